@@ -1,1 +1,25 @@
-export const hello = 1;
+export { alarmFor, Alarms, type AlarmsOptions, type Granularity } from './alarms';
+export { systemClock, type Clock } from './clock';
+export { DatabaseClock } from './database-clock';
+export type {
+  BatchResult,
+  Claimant,
+  Deadline,
+  DeadlineHandler,
+  DueDeadline,
+} from './deadline-handler';
+export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
+export type { DrainCounts } from './drain';
+export {
+  AmbiguousDeadlineHandlerError,
+  UndeclaredDeadlineError,
+  UnhandledDeadlineError,
+} from './errors';
+export type { Held, Lock } from './lock';
+export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
+export type { SweepCounts } from './sweep';
+export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
+export { HandlesDeadline, TimeoutModule, type TimeoutModuleOptions } from './timeout.module';
+export { TimeoutService } from './timeout.service';
+export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';
+export { inTransaction, queryRows, sqlStateOf, Transaction } from './transaction';

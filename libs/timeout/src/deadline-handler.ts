@@ -1,0 +1,46 @@
+import type { Transaction } from './transaction';
+
+/** A deadline as it is armed. */
+export interface Deadline {
+  /** What must happen; each kind has exactly one handler. */
+  readonly kind: string;
+  /** UUID of what it must happen to. */
+  readonly subjectId: string;
+  readonly dueAt: Date;
+  /** Counts re-armings of the same subject; starts at 1. */
+  readonly version: number;
+}
+
+/** A deadline that was claimed because it is due. */
+export interface DueDeadline extends Deadline {
+  /** How often handling it has failed so far. */
+  readonly failures: number;
+}
+
+/** Who found the deadline due. */
+export type Claimant = 'timer' | 'sweep';
+
+/** What became of a batch. `changed + lost` = what was handled; the rest went back. */
+export interface BatchResult {
+  /** Subjects this batch changed. */
+  readonly changed: number;
+  /** Subjects that had moved on already: the deadline lost, as most do. */
+  readonly lost: number;
+  /** Deadlines to put back, due again at the given instant. */
+  readonly putBack?: readonly Deadline[];
+}
+
+/**
+ * Handles due deadlines of one kind. Called with a batch and the very transaction in which the
+ * batch was claimed: commit or crash, the claim and the effect share one fate. Whatever takes
+ * time (a call to a provider) belongs after the commit, behind a new deadline that repeats it.
+ */
+export interface DeadlineHandler {
+  /** The largest batch one transaction may take. */
+  readonly maxBatch: number;
+  /** The key to hold while this subject is changed, or undefined when none is needed. */
+  lockKey(subjectId: string): string | undefined;
+  handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult>;
+  /** Optional: what follows the commit, outside any transaction; the drain waits for it. */
+  afterCommit?(due: readonly DueDeadline[]): Promise<void>;
+}

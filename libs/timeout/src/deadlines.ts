@@ -1,0 +1,149 @@
+import { queryRows, type Transaction } from './transaction';
+import type { DataSource } from 'typeorm';
+import type { Deadline, DueDeadline } from './deadline-handler';
+
+interface DeadlineRow {
+  kind: string;
+  subject_id: string;
+  due_at: Date;
+  version: number;
+  failures: number;
+}
+
+/** Arms deadlines inside the caller's transaction. A deadline armed twice is one deadline. */
+export async function insertDeadlines(
+  tx: Transaction,
+  deadlines: readonly Deadline[],
+  failures = 0,
+): Promise<void> {
+  if (deadlines.length === 0) return;
+  await tx.rows(
+    `INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
+     SELECT kind, due_at, subject_id, version, $5
+       FROM unnest($1::text[], $2::timestamptz[], $3::uuid[], $4::int[])
+         AS d (kind, due_at, subject_id, version)
+     ON CONFLICT DO NOTHING`,
+    [
+      deadlines.map((deadline) => deadline.kind),
+      deadlines.map((deadline) => deadline.dueAt),
+      deadlines.map((deadline) => deadline.subjectId),
+      deadlines.map((deadline) => deadline.version),
+      failures,
+    ],
+  );
+}
+
+/**
+ * Claims up to `limit` deadlines of a kind that have been due for at least `overdueByMs`, oldest
+ * first, and takes them out of the table; rows that somebody else is claiming are passed over.
+ * A rollback puts them back. Found by ctid, so that no plan can turn it into a table scan.
+ */
+export async function claimDue(
+  tx: Transaction,
+  kind: string,
+  limit: number,
+  overdueByMs: number,
+): Promise<DueDeadline[]> {
+  const rows = await tx.rows<DeadlineRow>(
+    `DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM deadlines
+        WHERE kind = $1 AND due_at <= now() - $3 * interval '1 millisecond'
+        ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+     RETURNING kind, subject_id, due_at, version, failures`,
+    [kind, limit, overdueByMs],
+  );
+  return rows.map(fromRow);
+}
+
+/** Takes one deadline out of the table; false when somebody else has it. */
+export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {
+  const rows = await tx.rows(
+    `DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM deadlines
+        WHERE kind = $1 AND due_at = $2 AND subject_id = $3 FOR UPDATE SKIP LOCKED))
+     RETURNING 1`,
+    [deadline.kind, deadline.dueAt, deadline.subjectId],
+  );
+  return rows.length > 0;
+}
+
+/** Deadlines due in `(after, until]`, oldest first, in pages of `pageSize`. */
+export async function* deadlinesBetween(
+  dataSource: DataSource,
+  kind: string,
+  after: Date,
+  until: Date,
+  pageSize: number,
+): AsyncGenerator<Deadline[]> {
+  let cursor = { dueAt: after, subjectId: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
+  for (;;) {
+    const rows = await queryRows<DeadlineRow>(
+      dataSource,
+      `SELECT kind, subject_id, due_at, version, failures FROM deadlines
+        WHERE kind = $1 AND (due_at, subject_id) > ($2, $3) AND due_at <= $4
+        ORDER BY kind, due_at, subject_id LIMIT $5`,
+      [kind, cursor.dueAt, cursor.subjectId, until, pageSize],
+    );
+    if (rows.length > 0) yield rows.map(fromRow);
+    const last = rows.at(-1);
+    if (!last || rows.length < pageSize) return;
+    cursor = { dueAt: last.due_at, subjectId: last.subject_id };
+  }
+}
+
+/** The ends of all slots of `slotMs` in `(after, until]` that have a deadline, in milliseconds. */
+export async function slotsBetween(
+  dataSource: DataSource,
+  kinds: readonly string[],
+  after: Date,
+  until: Date,
+  slotMs: number,
+): Promise<number[]> {
+  const rows = await queryRows<{ slot: string }>(
+    dataSource,
+    `SELECT DISTINCT ceil(extract(epoch FROM due_at) * 1000 / $4::int)::bigint AS slot
+       FROM deadlines WHERE kind = ANY ($1) AND due_at > $2 AND due_at <= $3`,
+    [kinds, after, until, slotMs],
+  );
+  return rows.map((row) => Number(row.slot) * slotMs);
+}
+
+/** How many deadlines of these kinds are overdue, and by how long the oldest. */
+export async function countOverdue(
+  dataSource: DataSource,
+  kinds: readonly string[],
+): Promise<{ overdue: number; oldestLagMs: number }> {
+  const [row] = await queryRows<{ overdue: string; oldest: string | null }>(
+    dataSource,
+    `SELECT count(*) AS overdue, extract(epoch FROM now() - min(due_at)) * 1000 AS oldest
+       FROM deadlines WHERE kind = ANY ($1) AND due_at <= now()`,
+    [kinds],
+  );
+  return { overdue: Number(row?.overdue ?? 0), oldestLagMs: Number(row?.oldest ?? 0) };
+}
+
+/** Takes a deadline that keeps failing out of the way until an operator releases it. */
+export async function holdDeadline(
+  tx: Transaction,
+  due: DueDeadline,
+  error: string,
+): Promise<void> {
+  await tx.rows(
+    `INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (kind, subject_id) DO UPDATE
+       SET due_at = excluded.due_at, version = excluded.version, failures = excluded.failures,
+           error = excluded.error, held_at = now()`,
+    [due.kind, due.subjectId, due.dueAt, due.version, due.failures + 1, error],
+  );
+}
+
+function fromRow(row: DeadlineRow): DueDeadline {
+  return {
+    kind: row.kind,
+    subjectId: row.subject_id,
+    dueAt: row.due_at,
+    version: row.version,
+    failures: row.failures,
+  };
+}

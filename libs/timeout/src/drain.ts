@@ -1,0 +1,225 @@
+import type { DataSource } from 'typeorm';
+import type { Alarms } from './alarms';
+import type { Clock } from './clock';
+import type { Claimant, Deadline, DeadlineHandler, DueDeadline } from './deadline-handler';
+import { claimDue, claimExactly, holdDeadline, insertDeadlines } from './deadlines';
+import type { Lock } from './lock';
+import type { TimeoutTelemetry } from './telemetry';
+import { inTransaction, sqlStateOf, type Transaction } from './transaction';
+
+export interface DrainOptions {
+  /** Batches under way at once, each on a connection of its own. */
+  readonly closers: number;
+  /** A batch is sized so that its transaction takes about this long. */
+  readonly targetBatchMs: number;
+  /** After so many failures a subject is held for an operator. */
+  readonly maxFailures: number;
+}
+
+export const drainDefaults: DrainOptions = { closers: 2, targetBatchMs: 20, maxFailures: 8 };
+
+/** What a drain did: `found = changed + lost + putBack`; `failed` were put aside with backoff. */
+export interface DrainCounts {
+  found: number;
+  changed: number;
+  lost: number;
+  putBack: number;
+  failed: number;
+}
+
+/** Somebody else holds the subject: look again after this long. */
+const CONTENDED_RETRY_MS = 100;
+const FAILURE_BACKOFF_BASE_MS = 1_000;
+const FAILURE_BACKOFF_MAX_MS = 60_000;
+const FIRST_BATCH = 500;
+const SMALLEST_GROWN_BATCH = 50;
+
+export interface DrainParts {
+  /** A pool of its own, so that a burst of closing cannot starve the API. */
+  readonly dataSource: DataSource;
+  readonly lock: Lock;
+  readonly alarms: Alarms;
+  /** The database's clock, for when to look again. */
+  readonly clock: Clock;
+  readonly telemetry: TimeoutTelemetry;
+}
+
+/**
+ * Empties one kind's due deadlines, batch after batch. One drain at a time in a process: rings
+ * that arrive meanwhile share the one under way plus one more round.
+ *
+ * A batch that fails is tried again at half its size, down to the one subject that fails; that
+ * one backs off and is held in the end, so that it cannot stop its neighbours.
+ */
+export class Drain {
+  #current: Promise<DrainCounts> | undefined;
+  #next: Promise<DrainCounts> | undefined;
+  #batchSize: number;
+
+  constructor(
+    readonly kind: string,
+    private readonly handler: DeadlineHandler,
+    private readonly parts: DrainParts,
+    private readonly options: DrainOptions,
+  ) {
+    this.#batchSize = Math.min(FIRST_BATCH, handler.maxBatch);
+  }
+
+  /** Handles everything that has been due for `overdueByMs`; resolves when nothing is left. */
+  run(by: Claimant, overdueByMs = 0): Promise<DrainCounts> {
+    if (!this.#current) return (this.#current = this.#round(by, overdueByMs));
+    // The round under way may have looked already, so what rang now needs another one.
+    this.#next ??= this.#current.then(
+      () => this.#follow(by, overdueByMs),
+      () => this.#follow(by, overdueByMs),
+    );
+    return this.#next;
+  }
+
+  /** Waits for the drain under way, if any; its errors are its caller's. */
+  async idle(): Promise<void> {
+    while (this.#current) await Promise.allSettled([this.#current, this.#next]);
+  }
+
+  #follow(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
+    this.#next = undefined;
+    return (this.#current = this.#round(by, overdueByMs));
+  }
+
+  async #round(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
+    const total: DrainCounts = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
+    const closer = async (): Promise<void> => {
+      while (await this.#batch(by, overdueByMs, total)) continue;
+    };
+    try {
+      // The second closer starts only when the first found a full batch: an idle ring costs one query.
+      if (await this.#batch(by, overdueByMs, total)) {
+        await Promise.all(Array.from({ length: this.options.closers }, closer));
+      }
+      return total;
+    } finally {
+      this.#current = undefined;
+    }
+  }
+
+  /** Handles one batch; true when there may be more. */
+  async #batch(by: Claimant, overdueByMs: number, total: DrainCounts): Promise<boolean> {
+    const limit = this.#batchSize;
+    const startedMs = performance.now();
+    let claimed: readonly DueDeadline[] = [];
+    const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> =>
+      (claimed = await claimDue(tx, this.kind, limit, overdueByMs));
+    try {
+      const due = await this.#handle(by, claim, total);
+      if (due.length === limit) this.#resize(limit, performance.now() - startedMs);
+      if (due.length > 0) await this.handler.afterCommit?.(due);
+      return due.length === limit;
+    } catch (error) {
+      if (!isSubjectsFault(error)) throw error;
+      this.parts.telemetry.batchFailed(this.kind, limit, error);
+      if (limit > 1) this.#batchSize = Math.max(1, Math.floor(limit / 4));
+      else for (const poisoned of claimed) await this.#setAside(poisoned, error, total);
+      return true;
+    }
+  }
+
+  async #handle(
+    by: Claimant,
+    claim: (tx: Transaction) => Promise<readonly DueDeadline[]>,
+    total: DrainCounts,
+  ): Promise<readonly DueDeadline[]> {
+    let release = async (): Promise<void> => undefined;
+    try {
+      return await inTransaction(this.parts.dataSource, async (tx) => {
+        await release(); // of an attempt that was rolled back
+        const due = await claim(tx);
+        if (due.length === 0) return due;
+        const { mine, contended, giveBack } = await this.#lockAll(due);
+        release = giveBack;
+        const result = await this.handler.handle(mine, tx, by);
+        const putBack = [...(result.putBack ?? []), ...contended];
+        await insertDeadlines(tx, putBack);
+        tx.afterCommit(() => {
+          this.parts.alarms.ensure(putBack);
+          total.found += due.length;
+          total.changed += result.changed;
+          total.lost += result.lost;
+          total.putBack += putBack.length;
+        });
+        return due;
+      });
+    } finally {
+      await release();
+    }
+  }
+
+  async #lockAll(due: readonly DueDeadline[]): Promise<{
+    mine: readonly DueDeadline[];
+    contended: readonly Deadline[];
+    giveBack: () => Promise<void>;
+  }> {
+    const keyOf = new Map(due.map((one) => [one, this.handler.lockKey(one.subjectId)]));
+    const keys = [...new Set([...keyOf.values()].filter((key) => key !== undefined))];
+    if (keys.length === 0) return { mine: due, contended: [], giveBack: async () => undefined };
+    const held = await this.parts.lock.acquireFree(keys);
+    this.parts.telemetry.locked(held.outcome);
+    const isMine = (one: DueDeadline): boolean => {
+      const key = keyOf.get(one);
+      return key === undefined || held.keys.has(key);
+    };
+    const again = new Date(this.parts.clock.nowMs() + CONTENDED_RETRY_MS);
+    return {
+      mine: due.filter(isMine),
+      contended: due.filter((one) => !isMine(one)).map((one) => ({ ...one, dueAt: again })),
+      giveBack: () => held.release(),
+    };
+  }
+
+  /** This subject fails on its own: it backs off, and is held in the end. */
+  async #setAside(poisoned: DueDeadline, error: unknown, total: DrainCounts): Promise<void> {
+    await inTransaction(this.parts.dataSource, async (tx) => {
+      if (!(await claimExactly(tx, poisoned))) return;
+      const failures = poisoned.failures + 1;
+      if (failures >= this.options.maxFailures) {
+        await holdDeadline(tx, poisoned, String(error));
+        tx.afterCommit(() =>
+          this.parts.telemetry.deadlineHeld(this.kind, poisoned.subjectId, error),
+        );
+      } else {
+        const delayMs = Math.min(
+          FAILURE_BACKOFF_MAX_MS,
+          FAILURE_BACKOFF_BASE_MS * 2 ** (failures - 1),
+        );
+        const later = { ...poisoned, dueAt: new Date(this.parts.clock.nowMs() + delayMs) };
+        await insertDeadlines(tx, [later], failures);
+        tx.afterCommit(() => this.parts.alarms.ensure([later]));
+      }
+      total.failed += 1;
+    });
+  }
+
+  /** Steers the batch towards the target duration, within its bounds. */
+  #resize(size: number, tookMs: number): void {
+    const fitting = Math.round(
+      size * Math.min(2, Math.max(0.5, this.options.targetBatchMs / tookMs)),
+    );
+    const floor = Math.min(SMALLEST_GROWN_BATCH, size * 2);
+    this.#batchSize = Math.min(this.handler.maxBatch, Math.max(floor, fitting, 1));
+  }
+}
+
+/** False for a database that is away or overloaded: that is nobody's poison and shrinks nothing. */
+function isSubjectsFault(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state === undefined) return !isConnectionError(error);
+  return !/^(08|53|57|58|40|55)/.test(state);
+}
+
+function isConnectionError(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout exceeded|not connected|Driver not Connected/i.test(
+      `${(error as { code?: string }).code ?? ''} ${error.message}`,
+    )
+  );
+}

@@ -1,0 +1,29 @@
+/** A kind of deadline waits in the table, or was asked for, that no handler answers for. */
+export class UnhandledDeadlineError extends Error {
+  readonly code = 'unhandled_deadline';
+
+  constructor(readonly kinds: readonly string[]) {
+    super(
+      `No handler for deadlines of kind ${kinds.map((kind) => `"${kind}"`).join(', ')}. ` +
+        'Register one with @HandlesDeadline(kind), or finish these deadlines with the version that has it.',
+    );
+  }
+}
+
+/** Two providers claim the same kind of deadline. */
+export class AmbiguousDeadlineHandlerError extends Error {
+  readonly code = 'ambiguous_deadline_handler';
+
+  constructor(kind: string) {
+    super(`Two handlers for deadlines of kind "${kind}". Keep one @HandlesDeadline('${kind}').`);
+  }
+}
+
+/** A handler answers for a kind that the module was not told of. */
+export class UndeclaredDeadlineError extends Error {
+  readonly code = 'undeclared_deadline';
+
+  constructor(kind: string) {
+    super(`A handler for "${kind}", which is not among the kinds given to TimeoutModule.`);
+  }
+}

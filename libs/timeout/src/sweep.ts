@@ -1,0 +1,109 @@
+import type { DataSource } from 'typeorm';
+import type { Alarms } from './alarms';
+import type { DatabaseClock } from './database-clock';
+import { countOverdue } from './deadlines';
+import type { Drain, DrainCounts } from './drain';
+import type { TimeoutTelemetry } from './telemetry';
+
+export interface SweepOptions {
+  readonly intervalMs: number;
+  /** The interval while the timer store is unhealthy. */
+  readonly unhealthyIntervalMs: number;
+  /**
+   * What is overdue by less is left to the alarm that is about to ring for it, so that a sweep
+   * does not take the credit (and the alert) for work that was on time.
+   */
+  readonly leaveToTimerMs: number;
+}
+
+export interface SweepCounts extends DrainCounts {
+  /** Alarms armed because their deadline came within the horizon or the store lost them. */
+  armed: number;
+  /** How overdue the oldest deadline was when the sweep began; 0 when none was. */
+  oldestLagMs: number;
+}
+
+/**
+ * The backstop: claims what is overdue, whatever the alarms did, and keeps the alarms armed.
+ * Any number of instances may sweep at once; they share the work by `SKIP LOCKED`.
+ */
+export class Sweep {
+  #healthy = true;
+  #lastRunAtMs = 0;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly drains: ReadonlyMap<string, Drain>,
+    private readonly alarms: Alarms,
+    private readonly clock: DatabaseClock,
+    private readonly telemetry: TimeoutTelemetry,
+    readonly options: SweepOptions,
+  ) {}
+
+  /** True when a sweep should run now; asked every second. */
+  isDue(nowMs: number): boolean {
+    const { intervalMs, unhealthyIntervalMs } = this.options;
+    const everyMs = this.#healthy ? intervalMs : Math.min(intervalMs, unhealthyIntervalMs);
+    // Half a second of tolerance, for ticks come a little early or late.
+    return nowMs - this.#lastRunAtMs >= everyMs - 500;
+  }
+
+  /** False since arming failed, or since alarms that should have rung did not. */
+  get timerStoreHealthy(): boolean {
+    return this.#healthy;
+  }
+
+  /** One sweep. Rejects when Postgres is away; a timer store that is away only makes it unhealthy. */
+  async runOnce(leaveToTimerMs = this.options.leaveToTimerMs): Promise<SweepCounts> {
+    const startedMs = performance.now();
+    this.#lastRunAtMs = Date.now();
+    await this.clock.measure();
+    const kinds = [...this.drains.keys()];
+    const { oldestLagMs } = await countOverdue(this.dataSource, kinds);
+    const total: SweepCounts = {
+      found: 0,
+      changed: 0,
+      lost: 0,
+      putBack: 0,
+      failed: 0,
+      armed: 0,
+      oldestLagMs: Math.max(0, Math.round(oldestLagMs)),
+    };
+    const results = await Promise.allSettled(
+      [...this.drains.values()].map((drain) => drain.run('sweep', leaveToTimerMs)),
+    );
+    for (const result of results) if (result.status === 'fulfilled') addCounts(total, result.value);
+    total.armed = await this.#arm();
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure) throw failure.reason;
+    this.telemetry.swept({ ...total, tookMs: performance.now() - startedMs });
+    return total;
+  }
+
+  async #arm(): Promise<number> {
+    try {
+      const armed = await this.alarms.catchUp();
+      this.#become(true);
+      return armed;
+    } catch (error) {
+      this.alarms.forget();
+      this.#become(false, error);
+      return 0;
+    }
+  }
+
+  #become(healthy: boolean, why?: unknown): void {
+    if (healthy !== this.#healthy) {
+      this.telemetry.timerStore(healthy ? 'healthy' : 'unhealthy', why);
+    }
+    this.#healthy = healthy;
+  }
+}
+
+function addCounts(total: DrainCounts, counts: DrainCounts): void {
+  total.found += counts.found;
+  total.changed += counts.changed;
+  total.lost += counts.lost;
+  total.putBack += counts.putBack;
+  total.failed += counts.failed;
+}

@@ -1,0 +1,151 @@
+import type { DataSource } from 'typeorm';
+import { Alarms, type Granularity } from './alarms';
+import { DatabaseClock } from './database-clock';
+import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
+import { insertDeadlines } from './deadlines';
+import { Drain, drainDefaults, type DrainOptions } from './drain';
+import {
+  AmbiguousDeadlineHandlerError,
+  UndeclaredDeadlineError,
+  UnhandledDeadlineError,
+} from './errors';
+import type { Lock } from './lock';
+import { Sweep, type SweepCounts, type SweepOptions } from './sweep';
+import type { TimeoutTelemetry } from './telemetry';
+import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
+import { queryRows, type Transaction } from './transaction';
+
+export interface TimeoutOptions {
+  /** Every kind of deadline there is; each must get exactly one handler before `start`. */
+  readonly kinds: readonly string[];
+  readonly granularity: Granularity;
+  readonly horizonMs: number;
+  readonly sweep: SweepOptions;
+  readonly drain?: Partial<DrainOptions>;
+}
+
+export interface TimeoutParts {
+  readonly driver: TimerDriver;
+  readonly lock: Lock;
+  /** For arming and small reads. */
+  readonly dataSource: DataSource;
+  /** For claiming and handling; a small pool of its own. */
+  readonly closerDataSource: DataSource;
+  readonly clock: DatabaseClock;
+  readonly telemetry: TimeoutTelemetry;
+}
+
+/**
+ * Deadlines for any subject: `arm` inside your transaction, and the handler of the kind is called
+ * with batches of what is due. Postgres knows what is due, the timer driver only when to look.
+ */
+export class TimeoutService {
+  readonly alarms: Alarms;
+  readonly sweep: Sweep;
+  readonly #drains = new Map<string, Drain>();
+  readonly #ringing = new Set<Promise<unknown>>();
+
+  constructor(
+    private readonly parts: TimeoutParts,
+    private readonly options: TimeoutOptions,
+  ) {
+    const { driver, dataSource, closerDataSource, clock, telemetry } = parts;
+    const { kinds, granularity, horizonMs } = options;
+    this.alarms = new Alarms(dataSource, driver, clock, telemetry, {
+      kinds,
+      granularity,
+      horizonMs,
+    });
+    this.sweep = new Sweep(
+      closerDataSource,
+      this.#drains,
+      this.alarms,
+      clock,
+      telemetry,
+      options.sweep,
+    );
+  }
+
+  /** Makes `handler` the one that answers for deadlines of `kind`; call it before `start`. */
+  handle(kind: string, handler: DeadlineHandler): void {
+    if (this.#drains.has(kind)) throw new AmbiguousDeadlineHandlerError(kind);
+    if (!this.options.kinds.includes(kind)) throw new UndeclaredDeadlineError(kind);
+    const { closerDataSource, lock, clock, telemetry } = this.parts;
+    const parts = { dataSource: closerDataSource, lock, alarms: this.alarms, clock, telemetry };
+    this.#drains.set(
+      kind,
+      new Drain(kind, handler, parts, { ...drainDefaults, ...this.options.drain }),
+    );
+  }
+
+  /** Fails when a kind that is declared, or that waits in the table, has no handler. */
+  async assertAllHandled(): Promise<void> {
+    const waiting = await queryRows<{ kind: string }>(
+      this.parts.dataSource,
+      'SELECT DISTINCT kind FROM deadlines',
+    );
+    const kinds = new Set([...this.options.kinds, ...waiting.map(({ kind }) => kind)]);
+    const unhandled = [...kinds].filter((kind) => !this.#drains.has(kind));
+    if (unhandled.length > 0) throw new UnhandledDeadlineError(unhandled);
+  }
+
+  /** Arms deadlines with the caller's transaction; their alarms follow its commit. */
+  async arm(tx: Transaction, deadlines: readonly Deadline[]): Promise<void> {
+    await insertDeadlines(tx, deadlines);
+    this.armed(tx, deadlines);
+  }
+
+  /** For deadlines that the caller's own SQL has inserted: arms their alarms after the commit. */
+  armed(tx: Transaction, deadlines: readonly Deadline[]): void {
+    tx.afterCommit(() => this.alarms.ensure(deadlines));
+  }
+
+  /** Begins to ring. */
+  async start(): Promise<void> {
+    await this.parts.clock.measure();
+    await this.parts.driver.start((alarm) => this.#ring(alarm));
+  }
+
+  /** Stops ringing and waits for the drains under way. */
+  async stop(): Promise<void> {
+    await this.parts.driver.stop();
+    await Promise.allSettled(this.#ringing);
+    await Promise.all([...this.#drains.values()].map((drain) => drain.idle()));
+    await this.alarms.settled();
+    await this.parts.lock.close();
+  }
+
+  /** Handles everything due now; what a ring does. */
+  async drainAll(by: Claimant): Promise<void> {
+    await Promise.all([...this.#drains.values()].map((drain) => drain.run(by)));
+  }
+
+  /** Handles what is due of one kind now, in the background: for work that was just made due. */
+  nudge(kind: string): void {
+    const drain = this.#drains.get(kind);
+    if (!drain) throw new UnhandledDeadlineError([kind]);
+    this.#track(drain.run('timer')).catch((error: unknown) =>
+      this.parts.telemetry.failed(`nudge ${kind}`, error),
+    );
+  }
+
+  /** One sweep of everything overdue, however little. */
+  runSweep(): Promise<SweepCounts> {
+    return this.sweep.runOnce(0);
+  }
+
+  async #ring(alarm: Alarm): Promise<RingAnswer> {
+    // Asked of the database each time: an alarm taken too early would leave its slot to the sweep.
+    const now = await this.parts.clock.measure();
+    const earlyByMs = alarm.at.getTime() - now.getTime();
+    if (earlyByMs > 0) return { ringAgainInMs: Math.ceil(earlyByMs) };
+    await this.#track(this.drainAll('timer'));
+    return undefined;
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    const tracked = work.finally(() => this.#ringing.delete(tracked));
+    this.#ringing.add(tracked);
+    return tracked;
+  }
+}
