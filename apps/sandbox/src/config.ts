@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { fieldErrors } from './problem';
+
+const SECRET_PREFIX = 'whsec_';
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+const environment = z.object({
+  SANDBOX_PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a port number (0 = any free port)')
+    .transform(Number)
+    .refine((port) => port <= 65_535, 'must be at most 65535')
+    .default(3001),
+  SANDBOX_WEBHOOK_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .default('http://127.0.0.1:3000/v1/webhooks/sandbox'),
+  SANDBOX_WEBHOOK_SECRET: z
+    .string('is required: the key webhooks are signed with')
+    .refine(isUsableSecret, 'must be base64 after "whsec_"'),
+  SANDBOX_DATA: z.string().optional(),
+});
+
+export interface SandboxConfig {
+  readonly port: number;
+  readonly webhookUrl: string;
+  readonly webhookSecret: string;
+  /** Where the ledger is kept; without it the sandbox forgets everything when it stops. */
+  readonly dataFolder: string | null;
+}
+
+export class ConfigError extends Error {}
+
+export function readConfig(env: NodeJS.ProcessEnv): SandboxConfig {
+  // An empty variable means the same as none: compose files and shells write both.
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const result = environment.safeParse(given);
+  if (!result.success) {
+    const lines = fieldErrors(result.error).map(({ field, message }) => `${field} ${message}`);
+    throw new ConfigError(lines.join('\n'));
+  }
+  return {
+    port: result.data.SANDBOX_PORT,
+    webhookUrl: result.data.SANDBOX_WEBHOOK_URL,
+    webhookSecret: result.data.SANDBOX_WEBHOOK_SECRET,
+    dataFolder: result.data.SANDBOX_DATA ?? null,
+  };
+}
+
+function isUsableSecret(secret: string): boolean {
+  if (!secret.startsWith(SECRET_PREFIX)) return true;
+  const encoded = secret.slice(SECRET_PREFIX.length);
+  return encoded !== '' && BASE64.test(encoded);
+}

@@ -1,0 +1,123 @@
+import type { Payment, PaymentStatus } from './payment';
+
+const WORDS = {
+  open: ['Waiting for your payment', 'This is a sandbox: no money moves.'],
+  paid: ['Paid', 'Thank you. You can close this page.'],
+  closed: ['Closed', 'This payment can no longer be paid.'],
+  failed: ['Payment failed', 'Nothing was charged. Go back to the shop to try again.'],
+} as const satisfies Record<PaymentStatus, readonly [string, string]>;
+
+export function payPage(payment: Payment, nowMs: number, nonce: string): string {
+  const [headline, hint] = WORDS[payment.status];
+  const leftMs = payment.expiresAt === null ? null : Date.parse(payment.expiresAt) - nowMs;
+  const amount = payment.status === 'paid' ? payment.capturedAmount : payment.amount;
+  const currency = payment.capturedCurrency ?? payment.currency;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(headline)} · Sandbox Pay</title>
+<style nonce="${nonce}">${STYLE}</style>
+</head>
+<body>
+<main class="${payment.status}" data-status="${payment.status}" data-left-ms="${leftMs ?? ''}"
+  data-status-url="/pay/${escapeHtml(payment.id)}/status">
+  <header><span class="brand">Sandbox Pay</span><span class="badge">test mode</span></header>
+  <p class="amount">${escapeHtml(formatAmount(amount, currency))}</p>
+  <h1 role="status">${escapeHtml(headline)}</h1>
+  <p class="hint">${escapeHtml(hint)}</p>
+  <dl>
+    <dt>Reference</dt><dd>${escapeHtml(payment.reference)}</dd>
+    <dt>Payment</dt><dd>${escapeHtml(payment.id)}</dd>
+    ${deadlineRow(payment)}
+  </dl>
+  ${payment.status === 'open' ? forms(payment) : ''}
+</main>
+<script nonce="${nonce}">${SCRIPT}</script>
+</body>
+</html>
+`;
+}
+
+function deadlineRow({ status, expiresAt, paidAt, closedAt }: Payment): string {
+  if (status === 'paid') return `<dt>Paid at</dt><dd>${escapeHtml(paidAt ?? '')}</dd>`;
+  if (status === 'closed') return `<dt>Closed at</dt><dd>${escapeHtml(closedAt ?? '')}</dd>`;
+  if (status === 'failed' || expiresAt === null) return '';
+  return `<dt>Time left</dt><dd id="left" role="timer">until ${escapeHtml(expiresAt)}</dd>`;
+}
+
+function forms({ id }: Payment): string {
+  const path = `/pay/${escapeHtml(id)}`;
+  return `<form method="post" action="${path}/pay"><button class="pay">Pay now</button></form>
+  <form method="post" action="${path}/fail"><button class="fail">Let the payment fail</button></form>`;
+}
+
+/** Minor units to what people read; how many digits that are depends on the currency. */
+export function formatAmount(amount: number, currency: string): string {
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
+  return format.format(amount / 10 ** digits);
+}
+
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}
+
+const STYLE = `
+:root { color-scheme: light dark; --ink: #16202e; --dim: #5c6b7e; --card: #fff; --page: #eef2f7;
+  --line: #dfe6ee; --accent: #2457e6; --good: #0d7a4f; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8eef6; --dim: #9aa9bc; --card: #1a2330;
+  --page: #0f151d; --line: #2c3848; --accent: #6b93ff; --good: #4cc38a; --bad: #ff8a80; } }
+* { box-sizing: border-box; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1rem;
+  background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { width: 100%; max-width: 26rem; padding: 1.75rem; border-radius: 1rem;
+  background: var(--card); border-top: 4px solid var(--accent);
+  box-shadow: 0 10px 40px rgb(10 20 40 / 12%); }
+main.paid { border-color: var(--good); } main.paid h1 { color: var(--good); }
+main.closed, main.failed { border-color: var(--bad); }
+main.closed h1, main.failed h1 { color: var(--bad); }
+header { display: flex; justify-content: space-between; align-items: center; }
+.brand { font-weight: 650; }
+.badge { font-size: .75rem; padding: .1rem .55rem; border-radius: 1rem; color: var(--dim);
+  border: 1px solid var(--line); }
+.amount { margin: 1.5rem 0 0; font-size: 2.5rem; font-weight: 680; letter-spacing: -.02em;
+  font-variant-numeric: tabular-nums; }
+h1 { margin: 0; font-size: 1.1rem; }
+.hint { margin: .15rem 0 1.25rem; color: var(--dim); font-size: .9rem; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .4rem 1rem; margin: 0 0 1.5rem;
+  padding: 1rem 0 0; border-top: 1px solid var(--line); font-size: .85rem; }
+dt { color: var(--dim); }
+dd { margin: 0; text-align: right; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+button { width: 100%; padding: .8rem; margin-top: .6rem; border-radius: .6rem; font: inherit;
+  font-weight: 600; cursor: pointer; }
+button:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+.pay { border: 0; background: var(--accent); color: var(--card); }
+.fail { border: 1px solid var(--line); background: none; color: var(--dim); }
+`;
+
+/** Counts down by the server's idea of the time left, and reloads when the state has changed. */
+const SCRIPT = `
+const page = document.querySelector('main');
+const left = document.getElementById('left');
+const endsAt = performance.now() + Number(page.dataset.leftMs);
+const tick = () => {
+  const seconds = Math.max(0, Math.ceil((endsAt - performance.now()) / 1000));
+  const rest = String(seconds % 60).padStart(2, '0');
+  left.textContent = Math.floor(seconds / 60) + ':' + rest;
+};
+const look = async () => {
+  const answer = await fetch(page.dataset.statusUrl).catch(() => null);
+  if (!answer || !answer.ok) return;
+  const { status } = await answer.json();
+  if (status !== page.dataset.status) location.reload();
+};
+if (left && page.dataset.leftMs !== '') { tick(); setInterval(tick, 250); }
+if (page.dataset.status === 'open') setInterval(look, 1500);
+`;

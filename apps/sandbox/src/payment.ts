@@ -1,0 +1,60 @@
+export type PaymentStatus = 'open' | 'paid' | 'closed' | 'failed';
+export type RefundStatus = 'pending' | 'succeeded' | 'failed';
+
+/** A row of the ledger. Amounts are minor units, instants ISO 8601 in UTC. */
+export interface Payment {
+  readonly id: string;
+  /** The merchant's own id for this payment; the same reference is the same payment. */
+  readonly reference: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly createdAt: string;
+  /** From then on it can no longer be paid; null = never. */
+  readonly expiresAt: string | null;
+  status: PaymentStatus;
+  paidAt: string | null;
+  closedAt: string | null;
+  /** What the buyer really paid; a test may let it differ from what was asked. */
+  capturedAmount: number;
+  capturedCurrency: string | null;
+}
+
+export interface Refund {
+  readonly id: string;
+  readonly paymentId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly idempotencyKey: string;
+  readonly createdAt: string;
+  /** When the bank is to answer, and what: decided on acceptance, so that a restart keeps it. */
+  readonly settlesAt: string;
+  readonly willFail: boolean;
+  status: RefundStatus;
+  settledAt: string | null;
+  failureReason: string | null;
+}
+
+/** What the API tells about a refund. */
+export type RefundView = Omit<Refund, 'settlesAt' | 'willFail'>;
+
+/** What the API tells about a payment. */
+export interface PaymentView extends Payment {
+  readonly checkoutUrl: string;
+  readonly refunds: readonly RefundView[];
+}
+
+export function refundView(refund: Refund): RefundView {
+  const { id, paymentId, amount, currency, status, idempotencyKey } = refund;
+  const { createdAt, settledAt, failureReason } = refund;
+  return {
+    id,
+    paymentId,
+    amount,
+    currency,
+    status,
+    idempotencyKey,
+    createdAt,
+    settledAt,
+    failureReason,
+  };
+}

@@ -1,0 +1,156 @@
+import type { Agenda } from './agenda';
+import type { Clock } from './clock';
+import type { FaultBox } from './faults';
+import { newId } from './id';
+import type { Ledger } from './ledger';
+import type { Payment } from './payment';
+import { invalid, Refusal } from './problem';
+import { paymentEvent } from './webhook-event';
+
+export interface NewPayment {
+  readonly reference: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly expiresAt?: string | null | undefined;
+}
+
+/** What the buyer does; by default just what was asked, now. */
+export interface BuyerPays {
+  readonly paidAt?: string | undefined;
+  readonly amount?: number | undefined;
+  readonly currency?: string | undefined;
+  readonly afterClose?: boolean | undefined;
+}
+
+/**
+ * The life of a payment: open, then one of paid, closed and failed. Each step decides and changes
+ * the row without giving way to another request, so that of two that meet one wins.
+ */
+export class Payments {
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly agenda: Agenda,
+    private readonly clock: Clock,
+    private readonly faults: FaultBox,
+  ) {}
+
+  async create(wanted: NewPayment): Promise<{ payment: Payment; created: boolean }> {
+    const known = this.ledger.paymentByReference(wanted.reference);
+    if (known !== undefined) {
+      if (known.amount !== wanted.amount || known.currency !== wanted.currency) {
+        const detail = 'A payment with this reference exists, with another amount or currency.';
+        throw new Refusal(409, 'reference_reused', detail);
+      }
+      await this.ledger.journal.flush();
+      return { payment: this.find(known.id), created: false };
+    }
+    const expiresAt = wanted.expiresAt ?? null;
+    if (expiresAt !== null && Date.parse(expiresAt) <= this.clock.now()) {
+      throw invalid([{ field: 'expiresAt', message: 'must be in the future' }]);
+    }
+    const payment: Payment = {
+      id: newId('pay'),
+      reference: wanted.reference,
+      amount: wanted.amount,
+      currency: wanted.currency,
+      createdAt: this.ledger.nextCreatedAt(),
+      expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+      status: 'open',
+      paidAt: null,
+      closedAt: null,
+      capturedAmount: 0,
+      capturedCurrency: null,
+    };
+    this.ledger.addPayment(payment);
+    this.#expireInTime(payment);
+    await this.ledger.save({ payment });
+    return { payment, created: true };
+  }
+
+  /** The payment as it is now: one that is overdue is closed by being looked at. */
+  find(id: string): Payment {
+    const payment = this.ledger.payment(id);
+    this.#closeIfExpired(payment);
+    return payment;
+  }
+
+  findByReference(reference: string): Payment[] {
+    const payment = this.ledger.paymentByReference(reference);
+    return payment === undefined ? [] : [this.find(payment.id)];
+  }
+
+  async pay(id: string, buyer: BuyerPays): Promise<Payment> {
+    const payment = this.find(id);
+    const afterClose = buyer.afterClose ?? this.faults.current.captureAfterClose;
+    if (!(payment.status === 'closed' && afterClose)) this.#refuseUnlessOpen(payment);
+    const now = this.#now();
+    payment.status = 'paid';
+    payment.paidAt = buyer.paidAt === undefined ? now : new Date(buyer.paidAt).toISOString();
+    payment.capturedAmount = buyer.amount ?? payment.amount;
+    payment.capturedCurrency = buyer.currency ?? payment.currency;
+    const events = [paymentEvent('payment.succeeded', payment, now)];
+    if (this.faults.current.doubleSuccess) {
+      events.push(paymentEvent('payment.succeeded', payment, now));
+    }
+    await this.ledger.save({ payment, events });
+    return payment;
+  }
+
+  async fail(id: string): Promise<Payment> {
+    const payment = this.find(id);
+    if (payment.status === 'failed') return payment;
+    this.#refuseUnlessOpen(payment);
+    payment.status = 'failed';
+    const events = [paymentEvent('payment.failed', payment, this.#now())];
+    await this.ledger.save({ payment, events });
+    return payment;
+  }
+
+  /** Closed for good, by the merchant. A payment that has ended without money stays as it is. */
+  async close(id: string): Promise<Payment> {
+    const payment = this.find(id);
+    if (payment.status === 'paid') this.#refuseUnlessOpen(payment);
+    if (payment.status === 'open') await this.#close(payment);
+    else await this.ledger.journal.flush();
+    return payment;
+  }
+
+  /** Takes up what was open when the process stopped. */
+  resume(): void {
+    for (const payment of this.ledger.allPayments()) {
+      if (payment.status === 'open') this.#expireInTime(payment);
+    }
+  }
+
+  #expireInTime(payment: Payment): void {
+    if (payment.expiresAt === null) return;
+    this.agenda.schedule(Date.parse(payment.expiresAt), () => this.#closeIfExpired(payment));
+  }
+
+  #closeIfExpired(payment: Payment): void {
+    if (payment.status !== 'open' || payment.expiresAt === null) return;
+    if (Date.parse(payment.expiresAt) > this.clock.now()) return;
+    void this.#close(payment);
+  }
+
+  #close(payment: Payment): Promise<void> {
+    payment.status = 'closed';
+    payment.closedAt = this.#now();
+    const events = [paymentEvent('payment.closed', payment, payment.closedAt)];
+    return this.ledger.save({ payment, events });
+  }
+
+  #refuseUnlessOpen(payment: Payment): void {
+    if (payment.status === 'open') return;
+    const [code, detail] = {
+      paid: ['already_paid', 'This payment has been paid.'] as const,
+      closed: ['payment_closed', 'This payment is closed and can no longer be paid.'] as const,
+      failed: ['payment_failed', 'This payment has failed.'] as const,
+    }[payment.status];
+    throw new Refusal(409, code, detail, { payment: this.ledger.view(payment) });
+  }
+
+  #now(): string {
+    return new Date(this.clock.now()).toISOString();
+  }
+}
