@@ -1,0 +1,163 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { parseDuration } from './duration';
+
+/** A setting is wrong. The message names each one, what is wrong with it and what it may be. */
+export class ConfigError extends Error {
+  readonly code = 'invalid_settings';
+}
+
+const duration = z.string().transform((text, context) => {
+  const durationMs = parseDuration(text);
+  if (durationMs !== undefined) return durationMs;
+  context.addIssue(`must be a duration such as 250ms, 10s, 10m or 30d, not "${text}"`);
+  return z.NEVER;
+});
+
+const positiveDuration = duration.refine((durationMs) => durationMs > 0, 'must be more than 0');
+
+/** `off` means that there is no limit or no deadline. */
+const orOff = <T extends z.ZodType>(schema: T) =>
+  z.union([z.literal('off').transform(() => null), schema]);
+
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`);
+
+const url = (protocols: readonly string[]) =>
+  z.string().refine(
+    (text) => {
+      const parsed = URL.canParse(text) ? new URL(text) : undefined;
+      return parsed !== undefined && protocols.includes(parsed.protocol);
+    },
+    `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+
+const rateLimit = z.string().transform((text, context) => {
+  const match = /^([1-9]\d{0,6})\/(s|m|h)$/.exec(text);
+  if (match) return { limit: Number(match[1]), perMs: parseDuration(`1${match[2]}`) as number };
+  context.addIssue(`must look like 300/m, with s, m or h, or be "off", not "${text}"`);
+  return z.NEVER;
+});
+
+const roles = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => name === 'api' || name === 'worker')) return new Set(names);
+  context.addIssue(`must be "api", "worker" or "api,worker", not "${text}"`);
+  return z.NEVER;
+});
+
+const granularity = z.union([
+  z.literal('order'),
+  positiveDuration.refine((ms) => ms >= 10 && ms <= 60_000, 'must be "order" or 10ms to 1m'),
+]);
+
+const schema = z.object({
+  PORT: wholeNumber(0, 65_535).prefault('3000'),
+  DATABASE_URL: url(['postgres:', 'postgresql:']),
+  REDIS_URL: url(['redis:', 'rediss:']),
+  LASTCALL_HOME: z.string().min(1),
+  AUTH_JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  AUTH_JWKS_URL: url(['http:', 'https:']).optional(),
+  ROLES: roles.prefault('api,worker'),
+  PAYMENT_WINDOW: positiveDuration.prefault('10m'),
+  PAYMENT_GRACE: duration.prefault('1m'),
+  SHIP_WITHIN: orOff(positiveDuration).prefault('30d'),
+  RECEIVE_WITHIN: orOff(positiveDuration).prefault('14d'),
+  SWEEP_INTERVAL: positiveDuration.prefault('10s'),
+  TIMER_DRIVER: z.enum(['bullmq', 'memory']).prefault('bullmq'),
+  TIMER_GRANULARITY: granularity.prefault('100ms'),
+  TIMER_HORIZON: positiveDuration.prefault('15m'),
+  MAX_OPEN_ORDERS: orOff(wholeNumber(1, 200)).prefault('20'),
+  RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
+  PAYMENT_PROVIDER: z.enum(['sandbox', 'stripe']).prefault('sandbox'),
+  SANDBOX_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3001'),
+  SANDBOX_WEBHOOK_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
+  SANDBOX_WEBHOOK_SECRET_PREVIOUS: z.string().min(16).optional(),
+  STRIPE_SECRET_KEY: z.string().min(1).optional(),
+  STRIPE_WEBHOOK_SECRET: z.string().min(1).optional(),
+  STRIPE_API_URL: url(['http:', 'https:']).optional(),
+  STRIPE_RETURN_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3000/docs'),
+  LATE_PAYMENT: z.enum(['refund', 'revive', 'hold']).prefault('refund'),
+  CUSTOMER_EXTENSION: orOff(
+    positiveDuration.refine((ms) => ms <= 120_000, 'must be at most 2m'),
+  ).prefault('off'),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).prefault('info'),
+});
+
+const rules = schema.superRefine((settings, context) => {
+  const complain = (name: string, message: string): void =>
+    context.addIssue({ code: 'custom', path: [name], message });
+  if (!settings.AUTH_JWT_SECRET && !settings.AUTH_JWKS_URL) {
+    complain('AUTH_JWT_SECRET', 'is missing: set it (32 characters or more), or AUTH_JWKS_URL');
+  }
+  if (settings.AUTH_JWT_SECRET && settings.AUTH_JWKS_URL) {
+    complain('AUTH_JWKS_URL', 'and AUTH_JWT_SECRET are both set: keep one');
+  }
+  if (settings.PAYMENT_PROVIDER === 'sandbox' && !settings.SANDBOX_WEBHOOK_SECRET) {
+    complain('SANDBOX_WEBHOOK_SECRET', 'is missing: the sandbox signs its webhooks with it');
+  }
+  if (settings.PAYMENT_PROVIDER === 'stripe') {
+    for (const name of ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const) {
+      if (!settings[name]) complain(name, 'is missing, and PAYMENT_PROVIDER is stripe');
+    }
+  }
+  if (settings.PAYMENT_GRACE > 0 && settings.SWEEP_INTERVAL >= 60_000) {
+    complain('SWEEP_INTERVAL', 'must be less than 1m: it bounds how late an order may close');
+  }
+  if (settings.TIMER_HORIZON < 2 * settings.SWEEP_INTERVAL) {
+    complain('TIMER_HORIZON', 'must be at least twice SWEEP_INTERVAL, which arms alarms ahead');
+  }
+});
+
+export type Config = z.output<typeof schema>;
+
+/** The names of all settings, for docs and checks. */
+export const SETTING_NAMES = Object.keys(schema.shape) as (keyof Config)[];
+
+/**
+ * Reads and validates the settings. What `npm start` wrote into `LASTCALL_HOME` (secrets.json,
+ * runtime.json) fills in for names the environment does not set.
+ * @throws {ConfigError} naming every setting that is wrong
+ */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const home = resolve(env.LASTCALL_HOME || '.lastcall');
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const written = {
+    ...readSettings(join(home, 'secrets.json')),
+    ...readSettings(join(home, 'runtime.json')),
+  };
+  if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
+  const result = rules.safeParse({ ...written, ...given, LASTCALL_HOME: home });
+  if (result.success) return result.data;
+  const lines = result.error.issues.map((issue) => `  ${issue.path.join('.')} ${phrase(issue)}`);
+  throw new ConfigError(`These settings are wrong:\n${[...new Set(lines)].join('\n')}`);
+}
+
+function phrase(issue: z.core.$ZodIssue): string {
+  const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined');
+  if (missing) return 'is not set, and no running installation was found (`npm start` starts one)';
+  if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
+  if (issue.code === 'invalid_union') {
+    const inner = issue.errors
+      .flat()
+      .find((one) => one.code === 'custom' || one.code === 'invalid_format');
+    return inner ? inner.message : 'has a value that is not allowed';
+  }
+  return issue.message;
+}
+
+function readSettings(file: string): Record<string, string> {
+  if (!existsSync(file)) return {};
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
+  } catch (cause) {
+    throw new ConfigError(`${file} cannot be read as JSON; delete it and run \`npm start\` again`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * A refusal the caller can act on. `code` is stable and part of the contract; `message` says what
+ * is wrong and how to mend it, in words for the caller; `fields` are facts a program may want.
+ */
+export class LastcallError extends Error {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly fields: Readonly<Record<string, unknown>> = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = 'LastcallError';
+  }
+}
+
+/** Every code there is, with the HTTP status it means. apps/api maps by this table. */
+export const ERROR_STATUS = {
+  invalid_request: 400,
+  idempotency_key_missing: 400,
+  bad_signature: 400,
+  stale_timestamp: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  order_not_found: 404,
+  refund_not_found: 404,
+  webhook_not_found: 404,
+  unknown_provider: 404,
+  idempotency_in_progress: 409,
+  out_of_stock: 409,
+  payment_window_over: 409,
+  order_not_payable: 409,
+  order_not_cancelable: 409,
+  order_not_shippable: 409,
+  order_not_receivable: 409,
+  order_not_closable: 409,
+  order_not_extendable: 409,
+  refund_not_retryable: 409,
+  too_many_payments: 409,
+  body_too_large: 413,
+  idempotency_key_reused: 422,
+  unknown_sku: 422,
+  mixed_currencies: 422,
+  too_many_open_orders: 429,
+  rate_limited: 429,
+  internal_error: 500,
+  provider_error: 502,
+  busy: 503,
+  unavailable: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;

@@ -1,0 +1,64 @@
+/** The statuses of an order; `closed`, `canceled` and `completed` are final. */
+export const ORDER_STATUSES = [
+  'pending_payment',
+  'closing',
+  'paid',
+  'shipped',
+  'completed',
+  'closed',
+  'canceled',
+] as const;
+export type OrderStatus = (typeof ORDER_STATUSES)[number];
+
+/** Why an order was closed or canceled. */
+export type CloseReason =
+  'payment_timeout' | 'customer_canceled' | 'operator_closed' | 'shipment_timeout';
+
+/** Who changed an order. */
+export type By =
+  'timer' | 'sweep' | 'passive' | 'customer' | 'operator' | 'merchant' | 'provider' | 'system';
+
+/** What a change of status does to the stock of the order's lines. */
+export type StockEffect = 'none' | 'release' | 'sell' | 'restock';
+
+/**
+ * Every change of status there is, and what it does to stock. `closed -> paid` exists for the
+ * late-payment policy `revive` alone; its stock is reserved again first (revive-order.ts).
+ */
+export const TRANSITIONS = {
+  pending_payment: { paid: 'sell', closing: 'none', closed: 'release' },
+  closing: { paid: 'sell', closed: 'release' },
+  paid: { shipped: 'none', canceled: 'restock' },
+  shipped: { completed: 'none' },
+  completed: {},
+  closed: { paid: 'sell' },
+  canceled: {},
+} as const satisfies Record<OrderStatus, Partial<Record<OrderStatus, StockEffect>>>;
+
+/** The stock effect of a change, or undefined when the lifecycle does not know it. */
+export function stockEffect(from: OrderStatus, to: OrderStatus): StockEffect | undefined {
+  const exits: Partial<Record<OrderStatus, StockEffect>> = TRANSITIONS[from];
+  return exits[to];
+}
+
+/** Kinds of deadlines: one for each status that has one, and one for refunds and stored webhooks. */
+export const DEADLINE_KINDS = [
+  'payment',
+  'closing',
+  'shipment',
+  'receipt',
+  'refund',
+  'webhook',
+] as const;
+export type DeadlineKind = (typeof DEADLINE_KINDS)[number];
+
+/**
+ * The one deadline of each status: its kind, and when it is due as SQL over the order's row.
+ * NULL means nothing times out. Statuses that are not listed wait for nobody.
+ */
+export const STATUS_DEADLINES = {
+  pending_payment: { kind: 'payment', dueAt: 'closes_at' },
+  closing: { kind: 'closing', dueAt: 'now()' },
+  paid: { kind: 'shipment', dueAt: "now() + ship_within_ms * interval '1 millisecond'" },
+  shipped: { kind: 'receipt', dueAt: "now() + receive_within_ms * interval '1 millisecond'" },
+} as const satisfies Partial<Record<OrderStatus, { kind: DeadlineKind; dueAt: string }>>;

@@ -1,0 +1,63 @@
+import type { CloseReason, OrderStatus } from './order.lifecycle';
+
+/** One line of an order: the price is the one of the moment it was placed, in minor units. */
+export interface OrderItem {
+  readonly sku: string;
+  readonly quantity: number;
+  readonly unitPrice: number;
+}
+
+export type PaymentStatus = 'open' | 'succeeded' | 'failed' | 'closed';
+export type RefundStatus = 'requested' | 'pending' | 'succeeded' | 'failed' | 'needs_attention';
+export type RefundReason = 'late_payment' | 'duplicate_payment' | 'shipment_timeout' | 'operator';
+
+export interface RefundView {
+  readonly id: string;
+  readonly status: RefundStatus;
+  readonly amount: number;
+  readonly reason: RefundReason;
+}
+
+export interface PaymentView {
+  readonly id: string;
+  readonly provider: string;
+  readonly providerPaymentId: string | null;
+  readonly status: PaymentStatus;
+  /** Minor units of `currency`, as all amounts. */
+  readonly amount: number;
+  readonly currency: string;
+  readonly checkoutUrl: string | null;
+  readonly paidAt: string | null;
+  /** Why the money waits for an operator, when it does. */
+  readonly holdReason: string | null;
+  readonly refund: RefundView | null;
+}
+
+/** An order as the API answers it: instants are ISO 8601 UTC. */
+export interface OrderView {
+  readonly id: string;
+  readonly customerId: string;
+  readonly status: OrderStatus;
+  readonly closeReason: CloseReason | null;
+  readonly items: readonly OrderItem[];
+  readonly amount: number;
+  readonly currency: string;
+  readonly createdAt: string;
+  /** End of the payment window, which the customer's countdown shows. */
+  readonly payBy: string | null;
+  /** The deadline: `payBy` plus the grace period. */
+  readonly closesAt: string | null;
+  readonly serverNow: string;
+  readonly paidAt: string | null;
+  readonly closedAt: string | null;
+  readonly canceledAt: string | null;
+  readonly shippedAt: string | null;
+  readonly completedAt: string | null;
+  readonly version: number;
+  readonly payments: readonly PaymentView[];
+}
+
+/** The lock key of an order; design.md, "The guard". */
+export function orderLockKey(orderId: string): string {
+  return `lock:order:${orderId}`;
+}

@@ -1,0 +1,125 @@
+/** How we and the provider name one payment. */
+export interface PaymentRef {
+  /** Our payment id; the provider stores it as its reference. */
+  readonly paymentId: string;
+  /** The provider's id; null while the answer to our create call has not reached us. */
+  readonly providerPaymentId: string | null;
+  readonly amount: number;
+  readonly currency: string;
+  /** When the provider lets the payment expire by itself. */
+  readonly expiresAt: Date;
+}
+
+export interface CreatedPayment {
+  readonly providerPaymentId: string;
+  readonly checkoutUrl: string;
+}
+
+/** Money the provider says it has taken. Amounts in minor units. */
+export interface CapturedMoney {
+  readonly amount: number;
+  readonly currency: string;
+  /** By the provider's clock. */
+  readonly paidAt: Date;
+}
+
+/**
+ * What a provider says of a payment. Only PAID, CLOSED_UNPAID and REFUNDED are final;
+ * NOT_FOUND is final once the payment's own expiry has passed. UNKNOWN is no answer at all.
+ */
+export type ProviderAnswer =
+  | { readonly state: 'PAID'; readonly providerPaymentId: string; readonly money: CapturedMoney }
+  | {
+      readonly state: 'REFUNDED';
+      readonly providerPaymentId: string;
+      readonly money: CapturedMoney;
+    }
+  | { readonly state: 'UNPAID' | 'IN_FLIGHT' | 'CLOSED_UNPAID'; readonly providerPaymentId: string }
+  | { readonly state: 'NOT_FOUND' }
+  | { readonly state: 'UNKNOWN'; readonly why: string };
+
+export interface RefundRequest {
+  readonly providerPaymentId: string;
+  readonly amount: number;
+  readonly currency: string;
+  /** Same key, same refund: repeating the call is safe. */
+  readonly idempotencyKey: string;
+}
+
+export type RefundAnswer =
+  | { readonly state: 'PENDING' | 'SUCCEEDED'; readonly providerRefundId: string }
+  | { readonly state: 'FAILED'; readonly providerRefundId: string | null; readonly why: string }
+  | { readonly state: 'UNKNOWN'; readonly why: string };
+
+/** What a verified webhook says, in our words. */
+export type ProviderNotice = {
+  /** The provider's id of the event; unique for it. */
+  readonly eventId: string;
+} & (
+  | {
+      readonly type: 'payment.succeeded';
+      readonly paymentId: string;
+      readonly providerPaymentId: string;
+      readonly money: CapturedMoney;
+    }
+  | {
+      readonly type: 'payment.failed' | 'payment.closed';
+      readonly paymentId: string;
+      readonly providerPaymentId: string;
+    }
+  | {
+      readonly type: 'refund.succeeded' | 'refund.failed';
+      readonly paymentId: string;
+      readonly providerPaymentId: string;
+      readonly providerRefundId: string | null;
+      /** The key we gave with the refund, when the provider repeats it. */
+      readonly idempotencyKey: string | null;
+      readonly amount: number;
+      readonly why: string | null;
+    }
+  | { readonly type: 'ignored'; readonly providerType: string }
+);
+
+/** A line of the provider's ledger, for reconciling. */
+export interface LedgerPayment {
+  readonly providerPaymentId: string;
+  readonly paymentId: string | null;
+  readonly captured: CapturedMoney | null;
+  readonly refunds: readonly {
+    readonly providerRefundId: string;
+    readonly idempotencyKey: string | null;
+    readonly amount: number;
+    readonly state: 'PENDING' | 'SUCCEEDED' | 'FAILED';
+  }[];
+}
+
+/**
+ * A payment provider. One file implements it, and the provider contract suite runs over it.
+ * Calls take bounded time (a few seconds), are never made inside a transaction, and reject only
+ * for bugs: an unreachable or confused provider is the answer UNKNOWN, except `createPayment`
+ * and `ledger`, which reject with `provider_error`.
+ */
+export interface PaymentProvider {
+  /** As in `POST /v1/webhooks/{name}` and in the `payments.provider` column. */
+  readonly name: string;
+  /** Creates the payment; `paymentId` is the idempotency key, so repeating it is safe. */
+  createPayment(payment: PaymentRef): Promise<CreatedPayment>;
+  findPayment(payment: PaymentRef): Promise<ProviderAnswer>;
+  /** Ends the payment at the provider. "Already paid" is a normal answer. */
+  closePayment(payment: PaymentRef): Promise<ProviderAnswer>;
+  refund(request: RefundRequest): Promise<RefundAnswer>;
+  findRefund(providerRefundId: string): Promise<RefundAnswer>;
+  /**
+   * Verifies the signature over the raw bytes and reads the event. Throws LastcallError
+   * `bad_signature`, `stale_timestamp` or `invalid_request`.
+   */
+  readWebhook(
+    rawBody: Buffer,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+    now: Date,
+  ): ProviderNotice;
+  /** Streams everything that happened at the provider since `since`. */
+  ledger(since: Date): AsyncIterable<LedgerPayment>;
+}
+
+export const PAYMENT_PROVIDER = Symbol('PaymentProvider');

@@ -1,0 +1,28 @@
+import type { TimeoutTelemetry } from '@app/timeout';
+import type { By, OrderStatus } from './order.lifecycle';
+
+export type WebhookResult =
+  | 'processed'
+  | 'duplicate'
+  | 'held'
+  | 'deferred'
+  | 'bad_signature'
+  | 'stale_timestamp'
+  | 'malformed'
+  | 'failed';
+
+/** Where the order module reports what it does; apps/api wires it to Prometheus and the log. */
+export interface OrdersTelemetry extends TimeoutTelemetry {
+  transitions(from: OrderStatus | 'none', to: OrderStatus, by: By, count: number): void;
+  /** An order was closed `lagMs` after its deadline (negative when a customer or operator closed it early). */
+  closed(by: By, lagMs: number): void;
+  /** A payment and a close met; who won. */
+  race(winner: 'payment' | 'close'): void;
+  webhook(result: WebhookResult): void;
+  /** Something needs an operator's eye: mismatched money, a refund that cannot be made. */
+  alarm(what: string, fields: Readonly<Record<string, unknown>>): void;
+  /** A call to the provider, how it ended and how long it took. */
+  providerCall(operation: string, outcome: string, tookMs: number): void;
+}
+
+export const ORDERS_TELEMETRY = Symbol('OrdersTelemetry');
