@@ -1,4 +1,4 @@
-import type { Clock } from './clock';
+import type { Clock } from '../clock';
 
 interface Timer {
   readonly dueAtMs: number;
@@ -9,6 +9,7 @@ interface Timer {
 export class ManualClock implements Clock {
   readonly #timers = new Set<Timer>();
   #nowMs: number;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(startAt = '2030-01-01T00:00:00.000Z') {
     this.#nowMs = Date.parse(startAt);
@@ -21,7 +22,13 @@ export class ManualClock implements Clock {
   setTimer(run: () => void, delayMs: number): () => void {
     const timer = { dueAtMs: this.#nowMs + Math.max(0, delayMs), run };
     this.#timers.add(timer);
+    for (const tell of this.#waiting.splice(0)) tell();
     return () => this.#timers.delete(timer);
+  }
+
+  /** Resolves when the next timer is set: what a test waits for before it moves the clock. */
+  nextTimer(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** Moves on, ringing what becomes due on the way, in the order in which it is due. */

@@ -1,0 +1,45 @@
+import { readConfig } from './config';
+import { signingKey } from './webhook-signature';
+
+const SANDBOX_WEBHOOK_SECRET = 'secret';
+
+it('has a default for all but the secret', () => {
+  expect(readConfig({ SANDBOX_WEBHOOK_SECRET, SANDBOX_DATA: '' })).toEqual({
+    port: 3001,
+    webhookUrl: 'http://127.0.0.1:3000/v1/webhooks/sandbox',
+    webhookSecret: SANDBOX_WEBHOOK_SECRET,
+    dataFolder: null,
+  });
+});
+
+it('takes what it is given', () => {
+  const env = {
+    SANDBOX_WEBHOOK_SECRET,
+    SANDBOX_PORT: '0',
+    SANDBOX_WEBHOOK_URL: 'https://shop.example/hooks',
+    SANDBOX_DATA: 'data',
+  };
+  expect(readConfig(env)).toMatchObject({
+    port: 0,
+    webhookUrl: 'https://shop.example/hooks',
+    dataFolder: 'data',
+  });
+});
+
+it.each([
+  ['SANDBOX_PORT', '70000'],
+  ['SANDBOX_PORT', '-1'],
+  ['SANDBOX_PORT', 'http'],
+  ['SANDBOX_WEBHOOK_URL', 'shop.example/hooks'],
+  ['SANDBOX_WEBHOOK_SECRET', ''],
+  ['SANDBOX_WEBHOOK_SECRET', 'whsec_not base64'],
+])('names %s when it is %j, without repeating it', (name, value) => {
+  const read = (): unknown => readConfig({ SANDBOX_WEBHOOK_SECRET, [name]: value });
+  expect(read).toThrow(new RegExp(`^${name} `));
+  if (value !== '') expect(read).not.toThrow(value);
+});
+
+it('reads a secret the way Standard Webhooks writes it', () => {
+  expect(signingKey('whsec_c2VjcmV0').toString()).toBe('secret');
+  expect(signingKey('c2VjcmV0').toString()).toBe('c2VjcmV0');
+});
