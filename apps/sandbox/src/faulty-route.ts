@@ -13,6 +13,7 @@ const GARBAGE = '<html><body>upstream connect error {"id": "pay_';
 /** Lets provider calls go wrong as the faults say, before or after they have had their effect. */
 export class FaultyRoutes {
   readonly #held = new Map<FastifyReply, () => void>();
+  #closed = false;
 
   constructor(
     private readonly faults: FaultBox,
@@ -26,6 +27,8 @@ export class FaultyRoutes {
     return async (request, reply) => {
       const plan = this.faults.planCall(operation);
       if (plan.latencyMs > 0) await wait(this.clock, plan.latencyMs);
+      // A call that was still waiting when the sandbox stopped must not reach a closed ledger.
+      if (this.#closed) return this.#hold(reply, 0);
       if (plan.misbehaviour === null) {
         const { status, body } = await handle(request);
         return reply.code(status).send(body);
@@ -37,6 +40,7 @@ export class FaultyRoutes {
 
   /** Drops the connections that are being held, so that the server can stop. */
   close(): void {
+    this.#closed = true;
     for (const drop of [...this.#held.values()]) drop();
   }
 
@@ -51,7 +55,7 @@ export class FaultyRoutes {
       case 'malformed':
         return reply.code(200).type('application/json').send(GARBAGE);
       case 'timeout':
-        return this.#hold(reply);
+        return this.#hold(reply, this.faults.current.timeoutHoldMs);
       case null:
         return reply;
       default:
@@ -59,14 +63,14 @@ export class FaultyRoutes {
     }
   }
 
-  #hold(reply: FastifyReply): FastifyReply {
+  #hold(reply: FastifyReply, holdMs: number): FastifyReply {
     reply.hijack();
     const drop = (): void => {
       cancelTimer();
       this.#held.delete(reply);
       reply.raw.destroy();
     };
-    const cancelTimer = this.clock.setTimer(drop, this.faults.current.timeoutHoldMs);
+    const cancelTimer = this.clock.setTimer(drop, holdMs);
     this.#held.set(reply, drop);
     reply.raw.once('close', drop);
     return reply;
