@@ -1,0 +1,5 @@
+export { startPostgres } from './postgres.mjs';
+export { startRedis } from './redis.mjs';
+export { findRedisBinary } from './redis-binary.mjs';
+export { startThrowawayServices } from './throwaway.mjs';
+export { freePort } from './ports.mjs';
