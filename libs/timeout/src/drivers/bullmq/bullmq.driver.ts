@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto';
+import { Queue, type BulkJobOptions } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { Clock } from '../../clock';
+import { FAIL_FAST, openRedis, type RedisAddress } from '../../redis';
+import { TimeLimitError, withTimeLimit } from '../../time-limit';
+import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import { AlarmStoreError } from '../alarm-store.error';
+import { BullmqRinger, type AlarmData } from './bullmq.ringer';
+
+export interface BullmqDriverOptions {
+  readonly redis: RedisAddress;
+  /** "Now" by the database: how long an alarm has to wait is reckoned against it. */
+  readonly databaseClock: Clock;
+  /** Told of every error that reaches no caller: lost connections, rings that failed. */
+  readonly onError: (error: Error) => void;
+  /** Stands before every key. Its braces keep all keys in one hash slot of a cluster. */
+  readonly prefix?: string;
+  /** Must not contain `:`. */
+  readonly queueName?: string;
+  /** `arm`, `disarm` and `survey` give up when Redis is silent for so long. Below 2 s. */
+  readonly armTimeoutMs?: number;
+  /** Rings under way at once in this process. */
+  readonly concurrency?: number;
+  /** How long `stop` waits for rings under way. What outlasts it rings again elsewhere. */
+  readonly stopTimeoutMs?: number;
+}
+
+export const BULLMQ_DEFAULTS = {
+  prefix: '{lc:alarms}',
+  queueName: 'alarms',
+  armTimeoutMs: 1_500,
+  // A ring drains what is due until nothing is left, so a second one finds little to do.
+  concurrency: 4,
+  stopTimeoutMs: 15_000,
+} as const;
+
+/** Jobs in one pipeline: large enough to hide the round trip, small enough to let others in. */
+const CHUNK = 500;
+/** Alarms read at once by a survey. */
+const PAGE = 1_000;
+/** BullMQ writes an event for every step of every job. Nobody reads them here. */
+const KEPT_EVENTS = 100;
+const GOODBYE_LIMIT_MS = 500;
+
+/** The connection that arms: it never queues, so that nobody waits long for a Redis that is away. */
+interface Producer {
+  readonly client: Redis;
+  readonly queue: Queue<AlarmData>;
+}
+
+/**
+ * Alarms as BullMQ delayed jobs: the job's id is the alarm's. A job is removed as soon as it has
+ * rung, whatever came of it, because BullMQ ignores an id that it still remembers.
+ *
+ * Redis compares a job's instant with the clock of the worker that asks, and the instant was
+ * written by the clock of the process that armed. The delay between them comes from the
+ * database's clock, so only the difference between two application nodes is left as an error: a
+ * ring that is early for the database is put off (`ringAgainInMs`), a late one is the sweep's.
+ *
+ * Connections: one to arm, opened by the first use, and two more while started.
+ */
+export class BullmqDriver implements TimerDriver {
+  readonly name = 'bullmq';
+  readonly #options: Required<BullmqDriverOptions>;
+  readonly #seen = new WeakSet<Error>();
+  #producer: Producer | undefined;
+  #ringer: BullmqRinger | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: BullmqDriverOptions) {
+    this.#options = { ...BULLMQ_DEFAULTS, ...options };
+  }
+
+  /** Resolves at once, also while Redis is away: ringing begins when it is there. */
+  async start(onRing: OnRing): Promise<void> {
+    this.#refuseIfStopped();
+    this.#ringer ??= new BullmqRinger(
+      { ...this.#options, onError: (error) => this.#report(error) },
+      onRing,
+    );
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async arm(alarms: readonly Alarm[]): Promise<void> {
+    for (const chunk of chunksOf(alarms)) {
+      await this.#ask(({ queue }) => queue.addBulk(chunk.map((alarm) => this.#jobFor(alarm))));
+    }
+  }
+
+  async disarm(ids: readonly string[]): Promise<void> {
+    for (const chunk of chunksOf(ids)) {
+      // Sent without waiting in between, which makes it one pipeline.
+      await this.#ask(({ queue }) =>
+        Promise.all(chunk.map((id) => queue.remove(id, { removeChildren: false }))),
+      );
+    }
+  }
+
+  async survey(): Promise<Survey> {
+    const generation = await this.#ask(({ client }) => this.#generation(client));
+    return { generation, alarms: () => this.#alarms() };
+  }
+
+  #jobFor(alarm: Alarm): { name: string; data: AlarmData; opts: BulkJobOptions } {
+    const atMs = alarm.at.getTime();
+    const delay = Math.max(0, Math.ceil(atMs - this.#options.databaseClock.nowMs()));
+    return {
+      name: 'alarm',
+      data: { atMs },
+      opts: { jobId: alarm.id, delay, removeOnComplete: true, removeOnFail: true },
+    };
+  }
+
+  /** A marker that is lost with everything else: by FLUSHALL, by an empty disk, by eviction. */
+  async #generation(client: Redis): Promise<string> {
+    const { prefix, queueName } = this.#options;
+    const key = `${prefix}:${queueName}-generation`;
+    await client.set(key, randomUUID(), 'NX');
+    const generation = await client.get(key);
+    if (generation === null) throw new Error('the marker vanished as soon as it was written');
+    return generation;
+  }
+
+  async *#alarms(): AsyncGenerator<Alarm> {
+    // ZSCAN rather than pages by rank: alarms ringing meanwhile would shift those and hide some.
+    let cursor = '0';
+    do {
+      const [next, pairs] = await this.#ask(({ client, queue }) =>
+        client.zscan(queue.toKey('delayed'), cursor, 'COUNT', PAGE),
+      );
+      cursor = next;
+      yield* await this.#read(pairs.filter((_, index) => index % 2 === 0));
+    } while (cursor !== '0');
+    // Due, but not taken by any worker yet. Read second: jobs move from delayed to here.
+    for (const list of ['wait', 'paused']) {
+      for (let start = 0; ; start += PAGE) {
+        const ids = await this.#ask(({ client, queue }) =>
+          client.lrange(queue.toKey(list), start, start + PAGE - 1),
+        );
+        yield* await this.#read(ids);
+        if (ids.length < PAGE) break;
+      }
+    }
+  }
+
+  async #read(ids: readonly string[]): Promise<Alarm[]> {
+    if (ids.length === 0) return [];
+    const replies = await this.#ask(({ client, queue }) => {
+      const pipeline = client.pipeline();
+      for (const id of ids) pipeline.hget(queue.toKey(id), 'data');
+      return pipeline.exec();
+    });
+    return ids.flatMap((id, index) => {
+      const [error, data] = replies?.[index] ?? [];
+      if (error) throw new AlarmStoreError('Reading the alarms failed', error);
+      // Gone meanwhile: it has rung or was disarmed.
+      if (typeof data !== 'string') return [];
+      return [{ id, at: new Date((JSON.parse(data) as AlarmData).atMs) }];
+    });
+  }
+
+  /** Talks to Redis in bounded time; a connection that went silent is replaced. */
+  async #ask<T>(call: (producer: Producer) => Promise<T>): Promise<T> {
+    this.#refuseIfStopped();
+    const producer = (this.#producer ??= this.#openProducer());
+    try {
+      const { armTimeoutMs } = this.#options;
+      // The first use waits for the connection, every later one fails at once without it.
+      const answer = producer.queue.waitUntilReady().then(() => call(producer));
+      return await withTimeLimit(answer, armTimeoutMs, 'Redis did not answer');
+    } catch (error) {
+      const silent = error instanceof TimeLimitError && producer.client.status === 'ready';
+      // What piles up behind a silent connection would otherwise be sent long after it mattered.
+      if (silent) producer.client.disconnect(true);
+      throw new AlarmStoreError('The alarm store (Redis) did not take a call', error);
+    }
+  }
+
+  #openProducer(): Producer {
+    const { prefix, queueName, redis } = this.#options;
+    const report = (error: Error): void => this.#report(error);
+    const client = openRedis(redis, FAIL_FAST, report);
+    const queue = new Queue<AlarmData>(queueName, {
+      connection: client,
+      prefix,
+      // Its INFO would be lost with a connection that breaks just then, and the queue with it.
+      skipVersionCheck: true,
+      streams: { events: { maxLen: KEPT_EVENTS } },
+    });
+    queue.on('error', report);
+    return { client, queue };
+  }
+
+  async #stop(): Promise<void> {
+    await this.#ringer?.stop();
+    if (!this.#producer) return;
+    const { client, queue } = this.#producer;
+    await withTimeLimit(client.quit(), GOODBYE_LIMIT_MS, 'Redis did not say goodbye').catch(
+      // It is away; there is nobody to take leave of.
+      () => client.disconnect(),
+    );
+    await queue.close();
+  }
+
+  /** ioredis and BullMQ pass the same error on along several ways. */
+  #report(error: Error): void {
+    if (this.#seen.has(error)) return;
+    this.#seen.add(error);
+    this.#options.onError(error);
+  }
+
+  #refuseIfStopped(): void {
+    if (this.#stopping) throw new AlarmStoreError('The BullMQ driver was stopped');
+  }
+}
+
+function* chunksOf<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += CHUNK) {
+    yield items.slice(start, start + CHUNK);
+  }
+}

@@ -1,0 +1,178 @@
+import type { Alarm, TimerDriver } from '../timer-driver';
+import { alarmIn, surveyed, type Bench } from './driver.contract';
+
+/** What can happen to the place where a driver keeps its alarms. */
+export interface DriverStore {
+  /** At once, without a chance to save anything. */
+  kill(): Promise<void>;
+  /** Starts it again with what it had on disk. */
+  start(): Promise<void>;
+  /** It accepts connections and answers nothing. */
+  freeze(): void;
+  thaw(): void;
+  /** It forgets everything. */
+  flush(): Promise<void>;
+  connections(): Promise<number>;
+}
+
+/** The port's promise: `arm` rejects within this time while the store is away. */
+const ARM_BOUND_MS = 2_000;
+const STOP_BOUND_MS = 4_000;
+
+/** The part of the contract about the store of a durable driver; visibly skipped without one. */
+export function describeStoreFaults(
+  bench: () => Bench,
+  subject: (() => DriverStore) | undefined,
+): void {
+  const stored = subject ? it : it.skip;
+  const store = (): DriverStore => (subject as () => DriverStore)();
+
+  stored('rings on after the store was killed while nothing happened, and came back', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    const before = alarmIn(600);
+    const rings = [bench().ringOf(before.id)];
+    await driver.arm([before]);
+    await store().kill();
+    await store().start();
+    const after = alarmIn(300);
+    rings.push(bench().ringOf(after.id));
+    await armEventually(driver, [after]);
+    await Promise.all(rings);
+    expect(bench().timesRung(before.id)).toBe(1);
+  });
+
+  stored('comes back within 3 s of the store', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    await driver.arm([alarmIn(3_600_000)]);
+    await store().kill();
+    // Long enough for the waits between its tries to have grown.
+    await expectBoundedRejection(driver);
+    await store().start();
+    const backAt = performance.now();
+    const alarm = alarmIn(0);
+    const ring = bench().ringOf(alarm.id);
+    await armEventually(driver, [alarm]);
+    await ring;
+    expect(performance.now() - backAt).toBeLessThan(3_000);
+  });
+
+  stored('rings on after the store was silent for a while', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    await driver.arm([alarmIn(3_600_000)]);
+    store().freeze();
+    await expectBoundedRejection(driver);
+    await expectBoundedRejection(driver);
+    store().thaw();
+    const alarm = alarmIn(50);
+    const ring = bench().ringOf(alarm.id);
+    await armEventually(driver, [alarm]);
+    await ring;
+  });
+
+  stored('starts without the store, and rings when it comes', async () => {
+    await store().kill();
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    await expectBoundedRejection(driver);
+    await store().start();
+    const alarm = alarmIn(0);
+    const ring = bench().ringOf(alarm.id);
+    await armEventually(driver, [alarm]);
+    await ring;
+  });
+
+  stored('has another generation after the store lost its data, and rings on', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    await driver.arm([alarmIn(3_600_000)]);
+    const { generation } = await driver.survey();
+    await store().flush();
+    expect((await driver.survey()).generation).not.toBe(generation);
+    expect((await surveyed(driver)).size).toBe(0);
+    const alarm = alarmIn(50);
+    const ring = bench().ringOf(alarm.id);
+    await driver.arm([alarm]);
+    await ring;
+  });
+
+  stored('keeps its generation when the store comes back with its data', async () => {
+    const driver = bench().open();
+    const { generation } = await driver.survey();
+    await store().kill();
+    await store().start();
+    await armEventually(driver, [alarmIn(3_600_000)]);
+    expect((await driver.survey()).generation).toBe(generation);
+  });
+
+  stored('stops in bounded time while the store is away', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    await driver.arm([alarmIn(3_600_000)]);
+    await store().kill();
+    await expectBoundedStop(driver);
+    await store().start();
+  });
+
+  stored('stops in bounded time when the store was never there', async () => {
+    await store().kill();
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    await expectBoundedRejection(driver);
+    await expectBoundedStop(driver);
+    await store().start();
+  });
+
+  stored('stops in bounded time while the store is silent, in the middle of a ring', async () => {
+    const driver = bench().open();
+    const alarm = alarmIn(0);
+    const ring = bench().ringOf(alarm.id);
+    await driver.start(bench().onRing(() => void store().freeze()));
+    await driver.arm([alarm]);
+    await ring;
+    await expectBoundedStop(driver);
+    store().thaw();
+  });
+
+  stored('leaves no connection behind', async () => {
+    const before = await store().connections();
+    const drivers = [bench().open(), bench().open()];
+    for (const driver of drivers) {
+      const alarm = alarmIn(0);
+      const ring = bench().ringOf(alarm.id);
+      await driver.start(bench().onRing());
+      await driver.arm([alarm]);
+      await ring;
+    }
+    expect(await store().connections()).toBeGreaterThan(before);
+    await Promise.all(drivers.map((driver) => driver.stop()));
+    expect(await store().connections()).toBe(before);
+  });
+}
+
+async function expectBoundedRejection(driver: TimerDriver): Promise<void> {
+  const startedAt = performance.now();
+  await expect(driver.arm([alarmIn(3_600_000)])).rejects.toThrow('alarm store');
+  expect(performance.now() - startedAt).toBeLessThan(ARM_BOUND_MS);
+}
+
+async function expectBoundedStop(driver: TimerDriver): Promise<void> {
+  const startedAt = performance.now();
+  await driver.stop();
+  expect(performance.now() - startedAt).toBeLessThan(STOP_BOUND_MS);
+}
+
+/** As the sweep does it: what could not be armed is armed with the next try. */
+async function armEventually(driver: TimerDriver, alarms: readonly Alarm[]): Promise<void> {
+  const giveUpAt = performance.now() + 10_000;
+  for (;;) {
+    try {
+      return await driver.arm(alarms);
+    } catch (error) {
+      if (performance.now() > giveUpAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import type { Lock } from '../lock';
+
+/** How a test wants its lock; absent = the lock's own default. */
+export interface LockWish {
+  readonly ttlMs?: number;
+  readonly waitMs?: number;
+}
+
+/** What can happen to the place where a lock keeps its keys. */
+export interface LockStore {
+  /** Two holders of a lock with such a time-to-live meet after it. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+  connections(): Promise<number>;
+}
+
+export interface LockUnderTest {
+  /** A lock as a process of its own would have it. */
+  create(wish?: LockWish): Lock;
+  /** `false`: it excludes nobody (a no-op); the tests of exclusion are visibly skipped. */
+  readonly excludes: boolean;
+  /** The store, to be tampered with; absent when the lock has none. */
+  readonly store?: () => LockStore;
+  /** How long a call may take while the store is away. */
+  readonly boundMs?: number;
+}
+
+/** What every implementation of `Lock` does. Call it in the implementation's spec. */
+export function describeLock(name: string, subject: LockUnderTest): void {
+  const opened: Lock[] = [];
+  const open = (wish?: LockWish): Lock => {
+    const lock = subject.create(wish);
+    opened.push(lock);
+    return lock;
+  };
+  const keysOf = (count: number): string[] =>
+    Array.from({ length: count }, () => `lock:order:${randomUUID()}`);
+  const excluding = subject.excludes ? it : it.skip;
+  const stored = subject.store ? it : it.skip;
+  const store = (): LockStore => (subject.store as () => LockStore)();
+
+  describe(`${name}: the contract of every lock`, () => {
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map((lock) => lock.close()));
+    });
+
+    it('holds all keys when all are free', async () => {
+      const keys = keysOf(3);
+      const held = await open().acquireFree([...keys, keys[0] as string]);
+      expect(held.outcome).toBe('held');
+      expect([...held.keys].sort()).toEqual([...keys].sort());
+      await held.release();
+    });
+
+    it('holds nothing when asked for nothing', async () => {
+      const held = await open().acquireFree([]);
+      expect(held).toMatchObject({ outcome: 'held', keys: new Set() });
+      await held.release();
+    });
+
+    it('gives keys back, so that another takes them at once', async () => {
+      const keys = keysOf(2);
+      const [one, other] = [open(), open()];
+      await (await one.acquireFree(keys)).release();
+      const held = await other.acquireFree(keys);
+      expect(held.outcome).toBe('held');
+      await held.release();
+    });
+
+    it('releases twice without complaint', async () => {
+      const held = await open().acquireOne(keysOf(1)[0] as string);
+      await held.release();
+      await expect(held.release()).resolves.toBeUndefined();
+    });
+
+    it('closes twice', async () => {
+      const lock = open();
+      await lock.close();
+      await expect(lock.close()).resolves.toBeUndefined();
+    });
+
+    excluding('lets one of two have a batch', async () => {
+      const keys = keysOf(5);
+      const held = await Promise.all([open().acquireFree(keys), open().acquireFree(keys)]);
+      expect(held.map(({ outcome }) => outcome).sort()).toEqual(['contended', 'held']);
+      expect(held.reduce((sum, { keys: got }) => sum + got.size, 0)).toBe(keys.length);
+      await Promise.all(held.map((each) => each.release()));
+    });
+
+    excluding('leaves keys that are held to their holder and takes the rest', async () => {
+      const keys = keysOf(5);
+      const [one, other] = [open(), open()];
+      const first = await one.acquireFree(keys.slice(0, 2));
+      const second = await other.acquireFree(keys);
+      expect(second.outcome).toBe('contended');
+      expect([...second.keys].sort()).toEqual(keys.slice(2).sort());
+      await second.release();
+      const third = await other.acquireFree(keys.slice(0, 2));
+      expect(third).toMatchObject({ outcome: 'contended', keys: new Set() });
+      await first.release();
+    });
+
+    excluding('waits for one key until its holder is done', async () => {
+      const key = keysOf(1)[0] as string;
+      const first = await open().acquireOne(key);
+      const second = open().acquireOne(key);
+      await first.release();
+      const held = await second;
+      expect(held).toMatchObject({ outcome: 'held', keys: new Set([key]) });
+      await held.release();
+    });
+
+    excluding('stops waiting for one key after a while', async () => {
+      const key = keysOf(1)[0] as string;
+      const first = await open().acquireOne(key);
+      const second = await open({ waitMs: 60 }).acquireOne(key);
+      expect(second).toMatchObject({ outcome: 'contended', keys: new Set() });
+      await second.release();
+      await first.release();
+    });
+
+    excluding('frees a key whose holder never came back', async () => {
+      const key = keysOf(1)[0] as string;
+      const first = await open({ ttlMs: 50 }).acquireOne(key);
+      const second = await open().acquireOne(key);
+      expect([first.outcome, second.outcome]).toEqual(['held', 'held']);
+      await second.release();
+    });
+
+    excluding('does not give back what somebody else has taken meanwhile', async () => {
+      const key = keysOf(1)[0] as string;
+      const late = await open({ ttlMs: 50 }).acquireOne(key);
+      const next = await open().acquireOne(key);
+      await expect(late.release()).resolves.toBeUndefined();
+      const third = await open().acquireFree([key]);
+      expect(third.outcome).toBe('contended');
+      await next.release();
+    });
+
+    excluding('calls a hold that ends before it begins no hold', async () => {
+      const keys = keysOf(2);
+      const held = await open({ ttlMs: 1 }).acquireFree(keys);
+      expect(held).toMatchObject({ outcome: 'degraded', keys: new Set(keys) });
+      await expect(held.release()).resolves.toBeUndefined();
+    });
+
+    stored('goes on without a lock when the store is gone, and locks when it is back', async () => {
+      const keys = keysOf(3);
+      const lock = open();
+      await (await lock.acquireFree(keys)).release();
+      await store().kill();
+      await expectDegraded(lock, keys);
+      await store().start();
+      const held = await untilHeld(lock, keys);
+      await held.release();
+    });
+
+    stored('goes on without a lock when the store was never there', async () => {
+      await store().kill();
+      const lock = open();
+      await expectDegraded(lock, keysOf(2));
+      await lock.close();
+      await store().start();
+    });
+
+    stored('goes on without a lock when the store hangs, and slows only the first', async () => {
+      const keys = keysOf(3);
+      const lock = open();
+      const before = await lock.acquireFree(keys);
+      store().freeze();
+      await expectDegraded(lock, keys);
+      const startedAt = performance.now();
+      for (let call = 0; call < 100; call++) await lock.acquireOne(keys[0] as string);
+      expect(performance.now() - startedAt).toBeLessThan(100);
+      await before.release();
+      store().thaw();
+      await (await untilHeld(lock, keys)).release();
+    });
+
+    stored('gives back a lock that was granted after it had given up', async () => {
+      const [key] = keysOf(1) as [string];
+      const lock = open();
+      await (await lock.acquireOne(key)).release();
+      store().freeze();
+      await expectDegraded(lock, [key]);
+      store().thaw();
+      // Within the time-to-live of the lost hold, or it would have been no gift.
+      await (await untilHeld(open(), [key])).release();
+    });
+
+    stored('leaves no connection behind', async () => {
+      const before = await store().connections();
+      const lock = subject.create();
+      await (await lock.acquireFree(keysOf(2))).release();
+      await lock.close();
+      expect(await store().connections()).toBe(before);
+    });
+
+    async function expectDegraded(lock: Lock, keys: readonly string[]): Promise<void> {
+      const startedAt = performance.now();
+      const held = await lock.acquireFree(keys);
+      expect(performance.now() - startedAt).toBeLessThan(subject.boundMs as number);
+      expect(held).toMatchObject({ outcome: 'degraded', keys: new Set(keys) });
+      await expect(held.release()).resolves.toBeUndefined();
+    }
+  });
+}
+
+/** Asks again and again: how soon a store that is back is used is not part of the contract. */
+async function untilHeld(lock: Lock, keys: readonly string[]) {
+  const giveUpAt = performance.now() + 5_000;
+  for (;;) {
+    const held = await lock.acquireFree(keys);
+    if (held.outcome === 'held') return held;
+    await held.release();
+    if (performance.now() > giveUpAt) throw new Error(`still ${held.outcome} after 5 s`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

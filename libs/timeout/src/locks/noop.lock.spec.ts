@@ -1,0 +1,4 @@
+import { describeLock } from './lock.contract';
+import { NoopLock } from './noop.lock';
+
+describeLock('NoopLock', { create: () => new NoopLock(), excludes: false });

@@ -1,0 +1,75 @@
+import { OwnRedis } from '../testing/own-redis';
+import { describeLock } from './lock.contract';
+import { REDLOCK_DEFAULTS, RedlockLock, type RedlockLockOptions } from './redlock.lock';
+
+let redis: OwnRedis;
+const errors: Error[] = [];
+
+function create(options: Partial<RedlockLockOptions> = {}): RedlockLock {
+  return new RedlockLock({
+    redis: redis.url,
+    onError: (error) => errors.push(error),
+    shortCircuitMs: 200,
+    ...options,
+  });
+}
+
+beforeAll(async () => {
+  redis = await OwnRedis.start();
+});
+afterAll(() => redis.remove());
+beforeEach(() => errors.splice(0));
+
+describeLock('RedlockLock', {
+  create,
+  excludes: true,
+  store: () => redis,
+  boundMs: 2 * REDLOCK_DEFAULTS.callTimeoutMs,
+});
+
+describe('RedlockLock', () => {
+  it('keeps the key visible in Redis, behind one prefix', async () => {
+    const lock = create();
+    const held = await lock.acquireOne('lock:order:1');
+    expect(await redis.with((client) => client.keys('*'))).toEqual(['{lc}:lock:order:1']);
+    await held.release();
+    await lock.close();
+  });
+
+  it('locks in the database of its URL', async () => {
+    const lock = create({ redis: `${redis.url}/5` });
+    const held = await lock.acquireFree(['a', 'b']);
+    const second = await lock.acquireFree(['b', 'c']);
+    expect([...second.keys]).toEqual(['c']);
+    expect(await redis.with((client) => client.dbsize())).toBe(0);
+    await Promise.all([held.release(), second.release()]);
+    await lock.close();
+  });
+
+  it('refuses a database that Redlock would quietly replace by database 0', () => {
+    expect(() => create({ redis: { port: redis.port, db: 16, lazyConnect: true } })).toThrow(
+      'database 16 is beyond',
+    );
+  });
+
+  it('tells of a Redis that refuses, and goes on without a lock', async () => {
+    const lock = create();
+    await (await lock.acquireOne('warm-up')).release();
+    await redis.with((client) => client.config('SET', 'maxmemory', '1'));
+    const held = await lock.acquireFree(['lock:order:1']);
+    expect(held.outcome).toBe('degraded');
+    expect(errors.map(String).join()).toMatch('OOM');
+    await redis.with((client) => client.config('SET', 'maxmemory', '0'));
+    await lock.close();
+  });
+
+  it('does not take a key that is somebody else’s for an error', async () => {
+    const lock = create({ waitMs: 30 });
+    const held = await lock.acquireOne('lock:order:1');
+    await lock.acquireOne('lock:order:1');
+    await lock.acquireFree(['lock:order:1', 'lock:order:2']);
+    expect(errors).toEqual([]);
+    await held.release();
+    await lock.close();
+  });
+});
