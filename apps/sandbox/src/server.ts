@@ -28,7 +28,7 @@ export interface ServerParts {
 }
 
 export function buildServer(parts: ServerParts): FastifyInstance {
-  const app = fastify({ bodyLimit: BODY_LIMIT_BYTES });
+  const app = fastify({ bodyLimit: BODY_LIMIT_BYTES, frameworkErrors: answerProblem });
   const faulty = new FaultyRoutes(parts.faults, parts.clock);
   app.addHook('onRequest', () => parts.restored);
   app.addHook('preClose', async () => faulty.close());
@@ -63,6 +63,7 @@ function acceptEmptyBodies(app: FastifyInstance): void {
       else void parseJson(request, body, done);
     },
   );
+  app.removeContentTypeParser('text/plain');
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'string' },
@@ -83,13 +84,13 @@ function answerProblem(
     console.error(error);
     return sendProblem(reply, 500, 'internal_error', 'Something went wrong.');
   }
-  return sendProblem(reply, status, CODES[status] ?? 'bad_request', error.message);
+  return sendProblem(reply, status, CODES[error.code] ?? 'bad_request', error.message);
 }
 
-const CODES: Readonly<Record<number, string>> = {
-  400: 'invalid_json',
-  413: 'body_too_large',
-  415: 'unsupported_media_type',
+const CODES: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: 'invalid_json',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
 };
 
 function sendProblem(
