@@ -116,6 +116,9 @@ const rules = schema.superRefine((settings, context) => {
 
 export type Config = z.output<typeof schema>;
 
+/** Injection token of the settings. */
+export const CONFIG = Symbol('Config');
+
 /** The names of all settings, for docs and checks. */
 export const SETTING_NAMES = Object.keys(schema.shape) as (keyof Config)[];
 

@@ -10,16 +10,22 @@ export type {
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
 export type { DrainCounts } from './drain';
+export { BullmqDriver } from './drivers/bullmq/bullmq.driver';
+export { MemoryDriver } from './drivers/memory/memory.driver';
 export {
   AmbiguousDeadlineHandlerError,
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
 export type { Held, Lock } from './lock';
+export { NoopLock } from './locks/noop.lock';
+export { RedlockLock } from './locks/redlock.lock';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
+export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 export { HandlesDeadline, TimeoutModule, type TimeoutModuleOptions } from './timeout.module';
+export { withTimeLimit } from './time-limit';
 export { TimeoutService } from './timeout.service';
 export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';
 export { inTransaction, queryRows, sqlStateOf, Transaction } from './transaction';

@@ -1,0 +1,91 @@
+import {
+  type BatchResult,
+  type Claimant,
+  type DeadlineHandler,
+  type DueDeadline,
+  HandlesDeadline,
+  TimeoutService,
+  type Transaction,
+} from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { orderLockKey } from './order';
+import { OrderGuard } from './order-guard';
+
+/**
+ * The payment deadline: closes overdue orders in sets. The fast lane takes those without a payment
+ * open at the provider, nearly all; the others go behind the fence, to the careful lane.
+ */
+@Injectable()
+@HandlesDeadline('payment')
+export class CloseOverdueHandler implements DeadlineHandler {
+  readonly maxBatch = 1_000;
+  readonly lockKey = orderLockKey;
+
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly timeouts: TimeoutService,
+  ) {}
+
+  async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
+    const ids = due.map(({ subjectId }) => subjectId);
+    const overdue = await lockOverdue(tx, ids);
+    const waiting = await withOpenPayment(tx, overdue);
+    const change = { from: 'pending_payment', by, onlyIfOverdue: true } as const;
+    const closed = await this.guard.change(tx, {
+      ...change,
+      to: 'closed',
+      orderIds: overdue.filter((id) => !waiting.has(id)),
+      closeReason: 'payment_timeout',
+    });
+    const fenced = await this.guard.change(tx, {
+      ...change,
+      to: 'closing',
+      orderIds: [...waiting],
+      closeReason: 'payment_timeout',
+    });
+    if (fenced.length > 0) tx.afterCommit(() => this.timeouts.nudge('closing'));
+    const putBack = await this.#stillOverdue(tx, due, new Set(overdue));
+    const changed = closed.length + fenced.length;
+    return { changed, lost: due.length - changed - putBack.length, putBack };
+  }
+
+  /** Orders whose row somebody is changing at this moment were passed over: they come back. */
+  async #stillOverdue(
+    tx: Transaction,
+    due: readonly DueDeadline[],
+    handled: ReadonlySet<string>,
+  ): Promise<DueDeadline[]> {
+    const rest = due.filter(({ subjectId }) => !handled.has(subjectId));
+    if (rest.length === 0) return [];
+    const rows = await tx.rows<{ id: string; again: Date }>(
+      `SELECT id, now() + interval '50 milliseconds' AS again FROM orders
+        WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()`,
+      [rest.map(({ subjectId }) => subjectId)],
+    );
+    const again = new Map(rows.map((row) => [row.id, row.again]));
+    return rest.flatMap((one) => {
+      const dueAt = again.get(one.subjectId);
+      return dueAt ? [{ ...one, dueAt }] : [];
+    });
+  }
+}
+
+/** Locks the rows that are overdue and pending; waits for nobody, so it cannot deadlock. */
+async function lockOverdue(tx: Transaction, ids: readonly string[]): Promise<string[]> {
+  const rows = await tx.rows<{ id: string }>(
+    `SELECT id FROM orders
+      WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()
+        FOR NO KEY UPDATE SKIP LOCKED`,
+    [ids],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** A statement of its own: its snapshot is newer than the locks, so no payment slips between. */
+async function withOpenPayment(tx: Transaction, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.rows<{ order_id: string }>(
+    `SELECT DISTINCT order_id FROM payments WHERE order_id = ANY ($1::uuid[]) AND status = 'open'`,
+    [ids],
+  );
+  return new Set(rows.map((row) => row.order_id));
+}

@@ -1,0 +1,43 @@
+import { Deadlines1763600000000 } from '@app/timeout';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { Orders1763600001000 } from './migrations/1763600001000-orders';
+
+/** Oldest first; TypeORM runs those that are missing. */
+const MIGRATIONS = [Deadlines1763600000000, Orders1763600001000];
+
+export interface PoolOptions {
+  readonly url: string;
+  /** Shown in pg_stat_activity. */
+  readonly name: string;
+  readonly connections: number;
+}
+
+/** A connection is waited for so long; then the caller hears that the database is away. */
+const CONNECT_LIMIT_MS = 2_000;
+/** No statement of ours takes longer, unless somebody's lock is in its way. */
+const STATEMENT_LIMIT_MS = 15_000;
+const LOCK_LIMIT_MS = 3_000;
+/** A process that was stopped in a transaction must not hold its locks for ever. */
+const IDLE_TRANSACTION_LIMIT_MS = 20_000;
+
+export function dataSourceOptions({ url, name, connections }: PoolOptions): DataSourceOptions {
+  return {
+    type: 'postgres',
+    url,
+    migrations: MIGRATIONS,
+    migrationsTransactionMode: 'each',
+    poolSize: connections,
+    connectTimeoutMS: CONNECT_LIMIT_MS,
+    applicationName: name,
+    extra: {
+      statement_timeout: STATEMENT_LIMIT_MS,
+      lock_timeout: LOCK_LIMIT_MS,
+      idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
+      keepAlive: true,
+    },
+  };
+}
+
+export function createDataSource(options: PoolOptions): DataSource {
+  return new DataSource(dataSourceOptions(options));
+}

@@ -1,0 +1,48 @@
+export { CancelOrder } from './cancel-order';
+export { changeStatus } from './change-status';
+export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './config';
+export { ConfirmReceipt } from './confirm-receipt';
+export { createDataSource, dataSourceOptions } from './data-source';
+export { isInfrastructureError } from './database-errors';
+export { parseDuration } from './duration';
+export { ERROR_STATUS, type ErrorCode, LastcallError } from './errors';
+export { ExtendWindow } from './extend-window';
+export { ForceCloseOrder } from './force-close-order';
+export { GroupCommit } from './group-commit';
+export { seedProducts } from './migrations/seed-products';
+export type {
+  OrderItem,
+  OrderView,
+  PaymentStatus,
+  PaymentView,
+  RefundReason,
+  RefundStatus,
+  RefundView,
+} from './order';
+export { OrderFeed, type OrderEventView, readHistory } from './order-feed';
+export { OrderGuard } from './order-guard';
+export {
+  type By,
+  type CloseReason,
+  DEADLINE_KINDS,
+  ORDER_STATUSES,
+  type OrderStatus,
+  TRANSITIONS,
+} from './order.lifecycle';
+export { onDataSource, type OrderFilter, type Queryable } from './order-rows';
+export { OrdersModule, type OrdersModuleOptions } from './orders.module';
+export { Gauges, type GaugesView, Overview, type OverviewView } from './overview';
+export { PlaceOrder } from './place-order';
+export { ListProducts, type ProductView } from './products';
+export {
+  PAYMENT_PROVIDER,
+  type PaymentProvider,
+  type ProviderAnswer,
+} from './providers/payment-provider';
+export { ListOrders, ReadOrder } from './read-order';
+export { ReceiveWebhook } from './receive-webhook';
+export { RelayEvents } from './relay-events';
+export { SettleClosing } from './settle-closing';
+export { ShipOrder } from './ship-order';
+export { StartPayment } from './start-payment';
+export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './telemetry';

@@ -1,0 +1,129 @@
+import { queryRows, type Transaction } from '@app/timeout';
+import type { DataSource } from 'typeorm';
+import type { OrderItem, OrderView, PaymentView } from './order';
+import type { CloseReason, OrderStatus } from './order.lifecycle';
+
+/** Whatever can run a statement: a transaction, or {@link onDataSource}. */
+export type Queryable = Pick<Transaction, 'rows'>;
+
+/** Statements outside a transaction. */
+export function onDataSource(dataSource: DataSource): Queryable {
+  return { rows: (sql, params) => queryRows(dataSource, sql, params) };
+}
+
+interface OrderRow {
+  id: string;
+  customer_id: string;
+  status: OrderStatus;
+  close_reason: CloseReason | null;
+  amount: string;
+  currency: string;
+  version: number;
+  created_at: Date;
+  pay_by: Date | null;
+  closes_at: Date | null;
+  server_now: Date;
+  paid_at: Date | null;
+  closed_at: Date | null;
+  canceled_at: Date | null;
+  shipped_at: Date | null;
+  completed_at: Date | null;
+  items: OrderItem[];
+  payments: PaymentView[] | null;
+}
+
+/** Milliseconds and Z, as Date.toISOString writes it, for instants inside JSON. */
+const ISO = (column: string): string =>
+  `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+const COLUMNS = `o.id, o.customer_id, o.status, o.close_reason, o.amount, o.currency, o.version,
+  o.created_at, o.pay_by, o.closes_at, now()::timestamptz(3) AS server_now, o.paid_at, o.closed_at,
+  o.canceled_at, o.shipped_at, o.completed_at,
+  (SELECT json_agg(json_build_object('sku', i.sku, 'quantity', i.quantity,
+                                     'unitPrice', i.unit_price) ORDER BY i.sku)
+     FROM order_items i WHERE i.order_id = o.id) AS items,
+  (SELECT json_agg(json_build_object(
+            'id', p.id, 'provider', p.provider, 'providerPaymentId', p.provider_payment_id,
+            'status', p.status, 'amount', p.amount, 'currency', p.currency,
+            'checkoutUrl', p.checkout_url, 'paidAt', ${ISO('p.paid_at')},
+            'holdReason', p.hold_reason,
+            'refund', (SELECT json_build_object('id', r.id, 'status', r.status,
+                                                'amount', r.amount, 'reason', r.reason)
+                         FROM refunds r WHERE r.payment_id = p.id
+                        ORDER BY r.created_at DESC, r.id DESC LIMIT 1)) ORDER BY p.id)
+     FROM payments p WHERE p.order_id = o.id) AS payments`;
+
+/** Reads orders by id; ids that do not exist are not in the answer. */
+export async function readOrders(
+  sql: Queryable,
+  ids: readonly string[],
+): Promise<Map<string, OrderView>> {
+  if (ids.length === 0) return new Map();
+  const rows = await sql.rows<OrderRow>(
+    `SELECT ${COLUMNS} FROM orders o WHERE o.id = ANY ($1::uuid[])`,
+    [ids],
+  );
+  return new Map(rows.map((row) => [row.id, toView(row)]));
+}
+
+export interface OrderFilter {
+  readonly customerId?: string | undefined;
+  readonly status?: OrderStatus | undefined;
+  /** True: only orders whose payment deadline has passed and that are still unpaid. */
+  readonly overdue?: boolean | undefined;
+  readonly since?: Date | undefined;
+  readonly limit: number;
+  /** The id of the last order seen; newest come first. */
+  readonly before?: string | undefined;
+}
+
+/** Orders that match, newest first. */
+export async function listOrders(sql: Queryable, filter: OrderFilter): Promise<OrderView[]> {
+  const conditions: string[] = [];
+  const params: unknown[] = [];
+  const add = (condition: (param: string) => string, value: unknown): void => {
+    params.push(value);
+    conditions.push(condition(`$${params.length}`));
+  };
+  if (filter.customerId !== undefined) add((p) => `o.customer_id = ${p}`, filter.customerId);
+  if (filter.status !== undefined) add((p) => `o.status = ${p}`, filter.status);
+  if (filter.since !== undefined) add((p) => `o.created_at >= ${p}`, filter.since);
+  if (filter.before !== undefined) add((p) => `o.id < ${p}`, filter.before);
+  if (filter.overdue) {
+    conditions.push(`o.status IN ('pending_payment', 'closing') AND o.closes_at <= now()`);
+  }
+  params.push(filter.limit);
+  const rows = await sql.rows<OrderRow>(
+    `SELECT ${COLUMNS} FROM orders o ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
+      ORDER BY o.id DESC LIMIT $${params.length}`,
+    params,
+  );
+  return rows.map(toView);
+}
+
+function toView(row: OrderRow): OrderView {
+  return {
+    id: row.id,
+    customerId: row.customer_id,
+    status: row.status,
+    closeReason: row.close_reason,
+    items: row.items ?? [],
+    amount: Number(row.amount),
+    currency: row.currency,
+    createdAt: row.created_at.toISOString(),
+    payBy: iso(row.pay_by),
+    closesAt: iso(row.closes_at),
+    serverNow: row.server_now.toISOString(),
+    paidAt: iso(row.paid_at),
+    closedAt: iso(row.closed_at),
+    canceledAt: iso(row.canceled_at),
+    shippedAt: iso(row.shipped_at),
+    completedAt: iso(row.completed_at),
+    version: row.version,
+    payments: row.payments ?? [],
+  };
+}
+
+function iso(instant: Date | null): string | null {
+  return instant ? instant.toISOString() : null;
+}

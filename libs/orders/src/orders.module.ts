@@ -1,0 +1,203 @@
+import {
+  BullmqDriver,
+  DatabaseClock,
+  type Lock,
+  MemoryDriver,
+  RedlockLock,
+  type TimerDriver,
+  TimeoutModule,
+  type TimeoutModuleOptions,
+} from '@app/timeout';
+import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { ApplyNotices } from './apply-notices';
+import { ApplyWebhooksHandler } from './apply-webhooks.handler';
+import { AskProviderHandler } from './ask-provider.handler';
+import { CancelOrder } from './cancel-order';
+import { CloseOrder } from './close-order';
+import { CloseOverdueHandler } from './close-overdue.handler';
+import { type Config, CONFIG } from './config';
+import { ConfirmReceipt } from './confirm-receipt';
+import { dataSourceOptions } from './data-source';
+import { EVENT_STREAM, type EventStream, RedisEventStream } from './event-stream';
+import { ExtendWindow } from './extend-window';
+import { ForceCloseOrder } from './force-close-order';
+import { ORDER_LOCK, OrderGuard } from './order-guard';
+import { DEADLINE_KINDS } from './order.lifecycle';
+import { OrderFeed } from './order-feed';
+import { Gauges, Overview } from './overview';
+import { PlaceOrder } from './place-order';
+import { ListProducts } from './products';
+import { createProvider } from './providers/create-provider';
+import { PAYMENT_PROVIDER } from './providers/payment-provider';
+import { ListOrders, ReadOrder } from './read-order';
+import { ReceiptTimeoutHandler } from './receipt-timeout.handler';
+import { ReceiveWebhook } from './receive-webhook';
+import { RecordCaptures } from './record-captures';
+import { RelayEvents } from './relay-events';
+import { RelaySchedule } from './relay.schedule';
+import { RunRefundsHandler } from './run-refunds.handler';
+import { SettleClosing } from './settle-closing';
+import { SettleRefunds } from './settle-refunds';
+import { ShipOrder } from './ship-order';
+import { ShipmentTimeoutHandler } from './shipment-timeout.handler';
+import { StartPayment } from './start-payment';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
+
+export interface OrdersModuleOptions {
+  /** True in the worker role: rings, sweeps, refunds and relays events. */
+  readonly ring: boolean;
+  /** Parts to use instead of the configured ones; for tests and other set-ups. */
+  readonly parts?: {
+    readonly lock?: Lock;
+    readonly driver?: TimerDriver;
+    /** Keys in Redis begin with this, where several installations share one. */
+    readonly redisPrefix?: string;
+  };
+}
+
+const API_CONNECTIONS = 20;
+const CLOSER_CONNECTIONS = 6;
+const CLOSERS = 'closers';
+/** Events kept in the stream; a consumer that falls behind further reads order_events instead. */
+const STREAM_LENGTH = 1_000_000;
+const UNHEALTHY_SWEEP_MS = 1_000;
+/** Slot and driver together ring within 250 ms (docs/benchmarks.md); what is later is the sweep's. */
+const LEAVE_TO_TIMER_MS = 1_000;
+
+const USE_CASES = [
+  ApplyNotices,
+  CancelOrder,
+  CloseOrder,
+  ConfirmReceipt,
+  ExtendWindow,
+  ForceCloseOrder,
+  Gauges,
+  ListOrders,
+  ListProducts,
+  OrderFeed,
+  OrderGuard,
+  Overview,
+  PlaceOrder,
+  ReadOrder,
+  ReceiveWebhook,
+  RecordCaptures,
+  RelayEvents,
+  SettleClosing,
+  SettleRefunds,
+  ShipOrder,
+  StartPayment,
+];
+
+const HANDLERS = [
+  ApplyWebhooksHandler,
+  AskProviderHandler,
+  CloseOverdueHandler,
+  ReceiptTimeoutHandler,
+  RunRefundsHandler,
+  ShipmentTimeoutHandler,
+];
+
+/** The order module: import it once, with the settings and where to report. */
+@Module({})
+export class OrdersModule implements OnApplicationShutdown {
+  constructor(@Inject(EVENT_STREAM) private readonly stream: EventStream) {}
+
+  static forRoot(
+    config: Config,
+    telemetry: OrdersTelemetry,
+    options: OrdersModuleOptions,
+  ): DynamicModule {
+    const parts = options.parts ?? {};
+    const prefix = parts.redisPrefix ?? 'lc';
+    const onError = (error: Error): void => telemetry.failed('redis', error);
+    const lock =
+      parts.lock ?? new RedlockLock({ redis: config.REDIS_URL, onError, prefix: `{${prefix}}:` });
+    const pool = (name: string, connections: number) => ({
+      ...dataSourceOptions({ url: config.DATABASE_URL, name: `lastcall ${name}`, connections }),
+      retryAttempts: 1,
+    });
+    return {
+      module: OrdersModule,
+      global: true,
+      imports: [
+        TypeOrmModule.forRoot(pool('api', API_CONNECTIONS)),
+        TypeOrmModule.forRoot({ ...pool(CLOSERS, CLOSER_CONNECTIONS), name: CLOSERS }),
+        TimeoutModule.forRootAsync({
+          inject: [getDataSourceToken() as string, getDataSourceToken(CLOSERS) as string],
+          useFactory: (dataSource: DataSource, closerDataSource: DataSource) =>
+            timeoutOptions(config, telemetry, options, {
+              dataSource,
+              closerDataSource,
+              lock,
+              prefix,
+              onError,
+            }),
+        }),
+      ],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: ORDERS_TELEMETRY, useValue: telemetry },
+        { provide: ORDER_LOCK, useValue: lock },
+        { provide: PAYMENT_PROVIDER, useFactory: () => createProvider(config, telemetry) },
+        {
+          provide: EVENT_STREAM,
+          useFactory: () =>
+            new RedisEventStream({
+              redis: config.REDIS_URL,
+              key: `${prefix}:order-events`,
+              maxLength: STREAM_LENGTH,
+              onError,
+            }),
+        },
+        ...USE_CASES,
+        ...HANDLERS,
+        ...(options.ring ? [RelaySchedule] : []),
+      ],
+      exports: [CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, ...USE_CASES],
+    };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.stream.close();
+  }
+}
+
+function timeoutOptions(
+  config: Config,
+  telemetry: OrdersTelemetry,
+  { ring, parts }: OrdersModuleOptions,
+  made: {
+    readonly dataSource: DataSource;
+    readonly closerDataSource: DataSource;
+    readonly lock: Lock;
+    readonly prefix: string;
+    readonly onError: (error: Error) => void;
+  },
+): TimeoutModuleOptions {
+  const { prefix, onError, ...given } = made;
+  const clock = new DatabaseClock(made.closerDataSource);
+  const driver =
+    parts?.driver ??
+    (config.TIMER_DRIVER === 'memory'
+      ? new MemoryDriver({ databaseClock: clock, onError })
+      : new BullmqDriver({
+          redis: config.REDIS_URL,
+          prefix: `{${prefix}:alarms}`,
+          databaseClock: clock,
+          onError,
+        }));
+  return {
+    ring,
+    kinds: DEADLINE_KINDS,
+    granularity: config.TIMER_GRANULARITY,
+    horizonMs: config.TIMER_HORIZON,
+    sweep: {
+      intervalMs: config.SWEEP_INTERVAL,
+      unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
+      leaveToTimerMs: LEAVE_TO_TIMER_MS,
+    },
+    parts: { ...given, driver, clock, telemetry },
+  };
+}

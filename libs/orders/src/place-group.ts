@@ -1,0 +1,290 @@
+import type { Deadline, Transaction } from '@app/timeout';
+import { v7 as uuidv7 } from 'uuid';
+import { changeStatus } from './change-status';
+import type { Config } from './config';
+import { LastcallError } from './errors';
+import type { OrderItem, OrderView } from './order';
+import { readOrders } from './order-rows';
+import { type LockedProduct, lockProducts, reserve, sumBySku, takeAll } from './products';
+
+export interface PlaceRequest {
+  readonly customerId: string;
+  readonly idempotencyKey: string;
+  readonly bodyHash: string;
+  /** One line a SKU, in SKU order. */
+  readonly items: readonly { readonly sku: string; readonly quantity: number }[];
+}
+
+export type PlaceOutcome =
+  { readonly order: OrderView; readonly replayed: boolean } | { readonly refused: LastcallError };
+
+/** An order that will be written. */
+interface Draft {
+  readonly id: string;
+  readonly request: PlaceRequest;
+  readonly items: readonly OrderItem[];
+  readonly amount: number;
+  readonly currency: string;
+}
+
+type Decision = Draft | { readonly refused: LastcallError } | { readonly existing: string };
+
+export interface PlacedGroup {
+  /** One for each request, in their order. */
+  readonly outcomes: readonly PlaceOutcome[];
+  readonly deadlines: readonly Deadline[];
+  readonly placed: number;
+}
+
+/**
+ * Places a group of orders in the given transaction: each wholly or not at all, one refused
+ * beside its placed neighbours, in the order they came. Locks are taken in one order by
+ * everybody: customers, keys, products by SKU.
+ */
+export async function placeGroup(
+  tx: Transaction,
+  requests: readonly PlaceRequest[],
+  config: Config,
+): Promise<PlacedGroup> {
+  const open = await countOpenOrders(tx, requests, config.MAX_OPEN_ORDERS);
+  const existing = await findKeys(tx, requests);
+  const skus = [...new Set(requests.flatMap(({ items }) => items.map(({ sku }) => sku)))];
+  const products = await lockProducts(tx, skus.sort());
+  const decisions = requests.map((request): Decision => {
+    const known = existing.get(keyOf(request));
+    if (known) {
+      if (known.bodyHash === request.bodyHash) return { existing: known.orderId };
+      return { refused: keyReused() };
+    }
+    return decide(request, products, open, config.MAX_OPEN_ORDERS);
+  });
+  const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
+  const lost = await write(tx, drafts, config);
+  if (lost.length > 0) throw new KeyTakenMeanwhileError();
+  return assemble(tx, decisions, drafts);
+}
+
+/** Another process placed an order with the same key between our look and our write. */
+class KeyTakenMeanwhileError extends Error {
+  /** Makes the transaction run again (as a serialization failure does); then the key is found. */
+  readonly code = '40001';
+}
+
+const keyOf = (request: { customerId: string; idempotencyKey: string }): string =>
+  `${request.customerId}\n${request.idempotencyKey}`;
+
+function decide(
+  request: PlaceRequest,
+  products: ReadonlyMap<string, LockedProduct>,
+  open: Map<string, number>,
+  maxOpen: number | null,
+): Decision {
+  const unknown = request.items.find(({ sku }) => !products.has(sku));
+  if (unknown) return { refused: unknownSku(unknown.sku) };
+  const items = request.items.map(({ sku, quantity }) => {
+    const { unitPrice } = products.get(sku) as LockedProduct;
+    return { sku, quantity, unitPrice };
+  });
+  const currencies = new Set(items.map(({ sku }) => (products.get(sku) as LockedProduct).currency));
+  if (currencies.size > 1) return { refused: mixedCurrencies([...currencies]) };
+  const amount = items.reduce((sum, { quantity, unitPrice }) => sum + quantity * unitPrice, 0);
+  const isFree = amount === 0;
+  const openNow = open.get(request.customerId) ?? 0;
+  if (maxOpen !== null && !isFree && openNow >= maxOpen) {
+    return { refused: tooManyOpenOrders(maxOpen) };
+  }
+  const { missing } = takeAll(products, items);
+  if (missing !== undefined) {
+    return { refused: outOfStock(missing, (products.get(missing) as LockedProduct).available) };
+  }
+  if (!isFree) open.set(request.customerId, openNow + 1);
+  return { id: uuidv7(), request, items, amount, currency: [...currencies][0] as string };
+}
+
+/**
+ * How many unpaid orders each customer has, counted among their newest ones. The advisory locks
+ * make two groups with the same customer take turns, so that the cap holds exactly.
+ */
+async function countOpenOrders(
+  tx: Transaction,
+  requests: readonly PlaceRequest[],
+  maxOpen: number | null,
+): Promise<Map<string, number>> {
+  if (maxOpen === null) return new Map();
+  const customers = [...new Set(requests.map(({ customerId }) => customerId))];
+  await tx.rows(
+    `SELECT pg_advisory_xact_lock(1, k) FROM (
+       SELECT DISTINCT hashtext(c) AS k FROM unnest($1::text[]) AS c ORDER BY k) AS keys`,
+    [customers],
+  );
+  const rows = await tx.rows<{ customer_id: string; open: string }>(
+    `SELECT c AS customer_id, recent.open FROM unnest($1::text[]) AS c,
+       LATERAL (SELECT count(*) FILTER (WHERE status IN ('pending_payment', 'closing')) AS open
+          FROM (SELECT status FROM orders WHERE customer_id = c ORDER BY id DESC LIMIT $2) AS newest
+       ) AS recent`,
+    [customers, NEWEST_ORDERS],
+  );
+  return new Map(rows.map((row) => [row.customer_id, Number(row.open)]));
+}
+
+/** Unpaid orders are among a customer's newest: at most 200 may be open, and they live minutes. */
+const NEWEST_ORDERS = 400;
+
+async function findKeys(
+  tx: Transaction,
+  requests: readonly PlaceRequest[],
+): Promise<Map<string, { orderId: string; bodyHash: string }>> {
+  const rows = await tx.rows<{
+    customer_id: string;
+    key: string;
+    order_id: string;
+    body_hash: string;
+  }>(
+    `SELECT k.customer_id, k.key, k.order_id, k.body_hash
+       FROM unnest($1::text[], $2::text[]) AS r (customer_id, key)
+       JOIN idempotency_keys k ON k.customer_id = r.customer_id AND k.key = r.key`,
+    [requests.map((r) => r.customerId), requests.map((r) => r.idempotencyKey)],
+  );
+  return new Map(
+    rows.map((row) => [
+      keyOf({ customerId: row.customer_id, idempotencyKey: row.key }),
+      { orderId: row.order_id, bodyHash: row.body_hash },
+    ]),
+  );
+}
+
+/** Writes orders, lines, history, deadlines and stock; answers with keys that were taken. */
+async function write(
+  tx: Transaction,
+  drafts: readonly Draft[],
+  config: Config,
+): Promise<readonly string[]> {
+  if (drafts.length === 0) return [];
+  const taken = await writeKeys(tx, drafts);
+  if (taken.length > 0) return taken;
+  await tx.rows(
+    `WITH placed AS (
+       INSERT INTO orders (id, customer_id, status, amount, currency, late_payment,
+                           ship_within_ms, receive_within_ms, created_at, pay_by, closes_at)
+       SELECT id, customer_id, 'pending_payment', amount, currency, $5, $6, $7, at,
+              at + $8 * interval '1 millisecond', at + ($8 + $9) * interval '1 millisecond'
+         FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[])
+           AS d (id, customer_id, amount, currency), (SELECT now()::timestamptz(3) AS at) AS clock
+       RETURNING id, version, closes_at
+     ), history AS (
+       INSERT INTO order_events (order_id, version, type, to_status, by, actor)
+       SELECT d.id, 1, 'order.placed', 'pending_payment', 'customer', d.customer_id
+         FROM unnest($1::uuid[], $2::text[]) AS d (id, customer_id)
+     ), lines AS (
+       INSERT INTO order_items (order_id, sku, quantity, unit_price)
+       SELECT * FROM unnest($10::uuid[], $11::text[], $12::int[], $13::bigint[])
+     )
+     INSERT INTO deadlines (kind, due_at, subject_id, version)
+     SELECT 'payment', closes_at, id, version FROM placed`,
+    [
+      drafts.map((draft) => draft.id),
+      drafts.map((draft) => draft.request.customerId),
+      drafts.map((draft) => draft.amount),
+      drafts.map((draft) => draft.currency),
+      config.LATE_PAYMENT,
+      config.SHIP_WITHIN,
+      config.RECEIVE_WITHIN,
+      config.PAYMENT_WINDOW,
+      config.PAYMENT_GRACE,
+      drafts.flatMap((draft) => draft.items.map(() => draft.id)),
+      drafts.flatMap((draft) => draft.items.map((item) => item.sku)),
+      drafts.flatMap((draft) => draft.items.map((item) => item.quantity)),
+      drafts.flatMap((draft) => draft.items.map((item) => item.unitPrice)),
+    ],
+  );
+  await reserve(tx, sumBySku(drafts.flatMap((draft) => draft.items)));
+  return [];
+}
+
+async function writeKeys(tx: Transaction, drafts: readonly Draft[]): Promise<string[]> {
+  // Sorted, so that two groups that share keys wait for each other in one direction only.
+  const sorted = [...drafts].sort((a, b) => (keyOf(a.request) < keyOf(b.request) ? -1 : 1));
+  const written = await tx.rows<{ order_id: string }>(
+    `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id)
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[])
+     ON CONFLICT DO NOTHING RETURNING order_id`,
+    [
+      sorted.map((draft) => draft.request.customerId),
+      sorted.map((draft) => draft.request.idempotencyKey),
+      sorted.map((draft) => draft.request.bodyHash),
+      sorted.map((draft) => draft.id),
+    ],
+  );
+  if (written.length === drafts.length) return [];
+  const ids = new Set(written.map((row) => row.order_id));
+  return drafts.filter((draft) => !ids.has(draft.id)).map((draft) => keyOf(draft.request));
+}
+
+async function assemble(
+  tx: Transaction,
+  decisions: readonly Decision[],
+  drafts: readonly Draft[],
+): Promise<PlacedGroup> {
+  const free = drafts.filter((draft) => draft.amount === 0).map((draft) => draft.id);
+  // Nothing to pay: paid at once, through the same lifecycle.
+  const paid = await changeStatus(tx, {
+    from: 'pending_payment',
+    to: 'paid',
+    orderIds: free,
+    by: 'system',
+    reason: 'nothing_to_pay',
+  });
+  const ids = decisions.flatMap((decision) =>
+    'refused' in decision ? [] : ['id' in decision ? decision.id : decision.existing],
+  );
+  const views = await readOrders(tx, ids);
+  const outcomes = decisions.map((decision): PlaceOutcome => {
+    if ('refused' in decision) return decision;
+    const order = views.get('id' in decision ? decision.id : decision.existing);
+    if (!order) throw new Error('An order that was just written cannot be read');
+    return { order, replayed: 'existing' in decision };
+  });
+  const deadlines = drafts.flatMap(({ id }) => {
+    const closesAt = views.get(id)?.closesAt;
+    return closesAt ? [paymentDeadline(id, new Date(closesAt))] : [];
+  });
+  const shipments = paid.flatMap(({ orderId, version, deadline }) =>
+    deadline ? [{ ...deadline, subjectId: orderId, version }] : [],
+  );
+  return { outcomes, deadlines: [...deadlines, ...shipments], placed: drafts.length };
+}
+
+function paymentDeadline(orderId: string, dueAt: Date): Deadline {
+  return { kind: 'payment', subjectId: orderId, dueAt, version: 1 };
+}
+
+const keyReused = (): LastcallError =>
+  new LastcallError(
+    'idempotency_key_reused',
+    'This Idempotency-Key has placed a different order; use a new key for a new order',
+  );
+
+const unknownSku = (sku: string): LastcallError =>
+  new LastcallError('unknown_sku', `There is no product "${sku}"; GET /v1/products lists them`, {
+    sku,
+  });
+
+const mixedCurrencies = (currencies: readonly string[]): LastcallError =>
+  new LastcallError(
+    'mixed_currencies',
+    `One order has one currency, and these items have ${currencies.join(' and ')}; place two orders`,
+    { currencies },
+  );
+
+const outOfStock = (sku: string, available: number): LastcallError =>
+  new LastcallError('out_of_stock', `Only ${available} of "${sku}" can be had now`, {
+    sku,
+    available,
+  });
+
+const tooManyOpenOrders = (maxOpen: number): LastcallError =>
+  new LastcallError(
+    'too_many_open_orders',
+    `You have ${maxOpen} unpaid orders, which is the most; pay or cancel one first`,
+    { maxOpen },
+  );

@@ -1,0 +1,92 @@
+import { queryRows, type Transaction } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+
+export interface ProductView {
+  readonly sku: string;
+  readonly name: string;
+  /** Minor units of `currency`. */
+  readonly unitPrice: number;
+  readonly currency: string;
+  readonly available: number;
+}
+
+/** The most products the public list answers with. */
+const MAX_LISTED = 1_000;
+
+@Injectable()
+export class ListProducts {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  async list(): Promise<ProductView[]> {
+    const rows = await queryRows<ProductView & { unitPrice: string }>(
+      this.dataSource,
+      `SELECT sku, name, unit_price AS "unitPrice", currency, available
+         FROM products ORDER BY sku LIMIT $1`,
+      [MAX_LISTED],
+    );
+    return rows.map((row) => ({ ...row, unitPrice: Number(row.unitPrice) }));
+  }
+}
+
+/** A product while its row is locked: nobody else can reserve it before we commit. */
+export interface LockedProduct {
+  readonly sku: string;
+  readonly unitPrice: number;
+  readonly currency: string;
+  available: number;
+}
+
+/** Locks the products' rows in SKU order, the order everybody takes them in. */
+export async function lockProducts(
+  tx: Transaction,
+  skus: readonly string[],
+): Promise<Map<string, LockedProduct>> {
+  const rows = await tx.rows<LockedProduct & { unitPrice: string }>(
+    `SELECT sku, unit_price AS "unitPrice", currency, available FROM products
+      WHERE sku = ANY ($1::text[]) ORDER BY sku FOR NO KEY UPDATE`,
+    [skus],
+  );
+  return new Map(rows.map((row) => [row.sku, { ...row, unitPrice: Number(row.unitPrice) }]));
+}
+
+/**
+ * Takes the whole of `lines` from the products if every one is available, or nothing.
+ * Works on rows held by {@link lockProducts}; {@link reserve} writes what was taken.
+ */
+export function takeAll(
+  products: ReadonlyMap<string, LockedProduct>,
+  lines: readonly { sku: string; quantity: number }[],
+): { missing: string | undefined } {
+  const short = lines.find((line) => (products.get(line.sku)?.available ?? 0) < line.quantity);
+  if (short) return { missing: short.sku };
+  for (const line of lines) (products.get(line.sku) as LockedProduct).available -= line.quantity;
+  return { missing: undefined };
+}
+
+/** Moves quantities from available to reserved, conditionally: stock is never oversold. */
+export async function reserve(
+  tx: Transaction,
+  quantities: ReadonlyMap<string, number>,
+): Promise<void> {
+  if (quantities.size === 0) return;
+  const skus = [...quantities.keys()];
+  const reserved = await tx.rows(
+    `UPDATE products p SET available = p.available - r.quantity, reserved = p.reserved + r.quantity
+       FROM unnest($1::text[], $2::int[]) AS r (sku, quantity)
+      WHERE p.sku = r.sku AND p.available >= r.quantity
+     RETURNING 1`,
+    [skus, [...quantities.values()]],
+  );
+  if (reserved.length !== skus.length) {
+    throw new Error('Stock that was locked is gone: the lock did not hold');
+  }
+}
+
+/** The quantities of many lines, summed per SKU. */
+export function sumBySku(lines: Iterable<{ sku: string; quantity: number }>): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const { sku, quantity } of lines) sums.set(sku, (sums.get(sku) ?? 0) + quantity);
+  return sums;
+}

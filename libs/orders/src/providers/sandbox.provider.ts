@@ -1,0 +1,306 @@
+import { z } from 'zod';
+import { LastcallError } from '../errors';
+import type {
+  CapturedMoney,
+  CreatedPayment,
+  LedgerPayment,
+  PaymentProvider,
+  PaymentRef,
+  ProviderAnswer,
+  ProviderNotice,
+  RefundAnswer,
+  RefundRequest,
+} from './payment-provider';
+import { verifyStandardWebhook } from './standard-webhook';
+
+export interface SandboxProviderOptions {
+  /** Where the sandbox listens, without a path. */
+  readonly url: string;
+  /** Secrets a webhook may be signed with; two while one replaces the other. */
+  readonly webhookSecrets: readonly string[];
+}
+
+/** How long one call may take; the provider's own promise is seconds. */
+const CALL_LIMIT_MS = 3_000;
+const LEDGER_PAGE = 1_000;
+
+const refundSchema = z.object({
+  id: z.string(),
+  status: z.enum(['pending', 'succeeded', 'failed']),
+  idempotencyKey: z.string(),
+  amount: z.number(),
+  failureReason: z.string().nullish(),
+});
+
+const paymentSchema = z.object({
+  id: z.string(),
+  reference: z.string(),
+  status: z.enum(['open', 'paid', 'closed', 'failed']),
+  checkoutUrl: z.string(),
+  paidAt: z.string().nullable(),
+  capturedAmount: z.number(),
+  capturedCurrency: z.string().nullable(),
+  refunds: z.array(refundSchema).optional(),
+});
+type SandboxPayment = z.output<typeof paymentSchema>;
+
+const noticeSchema = z.object({
+  type: z.string(),
+  data: z.object({
+    providerPaymentId: z.string().min(1),
+    reference: z.string(),
+    amount: z.int().min(0),
+    currency: z.string().length(3),
+    paidAt: z.iso.datetime({ offset: true }).nullish(),
+    refundId: z.string().nullish(),
+    idempotencyKey: z.string().nullish(),
+    failureReason: z.string().nullish(),
+  }),
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** The sandbox (apps/sandbox), spoken to as to a foreign system. */
+export class SandboxProvider implements PaymentProvider {
+  readonly name = 'sandbox';
+
+  constructor(private readonly options: SandboxProviderOptions) {}
+
+  async createPayment(payment: PaymentRef): Promise<CreatedPayment> {
+    const { paymentId, amount, currency, expiresAt } = payment;
+    const answer = await this.#call('POST', '/v1/payments', {
+      reference: paymentId,
+      amount,
+      currency,
+      expiresAt: expiresAt.toISOString(),
+    });
+    const created = paymentSchema.safeParse('status' in answer ? answer.body : undefined);
+    if (created.success && 'status' in answer && answer.status < 300) {
+      return { providerPaymentId: created.data.id, checkoutUrl: created.data.checkoutUrl };
+    }
+    throw new LastcallError(
+      'provider_error',
+      'The payment provider did not open a payment; try again in a moment',
+      { why: 'why' in answer ? answer.why : `status ${answer.status}` },
+    );
+  }
+
+  async findPayment(payment: PaymentRef): Promise<ProviderAnswer> {
+    const answer = payment.providerPaymentId
+      ? await this.#call('GET', `/v1/payments/${encodeURIComponent(payment.providerPaymentId)}`)
+      : await this.#findByReference(payment.paymentId);
+    return this.#read(answer);
+  }
+
+  async closePayment(payment: PaymentRef): Promise<ProviderAnswer> {
+    const id = payment.providerPaymentId ?? (await this.#idByReference(payment.paymentId));
+    if (!id) return { state: 'NOT_FOUND' };
+    return this.#read(await this.#call('POST', `/v1/payments/${encodeURIComponent(id)}/close`, {}));
+  }
+
+  async refund(request: RefundRequest): Promise<RefundAnswer> {
+    const answer = await this.#call('POST', '/v1/refunds', {
+      paymentId: request.providerPaymentId,
+      amount: request.amount,
+      idempotencyKey: request.idempotencyKey,
+    });
+    return readRefund(answer);
+  }
+
+  async findRefund(providerRefundId: string): Promise<RefundAnswer> {
+    return readRefund(
+      await this.#call('GET', `/v1/refunds/${encodeURIComponent(providerRefundId)}`),
+    );
+  }
+
+  readWebhook(
+    rawBody: Buffer,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+    now: Date,
+  ): ProviderNotice {
+    const eventId = verifyStandardWebhook(rawBody, headers, now, this.options.webhookSecrets);
+    return { eventId, ...readNotice(rawBody) } as ProviderNotice;
+  }
+
+  async *ledger(since: Date): AsyncIterable<LedgerPayment> {
+    let cursor: string | null = null;
+    do {
+      const query = new URLSearchParams({ since: since.toISOString(), limit: String(LEDGER_PAGE) });
+      if (cursor) query.set('cursor', cursor);
+      const answer = await this.#call('GET', `/v1/ledger?${query.toString()}`);
+      const page = z
+        .object({
+          payments: z.array(paymentSchema),
+          nextCursor: z.string().nullable(),
+        })
+        .safeParse('body' in answer ? answer.body : undefined);
+      if (!page.success) {
+        throw new LastcallError('provider_error', 'The provider did not show its ledger', {
+          why: 'why' in answer ? answer.why : page.error.message,
+        });
+      }
+      for (const payment of page.data.payments) yield toLedgerPayment(payment);
+      cursor = page.data.nextCursor;
+    } while (cursor);
+  }
+
+  async #findByReference(reference: string): Promise<Answer | { why: string }> {
+    const answer = await this.#call(
+      'GET',
+      `/v1/payments?reference=${encodeURIComponent(reference)}`,
+    );
+    if ('why' in answer || answer.status !== 200) return answer;
+    const found = z.object({ items: z.array(z.unknown()) }).safeParse(answer.body);
+    if (!found.success) return { why: 'the answer makes no sense' };
+    const [first] = found.data.items;
+    return first ? { status: 200, body: first } : { status: 404, body: {} };
+  }
+
+  async #idByReference(reference: string): Promise<string | undefined> {
+    const answer = await this.#findByReference(reference);
+    const payment = paymentSchema.safeParse('body' in answer ? answer.body : undefined);
+    return payment.success ? payment.data.id : undefined;
+  }
+
+  #read(answer: Answer | { why: string }): ProviderAnswer {
+    if ('why' in answer) return { state: 'UNKNOWN', why: answer.why };
+    if (answer.status === 404) return { state: 'NOT_FOUND' };
+    // "Already paid" is 409 with the payment in it: a normal answer to a close.
+    const body =
+      answer.status === 409 ? (answer.body as { payment?: unknown }).payment : answer.body;
+    const payment = paymentSchema.safeParse(body);
+    if (!payment.success) return { state: 'UNKNOWN', why: `status ${answer.status}` };
+    return stateOf(payment.data);
+  }
+
+  async #call(method: string, path: string, body?: object): Promise<Answer | { why: string }> {
+    try {
+      const response = await fetch(new URL(path, this.options.url), {
+        method,
+        signal: AbortSignal.timeout(CALL_LIMIT_MS),
+        ...(body && {
+          body: JSON.stringify(body),
+          headers: { 'content-type': 'application/json' },
+        }),
+      });
+      return { status: response.status, body: await response.json() };
+    } catch (error) {
+      // Timeouts, resets and bodies that are not JSON: the provider may or may not have acted.
+      return { why: error instanceof Error ? error.message : String(error) };
+    }
+  }
+}
+
+function stateOf(payment: SandboxPayment): ProviderAnswer {
+  const providerPaymentId = payment.id;
+  const money = moneyOf(payment);
+  switch (payment.status) {
+    case 'paid': {
+      if (!money) return { state: 'UNKNOWN', why: 'paid without an amount' };
+      const refunded = (payment.refunds ?? [])
+        .filter(({ status }) => status === 'succeeded')
+        .reduce((sum, { amount }) => sum + amount, 0);
+      return { state: refunded >= money.amount ? 'REFUNDED' : 'PAID', providerPaymentId, money };
+    }
+    case 'open':
+      return { state: 'UNPAID', providerPaymentId };
+    case 'closed':
+    case 'failed':
+      return { state: 'CLOSED_UNPAID', providerPaymentId };
+  }
+}
+
+function moneyOf(payment: SandboxPayment): CapturedMoney | undefined {
+  if (!payment.paidAt || !payment.capturedCurrency) return undefined;
+  return {
+    amount: payment.capturedAmount,
+    currency: payment.capturedCurrency,
+    paidAt: new Date(payment.paidAt),
+  };
+}
+
+function readRefund(answer: Answer | { why: string }): RefundAnswer {
+  if ('why' in answer) return { state: 'UNKNOWN', why: answer.why };
+  const refund = refundSchema.safeParse(answer.body);
+  if (refund.success && answer.status < 300) {
+    const providerRefundId = refund.data.id;
+    if (refund.data.status === 'failed') {
+      const why = refund.data.failureReason ?? 'no reason given';
+      return { state: 'FAILED', providerRefundId, why };
+    }
+    return {
+      state: refund.data.status === 'succeeded' ? 'SUCCEEDED' : 'PENDING',
+      providerRefundId,
+    };
+  }
+  const isRefusal = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
+  const { code, detail } = (answer.body ?? {}) as { code?: string; detail?: string };
+  const why = detail ?? code ?? `status ${answer.status}`;
+  return isRefusal ? { state: 'FAILED', providerRefundId: null, why } : { state: 'UNKNOWN', why };
+}
+
+function toLedgerPayment(payment: SandboxPayment): LedgerPayment {
+  const states = { pending: 'PENDING', succeeded: 'SUCCEEDED', failed: 'FAILED' } as const;
+  return {
+    providerPaymentId: payment.id,
+    paymentId: payment.reference,
+    captured: moneyOf(payment) ?? null,
+    refunds: (payment.refunds ?? []).map((refund) => ({
+      providerRefundId: refund.id,
+      idempotencyKey: refund.idempotencyKey,
+      amount: refund.amount,
+      state: states[refund.status],
+    })),
+  };
+}
+
+type WithoutEventId<T> = T extends unknown ? Omit<T, 'eventId'> : never;
+
+function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
+  const { type, data } = parseNotice(rawBody);
+  const ids = { paymentId: data.reference, providerPaymentId: data.providerPaymentId };
+  switch (type) {
+    case 'payment.succeeded':
+      if (!data.paidAt) throw malformed('data.paidAt is missing');
+      return {
+        type,
+        ...ids,
+        money: { amount: data.amount, currency: data.currency, paidAt: new Date(data.paidAt) },
+      };
+    case 'payment.failed':
+    case 'payment.closed':
+      return { type, ...ids };
+    case 'refund.succeeded':
+    case 'refund.failed':
+      return {
+        type,
+        ...ids,
+        providerRefundId: data.refundId ?? null,
+        idempotencyKey: data.idempotencyKey ?? null,
+        amount: data.amount,
+        why: data.failureReason ?? null,
+      };
+    default:
+      return { type: 'ignored', providerType: type };
+  }
+}
+
+function parseNotice(rawBody: Buffer): z.output<typeof noticeSchema> {
+  let json: unknown;
+  try {
+    json = JSON.parse(rawBody.toString('utf8'));
+  } catch {
+    throw malformed('the body is not JSON');
+  }
+  const parsed = noticeSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw malformed(`${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+function malformed(what: string): LastcallError {
+  return new LastcallError('invalid_request', `The webhook cannot be read: ${what}`);
+}

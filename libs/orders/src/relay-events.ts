@@ -1,0 +1,97 @@
+import { inTransaction, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { EVENT_STREAM, type EventStream } from './event-stream';
+
+/** What consumers of the stream read; every value is a string there. */
+export interface RelayedEvent {
+  readonly id: string;
+  readonly orderId: string;
+  readonly version: number;
+  readonly type: string;
+  readonly from: string | null;
+  readonly to: string;
+  readonly by: string;
+  readonly reason: string | null;
+  readonly at: string;
+}
+
+interface Cursor {
+  tx_from: string;
+  tx_until: string;
+  last_id: string;
+}
+
+const BATCH = 1_000;
+/** Rounds one run may take, so that a run is bounded. */
+const MAX_ROUNDS = 200;
+
+/**
+ * Relays order events to a Redis Stream: at least once, in order for each order.
+ *
+ * Identity values are handed out before the commit, so reading "ids above the last" would lose
+ * events that commit late. The relay reads by transaction instead: windows of transactions that
+ * are all finished (below the snapshot's xmin), ordered by id within a window. Two changes of one
+ * order take turns on its row, so the later one has the greater id and never an earlier window.
+ */
+@Injectable()
+export class RelayEvents {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(EVENT_STREAM) private readonly stream: EventStream,
+  ) {}
+
+  /** Relays what there is. Rejects when the stream or the database is away; nothing is lost then. */
+  async runOnce(): Promise<{ relayed: number }> {
+    let relayed = 0;
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const count = await inTransaction(this.dataSource, (tx) => this.#relayBatch(tx));
+      if (count === undefined) break;
+      relayed += count;
+    }
+    return { relayed };
+  }
+
+  /** Undefined when everything is relayed, or when another process is relaying. */
+  async #relayBatch(tx: Transaction): Promise<number | undefined> {
+    const [cursor] = await tx.rows<Cursor>(
+      'SELECT tx_from, tx_until, last_id FROM relay_cursor FOR UPDATE SKIP LOCKED',
+    );
+    if (!cursor) return undefined;
+    const window = await this.#currentWindow(tx, cursor);
+    const events = await readWindow(tx, window);
+    if (events.length > 0) await this.stream.append(events);
+    const last = events.at(-1);
+    const isThrough = events.length < BATCH;
+    await tx.rows(
+      `UPDATE relay_cursor SET tx_from = $1::text::xid8, tx_until = $2::text::xid8, last_id = $3,
+              relayed_at = now()`,
+      isThrough
+        ? [window.tx_until, window.tx_until, 0]
+        : [window.tx_from, window.tx_until, last?.id ?? 0],
+    );
+    return isThrough && events.length === 0 ? undefined : events.length;
+  }
+
+  /** A window that was not finished is gone on with; else the next one reaches up to xmin. */
+  async #currentWindow(tx: Transaction, cursor: Cursor): Promise<Cursor> {
+    if (cursor.tx_from !== cursor.tx_until) return cursor;
+    const [row] = await tx.rows<{ xmin: string }>(
+      'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin',
+    );
+    return { tx_from: cursor.tx_until, tx_until: (row as { xmin: string }).xmin, last_id: '0' };
+  }
+}
+
+async function readWindow(tx: Transaction, window: Cursor): Promise<RelayedEvent[]> {
+  const rows = await tx.rows<RelayedEvent & { at: Date | string }>(
+    `SELECT id, order_id AS "orderId", version, type, from_status AS "from", to_status AS "to",
+            by, reason, at
+       FROM order_events
+      WHERE tx >= $1::text::xid8 AND tx < $2::text::xid8 AND id > $3
+      ORDER BY id LIMIT $4`,
+    [window.tx_from, window.tx_until, window.last_id, BATCH],
+  );
+  return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }));
+}

@@ -1,0 +1,35 @@
+import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { RelayEvents } from './relay-events';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
+
+const EVERY_MS = 250;
+
+/** Relays events every quarter of a second; one run at a time. */
+@Injectable()
+export class RelaySchedule implements BeforeApplicationShutdown {
+  #running: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(
+    private readonly relay: RelayEvents,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  @Interval(EVERY_MS)
+  tick(): void {
+    if (this.#stopped) return;
+    this.#running ??= this.relay
+      .runOnce()
+      .then(
+        () => undefined,
+        (error: unknown) => this.telemetry.failed('relay events', error),
+      )
+      .finally(() => (this.#running = undefined));
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+  }
+}
