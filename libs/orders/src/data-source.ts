@@ -1,5 +1,6 @@
 import { Deadlines1763600000000 } from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import type { Config } from './config';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 
 /** Oldest first; TypeORM runs those that are missing. */
@@ -38,6 +39,11 @@ export function dataSourceOptions({ url, name, connections }: PoolOptions): Data
   };
 }
 
-export function createDataSource(options: PoolOptions): DataSource {
-  return new DataSource(dataSourceOptions(options));
+/** Connections of their own, for work beside the application: migrations, seeding, benchmarks. */
+export function createDataSource(
+  config: Pick<Config, 'DATABASE_URL'>,
+  name: string,
+  connections = 2,
+): DataSource {
+  return new DataSource(dataSourceOptions({ url: config.DATABASE_URL, name, connections }));
 }

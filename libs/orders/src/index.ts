@@ -9,7 +9,6 @@ export { ERROR_STATUS, type ErrorCode, LastcallError } from './errors';
 export { ExtendWindow } from './extend-window';
 export { ForceCloseOrder } from './force-close-order';
 export { GroupCommit } from './group-commit';
-export { seedProducts } from './migrations/seed-products';
 export type {
   OrderItem,
   OrderView,
@@ -20,7 +19,7 @@ export type {
   RefundView,
 } from './order';
 export { OrderFeed, type OrderEventView, readHistory } from './order-feed';
-export { OrderGuard } from './order-guard';
+export { OrderGuard, orderNotFound } from './order-guard';
 export {
   type By,
   type CloseReason,

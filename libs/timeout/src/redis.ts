@@ -9,10 +9,13 @@ const DISCONNECT_LIMIT_MS = 200;
 const RETRY_BASE_MS = 50;
 /** Redis coming back is noticed within this time. */
 const RETRY_MAX_MS = 1_000;
+/** While Redis reads its data, ioredis would trust its guess how long that takes: up to 10 s. */
+const LOADING_RETRY_MS = 200;
 
 const CONNECTION: RedisOptions = {
   connectTimeout: CONNECT_LIMIT_MS,
   disconnectTimeout: DISCONNECT_LIMIT_MS,
+  maxLoadingRetryTime: LOADING_RETRY_MS,
   // Jitter, so that a fleet does not reconnect in step.
   retryStrategy: (attempt) =>
     Math.min(RETRY_BASE_MS * 2 ** attempt, RETRY_MAX_MS) * (0.5 + Math.random() / 2),

@@ -1,19 +1,5 @@
 import type { Alarm, TimerDriver } from '../timer-driver';
-import { alarmIn, surveyed, type Bench } from './driver.contract';
-
-/** What can happen to the place where a driver keeps its alarms. */
-export interface DriverStore {
-  /** At once, without a chance to save anything. */
-  kill(): Promise<void>;
-  /** Starts it again with what it had on disk. */
-  start(): Promise<void>;
-  /** It accepts connections and answers nothing. */
-  freeze(): void;
-  thaw(): void;
-  /** It forgets everything. */
-  flush(): Promise<void>;
-  connections(): Promise<number>;
-}
+import { alarmIn, type Bench, type DriverStore, HOUR_MS, surveyed } from './driver-bench';
 
 /** The port's promise: `arm` rejects within this time while the store is away. */
 const ARM_BOUND_MS = 2_000;
@@ -45,7 +31,7 @@ export function describeStoreFaults(
   stored('comes back within 3 s of the store', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(3_600_000)]);
+    await driver.arm([alarmIn(HOUR_MS)]);
     await store().kill();
     // Long enough for the waits between its tries to have grown.
     await expectBoundedRejection(driver);
@@ -61,7 +47,7 @@ export function describeStoreFaults(
   stored('rings on after the store was silent for a while', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(3_600_000)]);
+    await driver.arm([alarmIn(HOUR_MS)]);
     store().freeze();
     await expectBoundedRejection(driver);
     await expectBoundedRejection(driver);
@@ -87,7 +73,7 @@ export function describeStoreFaults(
   stored('has another generation after the store lost its data, and rings on', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(3_600_000)]);
+    await driver.arm([alarmIn(HOUR_MS)]);
     const { generation } = await driver.survey();
     await store().flush();
     expect((await driver.survey()).generation).not.toBe(generation);
@@ -103,14 +89,14 @@ export function describeStoreFaults(
     const { generation } = await driver.survey();
     await store().kill();
     await store().start();
-    await armEventually(driver, [alarmIn(3_600_000)]);
+    await armEventually(driver, [alarmIn(HOUR_MS)]);
     expect((await driver.survey()).generation).toBe(generation);
   });
 
   stored('stops in bounded time while the store is away', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(3_600_000)]);
+    await driver.arm([alarmIn(HOUR_MS)]);
     await store().kill();
     await expectBoundedStop(driver);
     await store().start();
@@ -154,7 +140,7 @@ export function describeStoreFaults(
 
 async function expectBoundedRejection(driver: TimerDriver): Promise<void> {
   const startedAt = performance.now();
-  await expect(driver.arm([alarmIn(3_600_000)])).rejects.toThrow('alarm store');
+  await expect(driver.arm([alarmIn(HOUR_MS)])).rejects.toThrow('alarm store');
   expect(performance.now() - startedAt).toBeLessThan(ARM_BOUND_MS);
 }
 

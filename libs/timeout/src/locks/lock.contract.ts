@@ -9,9 +9,9 @@ export interface LockWish {
 
 /** What can happen to the place where a lock keeps its keys. */
 export interface LockStore {
-  /** Two holders of a lock with such a time-to-live meet after it. */
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** It accepts connections and answers nothing. */
   freeze(): void;
   thaw(): void;
   connections(): Promise<number>;

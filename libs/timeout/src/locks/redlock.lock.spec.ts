@@ -47,9 +47,7 @@ describe('RedlockLock', () => {
   });
 
   it('refuses a database that Redlock would quietly replace by database 0', () => {
-    expect(() => create({ redis: { port: redis.port, db: 16, lazyConnect: true } })).toThrow(
-      'database 16 is beyond',
-    );
+    expect(() => create({ redis: `${redis.url}/16` })).toThrow('database 16 is beyond');
   });
 
   it('tells of a Redis that refuses, and goes on without a lock', async () => {

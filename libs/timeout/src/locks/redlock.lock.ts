@@ -66,8 +66,11 @@ export class RedlockLock implements Lock {
       this.#client.once('ready', resolve).once('close', resolve);
     });
     const db = this.#client.options.db ?? 0;
-    // Redlock would quietly lock in database 0 instead.
-    if (db > 15) throw new RangeError(`RedlockLock: database ${db} is beyond Redlock's 0 to 15`);
+    if (db > 15) {
+      this.#client.disconnect();
+      // It would quietly lock in database 0 instead.
+      throw new RangeError(`RedlockLock: database ${db} is beyond Redlock's 0 to 15`);
+    }
     // Its script selects the database by itself; no retries: we wait, or not, in our own way.
     this.#redlock = new Redlock([this.#client], { db, retryCount: 0 });
     this.#redlock.on('error', (error: Error) => {

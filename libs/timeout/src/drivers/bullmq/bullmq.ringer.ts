@@ -113,6 +113,9 @@ export class BullmqRinger {
     try {
       const answer = await ring;
       if (answer) await this.#putOff(job, token, answer.ringAgainInMs);
+    } catch (error) {
+      // BullMQ reads `message` of whatever is thrown.
+      throw error instanceof Error ? error : new Error(`Ringing ${id} failed: ${String(error)}`);
     } finally {
       this.#rings.delete(ring);
     }

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '../clock';
+import type { Alarm, OnRing, RingAnswer, TimerDriver } from '../timer-driver';
+
+/** What can happen to the place where a driver keeps its alarms. */
+export interface DriverStore {
+  /** At once, without a chance to save anything. */
+  kill(): Promise<void>;
+  /** Starts it again with what it had on disk. */
+  start(): Promise<void>;
+  /** It accepts connections and answers nothing. */
+  freeze(): void;
+  thaw(): void;
+  /** It forgets everything. */
+  flush(): Promise<void>;
+  connections(): Promise<number>;
+}
+
+/** How a test wants its driver. */
+export interface DriverWish {
+  /** Drivers of one namespace share their alarms, those of two know nothing of each other. */
+  readonly namespace: string;
+  readonly databaseClock: Clock;
+  readonly onError: (error: Error) => void;
+}
+
+export interface DriverUnderTest {
+  /** A driver as a process of its own would have it. */
+  create(wish: DriverWish): TimerDriver;
+  readonly abilities: {
+    /** Alarms live outside the process: they outlast it, and its siblings see them. */
+    readonly durable: boolean;
+  };
+  /** The store of a durable driver, to be tampered with. */
+  readonly store?: () => DriverStore;
+}
+
+export const HOUR_MS = 3_600_000;
+
+/** Opens drivers of one namespace for one test, and writes down what rings. */
+export class Bench {
+  readonly errors: Error[] = [];
+  readonly rung: Alarm[] = [];
+  readonly #namespace = randomUUID();
+  readonly #drivers: TimerDriver[] = [];
+  #waiting: { id: string; resolve: (alarm: Alarm) => void }[] = [];
+
+  constructor(private readonly subject: DriverUnderTest) {}
+
+  open(databaseClock: Clock = systemClock): TimerDriver {
+    const onError = (error: Error): void => void this.errors.push(error);
+    const driver = this.subject.create({ namespace: this.#namespace, databaseClock, onError });
+    this.#drivers.push(driver);
+    return driver;
+  }
+
+  /** An `onRing` that writes down the ring once `answer` has had its say. */
+  onRing(answer?: (alarm: Alarm) => Promise<RingAnswer> | RingAnswer | void): OnRing {
+    return async (alarm) => {
+      const result = (await answer?.(alarm)) ?? undefined;
+      this.rung.push(alarm);
+      const [told, others] = [this.#waiting.filter(({ id }) => id === alarm.id), this.#waiting];
+      this.#waiting = others.filter((waiter) => !told.includes(waiter));
+      for (const { resolve } of told) resolve(alarm);
+      return result;
+    };
+  }
+
+  /** Resolves with the next ring of this id; ask before it can come. */
+  ringOf(id: string): Promise<Alarm> {
+    return new Promise((resolve) => this.#waiting.push({ id, resolve }));
+  }
+
+  timesRung(id: string): number {
+    return this.rung.filter((alarm) => alarm.id === id).length;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#drivers.splice(0).map((driver) => driver.stop()));
+  }
+}
+
+export function alarmIn(delayMs: number, id = `test-${randomUUID()}`, clock = systemClock): Alarm {
+  return { id, at: new Date(clock.nowMs() + delayMs) };
+}
+
+export async function surveyed(driver: TimerDriver): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for await (const { id, at } of (await driver.survey()).alarms()) found.set(id, at.getTime());
+  return found;
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock';
+import type { Alarm } from '../timer-driver';
+import { alarmIn, type Bench, HOUR_MS, surveyed } from './driver-bench';
+
+/** The part of the contract about when alarms ring, and how often. */
+export function describeRinging(bench: () => Bench): void {
+  it('rings each alarm once, with its instant, and never early', async () => {
+    const driver = bench().open();
+    const early: Alarm[] = [];
+    await driver.start(
+      bench().onRing((alarm) => void (Date.now() < alarm.at.getTime() && early.push(alarm))),
+    );
+    const alarms = Array.from({ length: 20 }, (_, index) => alarmIn(20 + index * 10));
+    const rings = Promise.all(alarms.map(({ id }) => bench().ringOf(id)));
+    await driver.arm(alarms);
+    expect(await rings).toEqual(alarms);
+    expect(early).toEqual([]);
+    expect(bench().rung).toHaveLength(alarms.length);
+  });
+
+  it('rings at once what is overdue', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    const alarm = alarmIn(-HOUR_MS);
+    const ring = bench().ringOf(alarm.id);
+    await driver.arm([alarm]);
+    expect(await ring).toEqual(alarm);
+  });
+
+  it('rings once what was armed twice', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    const [twice, fence] = [alarmIn(60), alarmIn(150)];
+    const ring = bench().ringOf(fence.id);
+    await Promise.all([driver.arm([twice, fence]), driver.arm([twice, twice])]);
+    await driver.arm([{ id: twice.id, at: new Date(twice.at.getTime() + 30) }]);
+    await ring;
+    expect(bench().timesRung(twice.id)).toBe(1);
+  });
+
+  it('rings again what was armed again after its ring', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    const id = `test-${randomUUID()}`;
+    for (const times of [1, 2]) {
+      const [alarm, fence] = [alarmIn(20, id), alarmIn(100)];
+      const ring = bench().ringOf(fence.id);
+      await driver.arm([alarm, fence]);
+      await ring;
+      expect(bench().timesRung(id)).toBe(times);
+    }
+  });
+
+  it('rings an earlier alarm first although it was armed later', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    const [later, earlier] = [alarmIn(200), alarmIn(80)];
+    const ring = bench().ringOf(later.id);
+    await driver.arm([later]);
+    await driver.arm([earlier]);
+    await ring;
+    expect(bench().rung).toEqual([earlier, later]);
+  });
+
+  it('keeps an alarm that is farther away than 2^31 ms, and does not ring it', async () => {
+    const driver = bench().open();
+    await driver.start(bench().onRing());
+    const far = [alarmIn(2 ** 31 + 1_000), alarmIn(60 * 24 * HOUR_MS)];
+    const fence = alarmIn(80);
+    const ring = bench().ringOf(fence.id);
+    await driver.arm([...far, fence]);
+    await ring;
+    expect(bench().rung).toEqual([fence]);
+    expect(await surveyed(driver)).toEqual(new Map(far.map(({ id, at }) => [id, at.getTime()])));
+  });
+
+  it('rings again after as long as the ring has asked for', async () => {
+    const driver = bench().open();
+    const rungAtMs: number[] = [];
+    await driver.start(
+      bench().onRing(() => {
+        rungAtMs.push(Date.now());
+        return rungAtMs.length < 3 ? { ringAgainInMs: 50 } : undefined;
+      }),
+    );
+    const [alarm, fence] = [alarmIn(20), alarmIn(400)];
+    const end = bench().ringOf(fence.id);
+    await driver.arm([alarm, fence]);
+    await end;
+    expect(bench().rung).toEqual([alarm, alarm, alarm, fence]);
+    expect((rungAtMs[2] as number) - (rungAtMs[0] as number)).toBeGreaterThanOrEqual(100);
+  });
+
+  it('lets no failed ring stop the others, and tells of it', async () => {
+    const driver = bench().open();
+    const [bad, good] = [alarmIn(30), alarmIn(90)];
+    await driver.start(
+      bench().onRing((alarm) => {
+        if (alarm.id === bad.id) throw new Error('this ring fails');
+      }),
+    );
+    const ring = bench().ringOf(good.id);
+    await driver.arm([bad, good]);
+    await ring;
+    expect(bench().errors.map(({ message }) => message)).toEqual(['this ring fails']);
+  });
+
+  it('rings others while a ring takes its time', async () => {
+    const driver = bench().open();
+    const [slow, quick] = [alarmIn(10), alarmIn(60)];
+    let finish = (): void => undefined;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    await driver.start(
+      bench().onRing(async ({ id }) => {
+        if (id === slow.id) await finished;
+        return undefined;
+      }),
+    );
+    const [slowRing, quickRing] = [bench().ringOf(slow.id), bench().ringOf(quick.id)];
+    await driver.arm([slow, quick]);
+    await quickRing;
+    finish();
+    await slowRing;
+    expect(bench().rung).toEqual([quick, slow]);
+  });
+}
+
+/** The part of the contract about a database clock that is not this machine's. */
+export function describeClocks(bench: () => Bench): void {
+  it.each([
+    ['ahead of', 5 * 60_000],
+    ['behind', -5 * 60_000],
+  ])("rings by the database's clock when it is %s this machine's", async (_, offsetMs) => {
+    const clock: Clock = { nowMs: () => Date.now() + offsetMs };
+    const driver = bench().open(clock);
+    await driver.start(bench().onRing());
+    const alarm = alarmIn(100, undefined, clock);
+    const ring = bench().ringOf(alarm.id);
+    await driver.arm([alarm]);
+    await ring;
+    expect(clock.nowMs()).toBeGreaterThanOrEqual(alarm.at.getTime());
+  });
+
+  it.each([
+    ['back', -200],
+    ['forward', 24 * HOUR_MS],
+  ])("rings when the database's clock has jumped %s meanwhile", async (_, jumpMs) => {
+    let offsetMs = 0;
+    const clock: Clock = { nowMs: () => Date.now() + offsetMs };
+    const driver = bench().open(clock);
+    const due: Alarm[] = [];
+    // What the owner of the alarms does: it looks at the database's clock, and comes back.
+    await driver.start(
+      bench().onRing((alarm) => {
+        const leftMs = alarm.at.getTime() - clock.nowMs();
+        if (leftMs > 0) return { ringAgainInMs: leftMs };
+        due.push(alarm);
+        fence();
+        return undefined;
+      }),
+    );
+    let fence = (): void => undefined;
+    const end = new Promise<void>((resolve) => (fence = resolve));
+    const alarm = alarmIn(60, undefined, clock);
+    await driver.arm([alarm]);
+    offsetMs = jumpMs;
+    await end;
+    expect(due).toEqual([alarm]);
+  });
+}
