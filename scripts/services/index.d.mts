@@ -60,3 +60,6 @@ export function startThrowawayServices(options?: {
 
 /** Another process may still take it before its user does. */
 export function freePort(): Promise<number>;
+
+/** A zombie counts as dead. */
+export function isAlive(pid: number): boolean;

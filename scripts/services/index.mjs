@@ -3,3 +3,4 @@ export { startRedis } from './redis.mjs';
 export { findRedisBinary } from './redis-binary.mjs';
 export { startThrowawayServices } from './throwaway.mjs';
 export { freePort } from './ports.mjs';
+export { isAlive } from './processes.mjs';

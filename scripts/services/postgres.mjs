@@ -16,7 +16,7 @@ import { findPostgresBinaries } from './postgres-binaries.mjs';
 import { canReach, giveTo, postgresUser } from './postgres-user.mjs';
 import { freePort } from './ports.mjs';
 import { isAlive, stopProcess, worksOn } from './processes.mjs';
-import { spawnService, untilReady, withFreshPort } from './service.mjs';
+import { HopelessError, spawnService, untilReady, withFreshPort } from './service.mjs';
 
 /** @typedef {import('./service.mjs').Service} Service */
 /** @typedef {import('./postgres-user.mjs').PostgresUser} PostgresUser */
@@ -30,11 +30,13 @@ import { spawnService, untilReady, withFreshPort } from './service.mjs';
  * @property {number} [port] a free one if absent
  * @property {boolean} durable false: throw-away data, nothing is flushed to disk
  * @property {Record<string, string | number>} [settings] more of postgresql.conf
+ * @property {AbortSignal} [signal] gives up starting
  * @property {(line: string) => void} [say]
  */
 
 const USER = 'lastcall';
 const DATABASE = 'lastcall';
+const WRONG_PASSWORD = '28P01';
 const ROOT_DATA = '/var/lib/lastcall';
 
 /** Recovery after a crash may have a lot of log to read. */
@@ -72,6 +74,7 @@ export async function startPostgres({
   port: wantedPort,
   durable,
   settings = {},
+  signal,
   say = () => {},
 }) {
   const { dataDir, user } = placeData(realPathOfNew(wantedDataDir), say);
@@ -96,7 +99,10 @@ export async function startPostgres({
       uid: user.uid,
       gid: user.gid,
     });
-    await untilReady(running, () => createDatabase(port, password), READY_LIMIT_MS);
+    await untilReady(running, () => createDatabase(port, password), {
+      limitMs: READY_LIMIT_MS,
+      signal,
+    });
     return {
       url: `postgres://${USER}:${encodeURIComponent(password)}@127.0.0.1:${port}/${DATABASE}`,
       port,
@@ -240,6 +246,13 @@ async function createDatabase(port, password) {
       DATABASE,
     ]);
     if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  } catch (cause) {
+    if (/** @type {{ code?: string }} */ (cause).code !== WRONG_PASSWORD) throw cause;
+    throw new HopelessError(
+      'Postgres refuses our password: the data was made with another one. Restore the ' +
+        'secrets.json it was made with, or delete the data folder to do without the data',
+      { cause },
+    );
   } finally {
     await client.end().catch(() => {});
   }

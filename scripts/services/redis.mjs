@@ -18,6 +18,7 @@ import { spawnService, untilReady, withFreshPort } from './service.mjs';
  * @property {string} [password]
  * @property {string} [binary] found if absent
  * @property {Record<string, string | number>} [settings] more of redis.conf
+ * @property {AbortSignal} [signal] gives up starting
  * @property {(line: string) => void} [say]
  */
 
@@ -37,6 +38,7 @@ export async function startRedis({
   say = () => {},
   binary = findRedisBinary(say),
   settings = {},
+  signal,
 }) {
   mkdirSync(wantedDataDir, { recursive: true, mode: 0o700 });
   const dataDir = realpathSync(wantedDataDir);
@@ -67,7 +69,7 @@ export async function startRedis({
       cwd: dataDir,
       logFile,
     });
-    await untilReady(running, () => ping(port, password));
+    await untilReady(running, () => ping(port, password), { signal });
     return {
       url: `redis://${password ? `:${encodeURIComponent(password)}@` : ''}127.0.0.1:${port}`,
       port,

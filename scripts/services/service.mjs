@@ -93,21 +93,26 @@ export function spawnService({ name, command, args, cwd, logFile, input, env, ui
 
 /** @typedef {ReturnType<typeof spawnService>} Running */
 
+/** Thrown by a probe: the server answers, and trying again will not change the answer. */
+export class HopelessError extends Error {}
+
 /**
- * Waits until `probe` no longer throws. The server must not outlive a failure to start.
+ * Waits until `probe` no longer throws. The server does not outlive a failure to start.
  * @param {Running} running
  * @param {() => Promise<void>} probe
- * @param {number} [limitMs]
+ * @param {{ limitMs?: number, signal?: AbortSignal }} [options]
  */
-export async function untilReady(running, probe, limitMs = READY_LIMIT_MS) {
+export async function untilReady(running, probe, { limitMs = READY_LIMIT_MS, signal } = {}) {
   const giveUpAt = performance.now() + limitMs;
   for (;;) {
     try {
       await probe();
       if (!running.hasEnded()) return;
     } catch (error) {
-      if (performance.now() > giveUpAt) {
-        await running.signal('SIGKILL', 5_000);
+      if (error instanceof HopelessError || performance.now() > giveUpAt || signal?.aborted) {
+        await end(running);
+        signal?.throwIfAborted();
+        if (error instanceof HopelessError) throw error;
         const reason = `did not answer within ${limitMs / 1_000} s`;
         throw new ServiceStartError(running.name, reason, running.output(), error);
       }
@@ -117,6 +122,13 @@ export async function untilReady(running, probe, limitMs = READY_LIMIT_MS) {
     }
     await delay(PROBE_INTERVAL_MS);
   }
+}
+
+/** @param {Running} running */
+async function end(running) {
+  if (await running.signal('SIGTERM', 5_000)) return;
+  if (await running.signal('SIGQUIT', 5_000)) return;
+  await running.signal('SIGKILL', 5_000);
 }
 
 /**

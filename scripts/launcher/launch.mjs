@@ -1,0 +1,334 @@
+// npm start, from the first check to the last process stopped. Whatever happens on the way, what
+// was started is stopped in the opposite order: the app drains while its servers still run.
+import { onParentGone, runCommand } from '../run-command.mjs';
+import { projectFolder } from '../services/folders.mjs';
+import { startPostgres, startRedis } from '../services/index.mjs';
+import { spawnService, untilReady } from '../services/service.mjs';
+import { choosePort } from './choose-port.mjs';
+import { firstOrder } from './first-order.mjs';
+import { Home, Refusal } from './home.mjs';
+import { RunningProcesses } from './running-processes.mjs';
+
+/** @typedef {import('../services/service.mjs').Running} Running */
+/** @typedef {{ migrate: string, app: string, sandbox: string }} Entries the programs to run */
+
+/**
+ * @typedef {object} LaunchOptions
+ * @property {NodeJS.ProcessEnv} env
+ * @property {Entries} entries
+ * @property {(options: { signal: AbortSignal, say: (line: string) => void }) => Promise<void>} setUp
+ * @property {(line: string) => void} say
+ */
+
+const APP_STOP_LIMIT_MS = 25_000;
+const SANDBOX_STOP_LIMIT_MS = 5_000;
+/** npm and the terminal both pass Ctrl-C on: two signals this close are one. */
+const SAME_SIGNAL_MS = 1_000;
+
+/**
+ * @param {LaunchOptions} options
+ * @returns {Promise<number>} the exit code
+ */
+export async function launch(options) {
+  const launcher = new Launcher(options);
+  return await launcher.run();
+}
+
+class Launcher {
+  #env;
+  #entries;
+  #setUp;
+  #say;
+  #exitCode = 0;
+  #interruption = new AbortController();
+  #hurry = new AbortController();
+  /** @type {(() => void | Promise<void>)[]} */
+  #undo = [];
+  /** @type {Promise<string>[]} resolve, with what happened, when a process that should run ends */
+  #losses = [];
+  /** @type {RunningProcesses | undefined} */
+  #processes;
+
+  /** @param {LaunchOptions} options */
+  constructor({ env, entries, setUp, say }) {
+    // An empty variable means the same as none.
+    this.#env = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+    this.#entries = entries;
+    this.#setUp = setUp;
+    this.#say = say;
+  }
+
+  async run() {
+    this.#listenForSignals();
+    const { signal } = this.#interruption;
+    try {
+      await this.#start();
+      const loss = await Promise.race([...this.#losses, untilAborted(signal)]);
+      if (!signal.aborted) this.#fail(`Stopping, because ${loss}`);
+    } catch (error) {
+      if (!signal.aborted) this.#fail(describe(error));
+    }
+    await this.#stop();
+    return this.#exitCode;
+  }
+
+  /** @param {string} reason */
+  #fail(reason) {
+    this.#exitCode = 1;
+    this.#say(reason);
+  }
+
+  async #start() {
+    const { signal } = this.#interruption;
+    const env = this.#env;
+    const home = new Home(env.LASTCALL_HOME);
+    this.#undo.push(home.lock(), () => home.withdraw());
+    home.withdraw();
+    this.#processes = new RunningProcesses(home.path('processes.json'));
+    await this.#processes.stopLeftovers(this.#say);
+    this.#undo.push(() => this.#processes?.clear());
+
+    await this.#setUp({ signal, say: this.#say });
+    const ownSandbox = (env.PAYMENT_PROVIDER ?? 'sandbox') === 'sandbox' && !env.SANDBOX_URL;
+    const port = await choosePort(
+      { setting: 'PORT', given: env.PORT, standard: 3000, taken: [Number(env.SANDBOX_PORT)] },
+      this.#say,
+    );
+    const sandboxPort = ownSandbox
+      ? await choosePort(
+          {
+            setting: 'SANDBOX_PORT',
+            given: env.SANDBOX_PORT,
+            standard: 3001,
+            taken: [Number(port)],
+          },
+          this.#say,
+        )
+      : null;
+
+    const secrets = home.secrets();
+    const runtime = {
+      DATABASE_URL: env.DATABASE_URL ?? (await this.#startPostgres(home, secrets)),
+      REDIS_URL: env.REDIS_URL ?? (await this.#startRedis(home, secrets)),
+      PORT: port,
+      ...(sandboxPort === null ? {} : { SANDBOX_URL: `http://127.0.0.1:${sandboxPort}` }),
+      ...(env.SANDBOX_URL ? { SANDBOX_URL: env.SANDBOX_URL } : {}),
+    };
+    const childEnv = { ...env, ...runtime, LASTCALL_HOME: home.folder };
+    await this.#migrate(childEnv);
+    home.announce(runtime);
+
+    if (sandboxPort !== null) {
+      await this.#startSandbox(home, {
+        ...env,
+        SANDBOX_PORT: sandboxPort,
+        SANDBOX_WEBHOOK_SECRET: env.SANDBOX_WEBHOOK_SECRET ?? secrets.SANDBOX_WEBHOOK_SECRET,
+        SANDBOX_WEBHOOK_URL:
+          env.SANDBOX_WEBHOOK_URL ?? `http://127.0.0.1:${port}/v1/webhooks/sandbox`,
+        SANDBOX_DATA: env.SANDBOX_DATA ?? home.path('sandbox'),
+      });
+    }
+    await this.#startApp(home, childEnv);
+    await this.#welcome(home, runtime);
+  }
+
+  /** @param {Home} home @param {import('./home.mjs').Settings} secrets */
+  async #startPostgres(home, secrets) {
+    const postgres = await startPostgres({
+      dataDir: home.path('postgres'),
+      logFile: home.path('logs/postgres.log'),
+      password: secrets.POSTGRES_PASSWORD ?? '',
+      durable: true,
+      signal: this.#interruption.signal,
+      say: this.#say,
+    });
+    this.#keep('Postgres', postgres);
+    return postgres.url;
+  }
+
+  /** @param {Home} home @param {import('./home.mjs').Settings} secrets */
+  async #startRedis(home, secrets) {
+    const redis = await startRedis({
+      dataDir: home.path('redis'),
+      logFile: home.path('logs/redis.log'),
+      password: secrets.REDIS_PASSWORD,
+      durable: true,
+      signal: this.#interruption.signal,
+      say: this.#say,
+    });
+    this.#keep('Redis', redis);
+    return redis.url;
+  }
+
+  /** @param {NodeJS.ProcessEnv} env */
+  async #migrate(env) {
+    const { code, output } = await runCommand(process.execPath, [this.#entries.migrate], {
+      cwd: projectFolder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      signal: this.#interruption.signal,
+    });
+    this.#interruption.signal.throwIfAborted();
+    if (code !== 0)
+      throw new Refusal(output.trim() || `the migrations ended with exit code ${code}`);
+  }
+
+  /** @param {Home} home @param {NodeJS.ProcessEnv} env */
+  async #startSandbox(home, env) {
+    const sandbox = this.#spawn(home, 'sandbox', this.#entries.sandbox, env, SANDBOX_STOP_LIMIT_MS);
+    await this.#answers(sandbox, `http://127.0.0.1:${env.SANDBOX_PORT}/`, () => true);
+  }
+
+  /** @param {Home} home @param {NodeJS.ProcessEnv} env */
+  async #startApp(home, env) {
+    const app = this.#spawn(home, 'app', this.#entries.app, env, APP_STOP_LIMIT_MS);
+    await this.#answers(app, `http://127.0.0.1:${env.PORT}/health/ready`, ({ ok }) => ok);
+  }
+
+  /**
+   * @param {Home} home
+   * @param {string} name
+   * @param {string} entry
+   * @param {NodeJS.ProcessEnv} env
+   * @param {number} stopLimitMs
+   */
+  #spawn(home, name, entry, env, stopLimitMs) {
+    const running = spawnService({
+      name: `The ${name}`,
+      command: process.execPath,
+      args: [entry],
+      cwd: projectFolder,
+      logFile: home.path(`logs/${name}.log`),
+      env,
+    });
+    this.#keep(`the ${name}`, {
+      ...running,
+      stop: async () => {
+        const hurry = untilAborted(this.#hurry.signal).then(() => running.signal('SIGKILL', 0));
+        await Promise.race([running.signal('SIGTERM', stopLimitMs), hurry]);
+        await running.signal('SIGKILL', 5_000);
+      },
+    });
+    return running;
+  }
+
+  /**
+   * From here on it is written down, stopped in its turn, and missed when it ends by itself.
+   * @param {string} name
+   * @param {{ pid: number, exited: Promise<string>, stop(): Promise<void>, output?: () => string }} service
+   */
+  #keep(name, { pid, exited, stop, output }) {
+    this.#processes?.add(name, pid);
+    this.#undo.push(stop);
+    this.#losses.push(exited.then((how) => `${name} ${how}\n${output?.() ?? ''}`.trimEnd()));
+  }
+
+  /**
+   * @param {Running} running
+   * @param {string} url
+   * @param {(answer: Response) => boolean} isReady
+   */
+  async #answers(running, url, isReady) {
+    const { signal } = this.#interruption;
+    const probe = async () => {
+      const answer = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+      if (!isReady(answer)) throw new Error(`${url} answered ${answer.status}`);
+    };
+    await untilReady(running, probe, { signal });
+    signal.throwIfAborted();
+  }
+
+  /** @param {Home} home @param {import('./home.mjs').Settings} runtime */
+  async #welcome(home, runtime) {
+    const env = this.#env;
+    const apiUrl = `http://127.0.0.1:${runtime.PORT}`;
+    const ownSandbox = (env.PAYMENT_PROVIDER ?? 'sandbox') === 'sandbox';
+    const lines = await firstOrder({
+      apiUrl,
+      sandboxUrl: ownSandbox ? (runtime.SANDBOX_URL ?? null) : null,
+      homeName: env.LASTCALL_HOME ? home.displayName : null,
+      tokenSource: env.AUTH_JWKS_URL ? 'issuer' : env.AUTH_JWT_SECRET ? 'given' : 'generated',
+    });
+    const places = [
+      ['API', apiUrl],
+      ['Docs', `${apiUrl}/docs`],
+      ['Sandbox', ownSandbox ? runtime.SANDBOX_URL : undefined],
+      ['Postgres', withoutPassword(runtime.DATABASE_URL)],
+      ['Redis', withoutPassword(runtime.REDIS_URL)],
+      ['Home', `${home.displayName} (data, logs/, secrets.json, runtime.json with the passwords)`],
+    ];
+    this.#say(
+      [
+        '',
+        'lastcall is running. Ctrl-C stops it.',
+        '',
+        ...places.flatMap(([name, place]) => (place ? [`  ${name?.padEnd(10)}${place}`] : [])),
+        '',
+        'A first order, to paste into another terminal in this folder:',
+        '',
+        ...lines.map((line) => `  ${line}`),
+        '',
+      ].join('\n'),
+    );
+  }
+
+  #listenForSignals() {
+    let firstAt = 0;
+    const interrupt = () => {
+      if (!this.#interruption.signal.aborted) {
+        firstAt = performance.now();
+        this.#say('Stopping (again Ctrl-C: without waiting for the app)');
+        this.#interruption.abort();
+      } else if (performance.now() - firstAt > SAME_SIGNAL_MS) {
+        this.#hurry.abort();
+      }
+    };
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
+    // npm passes SIGTERM on to the shell it runs scripts with, and the shell dies of it alone.
+    if (this.#env.npm_lifecycle_event) onParentGone(interrupt);
+    process.on('uncaughtException', (error) => {
+      this.#fail(describe(error));
+      this.#interruption.abort();
+    });
+    // The terminal may be gone by the time there is something to say.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  }
+
+  async #stop() {
+    for (const undo of this.#undo.reverse()) {
+      try {
+        await undo();
+      } catch (error) {
+        this.#fail(`While stopping: ${describe(error)}`);
+      }
+    }
+  }
+}
+
+/**
+ * What went wrong in somebody's surroundings is told in a sentence; a bug shows where it is.
+ * @param {unknown} error
+ */
+function describe(error) {
+  if (!(error instanceof Error)) return String(error);
+  const isBug = [TypeError, ReferenceError, RangeError, SyntaxError].some(
+    (bug) => error instanceof bug,
+  );
+  return isBug ? String(error.stack) : error.message;
+}
+
+/** @param {AbortSignal} signal */
+function untilAborted(signal) {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('');
+    else signal.addEventListener('abort', () => resolve(''), { once: true });
+  });
+}
+
+/** @param {string | undefined} address */
+function withoutPassword(address) {
+  if (!address || !URL.canParse(address)) return address;
+  const url = new URL(address);
+  if (url.password) url.password = '***';
+  return url.href;
+}
