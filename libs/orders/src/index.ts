@@ -42,6 +42,7 @@ export { ListOrders, ReadOrder } from './read-order';
 export { ReceiveWebhook } from './receive-webhook';
 export { RelayEvents } from './relay-events';
 export { SettleClosing } from './settle-closing';
+export { seedProducts } from './seed-products';
 export { ShipOrder } from './ship-order';
 export { StartPayment } from './start-payment';
 export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './telemetry';
