@@ -47,6 +47,8 @@ export function findRedisBinary(say: Say): string;
 export function startThrowawayServices(options?: {
   /** true: flush to disk as in production, for honest measurements. */
   durable?: boolean | undefined;
+  /** The folder to make theirs in; the system's temporary one if absent. */
+  base?: string | undefined;
   postgresSettings?: Settings | undefined;
   redisSettings?: Settings | undefined;
   say?: Say | undefined;

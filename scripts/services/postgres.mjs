@@ -111,7 +111,7 @@ export async function startPostgres({
       exited: running.exited,
       async stop() {
         // SIGINT: end the sessions and write everything down. SIGQUIT: leave that to recovery.
-        if (durable && (await running.signal('SIGINT', 20_000))) return;
+        if (await running.signal('SIGINT', 20_000)) return;
         if (await running.signal('SIGQUIT', 5_000)) return;
         await running.signal('SIGKILL', 5_000);
       },

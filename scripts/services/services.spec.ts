@@ -44,7 +44,7 @@ async function postgres(options: Partial<Parameters<typeof startPostgres>[0]> = 
     dataDir: join(folder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
     password: 'p@ss word',
-    durable: true,
+    durable: false,
     ...options,
   });
   running.push(service);
@@ -101,10 +101,10 @@ async function startAndKillLauncher(call: string): Promise<number> {
 
 describe('Postgres', () => {
   it('keeps what was committed from one start to the next', async () => {
-    const first = await postgres();
+    const first = await postgres({ durable: true });
     await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
     await first.stop();
-    const second = await postgres();
+    const second = await postgres({ durable: true });
     expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
     expect(await query(second.url, "SELECT current_setting('fsync') AS fsync")).toEqual([
       { fsync: 'on' },
@@ -154,7 +154,7 @@ describe('Postgres', () => {
   });
 
   it('refuses a port that is taken', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     await expect(postgres({ port })).rejects.toThrow(/Address already in use/);
@@ -234,7 +234,7 @@ describe('Redis', () => {
   });
 
   it('refuses a port that is taken', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     await expect(redis({ port })).rejects.toThrow(/Address already in use/);
@@ -243,17 +243,10 @@ describe('Redis', () => {
 });
 
 describe('throw-away services', () => {
-  const tmp = process.env.TMPDIR;
   const leftovers = () => readdirSync(folder).filter((name) => name.includes('throwaway'));
 
-  beforeEach(() => (process.env.TMPDIR = folder));
-  afterEach(() => {
-    if (tmp === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = tmp;
-  });
-
   it('are gone, data and all, once stopped', async () => {
-    const services = await startThrowawayServices();
+    const services = await startThrowawayServices({ base: folder });
     expect(await query(services.databaseUrl, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
     expect(await onRedis(services.redisUrl, (client) => client.ping())).toBe('PONG');
     expect(leftovers()).toHaveLength(1);
@@ -262,10 +255,10 @@ describe('throw-away services', () => {
   });
 
   it('of a run that was killed go with the next run', async () => {
-    await startAndKillLauncher('startThrowawayServices()');
+    await startAndKillLauncher(`startThrowawayServices({ base: ${JSON.stringify(folder)} })`);
     const orphaned = leftovers();
     expect(orphaned).toHaveLength(1);
-    const services = await startThrowawayServices();
+    const services = await startThrowawayServices({ base: folder });
     expect(leftovers()).not.toEqual(orphaned);
     await services.stop();
     expect(leftovers()).toEqual([]);

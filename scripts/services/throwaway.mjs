@@ -29,6 +29,7 @@ import { findRedisBinary } from './redis-binary.mjs';
 /**
  * @typedef {object} ThrowawayOptions
  * @property {boolean} [durable] true: flush to disk as in production, for honest measurements
+ * @property {string} [base] the folder to make theirs in; the system's temporary one if absent
  * @property {Record<string, string | number>} [postgresSettings]
  * @property {Record<string, string | number>} [redisSettings]
  * @property {(line: string) => void} [say]
@@ -45,11 +46,11 @@ const OWNERLESS_LIMIT_MS = 60 * 60_000;
  */
 export async function startThrowawayServices({
   durable = false,
+  base = reachableTemporaryFolder(),
   postgresSettings = {},
   redisSettings = {},
   say = () => {},
 } = {}) {
-  const base = reachableTemporaryFolder();
   await removeLeftovers(base);
   const folder = mkdtempSync(join(base, PREFIX));
   // Postgres, run as another user by root, passes through; nobody but it gets into its data.
