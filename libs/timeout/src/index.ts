@@ -17,6 +17,7 @@ export {
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
+export { failpoint, onFailpoint } from './failpoint';
 export type { Held, Lock } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
