@@ -64,15 +64,21 @@ describe('BullmqDriver', () => {
     const alarm = alarmIn(0);
     const ring = bench.ringOf(alarm.id);
     await driver.arm([alarm]);
-    await redis.with((client) => client.config('SET', 'maxmemory', '1'));
-    await driver.start(bench.onRing());
-    await expect(driver.arm([alarmIn(0)])).rejects.toThrow('OOM');
-    await often;
-    const [first, , , fourth] = refusedAtMs as [number, number, number, number];
-    expect(fourth - first).toBeGreaterThan(400);
-    await redis.with((client) => client.config('SET', 'maxmemory', '0'));
-    await ring;
-    await driver.stop();
+    const limitMemory = (bytes: string): Promise<unknown> =>
+      redis.with((client) => client.config('SET', 'maxmemory', bytes));
+    try {
+      await limitMemory('1');
+      await driver.start(bench.onRing());
+      await expect(driver.arm([alarmIn(0)])).rejects.toThrow('OOM');
+      await often;
+      const [first, , , fourth] = refusedAtMs as [number, number, number, number];
+      expect(fourth - first).toBeGreaterThan(400);
+      await limitMemory('0');
+      await ring;
+    } finally {
+      await limitMemory('0');
+      await driver.stop();
+    }
   });
 });
 
