@@ -115,7 +115,8 @@ async function build({ signal, say } = /** @type {SetUpOptions} */ ({})) {
   const old = `${finished}.old`;
   rmSync(unfinished, { recursive: true, force: true });
   const swc = join('node_modules', '@swc', 'cli', 'bin', 'swc.js');
-  const args = [swc, ...SOURCE_FOLDERS, '-d', unfinished, '--quiet'];
+  // Files that are no sources, such as invariants.sql, are copied beside what reads them.
+  const args = [swc, ...SOURCE_FOLDERS, '-d', unfinished, '--copy-files', '--quiet'];
   const { code, output } = await runCommand(process.execPath, args, {
     cwd: projectFolder,
     signal,

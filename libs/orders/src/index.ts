@@ -9,6 +9,12 @@ export { ERROR_STATUS, type ErrorCode, LastcallError } from './errors';
 export { ExtendWindow } from './extend-window';
 export { ForceCloseOrder } from './force-close-order';
 export { GroupCommit } from './group-commit';
+export {
+  INVARIANTS,
+  type InvariantOptions,
+  type InvariantResult,
+  runInvariants,
+} from './invariants/run-invariants';
 export type {
   OrderItem,
   OrderView,

@@ -1,0 +1,232 @@
+-- The invariants of lastcall. Each is one query that returns the number of violations: 0, always.
+-- Run by run-invariants.ts, which fills in:
+--   :limit_ms  how late is too late: a sweep interval plus the time one drain takes
+--   :since_tx  look at orders with a history row of this transaction or a later one; '0' = at all
+-- Each query is one statement, so that it sees one snapshot of a shop that goes on selling.
+-- 1 and the cheap part of 7 always look at everything, which is little: what is open is in
+-- `deadlines`. 7 compares what was sold with the orders for :since_tx = '0' only. The others are
+-- bounded by :since_tx.
+
+-- 1. not_overdue: No order is overdue by more than a sweep interval plus the time one drain takes
+-- What keeps failing on its own backs off (failures > 0) and is then held: poison, counted elsewhere.
+WITH late AS (SELECT now() - :limit_ms * interval '1 millisecond' AS before)
+SELECT (SELECT count(*) FROM deadlines, late
+         WHERE kind IN ('payment', 'closing', 'shipment', 'receipt', 'refund', 'webhook')
+           AND due_at < before AND failures = 0)
+     + (SELECT count(DISTINCT o.id) FROM late, deadlines d JOIN orders o ON o.id = d.subject_id
+         WHERE d.kind = 'payment' AND d.due_at >= before AND d.due_at < now() + interval '1 minute'
+           AND d.failures = 0 AND o.status = 'pending_payment' AND o.closes_at < before)
+    AS violations;
+
+-- 2. not_early: No order was closed by a timeout before closesAt
+SELECT count(DISTINCT o.id) AS violations
+  FROM order_events e JOIN orders o ON o.id = e.order_id
+ WHERE e.tx >= :since_tx::xid8 AND e.to_status IN ('closing', 'closed')
+   AND e.from_status = 'pending_payment' AND e.by IN ('timer', 'sweep', 'passive')
+   AND (o.closes_at IS NULL OR e.at < o.closes_at OR o.closed_at < o.closes_at);
+
+-- 3. timestamps_agree: No order is both paid and closed; timestamps agree with the status
+SELECT count(*) AS violations FROM orders
+ WHERE id IN (SELECT order_id FROM order_events WHERE tx >= :since_tx::xid8)
+   AND NOT CASE status
+     WHEN 'pending_payment' THEN num_nonnulls(paid_at, closed_at, canceled_at, shipped_at,
+                                              completed_at, close_reason) = 0
+     WHEN 'closing' THEN num_nonnulls(paid_at, closed_at, canceled_at, shipped_at,
+                                      completed_at) = 0 AND close_reason IS NOT NULL
+     WHEN 'closed' THEN num_nulls(closed_at, close_reason) = 0
+                        AND num_nonnulls(paid_at, canceled_at, shipped_at, completed_at) = 0
+     WHEN 'paid' THEN paid_at IS NOT NULL
+                      AND num_nonnulls(closed_at, canceled_at, shipped_at, completed_at,
+                                       close_reason) = 0
+     WHEN 'shipped' THEN coalesce(paid_at <= shipped_at, false)
+                         AND num_nonnulls(closed_at, canceled_at, completed_at, close_reason) = 0
+     WHEN 'completed' THEN coalesce(paid_at <= shipped_at AND shipped_at <= completed_at, false)
+                           AND num_nonnulls(closed_at, canceled_at, close_reason) = 0
+     WHEN 'canceled' THEN coalesce(paid_at <= canceled_at, false) AND close_reason IS NOT NULL
+                          AND num_nonnulls(closed_at, shipped_at, completed_at) = 0
+   END;
+
+-- 4. history_unbroken: One history row leaves each status visit; the chain ends at the order's status
+WITH changed AS (SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8),
+chain AS (
+  SELECT e.order_id, e.version, e.from_status, e.to_status,
+         row_number() OVER visits AS place,
+         lag(e.to_status) OVER visits AS previous,
+         lead(e.version) OVER visits AS next
+    FROM order_events e JOIN changed USING (order_id)
+  WINDOW visits AS (PARTITION BY e.order_id ORDER BY e.version, e.id)
+), broken AS (
+  SELECT c.order_id FROM chain c LEFT JOIN orders o ON o.id = c.order_id
+   WHERE c.version <> c.place OR c.from_status IS DISTINCT FROM c.previous
+      OR (c.next IS NULL AND (o.status IS DISTINCT FROM c.to_status
+                              OR o.version IS DISTINCT FROM c.version))
+      OR (coalesce(c.from_status, 'none'), c.to_status) NOT IN (
+           ('none', 'pending_payment'), ('pending_payment', 'pending_payment'),
+           ('pending_payment', 'paid'), ('pending_payment', 'closing'),
+           ('pending_payment', 'closed'), ('closing', 'paid'), ('closing', 'closed'),
+           ('paid', 'shipped'), ('paid', 'canceled'), ('shipped', 'completed'), ('closed', 'paid'))
+  UNION
+  -- An order without any history, among those as young as the history looked at.
+  SELECT o.id FROM orders o
+   WHERE o.id >= coalesce((SELECT order_id FROM order_events
+                            WHERE tx >= :since_tx::xid8 AND version = 1
+                            ORDER BY order_id LIMIT 1),
+                          '00000000-0000-0000-0000-000000000000')
+     AND NOT EXISTS (SELECT 1 FROM order_events e WHERE e.order_id = o.id)
+)
+SELECT count(*) AS violations FROM broken;
+
+-- 5. money_has_a_home: Captured money belongs to a paid order, or goes back, or is on hold
+-- Counted by order: what is kept (captured, not on hold, not going back) is the amount of an order
+-- that is paid, once, and nothing for one that is not. An operator's refund leaves the order paid.
+WITH seen AS (
+  SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8
+  UNION
+  -- Late money changes no order: it is found by the webhook that told of it.
+  SELECT p.order_id FROM webhook_events w
+    JOIN payments p ON p.id = CASE WHEN w.notice ->> 'paymentId' ~ '^[0-9a-f-]{36}$'
+                                   THEN (w.notice ->> 'paymentId')::uuid END
+   WHERE w.received_at >= coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8),
+                                   '-infinity')
+), kept AS (
+  SELECT o.id, o.status, o.amount, o.currency, count(p.id) AS payments,
+         coalesce(sum(p.captured_amount), 0) AS captured,
+         coalesce(bool_and(p.captured_currency = o.currency), true) AS same_currency
+    FROM orders o
+    LEFT JOIN payments p ON p.order_id = o.id AND p.status = 'succeeded' AND p.hold_reason IS NULL
+     AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.payment_id = p.id AND r.reason <> 'operator')
+   WHERE o.id IN (SELECT order_id FROM seen)
+   GROUP BY o.id
+), counts AS (
+  SELECT count(*) AS n FROM kept
+   WHERE NOT CASE WHEN status IN ('paid', 'shipped', 'completed')
+                  THEN captured = amount AND same_currency AND payments <= 1
+                  ELSE payments = 0 END
+)
+SELECT n + (SELECT count(*) FROM payments
+             WHERE order_id IN (SELECT order_id FROM seen)
+               AND (status = 'succeeded') <> (num_nulls(captured_amount, captured_currency) = 0))
+    AS violations
+  FROM counts;
+
+-- 6. refunds_within_capture: A payment's refunds never exceed what was captured, one live one a reason
+SELECT count(*) AS violations FROM (
+  SELECT r.payment_id FROM refunds r JOIN payments p ON p.id = r.payment_id
+   WHERE r.payment_id IN (
+     SELECT payment_id FROM refunds
+      WHERE status <> 'succeeded'
+         OR created_at >= coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8),
+                                   '-infinity'))
+   GROUP BY r.payment_id, p.captured_amount, p.captured_currency
+  HAVING sum(r.amount) > coalesce(p.captured_amount, 0)
+      OR bool_or(r.currency IS DISTINCT FROM p.captured_currency)
+      OR count(*) FILTER (WHERE r.status <> 'needs_attention') > count(DISTINCT r.reason)
+) AS exceeding;
+
+-- 7. stock_adds_up: Per SKU on hand = available + reserved + sold; each release has its reservation
+WITH open AS (
+  SELECT i.sku, sum(i.quantity) AS quantity FROM order_items i JOIN orders o ON o.id = i.order_id
+   WHERE o.status IN ('pending_payment', 'closing')
+     AND (:since_tx = '0' OR o.id IN (
+       SELECT subject_id FROM deadlines WHERE kind IN ('payment', 'closing')
+       UNION SELECT subject_id FROM held_deadlines WHERE kind IN ('payment', 'closing')))
+   GROUP BY i.sku
+), gone AS (
+  SELECT i.sku, sum(i.quantity) AS quantity FROM order_items i JOIN orders o ON o.id = i.order_id
+   WHERE o.status IN ('paid', 'shipped', 'completed') AND :since_tx = '0'
+   GROUP BY i.sku
+)
+SELECT count(*) AS violations
+  FROM products p LEFT JOIN open USING (sku) LEFT JOIN gone USING (sku)
+ WHERE p.on_hand <> p.available + p.reserved + p.sold OR least(p.available, p.reserved, p.sold) < 0
+    OR p.reserved <> coalesce(open.quantity, 0)
+    OR (:since_tx = '0' AND p.sold <> coalesce(gone.quantity, 0));
+
+-- 8. webhooks_settled: Every stored webhook is processed, waits for its turn, or is held with a reason
+-- That every webhook answered with 2xx is stored is shown by the tests, who know what was answered.
+WITH seen AS (
+  SELECT * FROM webhook_events
+   WHERE status <> 'processed'
+      OR received_at >= coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8),
+                                 '-infinity')
+)
+SELECT count(*) AS violations FROM seen w
+ WHERE CASE status
+     WHEN 'received' THEN
+       NOT EXISTS (SELECT 1 FROM deadlines d WHERE d.kind = 'webhook' AND d.subject_id = w.id)
+       AND NOT EXISTS (SELECT 1 FROM held_deadlines d
+                        WHERE d.kind = 'webhook' AND d.subject_id = w.id)
+     WHEN 'held' THEN result IS NULL
+     ELSE result IS NULL OR processed_at IS NULL
+       -- Money that was told of and processed is in the books.
+       OR (notice ->> 'type' = 'payment.succeeded' AND NOT EXISTS (
+             SELECT 1 FROM payments p WHERE p.id::text = notice ->> 'paymentId'
+                AND p.status = 'succeeded'))
+   END;
+
+-- 9. deadlines_present: Every order whose status has a deadline has that deadline's row, or it is held
+-- So has every refund that is under way.
+WITH waiting AS (
+  SELECT id, closes_at AS due_at, CASE status WHEN 'pending_payment' THEN 'payment' WHEN 'closing' THEN 'closing'
+                  WHEN 'paid' THEN 'shipment' ELSE 'receipt' END AS kind
+    FROM orders
+   WHERE id IN (SELECT order_id FROM order_events WHERE tx >= :since_tx::xid8)
+     AND CASE status WHEN 'pending_payment' THEN closes_at IS NOT NULL
+                     WHEN 'closing' THEN true
+                     WHEN 'paid' THEN ship_within_ms IS NOT NULL
+                     WHEN 'shipped' THEN receive_within_ms IS NOT NULL ELSE false END
+  UNION ALL
+  SELECT id, NULL, 'refund' FROM refunds WHERE status IN ('requested', 'pending', 'failed')
+)
+SELECT count(*) AS violations FROM waiting w
+ WHERE NOT EXISTS (SELECT 1 FROM held_deadlines d WHERE d.kind = w.kind AND d.subject_id = w.id)
+   -- A payment deadline from before an extension fires too early to close anything.
+   AND NOT EXISTS (SELECT 1 FROM deadlines d WHERE d.kind = w.kind AND d.subject_id = w.id
+                      AND (w.kind <> 'payment' OR d.due_at >= w.due_at));
+
+-- 10. one_each: One idempotency key, one order; one provider event, one row; one provider payment, one payment
+WITH from_at AS (
+  SELECT coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8), '-infinity') AS at
+), seen AS (SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8),
+duplicates AS (
+  SELECT 1 FROM idempotency_keys, from_at WHERE created_at >= at GROUP BY customer_id, key
+  HAVING count(*) > 1
+  UNION ALL
+  SELECT 1 FROM idempotency_keys, from_at WHERE created_at >= at GROUP BY order_id
+  HAVING count(*) > 1
+  UNION ALL
+  SELECT 1 FROM webhook_events, from_at WHERE received_at >= at GROUP BY provider, event_id
+  HAVING count(*) > 1
+  UNION ALL
+  SELECT 1 FROM payments WHERE order_id IN (SELECT order_id FROM seen)
+   GROUP BY provider, provider_payment_id HAVING count(provider_payment_id) > 1
+  UNION ALL
+  -- A key whose order was never written.
+  SELECT 1 FROM idempotency_keys k, from_at WHERE k.created_at >= at
+     AND NOT EXISTS (SELECT 1 FROM orders o WHERE o.id = k.order_id)
+)
+SELECT count(*) AS violations FROM duplicates;
+
+-- 11. operators_accountable: Every operator's change has an actor and a reason
+SELECT count(*) AS violations FROM order_events
+ WHERE tx >= :since_tx::xid8 AND by = 'operator'
+   AND (coalesce(btrim(actor), '') = '' OR coalesce(btrim(reason), '') = '');
+
+-- 12. events_relayed: Every order event reaches the event stream, in order per order
+-- The relay sends by window of transactions, by id within it. So two things must hold: nothing older
+-- than the limit is ahead of its cursor, and along an order's versions the ids and the transactions'
+-- places grow. That the stream really got what the cursor says is shown by the tests.
+WITH changed AS (SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8),
+sent AS (
+  SELECT e.order_id, e.version, e.id, lag(e.id) OVER visits AS id_before,
+         NOT ahead AS relayed, lag(NOT ahead) OVER visits AS relayed_before
+    FROM order_events e JOIN changed USING (order_id),
+         relay_cursor c, LATERAL (
+           SELECT e.tx >= c.tx_from AND (e.tx >= c.tx_until OR e.id > c.last_id) AS ahead) AS a
+  WINDOW visits AS (PARTITION BY e.order_id ORDER BY e.version)
+)
+SELECT (SELECT count(*) FROM sent WHERE id_before > id OR (relayed AND NOT relayed_before))
+     + (SELECT count(*) FROM order_events e, relay_cursor c
+         WHERE e.tx >= c.tx_from AND (e.tx >= c.tx_until OR e.id > c.last_id)
+           AND e.at < now() - :limit_ms * interval '1 millisecond')
+     + (SELECT abs(count(*) - 1) FROM relay_cursor) AS violations;

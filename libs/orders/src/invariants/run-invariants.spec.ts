@@ -1,0 +1,228 @@
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { openWorld, type World } from '../../../../test/support/world';
+import { INVARIANTS, runInvariants } from './run-invariants';
+
+const LIMIT_MS = 15_000;
+
+/** Ways to break each invariant by hand; constraints that would forbid it are dropped first. */
+const PLANTED: Record<number, readonly [what: string, ...sql: string[]][]> = {
+  1: [
+    ['a deadline nobody takes', `UPDATE deadlines SET due_at = now() - interval '1 minute'`],
+    [
+      'an order overdue whose deadline is put back again and again',
+      `UPDATE orders SET closes_at = now() - interval '1 minute' WHERE id = $ORDER`,
+      `UPDATE deadlines SET due_at = now() + interval '1 second' WHERE subject_id = $ORDER`,
+    ],
+  ],
+  2: [
+    [
+      'a timeout that closed too early',
+      `UPDATE orders SET status = 'closed', closed_at = now(), close_reason = 'payment_timeout',
+              version = 2 WHERE id = $ORDER`,
+      `INSERT INTO order_events (order_id, version, type, from_status, to_status, by)
+       VALUES ($ORDER, 2, 'order.closed', 'pending_payment', 'closed', 'timer')`,
+    ],
+  ],
+  3: [
+    ['a pending order that was paid', `UPDATE orders SET paid_at = now() WHERE id = $ORDER`],
+    [
+      'an order both paid and closed',
+      `UPDATE orders SET status = 'closed', paid_at = now(), closed_at = now(),
+              close_reason = 'payment_timeout' WHERE id = $ORDER`,
+    ],
+    ['a closed order without its instant', `UPDATE orders SET status = 'closed' WHERE id = $ORDER`],
+  ],
+  4: [
+    ['a status without its history', `UPDATE orders SET version = 2 WHERE id = $ORDER`],
+    [
+      'two exits from one visit',
+      ...[2, 3].map(
+        (version) => `
+        INSERT INTO order_events (order_id, version, type, from_status, to_status, by)
+        VALUES ($ORDER, ${version}, 'order.closed', 'pending_payment', 'closed', 'timer')`,
+      ),
+      `UPDATE orders SET status = 'closed', version = 3 WHERE id = $ORDER`,
+    ],
+    ['an order without history', `DELETE FROM order_events WHERE order_id = $ORDER`],
+    [
+      'a change that the lifecycle does not know',
+      `INSERT INTO order_events (order_id, version, type, from_status, to_status, by)
+       VALUES ($ORDER, 2, 'order.shipped', 'pending_payment', 'shipped', 'merchant')`,
+      `UPDATE orders SET status = 'shipped', version = 2 WHERE id = $ORDER`,
+    ],
+  ],
+  5: [
+    [
+      'money for an order that is not paid',
+      `UPDATE payments SET status = 'succeeded', captured_amount = amount,
+              captured_currency = currency WHERE order_id = $ORDER`,
+    ],
+    [
+      'a paid order without money',
+      `UPDATE orders SET status = 'paid', paid_at = now() WHERE id = $ORDER`,
+    ],
+    [
+      'money that was recorded without its amount',
+      `UPDATE payments SET status = 'succeeded', hold_reason = 'late_payment'
+        WHERE order_id = $ORDER`,
+    ],
+  ],
+  6: [
+    [
+      'a refund of more than was captured',
+      `UPDATE payments SET status = 'succeeded', captured_amount = 500, captured_currency = 'EUR'
+        WHERE order_id = $ORDER`,
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency)
+       SELECT gen_random_uuid(), id, 'late_payment', 501, 'EUR' FROM payments
+        WHERE order_id = $ORDER`,
+    ],
+    [
+      'two live refunds for one reason',
+      'ALTER TABLE refunds DROP CONSTRAINT refunds_payment_id_reason_key',
+      `UPDATE payments SET status = 'succeeded', captured_amount = 500, captured_currency = 'EUR'
+        WHERE order_id = $ORDER`,
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency)
+       SELECT gen_random_uuid(), id, 'late_payment', 100, 'EUR' FROM payments, generate_series(1, 2)
+        WHERE order_id = $ORDER`,
+    ],
+  ],
+  7: [
+    [
+      'stock released without an order',
+      `UPDATE products SET reserved = reserved - 1, available = available + 1`,
+    ],
+    ['stock sold without an order', `UPDATE products SET available = available - 1, sold = 1`],
+    [
+      'stock from nowhere',
+      'ALTER TABLE products DROP CONSTRAINT stock_adds_up',
+      'UPDATE products SET available = available + 1',
+    ],
+  ],
+  8: [
+    [
+      'a stored webhook that nothing will ever apply',
+      `INSERT INTO webhook_events (id, provider, event_id, notice)
+       VALUES (gen_random_uuid(), 'sandbox', 'e1', '{"type": "ignored"}')`,
+    ],
+    [
+      'a webhook held without a reason',
+      `INSERT INTO webhook_events (id, provider, event_id, notice, status)
+       VALUES (gen_random_uuid(), 'sandbox', 'e1', '{"type": "ignored"}', 'held')`,
+    ],
+    [
+      'a capture said to be processed that is not in the books',
+      `INSERT INTO webhook_events (id, provider, event_id, notice, status, result, processed_at)
+       SELECT gen_random_uuid(), 'sandbox', 'e1',
+              json_build_object('type', 'payment.succeeded', 'paymentId', id), 'processed', 'paid',
+              now() FROM payments WHERE order_id = $ORDER`,
+    ],
+  ],
+  9: [
+    ['a pending order without its deadline', `DELETE FROM deadlines WHERE subject_id = $ORDER`],
+    [
+      'an extended order with its old deadline only',
+      `UPDATE orders SET closes_at = closes_at + interval '1 minute' WHERE id = $ORDER`,
+    ],
+    [
+      'a refund under way that nobody asks after',
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency)
+       SELECT gen_random_uuid(), id, 'late_payment', 1, 'EUR' FROM payments
+        WHERE order_id = $ORDER`,
+    ],
+  ],
+  10: [
+    [
+      'one key with two orders',
+      'ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey',
+      `UPDATE idempotency_keys SET key = 'same'`,
+    ],
+    [
+      'one provider event stored twice',
+      'ALTER TABLE webhook_events DROP CONSTRAINT webhook_events_provider_event_id_key',
+      `INSERT INTO webhook_events (id, provider, event_id, notice, status, result, processed_at)
+       SELECT gen_random_uuid(), 'sandbox', 'e1', '{"type": "ignored"}', 'processed', 'ignored',
+              now() FROM generate_series(1, 2)`,
+    ],
+    [
+      'one provider payment for two of ours',
+      'ALTER TABLE payments DROP CONSTRAINT payments_provider_provider_payment_id_key',
+      `UPDATE payments SET provider_payment_id = 'pay-1'`,
+    ],
+  ],
+  11: [
+    [
+      'an operator without a reason',
+      'ALTER TABLE order_events DROP CONSTRAINT operators_give_reasons',
+      `UPDATE order_events SET by = 'operator', actor = 'olga', reason = ' '
+        WHERE order_id = $ORDER`,
+    ],
+  ],
+  12: [
+    [
+      'an event that waits for the relay for too long',
+      `UPDATE order_events SET at = now() - interval '1 minute' WHERE order_id = $ORDER`,
+    ],
+    [
+      'versions that were given out of order',
+      `UPDATE order_events SET version = 2 WHERE order_id = $ORDER`,
+      `INSERT INTO order_events (order_id, version, type, to_status, by)
+       VALUES ($ORDER, 1, 'order.placed', 'pending_payment', 'customer')`,
+    ],
+    ['a relay that has lost its place', 'DELETE FROM relay_cursor'],
+  ],
+};
+
+describe('invariants', () => {
+  let world: World;
+  let orderId: string;
+  beforeAll(async () => {
+    world = await openWorld();
+    const [order] = await insertOrders(world, { count: 3, closesInMs: 60_000, payment: 'open' });
+    orderId = order?.id as string;
+  });
+  afterAll(() => world?.close());
+
+  const violated = async (sql: Pick<World, 'rows'>, newest: number | 'all' = 'all') =>
+    (await runInvariants(sql, { limitMs: LIMIT_MS, newest }))
+      .filter(({ violations, incomplete }) => violations > 0 || incomplete)
+      .map(({ id }) => id);
+
+  it('are twelve, each with a name and the promise it checks', () => {
+    expect(INVARIANTS.map(({ id }) => id)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
+    expect(INVARIANTS[1]).toMatchObject({
+      name: 'not_early',
+      promise: 'No order was closed by a timeout before closesAt',
+    });
+  });
+
+  it('hold for a shop in order, looking at everything or at the newest alone', async () => {
+    expect(await violated(world)).toEqual([]);
+    expect(await violated(world, 1)).toEqual([]);
+  });
+
+  for (const { id, name } of INVARIANTS) {
+    for (const [what, ...damage] of PLANTED[id] as (typeof PLANTED)[number]) {
+      it(`${id} ${name} catches ${what}`, async () => {
+        const runner = world.dataSource.createQueryRunner();
+        await runner.startTransaction();
+        try {
+          for (const sql of damage) {
+            await runner.query(sql.replaceAll('$ORDER', `'${orderId}'`));
+          }
+          const rows = async <T>(sql: string) => (await runner.query(sql, [], true)).records as T[];
+          expect(await violated({ rows })).toContain(id);
+        } finally {
+          await runner.rollbackTransaction();
+          await runner.release();
+        }
+      });
+    }
+  }
+
+  it('says so when the database stopped a query', async () => {
+    const stopped = Object.assign(new Error('canceling statement'), { code: '57014' });
+    const rows = () => Promise.reject(stopped);
+    const [first] = await runInvariants({ rows }, { limitMs: LIMIT_MS, newest: 'all' });
+    expect(first).toMatchObject({ id: 1, incomplete: true });
+  });
+});

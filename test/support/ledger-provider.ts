@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import type { PaymentProvider, ProviderAnswer } from '@app/orders';
+
+type Call<Name extends keyof PaymentProvider> = PaymentProvider[Name] extends (
+  ...args: infer Args
+) => unknown
+  ? Args[0]
+  : never;
+type Ref = Call<'createPayment'>;
+type RefundCall = Call<'refund'>;
+type RefundAnswer = Awaited<ReturnType<PaymentProvider['refund']>>;
+type Notice = ReturnType<PaymentProvider['readWebhook']>;
+type Money = Extract<ProviderAnswer, { state: 'PAID' }>['money'];
+
+interface Refund {
+  readonly id: string;
+  readonly amount: number;
+  readonly key: string;
+}
+
+export interface LedgerEntry {
+  readonly id: string;
+  /** Our payment's id. */
+  readonly reference: string;
+  readonly amount: number;
+  readonly currency: string;
+  status: 'open' | 'paid' | 'closed' | 'failed';
+  money: Money | undefined;
+  readonly refunds: Refund[];
+}
+
+/** A webhook as it would be posted. */
+export interface Posted {
+  readonly body: Buffer;
+  readonly headers: Record<string, string>;
+}
+
+/** A provider in this process, with a real ledger: each call decides at once and has one effect. */
+export class LedgerProvider implements PaymentProvider {
+  readonly name = 'sandbox';
+  readonly entries = new Map<string, LedgerEntry>();
+  /** Called before and after the effect of each call: to hold it up, or to lose its answer. */
+  around: (call: string, when: 'before' | 'after') => Promise<void> = async () => undefined;
+  /** While set, nothing is answered; the effect may be there all the same. */
+  unreachable: 'before' | 'after' | undefined;
+
+  async createPayment(ref: Ref): Promise<{ providerPaymentId: string; checkoutUrl: string }> {
+    await this.around('create', 'before');
+    if (this.unreachable === 'before') throw new Error('The provider is away');
+    const entry = this.#byReference(ref.paymentId) ?? this.open(ref);
+    await this.around('create', 'after');
+    if (this.unreachable) throw new Error('The provider is away');
+    return { providerPaymentId: entry.id, checkoutUrl: `https://pay.test/${entry.id}` };
+  }
+
+  findPayment(ref: Ref): Promise<ProviderAnswer> {
+    return this.#answer('find', ref, () => undefined);
+  }
+
+  closePayment(ref: Ref): Promise<ProviderAnswer> {
+    return this.#answer('close', ref, (entry) => {
+      if (entry.status === 'open') entry.status = 'closed';
+    });
+  }
+
+  async refund(request: RefundCall): Promise<RefundAnswer> {
+    await this.around('refund', 'before');
+    if (this.unreachable === 'before') return { state: 'UNKNOWN', why: 'away' };
+    const entry = this.entries.get(request.providerPaymentId);
+    const answer = entry ? refundOnce(entry, request) : undefined;
+    await this.around('refund', 'after');
+    if (this.unreachable) return { state: 'UNKNOWN', why: 'away' };
+    return answer ?? { state: 'FAILED', providerRefundId: null, why: 'no such payment' };
+  }
+
+  async findRefund(providerRefundId: string): Promise<RefundAnswer> {
+    await this.around('find refund', 'before');
+    return { state: 'SUCCEEDED', providerRefundId };
+  }
+
+  readWebhook(rawBody: Buffer): Notice {
+    const notice = JSON.parse(rawBody.toString('utf8')) as Notice;
+    if (notice.type !== 'payment.succeeded') return notice;
+    return { ...notice, money: { ...notice.money, paidAt: new Date(notice.money.paidAt) } };
+  }
+
+  async *ledger(): AsyncIterable<never> {
+    // Nothing here reconciles.
+  }
+
+  /** Writes a payment as if it had been created, for rows that a test has put into Postgres. */
+  open(ref: Pick<Ref, 'paymentId' | 'amount' | 'currency'>): LedgerEntry {
+    const entry: LedgerEntry = {
+      id: `pay-${ref.paymentId}`,
+      reference: ref.paymentId,
+      amount: ref.amount,
+      currency: ref.currency,
+      status: 'open',
+      money: undefined,
+      refunds: [],
+    };
+    this.entries.set(entry.id, entry);
+    return entry;
+  }
+
+  /** The buyer pays; undefined when the provider refuses. `late` captures on a closed payment. */
+  pay(
+    paymentId: string,
+    paidAt: Date,
+    { late = false, amount }: { late?: boolean; amount?: number | undefined } = {},
+  ): Posted | undefined {
+    const entry = this.#byReference(paymentId);
+    if (!entry) return undefined;
+    const isPayable = entry.status === 'open' || (late && entry.status !== 'paid');
+    if (!isPayable) return undefined;
+    entry.status = 'paid';
+    entry.money = { amount: amount ?? entry.amount, currency: entry.currency, paidAt };
+    return this.succeeded(entry);
+  }
+
+  /** The notice of a capture; each call is an event of its own. */
+  succeeded(entry: LedgerEntry, eventId = randomUUID()): Posted {
+    const { reference: paymentId, id: providerPaymentId, money } = entry;
+    return post({ eventId, type: 'payment.succeeded', paymentId, providerPaymentId, money });
+  }
+
+  /** The notice that a payment failed; at the provider it is still open unless `ended`. */
+  failed(entry: LedgerEntry, eventId = randomUUID()): Posted {
+    if (entry.status === 'open') entry.status = 'failed';
+    const { reference: paymentId, id: providerPaymentId } = entry;
+    return post({ eventId, type: 'payment.failed', paymentId, providerPaymentId });
+  }
+
+  #byReference(paymentId: string): LedgerEntry | undefined {
+    return this.entries.get(`pay-${paymentId}`);
+  }
+
+  async #answer(
+    call: string,
+    ref: Ref,
+    act: (entry: LedgerEntry) => void,
+  ): Promise<ProviderAnswer> {
+    await this.around(call, 'before');
+    if (this.unreachable === 'before') return { state: 'UNKNOWN', why: 'away' };
+    const entry = this.#byReference(ref.paymentId);
+    if (entry) act(entry);
+    const answer: ProviderAnswer = entry ? stateOf(entry) : { state: 'NOT_FOUND' };
+    await this.around(call, 'after');
+    return this.unreachable ? { state: 'UNKNOWN', why: 'away' } : answer;
+  }
+}
+
+export function post(notice: object & { eventId: string }): Posted {
+  return { body: Buffer.from(JSON.stringify(notice)), headers: { 'webhook-id': notice.eventId } };
+}
+
+function stateOf({ id, status, money, refunds }: LedgerEntry): ProviderAnswer {
+  const providerPaymentId = id;
+  if (status === 'open') return { state: 'UNPAID', providerPaymentId };
+  if (status !== 'paid' || !money) return { state: 'CLOSED_UNPAID', providerPaymentId };
+  const refunded = refunds.reduce((sum, { amount }) => sum + amount, 0);
+  return { state: refunded >= money.amount ? 'REFUNDED' : 'PAID', providerPaymentId, money };
+}
+
+function refundOnce(entry: LedgerEntry, { amount, idempotencyKey: key }: RefundCall): RefundAnswer {
+  const known = entry.refunds.find((refund) => refund.key === key);
+  if (known) return { state: 'SUCCEEDED', providerRefundId: known.id };
+  if (!entry.money) return { state: 'FAILED', providerRefundId: null, why: 'not paid' };
+  // A real provider refuses to give back more than it took; this one remembers it as a fault.
+  const refund = { id: `refund-${randomUUID()}`, amount, key };
+  entry.refunds.push(refund);
+  return { state: 'SUCCEEDED', providerRefundId: refund.id };
+}

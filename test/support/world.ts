@@ -1,0 +1,152 @@
+import 'reflect-metadata';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Config,
+  createDataSource,
+  loadConfig,
+  onDataSource,
+  type OrdersTelemetry,
+  OrdersModule,
+  type OrdersModuleOptions,
+  PAYMENT_PROVIDER,
+  type Queryable,
+} from '@app/orders';
+import { type Lock, NoopLock, TimeoutService, type TimerDriver } from '@app/timeout';
+import type { Type } from '@nestjs/common';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import { Test } from '@nestjs/testing';
+import type { DataSource } from 'typeorm';
+import { EVENT_STREAM, type EventStream } from '../../libs/orders/src/event-stream';
+import { createTestDatabase } from './database';
+import { LedgerProvider } from './ledger-provider';
+
+export interface WorldOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Default: none, so that what is shown is shown without its help. */
+  readonly lock?: Lock;
+  /** Default: one that never rings, so that a test rings by itself. */
+  readonly driver?: TimerDriver;
+  /** True: rings, sweeps and relays by itself, as the worker role does. */
+  readonly ring?: boolean;
+  /** Another process of the same shop: shares its database and its provider. */
+  readonly beside?: World;
+}
+
+type RelayedEvents = Parameters<EventStream['append']>[0];
+
+/** The stream's other end: everything that was appended, in order. */
+export class RecordedStream implements EventStream {
+  readonly events: RelayedEvents[number][] = [];
+  /** Called before an append takes effect; may reject. */
+  before: () => Promise<void> = async () => undefined;
+
+  async append(events: RelayedEvents): Promise<void> {
+    await this.before();
+    this.events.push(...events);
+  }
+
+  async close(): Promise<void> {
+    // Nothing is open.
+  }
+}
+
+/** The order module with everything real but the provider, the stream and the alarms' ringing. */
+export interface World extends Queryable {
+  readonly config: Config;
+  readonly provider: LedgerProvider;
+  readonly stream: RecordedStream;
+  readonly dataSource: DataSource;
+  readonly closerDataSource: DataSource;
+  readonly timeouts: TimeoutService;
+  /** What was reported, as `name` and arguments. */
+  readonly told: readonly { readonly name: string; readonly args: readonly unknown[] }[];
+  get<T>(type: Type<T>): T;
+  close(): Promise<void>;
+}
+
+/** Alarms are taken and never ring. */
+export const silentDriver: TimerDriver = {
+  name: 'silent',
+  start: async () => undefined,
+  stop: async () => undefined,
+  arm: async () => undefined,
+  disarm: async () => undefined,
+  survey: async () => ({ generation: 'silent', alarms: async function* () {} }),
+};
+
+const SETTINGS = {
+  LASTCALL_HOME: join(tmpdir(), 'lastcall-tests-have-no-home'),
+  AUTH_JWT_SECRET: 'a-secret-for-tests-of-32-characters',
+  SANDBOX_WEBHOOK_SECRET: 'a-webhook-secret-for-tests',
+  MAX_OPEN_ORDERS: 'off',
+  // Nobody is there: parts that would speak to Redis are replaced.
+  REDIS_URL: 'redis://127.0.0.1:1',
+};
+
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
+  const database = options.beside ? undefined : await createTestDatabase();
+  const url = options.beside?.config.DATABASE_URL ?? database?.url;
+  const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
+  if (database) await migrate(config);
+  return startWorld(config, options, async () => database?.drop());
+}
+
+async function startWorld(
+  config: Config,
+  { lock = new NoopLock(), driver = silentDriver, ring = false, beside }: WorldOptions,
+  afterClose: () => Promise<void>,
+): Promise<World> {
+  const told: World['told'][number][] = [];
+  const provider = beside?.provider ?? new LedgerProvider();
+  const stream = beside?.stream ?? new RecordedStream();
+  const parts: OrdersModuleOptions['parts'] = { lock, driver };
+  const module = await Test.createTestingModule({
+    imports: [OrdersModule.forRoot(config, recordingTelemetry(told), { ring, parts })],
+  })
+    .overrideProvider(PAYMENT_PROVIDER)
+    .useValue(provider)
+    .overrideProvider(EVENT_STREAM)
+    .useValue(stream)
+    .compile();
+  module.useLogger(false);
+  await module.init();
+  const dataSource = module.get<DataSource>(getDataSourceToken() as string);
+  return {
+    config,
+    provider,
+    stream,
+    told,
+    dataSource,
+    closerDataSource: module.get<DataSource>(getDataSourceToken('closers') as string),
+    timeouts: module.get(TimeoutService),
+    rows: (sql, params) => onDataSource(dataSource).rows(sql, params),
+    get: (type) => module.get(type, { strict: false }),
+    close: async () => {
+      await module.close();
+      await afterClose();
+    },
+  };
+}
+
+async function migrate(config: Config): Promise<void> {
+  const dataSource = await createDataSource(config, 'lastcall migrations', 1).initialize();
+  try {
+    await dataSource.runMigrations();
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+const TELEMETRY_NAMES = [
+  ...['locked', 'batchFailed', 'deadlineHeld', 'timerStore', 'swept', 'failed', 'transitions'],
+  ...['closed', 'race', 'webhook', 'alarm', 'providerCall'],
+];
+
+function recordingTelemetry(told: { name: string; args: unknown[] }[]): OrdersTelemetry {
+  const reporters = TELEMETRY_NAMES.map((name) => [
+    name,
+    (...args: unknown[]) => void told.push({ name, args }),
+  ]);
+  return Object.fromEntries(reporters) as OrdersTelemetry;
+}
