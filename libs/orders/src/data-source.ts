@@ -1,10 +1,16 @@
-import { Deadlines1763600000000 } from '@app/timeout';
+import { Deadlines1763600000000, Workers1763600010000 } from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
+import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 
 /** Oldest first; TypeORM runs those that are missing. */
-const MIGRATIONS = [Deadlines1763600000000, Orders1763600001000];
+const MIGRATIONS = [
+  Deadlines1763600000000,
+  Orders1763600001000,
+  Workers1763600010000,
+  OperatorActions1763600011000,
+];
 
 export interface PoolOptions {
   readonly url: string;

@@ -1,4 +1,11 @@
 export { alarmFor, Alarms, type AlarmsOptions, type Granularity } from './alarms';
+export {
+  Backfill,
+  BackfillCursorError,
+  type BackfillOptions,
+  type BackfillProgress,
+  type BackfillResult,
+} from './backfill';
 export { systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
 export type {
@@ -10,6 +17,7 @@ export type {
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
 export type { DrainCounts } from './drain';
+export { AlarmStoreError } from './drivers/alarm-store.error';
 export { BullmqDriver } from './drivers/bullmq/bullmq.driver';
 export { MemoryDriver } from './drivers/memory/memory.driver';
 export {
@@ -18,10 +26,12 @@ export {
   UnhandledDeadlineError,
 } from './errors';
 export { failpoint, onFailpoint } from './failpoint';
+export { type HeldDeadline, listHeld, releaseHeld } from './held-deadlines';
 export type { Held, Lock } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
+export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
@@ -29,4 +39,6 @@ export { HandlesDeadline, TimeoutModule, type TimeoutModuleOptions } from './tim
 export { withTimeLimit } from './time-limit';
 export { TimeoutService } from './timeout.service';
 export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';
+export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-alarms';
+export { listWorkers, type WorkerView } from './worker-heartbeat';
 export { inTransaction, queryRows, sqlStateOf, Transaction } from './transaction';

@@ -12,6 +12,7 @@ import { Interval, ScheduleModule } from '@nestjs/schedule';
 import type { DeadlineHandler } from './deadline-handler';
 import type { TimeoutTelemetry } from './telemetry';
 import { TimeoutService, type TimeoutOptions, type TimeoutParts } from './timeout.service';
+import { WorkerHeartbeat } from './worker-heartbeat';
 
 /** Marks a provider as the one handler for deadlines of a kind. */
 export const HandlesDeadline = DiscoveryService.createDecorator<string>();
@@ -30,6 +31,7 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
   #sweeping: Promise<unknown> | undefined;
   #running = false;
   readonly #telemetry: TimeoutTelemetry;
+  readonly #heartbeat: WorkerHeartbeat;
 
   constructor(
     private readonly timeouts: TimeoutService,
@@ -37,6 +39,8 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
     @Inject(OPTIONS) private readonly options: TimeoutModuleOptions,
   ) {
     this.#telemetry = options.parts.telemetry;
+    const { dataSource } = options.parts;
+    this.#heartbeat = new WorkerHeartbeat(dataSource, options.sweep.intervalMs);
   }
 
   async onModuleInit(): Promise<void> {
@@ -59,13 +63,24 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
     if (!this.#running || this.#sweeping || !this.timeouts.sweep.isDue(Date.now())) return;
     this.#sweeping = this.timeouts.sweep
       .runOnce()
+      .then(() =>
+        this.#heartbeat.beat({
+          timerStoreHealthy: this.timeouts.sweep.timerStoreHealthy,
+          clockOffsetMs: this.options.parts.clock.offsetMs,
+        }),
+      )
       .catch((error: unknown) => this.#telemetry.failed('sweep', error))
       .finally(() => (this.#sweeping = undefined));
   }
 
   async beforeApplicationShutdown(): Promise<void> {
+    const wasRunning = this.#running;
     this.#running = false;
     await this.#sweeping;
+    if (wasRunning) {
+      const end = this.#heartbeat.end();
+      await end.catch((error: unknown) => this.#telemetry.failed('heartbeat', error));
+    }
     await this.timeouts.stop();
   }
 }

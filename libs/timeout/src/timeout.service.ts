@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { Alarms, type Granularity } from './alarms';
+import { alarmFor, Alarms, type Granularity } from './alarms';
+import { Backfill } from './backfill';
 import { DatabaseClock } from './database-clock';
 import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
 import { insertDeadlines } from './deadlines';
@@ -14,6 +15,7 @@ import { Sweep, type SweepCounts, type SweepOptions } from './sweep';
 import type { TimeoutTelemetry } from './telemetry';
 import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
 import { queryRows, type Transaction } from './transaction';
+import { VerifyAlarms } from './verify-alarms';
 
 export interface TimeoutOptions {
   /** Every kind of deadline there is; each must get exactly one handler before `start`. */
@@ -42,6 +44,8 @@ export interface TimeoutParts {
 export class TimeoutService {
   readonly alarms: Alarms;
   readonly sweep: Sweep;
+  readonly backfill: Backfill;
+  readonly verifyAlarms: VerifyAlarms;
   readonly #drains = new Map<string, Drain>();
   readonly #ringing = new Set<Promise<unknown>>();
 
@@ -64,6 +68,15 @@ export class TimeoutService {
       telemetry,
       options.sweep,
     );
+    this.backfill = new Backfill({ dataSource, driver, clock, kinds, granularity, horizonMs });
+    this.verifyAlarms = new VerifyAlarms({
+      dataSource,
+      driver,
+      kinds,
+      granularity,
+      // Between two sweeps, what has just come within the horizon is not armed yet.
+      reachMs: horizonMs - 2 * options.sweep.intervalMs,
+    });
   }
 
   /** Makes `handler` the one that answers for deadlines of `kind`; call it before `start`. */
@@ -98,6 +111,14 @@ export class TimeoutService {
   /** For deadlines that the caller's own SQL has inserted: arms their alarms after the commit. */
   armed(tx: Transaction, deadlines: readonly Deadline[]): void {
     tx.afterCommit(() => this.alarms.ensure(deadlines));
+  }
+
+  /** The alarm that the driver's store holds for this deadline. Reads the store through. */
+  async findAlarm(deadline: Deadline): Promise<Alarm | undefined> {
+    const { id } = alarmFor(deadline, this.options.granularity);
+    const survey = await this.parts.driver.survey();
+    for await (const alarm of survey.alarms()) if (alarm.id === id) return alarm;
+    return undefined;
   }
 
   /** Begins to ring. */

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { DataSource } from 'typeorm';
+import { queryRows } from './transaction';
+
+/** A process that rings and sweeps, as it last said of itself. */
+export interface WorkerView {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly startedAt: Date;
+  /** After its last sweep that went through. */
+  readonly sweptAt: Date;
+  readonly sweepIntervalMs: number;
+  readonly timerStoreHealthy: boolean;
+  /** How far the database's clock is ahead of this worker's. */
+  readonly clockOffsetMs: number;
+  /** How long ago `sweptAt` was, by the database's clock. */
+  readonly silentForMs: number;
+}
+
+/** Rows of workers that are long gone without a goodbye are cleared away. */
+const FORGET_AFTER = "interval '1 day'";
+
+/** Tells whoever looks into the database that this worker lives and sweeps. */
+export class WorkerHeartbeat {
+  readonly #id = randomUUID();
+  readonly #startedAt = new Date();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly sweepIntervalMs: number,
+  ) {}
+
+  /** Call it after each sweep. */
+  async beat(health: { timerStoreHealthy: boolean; clockOffsetMs: number }): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `WITH forgotten AS (DELETE FROM workers WHERE swept_at < now() - ${FORGET_AFTER})
+       INSERT INTO workers AS w (id, host, pid, started_at, sweep_interval_ms,
+                                 timer_store_healthy, clock_offset_ms)
+       VALUES ($1, $2, $3, $4, $5, $6, $7)
+       ON CONFLICT (id) DO UPDATE SET swept_at = now(),
+         timer_store_healthy = excluded.timer_store_healthy,
+         clock_offset_ms = excluded.clock_offset_ms`,
+      [
+        this.#id,
+        hostname(),
+        process.pid,
+        this.#startedAt,
+        this.sweepIntervalMs,
+        health.timerStoreHealthy,
+        Math.round(health.clockOffsetMs),
+      ],
+    );
+  }
+
+  /** A goodbye: a worker that was stopped is not missed. */
+  async end(): Promise<void> {
+    await queryRows(this.dataSource, 'DELETE FROM workers WHERE id = $1', [this.#id]);
+  }
+}
+
+/** The workers that have not said goodbye, the liveliest first. */
+export async function listWorkers(dataSource: DataSource): Promise<WorkerView[]> {
+  const rows = await queryRows<WorkerView & { silentForMs: string }>(
+    dataSource,
+    `SELECT id, host, pid, started_at AS "startedAt", swept_at AS "sweptAt",
+            sweep_interval_ms AS "sweepIntervalMs", timer_store_healthy AS "timerStoreHealthy",
+            clock_offset_ms AS "clockOffsetMs",
+            extract(epoch FROM now() - swept_at) * 1000 AS "silentForMs"
+       FROM workers ORDER BY swept_at DESC`,
+  );
+  return rows.map((row) => ({ ...row, silentForMs: Math.max(0, Number(row.silentForMs)) }));
+}
