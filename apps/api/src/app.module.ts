@@ -1,0 +1,87 @@
+import { type Config, OrdersModule, type OrdersModuleOptions } from '@app/orders';
+import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { ThrottlerModule } from '@nestjs/throttler';
+import { AccessGuard } from './auth/access.guard';
+import { Authenticator } from './auth/authenticator';
+import { Draining } from './draining';
+import { Dependencies } from './health/dependencies';
+import { HealthController } from './health/health.controller';
+import { KnownRoutes } from './http/known-routes';
+import { ProblemFilter } from './http/problem.filter';
+import { type Logger, loggerProvider } from './logging/logger';
+import { MetricsController } from './metrics/metrics.controller';
+import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
+import { OpsController } from './ops/ops.controller';
+import { RateLimitGuard } from './rate-limit/rate-limit.guard';
+import { RequestCounts } from './rate-limit/request-counts';
+import { EventStreams } from './storefront/event-streams';
+import { OrderEventsController } from './storefront/order-events.controller';
+import { OrdersController } from './storefront/orders.controller';
+import { ProductsController } from './storefront/products.controller';
+import { WebhooksController } from './webhooks/webhooks.controller';
+
+/** What exists before the Nest application does. */
+export interface ProcessParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly telemetry: PrometheusTelemetry;
+  readonly draining: Draining;
+  readonly routes: KnownRoutes;
+  /** Parts of the order module to use instead of the configured ones. */
+  readonly orderParts?: OrdersModuleOptions['parts'];
+}
+
+/** Every role can be watched; only the role `api` serves customers, providers and operators. */
+const WATCHING: Type[] = [HealthController, MetricsController];
+const SERVING: Type[] = [
+  ProductsController,
+  OrdersController,
+  OrderEventsController,
+  WebhooksController,
+  OpsController,
+];
+
+@Module({})
+export class AppModule {
+  static forRoot(parts: ProcessParts): DynamicModule {
+    const { config, logger, telemetry, draining, routes, orderParts } = parts;
+    const { RATE_LIMIT: rate, ROLES: roles } = config;
+    return {
+      module: AppModule,
+      imports: [
+        OrdersModule.forRoot(config, telemetry, {
+          ring: roles.has('worker'),
+          ...(orderParts ? { parts: orderParts } : {}),
+        }),
+        ...(rate ? [limitRequests(rate)] : []),
+      ],
+      controllers: roles.has('api') ? [...WATCHING, ...SERVING] : WATCHING,
+      providers: [
+        loggerProvider(logger),
+        { provide: PrometheusTelemetry, useValue: telemetry },
+        { provide: Draining, useValue: draining },
+        { provide: KnownRoutes, useValue: routes },
+        Authenticator,
+        Dependencies,
+        EventStreams,
+        { provide: APP_FILTER, useClass: ProblemFilter },
+        ...guards(rate !== null),
+      ],
+    };
+  }
+}
+
+function limitRequests({ limit, perMs }: NonNullable<Config['RATE_LIMIT']>): DynamicModule {
+  return ThrottlerModule.forRoot({
+    throttlers: [{ limit, ttl: perMs }],
+    storage: new RequestCounts(),
+    setHeaders: false,
+  });
+}
+
+/** They run in this order. */
+function guards(isLimited: boolean): Provider[] {
+  const access = { provide: APP_GUARD, useClass: AccessGuard };
+  return isLimited ? [{ provide: APP_GUARD, useClass: RateLimitGuard }, access] : [access];
+}

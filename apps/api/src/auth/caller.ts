@@ -1,0 +1,15 @@
+/** Who calls, as the verified token says. */
+export interface Caller {
+  /** The customer's or operator's id: the token's `sub`. */
+  readonly subject: string;
+  readonly scopes: ReadonlySet<string>;
+  /** When the token ends, in milliseconds since the epoch; Infinity when it says no end. */
+  readonly expiresAtMs: number;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set once the token has been verified; null before, and for callers without one. */
+    caller: Caller | null;
+  }
+}

@@ -1,0 +1,49 @@
+import type { Config } from '@app/orders';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AppModule, type ProcessParts } from './app.module';
+import { Draining } from './draining';
+import { createFastifyAdapter } from './http/fastify-adapter';
+import { KnownRoutes } from './http/known-routes';
+import { createLogger } from './logging/logger';
+import { NestLogger } from './logging/nest-logger';
+import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
+import { serveDocument } from './openapi/document';
+
+/** Only this machine can connect: what faces the world stands in front (docs/operations.md). */
+const HOST = '127.0.0.1';
+
+export interface Api extends ProcessParts {
+  readonly app: NestFastifyApplication;
+}
+
+export function createParts(config: Config): ProcessParts {
+  const logger = createLogger(config.LOG_LEVEL);
+  return {
+    config,
+    logger,
+    telemetry: new PrometheusTelemetry(logger),
+    draining: new Draining(),
+    routes: new KnownRoutes(),
+  };
+}
+
+/** The whole application, not listening yet. */
+export async function createApi(config: Config): Promise<Api> {
+  const parts = createParts(config);
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.forRoot(parts),
+    createFastifyAdapter(parts),
+    { logger: new NestLogger(parts.logger), bodyParser: false, abortOnError: false },
+  );
+  if (config.ROLES.has('api')) serveDocument(app);
+  return { ...parts, app };
+}
+
+/** Begins to serve; answers with the address, as PORT 0 picks a free one. */
+export async function listen({ app, config }: Api): Promise<string> {
+  await app.listen(config.PORT, HOST);
+  const address = app.getHttpServer().address();
+  const port = typeof address === 'object' && address ? address.port : config.PORT;
+  return `http://${HOST}:${port}`;
+}

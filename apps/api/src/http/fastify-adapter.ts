@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Draining } from '../draining';
+import type { Logger } from '../logging/logger';
+import { applyBodyLimit, registerBodyParsers } from './body-parsers';
+import { answerClientError } from './client-error';
+import type { KnownRoutes } from './known-routes';
+import { problem, sendProblem } from './problem';
+
+const BODY_LIMIT = 32 * 1024;
+/** From the first byte of a request to its last: long for any honest client. */
+const REQUEST_TIMEOUT_MS = 15_000;
+/** A socket that says nothing for so long is gone; event streams send a comment every 15 s. */
+const CONNECTION_TIMEOUT_MS = 60_000;
+/** Longer than the usual 60 s of proxies, so that it is they who close idle connections. */
+const KEEP_ALIVE_MS = 72_000;
+/** A path parameter is an id or a provider's name. */
+const MAX_PARAM_LENGTH = 100;
+
+export interface AdapterParts {
+  readonly logger: Logger;
+  readonly draining: Draining;
+  readonly routes: KnownRoutes;
+}
+
+/** Fastify with every limit set, and every answer of 400 and above a problem. */
+export function createFastifyAdapter({ logger, draining, routes }: AdapterParts): FastifyAdapter {
+  const nextRequestId = requestIds();
+  const adapter = new FastifyAdapter({
+    logger: false,
+    trustProxy: false,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // While draining, connections that are open are still served, and then closed.
+    return503OnClosing: false,
+    genReqId: nextRequestId,
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error: FastifyError, _request: FastifyRequest, reply: FastifyReply) => {
+      // The router's own refusals: an address it cannot read, or a parameter that is too long.
+      const isTooLong = error.code === 'FST_ERR_MAX_PARAM_LENGTH';
+      const answer = isTooLong
+        ? problem('uri_too_long', 'The address has a part that is too long')
+        : problem('invalid_request', 'The address cannot be read');
+      sendProblem(reply, answer);
+    },
+    // No Nest middleware here, and its dispatcher would run on every request.
+    skipMiddie: true,
+  });
+  prepare(adapter.getInstance() as unknown as FastifyInstance, { logger, draining, routes });
+  return adapter;
+}
+
+function prepare(fastify: FastifyInstance, { logger, draining, routes }: AdapterParts): void {
+  registerBodyParsers(fastify);
+  fastify.decorateRequest('caller', null);
+  fastify.addHook('onRoute', (route) => {
+    applyBodyLimit(route);
+    routes.add(route);
+  });
+  fastify.addHook('onRequest', (_request, reply, done) => {
+    if (draining.isDraining) reply.header('connection', 'close');
+    done();
+  });
+  if (logger.isLevelEnabled('debug')) logRequests(fastify, logger);
+}
+
+/** A line a request costs more than many a request itself: only when somebody debugs. */
+function logRequests(fastify: FastifyInstance, logger: Logger): void {
+  fastify.addHook('onResponse', (request, reply, done) => {
+    const { id: requestId, method } = request;
+    const path = request.url.split('?', 1)[0];
+    const tookMs = Math.round(reply.elapsedTime * 10) / 10;
+    logger.debug({ requestId, method, path, status: reply.statusCode, tookMs }, 'request');
+    done();
+  });
+}
+
+/** Ids unique among processes, without asking for random bytes for each. */
+function requestIds(): () => string {
+  const prefix = randomBytes(6).toString('base64url');
+  let count = 0;
+  return () => `${prefix}-${(count += 1).toString(36)}`;
+}

@@ -1,0 +1,47 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { InjectLogger, type Logger } from '../logging/logger';
+import { QuietPeriods } from '../logging/quiet-periods';
+import { answerTo } from './error-problem';
+import { KnownRoutes } from './known-routes';
+import { problem, type Problem, sendProblem } from './problem';
+
+/** The one place where errors become answers; those of Fastify and of unknown routes come here too. */
+@Catch()
+@Injectable()
+export class ProblemFilter implements ExceptionFilter {
+  readonly #quiet = new QuietPeriods();
+
+  constructor(
+    @InjectLogger() private readonly logger: Logger,
+    private readonly routes: KnownRoutes,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const { request } = reply;
+    const answer = answerTo(error);
+    if (answer.isFault) this.#log(error, answer.problem, request);
+    // A stream that has begun can only be cut off: its status is already with the client.
+    if (reply.sent || reply.raw.headersSent) {
+      reply.raw.destroy();
+      return;
+    }
+    const allowed = answer.problem.status === 404 ? this.routes.allowedMethods(request) : [];
+    if (allowed.length > 0) {
+      const detail = `This address answers to ${allowed.join(', ')}`;
+      sendProblem(reply, problem('method_not_allowed', detail), { allow: allowed.join(', ') });
+      return;
+    }
+    sendProblem(reply, answer.problem, answer.headers);
+  }
+
+  #log(error: unknown, { code }: Problem, request: FastifyRequest): void {
+    // Bugs are logged every time. What is away fails thousands of requests a second, all alike.
+    const unsaid = code === 'internal_error' ? 0 : this.#quiet.unsaidBefore(code);
+    if (unsaid === undefined) return;
+    const { id: requestId, method, routeOptions } = request;
+    const facts = { err: error, code, requestId, method, route: routeOptions.url, unsaid };
+    this.logger.error(facts, 'request failed');
+  }
+}

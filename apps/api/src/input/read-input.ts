@@ -1,0 +1,53 @@
+import { LastcallError } from '@app/orders';
+import type { z } from 'zod';
+import type { FieldError } from '../http/problem';
+
+/** More errors than a person mends at once say nothing more. */
+const MAX_ERRORS = 20;
+
+/**
+ * Reads what a caller has sent by a schema.
+ * @throws {LastcallError} invalid_request, naming each field that is wrong and why
+ */
+export function readInput<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  throw invalidInput(withoutRepeats(result.error.issues.flatMap(fieldErrors)));
+}
+
+export function invalidInput(errors: readonly FieldError[]): LastcallError {
+  const [first] = errors;
+  const message = first ? `${first.field}: ${first.message}` : 'The request is not valid';
+  return new LastcallError('invalid_request', message, { errors: errors.slice(0, MAX_ERRORS) });
+}
+
+/** Two rules that one value breaks, such as "whole" and "at most", may say the same. */
+function withoutRepeats(errors: readonly FieldError[]): FieldError[] {
+  return [...new Map(errors.map((error) => [JSON.stringify(error), error])).values()];
+}
+
+function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+  const field = fieldName(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      field: fieldName([...issue.path, key]),
+      message: 'is not a field of this request',
+    }));
+  }
+  return [{ field: field || 'body', message: phrase(issue) }];
+}
+
+function phrase(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type' && issue.message.endsWith('received undefined')) {
+    return 'is missing';
+  }
+  if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
+  return issue.message;
+}
+
+function fieldName(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((name, part) => {
+    if (typeof part === 'number') return `${name}[${part}]`;
+    return name ? `${name}.${String(part)}` : String(part);
+  }, '');
+}

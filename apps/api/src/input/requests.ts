@@ -1,0 +1,81 @@
+import { ORDER_STATUSES } from '@app/orders';
+import { z } from 'zod';
+
+/** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
+
+const MAX_ITEMS = 50;
+const MAX_QUANTITY = 999;
+const MAX_LIMIT = 100;
+const DEFAULT_LIMIT = 20;
+/** A week: more than any window that could want extending, and far from overflowing anything. */
+const MAX_EXTENSION_SECONDS = 604_800;
+
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** A field that is not there is said to be missing (read-input.ts), and not to be of a wrong kind. */
+const unlessMissing = (message: string) => ({
+  error: ({ input }: { input?: unknown }) => (input === undefined ? undefined : message),
+});
+
+const wholeNumber = (min: number, max: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.int(unlessMissing(message)).min(min, message).max(max, message);
+};
+
+const text = (min: number, max: number) => {
+  const message = `must have ${min} to ${max} characters`;
+  return (
+    z
+      .string(unlessMissing('must be a text'))
+      .trim()
+      .min(min, message)
+      .max(max, message)
+      // Postgres keeps no NUL, and a terminal should not act on what an operator reads.
+      .regex(/^(?:\P{Cc}|[\n\t])*$/u, 'must not have control characters')
+  );
+};
+
+const orderLine = z.strictObject({
+  sku: z
+    .string(unlessMissing('must be a text'))
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_" or "-"')
+    .meta({ examples: ['TEA-001'] }),
+  quantity: wholeNumber(1, MAX_QUANTITY).meta({ examples: [2] }),
+});
+
+export const placeOrderBody = z.strictObject({
+  items: z
+    .array(orderLine, unlessMissing('must be a list'))
+    .min(1, `must have 1 to ${MAX_ITEMS} items`)
+    .max(MAX_ITEMS, `must have 1 to ${MAX_ITEMS} items`),
+});
+
+export const noBody = z.strictObject({}).nullish();
+
+export const listOrdersQuery = z.strictObject({
+  status: z.enum(ORDER_STATUSES).optional(),
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, `must be a whole number from 1 to ${MAX_LIMIT}`)
+    .transform(Number)
+    .pipe(wholeNumber(1, MAX_LIMIT))
+    .default(DEFAULT_LIMIT),
+  cursor: z.string().regex(UUID, 'must be the nextCursor of an earlier answer').optional(),
+});
+
+const seconds = wholeNumber(1, MAX_EXTENSION_SECONDS).meta({ examples: [60] });
+const reason = text(3, 500).meta({ examples: ['customer called: wrong address'] });
+
+export const forceCloseBody = z.strictObject({ reason });
+export const customerExtensionBody = z.strictObject({ seconds });
+export const operatorExtensionBody = z.strictObject({ seconds, reason });
+
+/** Visible ASCII: it goes through proxies and into logs unchanged. */
+export const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters');
+
+/** The id of an order event, as an earlier event of the stream had it. */
+export const lastEventId = z
+  .string()
+  .regex(/^\d{1,18}$/, 'must be the id of an event of this stream');

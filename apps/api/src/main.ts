@@ -1,0 +1,39 @@
+import 'reflect-metadata';
+import { type Config, ConfigError, loadConfig } from '@app/orders';
+import { type Api, createApi, listen } from './create-app';
+import { shutDownOnSignals } from './shut-down';
+
+async function main(): Promise<void> {
+  const config = settingsOrExit();
+  const api = await createApi(config);
+  exitOnBugs(api);
+  shutDownOnSignals(api);
+  const url = await listen(api);
+  api.logger.info({ url, roles: [...config.ROLES] }, 'listening');
+}
+
+/** Wrong settings are the operator's to mend: the message alone says how. */
+function settingsOrExit(): Config {
+  try {
+    return loadConfig();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    console.error(error.message);
+    process.exit(1);
+  }
+}
+
+/** After an error that nobody expected, the state of this process is anybody's guess. */
+function exitOnBugs({ logger }: Api): void {
+  for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
+    process.on(event, (error: unknown) => {
+      logger.fatal({ err: error }, event);
+      process.exit(1);
+    });
+  }
+}
+
+main().catch((error: unknown) => {
+  console.error(`lastcall cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});

@@ -1,0 +1,43 @@
+import { Gauges } from '@app/orders';
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { SkipThrottle } from '@nestjs/throttler';
+import type { FastifyReply } from 'fastify';
+import { Scope } from '../auth/access';
+import { withinMs } from '../health/within';
+import { InjectLogger, type Logger } from '../logging/logger';
+import { Answers } from '../openapi/answers';
+import { PrometheusTelemetry } from './prometheus-telemetry';
+
+/** Prometheus gives up after 10 s by default; what this process counts itself need not wait. */
+const GAUGES_LIMIT_MS = 1_500;
+
+@ApiTags('ops')
+@Controller('metrics')
+@SkipThrottle()
+export class MetricsController {
+  constructor(
+    private readonly gauges: Gauges,
+    private readonly telemetry: PrometheusTelemetry,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  @Get()
+  @Scope('ops')
+  @Answers(200, 'Metrics', { summary: 'Metrics in the text format of Prometheus' })
+  async read(@Res() reply: FastifyReply): Promise<void> {
+    await this.#refreshGauges();
+    const { registry } = this.telemetry;
+    await reply.type(registry.contentType).send(await registry.metrics());
+  }
+
+  /** Without the database the gauges say NaN: an old value would look like a true one. */
+  async #refreshGauges(): Promise<void> {
+    try {
+      this.telemetry.setGauges(await withinMs(GAUGES_LIMIT_MS, this.gauges.read()));
+    } catch (error) {
+      this.logger.warn({ err: error }, 'the gauges could not be read');
+      this.telemetry.setGauges(undefined);
+    }
+  }
+}

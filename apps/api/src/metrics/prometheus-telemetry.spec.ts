@@ -1,0 +1,67 @@
+import { createLogger } from '../logging/logger';
+import { PrometheusTelemetry } from './prometheus-telemetry';
+
+const REFUNDS = { requested: 1, pending: 0, succeeded: 4, failed: 0, needs_attention: 2 };
+
+describe('PrometheusTelemetry', () => {
+  const telemetry = () => new PrometheusTelemetry(createLogger('silent'));
+
+  it('has every metric of the contract, with its labels', async () => {
+    const metrics = telemetry();
+    metrics.closed('timer', 12);
+    metrics.transitions('pending_payment', 'closed', 'timer', 500);
+    metrics.race('payment');
+    metrics.locked('held');
+    metrics.webhook('processed');
+    metrics.swept({ found: 1, armed: 0, oldestLagMs: 5, tookMs: 3 });
+    metrics.setGauges({ overdueDeadlines: 3, refunds: REFUNDS, relayAgeSeconds: 0.5 });
+    const text = await metrics.registry.metrics();
+    for (const line of [
+      'lastcall_close_lag_seconds_bucket{le="0.025",by="timer"} 1',
+      'lastcall_close_lag_seconds_count{by="timer"} 1',
+      'lastcall_overdue_deadlines 3',
+      'lastcall_transitions_total{from="pending_payment",to="closed",by="timer"} 500',
+      'lastcall_payment_race_total{winner="payment"} 1',
+      'lastcall_refunds{status="needs_attention"} 2',
+      'lastcall_guard_total{outcome="held"} 1',
+      'lastcall_webhooks_total{result="processed"} 1',
+      'lastcall_event_relay_age_seconds 0.5',
+    ]) {
+      expect(text).toContain(line);
+    }
+    expect(text).toMatch(/^lastcall_sweep_last_run_timestamp_seconds 1\d{9}/m);
+    expect(text).toMatch(/^process_cpu_seconds_total /m);
+    expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m);
+  });
+
+  it('counts an order closed before its deadline as not late', async () => {
+    const metrics = telemetry();
+    metrics.closed('customer', -600_000);
+    expect(await metrics.registry.metrics()).toContain(
+      'lastcall_close_lag_seconds_sum{by="customer"} 0',
+    );
+  });
+
+  it('shows no old value when the database cannot tell', async () => {
+    const metrics = telemetry();
+    metrics.setGauges({ overdueDeadlines: 3, refunds: REFUNDS, relayAgeSeconds: 0.5 });
+    metrics.setGauges(undefined);
+    const text = await metrics.registry.metrics();
+    expect(text).toMatch(/^lastcall_overdue_deadlines Nan$/im);
+    expect(text).not.toContain('lastcall_refunds{');
+  });
+
+  it('bounds what free text can do to its labels', async () => {
+    const metrics = telemetry();
+    for (let i = 0; i < 500; i++) metrics.providerCall(`operation ${i}`, 'ok', 1);
+    const series = (await metrics.registry.metrics()).match(/provider_call_seconds_count/g);
+    expect(series).toHaveLength(51);
+  });
+
+  it('logs an alarm as an error that an alert can be hung on', () => {
+    const logger = createLogger('silent');
+    const error = jest.spyOn(logger, 'error');
+    new PrometheusTelemetry(logger).alarm('amounts differ', { orderId: 'o1' });
+    expect(error).toHaveBeenCalledWith({ orderId: 'o1', alarm: true }, 'amounts differ');
+  });
+});

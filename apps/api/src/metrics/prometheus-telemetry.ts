@@ -1,0 +1,184 @@
+import type { By, GaugesView, OrdersTelemetry, OrderStatus, WebhookResult } from '@app/orders';
+import { Injectable } from '@nestjs/common';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Logger } from '../logging/logger';
+import { QuietPeriods } from '../logging/quiet-periods';
+
+/** From the precision of a timer to the lateness of a sweep that found a day's backlog, in seconds. */
+const LAG_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400];
+const CALL_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10];
+/** More distinct values of one label than any code of ours has: a bug must not fill the memory. */
+const MAX_LABEL_VALUES = 50;
+
+type LockOutcome = Parameters<OrdersTelemetry['locked']>[0];
+type SweepCounts = Parameters<OrdersTelemetry['swept']>[0];
+
+/** What the order module reports, as metrics; and in the log where somebody should know. */
+@Injectable()
+export class PrometheusTelemetry implements OrdersTelemetry {
+  readonly registry = new Registry();
+
+  readonly #closeLag = this.#histogram(
+    'close_lag_seconds',
+    'How long after its deadline an order was closed',
+    ['by'],
+    LAG_BUCKETS,
+  );
+  readonly #transitions = this.#counter('transitions_total', 'Changes of an order status', [
+    'from',
+    'to',
+    'by',
+  ]);
+  readonly #races = this.#counter('payment_race_total', 'A payment and a close met: who won', [
+    'winner',
+  ]);
+  readonly #guard = this.#counter('guard_total', 'How asking for the lock of orders ended', [
+    'outcome',
+  ]);
+  readonly #webhooks = this.#counter('webhooks_total', 'What became of webhooks', ['result']);
+  readonly #alarms = this.#counter('alarms_total', 'Things that need an operator', []);
+  readonly #batchFailures = this.#counter(
+    'batch_failures_total',
+    'Batches of deadlines that failed and were tried again in smaller ones',
+    ['kind'],
+  );
+  readonly #held = this.#counter('held_deadlines_total', 'Deadlines given up on', ['kind']);
+  readonly #failures = this.#counter('background_failures_total', 'Background work that failed', [
+    'what',
+  ]);
+  readonly #providerCalls = this.#histogram(
+    'provider_call_seconds',
+    'Calls to the payment provider',
+    ['operation', 'outcome'],
+    CALL_BUCKETS,
+  );
+  readonly #sweepRun = this.#gauge('sweep_last_run_timestamp_seconds', 'End of the last sweep');
+  readonly #sweepFound = this.#counter('sweep_found_total', 'Overdue deadlines swept up', []);
+  readonly #timerStore = this.#gauge('timer_store_healthy', '1 while alarms can be stored');
+  readonly #overdue = this.#gauge('overdue_deadlines', 'Deadlines that have passed, not handled');
+  readonly #refunds = this.#gauge('refunds', 'Refunds by status', ['status']);
+  readonly #relayAge = this.#gauge(
+    'event_relay_age_seconds',
+    'Age of the oldest order event that has not been relayed',
+  );
+  readonly #quiet = new QuietPeriods();
+  readonly #labelValues = new Map<string, Set<string>>();
+
+  constructor(private readonly logger: Logger) {
+    collectDefaultMetrics({ register: this.registry });
+    this.#timerStore.set(1);
+  }
+
+  transitions(from: OrderStatus | 'none', to: OrderStatus, by: By, count: number): void {
+    this.#transitions.inc({ from, to, by }, count);
+  }
+
+  closed(by: By, lagMs: number): void {
+    // Closed early, by a customer or an operator, is not late at all.
+    this.#closeLag.observe({ by }, Math.max(0, lagMs) / 1_000);
+  }
+
+  race(winner: 'payment' | 'close'): void {
+    this.#races.inc({ winner });
+  }
+
+  locked(outcome: LockOutcome): void {
+    this.#guard.inc({ outcome });
+  }
+
+  webhook(result: WebhookResult): void {
+    this.#webhooks.inc({ result });
+  }
+
+  alarm(what: string, fields: Readonly<Record<string, unknown>>): void {
+    this.#alarms.inc();
+    this.logger.error({ ...fields, alarm: true }, what);
+  }
+
+  providerCall(operation: string, outcome: string, tookMs: number): void {
+    const labels = {
+      operation: this.#bounded('operation', operation),
+      outcome: this.#bounded('outcome', outcome),
+    };
+    this.#providerCalls.observe(labels, tookMs / 1_000);
+  }
+
+  batchFailed(kind: string, size: number, error: unknown): void {
+    this.#batchFailures.inc({ kind: this.#bounded('kind', kind) });
+    this.logger.error({ kind, size, err: error }, 'a batch of deadlines failed');
+  }
+
+  deadlineHeld(kind: string, subjectId: string, error: unknown): void {
+    this.#held.inc({ kind: this.#bounded('kind', kind) });
+    this.logger.error({ kind, subjectId, err: error, alarm: true }, 'a deadline is held');
+  }
+
+  timerStore(state: 'healthy' | 'unhealthy', why?: unknown): void {
+    this.#timerStore.set(state === 'healthy' ? 1 : 0);
+    if (state === 'healthy') this.logger.info('the timer store is healthy again');
+    else this.logger.warn({ err: why }, 'the timer store is unhealthy: the sweep takes over');
+  }
+
+  swept({ found, armed, oldestLagMs, tookMs }: SweepCounts): void {
+    this.#sweepRun.setToCurrentTime();
+    this.#sweepFound.inc(found);
+    this.logger.debug({ found, armed, oldestLagMs, tookMs }, 'swept');
+  }
+
+  failed(what: string, error: unknown): void {
+    this.#failures.inc({ what: this.#bounded('what', what) });
+    const unsaid = this.#quiet.unsaidBefore(what);
+    if (unsaid === undefined) return;
+    this.logger.error({ what, err: error, unsaid }, 'background work failed');
+  }
+
+  /** What only the database knows, read at the time of a scrape; undefined when it cannot tell. */
+  setGauges(readings: GaugesView | undefined): void {
+    this.#refunds.reset();
+    this.#overdue.set(readings?.overdueDeadlines ?? NaN);
+    this.#relayAge.set(readings?.relayAgeSeconds ?? NaN);
+    for (const [status, count] of Object.entries(readings?.refunds ?? {})) {
+      this.#refunds.set({ status }, count);
+    }
+  }
+
+  #bounded(label: string, value: string): string {
+    const values = this.#labelValues.get(label) ?? new Set();
+    this.#labelValues.set(label, values);
+    if (values.size < MAX_LABEL_VALUES) values.add(value);
+    return values.has(value) ? value : 'other';
+  }
+
+  #counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
+    return new Counter({
+      name: `lastcall_${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers: [this.registry],
+    });
+  }
+
+  #gauge<L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) {
+    return new Gauge<L>({
+      name: `lastcall_${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers: [this.registry],
+    });
+  }
+
+  #histogram<L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    buckets: readonly number[],
+  ): Histogram<L> {
+    return new Histogram({
+      name: `lastcall_${name}`,
+      help,
+      labelNames: [...labelNames],
+      buckets: [...buckets],
+      registers: [this.registry],
+    });
+  }
+}

@@ -1,0 +1,46 @@
+import { applyDecorators, HttpCode } from '@nestjs/common';
+import { ApiExtension, ApiOperation, ApiResponse } from '@nestjs/swagger';
+import type { ProblemCode } from '../http/problem';
+import type { ResponseName } from './responses';
+
+/** Codes a route may refuse with, kept on its operation; document.ts turns them into answers. */
+export const REFUSALS = 'x-problem-codes';
+
+export interface AnswerWords {
+  readonly summary: string;
+  /** Beside those that every route has. */
+  readonly refusals?: readonly ProblemCode[];
+  /** Headers of the answer, with what they mean. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Answers that are not JSON, by the name of their schema. */
+const MEDIA_TYPES: Partial<Record<ResponseName, string>> = {
+  OrderEventStream: 'text/event-stream',
+  Metrics: 'text/plain',
+};
+
+/** How a route answers when all is well, and what it may refuse: the status and the document. */
+export function Answers(
+  status: number,
+  name: ResponseName,
+  { summary, refusals = [], headers = {} }: AnswerWords,
+): MethodDecorator {
+  const mediaType = MEDIA_TYPES[name] ?? 'application/json';
+  return applyDecorators(
+    HttpCode(status),
+    ApiOperation({ summary }),
+    ApiExtension(REFUSALS, refusals),
+    ApiResponse({
+      status,
+      description: summary,
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([header, description]) => [
+          header,
+          { description, schema: { type: 'string' } },
+        ]),
+      ),
+      content: { [mediaType]: { schema: { $ref: `#/components/schemas/${name}` } } },
+    }),
+  );
+}

@@ -1,0 +1,45 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiBody, ApiConsumes, ApiHeader, ApiQuery } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { idempotencyKey, lastEventId } from '../input/requests';
+import { toSchemaObject } from './json-schema';
+
+/** What a route takes, for the OpenAPI document: from the schemas that also check it. */
+
+export const Takes = (schema: z.ZodType): MethodDecorator =>
+  applyDecorators(
+    ApiConsumes('application/json'),
+    ApiBody({ required: true, schema: toSchemaObject(schema, 'input') }),
+  );
+
+export const TakesQuery = (schema: z.ZodObject): MethodDecorator =>
+  applyDecorators(
+    ...Object.entries(schema.shape).map(([name, parameter]) =>
+      ApiQuery({ name, required: false, schema: toSchemaObject(parameter as z.ZodType, 'input') }),
+    ),
+  );
+
+export const TakesIdempotencyKey = (): MethodDecorator =>
+  ApiHeader({
+    name: 'Idempotency-Key',
+    required: true,
+    description: 'New for a new order; the same to repeat a request whose answer got lost',
+    schema: toSchemaObject(idempotencyKey, 'input'),
+  });
+
+export const TakesLastEventId = (): MethodDecorator =>
+  ApiHeader({
+    name: 'Last-Event-ID',
+    required: false,
+    description: 'The id of the last event seen: the stream goes on after it',
+    schema: toSchemaObject(lastEventId, 'input'),
+  });
+
+export const TakesWebhook = (): MethodDecorator =>
+  applyDecorators(
+    ApiConsumes('application/json'),
+    ApiBody({
+      description: 'As the provider sends it; the signature in its headers counts for these bytes',
+      schema: { type: 'object', additionalProperties: true },
+    }),
+  );

@@ -1,0 +1,42 @@
+import { RequestCounts } from './request-counts';
+
+const MINUTE_MS = 60_000;
+
+describe('RequestCounts', () => {
+  let now = 1_000_000;
+  const countsAt = () => new RequestCounts(() => now);
+  beforeEach(() => (now = 1_000_000));
+
+  it('lets the limit through and blocks the next, until the window ends', async () => {
+    const counts = countsAt();
+    const ask = () => counts.increment('ann', MINUTE_MS, 2);
+    expect((await ask()).isBlocked).toBe(false);
+    expect((await ask()).isBlocked).toBe(false);
+    now += 20_000;
+    expect(await ask()).toMatchObject({ isBlocked: true, timeToBlockExpire: 40 });
+    now += 40_000;
+    expect((await ask()).isBlocked).toBe(false);
+  });
+
+  it('counts each key alone', async () => {
+    const counts = countsAt();
+    await counts.increment('ann', MINUTE_MS, 1);
+    expect((await counts.increment('ann', MINUTE_MS, 1)).isBlocked).toBe(true);
+    expect((await counts.increment('bob', MINUTE_MS, 1)).isBlocked).toBe(false);
+  });
+
+  it('forgets keys whose window has ended', async () => {
+    const counts = countsAt();
+    for (let i = 0; i < 100; i++) await counts.increment(`customer ${i}`, MINUTE_MS, 1);
+    expect(counts.size).toBe(100);
+    now += MINUTE_MS;
+    await counts.increment('ann', MINUTE_MS, 1);
+    expect(counts.size).toBe(1);
+  });
+
+  it('holds a bounded number of keys, whoever floods it', async () => {
+    const counts = countsAt();
+    for (let i = 0; i < 100_500; i++) await counts.increment(`address ${i}`, MINUTE_MS, 1);
+    expect(counts.size).toBe(100_000);
+  });
+});

@@ -1,0 +1,54 @@
+import type { Api } from './create-app';
+
+/** Readiness says no for this long before the door closes, for balancers that look often. */
+const NOTICE_MS = 300;
+/** Requests under way get this long; the rest of the limit belongs to the workers, which take 15 s at the most. */
+const REQUESTS_LIMIT_MS = 4_000;
+const HARD_LIMIT_MS = 20_000;
+
+/**
+ * Ends the process in order: readiness says no, nothing new is accepted, what is under way is
+ * finished, the workers drain. Exit code 0, or 1 when it does not come to an end in 20 s.
+ */
+export function shutDownOnSignals(api: Api): void {
+  let isEnding = false;
+  const end = (signal: NodeJS.Signals): void => {
+    // A terminal's Ctrl-C and a parent that passes it on are one wish, not two.
+    if (isEnding) return;
+    isEnding = true;
+    api.logger.info({ signal }, 'shutting down');
+    const overdue = setTimeout(() => {
+      api.logger.error(`shutting down took more than ${HARD_LIMIT_MS} ms`);
+      process.exit(1);
+    }, HARD_LIMIT_MS);
+    shutDown(api)
+      .then(() => {
+        clearTimeout(overdue);
+        api.logger.info('stopped');
+        process.exit(0);
+      })
+      .catch((error: unknown) => {
+        api.logger.error({ err: error }, 'shutting down failed');
+        process.exit(1);
+      });
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+}
+
+export async function shutDown(
+  { app, draining, logger }: Api,
+  noticeMs: number = NOTICE_MS,
+): Promise<void> {
+  draining.begin();
+  await new Promise((resolve) => setTimeout(resolve, noticeMs));
+  // Nest alone would stop the workers first and close the door last.
+  const server = app.getHttpServer();
+  const cutOff = setTimeout(() => {
+    logger.warn('requests that do not end are cut off');
+    server.closeAllConnections();
+  }, REQUESTS_LIMIT_MS);
+  await app.getHttpAdapter().getInstance().close();
+  clearTimeout(cutOff);
+  await app.close();
+}

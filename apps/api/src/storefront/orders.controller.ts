@@ -1,0 +1,173 @@
+import {
+  CancelOrder,
+  ConfirmReceipt,
+  ExtendWindow,
+  ListOrders,
+  type OrderView,
+  type PaymentView,
+  PlaceOrder,
+  ReadOrder,
+  ShipOrder,
+  StartPayment,
+} from '@app/orders';
+import { Controller, Get, Post, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+import { Scope } from '../auth/access';
+import { IdempotencyKey, InputBody, InputQuery, OrderId, Subject } from '../input/params';
+import { customerExtensionBody, listOrdersQuery, noBody, placeOrderBody } from '../input/requests';
+import { Answers } from '../openapi/answers';
+import { Takes, TakesIdempotencyKey, TakesQuery } from '../openapi/takes';
+
+type PlaceOrderBody = z.output<typeof placeOrderBody>;
+type ListOrdersQuery = z.output<typeof listOrdersQuery>;
+type NoBody = z.output<typeof noBody>;
+
+@ApiTags('storefront')
+@Controller('v1/orders')
+export class OrdersController {
+  constructor(
+    private readonly placeOrder: PlaceOrder,
+    private readonly readOrder: ReadOrder,
+    private readonly listOrders: ListOrders,
+    private readonly startPayment: StartPayment,
+    private readonly cancelOrder: CancelOrder,
+    private readonly confirmReceipt: ConfirmReceipt,
+    private readonly shipOrder: ShipOrder,
+    private readonly extendWindow: ExtendWindow,
+  ) {}
+
+  @Post()
+  @Scope('orders')
+  @Takes(placeOrderBody)
+  @TakesIdempotencyKey()
+  @Answers(201, 'Order', {
+    summary: 'Place an order; repeated with the same Idempotency-Key, answers with the same order',
+    headers: { 'Idempotent-Replayed': '"true" when this key had placed the order before' },
+    refusals: [
+      'idempotency_key_missing',
+      'idempotency_in_progress',
+      'idempotency_key_reused',
+      'unknown_sku',
+      'mixed_currencies',
+      'out_of_stock',
+      'too_many_open_orders',
+      'busy',
+    ],
+  })
+  async place(
+    @Subject() customerId: string,
+    @IdempotencyKey() key: string,
+    @InputBody(placeOrderBody) { items }: PlaceOrderBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<OrderView> {
+    const { order, replayed } = await this.placeOrder.place({
+      customerId,
+      idempotencyKey: key,
+      items,
+    });
+    if (replayed) reply.header('Idempotent-Replayed', 'true');
+    return order;
+  }
+
+  @Get()
+  @Scope('orders')
+  @TakesQuery(listOrdersQuery)
+  @Answers(200, 'OrderPage', { summary: "The caller's orders, newest first" })
+  list(
+    @Subject() customerId: string,
+    @InputQuery(listOrdersQuery) query: ListOrdersQuery,
+  ): Promise<{ items: OrderView[]; nextCursor: string | null }> {
+    return this.listOrders.list({ customerId, ...query });
+  }
+
+  @Get(':id')
+  @Scope('orders')
+  @Answers(200, 'Order', {
+    summary: 'One order; an overdue one is closed first',
+    refusals: ['order_not_found'],
+  })
+  read(@Subject() customerId: string, @OrderId() id: string): Promise<OrderView> {
+    return this.readOrder.read(id, customerId);
+  }
+
+  @Post(':id/payments')
+  @Scope('orders')
+  @Answers(201, 'Payment', {
+    summary: 'Start a payment; the buyer pays at its checkoutUrl',
+    refusals: [
+      'order_not_found',
+      'payment_window_over',
+      'order_not_payable',
+      'too_many_payments',
+      'provider_error',
+      'busy',
+    ],
+  })
+  pay(
+    @Subject() customerId: string,
+    @OrderId() id: string,
+    @InputBody(noBody) _body: NoBody,
+  ): Promise<PaymentView> {
+    return this.startPayment.start(id, customerId);
+  }
+
+  @Post(':id/cancel')
+  @Scope('orders')
+  @Answers(200, 'Order', {
+    summary: 'Cancel an order that is not paid',
+    refusals: ['order_not_found', 'order_not_cancelable', 'busy'],
+  })
+  cancel(
+    @Subject() customerId: string,
+    @OrderId() id: string,
+    @InputBody(noBody) _body: NoBody,
+  ): Promise<OrderView> {
+    return this.cancelOrder.cancel(id, customerId);
+  }
+
+  @Post(':id/receipt')
+  @Scope('orders')
+  @Answers(200, 'Order', {
+    summary: 'Confirm that the goods have arrived; completes the order',
+    refusals: ['order_not_found', 'order_not_receivable', 'busy'],
+  })
+  receive(
+    @Subject() customerId: string,
+    @OrderId() id: string,
+    @InputBody(noBody) _body: NoBody,
+  ): Promise<OrderView> {
+    return this.confirmReceipt.confirm(id, customerId);
+  }
+
+  @Post(':id/extension')
+  @Scope('orders')
+  @Takes(customerExtensionBody)
+  @Answers(200, 'Order', {
+    summary: 'Ask for more time to pay, once, where the shop allows it',
+    refusals: ['order_not_found', 'order_not_extendable', 'busy'],
+  })
+  extend(
+    @Subject() customerId: string,
+    @OrderId() id: string,
+    @InputBody(customerExtensionBody) { seconds }: z.output<typeof customerExtensionBody>,
+  ): Promise<OrderView> {
+    const byMs = seconds * 1_000;
+    return this.extendWindow.extend(id, { by: 'customer', actor: customerId, byMs });
+  }
+
+  @Post(':id/shipment')
+  @Scope('merchant')
+  @Answers(200, 'Order', {
+    summary: 'The goods are on their way',
+    refusals: ['order_not_found', 'order_not_shippable', 'busy'],
+  })
+  ship(
+    @Subject() actor: string,
+    @OrderId() id: string,
+    @InputBody(noBody) _body: NoBody,
+  ): Promise<OrderView> {
+    return this.shipOrder.ship(id, actor);
+  }
+}

@@ -1,0 +1,166 @@
+import 'reflect-metadata';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Config, loadConfig, type OrdersModuleOptions } from '@app/orders';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
+import { SignJWT } from 'jose';
+import { AppModule } from '../../apps/api/src/app.module';
+import { type Api, createParts, listen } from '../../apps/api/src/create-app';
+import { createFastifyAdapter } from '../../apps/api/src/http/fastify-adapter';
+import { NestLogger } from '../../apps/api/src/logging/nest-logger';
+import { serveDocument } from '../../apps/api/src/openapi/document';
+import { migrateDatabase } from '../../apps/api/src/migrate-database';
+import { shutDown } from '../../apps/api/src/shut-down';
+import { DataSource } from 'typeorm';
+import { createTestDatabase } from './database';
+import { takeRedisDatabase } from './redis';
+
+export const JWT_SECRET = 'a-secret-for-tests-of-32-characters';
+export const WEBHOOK_SECRET = 'a-webhook-secret-for-tests';
+
+export interface TestAppOptions {
+  /** Settings beside or instead of those below, as in the environment. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Another lock or timer driver, or keys in Redis of its own. */
+  readonly parts?: OrdersModuleOptions['parts'];
+  /** Replaces providers: `(module) => module.overrideProvider(X).useValue(y)`. */
+  readonly override?: (module: TestingModuleBuilder) => TestingModuleBuilder;
+  /** A second process of the same installation: shares its database and Redis. */
+  readonly beside?: TestApp;
+}
+
+export interface TokenClaims {
+  readonly sub?: string;
+  /** Default: `orders`. */
+  readonly scope?: string;
+  /** Seconds from now; default an hour. */
+  readonly expiresIn?: number;
+}
+
+export interface Answer<Body> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+export interface RequestOptions {
+  readonly token?: string | undefined;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The real application on a free port, with a fresh migrated database and a Redis of its own. */
+export interface TestApp extends Api {
+  readonly app: NestFastifyApplication;
+  readonly config: Config;
+  readonly baseUrl: string;
+  /** The API's own connections, to look at what it has written. */
+  readonly dataSource: DataSource;
+  token(claims?: TokenClaims): Promise<string>;
+  /** Sends JSON and reads JSON; `path` as in `POST /v1/orders`. */
+  request<Body = Record<string, unknown>>(
+    path: `${'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'} /${string}`,
+    options?: RequestOptions,
+  ): Promise<Answer<Body>>;
+  /** Rows of one statement on the test's database. */
+  rows<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
+  /** Shuts down as SIGTERM does, and drops the database unless the app was started beside another. */
+  close(): Promise<void>;
+}
+
+/** Defaults of tests: no limit that gets in the way, nothing logged, no folder of this machine. */
+const SETTINGS = {
+  PORT: '0',
+  LASTCALL_HOME: join(tmpdir(), 'lastcall-tests-have-no-home'),
+  AUTH_JWT_SECRET: JWT_SECRET,
+  SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
+  RATE_LIMIT: 'off',
+  MAX_OPEN_ORDERS: 'off',
+  LOG_LEVEL: 'silent',
+};
+
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const database = options.beside ? undefined : await createTestDatabase();
+  const config = loadConfig({
+    ...SETTINGS,
+    DATABASE_URL: options.beside?.config.DATABASE_URL ?? database?.url,
+    REDIS_URL: options.beside?.config.REDIS_URL ?? (await takeRedisDatabase()),
+    ...options.settings,
+  });
+  try {
+    if (database) await migrateDatabase(config);
+    const api = await boot(config, options);
+    const baseUrl = await listen(api);
+    return asTestApp(api, baseUrl, async () => {
+      await shutDown(api, 0);
+      await database?.drop();
+    });
+  } catch (error) {
+    await database?.drop();
+    throw error;
+  }
+}
+
+async function boot(
+  config: Config,
+  { parts: orderParts, override = (module) => module }: TestAppOptions,
+): Promise<Api> {
+  const parts = { ...createParts(config), ...(orderParts ? { orderParts } : {}) };
+  const module = Test.createTestingModule({ imports: [AppModule.forRoot(parts)] });
+  const logger = new NestLogger(parts.logger);
+  const compiled = await override(module.setLogger(logger)).compile();
+  const app = compiled.createNestApplication<NestFastifyApplication>(createFastifyAdapter(parts), {
+    bodyParser: false,
+    logger,
+  });
+  if (config.ROLES.has('api')) serveDocument(app, { page: false });
+  return { ...parts, app };
+}
+
+function asTestApp(api: Api, baseUrl: string, close: () => Promise<void>): TestApp {
+  const dataSource = api.app.get(DataSource);
+  return {
+    ...api,
+    baseUrl,
+    dataSource,
+    token,
+    request: (path, options) => request(baseUrl, path, options),
+    rows: (sql, params = []) => dataSource.query(sql, [...params]),
+    close,
+  };
+}
+
+/** A token as the issuer of tests signs it. */
+export function token({ sub = 'ann', scope = 'orders', expiresIn = 3_600 }: TokenClaims = {}) {
+  return new SignJWT({ scope })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setSubject(sub)
+    .setIssuedAt()
+    .setExpirationTime(Math.floor(Date.now() / 1_000) + expiresIn)
+    .sign(new TextEncoder().encode(JWT_SECRET));
+}
+
+async function request<Body>(
+  baseUrl: string,
+  methodAndPath: string,
+  { token: bearer, body, headers = {} }: RequestOptions = {},
+): Promise<Answer<Body>> {
+  const [method, path] = methodAndPath.split(' ', 2) as [string, string];
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: {
+      ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.includes('json') ?? false;
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (isJson && text ? JSON.parse(text) : text) as Body,
+  };
+}
