@@ -15,20 +15,6 @@ type Request = FastifyRequest<{ Params: Record<string, string> }>;
 
 const requestOf = (context: ExecutionContext): Request => context.switchToHttp().getRequest();
 
-/** Nest takes an argument with a method `transform`, as zod's schemas have, for a pipe. */
-interface Boxed {
-  readonly zod: z.ZodType;
-}
-
-const Body = createParamDecorator(({ zod }: Boxed, context: ExecutionContext) =>
-  readInput(zod, requestOf(context).body),
-);
-
-const Query = createParamDecorator(({ zod }: Boxed, context: ExecutionContext) =>
-  // Fastify's has no prototype, which the schema would take for something else than an object.
-  readInput(zod, { ...(requestOf(context).query as object) }),
-);
-
 /** The body, checked by a schema. Not Nest's own `data`: a schema looks like a pipe to it. */
 export const InputBody = (schema: z.ZodType): ParameterDecorator =>
   createParamDecorator((_: unknown, context: ExecutionContext) =>
