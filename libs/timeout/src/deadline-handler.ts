@@ -41,6 +41,9 @@ export interface DeadlineHandler {
   /** The key to hold while this subject is changed, or undefined when none is needed. */
   lockKey(subjectId: string): string | undefined;
   handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult>;
-  /** Optional: what follows the commit, outside any transaction; the drain waits for it. */
+  /**
+   * Optional: what follows the commit, outside any transaction. Rings and sweeps do not wait for
+   * it, so it bounds its own concurrency; stopping does, so it ends soon when the process stops.
+   */
   afterCommit?(due: readonly DueDeadline[]): Promise<void>;
 }

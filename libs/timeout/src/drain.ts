@@ -54,6 +54,8 @@ export interface DrainParts {
 export class Drain {
   #current: Promise<DrainCounts> | undefined;
   #next: Promise<DrainCounts> | undefined;
+  /** What handlers do after their commits, such as asking a provider. */
+  readonly #afterwards = new Set<Promise<void>>();
   #batchSize: number;
 
   constructor(
@@ -76,9 +78,11 @@ export class Drain {
     return this.#next;
   }
 
-  /** Waits for the drain under way, if any; its errors are its caller's. */
+  /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
-    while (this.#current) await Promise.allSettled([this.#current, this.#next]);
+    while (this.#current || this.#afterwards.size > 0) {
+      await Promise.allSettled([this.#current, this.#next, ...this.#afterwards]);
+    }
   }
 
   #follow(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
@@ -112,7 +116,7 @@ export class Drain {
     try {
       const due = await this.#handle(by, claim, total);
       if (due.length === limit) this.#resize(limit, performance.now() - startedMs);
-      if (due.length > 0) await this.handler.afterCommit?.(due);
+      if (due.length > 0) this.#startAfterwards(due);
       return due.length === limit;
     } catch (error) {
       if (!isSubjectsFault(error)) throw error;
@@ -121,6 +125,16 @@ export class Drain {
       else for (const poisoned of claimed) await this.#setAside(poisoned, error, total);
       return true;
     }
+  }
+
+  /** Not waited for: a provider that takes its time must not hold up rings and sweeps. */
+  #startAfterwards(due: readonly DueDeadline[]): void {
+    if (!this.handler.afterCommit) return;
+    const work = this.handler
+      .afterCommit(due)
+      .catch((error: unknown) => this.parts.telemetry.failed(`after ${this.kind}`, error))
+      .finally(() => this.#afterwards.delete(work));
+    this.#afterwards.add(work);
   }
 
   async #handle(

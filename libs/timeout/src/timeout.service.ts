@@ -13,9 +13,13 @@ import {
 import type { Lock } from './lock';
 import { Sweep, type SweepCounts, type SweepOptions } from './sweep';
 import type { TimeoutTelemetry } from './telemetry';
+import { withTimeLimit } from './time-limit';
 import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
 import { queryRows, type Transaction } from './transaction';
 import { VerifyAlarms } from './verify-alarms';
+
+/** Below what a process gets to end in (docs/operations.md). */
+const STOP_LIMIT_MS = 10_000;
 
 export interface TimeoutOptions {
   /** Every kind of deadline there is; each must get exactly one handler before `start`. */
@@ -131,7 +135,10 @@ export class TimeoutService {
   async stop(): Promise<void> {
     await this.parts.driver.stop();
     await Promise.allSettled(this.#ringing);
-    await Promise.all([...this.#drains.values()].map((drain) => drain.idle()));
+    // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
+    await withTimeLimit(this.idle(), STOP_LIMIT_MS, 'Work under way did not end').catch(
+      (error: unknown) => this.parts.telemetry.failed('stop', error),
+    );
     await this.alarms.settled();
     await this.parts.lock.close();
   }
@@ -150,9 +157,16 @@ export class TimeoutService {
     );
   }
 
-  /** One sweep of everything overdue, however little. */
-  runSweep(): Promise<SweepCounts> {
-    return this.sweep.runOnce(0);
+  /** One sweep of everything overdue, however little, and what follows its commits. */
+  async runSweep(): Promise<SweepCounts> {
+    const counts = await this.sweep.runOnce(0);
+    await this.idle();
+    return counts;
+  }
+
+  /** Resolves when nothing is being handled, and nothing follows what was. */
+  async idle(): Promise<void> {
+    await Promise.all([...this.#drains.values()].map((drain) => drain.idle()));
   }
 
   async #ring(alarm: Alarm): Promise<RingAnswer> {
