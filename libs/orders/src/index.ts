@@ -24,6 +24,22 @@ export type {
   RefundStatus,
   RefundView,
 } from './order';
+export {
+  type ClosableFilter,
+  type ClosePlan,
+  type CloseResult,
+  ForceCloseOrders,
+} from './ops/force-close-orders';
+export { OpsModule } from './ops/ops.module';
+export { OrderDetails, type OrderDetailsView } from './ops/order-details';
+export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
+export { ReleaseDeadlines } from './ops/release-deadlines';
+export {
+  type DeadlineFindings,
+  type DeadlinesReport,
+  VerifyDeadlines,
+} from './ops/verify-deadlines';
+export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhooks';
 export { OrderFeed, type OrderEventView, readHistory } from './order-feed';
 export { OrderGuard, orderNotFound } from './order-guard';
 export {

@@ -1,0 +1,170 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { CloseOrder } from '../close-order';
+import { type ErrorCode, LastcallError } from '../errors';
+import { ForceCloseOrder } from '../force-close-order';
+import { OrderGuard } from '../order-guard';
+import type { OrderStatus } from '../order.lifecycle';
+import { onDataSource } from '../order-rows';
+import type { Accountable } from './operator-action';
+
+/** Orders to close, by what they are; at least one condition beside the limit. */
+export interface ClosableFilter {
+  readonly customerId?: string | undefined;
+  readonly overdue?: boolean | undefined;
+  readonly since?: Date | undefined;
+  readonly limit: number;
+}
+
+/** What closing this order by force would do, as it stands now. */
+export interface ClosePlan {
+  readonly orderId: string;
+  /** `close` at once; `ask_provider` first, as a payment is open there; `skip` for `why`. */
+  readonly action: 'close' | 'ask_provider' | 'skip';
+  readonly status: OrderStatus | null;
+  readonly customerId: string | null;
+  readonly why: 'order_not_found' | 'order_not_closable' | null;
+}
+
+/** What became of one order. */
+export interface CloseResult {
+  readonly orderId: string;
+  /** `closing`: the provider has not answered yet; a worker goes on. */
+  readonly outcome: 'closed' | 'closing' | 'skipped' | 'failed';
+  /** Its status afterwards, or the one that made us skip it. */
+  readonly status: OrderStatus | null;
+  readonly why: ErrorCode | null;
+  readonly message: string | null;
+}
+
+export interface CloseRun extends Accountable {
+  /** Runs the real transactions and rolls each back. */
+  readonly dryRun?: boolean;
+  /** Aborted: begins no further order. */
+  readonly signal?: AbortSignal;
+  onResult?(result: CloseResult): void;
+}
+
+/** Orders closed at once: each takes a connection of the API's pool of 20. */
+const CONCURRENCY = 8;
+
+/** Thrown to undo a rehearsed close. */
+class Rehearsed extends Error {
+  constructor(readonly outcome: 'closed' | 'closing') {
+    super('rolled back on purpose');
+  }
+}
+
+/** An operator closes orders, one or many: plan first, then each through the guard, checked again. */
+@Injectable()
+export class ForceCloseOrders {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly one: ForceCloseOrder,
+    private readonly guard: OrderGuard,
+    private readonly closing: CloseOrder,
+  ) {}
+
+  /** Ids of unpaid orders that match, oldest deadline first. From the deadlines, which are few. */
+  async find(filter: ClosableFilter): Promise<string[]> {
+    const rows = await onDataSource(this.dataSource).rows<{ id: string }>(
+      `SELECT o.id FROM (SELECT subject_id, min(due_at) AS due_at FROM deadlines
+                          WHERE kind = 'payment' GROUP BY subject_id) AS d
+         JOIN orders o ON o.id = d.subject_id
+        WHERE o.status = 'pending_payment'
+          AND ($1::text IS NULL OR o.customer_id = $1)
+          AND ($2::timestamptz IS NULL OR o.created_at >= $2)
+          AND (NOT $3 OR o.closes_at <= now())
+        ORDER BY d.due_at, o.id LIMIT $4`,
+      [filter.customerId ?? null, filter.since ?? null, filter.overdue ?? false, filter.limit],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** What would happen to each of these orders, in their order; changes nothing. */
+  async plan(orderIds: readonly string[]): Promise<ClosePlan[]> {
+    const rows = await onDataSource(this.dataSource).rows<{
+      id: string;
+      status: OrderStatus;
+      customer_id: string;
+      open: boolean;
+    }>(
+      `SELECT o.id, o.status, o.customer_id,
+              EXISTS (SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open') AS open
+         FROM orders o WHERE o.id = ANY ($1::uuid[])`,
+      [orderIds],
+    );
+    const found = new Map(rows.map((row) => [row.id, row]));
+    return orderIds.map((orderId) => {
+      const row = found.get(orderId);
+      if (!row) {
+        const why = 'order_not_found';
+        return { orderId, action: 'skip', status: null, customerId: null, why };
+      }
+      const known = { orderId, status: row.status, customerId: row.customer_id };
+      if (row.status !== 'pending_payment') {
+        return { ...known, action: 'skip', why: 'order_not_closable' };
+      }
+      return { ...known, action: row.open ? 'ask_provider' : 'close', why: null };
+    });
+  }
+
+  /** Closes the orders, a few at once; what was refused or failed is a result like the others. */
+  async run(orderIds: readonly string[], run: CloseRun): Promise<CloseResult[]> {
+    const queue = [...orderIds];
+    const results = new Map<string, CloseResult>();
+    const closer = async (): Promise<void> => {
+      for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
+        if (run.signal?.aborted) return;
+        const result = await this.#close(id, run);
+        results.set(id, result);
+        run.onResult?.(result);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, orderIds.length) }, closer));
+    return orderIds.flatMap((id) => results.get(id) ?? []);
+  }
+
+  async #close(orderId: string, run: CloseRun): Promise<CloseResult> {
+    try {
+      const status = run.dryRun
+        ? await this.#rehearse(orderId, run)
+        : (await this.one.forceClose(orderId, run)).status;
+      // A payment that was under way has won: the provider said so after we had set the fence.
+      const isClosed = status === 'closed' || status === 'closing';
+      if (isClosed) return { orderId, outcome: status, status, why: null, message: null };
+      const message = `It was paid meanwhile and is now ${status}`;
+      return { orderId, outcome: 'skipped', status, why: 'order_not_closable', message };
+    } catch (error) {
+      if (!(error instanceof LastcallError)) throw error;
+      const { code: why, message } = error;
+      const isRefused = why === 'order_not_closable' || why === 'order_not_found';
+      const status = (error.fields.status as OrderStatus | undefined) ?? null;
+      return { orderId, outcome: isRefused ? 'skipped' : 'failed', status, why, message };
+    }
+  }
+
+  /** The very transaction of {@link ForceCloseOrder}, undone at its end. */
+  async #rehearse(orderId: string, { actor, reason }: Accountable): Promise<OrderStatus> {
+    try {
+      return await this.guard.withOrder(orderId, async (order, tx) => {
+        const outcome = await this.closing.closeIfPending(order, tx, {
+          by: 'operator',
+          actor,
+          reason,
+          closeReason: 'operator_closed',
+        });
+        if (outcome !== 'not_pending') throw new Rehearsed(outcome);
+        throw new LastcallError(
+          'order_not_closable',
+          `Order ${orderId} is ${order.status}; only an unpaid order can be closed by force`,
+          { orderId, status: order.status },
+        );
+      });
+    } catch (error) {
+      if (error instanceof Rehearsed) return error.outcome;
+      throw error;
+    }
+  }
+}

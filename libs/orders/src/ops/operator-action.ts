@@ -1,0 +1,23 @@
+import type { Transaction } from '@app/timeout';
+
+/** Who answers for a change, and why it was made. */
+export interface Accountable {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+/** Writes down what an operator did, in the transaction that does it. */
+export async function recordAction(
+  tx: Transaction,
+  action: 'refund.retry' | 'webhook.replay' | 'deadline.release',
+  subjectKind: 'refund' | 'webhook' | 'deadline',
+  subjectIds: readonly string[],
+  { actor, reason }: Accountable,
+): Promise<void> {
+  if (subjectIds.length === 0) return;
+  await tx.rows(
+    `INSERT INTO operator_actions (actor, action, subject_kind, subject_id, reason)
+     SELECT $1, $2, $3, id, $5 FROM unnest($4::uuid[]) AS s (id)`,
+    [actor, action, subjectKind, subjectIds, reason],
+  );
+}

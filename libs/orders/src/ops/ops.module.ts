@@ -1,0 +1,21 @@
+import { Module } from '@nestjs/common';
+import { OrderDetails } from './order-details';
+import { ListRefunds, RetryRefund } from './refunds';
+import { ReleaseDeadlines } from './release-deadlines';
+import { VerifyDeadlines } from './verify-deadlines';
+import { ListWebhooks, ReplayWebhook } from './webhooks';
+
+const USE_CASES = [
+  ForceCloseOrders,
+  ListRefunds,
+  ListWebhooks,
+  OrderDetails,
+  ReleaseDeadlines,
+  ReplayWebhook,
+  RetryRefund,
+  VerifyDeadlines,
+];
+
+/** What operators do beside the storefront; import it next to `OrdersModule.forRoot`. */
+@Module({ providers: USE_CASES, exports: USE_CASES })
+export class OpsModule {}

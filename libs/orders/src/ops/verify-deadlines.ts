@@ -1,0 +1,155 @@
+import { inTransaction, type Transaction } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+
+export interface DeadlineFinding {
+  readonly kind: string;
+  readonly subjectId: string;
+  /** When it is due, or should be. */
+  readonly dueAt: Date;
+}
+
+export interface DeadlineFindings {
+  readonly count: number;
+  readonly sample: readonly DeadlineFinding[];
+}
+
+export interface DeadlinesReport {
+  readonly deadlines: number;
+  /** An order, refund or webhook that waits for a deadline has none: it would wait for ever. */
+  readonly missing: DeadlineFindings;
+  /** A deadline of something that does not exist: its handler has nothing to do. */
+  readonly orphaned: DeadlineFindings;
+  /** The order's deadline is much later than the order says. */
+  readonly wrong: DeadlineFindings;
+  /** Failed too often; an operator releases them. */
+  readonly held: DeadlineFindings;
+  readonly fixed: { readonly inserted: number; readonly deleted: number };
+}
+
+const SAMPLE = 20;
+/** The longest wait before a failed one is tried again is 60 s: a row later than this is wrong. */
+const TOO_LATE = "interval '2 minutes'";
+/** Every order is looked at; the limit of everyday statements may be too short for that. */
+const STATEMENT_LIMIT = "SET LOCAL statement_timeout = '120s'";
+
+/** What waits for a deadline, of which kind and until when. One statement, so one snapshot. */
+const WAITING = `
+  SELECT 'payment' AS kind, id AS subject_id, closes_at AS due_at, version FROM orders
+   WHERE status = 'pending_payment' AND closes_at IS NOT NULL
+  UNION ALL
+  SELECT 'closing', id, now(), version FROM orders WHERE status = 'closing'
+  UNION ALL
+  SELECT 'shipment', id, paid_at + ship_within_ms * interval '1 millisecond', version FROM orders
+   WHERE status = 'paid' AND ship_within_ms IS NOT NULL
+  UNION ALL
+  SELECT 'receipt', id, shipped_at + receive_within_ms * interval '1 millisecond', version
+    FROM orders WHERE status = 'shipped' AND receive_within_ms IS NOT NULL
+  UNION ALL
+  SELECT 'refund', id, now(), attempt FROM refunds WHERE status IN ('requested', 'pending', 'failed')
+  UNION ALL
+  SELECT 'webhook', id, now(), 1 FROM webhook_events WHERE status = 'received'`;
+
+const UNLIKE = `
+  WITH waiting AS (${WAITING}),
+  armed AS (
+    SELECT kind, subject_id, min(due_at) AS due_at FROM deadlines GROUP BY kind, subject_id
+  )
+  SELECT CASE WHEN a.subject_id IS NULL THEN 'missing' ELSE 'wrong' END AS finding,
+         w.kind, w.subject_id, w.due_at::timestamptz(3) AS due_at, w.version
+    FROM waiting w
+    LEFT JOIN armed a ON a.kind = w.kind AND a.subject_id = w.subject_id
+    LEFT JOIN held_deadlines h ON h.kind = w.kind AND h.subject_id = w.subject_id
+   WHERE h.subject_id IS NULL
+     AND (a.subject_id IS NULL
+          OR (w.kind IN ('payment', 'shipment', 'receipt')
+              AND a.due_at > greatest(w.due_at, now()) + ${TOO_LATE}))`;
+
+const ORPHANED = `
+  SELECT 'orphaned' AS finding, d.kind, d.subject_id, d.due_at, d.version FROM deadlines d
+   WHERE NOT EXISTS (SELECT FROM orders o WHERE o.id = d.subject_id)
+     AND NOT EXISTS (SELECT FROM refunds r WHERE r.id = d.subject_id)
+     AND NOT EXISTS (SELECT FROM webhook_events w WHERE w.id = d.subject_id)`;
+
+interface FoundRow {
+  finding: 'missing' | 'wrong' | 'orphaned';
+  kind: string;
+  subject_id: string;
+  due_at: Date;
+  n: number;
+}
+
+/** Compares the deadlines with what should have one. Counting is the database's, memory is flat. */
+@Injectable()
+export class VerifyDeadlines {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /** With `fix`: inserts what is missing or late, deletes what is nobody's; alarms are not armed. */
+  run({ fix = false }: { fix?: boolean } = {}): Promise<DeadlinesReport> {
+    return inTransaction(this.dataSource, async (tx) => {
+      await tx.rows(STATEMENT_LIMIT);
+      const report = await this.#look(tx);
+      return fix ? { ...report, fixed: await this.#fix(tx) } : report;
+    });
+  }
+
+  async #look(tx: Transaction): Promise<DeadlinesReport> {
+    const rows = await tx.rows<FoundRow>(
+      `SELECT * FROM (
+         SELECT *, count(*) OVER (PARTITION BY finding)::int AS n,
+                row_number() OVER (PARTITION BY finding ORDER BY due_at, subject_id) AS nth
+           FROM (${UNLIKE} UNION ALL ${ORPHANED}) AS found) AS numbered
+        WHERE nth <= ${SAMPLE} ORDER BY nth`,
+    );
+    const [all] = await tx.rows<{ n: number }>('SELECT count(*)::int AS n FROM deadlines');
+    return {
+      deadlines: all?.n ?? 0,
+      missing: findings(rows, 'missing'),
+      orphaned: findings(rows, 'orphaned'),
+      wrong: findings(rows, 'wrong'),
+      held: await heldFindings(tx),
+      fixed: { inserted: 0, deleted: 0 },
+    };
+  }
+
+  async #fix(tx: Transaction): Promise<DeadlinesReport['fixed']> {
+    // A deadline that is too late stays: it fires once, finds its order moved on and is gone.
+    const [inserted] = await tx.rows<{ n: number }>(
+      `WITH fixed AS (
+         INSERT INTO deadlines (kind, due_at, subject_id, version)
+         SELECT kind, due_at, subject_id, version FROM (${UNLIKE}) AS found
+         ON CONFLICT DO NOTHING RETURNING 1)
+       SELECT count(*)::int AS n FROM fixed`,
+    );
+    const [deleted] = await tx.rows<{ n: number }>(
+      `WITH fixed AS (
+         DELETE FROM deadlines d USING (${ORPHANED}) AS o
+          WHERE d.kind = o.kind AND d.due_at = o.due_at AND d.subject_id = o.subject_id
+         RETURNING 1)
+       SELECT count(*)::int AS n FROM fixed`,
+    );
+    return { inserted: inserted?.n ?? 0, deleted: deleted?.n ?? 0 };
+  }
+}
+
+function findings(rows: readonly FoundRow[], finding: FoundRow['finding']): DeadlineFindings {
+  const found = rows.filter((row) => row.finding === finding);
+  return {
+    count: found[0]?.n ?? 0,
+    sample: found.map((row) => ({
+      kind: row.kind,
+      subjectId: row.subject_id,
+      dueAt: row.due_at,
+    })),
+  };
+}
+
+async function heldFindings(tx: Transaction): Promise<DeadlineFindings> {
+  const rows = await tx.rows<DeadlineFinding & { n: number }>(
+    `SELECT kind, subject_id AS "subjectId", due_at AS "dueAt", count(*) OVER ()::int AS n
+       FROM held_deadlines ORDER BY held_at LIMIT ${SAMPLE}`,
+  );
+  const sample = rows.map(({ kind, subjectId, dueAt }) => ({ kind, subjectId, dueAt }));
+  return { count: rows[0]?.n ?? 0, sample };
+}

@@ -1,0 +1,92 @@
+import { inTransaction, queryRows, TimeoutService } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { LastcallError } from '../errors';
+import { type Accountable, recordAction } from './operator-action';
+
+export const WEBHOOK_STATUSES = ['received', 'processed', 'held'] as const;
+export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
+
+export interface WebhookEntry {
+  readonly id: string;
+  readonly provider: string;
+  readonly eventId: string;
+  readonly type: string;
+  /** Our payment's id, as the notice names it. */
+  readonly paymentId: string | null;
+  readonly status: WebhookStatus;
+  /** What became of it, or why it is held. */
+  readonly result: string | null;
+  readonly receivedAt: string;
+  readonly processedAt: string | null;
+}
+
+const ENTRY = `id, provider, event_id AS "eventId", notice->>'type' AS type,
+  notice->>'paymentId' AS "paymentId", status, result, received_at AS "receivedAt",
+  processed_at AS "processedAt"`;
+
+/** A page of stored webhooks, newest first. */
+@Injectable()
+export class ListWebhooks {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  async list(filter: {
+    readonly status?: WebhookStatus | undefined;
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): Promise<{ items: WebhookEntry[]; nextCursor: string | null }> {
+    const rows = await queryRows<WebhookEntry>(
+      this.dataSource,
+      `SELECT ${ENTRY} FROM webhook_events
+        WHERE ($1::text IS NULL OR status = $1) AND ($2::uuid IS NULL OR id < $2)
+        ORDER BY id DESC LIMIT $3`,
+      [filter.status ?? null, filter.cursor ?? null, filter.limit + 1],
+    );
+    const items = rows.slice(0, filter.limit);
+    return { items, nextCursor: rows.length > filter.limit ? (items.at(-1)?.id ?? null) : null };
+  }
+}
+
+/** An operator has a stored webhook applied again, after mending what held it. */
+@Injectable()
+export class ReplayWebhook {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly timeouts: TimeoutService,
+  ) {}
+
+  /** @throws {LastcallError} webhook_not_found, webhook_not_replayable */
+  async replay(webhookId: string, accountable: Accountable): Promise<WebhookEntry> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const [entry] = await tx.rows<WebhookEntry & { now: Date }>(
+        `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
+          WHERE id = $1 AND status <> 'processed' RETURNING ${ENTRY}, now() AS now`,
+        [webhookId],
+      );
+      if (!entry) throw await this.#refusal(webhookId);
+      const { now, ...view } = entry;
+      await this.timeouts.arm(tx, [
+        { kind: 'webhook', subjectId: webhookId, dueAt: now, version: 1 },
+      ]);
+      await recordAction(tx, 'webhook.replay', 'webhook', [webhookId], accountable);
+      return view;
+    });
+  }
+
+  async #refusal(webhookId: string): Promise<LastcallError> {
+    const [row] = await queryRows<{ result: string | null }>(
+      this.dataSource,
+      'SELECT result FROM webhook_events WHERE id = $1',
+      [webhookId],
+    );
+    if (!row) {
+      return new LastcallError('webhook_not_found', `There is no stored webhook ${webhookId}`);
+    }
+    return new LastcallError(
+      'webhook_not_replayable',
+      `Webhook ${webhookId} was processed (${row.result ?? 'no result'}); it has had its effect`,
+      { result: row.result },
+    );
+  }
+}
