@@ -14,13 +14,12 @@ export async function firstOrder({ apiUrl, sandboxUrl, homeName, tokenSource }) 
   const lines = [
     tokenSource === 'issuer'
       ? 'TOKEN=... # from your issuer, with the scope "orders"'
-      : `TOKEN=$(${lastcall} token --sub alice --scope orders)` +
-        (tokenSource === 'given' ? ' # with the same AUTH_JWT_SECRET' : ''),
+      : `TOKEN=$(${lastcall} token --sub alice --scope orders)`,
     `curl -s ${apiUrl}/v1/products`,
     `ORDER=$(${post} -H "Idempotency-Key: $(date +%s)" -H "Content-Type: application/json" \\`,
     `  -d '{"items":[{"sku":"${sku}","quantity":1}]}' ${apiUrl}/v1/orders | ${pick('id')})`,
     `PAYMENT=$(${post} ${apiUrl}/v1/orders/$ORDER/payments)`,
-    `echo "$PAYMENT" | ${pick('checkoutUrl')}   # the page to pay at; or pay from here:`,
+    `echo "$PAYMENT" | ${pick('checkoutUrl')}`,
   ];
   if (sandboxUrl) {
     lines.push(
