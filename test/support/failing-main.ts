@@ -16,7 +16,7 @@ onFailpoint((name) => {
 });
 
 // After the failpoint is wired, so that it is there from the first step on.
-import('../../apps/api/src/main').catch((error: unknown) => {
+import('../../apps/api/src/main.js').catch((error: unknown) => {
   console.error(error);
   process.exit(1);
 });

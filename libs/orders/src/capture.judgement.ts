@@ -5,15 +5,34 @@ import type { CapturedMoney } from './providers/payment-provider';
 /** What is known of a payment and its order when the provider says that it took money. */
 export interface CaptureFacts {
   readonly paymentStatus: PaymentStatus;
+  /** Null while the answer to our create call has not reached us. */
+  readonly providerPaymentId: string | null;
   readonly amount: number;
   readonly currency: string;
+  /** What was recorded of this payment before, if anything was. */
+  readonly captured: { readonly amount: number; readonly currency: string } | null;
   readonly orderStatus: OrderStatus;
   readonly closesAt: Date | null;
   readonly closedByTimeout: boolean;
   readonly latePayment: 'refund' | 'revive' | 'hold';
 }
 
-export type HoldReason = 'amount_mismatch' | 'currency_mismatch' | 'late_payment';
+/** Money the provider took, and for which of its payments. */
+export interface JudgedMoney {
+  readonly providerPaymentId: string;
+  readonly money: CapturedMoney;
+}
+
+/**
+ * Why money waits for an operator. `reference_mismatch`: taken for another payment of the provider
+ * than the one that we opened. `capture_changed`: another amount than was recorded before.
+ */
+export type HoldReason =
+  | 'amount_mismatch'
+  | 'currency_mismatch'
+  | 'late_payment'
+  | 'reference_mismatch'
+  | 'capture_changed';
 
 /** What to do with captured money. */
 export type CaptureJudgement =
@@ -24,8 +43,18 @@ export type CaptureJudgement =
   | { readonly verdict: 'hold'; readonly reason: HoldReason };
 
 /** Decides what becomes of captured money: pure, and the only place where that is decided. */
-export function judgeCapture(facts: CaptureFacts, money: CapturedMoney): CaptureJudgement {
-  if (facts.paymentStatus === 'succeeded') return { verdict: 'known' };
+export function judgeCapture(
+  facts: CaptureFacts,
+  { providerPaymentId, money }: JudgedMoney,
+): CaptureJudgement {
+  if (facts.providerPaymentId !== null && facts.providerPaymentId !== providerPaymentId) {
+    return { verdict: 'hold', reason: 'reference_mismatch' };
+  }
+  if (facts.paymentStatus === 'succeeded') {
+    const isSame =
+      facts.captured?.amount === money.amount && facts.captured.currency === money.currency;
+    return isSame ? { verdict: 'known' } : { verdict: 'hold', reason: 'capture_changed' };
+  }
   if (money.currency !== facts.currency) return { verdict: 'hold', reason: 'currency_mismatch' };
   if (money.amount !== facts.amount) return { verdict: 'hold', reason: 'amount_mismatch' };
   const status = facts.orderStatus;

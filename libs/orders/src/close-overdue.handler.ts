@@ -3,6 +3,7 @@ import {
   type Claimant,
   type DeadlineHandler,
   type DueDeadline,
+  failpoint,
   HandlesDeadline,
   TimeoutService,
   type Transaction,
@@ -43,6 +44,7 @@ export class CloseOverdueHandler implements DeadlineHandler {
       orderIds: [...waiting],
       closeReason: 'payment_timeout',
     });
+    if (fenced.length > 0) await failpoint('closing.fencing');
     if (fenced.length > 0) tx.afterCommit(() => this.timeouts.nudge('closing'));
     const putBack = await this.#stillOverdue(tx, due, new Set(overdue));
     const changed = closed.length + fenced.length;

@@ -1,4 +1,5 @@
 import {
+  failpoint,
   inTransaction,
   type Lock,
   queryRows,
@@ -90,7 +91,9 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       return orderId === undefined || held.keys.has(orderLockKey(orderId));
     };
     try {
-      return await this.#store(notices, isFree);
+      const results = await this.#store(notices, isFree);
+      await failpoint('webhook.stored');
+      return results;
     } catch (error) {
       if (notices.length > 1 || isInfrastructureError(error)) throw error;
       this.telemetry.failed('apply webhook', error);
@@ -109,6 +112,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       const fresh = await storeNotices(tx, this.provider.name, notices);
       const ready = fresh.filter(({ notice }) => mayApply(notice));
       const results = await applyStored(tx, this.applying, ready);
+      await failpoint('webhook.applied');
       await this.#applyLater(
         tx,
         fresh.filter(({ notice }) => !mayApply(notice)),

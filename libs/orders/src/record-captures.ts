@@ -1,4 +1,4 @@
-import { TimeoutService, type Transaction } from '@app/timeout';
+import { failpoint, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type CaptureJudgement, judgeCapture } from './capture.judgement';
 import type { PaymentStatus } from './order';
@@ -22,6 +22,9 @@ export type CaptureOutcome = CaptureJudgement['verdict'] | 'unknown_payment';
 interface CaptureRow {
   payment_id: string;
   payment_status: PaymentStatus;
+  provider_payment_id: string | null;
+  captured_amount: string | null;
+  captured_currency: string | null;
   amount: string;
   currency: string;
   order_id: string;
@@ -74,10 +77,9 @@ export class RecordCaptures {
   }
 
   async #settle(tx: Transaction, wave: readonly Judged[]): Promise<Map<Capture, CaptureOutcome>> {
-    await recordMoney(
-      tx,
-      wave.filter(({ judgement }) => judgement.verdict !== 'known'),
-    );
+    await recordMoney(tx, wave.filter(isNewMoney));
+    await markChanged(tx, wave);
+    await failpoint('capture.recorded');
     for (const from of ['pending_payment', 'closing'] as const) await this.#pay(tx, wave, from);
     const unrevived = await this.#revive(tx, wave);
     await this.#refund(tx, wave, unrevived);
@@ -108,9 +110,29 @@ export class RecordCaptures {
     if (paid.length !== orderIds.length) {
       throw new Error('An order changed while its row was locked');
     }
+    await this.#endOtherPayments(tx, orderIds);
     if (from === 'closing') {
       tx.afterCommit(() => orderIds.forEach(() => this.telemetry.race('payment')));
     }
+  }
+
+  /** A paid order needs no other payment: those still open are ended at the provider. */
+  async #endOtherPayments(tx: Transaction, orderIds: readonly string[]): Promise<void> {
+    if (orderIds.length === 0) return;
+    const rows = await tx.rows<{ order_id: string; now: Date }>(
+      `SELECT DISTINCT order_id, now() AS now FROM payments
+        WHERE order_id = ANY ($1::uuid[]) AND status = 'open'`,
+      [orderIds],
+    );
+    await this.timeouts.arm(
+      tx,
+      rows.map((row) => ({
+        kind: 'closing',
+        subjectId: row.order_id,
+        dueAt: row.now,
+        version: 1,
+      })),
+    );
   }
 
   async #refund(
@@ -167,19 +189,30 @@ export class RecordCaptures {
   }
 }
 
-function judge({ money }: Capture, row: CaptureRow): CaptureJudgement {
+function judge(capture: Capture, row: CaptureRow): CaptureJudgement {
   return judgeCapture(
     {
       paymentStatus: row.payment_status,
+      providerPaymentId: row.provider_payment_id,
       amount: Number(row.amount),
       currency: row.currency,
+      captured:
+        row.captured_amount === null || row.captured_currency === null
+          ? null
+          : { amount: Number(row.captured_amount), currency: row.captured_currency },
       orderStatus: row.status,
       closesAt: row.closes_at,
       closedByTimeout: row.close_reason === 'payment_timeout',
       latePayment: row.late_payment,
     },
-    money,
+    capture,
   );
+}
+
+/** Money that belongs into the payment's row. What was taken for another payment does not. */
+function isNewMoney({ judgement, row }: Judged): boolean {
+  const isElsewhere = judgement.verdict === 'hold' && judgement.reason === 'reference_mismatch';
+  return row.payment_status !== 'succeeded' && !isElsewhere;
 }
 
 /** Locks the orders' rows in id order, then reads them with their payments afresh. */
@@ -196,7 +229,7 @@ async function lockRows(
   );
   const rows = await tx.rows<CaptureRow>(
     `SELECT p.id AS payment_id, p.status AS payment_status, p.amount, p.currency, p.order_id,
-            o.status, o.close_reason, o.closes_at, o.late_payment
+            p.provider_payment_id, p.captured_amount, p.captured_currency, o.status, o.close_reason, o.closes_at, o.late_payment
        FROM payments p JOIN orders o ON o.id = p.order_id WHERE p.id = ANY ($1::uuid[])`,
     [paymentIds],
   );
@@ -222,5 +255,18 @@ async function recordMoney(tx: Transaction, wave: readonly Judged[]): Promise<vo
       wave.map(({ capture }) => capture.money.paidAt),
       wave.map(({ judgement }) => (judgement.verdict === 'hold' ? judgement.reason : null)),
     ],
+  );
+}
+
+/** A payment whose provider changed its mind about the amount keeps what was recorded, on hold. */
+async function markChanged(tx: Transaction, wave: readonly Judged[]): Promise<void> {
+  const ids = wave.flatMap(({ row, judgement }) =>
+    judgement.verdict === 'hold' && judgement.reason === 'capture_changed' ? [row.payment_id] : [],
+  );
+  if (ids.length === 0) return;
+  await tx.rows(
+    `UPDATE payments SET hold_reason = coalesce(hold_reason, 'capture_changed')
+      WHERE id = ANY ($1::uuid[])`,
+    [ids],
   );
 }

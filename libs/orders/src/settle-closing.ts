@@ -1,4 +1,4 @@
-import { queryRows, type Transaction } from '@app/timeout';
+import { failpoint, queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
@@ -17,8 +17,15 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 /** As long as a customer who cancels may be kept waiting for the provider. */
 const SOON_MS = 1_500;
 
+/**
+ * A create call is over, whatever became of it, after this long: only then can "not found" mean
+ * that there is no such payment. Longer than every provider's limit for a call, retries included.
+ */
+const CREATE_LIMIT_S = 10;
+
 interface OpenPaymentRow {
   id: string;
+  provider: string;
   provider_payment_id: string | null;
   amount: string;
   currency: string;
@@ -26,15 +33,21 @@ interface OpenPaymentRow {
   is_expired: boolean;
 }
 
-interface Asked {
+interface OpenPayment {
   readonly ref: PaymentRef;
+  /** True once the provider would refuse to create it, or to take money for it. */
   readonly isExpired: boolean;
+  readonly provider: string;
+}
+
+interface Asked extends OpenPayment {
   readonly answer: ProviderAnswer;
 }
 
 /**
- * The careful lane for one order behind the fence: asks the provider about each open payment and
- * closes it there, outside any transaction; only final answers close the order or pay it.
+ * The careful lane for one order: asks the provider about each open payment and closes it there,
+ * outside any transaction; only final answers close the order or pay it. The same ends payments
+ * that are still open when another one has paid the order.
  */
 @Injectable()
 export class SettleClosing {
@@ -46,17 +59,22 @@ export class SettleClosing {
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
-  /** True when the order has left `closing`; false when an answer was not final. */
+  /** True when nothing is open any more; false when an answer was not final. */
   async settle(orderId: string): Promise<boolean> {
     const asked: Asked[] = [];
-    for (const { ref, isExpired } of await this.#openPayments(orderId)) {
-      asked.push({ ref, isExpired, answer: await this.#closeAtProvider(ref) });
+    for (const payment of await this.#openPayments(orderId)) {
+      asked.push({ ...payment, answer: await this.#endAtProvider(payment) });
     }
-    return this.guard.withOrder(orderId, async (order, tx) => {
-      if (order.status !== 'closing') return true;
+    await failpoint('closing.answered');
+    const isSettled = await this.guard.withOrder(orderId, async (_order, tx) => {
+      // Whatever the order is by now: money that the provider tells of is recorded.
       await this.#apply(tx, asked);
-      return this.#closeIfNoneOpen(tx, orderId);
+      const isSettled = await this.#closeIfNoneOpen(tx, orderId);
+      await failpoint('closing.applied');
+      return isSettled;
     });
+    await failpoint('closing.settled');
+    return isSettled;
   }
 
   /**
@@ -74,12 +92,18 @@ export class SettleClosing {
   }
 
   /** Query first, so that money that is there is never missed; then close; then query again. */
-  async #closeAtProvider(ref: PaymentRef): Promise<ProviderAnswer> {
+  async #endAtProvider({ ref, provider }: OpenPayment): Promise<ProviderAnswer> {
+    // Its provider was switched off: the one that is on would only say that it knows of nothing.
+    if (provider !== this.provider.name) {
+      return { state: 'UNKNOWN', why: `the payment was opened at ${provider}` };
+    }
     const before = await this.provider.findPayment(ref);
+    await failpoint('closing.asked');
     if (before.state !== 'UNPAID') return before;
-    const closed = await this.provider.closePayment(ref);
-    if (closed.state !== 'UNPAID' && closed.state !== 'UNKNOWN') return closed;
-    return this.provider.findPayment(ref);
+    const known = { ...ref, providerPaymentId: before.providerPaymentId };
+    const closed = await this.provider.closePayment(known);
+    await failpoint('closing.closed_at_provider');
+    return isFinal(closed) ? closed : this.provider.findPayment(known);
   }
 
   async #apply(tx: Transaction, asked: readonly Asked[]): Promise<void> {
@@ -98,9 +122,8 @@ export class SettleClosing {
     const closed: string[] = [];
     for (const { ref, isExpired, answer } of asked) {
       if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);
-      if (answer.state === 'REFUNDED') {
-        tx.afterCommit(() => this.telemetry.alarm('refunded_outside', { ...ref }));
-      }
+      const alarm = alarmOf(ref, isExpired, answer);
+      if (alarm) tx.afterCommit(() => this.telemetry.alarm(alarm, { ...ref }));
     }
     // A negative answer never beats recorded money: only what is still open is closed.
     await tx.rows(
@@ -124,8 +147,8 @@ export class SettleClosing {
         WHERE o.id = $1`,
       [orderId],
     );
-    if (!row || row.status !== 'closing') return true;
-    if (Number(row.open) > 0) return false;
+    if (!row || Number(row.open) > 0) return false;
+    if (row.status !== 'closing') return true;
     const closed = await this.guard.change(tx, {
       from: 'closing',
       to: 'closed',
@@ -138,15 +161,18 @@ export class SettleClosing {
     return closed.length > 0;
   }
 
-  async #openPayments(orderId: string): Promise<{ ref: PaymentRef; isExpired: boolean }[]> {
+  async #openPayments(orderId: string): Promise<OpenPayment[]> {
     const rows = await queryRows<OpenPaymentRow>(
       this.dataSource,
-      `SELECT id, provider_payment_id, amount, currency, expires_at,
-              expires_at <= now() AS is_expired
-         FROM payments WHERE order_id = $1 AND status = 'open' ORDER BY id`,
-      [orderId],
+      `SELECT p.id, p.provider, p.provider_payment_id, p.amount, p.currency, p.expires_at,
+              greatest(p.expires_at, p.created_at + $2 * interval '1 second') <= now() AS is_expired
+         FROM payments p JOIN orders o ON o.id = p.order_id
+        WHERE p.order_id = $1 AND p.status = 'open' AND o.status <> 'pending_payment'
+        ORDER BY p.id`,
+      [orderId, CREATE_LIMIT_S],
     );
     return rows.map((row) => ({
+      provider: row.provider,
       isExpired: row.is_expired,
       ref: {
         paymentId: row.id,
@@ -157,4 +183,15 @@ export class SettleClosing {
       },
     }));
   }
+}
+
+function isFinal({ state }: ProviderAnswer): boolean {
+  return state === 'PAID' || state === 'CLOSED_UNPAID' || state === 'REFUNDED';
+}
+
+/** Answers that end the payment and that an operator should know of all the same. */
+function alarmOf(ref: PaymentRef, isExpired: boolean, answer: ProviderAnswer): string | undefined {
+  if (answer.state === 'REFUNDED') return 'refunded_outside';
+  const wasThere = ref.providerPaymentId !== null;
+  return answer.state === 'NOT_FOUND' && isExpired && wasThere ? 'payment_vanished' : undefined;
 }

@@ -3,10 +3,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { backoffMs } from './backoff';
 import type { RefundStatus } from './order';
 import type { RefundAnswer } from './providers/payment-provider';
+import { judgeRefund, type RefundJudgement } from './refund.judgement';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
-
-/** A refund that failed is tried anew so often before an operator has to look at it. */
-const MAX_REFUND_ATTEMPTS = 3;
 
 /** The provider's idempotency key of an attempt: the refund's id, then the id with a number. */
 export function refundKey(refundId: string, attempt: number): string {
@@ -20,6 +18,15 @@ export function parseRefundKey(key: string): { refundId: string; attempt: number
   return { refundId: match[1] as string, attempt: Number(match[2] ?? 1) };
 }
 
+/** An answer that says something. */
+export type SettledAnswer = Exclude<RefundAnswer, { state: 'UNKNOWN' }>;
+
+interface RefundRow {
+  status: RefundStatus;
+  attempt: number;
+  provider_refund_id: string | null;
+}
+
 /** Applies what the provider says of a refund, by answer or by webhook, in whatever order. */
 @Injectable()
 export class SettleRefunds {
@@ -28,52 +35,50 @@ export class SettleRefunds {
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
-  /** False when the answer was for an attempt that is over, or changes nothing. */
+  /** False when the answer changes nothing: it is known, or about an attempt that is over. */
   async settle(
     tx: Transaction,
     refundId: string,
     attempt: number,
-    answer: Exclude<RefundAnswer, { state: 'UNKNOWN' }>,
+    answer: SettledAnswer,
   ): Promise<boolean> {
-    switch (answer.state) {
-      case 'SUCCEEDED':
-        // Success of whichever attempt: the money has gone back.
-        return this.#update(tx, refundId, 'succeeded', answer.providerRefundId, null, [
-          'requested',
-          'pending',
-          'failed',
-          'needs_attention',
-        ]);
-      case 'PENDING':
-        return this.#update(
-          tx,
-          refundId,
-          'pending',
-          answer.providerRefundId,
-          null,
-          ['requested'],
-          attempt,
-        );
-      case 'FAILED':
-        return this.#fail(tx, refundId, attempt, answer);
+    const [row] = await tx.rows<RefundRow>(
+      'SELECT status, attempt, provider_refund_id FROM refunds WHERE id = $1 FOR NO KEY UPDATE',
+      [refundId],
+    );
+    if (!row) return false;
+    const { status, provider_refund_id: providerRefundId } = row;
+    const facts = { status, attempt: row.attempt, providerRefundId };
+    const judgement = judgeRefund(facts, attempt, answer);
+    if (judgement.to === 'unchanged') return false;
+    await this.#write(tx, refundId, judgement.to, answer);
+    if (judgement.to === 'failed') await this.#tryAnew(tx, refundId, attempt);
+    const { alarm } = judgement;
+    if (alarm !== undefined) {
+      const why = answer.state === 'FAILED' ? answer.why : answer.state;
+      tx.afterCommit(() => this.telemetry.alarm(alarm, { refundId, attempt, why }));
     }
+    return true;
   }
 
-  async #fail(
+  async #write(
     tx: Transaction,
     refundId: string,
-    attempt: number,
-    { providerRefundId, why }: Extract<RefundAnswer, { state: 'FAILED' }>,
-  ): Promise<boolean> {
-    const isLast = attempt >= MAX_REFUND_ATTEMPTS;
-    const to = isLast ? 'needs_attention' : 'failed';
-    const from: RefundStatus[] = ['requested', 'pending'];
-    const changed = await this.#update(tx, refundId, to, providerRefundId, why, from, attempt);
-    if (!changed) return false;
-    if (isLast) {
-      tx.afterCommit(() => this.telemetry.alarm('refund_needs_attention', { refundId, why }));
-      return true;
-    }
+    to: Exclude<RefundJudgement['to'], 'unchanged'>,
+    answer: SettledAnswer,
+  ): Promise<void> {
+    const why = answer.state === 'FAILED' ? answer.why : null;
+    await tx.rows(
+      `UPDATE refunds
+          SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
+              updated_at = now(), finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
+        WHERE id = $1`,
+      [refundId, to, answer.providerRefundId || null, why],
+    );
+  }
+
+  /** Its deadline turns the failed refund into a request with the next attempt's number. */
+  async #tryAnew(tx: Transaction, refundId: string, attempt: number): Promise<void> {
     const [row] = await tx.rows<{ due_at: Date }>(
       `SELECT now() + $1 * interval '1 millisecond' AS due_at`,
       [backoffMs(attempt)],
@@ -82,27 +87,5 @@ export class SettleRefunds {
     await this.timeouts.arm(tx, [
       { kind: 'refund', subjectId: refundId, dueAt, version: attempt + 1 },
     ]);
-    return true;
-  }
-
-  async #update(
-    tx: Transaction,
-    refundId: string,
-    to: RefundStatus,
-    providerRefundId: string | null,
-    error: string | null,
-    from: readonly RefundStatus[],
-    attempt?: number,
-  ): Promise<boolean> {
-    const rows = await tx.rows(
-      `UPDATE refunds
-          SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
-              updated_at = now(),
-              finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
-        WHERE id = $1 AND status = ANY ($5::text[]) AND ($6::int IS NULL OR attempt = $6::int)
-       RETURNING 1`,
-      [refundId, to, providerRefundId, error, from, attempt ?? null],
-    );
-    return rows.length > 0;
   }
 }

@@ -1,13 +1,15 @@
-import { queryRows } from '@app/timeout';
+import { failpoint, queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { LastcallError } from './errors';
-import type { PaymentView } from './order';
+import type { PaymentStatus, PaymentView } from './order';
+import type { OrderStatus } from './order.lifecycle';
 import { OrderGuard, orderNotFound, type GuardedOrder } from './order-guard';
 import { onDataSource, readOrders } from './order-rows';
 import {
+  type CreatedPayment,
   PAYMENT_PROVIDER,
   type PaymentProvider,
   type PaymentRef,
@@ -38,16 +40,27 @@ export class StartPayment {
     // Looking at an overdue order closes it.
     await this.reading.read(orderId, customerId);
     const payment = await this.#open(orderId, customerId);
+    await failpoint('payment.opened');
     const created = await this.provider.createPayment(payment);
-    await queryRows(
+    await failpoint('payment.created');
+    const [row] = await queryRows<{ status: PaymentStatus }>(
       this.dataSource,
-      `UPDATE payments SET provider_payment_id = $2, checkout_url = $3 WHERE id = $1`,
+      `UPDATE payments SET provider_payment_id = $2, checkout_url = $3 WHERE id = $1
+       RETURNING status`,
       [payment.paymentId, created.providerPaymentId, created.checkoutUrl],
     );
+    if (row?.status === 'closed') await this.#refuseTooLate(payment, created);
     const views = await readOrders(onDataSource(this.dataSource), [orderId]);
     const view = views.get(orderId)?.payments.find(({ id }) => id === payment.paymentId);
     if (!view) throw new Error('A payment that was just written cannot be read');
     return view;
+  }
+
+  /** The order was closed while the provider took its time: nobody may pay there any more. */
+  async #refuseTooLate(payment: PaymentRef, created: CreatedPayment): Promise<never> {
+    const { providerPaymentId } = created;
+    await this.provider.closePayment({ ...payment, providerPaymentId });
+    throw paymentWindowOver('closed');
   }
 
   async #open(orderId: string, customerId: string): Promise<PaymentRef> {
@@ -78,15 +91,19 @@ function assertPayable(order: GuardedOrder, customerId: string): void {
   if (order.customerId !== customerId) throw orderNotFound();
   if (order.status === 'pending_payment' && !order.isWindowOver) return;
   if (order.status === 'pending_payment' || order.status === 'closing') {
-    throw new LastcallError(
-      'payment_window_over',
-      'The time to pay this order is over; place a new one',
-      { status: order.status },
-    );
+    throw paymentWindowOver(order.status);
   }
   throw new LastcallError('order_not_payable', `This order is ${order.status}; nothing is to pay`, {
     status: order.status,
   });
+}
+
+function paymentWindowOver(status: OrderStatus): LastcallError {
+  return new LastcallError(
+    'payment_window_over',
+    'The time to pay this order is over; place a new one',
+    { status },
+  );
 }
 
 function tooManyPayments(): LastcallError {

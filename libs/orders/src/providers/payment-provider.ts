@@ -39,6 +39,8 @@ export type ProviderAnswer =
   | { readonly state: 'UNKNOWN'; readonly why: string };
 
 export interface RefundRequest {
+  /** Our payment id. */
+  readonly paymentId: string;
   readonly providerPaymentId: string;
   readonly amount: number;
   readonly currency: string;

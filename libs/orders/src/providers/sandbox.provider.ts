@@ -23,6 +23,9 @@ export interface SandboxProviderOptions {
 /** How long one call may take; the provider's own promise is seconds. */
 const CALL_LIMIT_MS = 3_000;
 const LEDGER_PAGE = 1_000;
+const NOT_FOUND_CODE = 'payment_not_found';
+/** Statuses with which the sandbox refuses what was understood; others (401, 429, 5xx) may pass. */
+const REFUSAL_STATUSES = new Set([400, 404, 409, 422]);
 
 const refundSchema = z.object({
   id: z.string(),
@@ -96,8 +99,13 @@ export class SandboxProvider implements PaymentProvider {
   }
 
   async closePayment(payment: PaymentRef): Promise<ProviderAnswer> {
-    const id = payment.providerPaymentId ?? (await this.#idByReference(payment.paymentId));
-    if (!id) return { state: 'NOT_FOUND' };
+    let id = payment.providerPaymentId;
+    if (!id) {
+      const found = this.#read(await this.#findByReference(payment.paymentId));
+      // Also when it could not be looked up: not knowing is not the same as not being there.
+      if (found.state === 'NOT_FOUND' || found.state === 'UNKNOWN') return found;
+      id = found.providerPaymentId;
+    }
     return this.#read(await this.#call('POST', `/v1/payments/${encodeURIComponent(id)}/close`, {}));
   }
 
@@ -107,9 +115,11 @@ export class SandboxProvider implements PaymentProvider {
       amount: request.amount,
       idempotencyKey: request.idempotencyKey,
     });
-    return readRefund(answer);
+    const read = readRefund(answer);
+    return read.state === 'UNKNOWN' ? (refusalOf(answer) ?? read) : read;
   }
 
+  /** A refund that was accepted and cannot be found now has not failed: it is UNKNOWN. */
   async findRefund(providerRefundId: string): Promise<RefundAnswer> {
     return readRefund(
       await this.#call('GET', `/v1/refunds/${encodeURIComponent(providerRefundId)}`),
@@ -156,23 +166,22 @@ export class SandboxProvider implements PaymentProvider {
     const found = z.object({ items: z.array(z.unknown()) }).safeParse(answer.body);
     if (!found.success) return { why: 'the answer makes no sense' };
     const [first] = found.data.items;
-    return first ? { status: 200, body: first } : { status: 404, body: {} };
-  }
-
-  async #idByReference(reference: string): Promise<string | undefined> {
-    const answer = await this.#findByReference(reference);
-    const payment = paymentSchema.safeParse('body' in answer ? answer.body : undefined);
-    return payment.success ? payment.data.id : undefined;
+    return first ? { status: 200, body: first } : { status: 404, body: { code: NOT_FOUND_CODE } };
   }
 
   #read(answer: Answer | { why: string }): ProviderAnswer {
     if ('why' in answer) return { state: 'UNKNOWN', why: answer.why };
-    if (answer.status === 404) return { state: 'NOT_FOUND' };
+    // Only in the sandbox's own words: whoever else answers 404 says nothing about a payment.
+    if (answer.status === 404 && problemOf(answer).code === NOT_FOUND_CODE) {
+      return { state: 'NOT_FOUND' };
+    }
     // "Already paid" is 409 with the payment in it: a normal answer to a close.
-    const body =
-      answer.status === 409 ? (answer.body as { payment?: unknown }).payment : answer.body;
+    const isRefused = answer.status === 409;
+    const body = isRefused ? (answer.body as { payment?: unknown }).payment : answer.body;
     const payment = paymentSchema.safeParse(body);
-    if (!payment.success) return { state: 'UNKNOWN', why: `status ${answer.status}` };
+    if (!payment.success || (!isRefused && answer.status >= 300)) {
+      return { state: 'UNKNOWN', why: `status ${answer.status}` };
+    }
     return stateOf(payment.data);
   }
 
@@ -236,10 +245,21 @@ function readRefund(answer: Answer | { why: string }): RefundAnswer {
       providerRefundId,
     };
   }
-  const isRefusal = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
-  const { code, detail } = (answer.body ?? {}) as { code?: string; detail?: string };
-  const why = detail ?? code ?? `status ${answer.status}`;
-  return isRefusal ? { state: 'FAILED', providerRefundId: null, why } : { state: 'UNKNOWN', why };
+  return { state: 'UNKNOWN', why: problemOf(answer).detail ?? `status ${answer.status}` };
+}
+
+/** A refund that was refused for good: nothing was made, and asking again would not help. */
+function refusalOf(answer: Answer | { why: string }): RefundAnswer | undefined {
+  if ('why' in answer || !REFUSAL_STATUSES.has(answer.status)) return undefined;
+  const { code, detail } = problemOf(answer);
+  if (!code) return undefined;
+  return { state: 'FAILED', providerRefundId: null, why: detail ?? code };
+}
+
+function problemOf(answer: Answer): { code?: string; detail?: string | undefined } {
+  const schema = z.object({ code: z.string(), detail: z.string().optional() });
+  const problem = schema.safeParse(answer.body);
+  return problem.success ? problem.data : {};
 }
 
 function toLedgerPayment(payment: SandboxPayment): LedgerPayment {
