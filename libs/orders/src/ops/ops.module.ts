@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ForceCloseOrders } from './force-close-orders';
 import { OrderDetails } from './order-details';
 import { ListRefunds, RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
