@@ -55,12 +55,15 @@ export class RelayEvents {
 
   /** Undefined when everything is relayed, or when another process is relaying. */
   async #relayBatch(tx: Transaction): Promise<number | undefined> {
-    const [cursor] = await tx.rows<Cursor>(
-      'SELECT tx_from, tx_until, last_id FROM relay_cursor FOR UPDATE SKIP LOCKED',
+    const [leader] = await tx.rows<{ leads: boolean }>(
+      'SELECT pg_try_advisory_xact_lock(2, 0) AS leads',
     );
-    if (!cursor) return undefined;
-    const window = await this.#currentWindow(tx, cursor);
+    if (!leader?.leads) return undefined;
+    const [cursor] = await tx.rows<Cursor>('SELECT tx_from, tx_until, last_id FROM relay_cursor');
+    const window = await this.#currentWindow(tx, cursor as Cursor);
     const events = await readWindow(tx, window);
+    // Nothing to relay writes nothing: an idle shop costs no transaction ids.
+    if (events.length === 0 && cursor?.tx_from === cursor?.tx_until) return undefined;
     if (events.length > 0) await this.stream.append(events);
     const last = events.at(-1);
     const isThrough = events.length < BATCH;

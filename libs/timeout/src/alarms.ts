@@ -3,7 +3,7 @@ import type { Clock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { deadlinesBetween, slotsBetween } from './deadlines';
 import type { Alarm, TimerDriver } from './timer-driver';
-import type { TimeoutTelemetry } from './telemetry';
+import type { TimerStoreHealth } from './timer-store-health';
 
 /** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
 export type Granularity = number | 'order';
@@ -49,7 +49,7 @@ export class Alarms {
     private readonly dataSource: DataSource,
     private readonly driver: TimerDriver,
     private readonly clock: Clock,
-    private readonly telemetry: TimeoutTelemetry,
+    private readonly health: TimerStoreHealth,
     readonly options: AlarmsOptions,
   ) {}
 
@@ -107,7 +107,7 @@ export class Alarms {
         this.#remember(alarms);
       } catch (error) {
         this.forget();
-        this.telemetry.timerStore('unhealthy', error);
+        this.health.become(false, error);
       }
     }
     this.#flushing = undefined;

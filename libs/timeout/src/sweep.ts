@@ -4,6 +4,7 @@ import type { DatabaseClock } from './database-clock';
 import { countOverdue } from './deadlines';
 import type { Drain, DrainCounts } from './drain';
 import type { TimeoutTelemetry } from './telemetry';
+import type { TimerStoreHealth } from './timer-store-health';
 
 export interface SweepOptions {
   readonly intervalMs: number;
@@ -23,12 +24,14 @@ export interface SweepCounts extends DrainCounts {
   oldestLagMs: number;
 }
 
+/** What the sweep finds overdue by more than this beyond what it leaves to the timer, was missed. */
+const LATE_MS = 1_000;
+
 /**
  * The backstop: claims what is overdue, whatever the alarms did, and keeps the alarms armed.
  * Any number of instances may sweep at once; they share the work by `SKIP LOCKED`.
  */
 export class Sweep {
-  #healthy = true;
   #lastRunAtMs = 0;
 
   constructor(
@@ -36,6 +39,7 @@ export class Sweep {
     private readonly drains: ReadonlyMap<string, Drain>,
     private readonly alarms: Alarms,
     private readonly clock: DatabaseClock,
+    private readonly health: TimerStoreHealth,
     private readonly telemetry: TimeoutTelemetry,
     readonly options: SweepOptions,
   ) {}
@@ -43,18 +47,20 @@ export class Sweep {
   /** True when a sweep should run now; asked every second. */
   isDue(nowMs: number): boolean {
     const { intervalMs, unhealthyIntervalMs } = this.options;
-    const everyMs = this.#healthy ? intervalMs : Math.min(intervalMs, unhealthyIntervalMs);
+    const everyMs = this.health.healthy ? intervalMs : Math.min(intervalMs, unhealthyIntervalMs);
     // Half a second of tolerance, for ticks come a little early or late.
     return nowMs - this.#lastRunAtMs >= everyMs - 500;
   }
 
   /** False since arming failed, or since alarms that should have rung did not. */
   get timerStoreHealthy(): boolean {
-    return this.#healthy;
+    return this.health.healthy;
   }
 
   /** One sweep. Rejects when Postgres is away; a timer store that is away only makes it unhealthy. */
-  async runOnce(leaveToTimerMs = this.options.leaveToTimerMs): Promise<SweepCounts> {
+  async runOnce(
+    leaveToTimerMs = this.health.healthy ? this.options.leaveToTimerMs : 0,
+  ): Promise<SweepCounts> {
     const startedMs = performance.now();
     this.#lastRunAtMs = Date.now();
     await this.clock.measure();
@@ -73,30 +79,24 @@ export class Sweep {
       [...this.drains.values()].map((drain) => drain.run('sweep', leaveToTimerMs)),
     );
     for (const result of results) if (result.status === 'fulfilled') addCounts(total, result.value);
-    total.armed = await this.#arm();
+    total.armed = await this.#arm(total.oldestLagMs);
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;
     this.telemetry.swept({ ...total, tookMs: performance.now() - startedMs });
     return total;
   }
 
-  async #arm(): Promise<number> {
+  async #arm(oldestLagMs: number): Promise<number> {
     try {
       const armed = await this.alarms.catchUp();
-      this.#become(true);
+      const isLate = oldestLagMs > this.options.leaveToTimerMs + LATE_MS;
+      this.health.become(!isLate, isLate ? `a deadline was ${oldestLagMs} ms overdue` : undefined);
       return armed;
     } catch (error) {
       this.alarms.forget();
-      this.#become(false, error);
+      this.health.become(false, error);
       return 0;
     }
-  }
-
-  #become(healthy: boolean, why?: unknown): void {
-    if (healthy !== this.#healthy) {
-      this.telemetry.timerStore(healthy ? 'healthy' : 'unhealthy', why);
-    }
-    this.#healthy = healthy;
   }
 }
 

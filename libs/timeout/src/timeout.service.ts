@@ -15,6 +15,7 @@ import { Sweep, type SweepCounts, type SweepOptions } from './sweep';
 import type { TimeoutTelemetry } from './telemetry';
 import { withTimeLimit } from './time-limit';
 import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
+import { TimerStoreHealth } from './timer-store-health';
 import { queryRows, type Transaction } from './transaction';
 import { VerifyAlarms } from './verify-alarms';
 
@@ -59,7 +60,8 @@ export class TimeoutService {
   ) {
     const { driver, dataSource, closerDataSource, clock, telemetry } = parts;
     const { kinds, granularity, horizonMs } = options;
-    this.alarms = new Alarms(dataSource, driver, clock, telemetry, {
+    const health = new TimerStoreHealth(telemetry);
+    this.alarms = new Alarms(dataSource, driver, clock, health, {
       kinds,
       granularity,
       horizonMs,
@@ -69,6 +71,7 @@ export class TimeoutService {
       this.#drains,
       this.alarms,
       clock,
+      health,
       telemetry,
       options.sweep,
     );

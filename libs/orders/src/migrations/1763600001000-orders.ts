@@ -153,7 +153,7 @@ const UP = [
    )`,
   `CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at)`,
 
-  // How far the event relay has come; one row, whose lock makes one relay the leader.
+  // How far the event relay has come; one row. An advisory lock makes one relay the leader.
   `CREATE TABLE relay_cursor (
      only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),
      tx_from    xid8    NOT NULL,
