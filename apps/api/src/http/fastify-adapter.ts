@@ -50,7 +50,7 @@ export function createFastifyAdapter({ logger, draining, routes }: AdapterParts)
     // No Nest middleware here, and its dispatcher would run on every request.
     skipMiddie: true,
   });
-  prepare(adapter.getInstance() as unknown as FastifyInstance, { logger, draining, routes });
+  prepare(adapter.getInstance<FastifyInstance>(), { logger, draining, routes });
   return adapter;
 }
 

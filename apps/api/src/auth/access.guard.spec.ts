@@ -1,0 +1,59 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { Public, Scope } from './access';
+import { AccessGuard } from './access.guard';
+import type { Authenticator } from './authenticator';
+import type { Caller } from './caller';
+
+class Routes {
+  forgotten(): void {}
+
+  @Public()
+  open(): void {}
+
+  @Scope('ops')
+  guarded(): void {}
+}
+
+const callerWith = (...scopes: string[]): Caller => ({
+  subject: 'ann',
+  scopes: new Set(scopes),
+  expiresAtMs: Infinity,
+});
+
+describe('AccessGuard', () => {
+  const identify = jest.fn<Caller | Promise<Caller>, []>();
+  const guard = new AccessGuard(new Reflector(), { identify } as unknown as Authenticator);
+  const enter = (route: keyof Routes) =>
+    guard.canActivate({
+      // eslint-disable-next-line @typescript-eslint/unbound-method -- its metadata is all we want
+      getHandler: () => Routes.prototype[route],
+      getClass: () => Routes,
+      switchToHttp: () => ({ getRequest: () => ({}) }),
+    } as unknown as ExecutionContext);
+
+  it('refuses a route that declares nothing, whoever asks', () => {
+    identify.mockReturnValue(callerWith('orders', 'merchant', 'ops'));
+    expect(() => enter('forgotten')).toThrow('not open to anybody');
+  });
+
+  it('lets everybody into a public route, without looking at the token', () => {
+    identify.mockClear();
+    expect(enter('open')).toBe(true);
+    expect(identify).not.toHaveBeenCalled();
+  });
+
+  it('lets in who has the scope, at once when the token is known', async () => {
+    identify.mockReturnValue(callerWith('ops'));
+    expect(enter('guarded')).toBe(true);
+    identify.mockReturnValue(Promise.resolve(callerWith('ops')));
+    await expect(enter('guarded')).resolves.toBe(true);
+  });
+
+  it('refuses who has other scopes', async () => {
+    identify.mockReturnValue(callerWith('orders', 'merchant', 'ops2'));
+    expect(() => enter('guarded')).toThrow('scope "ops"');
+    identify.mockReturnValue(Promise.resolve(callerWith()));
+    await expect(enter('guarded')).rejects.toThrow('scope "ops"');
+  });
+});

@@ -1,0 +1,123 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Config, LastcallError } from '@app/orders';
+import type { FastifyRequest } from 'fastify';
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { Authenticator } from './authenticator';
+
+const SECRET = 'a-secret-for-tests-of-32-characters';
+const KEY = new TextEncoder().encode(SECRET);
+const NOW = Math.floor(Date.now() / 1_000);
+
+const requestWith = (authorization?: string) =>
+  ({ headers: { authorization }, caller: null }) as unknown as FastifyRequest;
+
+const claims = { sub: 'ann', scope: 'orders', exp: NOW + 60 };
+const sign = (payload: Record<string, unknown>, alg = 'HS256', key: Uint8Array = KEY) =>
+  new SignJWT(payload).setProtectedHeader({ alg }).sign(key);
+
+/** How the token is refused: its code and words; undefined when it is not. */
+async function refusalOf(authenticator: Authenticator, authorization?: string) {
+  try {
+    await authenticator.identify(requestWith(authorization));
+  } catch (error) {
+    if (error instanceof LastcallError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return undefined;
+}
+
+describe('Authenticator with a secret', () => {
+  const authenticator = new Authenticator({ AUTH_JWT_SECRET: SECRET } as Config);
+  const refusal = async (token: string | Promise<string>) =>
+    refusalOf(authenticator, `Bearer ${await token}`);
+
+  it('knows the caller by the token and keeps them on the request', async () => {
+    const request = requestWith(`Bearer ${await sign(claims)}`);
+    const caller = await authenticator.identify(request);
+    expect(caller).toMatchObject({ subject: 'ann', expiresAtMs: (NOW + 60) * 1_000 });
+    expect(request.caller).toBe(caller);
+  });
+
+  it('reads scopes from a text or a list', async () => {
+    for (const scope of ['orders ops', ['orders', 'ops']]) {
+      const request = requestWith(`Bearer ${await sign({ ...claims, scope })}`);
+      expect([...(await authenticator.identify(request)).scopes]).toEqual(['orders', 'ops']);
+    }
+    const none = requestWith(`Bearer ${await sign({ sub: 'ann' })}`);
+    expect([...(await authenticator.identify(none)).scopes]).toEqual([]);
+  });
+
+  it('answers without a promise for a token it has verified, until the token ends', async () => {
+    const header = `Bearer ${await sign({ ...claims, sub: 'twice' })}`;
+    await authenticator.identify(requestWith(header));
+    expect(authenticator.identify(requestWith(header))).not.toBeInstanceOf(Promise);
+    jest.useFakeTimers({ now: (NOW + 61) * 1_000 });
+    try {
+      expect(await refusalOf(authenticator, header)).toBe('unauthorized: The token has expired');
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('asks for a token where there is none', async () => {
+    expect(await refusalOf(authenticator)).toMatch(/^unauthorized: Send a token/);
+    for (const header of ['Bearer', 'Bearer ', 'Basic YTpi', 'Bearer a.b', 'Bearer a.b.c d']) {
+      expect(await refusalOf(authenticator, header)).toMatch(/^unauthorized: /);
+    }
+  });
+
+  it.each<[string, () => string | Promise<string>]>([
+    ['expired', () => sign({ ...claims, exp: NOW - 1 })],
+    ['not valid yet', () => sign({ ...claims, nbf: NOW + 60 })],
+    ['signed by somebody else', () => sign(claims, 'HS256', new Uint8Array(32))],
+    ['signed by another algorithm', () => sign(claims, 'HS512')],
+    ['not signed at all', () => new UnsecuredJWT(claims).encode()],
+    ['changed after signing', async () => (await sign(claims)).replace(/\.[^.]+\./, '.e30.')],
+    ['without a subject', () => sign({ scope: 'orders', exp: NOW + 60 })],
+    ['with an empty subject', () => sign({ ...claims, sub: '' })],
+    ['with a subject too long', () => sign({ ...claims, sub: 'a'.repeat(201) })],
+    ['with a NUL in its subject', () => sign({ ...claims, sub: 'a\0b' })],
+    ['too long', () => sign({ ...claims, padding: 'a'.repeat(9_000) })],
+  ])('refuses a token that is %s', async (_, token) => {
+    expect(await refusal(token())).toMatch(/^unauthorized: /);
+  });
+
+  it('takes a subject of 200 characters', async () => {
+    expect(await refusal(sign({ ...claims, sub: 'a'.repeat(200) }))).toBeUndefined();
+  });
+});
+
+describe('Authenticator with the keys of an issuer', () => {
+  let server: Server;
+  let keys: Awaited<ReturnType<typeof generateKeyPair>>;
+  let authenticator: Authenticator;
+
+  const issue = () =>
+    new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(keys.privateKey);
+
+  beforeAll(async () => {
+    keys = await generateKeyPair('ES256');
+    const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'k1', alg: 'ES256' };
+    server = createServer((_, answer) => answer.end(JSON.stringify({ keys: [jwk] })));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    authenticator = new Authenticator({ AUTH_JWKS_URL: `http://127.0.0.1:${port}/` } as Config);
+  });
+  afterAll(() => server.close());
+
+  it('takes a token the issuer has signed', async () => {
+    expect(await refusalOf(authenticator, `Bearer ${await issue()}`)).toBeUndefined();
+  });
+
+  it('refuses one that is signed with a secret, whatever the secret', async () => {
+    const { x } = await exportJWK(keys.publicKey);
+    const token = await sign(claims, 'HS256', new TextEncoder().encode(x));
+    expect(await refusalOf(authenticator, `Bearer ${token}`)).toMatch(/^unauthorized: /);
+  });
+
+  it('says that it cannot tell, when the issuer does not answer', async () => {
+    const alone = new Authenticator({ AUTH_JWKS_URL: 'http://127.0.0.1:1/' } as Config);
+    expect(await refusalOf(alone, `Bearer ${await issue()}`)).toMatch(/^unavailable: /);
+  });
+});
