@@ -1,0 +1,66 @@
+import { Flags } from '@oclif/core';
+import type { OrderView } from '@app/orders';
+import { instant, PAGE_FLAGS, parseId } from '../../filters';
+import { OpsCommand } from '../../ops-command';
+import { table } from '../../table';
+import { moneyText } from '../../wording';
+import { dueText } from '../../order-text';
+
+const STATUSES = [
+  'pending_payment',
+  'closing',
+  'paid',
+  'shipped',
+  'completed',
+  'closed',
+  'canceled',
+] as const satisfies readonly OrderView['status'][];
+
+export default class OrdersList extends OpsCommand {
+  static override summary = 'List orders, newest first';
+  static override examples = [
+    '<%= config.bin %> orders list --status pending_payment --overdue',
+    '<%= config.bin %> orders list --customer ann --since 7d --json',
+  ];
+  static override flags = {
+    status: Flags.option({ description: 'only in this status', options: STATUSES })(),
+    overdue: Flags.boolean({ description: 'only unpaid ones whose deadline has passed' }),
+    customer: Flags.string({ description: "only this customer's", helpValue: 'ID' }),
+    since: instant({ description: 'only placed since then' }),
+    ...PAGE_FLAGS,
+  };
+
+  async run(): Promise<{ items: OrderView[]; nextCursor: string | null }> {
+    const { flags } = await this.parse(OrdersList);
+    const cursor = flags.cursor && parseId(flags.cursor, 'an order');
+    const { orders } = await this.installation();
+    const page = await orders.list({
+      status: flags.status,
+      overdue: flags.overdue,
+      customerId: flags.customer,
+      since: flags.since,
+      limit: flags.limit,
+      cursor,
+    });
+    if (page.items.length === 0) this.note('No order matches');
+    else this.log(ordersTable(page.items));
+    if (page.nextCursor) this.note(`More: --cursor ${page.nextCursor}`);
+    return page;
+  }
+}
+
+function ordersTable(orders: readonly OrderView[]): string {
+  return table(orders, [
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'STATUS', value: ({ status }) => status },
+    { title: 'CUSTOMER', value: ({ customerId }) => customerId },
+    {
+      title: 'AMOUNT',
+      value: ({ amount, currency }) => moneyText(amount, currency),
+      align: 'right',
+    },
+    { title: 'PLACED', value: ({ createdAt }) => createdAt },
+    { title: 'DEADLINE', value: dueText },
+    { title: 'WHY CLOSED', value: ({ closeReason }) => closeReason },
+  ]);
+}

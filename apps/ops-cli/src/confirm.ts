@@ -1,0 +1,32 @@
+import { createInterface } from 'node:readline/promises';
+import { CommandFailure } from './command-failure';
+import { EXIT } from './exit-code';
+
+/**
+ * Has a person type `expected` before something is destroyed. Without a terminal there is nobody
+ * to ask: then `--yes` has to say it.
+ * @throws {CommandFailure} confirmation_needed
+ */
+export async function confirmTyped(what: string, expected: string): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw needed(`${what} needs a confirmation`, 'this is not a terminal, so nobody can be asked');
+  }
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await prompt.question(`${what}. Type ${expected} to go on: `);
+    if (answer.trim() === expected) return;
+    throw needed('Nothing was changed', `"${answer.trim()}" is not "${expected}"`);
+  } finally {
+    prompt.close();
+  }
+}
+
+function needed(what: string, why: string): CommandFailure {
+  return new CommandFailure({
+    code: 'confirmation_needed',
+    exitCode: EXIT.confirmationNeeded,
+    what,
+    why,
+    next: 'look at the plan (--dry-run), then run it again with --yes',
+  });
+}

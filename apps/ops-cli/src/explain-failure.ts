@@ -1,0 +1,138 @@
+import type { LastcallError } from '@app/orders';
+import { CommandFailure } from './command-failure';
+import { EXIT, type ExitCode } from './exit-code';
+
+const NOT_RUNNING = 'no running installation was found';
+const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
+
+/** Turns whatever was thrown into what an operator can act on. */
+export async function explainFailure(error: unknown, commandId: string): Promise<CommandFailure> {
+  if (error instanceof CommandFailure) return error;
+  return fromUsage(error, commandId) ?? fromSettings(error) ?? fromCore(error);
+}
+
+/** oclif's own complaints: flags, arguments. */
+function fromUsage(error: unknown, commandId: string): CommandFailure | undefined {
+  const exit = (error as { oclif?: { exit?: number } }).oclif?.exit;
+  if (exit !== EXIT.usage || !(error instanceof Error)) return undefined;
+  return new CommandFailure({
+    code: 'usage',
+    exitCode: EXIT.usage,
+    what: error.message.replace(/\n?See more help with --help\s*/, '').trim(),
+    next: `lastcall ${commandId.replaceAll(':', ' ')} --help`,
+  });
+}
+
+function fromSettings(error: unknown): CommandFailure | undefined {
+  if ((error as { code?: unknown }).code !== 'invalid_settings') return undefined;
+  const { message } = error as Error;
+  const isNotRunning = message.includes(NOT_RUNNING);
+  return new CommandFailure(
+    {
+      code: 'invalid_settings',
+      exitCode: isNotRunning ? EXIT.dependencyDown : EXIT.usage,
+      what: message,
+      why: isNotRunning
+        ? 'neither the environment nor LASTCALL_HOME tells where the installation is'
+        : 'settings are read from the environment, then from LASTCALL_HOME',
+      next: isNotRunning
+        ? 'npm start, or set DATABASE_URL and REDIS_URL (see .env.example)'
+        : 'correct them and run the command again',
+    },
+    { cause: error },
+  );
+}
+
+async function fromCore(error: unknown): Promise<CommandFailure> {
+  const { ERROR_STATUS, isInfrastructureError, LastcallError } = await import('@app/orders');
+  const { AlarmStoreError, sqlStateOf } = await import('@app/timeout');
+  if (error instanceof LastcallError) return refusal(error, ERROR_STATUS[error.code]);
+  if (UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '')) {
+    return dependencyDown(
+      error,
+      'The database is not migrated to this version',
+      'npm start migrates; or: node dist/apps/api/src/migrate.js',
+    );
+  }
+  if (error instanceof AlarmStoreError || isRedisError(error)) {
+    return dependencyDown(
+      error,
+      'Redis does not answer',
+      'start Redis (npm start does) and check REDIS_URL; lastcall doctor looks closer',
+    );
+  }
+  if (isInfrastructureError(error)) {
+    return dependencyDown(
+      error,
+      'Postgres does not answer',
+      'start Postgres (npm start does) and check DATABASE_URL; lastcall doctor looks closer',
+    );
+  }
+  return new CommandFailure(
+    {
+      code: 'unexpected',
+      exitCode: EXIT.unexpected,
+      what: error instanceof Error ? error.message : String(error),
+      why: 'this is a bug or something nobody thought of',
+      next: 'run it again with DEBUG=lastcall:* for the stack, and report it',
+    },
+    { cause: error },
+  );
+}
+
+function refusal(error: LastcallError, status: number): CommandFailure {
+  const { code, message, fields } = error;
+  return new CommandFailure(
+    {
+      code,
+      exitCode: exitCodeOf(status),
+      what: message,
+      next: NEXT_STEPS[code] ?? 'lastcall doctor tells how the installation is',
+      fields,
+    },
+    { cause: error },
+  );
+}
+
+const NEXT_STEPS: Readonly<Record<string, string>> = {
+  order_not_found: 'lastcall orders list shows the orders there are',
+  order_not_closable: 'lastcall orders show ID tells what became of it; a paid order is refunded',
+  refund_not_found: 'lastcall refunds list shows the refunds there are',
+  refund_not_retryable: 'lastcall refunds list tells where it stands',
+  webhook_not_found: 'lastcall webhooks list shows the stored webhooks',
+  webhook_not_replayable: 'lastcall webhooks list tells what became of it',
+  busy: 'run the same command again in a moment',
+};
+
+function exitCodeOf(status: number): ExitCode {
+  if (status === 400 || status === 422) return EXIT.usage;
+  if (status === 404) return EXIT.notFound;
+  if (status === 502) return EXIT.dependencyDown;
+  return status >= 500 && status !== 503 ? EXIT.unexpected : EXIT.refused;
+}
+
+function isRedisError(error: unknown): boolean {
+  return (
+    error instanceof Error && /MaxRetriesPerRequest|Stream isn't writeable/.test(error.message)
+  );
+}
+
+function dependencyDown(error: unknown, what: string, next: string): CommandFailure {
+  const why = reasonOf(error);
+  const parts = {
+    code: 'dependency_down',
+    exitCode: EXIT.dependencyDown,
+    what,
+    why,
+    next,
+  } as const;
+  return new CommandFailure(parts, { cause: error });
+}
+
+/** The innermost message: a refused connection rather than what it was wrapped in. */
+export function reasonOf(error: unknown): string {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  if (inner instanceof AggregateError && inner.errors.length > 0) return reasonOf(inner.errors[0]);
+  return inner instanceof Error ? inner.message || inner.name : String(inner);
+}

@@ -1,0 +1,18 @@
+import type { Hook } from '@oclif/core';
+import { EXIT } from '../exit-code';
+import { nearestName } from '../nearest-name';
+
+/** A mistyped command: says which one was probably meant. */
+const hook: Hook.CommandNotFound = async function ({ id, argv = [], config, context }) {
+  const words = (text: string): string => text.replaceAll(':', ' ');
+  // With topics separated by spaces oclif hands over what it took for arguments, too.
+  const typed = words([id, ...argv.filter((word) => !word.startsWith('-'))].join(' '));
+  const names = config.commandIDs.map(words);
+  const candidates = [typed, words(id)].map((text) => nearestName(text, names));
+  const meant = candidates.find((name) => name !== undefined);
+  const next = meant ? `did you mean "lastcall ${meant}"?` : 'lastcall --help lists the commands';
+  process.stderr.write(`Error: There is no command "lastcall ${words(id)}"\nNext:  ${next}\n`);
+  context.exit(EXIT.usage);
+};
+
+export default hook;

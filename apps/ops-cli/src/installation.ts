@@ -1,0 +1,64 @@
+import 'reflect-metadata';
+import {
+  type Config,
+  ForceCloseOrders,
+  ListOrders,
+  ListRefunds,
+  ListWebhooks,
+  loadConfig,
+  OpsModule,
+  OrderDetails,
+  OrdersModule,
+  Overview,
+  ReleaseDeadlines,
+  ReplayWebhook,
+  RetryRefund,
+  VerifyDeadlines,
+} from '@app/orders';
+import { TimeoutService } from '@app/timeout';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
+import { quietTelemetry } from './quiet-telemetry';
+
+/** A process that ended its work waits no longer than this for connections to say goodbye. */
+const CLOSE_LIMIT_MS = 2_000;
+
+/** The running installation as the commands use it: the core's use cases, by name. */
+export class Installation {
+  constructor(
+    readonly config: Config,
+    private readonly app: INestApplicationContext,
+  ) {}
+
+  readonly dataSource = this.app.get(DataSource);
+  readonly timeouts = this.app.get(TimeoutService);
+  readonly overview = this.app.get(Overview);
+  readonly orders = this.app.get(ListOrders);
+  readonly orderDetails = this.app.get(OrderDetails);
+  readonly forceClose = this.app.get(ForceCloseOrders);
+  readonly refunds = this.app.get(ListRefunds);
+  readonly retryRefund = this.app.get(RetryRefund);
+  readonly webhooks = this.app.get(ListWebhooks);
+  readonly replayWebhook = this.app.get(ReplayWebhook);
+  readonly verifyDeadlines = this.app.get(VerifyDeadlines);
+  readonly releaseDeadlines = this.app.get(ReleaseDeadlines);
+
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_LIMIT_MS)));
+    await Promise.race([this.app.close(), enough]);
+    clearTimeout(timer);
+  }
+}
+
+/** Connects without ringing: a command arms and closes, and leaves the alarms to the workers. */
+export async function openInstallation(note: (line: string) => void): Promise<Installation> {
+  const config = loadConfig();
+  const orders = OrdersModule.forRoot(config, quietTelemetry(note), { ring: false });
+  const app = await NestFactory.createApplicationContext(
+    { module: class OpsCli {}, imports: [orders, OpsModule] },
+    { logger: false, abortOnError: false },
+  );
+  return new Installation(config, app);
+}

@@ -1,0 +1,28 @@
+import type { OrdersTelemetry } from '@app/orders';
+import { silentTelemetry } from '@app/timeout';
+import { reasonOf } from './explain-failure';
+
+/** Says what an operator should know, once each; the figures are the worker's to keep. */
+export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
+  const said = new Set<string>();
+  const once = (line: string): void => {
+    if (said.has(line)) return;
+    said.add(line);
+    note(`warning: ${line}`);
+  };
+  const ignore = (): void => undefined;
+  return {
+    ...silentTelemetry,
+    transitions: ignore,
+    closed: ignore,
+    race: ignore,
+    webhook: ignore,
+    providerCall: ignore,
+    failed: (what, error) => once(`${what}: ${reasonOf(error)}`),
+    alarm: (what, fields) => once(`${what} ${JSON.stringify(fields)}`),
+    deadlineHeld: (kind, subjectId) => once(`the ${kind} deadline of ${subjectId} is now held`),
+    timerStore: (state, why) => {
+      if (state === 'unhealthy') once(`the timer store takes no alarms: ${reasonOf(why)}`);
+    },
+  };
+}
