@@ -150,7 +150,7 @@ export class LedgerProvider implements PaymentProvider {
   }
 }
 
-export function post(notice: object & { eventId: string }): Posted {
+export function post(notice: Readonly<Record<string, unknown>> & { eventId: string }): Posted {
   return { body: Buffer.from(JSON.stringify(notice)), headers: { 'webhook-id': notice.eventId } };
 }
 

@@ -31,6 +31,10 @@ export interface WorldOptions {
   readonly ring?: boolean;
   /** Another process of the same shop: shares its database and its provider. */
   readonly beside?: World;
+  /** A migrated database that somebody else made and will drop. */
+  readonly databaseUrl?: string;
+  /** True: the provider that the settings ask for, instead of one in this process. */
+  readonly configuredProvider?: boolean;
 }
 
 type RelayedEvents = Parameters<EventStream['append']>[0];
@@ -85,8 +89,9 @@ const SETTINGS = {
 };
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
-  const database = options.beside ? undefined : await createTestDatabase();
-  const url = options.beside?.config.DATABASE_URL ?? database?.url;
+  const given = options.databaseUrl ?? options.beside?.config.DATABASE_URL;
+  const database = given === undefined ? await createTestDatabase() : undefined;
+  const url = given ?? database?.url;
   const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
   if (database) await migrate(config);
   return startWorld(config, options, async () => database?.drop());
@@ -94,31 +99,30 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
 
 async function startWorld(
   config: Config,
-  { lock = new NoopLock(), driver = silentDriver, ring = false, beside }: WorldOptions,
+  { lock = new NoopLock(), driver = silentDriver, ring = false, ...options }: WorldOptions,
   afterClose: () => Promise<void>,
 ): Promise<World> {
-  const told: World['told'][number][] = [];
-  const provider = beside?.provider ?? new LedgerProvider();
-  const stream = beside?.stream ?? new RecordedStream();
+  const told: { name: string; args: unknown[] }[] = [];
+  const provider = options.beside?.provider ?? new LedgerProvider();
+  const stream = options.beside?.stream ?? new RecordedStream();
   const parts: OrdersModuleOptions['parts'] = { lock, driver };
-  const module = await Test.createTestingModule({
+  const building = Test.createTestingModule({
     imports: [OrdersModule.forRoot(config, recordingTelemetry(told), { ring, parts })],
   })
-    .overrideProvider(PAYMENT_PROVIDER)
-    .useValue(provider)
     .overrideProvider(EVENT_STREAM)
-    .useValue(stream)
-    .compile();
+    .useValue(stream);
+  if (!options.configuredProvider) building.overrideProvider(PAYMENT_PROVIDER).useValue(provider);
+  const module = await building.compile();
   module.useLogger(false);
   await module.init();
-  const dataSource = module.get<DataSource>(getDataSourceToken() as string);
+  const dataSource = module.get<DataSource>(getDataSourceToken());
   return {
     config,
     provider,
     stream,
     told,
     dataSource,
-    closerDataSource: module.get<DataSource>(getDataSourceToken('closers') as string),
+    closerDataSource: module.get<DataSource>(getDataSourceToken('closers')),
     timeouts: module.get(TimeoutService),
     rows: (sql, params) => onDataSource(dataSource).rows(sql, params),
     get: (type) => module.get(type, { strict: false }),
