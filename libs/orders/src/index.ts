@@ -24,6 +24,9 @@ export type {
   RefundStatus,
   RefundView,
 } from './order';
+export type { Check } from './ops/doctor/check';
+export { examineDependencies } from './ops/doctor/examine-dependencies';
+export { ExamineInstallation } from './ops/doctor/examine-installation';
 export {
   type ClosableFilter,
   type ClosePlan,
@@ -34,6 +37,7 @@ export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
+export { Statistics, type StatisticsView } from './ops/statistics';
 export {
   type DeadlineFindings,
   type DeadlinesReport,

@@ -128,6 +128,14 @@ export class TimeoutService {
     return undefined;
   }
 
+  /** How many alarms the driver's store holds. Reads the store through. */
+  async countAlarms(): Promise<number> {
+    let count = 0;
+    const survey = await this.parts.driver.survey();
+    for await (const _ of survey.alarms()) count += 1;
+    return count;
+  }
+
   /** Begins to ring. */
   async start(): Promise<void> {
     await this.parts.clock.measure();

@@ -1,12 +1,15 @@
 import { Module } from '@nestjs/common';
+import { ExamineInstallation } from './doctor/examine-installation';
 import { ForceCloseOrders } from './force-close-orders';
 import { OrderDetails } from './order-details';
 import { ListRefunds, RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
+import { Statistics } from './statistics';
 import { VerifyDeadlines } from './verify-deadlines';
 import { ListWebhooks, ReplayWebhook } from './webhooks';
 
 const USE_CASES = [
+  ExamineInstallation,
   ForceCloseOrders,
   ListRefunds,
   ListWebhooks,
@@ -14,6 +17,7 @@ const USE_CASES = [
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
+  Statistics,
   VerifyDeadlines,
 ];
 

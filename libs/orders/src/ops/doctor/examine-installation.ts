@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { listWorkers, TimeoutService, type WorkerView } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { type Config, CONFIG } from '../../config';
+import { runInvariants } from '../../invariants/run-invariants';
+import { onDataSource } from '../../order-rows';
+import { Gauges, Overview } from '../../overview';
+import { PAYMENT_PROVIDER, type PaymentProvider } from '../../providers/payment-provider';
+import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
+import { VerifyDeadlines } from '../verify-deadlines';
+import { type Check, expectation, finding, ok, unknown } from './check';
+
+const START_WORKER = 'npm start, or ROLES=worker node dist/apps/api/src/main.js';
+const CLOCK_LIMIT_MS = 1_000;
+const RELAY_LIMIT_SECONDS = 30;
+const PROVIDER_ANSWER_LIMIT_MS = 1_000;
+
+/** Looks at how the work flows: needs a database that is there and migrated. */
+@Injectable()
+export class ExamineInstallation {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    private readonly overview: Overview,
+    private readonly gauges: Gauges,
+    private readonly timeouts: TimeoutService,
+    private readonly deadlines: VerifyDeadlines,
+  ) {}
+
+  async run(): Promise<Check[]> {
+    // One after the other: the doctor is no load test.
+    return [
+      ...(await this.#workers()),
+      ...(await this.#flow()),
+      await this.#relay(),
+      ...(await this.#deadlines()),
+      await this.#alarms(),
+      await this.#reachProvider(),
+      ...(await this.#invariants()),
+    ];
+  }
+
+  async #workers(): Promise<Check[]> {
+    const workers = await listWorkers(this.dataSource);
+    const alive = workers.filter((worker) => !isSilent(worker));
+    const lastSweep = workers[0] ? `last sweep ${ago(workers[0].silentForMs)} ago` : 'never swept';
+    return [
+      expectation(
+        'workers',
+        'alive',
+        alive.length > 0,
+        alive.length > 0 ? alive.map(nameOf).join(', ') : `no worker; ${lastSweep}`,
+        START_WORKER,
+      ),
+      ...workers
+        .filter(isSilent)
+        .map((worker) =>
+          finding(
+            'workers',
+            nameOf(worker),
+            `silent for ${ago(worker.silentForMs)}`,
+            'see whether it hangs (its log, its process) and restart it',
+          ),
+        ),
+      ...alive.flatMap((worker) => healthOf(worker)),
+    ];
+  }
+
+  async #flow(): Promise<Check[]> {
+    const view = await this.overview.read();
+    const limitMs = this.#latenessLimitMs;
+    return [
+      expectation(
+        'flow',
+        'overdue deadlines',
+        view.oldestLagMs <= limitMs,
+        view.overdueDeadlines === 0
+          ? 'none'
+          : `${view.overdueDeadlines}, the oldest by ${ago(view.oldestLagMs)}`,
+        'lastcall sweep run, then see why no worker took them',
+      ),
+      expectation(
+        'flow',
+        'refunds',
+        view.refunds.needs_attention === 0,
+        `${view.refunds.needs_attention} need attention, ${view.refunds.failed} failed and are tried again`,
+        'lastcall refunds list --status needs_attention, then lastcall refunds retry ID',
+      ),
+      expectation(
+        'flow',
+        'held webhooks',
+        view.heldWebhooks === 0,
+        `${view.heldWebhooks}`,
+        'lastcall webhooks list --status held, then lastcall webhooks replay ID',
+      ),
+      expectation(
+        'flow',
+        'money on hold',
+        view.heldPayments === 0,
+        `${view.heldPayments} payments`,
+        'lastcall orders show ID tells why; decide and settle it with the provider',
+      ),
+    ];
+  }
+
+  async #relay(): Promise<Check> {
+    const { relayAgeSeconds } = await this.gauges.read();
+    return expectation(
+      'flow',
+      'event relay',
+      relayAgeSeconds <= RELAY_LIMIT_SECONDS,
+      relayAgeSeconds === 0
+        ? 'nothing waits'
+        : `the oldest event waits for ${ago(relayAgeSeconds * 1_000)}`,
+      `events leave with a worker and Redis: ${START_WORKER}`,
+    );
+  }
+
+  async #deadlines(): Promise<Check[]> {
+    const { deadlines, missing, orphaned, wrong, held } = await this.deadlines.run();
+    const unlike = missing.count + orphaned.count + wrong.count;
+    return [
+      expectation(
+        'flow',
+        'deadlines',
+        unlike === 0,
+        `${deadlines}; ${missing.count} missing, ${orphaned.count} orphaned, ${wrong.count} wrong`,
+        'lastcall timeouts verify --fix',
+      ),
+      expectation(
+        'flow',
+        'held deadlines',
+        held.count === 0,
+        `${held.count}`,
+        'lastcall timeouts verify shows them; mend the cause, then lastcall timeouts release ID',
+      ),
+    ];
+  }
+
+  async #alarms(): Promise<Check> {
+    const fix = 'lastcall timeouts verify --fix';
+    try {
+      const { alarms, missing, orphaned, wrong, late } = await this.timeouts.verifyAlarms.run();
+      return expectation(
+        'flow',
+        'alarms',
+        missing.count + orphaned.count + wrong.count + late.count === 0,
+        `${alarms}; ${missing.count} missing, ${orphaned.count} orphaned, ${wrong.count} wrong, ${late.count} late`,
+        late.count > 0 ? `${START_WORKER}, then ${fix}` : fix,
+      );
+    } catch (error) {
+      return unknown('flow', 'alarms', error, 'mend Redis, then lastcall timeouts verify');
+    }
+  }
+
+  /** Asks after a payment that nobody has: an honest answer is that there is none. */
+  async #reachProvider(): Promise<Check> {
+    const startedMs = performance.now();
+    const answer = await this.provider.findPayment({
+      paymentId: randomUUID(),
+      providerPaymentId: null,
+      amount: 1,
+      currency: 'EUR',
+      expiresAt: new Date(),
+    });
+    const tookMs = Math.round(performance.now() - startedMs);
+    const isReached = answer.state !== 'UNKNOWN';
+    const name = this.config.PAYMENT_PROVIDER;
+    const why = answer.state === 'UNKNOWN' ? answer.why : `answers within ${tookMs} ms`;
+    return expectation(
+      'provider',
+      name,
+      isReached && tookMs <= PROVIDER_ANSWER_LIMIT_MS,
+      why,
+      'closing orders wait for it; check its status page and SANDBOX_URL or the Stripe keys',
+    );
+  }
+
+  async #invariants(): Promise<Check[]> {
+    const sql = onDataSource(this.dataSource);
+    const results = await runInvariants(sql, { limitMs: this.#latenessLimitMs });
+    return results.map(({ id, name, promise, violations, incomplete }) =>
+      incomplete
+        ? unknown('invariants', `${id} ${name}`, 'it took too long', 'run it when the load is low')
+        : violations === 0
+          ? ok('invariants', `${id} ${name}`, 'holds')
+          : finding(
+              'invariants',
+              `${id} ${name}`,
+              `${violations} violations: ${promise}`,
+              'docs/runbook.md, "Invariant broken"',
+            ),
+    );
+  }
+
+  get #latenessLimitMs(): number {
+    return this.config.SWEEP_INTERVAL + SWEEP_ALLOWANCE_MS;
+  }
+}
+
+function healthOf(worker: WorkerView): Check[] {
+  const checks: Check[] = [];
+  if (!worker.timerStoreHealthy) {
+    const detail = 'its timer store takes no alarms, or they ring late';
+    checks.push(finding('workers', nameOf(worker), detail, 'see the redis checks'));
+  }
+  if (Math.abs(worker.clockOffsetMs) > CLOCK_LIMIT_MS) {
+    const detail = `its clock is ${-worker.clockOffsetMs} ms ahead of the database's`;
+    checks.push(finding('workers', nameOf(worker), detail, 'synchronise its clock (NTP)'));
+  }
+  return checks;
+}
+
+function nameOf({ host, pid }: WorkerView): string {
+  return `${host}:${pid}`;
+}
+
+function ago(durationMs: number): string {
+  return durationMs < 10_000
+    ? `${(durationMs / 1_000).toFixed(1)} s`
+    : `${Math.round(durationMs / 1_000)} s`;
+}

@@ -1,0 +1,149 @@
+import { DatabaseClock, queryRows } from '@app/timeout';
+import type { DataSource } from 'typeorm';
+import type { Config } from '../../config';
+import { createDataSource } from '../../data-source';
+import { type Check, expectation, finding, ok, unknown } from './check';
+
+/** xid8 and pg_current_xact_id, which the event relay reads by, came with 13. */
+const OLDEST_VERSION = 13;
+/** Alarms are late or early by what the clocks differ. */
+const CLOCK_LIMIT_MS = 1_000;
+const MIGRATE = 'node dist/apps/api/src/migrate.js (npm start does it, too)';
+
+/** Looks at Postgres over a connection of its own, so that it works while nothing else does. */
+export async function examinePostgres(config: Config): Promise<Check[]> {
+  const dataSource = createDataSource(config, 'lastcall doctor', 1);
+  try {
+    await dataSource.initialize();
+  } catch (error) {
+    const fix = 'start Postgres (npm start does) and check DATABASE_URL';
+    return [unknown('postgres', 'reachable', error, fix)];
+  }
+  try {
+    return [
+      ok('postgres', 'reachable', await whereIs(dataSource)),
+      ...(await settingsOf(dataSource)),
+      await migrations(dataSource),
+      await indexes(dataSource),
+      await clock(dataSource),
+    ];
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+async function whereIs(dataSource: DataSource): Promise<string> {
+  const [row] = await queryRows<{ name: string; role: string }>(
+    dataSource,
+    'SELECT current_database() AS name, current_user AS role',
+  );
+  return `database ${row?.name} as ${row?.role}`;
+}
+
+async function settingsOf(dataSource: DataSource): Promise<Check[]> {
+  const [row] = await queryRows<{
+    version: number;
+    version_text: string;
+    fsync: string;
+    sync: string;
+    max: number;
+    used: number;
+    read_only: boolean;
+  }>(
+    dataSource,
+    `SELECT current_setting('server_version_num')::int / 10000 AS version,
+            current_setting('server_version') AS version_text,
+            current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS sync,
+            current_setting('max_connections')::int AS max,
+            (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+            pg_is_in_recovery() AS read_only`,
+  );
+  if (!row) return [];
+  const isDurable = row.fsync === 'on' && row.sync !== 'off';
+  return [
+    expectation(
+      'postgres',
+      'version',
+      row.version >= OLDEST_VERSION,
+      row.version_text,
+      `upgrade to ${OLDEST_VERSION} or newer`,
+    ),
+    expectation(
+      'postgres',
+      'primary',
+      !row.read_only,
+      row.read_only ? 'this is a read-only standby' : 'takes writes',
+      'point DATABASE_URL at the primary',
+    ),
+    expectation(
+      'postgres',
+      'durability',
+      isDurable,
+      `fsync ${row.fsync}, synchronous_commit ${row.sync}`,
+      'turn both on: an order that was answered must survive a crash',
+    ),
+    expectation(
+      'postgres',
+      'connections',
+      row.used < row.max * 0.8,
+      `${row.used} of ${row.max} in use`,
+      'raise max_connections, or run fewer processes (26 connections each)',
+    ),
+  ];
+}
+
+async function migrations(dataSource: DataSource): Promise<Check> {
+  const known = dataSource.migrations.map((migration) => migration.name ?? '');
+  const [table] = await queryRows<{ exists: boolean }>(
+    dataSource,
+    `SELECT to_regclass('migrations') IS NOT NULL AS exists`,
+  );
+  const rows = table?.exists
+    ? await queryRows<{ name: string }>(dataSource, 'SELECT name FROM migrations')
+    : [];
+  const done = new Set(rows.map(({ name }) => name));
+  const missing = known.filter((name) => !done.has(name));
+  const newer = [...done].filter((name) => !known.includes(name));
+  if (missing.length > 0) {
+    return finding('postgres', 'migrations', `not run: ${missing.join(', ')}`, MIGRATE);
+  }
+  return expectation(
+    'postgres',
+    'migrations',
+    newer.length === 0,
+    newer.length === 0 ? `all ${known.length} run` : `unknown to this version: ${newer.join(', ')}`,
+    'the database is ahead of this command: use the version that was deployed last',
+  );
+}
+
+/** An index that was being built when something broke is there and is not used. */
+async function indexes(dataSource: DataSource): Promise<Check> {
+  const rows = await queryRows<{ name: string }>(
+    dataSource,
+    `SELECT indexrelid::regclass::text AS name FROM pg_index i
+       JOIN pg_class c ON c.oid = i.indexrelid
+      WHERE NOT (i.indisvalid AND i.indisready) AND c.relnamespace = current_schema()::regnamespace`,
+  );
+  const names = rows.map(({ name }) => name).join(', ');
+  return expectation(
+    'postgres',
+    'indexes',
+    rows.length === 0,
+    rows.length === 0 ? 'all valid' : `not valid: ${names}`,
+    `REINDEX INDEX CONCURRENTLY ${rows[0]?.name ?? ''}`,
+  );
+}
+
+async function clock(dataSource: DataSource): Promise<Check> {
+  const measured = new DatabaseClock(dataSource);
+  await measured.measure();
+  await measured.measure();
+  const { offsetMs } = measured;
+  return expectation(
+    'postgres',
+    'clock',
+    Math.abs(offsetMs) <= CLOCK_LIMIT_MS,
+    `${offsetMs} ms ahead of this machine`,
+    'synchronise the clocks (NTP) of this machine and of the database',
+  );
+}

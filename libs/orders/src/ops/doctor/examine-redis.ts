@@ -1,0 +1,105 @@
+import { FAIL_FAST, openRedis, withTimeLimit } from '@app/timeout';
+import type { Config } from '../../config';
+import { type Check, expectation, ok, unknown } from './check';
+
+/** BullMQ asks for 5 and recommends 6.2. */
+const OLDEST_VERSION = [6, 2] as const;
+const ANSWER_LIMIT_MS = 2_000;
+const LATENCY_LIMIT_MS = 20;
+const PINGS = 11;
+const FULL = 0.85;
+
+/** Looks at Redis over a connection of its own. INFO is allowed where CONFIG is not. */
+export async function examineRedis(config: Config): Promise<Check[]> {
+  const client = openRedis(
+    config.REDIS_URL,
+    { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 },
+    () => undefined,
+  );
+  try {
+    const info = parseInfo(await withTimeLimit(client.info(), ANSWER_LIMIT_MS, 'no answer'));
+    const latencyMs = await medianPing(() => client.ping());
+    return [
+      ok('redis', 'reachable', `version ${info.redis_version ?? '?'}`),
+      version(info.redis_version ?? ''),
+      persistence(info),
+      eviction(info),
+      memory(info),
+      expectation(
+        'redis',
+        'latency',
+        latencyMs <= LATENCY_LIMIT_MS,
+        `${latencyMs.toFixed(1)} ms (median of ${PINGS})`,
+        'look at the network between, and at SLOWLOG GET; alarms ring late by this',
+      ),
+    ];
+  } catch (error) {
+    const fix =
+      'start Redis (npm start does) and check REDIS_URL; orders close by the sweep meanwhile';
+    return [unknown('redis', 'reachable', error, fix)];
+  } finally {
+    client.disconnect();
+  }
+}
+
+type Info = Readonly<Record<string, string>>;
+
+function parseInfo(text: string): Info {
+  const pairs = text.split(/\r?\n/).flatMap((line) => {
+    const at = line.indexOf(':');
+    return line.startsWith('#') || at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1)]];
+  });
+  return Object.fromEntries(pairs) as Info;
+}
+
+function version(text: string): Check {
+  const [major = 0, minor = 0] = text.split('.').map(Number);
+  const [oldMajor, oldMinor] = OLDEST_VERSION;
+  const isNew = major > oldMajor || (major === oldMajor && minor >= oldMinor);
+  return expectation('redis', 'version', isNew, text, `upgrade to ${OLDEST_VERSION.join('.')}`);
+}
+
+function persistence(info: Info): Check {
+  const isOn = info.aof_enabled === '1';
+  const isWritten = info.aof_last_write_status !== 'err';
+  return expectation(
+    'redis',
+    'persistence',
+    isOn && isWritten,
+    isOn ? `append-only file on, last write ${info.aof_last_write_status}` : 'append-only file off',
+    'redis-cli CONFIG SET appendonly yes; without it a restart loses the alarms (the sweep covers)',
+  );
+}
+
+function eviction(info: Info): Check {
+  const policy = info.maxmemory_policy ?? 'not told';
+  return expectation(
+    'redis',
+    'eviction',
+    policy === 'noeviction',
+    policy,
+    'redis-cli CONFIG SET maxmemory-policy noeviction; any other drops alarms in silence',
+  );
+}
+
+function memory(info: Info): Check {
+  const used = Number(info.used_memory ?? 0);
+  const limit = Number(info.maxmemory ?? 0);
+  const detail = limit > 0 ? `${mb(used)} of ${mb(limit)} MB` : `${mb(used)} MB, no limit set`;
+  const isRoomy = limit === 0 || used < limit * FULL;
+  return expectation('redis', 'memory', isRoomy, detail, 'raise maxmemory');
+}
+
+function mb(bytes: number): number {
+  return Math.round(bytes / 1_048_576);
+}
+
+async function medianPing(ping: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let n = 0; n < PINGS; n++) {
+    const startedMs = performance.now();
+    await ping();
+    times.push(performance.now() - startedMs);
+  }
+  return times.sort((a, b) => a - b)[Math.floor(PINGS / 2)] ?? 0;
+}

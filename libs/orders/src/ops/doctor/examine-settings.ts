@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../config';
+import { type Check, expectation, finding, ok } from './check';
+
+const SECRET_AGE_LIMIT_DAYS = 365;
+const DAY_MS = 86_400_000;
+
+/** Settings that are allowed and still worth a word, and the webhook secret's fingerprint. */
+export function examineSettings(config: Config): Check[] {
+  return [
+    ok(
+      'settings',
+      'valid',
+      `window ${seconds(config.PAYMENT_WINDOW)}, grace ${seconds(config.PAYMENT_GRACE)}, ` +
+        `sweep every ${seconds(config.SWEEP_INTERVAL)}, driver ${config.TIMER_DRIVER}`,
+    ),
+    expectation(
+      'settings',
+      'timer driver',
+      config.TIMER_DRIVER !== 'memory',
+      config.TIMER_DRIVER,
+      'TIMER_DRIVER=bullmq: alarms in memory end with their process',
+    ),
+    ...webhookSecret(config),
+  ];
+}
+
+function webhookSecret(config: Config): Check[] {
+  const isSandbox = config.PAYMENT_PROVIDER === 'sandbox';
+  const name = isSandbox ? 'SANDBOX_WEBHOOK_SECRET' : 'STRIPE_WEBHOOK_SECRET';
+  const secret = isSandbox ? config.SANDBOX_WEBHOOK_SECRET : config.STRIPE_WEBHOOK_SECRET;
+  if (!secret) return [];
+  const days = ageInDays(config.LASTCALL_HOME, name, secret);
+  const age = days === undefined ? 'set in the environment, age unknown' : `${days} days old`;
+  const checks = [
+    expectation(
+      'settings',
+      'webhook secret',
+      days === undefined || days <= SECRET_AGE_LIMIT_DAYS,
+      `fingerprint ${fingerprint(secret)}, ${age}`,
+      'rotate it: docs/operations.md, "Rotating the webhook secret"',
+    ),
+  ];
+  const previous = config.SANDBOX_WEBHOOK_SECRET_PREVIOUS;
+  if (isSandbox && previous) {
+    checks.push(
+      previous === secret
+        ? finding(
+            'settings',
+            'previous webhook secret',
+            'the same as the current one',
+            'unset SANDBOX_WEBHOOK_SECRET_PREVIOUS: nothing was rotated',
+          )
+        : ok(
+            'settings',
+            'previous webhook secret',
+            `fingerprint ${fingerprint(previous)}, still taken`,
+          ),
+    );
+  }
+  return checks;
+}
+
+/** Enough to compare two installations by, and of no use for finding the secret. */
+function fingerprint(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, 12);
+}
+
+/** Known only for a secret that `npm start` made and keeps. */
+function ageInDays(home: string, name: string, secret: string): number | undefined {
+  const file = join(home, 'secrets.json');
+  if (!existsSync(file)) return undefined;
+  const kept = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
+  if (kept[name] !== secret) return undefined;
+  return Math.floor((Date.now() - statSync(file).mtimeMs) / DAY_MS);
+}
+
+function seconds(durationMs: number): string {
+  return `${durationMs / 1_000} s`;
+}

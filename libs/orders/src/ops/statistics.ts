@@ -1,0 +1,81 @@
+import { listWorkers, queryRows, TimeoutService } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { Gauges, Overview, type OverviewView } from '../overview';
+
+export interface StatisticsView extends OverviewView {
+  readonly at: string;
+  /** Of the last hour. */
+  readonly races: {
+    /** Payments captured after `payBy` and still in time. */
+    readonly wonInGrace: number;
+    /** Payments that came after the close, and were refunded, revived or put on hold. */
+    readonly lost: number;
+  };
+  readonly relayAgeSeconds: number;
+  readonly timer: {
+    /** Alarms in the timer store; null while it does not answer. */
+    readonly alarms: number | null;
+    readonly workersAlive: number;
+    readonly workersSilent: number;
+    /** Since the last sweep of any worker; null when there has been none. */
+    readonly lastSweepAgoMs: number | null;
+  };
+}
+
+/** A worker that missed this many sweeps is silent. */
+export const SILENT_AFTER_SWEEPS = 3;
+/** Beside the sweeps missed: how long one sweep may take. */
+export const SWEEP_ALLOWANCE_MS = 5_000;
+
+export function isSilent(worker: {
+  readonly silentForMs: number;
+  readonly sweepIntervalMs: number;
+}): boolean {
+  return worker.silentForMs > worker.sweepIntervalMs * SILENT_AFTER_SWEEPS + SWEEP_ALLOWANCE_MS;
+}
+
+/** The figures of `lastcall stats`. */
+@Injectable()
+export class Statistics {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly overview: Overview,
+    private readonly gauges: Gauges,
+    private readonly timeouts: TimeoutService,
+  ) {}
+
+  async read(): Promise<StatisticsView> {
+    const [overview, gauges, races, timer] = await Promise.all([
+      this.overview.read(),
+      this.gauges.read(),
+      this.#races(),
+      this.#timer(),
+    ]);
+    const at = new Date().toISOString();
+    return { at, ...overview, races, relayAgeSeconds: gauges.relayAgeSeconds, timer };
+  }
+
+  async #races(): Promise<StatisticsView['races']> {
+    const [row] = await queryRows<{ won: number; lost: number }>(
+      this.dataSource,
+      `SELECT count(*) FILTER (WHERE o.paid_at > o.pay_by AND o.closed_at IS NULL)::int AS won,
+              count(*) FILTER (WHERE o.closed_at <= p.recorded_at)::int AS lost
+         FROM payments p JOIN orders o ON o.id = p.order_id
+        WHERE p.status = 'succeeded' AND p.recorded_at > now() - interval '1 hour'`,
+    );
+    return { wonInGrace: row?.won ?? 0, lost: row?.lost ?? 0 };
+  }
+
+  async #timer(): Promise<StatisticsView['timer']> {
+    const workers = await listWorkers(this.dataSource);
+    const silent = workers.filter(isSilent).length;
+    return {
+      alarms: await this.timeouts.countAlarms().catch(() => null),
+      workersAlive: workers.length - silent,
+      workersSilent: silent,
+      lastSweepAgoMs: workers[0] ? Math.round(workers[0].silentForMs) : null,
+    };
+  }
+}
