@@ -55,11 +55,13 @@ export class Alarms {
 
   /** Arms what is within the horizon, in the background. Call it after the commit. */
   ensure(deadlines: readonly Deadline[]): void {
-    const horizonMs = this.clock.nowMs() + this.options.horizonMs;
+    const nowMs = this.clock.nowMs();
     for (const deadline of deadlines) {
-      if (deadline.dueAt.getTime() > horizonMs) continue;
+      if (deadline.dueAt.getTime() > nowMs + this.options.horizonMs) continue;
       const alarm = alarmFor(deadline, this.options.granularity);
-      if (!this.#armedSlots.has(alarm.at.getTime())) this.#waiting.set(alarm.id, alarm);
+      const atMs = alarm.at.getTime();
+      // A slot that has ended may have rung before this deadline was committed: it rings again.
+      if (atMs <= nowMs || !this.#armedSlots.has(atMs)) this.#waiting.set(alarm.id, alarm);
     }
     if (this.#waiting.size > 0) this.#flushing ??= this.#flush();
   }

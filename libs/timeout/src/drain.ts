@@ -54,6 +54,8 @@ export interface DrainParts {
 export class Drain {
   #current: Promise<DrainCounts> | undefined;
   #next: Promise<DrainCounts> | undefined;
+  /** What the next round was asked for. */
+  #asked: { readonly by: Claimant; readonly overdueByMs: number } | undefined;
   /** What handlers do after their commits, such as asking a provider. */
   readonly #afterwards = new Set<Promise<void>>();
   #batchSize: number;
@@ -70,10 +72,13 @@ export class Drain {
   /** Handles everything that has been due for `overdueByMs`; resolves when nothing is left. */
   run(by: Claimant, overdueByMs = 0): Promise<DrainCounts> {
     if (!this.#current) return (this.#current = this.#round(by, overdueByMs));
-    // The round under way may have looked already, so what rang now needs another one.
+    // The round under way may have looked already, so what rang now needs another one. Of those
+    // who share it, the one who asked for the least overdue decides: a ring must not wait behind a
+    // sweep that leaves fresh deadlines to the rings.
+    if (!this.#asked || overdueByMs < this.#asked.overdueByMs) this.#asked = { by, overdueByMs };
     this.#next ??= this.#current.then(
-      () => this.#follow(by, overdueByMs),
-      () => this.#follow(by, overdueByMs),
+      () => this.#follow(),
+      () => this.#follow(),
     );
     return this.#next;
   }
@@ -85,8 +90,9 @@ export class Drain {
     }
   }
 
-  #follow(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
-    this.#next = undefined;
+  #follow(): Promise<DrainCounts> {
+    const { by, overdueByMs } = this.#asked as { by: Claimant; overdueByMs: number };
+    this.#next = this.#asked = undefined;
     return (this.#current = this.#round(by, overdueByMs));
   }
 

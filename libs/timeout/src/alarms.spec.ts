@@ -1,0 +1,159 @@
+import { alarmFor, Alarms, type Granularity } from './alarms';
+import { silentTelemetry } from './telemetry';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import type { Alarm, TimerDriver } from './timer-driver';
+import { TimerStoreHealth } from './timer-store-health';
+
+const KIND = 'payment';
+const HORIZON_MS = 60_000;
+
+/** Remembers what it was told to arm, like a store that loses nothing until it is told to. */
+class FakeDriver implements TimerDriver {
+  readonly name = 'fake';
+  armed: string[] = [];
+  calls = 0;
+  generation = 'one';
+  isAway = false;
+
+  async start(): Promise<void> {}
+  async stop(): Promise<void> {}
+  async disarm(): Promise<void> {}
+
+  async arm(alarms: readonly Alarm[]): Promise<void> {
+    this.calls += 1;
+    if (this.isAway) throw new Error('away');
+    this.armed.push(...alarms.map(({ id }) => id));
+  }
+
+  async survey() {
+    if (this.isAway) throw new Error('away');
+    return { generation: this.generation, alarms: async function* () {} };
+  }
+
+  lose(): void {
+    this.armed = [];
+    this.generation = 'two';
+  }
+}
+
+const at = (ms: number, index = 0) => ({
+  kind: KIND,
+  subjectId: subject(index),
+  dueAt: new Date(ms),
+  version: 1,
+});
+
+describe('alarmFor', () => {
+  it('is the end of the slot, never before the deadline', () => {
+    expect(alarmFor(at(1_000), 100)).toEqual({ id: 'slot-1000', at: new Date(1_000) });
+    expect(alarmFor(at(1_001), 100)).toEqual({ id: 'slot-1100', at: new Date(1_100) });
+  });
+
+  it('is one for each version of an order’s deadline, if asked for', () => {
+    expect(alarmFor(at(1_001), 'order')).toEqual({
+      id: `payment-${subject(0)}-1`,
+      at: new Date(1_001),
+    });
+  });
+});
+
+describe('Alarms', () => {
+  let store: DeadlineStore;
+  let nowMs: number;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+  beforeEach(async () => {
+    await store.empty();
+    nowMs = Math.ceil((await store.now()).getTime() / 1_000) * 1_000;
+  });
+
+  const create = (driver: FakeDriver, granularity: Granularity = 100, changes: boolean[] = []) => {
+    const timerStore = (state: string) => void changes.push(state === 'healthy');
+    const health = new TimerStoreHealth({ ...silentTelemetry, timerStore });
+    const options = { granularity, horizonMs: HORIZON_MS, kinds: [KIND] };
+    return new Alarms(store.dataSource, driver, { nowMs: () => nowMs }, health, options);
+  };
+
+  it('shares one alarm among the deadlines of a slot', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    alarms.ensure([at(nowMs + 901), at(nowMs + 950), at(nowMs + 1_000), at(nowMs + 1_001)]);
+    await alarms.settled();
+    expect(driver.armed).toEqual([`slot-${nowMs + 1_000}`, `slot-${nowMs + 1_100}`]);
+  });
+
+  it('arms a slot once, and what many commits bring in one call', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    for (let i = 1; i <= 5; i++) alarms.ensure([at(nowMs + i * 100)]);
+    await alarms.settled();
+    alarms.ensure([at(nowMs + 150)]);
+    await alarms.settled();
+    expect(driver.armed).toHaveLength(5);
+    expect(driver.calls).toBe(1);
+  });
+
+  it('arms a slot again that has ended: its alarm may have rung before this commit', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    alarms.ensure([at(nowMs + 100)]);
+    await alarms.settled();
+    nowMs += 200;
+    alarms.ensure([at(nowMs - 150)]);
+    await alarms.settled();
+    expect(driver.armed).toEqual([`slot-${nowMs - 100}`, `slot-${nowMs - 100}`]);
+  });
+
+  it('leaves what is beyond the horizon until it has come near', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    const dueAt = new Date(nowMs + HORIZON_MS + 500);
+    alarms.ensure([{ ...at(0), dueAt }]);
+    await alarms.settled();
+    await store.rows('INSERT INTO deadlines (kind, due_at, subject_id) VALUES ($1, $2, $3)', [
+      KIND,
+      dueAt,
+      subject(0),
+    ]);
+    expect(await alarms.catchUp()).toBe(0);
+    nowMs += 1_000;
+    expect(await alarms.catchUp()).toBe(1);
+    expect(await alarms.catchUp()).toBe(0);
+    expect(driver.armed).toEqual([`slot-${dueAt.getTime()}`]);
+  });
+
+  it.each<Granularity>([100, 'order'])(
+    'arms all again when the store has lost them (%s)',
+    async (granularity) => {
+      const driver = new FakeDriver();
+      const alarms = create(driver, granularity);
+      await store.add(KIND, [10_000, 20_000, 30_000]);
+      expect(await alarms.catchUp()).toBe(3);
+      const before = [...driver.armed];
+      driver.lose();
+      expect(await alarms.catchUp()).toBe(3);
+      expect(driver.armed.sort()).toEqual(before.sort());
+    },
+  );
+
+  it('trusts nothing after a failure to arm, and says that the store is unhealthy', async () => {
+    const driver = new FakeDriver();
+    const changes: boolean[] = [];
+    const alarms = create(driver, 100, changes);
+    await store.add(KIND, [10_000, 20_000]);
+    await alarms.catchUp();
+    driver.isAway = true;
+    alarms.ensure([at(nowMs + 5_000)]);
+    await alarms.settled();
+    expect(changes).toEqual([false]);
+    driver.isAway = false;
+    driver.armed = [];
+    expect(await alarms.catchUp()).toBe(2);
+  });
+
+  it('rejects when the store does not answer', async () => {
+    const driver = new FakeDriver();
+    driver.isAway = true;
+    await expect(create(driver).catchUp()).rejects.toThrow('away');
+  });
+});
