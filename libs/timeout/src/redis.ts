@@ -52,3 +52,9 @@ export function openRedis(
   client.on('error', onError);
   return client;
 }
+
+/** Grows with everything that Redis says: tells a slow connection from a silent one. */
+export function bytesHeard(client: Redis): number | undefined {
+  // There is no stream before the first try to connect.
+  return (client.stream as Redis['stream'] | undefined)?.bytesRead;
+}

@@ -64,6 +64,32 @@ function describeLifeCycle(bench: () => Bench, durably: jest.It): void {
     expect(bench().rung).toEqual(alarms);
   });
 
+  durably('leaves to others what comes due while it stops', async () => {
+    const [stopping, other] = [bench().open(), bench().open()];
+    const [slow, next] = [alarmIn(0), alarmIn(0)];
+    const rungBy: string[] = [];
+    let [begun, finish] = [(): void => undefined, (): void => undefined];
+    const ringing = new Promise<void>((resolve) => (begun = resolve));
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    await stopping.start(
+      bench().onRing(async ({ id }) => {
+        rungBy.push(id === slow.id ? 'slow by the one that stops' : 'next by the one that stops');
+        begun();
+        await finished;
+      }),
+    );
+    await stopping.arm([slow]);
+    await ringing;
+    const stopped = stopping.stop();
+    const ring = bench().ringOf(next.id);
+    await other.arm([next]);
+    await other.start(bench().onRing(() => void rungBy.push('next by the other')));
+    await ring;
+    finish();
+    await stopped;
+    expect(rungBy).toEqual(['slow by the one that stops', 'next by the other']);
+  });
+
   it('stops before it was started, and twice', async () => {
     const driver = bench().open();
     await driver.stop();

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { ExecutionError, Redlock, ResourceLockedError, type Lock as RedlockHold } from 'redlock';
 import type { Held, Lock } from '../lock';
-import { FAIL_FAST, openRedis, type RedisAddress } from '../redis';
+import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../redis';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 
 export interface RedlockLockOptions {
@@ -56,7 +56,7 @@ export class RedlockLock implements Lock {
   #closing: Promise<void> | undefined;
   /** Until then Redis is not asked. By the monotonic clock, as no instant leaves this process. */
   #openUntilMs = 0;
-  #silentSinceMs: number | undefined;
+  #silence: { readonly sinceMs: number; readonly heard: number | undefined } | undefined;
 
   constructor(options: RedlockLockOptions) {
     this.#options = { ...REDLOCK_DEFAULTS, ...options };
@@ -180,7 +180,6 @@ export class RedlockLock implements Lock {
     });
     try {
       const result = await withTimeLimit(answer, callTimeoutMs, 'Redis did not answer');
-      this.#silentSinceMs = undefined;
       return result;
     } catch (error) {
       givenUp = true;
@@ -194,9 +193,11 @@ export class RedlockLock implements Lock {
     this.#openUntilMs = nowMs + this.#options.shortCircuitMs;
     if (!(error instanceof TimeLimitError)) return;
     this.#options.onError(error);
-    this.#silentSinceMs ??= nowMs;
-    if (nowMs - this.#silentSinceMs < SILENT_LIMIT_MS || this.#client.status !== 'ready') return;
-    this.#silentSinceMs = undefined;
+    const heard = bytesHeard(this.#client);
+    if (this.#silence?.heard !== heard) this.#silence = undefined;
+    this.#silence ??= { sinceMs: nowMs, heard };
+    if (nowMs - this.#silence.sinceMs < SILENT_LIMIT_MS || this.#client.status !== 'ready') return;
+    this.#silence = undefined;
     this.#client.disconnect(true);
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Queue, type BulkJobOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock';
-import { FAIL_FAST, openRedis, type RedisAddress } from '../../redis';
+import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../../redis';
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
@@ -168,15 +168,17 @@ export class BullmqDriver implements TimerDriver {
   async #ask<T>(call: (producer: Producer) => Promise<T>): Promise<T> {
     this.#refuseIfStopped();
     const producer = (this.#producer ??= this.#openProducer());
+    const { client, queue } = producer;
+    const heard = bytesHeard(client);
     try {
-      const { armTimeoutMs } = this.#options;
       // The first use waits for the connection, every later one fails at once without it.
-      const answer = producer.queue.waitUntilReady().then(() => call(producer));
-      return await withTimeLimit(answer, armTimeoutMs, 'Redis did not answer');
+      const answer = queue.waitUntilReady().then(() => call(producer));
+      return await withTimeLimit(answer, this.#options.armTimeoutMs, 'Redis did not answer');
     } catch (error) {
-      const silent = error instanceof TimeLimitError && producer.client.status === 'ready';
-      // What piles up behind a silent connection would otherwise be sent long after it mattered.
-      if (silent) producer.client.disconnect(true);
+      const silent = error instanceof TimeLimitError && bytesHeard(client) === heard;
+      // What piles up behind a silent connection would be sent long after it mattered. A slow one
+      // is left alone: a new one would be slower still.
+      if (silent && client.status === 'ready') client.disconnect(true);
       throw new AlarmStoreError('The alarm store (Redis) did not take a call', error);
     }
   }
