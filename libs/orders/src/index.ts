@@ -66,6 +66,7 @@ export {
 } from './providers/payment-provider';
 export { ListOrders, ReadOrder } from './read-order';
 export { ReceiveWebhook } from './receive-webhook';
+export { type Difference, Reconcile, type ReconcileCounts } from './reconcile';
 export { RelayEvents } from './relay-events';
 export { SettleClosing } from './settle-closing';
 export { seedProducts } from './seed-products';

@@ -34,6 +34,8 @@ import { PAYMENT_PROVIDER } from './providers/payment-provider';
 import { ListOrders, ReadOrder } from './read-order';
 import { ReceiptTimeoutHandler } from './receipt-timeout.handler';
 import { ReceiveWebhook } from './receive-webhook';
+import { Reconcile } from './reconcile';
+import { ReconcileSchedule } from './reconcile.schedule';
 import { RecordCaptures } from './record-captures';
 import { RelayEvents } from './relay-events';
 import { RelaySchedule } from './relay.schedule';
@@ -82,6 +84,7 @@ const USE_CASES = [
   PlaceOrder,
   ReadOrder,
   ReceiveWebhook,
+  Reconcile,
   RecordCaptures,
   RelayEvents,
   SettleClosing,
@@ -153,7 +156,7 @@ export class OrdersModule implements OnApplicationShutdown {
         },
         ...USE_CASES,
         ...HANDLERS,
-        ...(options.ring ? [RelaySchedule] : []),
+        ...(options.ring ? [RelaySchedule, ReconcileSchedule] : []),
       ],
       exports: [CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, ...USE_CASES],
     };

@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm';
 import type { RefundStatus } from './order';
 import { DEADLINE_KINDS } from './order.lifecycle';
 import { onDataSource } from './order-rows';
+import { Reconcile } from './reconcile';
 
 export interface OverviewView {
   /** Unpaid orders by when they are due. */
@@ -31,20 +32,34 @@ export interface GaugesView {
   readonly refunds: Readonly<Record<RefundStatus, number>>;
   /** Age of the oldest event that has not been relayed; 0 when none waits. */
   readonly relayAgeSeconds: number;
+  /** How long the order that waits longest for the provider has been in `closing`; 0 when none. */
+  readonly oldestClosingSeconds: number;
+  /** Differences that this process found when it last reconciled; null when it has not. */
+  readonly reconcileDifferences: number | null;
 }
 
 /** Figures for the metrics endpoint; cheap enough for every scrape. */
 @Injectable()
 export class Gauges {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly reconcile: Reconcile,
+  ) {}
 
   async read(): Promise<GaugesView> {
-    const [overdue, refunds, relayAgeSeconds] = await Promise.all([
+    const [overdue, refunds, relayAgeSeconds, oldestClosingSeconds] = await Promise.all([
       countOverdue(this.dataSource, DEADLINE_KINDS),
       readRefunds(this.dataSource),
       readRelayAge(this.dataSource),
+      readOldestClosing(this.dataSource),
     ]);
-    return { overdueDeadlines: overdue.overdue, refunds, relayAgeSeconds };
+    return {
+      overdueDeadlines: overdue.overdue,
+      refunds,
+      relayAgeSeconds,
+      oldestClosingSeconds,
+      reconcileDifferences: this.reconcile.lastDifferences,
+    };
   }
 }
 
@@ -163,6 +178,17 @@ async function readRefunds(dataSource: DataSource): Promise<Record<RefundStatus,
   );
   for (const { status, n } of rows) counts[status] = Number(n);
   return counts;
+}
+
+/** From the deadlines of `closing`, which are few: an order's version points at how it got there. */
+async function readOldestClosing(dataSource: DataSource): Promise<number> {
+  const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
+    `SELECT extract(epoch FROM now() - min(e.at)) AS age
+       FROM (SELECT DISTINCT subject_id FROM deadlines WHERE kind = 'closing') AS d
+       JOIN orders o ON o.id = d.subject_id AND o.status = 'closing'
+       JOIN order_events e ON e.order_id = o.id AND e.version = o.version`,
+  );
+  return Math.max(0, Number(row?.age ?? 0));
 }
 
 async function readRelayAge(dataSource: DataSource): Promise<number> {

@@ -1,7 +1,13 @@
 import { createLogger } from '../logging/logger';
 import { PrometheusTelemetry } from './prometheus-telemetry';
 
-const REFUNDS = { requested: 1, pending: 0, succeeded: 4, failed: 0, needs_attention: 2 };
+const READINGS = {
+  overdueDeadlines: 3,
+  refunds: { requested: 1, pending: 0, succeeded: 4, failed: 0, needs_attention: 2 },
+  relayAgeSeconds: 0.5,
+  oldestClosingSeconds: 7,
+  reconcileDifferences: null,
+};
 
 describe('PrometheusTelemetry', () => {
   const telemetry = () => new PrometheusTelemetry(createLogger('silent'));
@@ -14,7 +20,7 @@ describe('PrometheusTelemetry', () => {
     metrics.locked('held');
     metrics.webhook('processed');
     metrics.swept({ found: 1, armed: 0, oldestLagMs: 5, tookMs: 3 });
-    metrics.setGauges({ overdueDeadlines: 3, refunds: REFUNDS, relayAgeSeconds: 0.5 });
+    metrics.setGauges(READINGS);
     const text = await metrics.registry.metrics();
     for (const line of [
       'lastcall_close_lag_seconds_bucket{le="0.025",by="timer"} 1',
@@ -26,6 +32,8 @@ describe('PrometheusTelemetry', () => {
       'lastcall_guard_total{outcome="held"} 1',
       'lastcall_webhooks_total{result="processed"} 1',
       'lastcall_event_relay_age_seconds 0.5',
+      'lastcall_oldest_closing_seconds 7',
+      'lastcall_reconcile_differences Nan',
     ]) {
       expect(text).toContain(line);
     }
@@ -44,7 +52,7 @@ describe('PrometheusTelemetry', () => {
 
   it('shows no old value when the database cannot tell', async () => {
     const metrics = telemetry();
-    metrics.setGauges({ overdueDeadlines: 3, refunds: REFUNDS, relayAgeSeconds: 0.5 });
+    metrics.setGauges(READINGS);
     metrics.setGauges(undefined);
     const text = await metrics.registry.metrics();
     expect(text).toMatch(/^lastcall_overdue_deadlines Nan$/im);

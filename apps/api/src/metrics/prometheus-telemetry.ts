@@ -61,6 +61,14 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     'event_relay_age_seconds',
     'Age of the oldest order event that has not been relayed',
   );
+  readonly #oldestClosing = this.#gauge(
+    'oldest_closing_seconds',
+    'How long the order that waits longest for the payment provider has been closing',
+  );
+  readonly #reconcileDifferences = this.#gauge(
+    'reconcile_differences',
+    'Differences from the ledger of the provider, as of the last daily run of this process',
+  );
   readonly #quiet = new QuietPeriods();
   readonly #labelValues = new Map<string, Set<string>>();
 
@@ -137,6 +145,8 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.#refunds.reset();
     this.#overdue.set(readings?.overdueDeadlines ?? NaN);
     this.#relayAge.set(readings?.relayAgeSeconds ?? NaN);
+    this.#oldestClosing.set(readings?.oldestClosingSeconds ?? NaN);
+    this.#reconcileDifferences.set(readings?.reconcileDifferences ?? NaN);
     for (const [status, count] of Object.entries(readings?.refunds ?? {})) {
       this.#refunds.set({ status }, count);
     }

@@ -23,6 +23,7 @@ export interface SandboxProviderOptions {
 /** How long one call may take; the provider's own promise is seconds. */
 const CALL_LIMIT_MS = 3_000;
 const LEDGER_PAGE = 1_000;
+const LEDGER_ATTEMPTS = 3;
 const NOT_FOUND_CODE = 'payment_not_found';
 /** Statuses with which the sandbox refuses what was understood; others (401, 429, 5xx) may pass. */
 const REFUSAL_STATUSES = new Set([400, 404, 409, 422]);
@@ -39,6 +40,7 @@ const paymentSchema = z.object({
   id: z.string(),
   reference: z.string(),
   status: z.enum(['open', 'paid', 'closed', 'failed']),
+  createdAt: z.iso.datetime(),
   checkoutUrl: z.string(),
   paidAt: z.string().nullable(),
   capturedAmount: z.number(),
@@ -132,7 +134,7 @@ export class SandboxProvider implements PaymentProvider {
     now: Date,
   ): ProviderNotice {
     const eventId = verifyStandardWebhook(rawBody, headers, now, this.options.webhookSecrets);
-    return { eventId, ...readNotice(rawBody) } as ProviderNotice;
+    return { eventId, ...readNotice(rawBody) };
   }
 
   async *ledger(since: Date): AsyncIterable<LedgerPayment> {
@@ -144,6 +146,7 @@ export class SandboxProvider implements PaymentProvider {
       const page = z
         .object({
           payments: z.array(paymentSchema),
+          refunds: z.array(z.object({ paymentId: z.string() })),
           nextCursor: z.string().nullable(),
         })
         .safeParse('body' in answer ? answer.body : undefined);
@@ -152,9 +155,27 @@ export class SandboxProvider implements PaymentProvider {
           why: 'why' in answer ? answer.why : page.error.message,
         });
       }
-      for (const payment of page.data.payments) yield toLedgerPayment(payment);
+      const { payments, refunds } = page.data;
+      for (const payment of payments) yield toLedgerPayment(payment);
+      const here = new Set(payments.map(({ id }) => id));
+      const elsewhere = new Set(refunds.map(({ paymentId }) => paymentId));
+      for (const id of elsewhere) if (!here.has(id)) yield* this.#olderPayment(id, since);
       cursor = page.data.nextCursor;
     } while (cursor);
+  }
+
+  /** A payment made before `since` that was refunded after; one of another page is there already. */
+  async *#olderPayment(id: string, since: Date): AsyncIterable<LedgerPayment> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#call('GET', `/v1/payments/${encodeURIComponent(id)}`);
+      const payment = paymentSchema.safeParse('body' in answer ? answer.body : undefined);
+      if (payment.success) {
+        if (new Date(payment.data.createdAt) < since) yield toLedgerPayment(payment.data);
+        return;
+      }
+      if (attempt < LEDGER_ATTEMPTS) continue;
+      throw new LastcallError('provider_error', 'The provider did not show a payment', { id });
+    }
   }
 
   async #findByReference(reference: string): Promise<Answer | { why: string }> {

@@ -1,0 +1,139 @@
+import CircuitBreaker from 'opossum';
+import { LastcallError } from '../errors';
+import type { OrdersTelemetry } from '../telemetry';
+import type {
+  CreatedPayment,
+  LedgerPayment,
+  PaymentProvider,
+  PaymentRef,
+  ProviderAnswer,
+  ProviderNotice,
+  RefundAnswer,
+  RefundRequest,
+} from './payment-provider';
+
+/** Longer than a provider promises to take: a promise that was not kept ends here. */
+const CALL_LIMIT_MS = 10_000;
+
+/** The breaker opens when half of at least 10 calls in 10 s had no answer, and tries again in 2 s. */
+const BREAKER: CircuitBreaker.Options = {
+  timeout: CALL_LIMIT_MS,
+  errorThresholdPercentage: 50,
+  volumeThreshold: 10,
+  rollingCountTimeout: 10_000,
+  resetTimeout: 2_000,
+};
+
+/** An answer that says nothing, as the breaker has to hear of it. */
+class NoAnswerError extends Error {}
+
+type Unknown = Extract<ProviderAnswer, { state: 'UNKNOWN' }>;
+
+/**
+ * Stands before any provider: measures each call, and stops calling one that does not answer, so
+ * that nobody waits for it. While the breaker is open every question is answered UNKNOWN at once,
+ * which keeps fences and stock and is asked again by deadline; opening a payment is refused.
+ */
+export class GuardedProvider implements PaymentProvider {
+  readonly name: string;
+  readonly #breaker: CircuitBreaker<[() => Promise<void>], void>;
+
+  constructor(
+    private readonly provider: PaymentProvider,
+    private readonly telemetry: OrdersTelemetry,
+    options: CircuitBreaker.Options = BREAKER,
+  ) {
+    this.name = provider.name;
+    this.#breaker = new CircuitBreaker((call: () => Promise<void>) => call(), options);
+    this.#breaker.on('open', () =>
+      telemetry.alarm('provider_does_not_answer', { provider: this.name }),
+    );
+  }
+
+  async createPayment(payment: PaymentRef): Promise<CreatedPayment> {
+    const made: { payment?: CreatedPayment } = {};
+    const error = await this.#fire('create_payment', async () => {
+      made.payment = await this.provider.createPayment(payment);
+      return 'ok';
+    });
+    if (made.payment) return made.payment;
+    if (error instanceof LastcallError) throw error;
+    throw new LastcallError(
+      'provider_error',
+      'The payment provider does not answer; try again in a moment',
+      {},
+      { cause: error },
+    );
+  }
+
+  findPayment(payment: PaymentRef): Promise<ProviderAnswer> {
+    return this.#ask('find_payment', () => this.provider.findPayment(payment));
+  }
+
+  closePayment(payment: PaymentRef): Promise<ProviderAnswer> {
+    return this.#ask('close_payment', () => this.provider.closePayment(payment));
+  }
+
+  refund(request: RefundRequest): Promise<RefundAnswer> {
+    return this.#ask('refund', () => this.provider.refund(request));
+  }
+
+  findRefund(providerRefundId: string): Promise<RefundAnswer> {
+    return this.#ask('find_refund', () => this.provider.findRefund(providerRefundId));
+  }
+
+  readWebhook(
+    rawBody: Buffer,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+    now: Date,
+  ): ProviderNotice {
+    return this.provider.readWebhook(rawBody, headers, now);
+  }
+
+  /** Not behind the breaker: it is long, rare, and nobody waits for it. */
+  ledger(since: Date): AsyncIterable<LedgerPayment> {
+    return this.provider.ledger(since);
+  }
+
+  async #ask<Answer extends { readonly state: string }>(
+    operation: string,
+    call: () => Promise<Answer>,
+  ): Promise<Answer | Unknown> {
+    const got: { answer?: Answer } = {};
+    const error = await this.#fire(operation, async () => {
+      got.answer = await call();
+      if (got.answer.state === 'UNKNOWN') throw new NoAnswerError();
+      return got.answer.state.toLowerCase();
+    });
+    // What came after the limit is no answer: it may be older than one that came since.
+    if (got.answer && (!error || error instanceof NoAnswerError)) return got.answer;
+    return { state: 'UNKNOWN', why: error instanceof Error ? error.message : String(error) };
+  }
+
+  /** Resolves with the error, if there was one; it never rejects. */
+  async #fire(operation: string, call: () => Promise<string>): Promise<unknown> {
+    const startedMs = performance.now();
+    let outcome = 'unknown';
+    let failure: unknown;
+    try {
+      await this.#breaker.fire(async () => {
+        outcome = await call();
+      });
+    } catch (error) {
+      failure = error;
+      outcome = outcomeOf(error);
+      // Providers reject for bugs alone, and those must be seen.
+      if (outcome === 'bug') this.telemetry.failed(`provider ${operation}`, error);
+    }
+    this.telemetry.providerCall(operation, outcome, performance.now() - startedMs);
+    return failure;
+  }
+}
+
+function outcomeOf(error: unknown): string {
+  if (error instanceof NoAnswerError) return 'unknown';
+  if (error instanceof LastcallError) return 'error';
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  if (code === 'EOPENBREAKER') return 'not_called';
+  return code === 'ETIMEDOUT' ? 'timeout' : 'bug';
+}

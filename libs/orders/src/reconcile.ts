@@ -1,0 +1,245 @@
+import { inTransaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { LastcallError } from './errors';
+import type { PaymentStatus } from './order';
+import { OrderGuard } from './order-guard';
+import {
+  type LedgerPayment,
+  PAYMENT_PROVIDER,
+  type PaymentProvider,
+} from './providers/payment-provider';
+import { comparePayment, type Finding, type Fix, type OurRefund } from './reconcile.judgement';
+import { RecordCaptures } from './record-captures';
+import { SettleRefunds } from './settle-refunds';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
+import { isUuid } from './uuid';
+
+/** A difference between our books and the provider's ledger. */
+export interface Difference extends Omit<Finding, 'fix'> {
+  /** True when `fix` would settle it: only one thing can be right. */
+  readonly fixable: boolean;
+  /** True when it was settled now. */
+  readonly fixed: boolean;
+}
+
+export interface ReconcileRequest {
+  readonly since: Date;
+  /** Settles what has one safe answer; the rest is only told of. */
+  readonly fix: boolean;
+  readonly onDifference: (difference: Difference) => void | Promise<void>;
+  /** Stops between two pages. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ReconcileCounts {
+  /** Payments compared, of either side. */
+  readonly checked: number;
+  readonly differences: number;
+  /** How many of the differences were settled. */
+  readonly fixed: number;
+}
+
+interface PaymentRow {
+  id: string;
+  order_id: string;
+  provider_payment_id: string | null;
+  status: PaymentStatus;
+  captured_amount: string | null;
+  captured_currency: string | null;
+  refunds: OurRefund[] | null;
+}
+
+const PAGE = 500;
+/** How far the provider's clock may be behind ours. */
+const CLOCK_SKEW_MS = 300_000;
+/** What the daily run looks at: a week, so that several runs see each payment. */
+const DAILY_SPAN_MS = 7 * 86_400_000;
+/** Any two numbers that nobody else locks. */
+const LOCK = '2, 1';
+
+/**
+ * Compares our payments and refunds with the provider's ledger. Both are read in pages and nothing
+ * is kept in memory: which payments the ledger had is noted in a temporary table.
+ */
+@Injectable()
+export class Reconcile {
+  #lastDifferences: number | null = null;
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly guard: OrderGuard,
+    private readonly captures: RecordCaptures,
+    private readonly refunds: SettleRefunds,
+    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  /** Differences that the last run of this process left, or null when it has made none. */
+  get lastDifferences(): number | null {
+    return this.#lastDifferences;
+  }
+
+  /** @throws {LastcallError} provider_error when the ledger cannot be read to its end */
+  async run(request: ReconcileRequest): Promise<ReconcileCounts> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      return await this.#run(runner, request);
+    } finally {
+      await runner.query('DROP TABLE IF EXISTS pg_temp.seen_payments').catch(() => undefined);
+      await runner.release();
+    }
+  }
+
+  /** The daily run: counts, and raises an alarm; it settles nothing by itself. */
+  async runOnce(signal?: AbortSignal): Promise<ReconcileCounts> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      const [turn] = await query<{ mine: boolean }>(
+        runner,
+        `SELECT pg_try_advisory_lock(${LOCK}) AS mine`,
+      );
+      // Another worker is at it; its figures are enough.
+      if (!turn?.mine) return { checked: 0, differences: 0, fixed: 0 };
+      const since = new Date(Date.now() - DAILY_SPAN_MS);
+      const counts = await this.run({ since, fix: false, onDifference: () => undefined, signal });
+      if (signal?.aborted) return counts;
+      this.#lastDifferences = counts.differences;
+      if (counts.differences > 0) this.telemetry.alarm('reconcile_differences', { ...counts });
+      return counts;
+    } finally {
+      await runner.query(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => undefined);
+      await runner.release();
+    }
+  }
+
+  async #run(runner: QueryRunner, request: ReconcileRequest): Promise<ReconcileCounts> {
+    const counts = { checked: 0, differences: 0, fixed: 0 };
+    const tell = async (finding: Finding): Promise<void> => {
+      const { fix, ...difference } = finding;
+      const fixed = request.fix && fix !== undefined && (await this.#fix(fix));
+      counts.differences += 1;
+      counts.fixed += fixed ? 1 : 0;
+      await request.onDifference({ ...difference, fixable: fix !== undefined, fixed });
+    };
+    const [clock] = await query<{ now: Date }>(runner, 'SELECT now() AS now');
+    const startedAt = (clock as { now: Date }).now;
+    await runner.query('CREATE TEMP TABLE seen_payments (id uuid PRIMARY KEY)');
+    for await (const page of this.#ledgerPages(request)) {
+      const ours = await readOurs(runner, this.provider.name, page);
+      counts.checked += page.length;
+      for (const theirs of page) {
+        const known = theirs.paymentId ? ours.get(theirs.paymentId) : undefined;
+        for (const finding of comparePayment(known, theirs)) await tell(finding);
+      }
+    }
+    const { name } = this.provider;
+    for await (const finding of oursOnly(runner, name, request, startedAt)) {
+      counts.checked += 1;
+      await tell(finding);
+    }
+    return counts;
+  }
+
+  async *#ledgerPages({ since, signal }: ReconcileRequest): AsyncGenerator<LedgerPayment[]> {
+    let page: LedgerPayment[] = [];
+    for await (const payment of this.provider.ledger(new Date(since.getTime() - CLOCK_SKEW_MS))) {
+      page.push(payment);
+      if (page.length < PAGE) continue;
+      yield page;
+      page = [];
+      if (signal?.aborted) return;
+    }
+    if (page.length > 0) yield page;
+  }
+
+  /** True when our books say the same as the provider now. */
+  async #fix(fix: Fix): Promise<boolean> {
+    if (fix.type === 'refund') {
+      const { refundId, attempt, answer } = fix;
+      return inTransaction(this.dataSource, (tx) =>
+        this.refunds.settle(tx, refundId, attempt, answer),
+      );
+    }
+    try {
+      const [outcome] = await this.guard.withOrder(fix.orderId, (_order, tx) =>
+        this.captures.record(tx, [fix.capture]),
+      );
+      return outcome !== 'unknown_payment';
+    } catch (error) {
+      // Somebody is changing this order: the next run sees what came of it.
+      if (error instanceof LastcallError && error.code === 'busy') return false;
+      throw error;
+    }
+  }
+}
+
+async function query<Row>(runner: QueryRunner, sql: string, params: unknown[] = []) {
+  const { records } = await runner.query(sql, params, true);
+  return (records ?? []) as Row[];
+}
+
+/** Notes what the ledger has, and reads our side of it. */
+async function readOurs(runner: QueryRunner, provider: string, page: readonly LedgerPayment[]) {
+  const ids = page.flatMap(({ paymentId }) => (paymentId && isUuid(paymentId) ? [paymentId] : []));
+  await runner.query('INSERT INTO seen_payments SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING', [
+    ids,
+  ]);
+  const rows = await query<PaymentRow>(
+    runner,
+    `SELECT p.id, p.order_id, p.provider_payment_id, p.status, p.captured_amount,
+            p.captured_currency,
+            (SELECT json_agg(json_build_object('id', r.id, 'status', r.status,
+                      'attempt', r.attempt, 'amount', r.amount,
+                      'providerRefundId', r.provider_refund_id))
+               FROM refunds r WHERE r.payment_id = p.id) AS refunds
+       FROM payments p WHERE p.id = ANY ($1::uuid[]) AND p.provider = $2`,
+    [ids, provider],
+  );
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      {
+        id: row.id,
+        orderId: row.order_id,
+        providerPaymentId: row.provider_payment_id,
+        status: row.status,
+        captured:
+          row.captured_amount === null || row.captured_currency === null
+            ? null
+            : { amount: Number(row.captured_amount), currency: row.captured_currency },
+        refunds: row.refunds ?? [],
+      },
+    ]),
+  );
+}
+
+/** Payments that the provider has told us of, and that are not in its ledger. */
+async function* oursOnly(
+  runner: QueryRunner,
+  provider: string,
+  { since, signal }: ReconcileRequest,
+  startedAt: Date,
+): AsyncGenerator<Finding> {
+  let after = '00000000-0000-0000-0000-000000000000';
+  while (!signal?.aborted) {
+    const rows = await query<{ id: string; order_id: string; status: string; theirs: string }>(
+      runner,
+      `SELECT p.id, p.order_id, p.status, p.provider_payment_id AS theirs FROM payments p
+        WHERE p.provider = $1 AND p.created_at >= $2 AND p.created_at < $3 AND p.id > $4
+          AND (p.provider_payment_id IS NOT NULL OR p.status = 'succeeded')
+          AND NOT EXISTS (SELECT 1 FROM seen_payments s WHERE s.id = p.id)
+        ORDER BY p.id LIMIT $5`,
+      [provider, since, startedAt, after, PAGE],
+    );
+    for (const row of rows) {
+      const about = { subject: 'payment', what: 'existence', kind: 'ours_only' } as const;
+      const ids = { paymentId: row.id, orderId: row.order_id, refundId: null };
+      yield { ...about, ...ids, providerId: row.theirs, ours: row.status, theirs: null };
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) return;
+    after = last.id;
+  }
+}
