@@ -129,6 +129,16 @@ describe('paying', () => {
     expect((await receiver.next()).type).toBe('payment.succeeded');
   });
 
+  it('lands after the close when the money had moved before it', async () => {
+    const id = await sandbox.openPayment();
+    const { closedAt } = (await sandbox.post(`/v1/payments/${id}/close`)).body;
+    const tooLate = await sandbox.post(`/v1/payments/${id}/pay`, { paidAt: closedAt });
+    expect([tooLate.status, tooLate.body.code]).toEqual([409, 'payment_closed']);
+    const paidAt = new Date(Date.parse(closedAt) - 1).toISOString();
+    const inTime = await sandbox.post(`/v1/payments/${id}/pay`, { paidAt });
+    expect(inTime.body).toMatchObject({ status: 'paid', paidAt });
+  });
+
   it('names a field that is wrong and stays open', async () => {
     const id = await sandbox.openPayment();
     const { status, body } = await sandbox.post(`/v1/payments/${id}/pay`, { paidAt: 'soon' });

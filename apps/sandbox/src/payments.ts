@@ -81,8 +81,7 @@ export class Payments {
 
   async pay(id: string, buyer: BuyerPays): Promise<Payment> {
     const payment = this.find(id);
-    const afterClose = buyer.afterClose ?? this.faults.current.captureAfterClose;
-    if (!(payment.status === 'closed' && afterClose)) this.#refuseUnlessOpen(payment);
+    if (!this.#landsAfterClose(payment, buyer)) this.#refuseUnlessOpen(payment);
     const now = this.#now();
     payment.status = 'paid';
     payment.paidAt = buyer.paidAt === undefined ? now : new Date(buyer.paidAt).toISOString();
@@ -94,6 +93,14 @@ export class Payments {
     }
     await this.ledger.save({ payment, events });
     return payment;
+  }
+
+  /** As bank transfers do: the money moved before the close, and the provider hears of it after. */
+  #landsAfterClose({ status, closedAt }: Payment, buyer: BuyerPays): boolean {
+    if (status !== 'closed' || closedAt === null) return false;
+    const movedInTime =
+      buyer.paidAt !== undefined && Date.parse(buyer.paidAt) < Date.parse(closedAt);
+    return movedInTime || (buyer.afterClose ?? this.faults.current.captureAfterClose);
   }
 
   async fail(id: string): Promise<Payment> {
