@@ -184,7 +184,7 @@ async function revived(stage) {
   const order = await stage.place();
   const payment = await stage.openPayment(order);
   await stage.event(order, ({ to }) => to === 'closed');
-  await pay(stage, payment, { afterClose: true, paidAt: order.payBy });
+  await pay(stage, payment, { paidAt: order.payBy });
   const event = await stage.event(order, ({ from, to }) => from === 'closed' && to === 'paid');
   return {
     held: event.reason === 'revived',
