@@ -132,11 +132,13 @@ describe('paying', () => {
   it('lands after the close when the money had moved before it', async () => {
     const id = await sandbox.openPayment();
     const { closedAt } = (await sandbox.post(`/v1/payments/${id}/close`)).body;
+    expect((await receiver.next()).type).toBe('payment.closed');
     const tooLate = await sandbox.post(`/v1/payments/${id}/pay`, { paidAt: closedAt });
     expect([tooLate.status, tooLate.body.code]).toEqual([409, 'payment_closed']);
     const paidAt = new Date(Date.parse(closedAt) - 1).toISOString();
     const inTime = await sandbox.post(`/v1/payments/${id}/pay`, { paidAt });
     expect(inTime.body).toMatchObject({ status: 'paid', paidAt });
+    expect((await receiver.next()).type).toBe('payment.succeeded');
   });
 
   it('names a field that is wrong and stays open', async () => {
