@@ -15,7 +15,7 @@ export async function firstOrder({ apiUrl, sandboxUrl, homeName, tokenSource }) 
     tokenSource === 'issuer'
       ? 'TOKEN=... # from your issuer, with the scope "orders"'
       : `TOKEN=$(${lastcall} token --sub alice --scope orders)`,
-    `curl -s ${apiUrl}/v1/products`,
+    `curl -s ${apiUrl}/v1/products; echo`,
     `ORDER=$(${post} -H "Idempotency-Key: $(date +%s)" -H "Content-Type: application/json" \\`,
     `  -d '{"items":[{"sku":"${sku}","quantity":1}]}' ${apiUrl}/v1/orders | ${pick('id')})`,
     `PAYMENT=$(${post} ${apiUrl}/v1/orders/$ORDER/payments)`,
@@ -23,10 +23,11 @@ export async function firstOrder({ apiUrl, sandboxUrl, homeName, tokenSource }) 
   ];
   if (sandboxUrl) {
     lines.push(
-      `curl -s -X POST ${sandboxUrl}/v1/payments/$(echo "$PAYMENT" | ${pick('providerPaymentId')})/pay`,
+      `curl -s -X POST ${sandboxUrl}/v1/payments/$(echo "$PAYMENT" | ${pick('providerPaymentId')})/pay; echo`,
     );
   }
-  lines.push(`curl -s -H "Authorization: Bearer $TOKEN" ${apiUrl}/v1/orders/$ORDER`);
+  const order = `curl -s -H "Authorization: Bearer $TOKEN" ${apiUrl}/v1/orders/$ORDER`;
+  lines.push(`sleep 1; ${order} | ${pick('status')}`);
   return lines;
 }
 
