@@ -68,17 +68,17 @@ chain AS (
   UNION
   -- An order without any history, among those as young as the history looked at.
   SELECT o.id FROM orders o
-   WHERE o.id >= coalesce((SELECT order_id FROM order_events
-                            WHERE tx >= :since_tx::xid8 AND version = 1
-                            ORDER BY order_id LIMIT 1),
-                          '00000000-0000-0000-0000-000000000000')
+   WHERE (:since_tx = '0' OR o.id >= (SELECT order_id FROM order_events
+                                       WHERE tx >= :since_tx::xid8 AND version = 1
+                                       ORDER BY order_id LIMIT 1))
      AND NOT EXISTS (SELECT 1 FROM order_events e WHERE e.order_id = o.id)
 )
 SELECT count(*) AS violations FROM broken;
 
 -- 5. money_has_a_home: Captured money belongs to a paid order, or goes back, or is on hold
 -- Counted by order: what is kept (captured, not on hold, not going back) is the amount of an order
--- that is paid, once, and nothing for one that is not. An operator's refund leaves the order paid.
+-- that is paid, once, and nothing for one that is not. An operator's refund leaves the order paid,
+-- and so does a notice that contradicts the money it was paid with, which is put on hold.
 WITH seen AS (
   SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8
   UNION
@@ -91,7 +91,9 @@ WITH seen AS (
 ), kept AS (
   SELECT o.id, o.status, o.amount, o.currency, count(p.id) AS payments,
          coalesce(sum(p.captured_amount), 0) AS captured,
-         coalesce(bool_and(p.captured_currency = o.currency), true) AS same_currency
+         coalesce(bool_and(p.captured_currency = o.currency), true) AS same_currency,
+         EXISTS (SELECT 1 FROM payments h WHERE h.order_id = o.id AND h.hold_reason IS NOT NULL)
+           AS on_hold
     FROM orders o
     LEFT JOIN payments p ON p.order_id = o.id AND p.status = 'succeeded' AND p.hold_reason IS NULL
      AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.payment_id = p.id AND r.reason <> 'operator')
@@ -100,7 +102,7 @@ WITH seen AS (
 ), counts AS (
   SELECT count(*) AS n FROM kept
    WHERE NOT CASE WHEN status IN ('paid', 'shipped', 'completed')
-                  THEN captured = amount AND same_currency AND payments <= 1
+                  THEN payments <= 1 AND (captured = amount AND same_currency OR on_hold)
                   ELSE payments = 0 END
 )
 SELECT n + (SELECT count(*) FROM payments

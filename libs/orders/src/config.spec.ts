@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError, loadConfig } from './config';
+
+describe('loadConfig', () => {
+  let home: string;
+  beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'lastcall-config-'))));
+  afterEach(() => rmSync(home, { recursive: true }));
+
+  const load = (change: NodeJS.ProcessEnv = {}) =>
+    loadConfig({
+      DATABASE_URL: 'postgres://127.0.0.1/shop',
+      REDIS_URL: 'redis://127.0.0.1',
+      AUTH_JWT_SECRET: 'a-secret-for-tests-of-32-characters',
+      SANDBOX_WEBHOOK_SECRET: 'a-webhook-secret-for-tests',
+      LASTCALL_HOME: home,
+      ...change,
+    });
+  const complaint = (change: NodeJS.ProcessEnv): string => {
+    try {
+      load(change);
+    } catch (error) {
+      if (error instanceof ConfigError) return error.message;
+      throw error;
+    }
+    return 'accepted';
+  };
+
+  it('has the defaults of the contract', () => {
+    expect(load()).toMatchObject({
+      PORT: 3000,
+      ROLES: new Set(['api', 'worker']),
+      PAYMENT_WINDOW: 600_000,
+      PAYMENT_GRACE: 60_000,
+      SHIP_WITHIN: 30 * 86_400_000,
+      RECEIVE_WITHIN: 14 * 86_400_000,
+      SWEEP_INTERVAL: 10_000,
+      TIMER_DRIVER: 'bullmq',
+      TIMER_GRANULARITY: 100,
+      TIMER_HORIZON: 900_000,
+      MAX_OPEN_ORDERS: 20,
+      RATE_LIMIT: { limit: 300, perMs: 60_000 },
+      PAYMENT_PROVIDER: 'sandbox',
+      LATE_PAYMENT: 'refund',
+    });
+  });
+
+  it('takes "off" for no limit and no deadline', () => {
+    const off = {
+      SHIP_WITHIN: 'off',
+      RECEIVE_WITHIN: 'off',
+      MAX_OPEN_ORDERS: 'off',
+      RATE_LIMIT: 'off',
+    };
+    expect(load(off)).toMatchObject(
+      Object.fromEntries(Object.keys(off).map((name) => [name, null])),
+    );
+  });
+
+  it('takes an empty variable for one that is not set', () => {
+    expect(load({ PAYMENT_WINDOW: '' }).PAYMENT_WINDOW).toBe(600_000);
+  });
+
+  it.each([
+    ['PORT', '70000'],
+    ['PORT', 'http'],
+    ['DATABASE_URL', 'mysql://127.0.0.1/shop'],
+    ['REDIS_URL', 'nonsense'],
+    ['PAYMENT_WINDOW', '10'],
+    ['PAYMENT_WINDOW', '0s'],
+    ['SWEEP_INTERVAL', '2m'],
+    ['TIMER_GRANULARITY', '1ms'],
+    ['TIMER_GRANULARITY', 'slot'],
+    ['TIMER_HORIZON', '15s'],
+    ['ROLES', 'api,boss'],
+    ['RATE_LIMIT', '300'],
+    ['MAX_OPEN_ORDERS', '0'],
+    ['LATE_PAYMENT', 'keep'],
+    ['AUTH_JWT_SECRET', 'short'],
+  ])('names %s when it is "%s"', (name, value) => {
+    expect(complaint({ [name]: value })).toMatch(new RegExp(`^  ${name} `, 'm'));
+  });
+
+  it('names everything that is wrong at once, and no secret', () => {
+    const message = complaint({ PORT: 'x', ROLES: 'y', AUTH_JWT_SECRET: 'hunter2' });
+    for (const name of ['PORT', 'ROLES', 'AUTH_JWT_SECRET']) expect(message).toContain(name);
+    expect(message).not.toContain('hunter2');
+  });
+
+  it('asks for what is needed to check tokens and webhooks', () => {
+    expect(complaint({ AUTH_JWT_SECRET: '' })).toContain('AUTH_JWT_SECRET is missing');
+    expect(complaint({ SANDBOX_WEBHOOK_SECRET: '' })).toContain(
+      'SANDBOX_WEBHOOK_SECRET is missing',
+    );
+    expect(complaint({ PAYMENT_PROVIDER: 'stripe' })).toContain('STRIPE_SECRET_KEY');
+  });
+
+  it('lets a running installation fill in, and the environment win', () => {
+    writeFileSync(
+      join(home, 'secrets.json'),
+      JSON.stringify({ PAYMENT_WINDOW: '2m', PORT: '4000' }),
+    );
+    expect(load({ PORT: '5000' })).toMatchObject({ PORT: 5000, PAYMENT_WINDOW: 120_000 });
+  });
+
+  it('says which file it cannot read', () => {
+    writeFileSync(join(home, 'runtime.json'), '{');
+    expect(complaint({})).toContain('runtime.json cannot be read as JSON');
+  });
+});

@@ -1,0 +1,150 @@
+import * as fc from 'fast-check';
+import { GroupCommit, type GroupCommitOptions } from './group-commit';
+
+const away = new Error('away');
+const poison = new Error('poison');
+
+/** A database that answers when it is told to. */
+class Commits {
+  readonly groups: string[][] = [];
+  readonly #open: (() => void)[] = [];
+  fails: (group: readonly string[]) => Error | undefined = () => undefined;
+  holds = true;
+
+  readonly carryOut = async (group: readonly string[]): Promise<string[]> => {
+    this.groups.push([...group]);
+    if (this.holds) await new Promise<void>((resolve) => this.#open.push(resolve));
+    const error = this.fails(group);
+    if (error) throw error;
+    return group.map((request) => `${request}!`);
+  };
+
+  finish(): void {
+    this.#open.shift()?.();
+  }
+}
+
+const create = (commits: Commits, options: Partial<GroupCommitOptions<string>> = {}) =>
+  new GroupCommit<string, string>(commits.carryOut, {
+    maxGroup: 10,
+    lanes: 1,
+    maxWaiting: 100,
+    overflow: () => new Error('overflow'),
+    isEverybodys: (error) => error === away,
+    ...options,
+  });
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('GroupCommit', () => {
+  it('starts a lone request at once', async () => {
+    const commits = new Commits();
+    const one = create(commits).submit('a');
+    await turn();
+    expect(commits.groups).toEqual([['a']]);
+    commits.finish();
+    expect(await one).toBe('a!');
+  });
+
+  it('takes together what arrives while a commit is under way', async () => {
+    const commits = new Commits();
+    const groups = create(commits, { maxGroup: 3 });
+    const first = groups.submit('a');
+    await turn();
+    const rest = ['b', 'c', 'd', 'e'].map((request) => groups.submit(request));
+    await turn();
+    expect(commits.groups).toEqual([['a']]);
+    commits.holds = false;
+    commits.finish();
+    expect(await Promise.all([first, ...rest])).toEqual(['a!', 'b!', 'c!', 'd!', 'e!']);
+    expect(commits.groups).toEqual([['a'], ['b', 'c', 'd'], ['e']]);
+  });
+
+  it('fails alone what is poisoned, by halving', async () => {
+    const commits = new Commits();
+    commits.holds = false;
+    commits.fails = (group) => (group.includes('e') ? poison : undefined);
+    const requests = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const groups = create(commits);
+    const results = await Promise.allSettled(requests.map((r) => groups.submit(r)));
+    expect(results.filter(({ status }) => status === 'rejected')).toEqual([
+      { status: 'rejected', reason: poison },
+    ]);
+    expect(results[4]?.status).toBe('rejected');
+    expect(commits.groups.map(({ length }) => length)).toEqual([8, 4, 4, 2, 1, 1, 2]);
+  });
+
+  it('fails all, without splitting, when nobody’s request is at fault', async () => {
+    const commits = new Commits();
+    commits.holds = false;
+    commits.fails = () => away;
+    const groups = create(commits);
+    const results = await Promise.allSettled(['a', 'b', 'c'].map((r) => groups.submit(r)));
+    expect(results.every((one) => one.status === 'rejected' && one.reason === away)).toBe(true);
+    expect(commits.groups).toHaveLength(1);
+  });
+
+  it('refuses more than may wait', async () => {
+    const commits = new Commits();
+    const groups = create(commits, { maxWaiting: 2 });
+    const accepted = [groups.submit('a'), groups.submit('b')];
+    await expect(groups.submit('c')).rejects.toThrow('overflow');
+    commits.holds = false;
+    await turn();
+    commits.finish();
+    await Promise.all(accepted);
+  });
+
+  it('never puts requests of one key into one group, and keeps their order', async () => {
+    const commits = new Commits();
+    commits.holds = false;
+    const groups = create(commits, { keyOf: (request) => request[0] as string });
+    await Promise.all(['a1', 'a2', 'b1', 'a3'].map((request) => groups.submit(request)));
+    expect(commits.groups).toEqual([['a1', 'b1'], ['a2'], ['a3']]);
+  });
+
+  it('is drained when nothing is waiting or under way', async () => {
+    const commits = new Commits();
+    const groups = create(commits, { lanes: 2 });
+    await groups.drained();
+    const both = [groups.submit('a')];
+    await turn();
+    both.push(groups.submit('b'));
+    let isDrained = false;
+    const drained = groups.drained().then(() => (isDrained = true));
+    await turn();
+    expect(isDrained).toBe(false);
+    commits.finish();
+    commits.finish();
+    await Promise.all([...both, drained]);
+  });
+
+  it('answers every request once, with its own answer, whatever fails', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ key: fc.nat(5), bad: fc.boolean() }), { maxLength: 40 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 1, max: 3 }),
+        async (wanted, maxGroup, lanes) => {
+          const commits = new Commits();
+          commits.holds = false;
+          commits.fails = (group) => (group.some((r) => r.endsWith('bad')) ? poison : undefined);
+          const keyOf = (request: string) => request.split(' ')[1] as string;
+          const groups = create(commits, { maxGroup, lanes, keyOf });
+          const requests = wanted.map(({ key, bad }, i) => `${i} ${key} ${bad ? 'bad' : 'good'}`);
+          const results = await Promise.allSettled(requests.map((r) => groups.submit(r)));
+          results.forEach((result, index) => {
+            const request = requests[index] as string;
+            if (request.endsWith('bad')) expect(result.status).toBe('rejected');
+            else expect(result).toEqual({ status: 'fulfilled', value: `${request}!` });
+          });
+          for (const group of commits.groups) {
+            expect(group.length).toBeLessThanOrEqual(maxGroup);
+            expect(new Set(group.map(keyOf)).size).toBe(group.length);
+          }
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+});

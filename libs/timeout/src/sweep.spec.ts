@@ -1,0 +1,215 @@
+import { DatabaseClock } from './database-clock';
+import type { DeadlineHandler } from './deadline-handler';
+import { NoopLock } from './locks/noop.lock';
+import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import { type TimeoutOptions, TimeoutService } from './timeout.service';
+import type { Alarm, OnRing, TimerDriver } from './timer-driver';
+import { inTransaction } from './transaction';
+
+const KIND = 'payment';
+
+/** Rings when the test says so. */
+class HandDriver implements TimerDriver {
+  readonly name = 'hand';
+  readonly armed: Alarm[] = [];
+  isAway = false;
+  ring: OnRing = async () => undefined;
+
+  async start(onRing: OnRing): Promise<void> {
+    this.ring = onRing;
+  }
+  async stop(): Promise<void> {}
+  async disarm(): Promise<void> {}
+  async arm(alarms: readonly Alarm[]): Promise<void> {
+    if (this.isAway) throw new Error('away');
+    this.armed.push(...alarms);
+  }
+  async survey() {
+    if (this.isAway) throw new Error('away');
+    return { generation: 'one', alarms: async function* () {} };
+  }
+}
+
+let store: DeadlineStore;
+beforeAll(async () => (store = await DeadlineStore.open()));
+afterAll(() => store?.close());
+beforeEach(() => store.empty());
+
+const options: TimeoutOptions = {
+  kinds: [KIND],
+  granularity: 100,
+  horizonMs: 60_000,
+  sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 },
+};
+
+function service(
+  driver = new HandDriver(),
+  telemetry: Partial<TimeoutTelemetry> = {},
+  change: Partial<TimeoutOptions> = {},
+): TimeoutService {
+  const { dataSource } = store;
+  return new TimeoutService(
+    {
+      driver,
+      lock: new NoopLock(),
+      dataSource,
+      closerDataSource: dataSource,
+      clock: new DatabaseClock(dataSource),
+      telemetry: { ...silentTelemetry, ...telemetry },
+    },
+    { ...options, ...change },
+  );
+}
+
+const handler: DeadlineHandler = {
+  maxBatch: 100,
+  lockKey: () => undefined,
+  handle: async (due, tx, by) => {
+    const ids = due.map(({ subjectId }) => subjectId);
+    await tx.rows('INSERT INTO effects SELECT unnest($1::uuid[]), $2', [ids, by]);
+    return { changed: due.length, lost: 0 };
+  },
+};
+
+function handling(...args: Parameters<typeof service>): TimeoutService {
+  const timeouts = service(...args);
+  timeouts.handle(KIND, handler);
+  return timeouts;
+}
+
+const effects = () => store.rows<{ by: string }>('SELECT * FROM effects');
+
+describe('Sweep', () => {
+  it('takes what is overdue, whatever the alarms did, and says how late it was', async () => {
+    await store.add(KIND, [-5_000, -2_000, -100, 60_000]);
+    const counts = await handling().sweep.runOnce();
+    // What is overdue by 100 ms is left to the alarm that is about to ring for it.
+    expect(counts).toMatchObject({ found: 2, changed: 2, lost: 0, failed: 0 });
+    expect(counts.oldestLagMs).toBeGreaterThanOrEqual(5_000);
+    expect(counts.oldestLagMs).toBeLessThan(8_000);
+  });
+
+  it('by hand takes everything that is due', async () => {
+    await store.add(KIND, [-5_000, -1, 60_000]);
+    expect(await handling().runSweep()).toMatchObject({ found: 2, changed: 2 });
+  });
+
+  it('shares the work among any number that sweep at once', async () => {
+    await store.add(KIND, Array<number>(500).fill(-5_000));
+    const sweeps = await Promise.all([1, 2, 3, 4, 5].map(() => handling().sweep.runOnce()));
+    expect(sweeps.reduce((sum, { changed }) => sum + changed, 0)).toBe(500);
+    expect(await effects()).toHaveLength(500);
+  });
+
+  it('arms what has come within the horizon', async () => {
+    await store.add(KIND, [20_000, 30_000, 90_000]);
+    const driver = new HandDriver();
+    expect(await handling(driver).sweep.runOnce()).toMatchObject({ found: 0, armed: 2 });
+    expect(driver.armed).toHaveLength(2);
+  });
+
+  it('works without the timer store, and comes more often then', async () => {
+    await store.add(KIND, [-5_000]);
+    const driver = new HandDriver();
+    driver.isAway = true;
+    const { sweep } = handling(driver);
+    expect(await sweep.runOnce()).toMatchObject({ changed: 1, armed: 0 });
+    expect(sweep.timerStoreHealthy).toBe(false);
+    expect(sweep.isDue(Date.now() + 1_000)).toBe(true);
+    driver.isAway = false;
+    await sweep.runOnce();
+    expect(sweep.timerStoreHealthy).toBe(true);
+    expect(sweep.isDue(Date.now() + 1_000)).toBe(false);
+    expect(sweep.isDue(Date.now() + 10_000)).toBe(true);
+  });
+
+  it('reports each run', async () => {
+    const swept = jest.fn();
+    await handling(new HandDriver(), { swept }).sweep.runOnce();
+    expect(swept).toHaveBeenCalledWith(expect.objectContaining({ found: 0, oldestLagMs: 0 }));
+  });
+
+  it('finishes the other kinds when one fails, and then fails', async () => {
+    await store.add(KIND, [-5_000]);
+    await store.add('refund', [-5_000]);
+    const timeouts = handling(new HandDriver(), {}, { kinds: [KIND, 'refund'] });
+    const away = Object.assign(new Error('shutting down'), { code: '57P01' });
+    timeouts.handle('refund', { ...handler, handle: () => Promise.reject(away) });
+    await expect(timeouts.sweep.runOnce()).rejects.toBe(away);
+    expect(await effects()).toHaveLength(1);
+    expect(await store.deadlines()).toMatchObject([{ kind: 'refund' }]);
+  });
+});
+
+describe('TimeoutService', () => {
+  it('wants one handler for each kind', async () => {
+    const timeouts = handling();
+    expect(() => timeouts.handle(KIND, handler)).toThrow(`Two handlers for deadlines`);
+    expect(() => timeouts.handle('other', handler)).toThrow('not among the kinds');
+    await expect(service().assertAllHandled()).rejects.toThrow('No handler for deadlines of kind');
+    await store.add('from-a-newer-version', [60_000]);
+    await expect(timeouts.assertAllHandled()).rejects.toThrow('"from-a-newer-version"');
+  });
+
+  const arm = (timeouts: TimeoutService, dueAt: Date, isKept = true) =>
+    inTransaction(store.dataSource, async (tx) => {
+      const deadline = { kind: KIND, subjectId: subject(1), dueAt, version: 1 };
+      await timeouts.arm(tx, [deadline, deadline]);
+      if (!isKept) throw new Error('rolled back');
+    });
+
+  it('arms a deadline and its alarm with the commit, or neither', async () => {
+    const driver = new HandDriver();
+    const timeouts = handling(driver);
+    const dueAt = new Date((await store.now()).getTime() + 5_000);
+    await expect(arm(timeouts, dueAt, false)).rejects.toThrow('rolled back');
+    await timeouts.alarms.settled();
+    expect([driver.armed, await store.deadlines()]).toEqual([[], []]);
+    await arm(timeouts, dueAt);
+    await timeouts.alarms.settled();
+    expect([driver.armed.length, (await store.deadlines()).length]).toEqual([1, 1]);
+  });
+
+  it('arms although the alarms’ store is away', async () => {
+    const driver = new HandDriver();
+    driver.isAway = true;
+    const timeouts = handling(driver);
+    await arm(timeouts, new Date());
+    await timeouts.alarms.settled();
+    expect(await store.deadlines()).toHaveLength(1);
+  });
+
+  it('handles what is due when an alarm rings', async () => {
+    await store.add(KIND, [-1, 60_000]);
+    const driver = new HandDriver();
+    const timeouts = handling(driver);
+    await timeouts.start();
+    const at = await store.now();
+    expect(await driver.ring({ id: 'slot-1', at })).toBeUndefined();
+    expect(await effects()).toMatchObject([{ by: 'timer' }]);
+    await timeouts.stop();
+  });
+
+  it('asks an alarm that rings early by the database’s clock to ring again', async () => {
+    await store.add(KIND, [-1]);
+    const driver = new HandDriver();
+    const timeouts = handling(driver);
+    await timeouts.start();
+    const at = new Date((await store.now()).getTime() + 5_000);
+    const answer = await driver.ring({ id: 'slot-1', at });
+    expect(answer?.ringAgainInMs).toBeGreaterThan(4_000);
+    expect(answer?.ringAgainInMs).toBeLessThanOrEqual(5_000);
+    expect(await effects()).toEqual([]);
+    await timeouts.stop();
+  });
+
+  it('handles in the background what was just made due', async () => {
+    await store.add(KIND, [-1]);
+    const timeouts = handling();
+    timeouts.nudge(KIND);
+    await timeouts.stop();
+    expect(await effects()).toHaveLength(1);
+    expect(() => timeouts.nudge('nobody')).toThrow('No handler');
+  });
+});
