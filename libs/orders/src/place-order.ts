@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { inTransaction, TimeoutService } from '@app/timeout';
+import { failpoint, inTransaction, TimeoutService } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
@@ -67,8 +67,9 @@ export class PlaceOrder implements OnApplicationShutdown {
   }
 
   async #placeGroup(requests: readonly PlaceRequest[]): Promise<readonly PlaceOutcome[]> {
-    return inTransaction(this.dataSource, async (tx) => {
+    const outcomes = await inTransaction(this.dataSource, async (tx) => {
       const { outcomes, deadlines, placed } = await placeGroup(tx, requests, this.config);
+      await failpoint('place.written');
       this.timeouts.armed(tx, deadlines);
       tx.afterCommit(() => {
         if (placed > 0) {
@@ -77,6 +78,8 @@ export class PlaceOrder implements OnApplicationShutdown {
       });
       return outcomes;
     });
+    await failpoint('place.committed');
+    return outcomes;
   }
 }
 

@@ -2,6 +2,7 @@ import type { DataSource } from 'typeorm';
 import { alarmFor, type Granularity } from './alarms';
 import type { Clock } from './clock';
 import type { Deadline } from './deadline-handler';
+import { failpoint } from './failpoint';
 import { queryRows } from './transaction';
 import type { Alarm, TimerDriver } from './timer-driver';
 
@@ -169,6 +170,7 @@ class Run {
       if (!this.#armedIds.has(alarm.id)) fresh.set(alarm.id, alarm);
     }
     if (!this.options.dryRun) await this.parts.driver.arm([...fresh.values()]);
+    await failpoint('backfill.armed');
     // Slots repeat from page to page and are bounded by the horizon; single alarms never repeat.
     if (this.parts.granularity !== 'order') for (const id of fresh.keys()) this.#armedIds.add(id);
     const overdue = page.filter(({ dueAt }) => dueAt <= this.now).length;

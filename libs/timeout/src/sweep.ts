@@ -3,6 +3,7 @@ import type { Alarms } from './alarms';
 import type { DatabaseClock } from './database-clock';
 import { countOverdue } from './deadlines';
 import type { Drain, DrainCounts } from './drain';
+import { failpoint } from './failpoint';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerStoreHealth } from './timer-store-health';
 
@@ -79,6 +80,7 @@ export class Sweep {
       [...this.drains.values()].map((drain) => drain.run('sweep', leaveToTimerMs)),
     );
     for (const result of results) if (result.status === 'fulfilled') addCounts(total, result.value);
+    await failpoint('sweep.drained');
     total.armed = await this.#arm(total.oldestLagMs);
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;

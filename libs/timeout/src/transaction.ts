@@ -1,4 +1,11 @@
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+
+/** What this file uses of node-postgres, which TypeORM hands out untyped. */
+interface Connection {
+  query(
+    statement: string | { name?: string; text: string; values: unknown[] },
+  ): Promise<{ command: string; rows: unknown[] }>;
+}
 
 /**
  * One database transaction, handed to everything that must commit or vanish together.
@@ -7,15 +14,19 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 export class Transaction {
   readonly #hooks: (() => void)[] = [];
 
-  constructor(
-    readonly manager: EntityManager,
-    private readonly runner: QueryRunner,
-  ) {}
+  constructor(private readonly connection: Connection) {}
 
   /** Runs one statement; `params` fill `$1..$n`. Returns its rows, those of `RETURNING` included. */
-  async rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
-    const result = await this.runner.query(sql, params as unknown[], true);
-    return (result.records ?? []) as T[];
+  rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
+    return run(this.connection, { text: sql, values: [...params] });
+  }
+
+  /**
+   * {@link rows} for the few statements that run all the time: each connection parses them once
+   * and soon keeps their plan. `sql` must be one of a bounded number of texts.
+   */
+  hot<T>(sql: string, params: readonly unknown[]): Promise<T[]> {
+    return run(this.connection, { name: nameOf(sql), text: sql, values: [...params] });
   }
 
   /** Runs `hook` after a successful commit; it must not throw and nobody waits for it. */
@@ -28,6 +39,28 @@ export class Transaction {
   }
 }
 
+const names = new Map<string, string>();
+
+function nameOf(sql: string): string {
+  const known = names.get(sql);
+  if (known) return known;
+  const name = `lastcall_${names.size + 1}`;
+  names.set(sql, name);
+  return name;
+}
+
+/** Past TypeORM's query(), whose events and logging cost more than many a statement of ours. */
+async function run<T>(
+  connection: Connection,
+  statement: { name?: string; text: string; values: unknown[] },
+): Promise<T[]> {
+  try {
+    return (await connection.query(statement)).rows as T[];
+  } catch (error) {
+    throw new QueryFailedError(statement.text, statement.values, error as Error);
+  }
+}
+
 /** Errors after which the same transaction, begun anew, may well succeed. */
 const TRANSIENT_SQLSTATES = new Set([
   '40001', // serialization_failure
@@ -37,21 +70,26 @@ const TRANSIENT_SQLSTATES = new Set([
 
 const MAX_ATTEMPTS = 5;
 const RETRY_BASE_MS = 10;
+/** No attempt begins later: whoever has waited for a lock this long is told so, not kept waiting. */
+const RETRY_WITHIN_MS = 2_500;
 
 /**
  * Runs `work` in one READ COMMITTED transaction and commits it. Serialization failures,
  * deadlocks and lock timeouts roll the whole of it back and run it again, with jitter, up to
- * five times: `work` must have no effect outside the transaction but through `afterCommit`.
+ * five times and for a few seconds: `work` must have no effect outside the transaction but
+ * through `afterCommit`.
  */
 export async function inTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
+  const startedMs = performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
       return await attemptTransaction(dataSource, work);
     } catch (error) {
-      if (attempt >= MAX_ATTEMPTS || !isTransient(error)) throw error;
+      const isLast = attempt >= MAX_ATTEMPTS || performance.now() - startedMs > RETRY_WITHIN_MS;
+      if (isLast || !isTransient(error)) throw error;
       await pause(Math.random() * RETRY_BASE_MS * 2 ** attempt);
     }
   }
@@ -61,33 +99,42 @@ async function attemptTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
-  const runner = dataSource.createQueryRunner();
-  try {
-    await runner.startTransaction('READ COMMITTED');
-    const tx = new Transaction(runner.manager, runner);
-    const result = await work(tx);
-    await runner.commitTransaction();
-    tx.committed();
-    return result;
-  } catch (error) {
-    // A connection that broke cannot roll back; the first error is the one that tells why.
-    if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-    throw error;
-  } finally {
-    await runner.release();
-  }
+  return withConnection(dataSource, async (connection) => {
+    await run(connection, { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] });
+    try {
+      const tx = new Transaction(connection);
+      const result = await work(tx);
+      const { command } = await connection.query('COMMIT');
+      // Postgres answers so when a statement failed and `work` went on as if nothing were wrong.
+      if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back');
+      tx.committed();
+      return result;
+    } catch (error) {
+      // A connection that broke cannot roll back; the first error is the one that tells why.
+      await connection.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  });
 }
 
 /** One statement outside any transaction. Same contract as {@link Transaction.rows}. */
-export async function queryRows<T>(
+export function queryRows<T>(
   dataSource: DataSource,
   sql: string,
   params: readonly unknown[] = [],
 ): Promise<T[]> {
-  const runner = dataSource.createQueryRunner();
+  return withConnection(dataSource, (connection) =>
+    run(connection, { text: sql, values: [...params] }),
+  );
+}
+
+async function withConnection<T>(
+  dataSource: DataSource,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const runner: QueryRunner = dataSource.createQueryRunner();
   try {
-    const result = await runner.query(sql, params as unknown[], true);
-    return (result.records ?? []) as T[];
+    return await work((await runner.connect()) as Connection);
   } finally {
     await runner.release();
   }

@@ -1,0 +1,128 @@
+import { type InvariantResult, runInvariants } from '@app/orders';
+import type { Client } from './client';
+import type { Acknowledged } from './load';
+import { SWEEP_MS, type Stage } from './stage';
+
+/** What one drain may take on a machine that others use as well. */
+const DRAIN_MS = 3_000;
+
+interface LedgerRefund {
+  readonly id: string;
+  readonly paymentId: string;
+  readonly amount: number;
+  readonly status: 'pending' | 'succeeded' | 'failed';
+  readonly idempotencyKey: string;
+}
+
+interface LedgerPayment {
+  readonly id: string;
+  readonly reference: string;
+  readonly capturedAmount: number;
+  readonly paidAt: string | null;
+}
+
+interface Ours {
+  id: string;
+  provider_payment_id: string | null;
+  payment_status: string;
+  captured_amount: string | null;
+  order_id: string;
+  order_status: string;
+  hold_reason: string | null;
+  refunded: string;
+}
+
+/** The invariants that are violated at this moment, in words; none is the only good answer. */
+export async function violations(stage: Stage): Promise<string[]> {
+  const results = await runInvariants(stage, { limitMs: SWEEP_MS + DRAIN_MS, newest: 'all' });
+  return results.filter(isViolated).map(({ id, name, violations: n }) => `${id} ${name}: ${n}`);
+}
+
+const isViolated = ({ violations: n, incomplete }: InvariantResult): boolean =>
+  n > 0 || incomplete === true;
+
+/** What is still on its way: orders open, refunds and webhooks under way. */
+export async function unsettled(stage: Stage, client: Client): Promise<number> {
+  const [row] = await stage.rows<{ n: string }>(
+    `SELECT (SELECT count(*) FROM orders WHERE status IN ('pending_payment', 'closing'))
+          + (SELECT count(*) FROM refunds WHERE status IN ('requested', 'pending', 'failed'))
+          + (SELECT count(*) FROM webhook_events WHERE status = 'received') AS n`,
+  );
+  const { body } = await client.sandbox('GET /health');
+  return Number(row?.n) + Number(body.undeliveredWebhooks ?? 1);
+}
+
+/** Everything that was acknowledged and is not so, and every cent the two books differ by. */
+export async function losses(
+  stage: Stage,
+  client: Client,
+  { placed, canceled, captured }: Acknowledged,
+): Promise<string[]> {
+  const lost: string[] = [];
+  const orders = await stage.rows<{ id: string; status: string; amount: string; key: string }>(
+    `SELECT o.id, o.status, o.amount, k.key FROM orders o
+       LEFT JOIN idempotency_keys k ON k.order_id = o.id`,
+  );
+  const byId = new Map(orders.map((order) => [order.id, order]));
+  for (const [id, { key, amount }] of placed) {
+    const order = byId.get(id);
+    if (!order) lost.push(`order ${id} was acknowledged and is not there`);
+    else if (order.key !== key || Number(order.amount) !== amount) lost.push(`order ${id} differs`);
+  }
+  for (const id of canceled) {
+    const status = byId.get(id)?.status ?? 'gone';
+    // A payment that was under way when the customer canceled has won.
+    if (!['closed', 'paid', 'shipped'].includes(status)) lost.push(`canceled ${id} is ${status}`);
+  }
+  const { body } = await client.sandbox('GET /v1/ledger');
+  const ledger = body as unknown as { payments: LedgerPayment[]; refunds: LedgerRefund[] };
+  const taken = ledger.payments.filter(({ paidAt }) => paidAt !== null);
+  const known = new Set(taken.map(({ id }) => id));
+  for (const id of captured) if (!known.has(id)) lost.push(`the provider forgot payment ${id}`);
+  return [...lost, ...(await compareMoney(stage, taken, ledger.refunds))];
+}
+
+async function compareMoney(
+  stage: Stage,
+  taken: readonly LedgerPayment[],
+  refunds: readonly LedgerRefund[],
+): Promise<string[]> {
+  const rows = await stage.rows<Ours>(
+    `SELECT p.id, p.provider_payment_id, p.status AS payment_status, p.captured_amount, p.order_id,
+            o.status AS order_status, p.hold_reason,
+            (SELECT coalesce(sum(r.amount), 0) FROM refunds r
+              WHERE r.payment_id = p.id AND r.status = 'succeeded') AS refunded
+       FROM payments p JOIN orders o ON o.id = p.order_id`,
+  );
+  const ours = new Map(rows.map((row) => [row.id, row]));
+  const theirs = new Map(taken.map((payment) => [payment.reference, payment]));
+  const given = refunds.filter(({ status }) => status === 'succeeded');
+  const wrong: string[] = [];
+  for (const payment of taken) {
+    const row = ours.get(payment.reference);
+    const back = sum(given.filter(({ paymentId }) => paymentId === payment.id));
+    if (!row) wrong.push(`payment ${payment.id} is unknown to us`);
+    else if (Number(row.captured_amount ?? 0) !== payment.capturedAmount) {
+      wrong.push(
+        `payment ${row.id}: they took ${payment.capturedAmount}, we have ${row.captured_amount}`,
+      );
+    } else if (Number(row.refunded) !== back) {
+      wrong.push(`payment ${row.id}: they gave back ${back}, we have ${row.refunded}`);
+    } else if (!isHome(row) && back !== payment.capturedAmount) {
+      wrong.push(`payment ${row.id}: order ${row.order_status}, only ${back} went back`);
+    }
+  }
+  for (const row of rows) {
+    if (row.payment_status === 'succeeded' && !theirs.has(row.id))
+      wrong.push(`${row.id} is ours only`);
+  }
+  const keys = new Set(given.map(({ idempotencyKey }) => idempotencyKey.slice(0, 36)));
+  if (keys.size !== given.length) wrong.push('a refund was made twice');
+  return wrong;
+}
+
+const isHome = ({ order_status: status, hold_reason: hold, refunded }: Ours): boolean =>
+  hold !== null || (['paid', 'shipped', 'completed'].includes(status) && Number(refunded) === 0);
+
+const sum = (refunds: readonly LedgerRefund[]): number =>
+  refunds.reduce((total, { amount }) => total + amount, 0);

@@ -1,0 +1,99 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { SignJWT } from 'jose';
+import type { Stage } from './stage';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, never> & { readonly [name: string]: unknown };
+  readonly headers: Headers;
+  readonly tookMs: number;
+}
+
+/** Longer than anybody waits: what takes so long is a fault of its own. */
+const CALL_LIMIT_MS = 30_000;
+
+/** The calls of customers, merchants, operators and buyers. What cannot be reached has status 0. */
+export class Client {
+  readonly #tokens = new Map<string, Promise<string>>();
+
+  constructor(private readonly stage: Stage) {}
+
+  async api(
+    methodAndPath: string,
+    options: {
+      readonly sub?: string;
+      readonly scope?: string;
+      readonly body?: unknown;
+      readonly headers?: Readonly<Record<string, string>>;
+    } = {},
+  ): Promise<Answer> {
+    const token = await this.#token(options.sub ?? 'ann', options.scope ?? 'orders');
+    const headers = { authorization: `Bearer ${token}`, ...options.headers };
+    return call(this.stage.apiUrl, methodAndPath, { ...options, headers });
+  }
+
+  sandbox(methodAndPath: string, body?: unknown): Promise<Answer> {
+    return call(this.stage.sandboxUrl, methodAndPath, { body });
+  }
+
+  faults(faults: Readonly<Record<string, unknown>>): Promise<Answer> {
+    return this.sandbox('PUT /v1/faults', faults);
+  }
+
+  healProvider(): Promise<Answer> {
+    return this.sandbox('DELETE /v1/faults');
+  }
+
+  /** A webhook as the provider would sign it, or with what `forge` puts in its place. */
+  webhook(
+    body: unknown,
+    forge: { readonly id?: string; readonly secret?: string; readonly ageS?: number } = {},
+  ): Promise<Answer> {
+    const id = forge.id ?? randomUUID();
+    const timestamp = String(Math.floor(Date.now() / 1_000) - (forge.ageS ?? 0));
+    const raw = JSON.stringify(body);
+    const secret = forge.secret ?? this.stage.secrets.SANDBOX_WEBHOOK_SECRET;
+    const signature = createHmac('sha256', secret).update(`${id}.${timestamp}.${raw}`);
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${signature.digest('base64')}`,
+    };
+    return call(this.stage.apiUrl, 'POST /v1/webhooks/sandbox', { body, headers });
+  }
+
+  #token(sub: string, scope: string): Promise<string> {
+    const known = this.#tokens.get(`${sub} ${scope}`);
+    if (known) return known;
+    const made = new SignJWT({ scope })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject(sub)
+      .setExpirationTime('5h')
+      .sign(new TextEncoder().encode(this.stage.secrets.AUTH_JWT_SECRET));
+    this.#tokens.set(`${sub} ${scope}`, made);
+    return made;
+  }
+}
+
+async function call(
+  url: string,
+  methodAndPath: string,
+  { body, headers = {} }: { body?: unknown; headers?: Readonly<Record<string, string>> },
+): Promise<Answer> {
+  const [method, path] = methodAndPath.split(' ', 2) as [string, string];
+  const startedMs = performance.now();
+  const tookMs = (): number => Math.round(performance.now() - startedMs);
+  try {
+    const response = await fetch(url + path, {
+      method,
+      signal: AbortSignal.timeout(CALL_LIMIT_MS),
+      headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const read = text === '' ? {} : (JSON.parse(text) as Answer['body']);
+    return { status: response.status, body: read, headers: response.headers, tookMs: tookMs() };
+  } catch {
+    return { status: 0, body: {} as Answer['body'], headers: new Headers(), tookMs: tookMs() };
+  }
+}

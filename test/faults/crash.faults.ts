@@ -1,0 +1,114 @@
+import { until } from '../support/until';
+import { assert, type Fault, type Scene } from './fault';
+import { payLate } from './provider.faults';
+
+/** A step at which a process dies, and who gets there. */
+interface Step {
+  readonly of: string;
+  readonly failpoint: string;
+  readonly who: 'api' | 'worker-1';
+  /** Brings about what the usual load does too rarely. */
+  readonly provoke?: (scene: Scene) => Promise<unknown>;
+  readonly quick?: boolean;
+}
+
+const late = (scene: Scene): Promise<unknown> => payLate(scene, 3);
+
+const STEPS: readonly Step[] = [
+  { of: 'place, written and not committed', failpoint: 'place.written@5', who: 'api', quick: true },
+  { of: 'place, committed and not answered', failpoint: 'place.committed@5', who: 'api' },
+  {
+    of: 'pay, our row is there, the provider not asked',
+    failpoint: 'payment.opened@3',
+    who: 'api',
+  },
+  { of: 'pay, created at the provider, not noted', failpoint: 'payment.created@3', who: 'api' },
+  { of: 'webhook, stored and not applied', failpoint: 'webhook.stored@3', who: 'api' },
+  { of: 'webhook, applied and not committed', failpoint: 'webhook.applied@3', who: 'api' },
+  {
+    of: 'late pay, money recorded and not decided',
+    failpoint: 'capture.recorded@3',
+    who: 'api',
+    provoke: late,
+  },
+  {
+    of: 'fast close, changed and not committed',
+    failpoint: 'close.changed@2',
+    who: 'worker-1',
+    quick: true,
+  },
+  { of: 'careful close, fence not committed', failpoint: 'closing.fencing', who: 'worker-1' },
+  { of: 'careful close, claimed', failpoint: 'closing.claimed', who: 'worker-1' },
+  { of: 'careful close, asked', failpoint: 'closing.asked', who: 'worker-1' },
+  {
+    of: 'careful close, closed at the provider',
+    failpoint: 'closing.closed_at_provider',
+    who: 'worker-1',
+    quick: true,
+  },
+  {
+    of: 'careful close, answer known, nothing written',
+    failpoint: 'closing.answered',
+    who: 'worker-1',
+  },
+  { of: 'careful close, applied and not committed', failpoint: 'closing.applied', who: 'worker-1' },
+  { of: 'careful close, settled', failpoint: 'closing.settled', who: 'worker-1' },
+  { of: 'refund, claimed', failpoint: 'refund.claimed', who: 'worker-1', provoke: late },
+  {
+    of: 'refund, made at the provider, not noted',
+    failpoint: 'refund.answered',
+    who: 'worker-1',
+    provoke: late,
+    quick: true,
+  },
+  {
+    of: 'refund, applied and not committed',
+    failpoint: 'refund.applied',
+    who: 'worker-1',
+    provoke: late,
+  },
+  { of: 'refund, settled', failpoint: 'refund.settled', who: 'worker-1', provoke: late },
+  { of: 'sweep, drained and nothing armed', failpoint: 'sweep.drained@2', who: 'worker-1' },
+];
+
+export const CRASH_FAULTS: readonly Fault[] = [
+  ...STEPS.map((step): Fault => ({
+    area: 'kill -9',
+    name: step.of,
+    quick: step.quick ?? false,
+    play: (scene) => crash(scene, step),
+  })),
+  { area: 'kill -9', name: 'backfill, between two batches, then run again', play: crashBackfill },
+];
+
+/** Nobody else could do the work: the other worker is away until the first has died of it. */
+async function crash(scene: Scene, { failpoint, who, provoke }: Step): Promise<string> {
+  const { stage } = scene;
+  for (const name of new Set([who, 'worker-2'])) await stage.process(name).stop();
+  const env = { FAILPOINT: failpoint };
+  const dying = await stage.start({ name: who, roles: who === 'api' ? 'api' : 'worker', env });
+  // Its webhooks must come to the dying API, and refunds to the dying worker.
+  await until(
+    `it dies at ${failpoint}`,
+    async () => {
+      if (dying.isRunning) await provoke?.(scene).catch(() => undefined);
+      return !dying.isRunning;
+    },
+    45_000,
+  );
+  await scene.heal(() => scene.backToUsual());
+  return `died at ${failpoint}; resumed after its restart`;
+}
+
+async function crashBackfill(scene: Scene): Promise<string> {
+  const { stage } = scene;
+  const first = stage.backfill({ FAILPOINT: 'backfill.armed@2' });
+  await first.ended();
+  assert(first.log.includes('backfilled') === false, 'it did not die');
+  const second = stage.backfill({});
+  await second.ended();
+  assert(second.log.includes('backfilled'), `the second run failed: ${second.log.slice(-500)}`);
+  await scene.heal();
+  await scene.alarmsAreBack();
+  return 'died after its second batch; run again, it went through';
+}

@@ -1,0 +1,148 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { until } from '../support/until';
+import { losses, unsettled, violations } from './books';
+import { Client } from './client';
+import { type Acknowledged, type Experience, Load, newExperience } from './load';
+import { type Cast, type Stage, SWEEP_MS } from './stage';
+
+/** A row of the fault table of shared/promises.md. */
+export interface Fault {
+  readonly area: string;
+  readonly name: string;
+  /** True: part of the short form that CI runs. */
+  readonly quick?: boolean;
+  /** Breaks something under load, mends it by {@link Scene.heal}; answers with what was seen. */
+  readonly play: (scene: Scene) => Promise<string>;
+}
+
+export interface Outcome {
+  readonly held: boolean;
+  readonly seen: string;
+  readonly inFlight: number;
+  readonly healedMs: number;
+  readonly orders: number;
+  readonly lost: readonly string[];
+  readonly experience: Experience;
+}
+
+/** Two sweeps, and what a busy machine needs for its drains. */
+const HEAL_LIMIT_MS = 2 * SWEEP_MS + 6_000;
+const SETTLE_LIMIT_MS = 150_000;
+const OPEN = `status IN ('pending_payment', 'closing')`;
+
+export const USUAL_CAST: readonly Cast[] = [
+  { name: 'api', roles: 'api' },
+  { name: 'worker-1', roles: 'worker' },
+  { name: 'worker-2', roles: 'worker' },
+];
+
+/** One fault being played: the stage under load, and what its rows need again and again. */
+export class Scene {
+  readonly client: Client;
+  readonly load: Load;
+  inFlight = 0;
+  healedMs = 0;
+  readonly #stalls = monitorEventLoopDelay({ resolution: 20 });
+
+  constructor(
+    readonly stage: Stage,
+    /** True: shorter outages, for CI. */
+    readonly quick: boolean,
+    private readonly acknowledged: Acknowledged,
+    random: () => number,
+  ) {
+    this.client = new Client(stage);
+    this.load = new Load(this.client, acknowledged, random);
+  }
+
+  /** So long in the long form, so long in the short one. */
+  lasting(longMs: number, quickMs: number): Promise<void> {
+    const lastMs = this.quick ? quickMs : longMs;
+    return new Promise((resolve) => setTimeout(resolve, lastMs));
+  }
+
+  /** The longest time this machine let us wait since the fault struck: nobody here could be faster. */
+  get stallMs(): number {
+    return Math.round(this.#stalls.max / 1e6) * 3;
+  }
+
+  /** Starts whoever of the usual cast is missing. */
+  backToUsual(): Promise<void> {
+    return assemble(this.stage);
+  }
+
+  /** Counts what is in flight at the moment the fault strikes, and forgets the calls before it. */
+  async strikes(): Promise<void> {
+    const [row] = await this.stage.rows<{ n: string }>(
+      `SELECT count(*) AS n FROM orders WHERE ${OPEN}`,
+    );
+    this.inFlight = Number(row?.n);
+    this.load.experience = newExperience();
+    this.#stalls.enable();
+    this.#stalls.reset();
+  }
+
+  /** Mends, and measures how long it takes until every invariant is 0 again, load going on. */
+  async heal(mend: () => Promise<unknown> | void = () => undefined): Promise<void> {
+    await mend();
+    const startedMs = performance.now();
+    let last: string[] = [];
+    await until(
+      'every invariant is 0 within two sweeps',
+      async () =>
+        (last = await violations(this.stage).catch((e: unknown) => [String(e)])).length === 0,
+      HEAL_LIMIT_MS,
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}: ${last.join(', ')}`);
+    });
+    this.healedMs = Math.round(performance.now() - startedMs);
+  }
+
+  /** How many orders have been closed by whom since `since`. */
+  async closedBy(since: Date): Promise<Record<string, number>> {
+    const rows = await this.stage.rows<{ by: string; n: string }>(
+      `SELECT by, count(*) AS n FROM order_events
+        WHERE to_status = 'closed' AND at >= $1 GROUP BY by`,
+      [since],
+    );
+    return Object.fromEntries(rows.map(({ by, n }) => [by, Number(n)]));
+  }
+
+  /** Waits until alarms close orders again by themselves. */
+  async alarmsAreBack(): Promise<void> {
+    const now = await this.now();
+    await until('alarms ring again', async () => (await this.closedBy(now)).timer, 20_000);
+  }
+
+  async now(): Promise<Date> {
+    const [row] = await this.stage.rows<{ now: Date }>('SELECT clock_timestamp() AS now');
+    return (row as { now: Date }).now;
+  }
+
+  /** Ends the load, lets everything come to rest, and compares all books. */
+  async settle(): Promise<string[]> {
+    await this.load.stop();
+    let left = 0;
+    await until(
+      'everything comes to rest',
+      async () => (left = await unsettled(this.stage, this.client)) === 0,
+      SETTLE_LIMIT_MS,
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}: ${left} left`);
+    });
+    const after = await until('the books are read', () => violations(this.stage));
+    return [...after, ...(await losses(this.stage, this.client, this.acknowledged))];
+  }
+}
+
+/** Starts whoever of the usual cast is missing. */
+export async function assemble(stage: Stage): Promise<void> {
+  const running = new Set(stage.processes.filter((one) => one.isRunning).map(({ name }) => name));
+  // One after the other: three that start at once on two cores time out on each other.
+  for (const cast of USUAL_CAST) if (!running.has(cast.name)) await stage.start(cast);
+}
+
+/** The error's words, for a report. */
+export function assert(condition: unknown, what: string): asserts condition {
+  if (!condition) throw new Error(what);
+}

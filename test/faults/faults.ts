@@ -1,0 +1,17 @@
+import { CRASH_FAULTS } from './crash.faults';
+import type { Fault } from './fault';
+import { POSTGRES_FAULTS } from './postgres.faults';
+import { PROVIDER_FAULTS } from './provider.faults';
+import { REDIS_FAULTS } from './redis.faults';
+import { WEBHOOK_FAULTS } from './webhook.faults';
+import { WORKER_FAULTS } from './worker.faults';
+
+/** Every row of the fault table of shared/promises.md, in its order. */
+export const FAULTS: readonly Fault[] = [
+  ...CRASH_FAULTS,
+  ...REDIS_FAULTS,
+  ...POSTGRES_FAULTS,
+  ...WEBHOOK_FAULTS,
+  ...PROVIDER_FAULTS,
+  ...WORKER_FAULTS,
+];

@@ -1,0 +1,104 @@
+/* Plays the faults one after the other; test/faults/main.mjs starts it. Exit code 0: all held. */
+import { parseArgs } from 'node:util';
+import { FAULTS } from './faults';
+import { assemble, type Fault, type Outcome, Scene } from './fault';
+import { type Acknowledged, dice } from './load';
+import { line, writeReport } from './report';
+import { Stage } from './stage';
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+const seed = Number(values.seed);
+
+async function main(): Promise<boolean> {
+  const chosen = FAULTS.filter(({ quick }) => !values.quick || quick).filter(
+    ({ area, name }) => !values.only || `${area}: ${name}`.includes(values.only),
+  );
+  const played: { fault: Fault; outcome: Outcome }[] = [];
+  const startedAt = new Date();
+  let stage: Stage | undefined;
+  let acknowledged = nothing();
+  try {
+    for (const fault of chosen) {
+      if (!stage) {
+        acknowledged = nothing();
+        stage = await openStage();
+      }
+      const outcome = await play(stage, fault, acknowledged);
+      played.push({ fault, outcome });
+      console.log(line(fault, outcome));
+      // What one fault has broken must not be held against the next.
+      if (!outcome.held) {
+        if (process.env.KEEP_LOGS)
+          for (const one of stage.processes) console.log(one.name, one.log.slice(-4_000));
+        await stage.close();
+        stage = undefined;
+      }
+    }
+  } finally {
+    await stage?.close();
+  }
+  const held = played.filter(({ outcome }) => outcome.held).length;
+  console.log(`\n${held} held, ${played.length - held} broken; seed ${seed}`);
+  if (!values.quick && !values.only) await writeReport(played, { startedAt, seed });
+  return held === played.length && played.length > 0;
+}
+
+async function openStage(): Promise<Stage> {
+  const stage = new Stage();
+  try {
+    await stage.open();
+    for (const sku of ['TEA-A', 'TEA-B', 'TEA-C', 'TEA-D']) {
+      await stage.rows(
+        `INSERT INTO products (sku, name, unit_price, currency, on_hand, available)
+         VALUES ($1, $1, 700, 'EUR', 10000000, 10000000)`,
+        [sku],
+      );
+    }
+    return stage;
+  } catch (error) {
+    await stage.close();
+    throw error;
+  }
+}
+
+async function play(stage: Stage, fault: Fault, acknowledged: Acknowledged): Promise<Outcome> {
+  const scene = new Scene(stage, values.quick, acknowledged, dice(seed));
+  let lost: string[] = [];
+  let seen: string;
+  try {
+    await assemble(stage);
+    scene.load.start();
+    await scene.lasting(4_000, 2_500);
+    await scene.strikes();
+    seen = await fault.play(scene);
+    const { wrong } = scene.load.experience;
+    lost = [...(await scene.settle()), ...new Set(wrong)];
+  } catch (error) {
+    seen = error instanceof Error ? error.message : String(error);
+    lost.push(seen);
+    await scene.load.stop().catch(() => undefined);
+  }
+  const { inFlight, healedMs, load } = scene;
+  const { begun: orders, experience } = load;
+  return { held: lost.length === 0, seen, inFlight, healedMs, orders, lost, experience };
+}
+
+const nothing = (): Acknowledged => ({
+  placed: new Map(),
+  canceled: new Set(),
+  captured: new Set(),
+});
+
+main().then(
+  (held) => (process.exitCode = held ? 0 : 1),
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);

@@ -1,0 +1,207 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pool } from 'pg';
+import {
+  findRedisBinary,
+  freePort,
+  type Service,
+  startPostgres,
+  startRedis,
+} from '../../scripts/services/index.mjs';
+import { Process } from './processes';
+import { FaultyProxy } from './proxy';
+
+/** Where test/faults/main.mjs has built the product and the sabotaged entry points to. */
+const BUILT = 'dist.faults';
+const BACKFILL = 'test/faults/backfill-main.js';
+
+/** The scaled clock: ten minutes are four seconds here, and the sweep comes every two. */
+export const SETTINGS = {
+  PAYMENT_WINDOW: '3s',
+  PAYMENT_GRACE: '1s',
+  SWEEP_INTERVAL: '2s',
+  SHIP_WITHIN: '1h',
+  RECEIVE_WITHIN: '1h',
+};
+export const SWEEP_MS = 2_000;
+
+/** Which of its roles a process takes, and how it is sabotaged. */
+export interface Cast {
+  readonly name: string;
+  readonly roles: 'api' | 'worker';
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Postgres, Redis and the sandbox provider, each behind a proxy; the product's processes; and
+ * connections past the proxies, to look and to sabotage.
+ */
+export class Stage {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'lastcall-faults-'));
+  readonly #password = randomBytes(12).toString('hex');
+  readonly secrets = {
+    AUTH_JWT_SECRET: randomBytes(32).toString('hex'),
+    SANDBOX_WEBHOOK_SECRET: randomBytes(32).toString('hex'),
+  };
+  readonly #cast = new Map<string, Process>();
+  readonly #ports = { postgres: 0, redis: 0, api: 0, sandbox: 0 };
+  /** Past the proxies. */
+  pool!: Pool;
+  postgres!: FaultyProxy;
+  redis!: FaultyProxy;
+  provider!: FaultyProxy;
+  #postgres!: Service;
+  #redis!: Service;
+  #sandbox!: Process;
+  #databaseUrl = '';
+  readonly #redisBinary = findRedisBinary(() => undefined);
+
+  async open(): Promise<this> {
+    chmodSync(this.#folder, 0o711);
+    for (const name of ['postgres', 'redis', 'api', 'sandbox'] as const) {
+      this.#ports[name] = await freePort();
+    }
+    await this.startPostgres();
+    await this.startRedis();
+    this.postgres = await FaultyProxy.to(this.#ports.postgres);
+    this.redis = await FaultyProxy.to(this.#ports.redis);
+    this.provider = await FaultyProxy.to(this.#ports.sandbox);
+    const url = this.#postgres.url;
+    this.pool = new Pool({ connectionString: url, max: 8 });
+    // Its idle connections die with the server, as they should.
+    this.pool.on('error', () => undefined);
+    const migrate = this.#spawn('migrate', 'apps/api/src/migrate.js', { DATABASE_URL: url });
+    await migrate.ended();
+    this.#databaseUrl = url;
+    await this.#startSandbox();
+    return this;
+  }
+
+  async startPostgres(): Promise<void> {
+    this.#postgres = await startPostgres({
+      dataDir: join(this.#folder, 'postgres'),
+      logFile: join(this.#folder, 'postgres.log'),
+      password: this.#password,
+      port: this.#ports.postgres,
+      durable: true,
+      // Five sweepers, each with pools of its own.
+      settings: { max_connections: 300 },
+    });
+  }
+
+  /** `pg_ctl stop -m immediate`: every backend is gone at once, and recovery follows. */
+  async crashPostgres(): Promise<void> {
+    process.kill(this.#postgres.pid, 'SIGQUIT');
+    await this.#postgres.exited;
+  }
+
+  async startRedis(): Promise<void> {
+    this.#redis = await startRedis({
+      dataDir: join(this.#folder, 'redis'),
+      logFile: join(this.#folder, 'redis.log'),
+      port: this.#ports.redis,
+      binary: this.#redisBinary,
+      durable: false,
+    });
+  }
+
+  /** With everything that was in it: nothing was on disk. */
+  async crashRedis(): Promise<void> {
+    process.kill(this.#redis.pid, 'SIGKILL');
+    await this.#redis.exited;
+  }
+
+  get redisUrl(): string {
+    return this.#redis.url;
+  }
+
+  get apiUrl(): string {
+    return `http://127.0.0.1:${this.#ports.api}`;
+  }
+
+  /** The provider as the buyer sees it, past the proxy. */
+  get sandboxUrl(): string {
+    return `http://127.0.0.1:${this.#ports.sandbox}`;
+  }
+
+  get processes(): readonly Process[] {
+    return [...this.#cast.values()];
+  }
+
+  /** Starts a process and waits until it is ready; `await` it later to let several start at once. */
+  async start({ name, roles, env = {} }: Cast): Promise<Process> {
+    const port = roles === 'api' ? this.#ports.api : await freePort();
+    const child = this.#spawn(name, 'test/faults/faulty-main.js', {
+      ROLES: roles,
+      PORT: String(port),
+      DATABASE_URL: this.postgres.through(this.#databaseUrl),
+      REDIS_URL: this.redis.through(this.#redis.url),
+      SANDBOX_URL: this.provider.through(this.sandboxUrl),
+      ...env,
+    });
+    this.#cast.set(name, child);
+    await child.ready(`http://127.0.0.1:${port}/health/live`);
+    return child;
+  }
+
+  /** A backfill in a process of its own. */
+  backfill(env: Readonly<Record<string, string>>): Process {
+    const redis = { REDIS_URL: this.redis.through(this.#redis.url) };
+    return this.#spawn(`backfill-${randomBytes(3).toString('hex')}`, BACKFILL, {
+      ...redis,
+      ...env,
+    });
+  }
+
+  process(name: string): Process {
+    const found = this.#cast.get(name);
+    if (!found) throw new Error(`There is no process "${name}"`);
+    return found;
+  }
+
+  /** Forgets a process that is meant to be gone. */
+  forget(name: string): void {
+    this.#cast.delete(name);
+  }
+
+  async rows<Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> {
+    return (await this.pool.query(sql, [...params])).rows as Row[];
+  }
+
+  async stopAll(): Promise<void> {
+    const stopping = this.processes.map(async (child) => {
+      if (child.isRunning) await child.stop();
+    });
+    this.#cast.clear();
+    for (const result of await Promise.allSettled(stopping)) {
+      if (result.status === 'rejected') throw result.reason;
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.processes, this.#sandbox].map((child) => child?.kill()));
+    await Promise.all([this.postgres, this.redis, this.provider].map((proxy) => proxy?.close()));
+    await this.pool?.end();
+    await Promise.all([this.#postgres?.stop(), this.#redis?.stop()]);
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #startSandbox(): Promise<void> {
+    this.#sandbox = this.#spawn('sandbox', 'apps/sandbox/src/main.js', {
+      SANDBOX_PORT: String(this.#ports.sandbox),
+      SANDBOX_WEBHOOK_URL: `${this.apiUrl}/v1/webhooks/sandbox`,
+    });
+    await this.#sandbox.ready(`${this.sandboxUrl}/health`);
+  }
+
+  #spawn(name: string, file: string, env: Readonly<Record<string, string>>): Process {
+    const inherited = { PATH: process.env.PATH, HOME: process.env.HOME };
+    const common = { MAX_OPEN_ORDERS: 'off', RATE_LIMIT: 'off', LASTCALL_HOME: this.#folder };
+    const all = { ...inherited, ...common, ...SETTINGS, ...this.secrets, ...env };
+    const direct = { DATABASE_URL: this.#postgres.url, REDIS_URL: this.#redis.url };
+    const log = join(this.#folder, `${name}.log`);
+    return new Process(name, join(BUILT, file), { ...direct, ...all }, log);
+  }
+}
