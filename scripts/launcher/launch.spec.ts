@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   mkdtempSync,
   readFileSync,
@@ -42,6 +43,13 @@ const SERVERS_ELSEWHERE = {
 jest.setTimeout(60_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'lastcall-launch-'));
+/** Root's Postgres runs as another user, who has to get in. */
+const newHome = (): string => {
+  const made = mkdtempSync(join(folder, 'home-'));
+  chmodSync(made, 0o711);
+  return made;
+};
+chmodSync(folder, 0o711);
 const program = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);
@@ -67,7 +75,7 @@ let home: string;
 const started: Launched[] = [];
 
 beforeEach(() => {
-  home = mkdtempSync(join(folder, 'home-'));
+  home = newHome();
 });
 
 afterEach(async () => {
@@ -190,7 +198,7 @@ it('refuses to start twice in one home and leaves the first alone', async () => 
 it('lets two homes run beside each other', async () => {
   const first = start(SERVERS_ELSEWHERE);
   await first.says(running);
-  const second = start({ ...SERVERS_ELSEWHERE, LASTCALL_HOME: mkdtempSync(join(folder, 'home-')) });
+  const second = start({ ...SERVERS_ELSEWHERE, LASTCALL_HOME: newHome() });
   await second.says(running);
 });
 
@@ -219,6 +227,7 @@ it('shows what is wrong with the settings, and stops what it had started', async
   expect(launched.output()).toContain('These settings are wrong:\n  PORT');
   expect(filesOf(home)).not.toContain('lock');
   expect(filesOf(home)).not.toContain('runtime.json');
+  expect(filesOf(home)).toContain('postgres');
   expect(existsSync(join(home, 'postgres', 'postmaster.pid'))).toBe(false);
   expect(existsSync(join(home, 'redis', 'redis.pid'))).toBe(false);
 });
