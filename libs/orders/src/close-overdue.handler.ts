@@ -54,6 +54,7 @@ export class CloseOverdueHandler implements DeadlineHandler {
     const putBack = await this.#stillOverdue(tx, due, new Set(overdue));
     const changed = closed.length + fenced.length;
     if (changed > 0) await failpoint('close.changed');
+    if (changed > 0) await failpoint('close.changed');
     return { changed, lost: due.length - changed - putBack.length, putBack };
   }
 
