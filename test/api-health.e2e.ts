@@ -1,9 +1,29 @@
 import { startTestApp, type TestApp } from './support/app';
+import { expectProblem } from './support/problem';
+import { startTcpProxy, type TcpProxy } from './support/tcp-proxy';
+import { takeRedisDatabase } from './support/redis';
 
 describe('health', () => {
   let api: TestApp;
-  beforeAll(async () => (api = await startTestApp()));
-  afterAll(() => api?.close());
+  let redis: TcpProxy;
+
+  beforeAll(async () => {
+    redis = await startTcpProxy(await takeRedisDatabase());
+    api = await startTestApp({
+      settings: { REDIS_URL: redis.url },
+    });
+  });
+  afterAll(async () => {
+    await api?.close();
+    await redis?.close();
+  });
+
+  const place = async (key: string) =>
+    api.request('POST /v1/orders', {
+      token: await api.token(),
+      headers: { 'idempotency-key': key },
+      body: { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] },
+    });
 
   it('is alive and ready with everything up', async () => {
     expect(await api.request('GET /health/live')).toMatchObject({
@@ -14,5 +34,29 @@ describe('health', () => {
       status: 200,
       body: { status: 'ok', checks: { postgres: 'up', redis: 'up' } },
     });
+  });
+
+  it('is degraded without Redis, and still takes orders', async () => {
+    await redis.cut();
+    try {
+      expect(await api.request('GET /health/ready')).toMatchObject({
+        status: 200,
+        body: { status: 'degraded', checks: { postgres: 'up', redis: 'down' } },
+      });
+      const startedAt = Date.now();
+      expect((await place('without-redis')).status).toBe(201);
+      expect(Date.now() - startedAt).toBeLessThan(3_000);
+    } finally {
+      await redis.restore();
+    }
+    expect((await api.request('GET /health/ready')).body).toMatchObject({ status: 'ok' });
+  });
+
+  it('is not ready while it drains, but alive', async () => {
+    api.draining.begin();
+    const ready = await api.request('GET /health/ready');
+    expectProblem(ready, 503, 'unavailable');
+    expect(ready.headers.get('connection')).toBe('close');
+    expect((await api.request('GET /health/live')).status).toBe(200);
   });
 });

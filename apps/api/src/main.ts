@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { type Config, ConfigError, loadConfig } from '@app/orders';
+import { type Config, ConfigError, isInfrastructureError, loadConfig } from '@app/orders';
 import { type Api, createApi, listen } from './create-app';
 import { shutDownOnSignals } from './shut-down';
 
@@ -34,6 +34,8 @@ function exitOnBugs({ logger }: Api): void {
 }
 
 main().catch((error: unknown) => {
-  console.error(`lastcall cannot start: ${error instanceof Error ? error.message : String(error)}`);
+  const message = error instanceof Error ? error.message : String(error);
+  const where = isInfrastructureError(error) ? 'nothing answers at DATABASE_URL: ' : '';
+  console.error(`lastcall cannot start: ${where}${message}`);
   process.exit(1);
 });

@@ -12,7 +12,9 @@ export interface Migrated {
 }
 
 /** Brings the database up to date, and gives an empty shop something to sell. Safe to repeat. */
-export async function migrateDatabase({ DATABASE_URL: url }: Config): Promise<Migrated> {
+export async function migrateDatabase({
+  DATABASE_URL: url,
+}: Pick<Config, 'DATABASE_URL'>): Promise<Migrated> {
   const options = dataSourceOptions({ url, name: 'lastcall migrate', connections: 2 });
   // None of the limits of a request: an index takes as long as it takes, and so does our turn.
   const dataSource = new DataSource({ ...options, extra: {} });

@@ -26,7 +26,6 @@ describe('AccessGuard', () => {
   const guard = new AccessGuard(new Reflector(), { identify } as unknown as Authenticator);
   const enter = (route: keyof Routes) =>
     guard.canActivate({
-      // eslint-disable-next-line @typescript-eslint/unbound-method -- its metadata is all we want
       getHandler: () => Routes.prototype[route],
       getClass: () => Routes,
       switchToHttp: () => ({ getRequest: () => ({}) }),

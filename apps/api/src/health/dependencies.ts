@@ -48,9 +48,14 @@ export class Dependencies implements OnApplicationShutdown {
   async #ask(): Promise<DependencyStates> {
     const [postgres, redis] = await Promise.all([
       isUp(() => this.dataSource.query('SELECT 1'), POSTGRES_LIMIT_MS),
-      isUp(() => this.#redis.ping(), REDIS_LIMIT_MS),
+      isUp(() => this.#pingRedis(), REDIS_LIMIT_MS),
     ]);
     return { postgres, redis };
+  }
+
+  async #pingRedis(): Promise<void> {
+    if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect();
+    await this.#redis.ping();
   }
 }
 

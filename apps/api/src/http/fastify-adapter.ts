@@ -61,9 +61,10 @@ function prepare(fastify: FastifyInstance, { logger, draining, routes }: Adapter
     applyBodyLimit(route);
     routes.add(route);
   });
-  fastify.addHook('onRequest', (_request, reply, done) => {
+  // With the answer, as a request may have come in before draining began.
+  fastify.addHook('onSend', (_request, reply, payload, done) => {
     if (draining.isDraining) reply.header('connection', 'close');
-    done();
+    done(null, payload);
   });
   if (logger.isLevelEnabled('debug')) logRequests(fastify, logger);
 }

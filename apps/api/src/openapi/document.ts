@@ -36,16 +36,35 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   document.components.schemas = Object.fromEntries(
     Object.entries(RESPONSES).map(([name, schema]) => [name, toSchemaObject(schema, 'output')]),
   );
-  for (const path of Object.values(document.paths)) {
-    for (const method of METHODS) if (path[method]) describeProblems(path[method]);
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of METHODS) {
+      const operation = item[method];
+      if (!operation) continue;
+      describeProblems(operation, method);
+      describeOrderId(operation, path);
+    }
   }
   return document;
 }
 
+/** Our decorator that reads the id from the path is not one that Nest's document knows. */
+function describeOrderId(operation: Operation, path: string): void {
+  if (!path.includes('{id}')) return;
+  operation.parameters ??= [];
+  operation.parameters.unshift({
+    name: 'id',
+    in: 'path',
+    required: true,
+    description: 'The id of the order',
+    schema: { type: 'string', format: 'uuid' },
+  });
+}
+
 /** One answer a status, with an example for each code that has it. */
-function describeProblems(operation: Operation): void {
+function describeProblems(operation: Operation, method: (typeof METHODS)[number]): void {
   const own = (operation as { [REFUSALS]?: ProblemCode[] })[REFUSALS] ?? [];
-  const takesInput = operation.requestBody !== undefined || (operation.parameters ?? []).length > 0;
+  // Even where no body is wanted: one with fields in it is refused.
+  const takesInput = method !== 'get' || (operation.parameters ?? []).length > 0;
   const codes = new Set<ProblemCode>([
     ...own,
     ...(takesInput ? (['invalid_request'] as const) : []),

@@ -1,0 +1,137 @@
+import type { OrderView } from '@app/orders';
+import { startTestApp, type TestApp } from './support/app';
+import { expectProblem } from './support/problem';
+
+interface Streamed {
+  id: string;
+  event: string;
+  data: Record<string, unknown>;
+}
+
+/** Reads a stream of events; `next` answers undefined when the server has ended it. */
+async function follow(api: TestApp, path: string, token: string, lastEventId?: string) {
+  const leave = new AbortController();
+  const response = await fetch(api.baseUrl + path, {
+    signal: leave.signal,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(lastEventId ? { 'last-event-id': lastEventId } : {}),
+    },
+  });
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  const next = async (): Promise<Streamed | undefined> => {
+    for (;;) {
+      const end = text.indexOf('\n\n');
+      if (end >= 0) {
+        const lines = text.slice(0, end).split('\n');
+        text = text.slice(end + 2);
+        const field = (name: string) =>
+          lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+        const data = field('data');
+        if (data === undefined) continue;
+        return {
+          id: field('id') as string,
+          event: field('event') as string,
+          data: JSON.parse(data) as Record<string, unknown>,
+        };
+      }
+      const { done, value } = await reader.read();
+      if (done) return undefined;
+      text += decoder.decode(value, { stream: true });
+    }
+  };
+  return { response, next, leave: () => leave.abort() };
+}
+
+describe("the stream of an order's events", () => {
+  let api: TestApp;
+  let ann: string;
+  let keys = 0;
+  const place = async (): Promise<OrderView> => {
+    const answer = await api.request<OrderView>('POST /v1/orders', {
+      token: ann,
+      headers: { 'idempotency-key': `key-${(keys += 1)}` },
+      body: { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] },
+    });
+    return answer.body;
+  };
+
+  beforeAll(async () => {
+    api = await startTestApp({ settings: { ROLES: 'api' } });
+    ann = await api.token({ sub: 'ann' });
+  });
+  afterAll(() => api?.close());
+
+  it('tells what has happened and what happens, and goes on where it was left', async () => {
+    const { id } = await place();
+    const stream = await follow(api, `/v1/orders/${id}/events`, ann);
+    expect(stream.response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    const placed = await stream.next();
+    expect(placed?.data).toMatchObject({ orderId: id, from: null, to: 'pending_payment' });
+    const ops = await api.token({ sub: 'olivia', scope: 'ops' });
+    await api.request(`POST /v1/ops/orders/${id}/force-close`, {
+      token: ops,
+      body: { reason: 'asked by phone' },
+    });
+    const closed = await stream.next();
+    expect(closed?.data).toMatchObject({
+      id: closed?.id,
+      type: closed?.event,
+      from: 'pending_payment',
+      to: 'closed',
+      by: 'operator',
+      version: 2,
+    });
+    expect(JSON.stringify(closed)).not.toContain('olivia');
+    stream.leave();
+    const resumed = await follow(api, `/v1/orders/${id}/events`, ann, placed?.id);
+    expect((await resumed.next())?.id).toBe(closed?.id);
+    resumed.leave();
+  });
+
+  it("is not opened for somebody else's order", async () => {
+    const { id } = await place();
+    const bob = await api.token({ sub: 'bob' });
+    const answer = await api.request(`GET /v1/orders/${id}/events`, { token: bob });
+    expectProblem(answer, 404, 'order_not_found');
+  });
+
+  it('ends when the token does', async () => {
+    const { id } = await place();
+    const short = await api.token({ sub: 'ann', expiresIn: 2 });
+    const stream = await follow(api, `/v1/orders/${id}/events`, short);
+    expect(await stream.next()).toBeDefined();
+    expect(await stream.next()).toBeUndefined();
+  });
+
+  it('has room for ten streams a customer, and again when one of them leaves', async () => {
+    const { id } = await place();
+    const eve = await api.token({ sub: 'ann', expiresIn: 600 });
+    const open = () => follow(api, `/v1/orders/${id}/events`, eve);
+    const streams = [];
+    for (let i = 0; i < 10; i++) streams.push(await open());
+    for (const stream of streams) expect(await stream.next()).toBeDefined();
+    const eleventh = await api.request(`GET /v1/orders/${id}/events`, { token: eve });
+    expectProblem(eleventh, 429, 'rate_limited');
+    for (const { leave } of streams) leave();
+    let status = 429;
+    for (let tries = 0; status === 429 && tries < 50; tries++) {
+      const stream = await open();
+      status = stream.response.status;
+      stream.leave();
+    }
+    expect(status).toBe(200);
+  });
+
+  it('ends when the process drains', async () => {
+    const other = await startTestApp({ beside: api, settings: { ROLES: 'api' } });
+    const { id } = await place();
+    const stream = await follow(other, `/v1/orders/${id}/events`, ann);
+    expect(await stream.next()).toBeDefined();
+    const closing = other.close();
+    expect(await stream.next()).toBeUndefined();
+    await closing;
+  });
+});

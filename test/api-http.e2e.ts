@@ -1,0 +1,138 @@
+import { connect } from 'node:net';
+import { startTestApp, type TestApp } from './support/app';
+import { expectProblem } from './support/problem';
+
+const KB = 1_024;
+
+describe('HTTP', () => {
+  let api: TestApp;
+  let token: string;
+  beforeAll(async () => {
+    api = await startTestApp({ settings: { ROLES: 'api' } });
+    token = await api.token();
+  });
+  afterAll(() => api?.close());
+
+  /** What the server answers to bytes that no client library would send. */
+  const sendBytes = (bytes: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const { port } = new URL(api.baseUrl);
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(bytes));
+      let text = '';
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      socket.on('end', () => resolve(text)).on('error', reject);
+    });
+  const post = (body: string, headers: Record<string, string> = {}) =>
+    fetch(`${api.baseUrl}/v1/orders`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'k', ...headers },
+      body,
+    }).then(async (response) => ({
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as unknown,
+    }));
+
+  it('tells an unknown address from a wrong method', async () => {
+    for (const path of ['/', '/v1', '/v1/orders/x/y', '/v1/orders/', '/v2/orders'] as const) {
+      expectProblem(await api.request(`GET ${path}`, { token }), 404, 'not_found');
+    }
+    const wrong = await api.request('DELETE /v1/orders?x=1', { token });
+    expectProblem(wrong, 405, 'method_not_allowed');
+    expect(wrong.headers.get('allow')).toBe('GET, HEAD, POST');
+    const nested = await api.request('PUT /v1/orders/7/cancel', { token });
+    expectProblem(nested, 405, 'method_not_allowed');
+    expect(nested.headers.get('allow')).toBe('POST');
+  });
+
+  it.each(['{', '{"items":}', '"', '{"__proto__":{"x":1}}', '{"constructor":{"prototype":1}}'])(
+    'answers 400 to the JSON %s',
+    async (body) => expectProblem(await post(body), 400, 'invalid_request'),
+  );
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'nonsense'])(
+    'answers 415 to a body of type %s',
+    async (type) => {
+      const answer = await post('items=1', { 'content-type': type });
+      expectProblem(answer, 415, 'unsupported_media_type');
+    },
+  );
+
+  it('takes bodies of 32 kB, and webhooks of 256 kB', async () => {
+    const body = (bytes: number) => JSON.stringify({ items: 'x'.repeat(bytes - 12) });
+    expectProblem(await post(body(32 * KB)), 401, 'unauthorized');
+    expectProblem(await post(body(32 * KB + 1)), 413, 'body_too_large');
+    const hook = (bytes: number) =>
+      api.request('POST /v1/webhooks/sandbox', { body: 'x'.repeat(bytes) });
+    expectProblem(await hook(256 * KB), 400, 'bad_signature');
+    expectProblem(await hook(256 * KB + 1), 413, 'body_too_large');
+  });
+
+  it('answers problems even to what is hardly HTTP', async () => {
+    const garbage = await sendBytes('GARBAGE\r\n\r\n');
+    expect(garbage).toMatch(/^HTTP\/1\.1 400 /);
+    expect(garbage).toContain('application/problem+json');
+    const headers = await sendBytes(
+      `GET /v1/products HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20 * KB)}\r\n\r\n`,
+    );
+    expect(headers).toMatch(/^HTTP\/1\.1 431 /);
+    expect(headers).toContain('"code":"headers_too_large"');
+    expectProblem(await api.request('GET /v1/orders/%zz', { token }), 400, 'invalid_request');
+    const long = await api.request(`GET /v1/orders/${'x'.repeat(101)}`, { token });
+    expectProblem(long, 414, 'uri_too_long');
+  });
+
+  it('tells nothing of an error nobody expected, but where to look for it', async () => {
+    const query = jest.spyOn(api.dataSource, 'createQueryRunner').mockImplementation(() => {
+      throw new Error('hunter2');
+    });
+    const error = jest.spyOn(api.logger, 'error');
+    try {
+      const answer = await api.request('GET /v1/products');
+      const { instance } = expectProblem(answer, 500, 'internal_error');
+      expect(JSON.stringify(answer.body)).not.toContain('hunter2');
+      const [[facts]] = error.mock.calls as unknown as [[{ requestId: string }]];
+      expect(instance).toBe(`urn:lastcall:request:${facts.requestId}`);
+    } finally {
+      query.mockRestore();
+      error.mockRestore();
+    }
+  });
+});
+
+describe('the rate limit', () => {
+  let api: TestApp;
+  beforeAll(async () => {
+    api = await startTestApp({ settings: { ROLES: 'api', RATE_LIMIT: '5/m' } });
+  });
+  afterAll(() => api?.close());
+
+  it('counts each customer alone, over all routes, and says when to come back', async () => {
+    const [ann, bob] = [await api.token({ sub: 'ann' }), await api.token({ sub: 'bob' })];
+    for (let i = 0; i < 5; i++) {
+      const path = i % 2 ? 'GET /v1/orders' : 'GET /v1/products';
+      expect((await api.request(path, { token: ann })).status).toBe(200);
+    }
+    const blocked = await api.request('GET /v1/orders', { token: ann });
+    expectProblem(blocked, 429, 'rate_limited');
+    expect(Number(blocked.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    // Another token is still the same customer.
+    const again = await api.token({ sub: 'ann', expiresIn: 60 });
+    expectProblem(await api.request('GET /v1/orders', { token: again }), 429, 'rate_limited');
+    expect((await api.request('GET /v1/orders', { token: bob })).status).toBe(200);
+  });
+
+  it('counts guesses at tokens by address, and never webhooks, health or metrics', async () => {
+    for (let i = 0; i < 5; i++) {
+      const answer = await api.request('GET /v1/orders', { token: `a.b.${i}` });
+      expectProblem(answer, 401, 'unauthorized');
+    }
+    const answer = await api.request('GET /v1/orders', { token: 'a.b.c' });
+    expectProblem(answer, 429, 'rate_limited');
+    for (let i = 0; i < 10; i++) {
+      expect((await api.request('POST /v1/webhooks/sandbox', { body: {} })).status).toBe(400);
+      expect((await api.request('GET /health/ready')).status).toBe(200);
+      expect((await api.request('GET /metrics')).status).toBe(401);
+    }
+  });
+});

@@ -1,0 +1,113 @@
+import type { OrderView } from '@app/orders';
+import { RESPONSES, type ResponseName } from '../apps/api/src/openapi/responses';
+import { startTestApp, type TestApp } from './support/app';
+
+interface Operation {
+  summary?: string;
+  security?: unknown[];
+  parameters?: { name: string; in: string }[];
+  requestBody?: { content: Record<string, { schema: unknown }> };
+  responses: Record<string, { content?: Record<string, { schema: { $ref: string } }> }>;
+}
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
+}
+
+const METHODS = ['get', 'post'];
+
+describe('the OpenAPI document', () => {
+  let api: TestApp;
+  let document: Document;
+  const operations = () =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+    );
+
+  beforeAll(async () => {
+    api = await startTestApp({ settings: { ROLES: 'api' } });
+    document = (await api.request<Document>('GET /docs-json')).body;
+  });
+  afterAll(() => api?.close());
+
+  it('has every route that is served', () => {
+    const served = api.routes
+      .list()
+      .filter((route) => !route.startsWith('HEAD ') && !route.endsWith('/docs-json'))
+      .map((route) => route.replace(/:(\w+)/g, '{$1}'));
+    const described = operations().map(({ path, method }) => `${method.toUpperCase()} ${path}`);
+    expect(described.sort()).toEqual(served.sort());
+  });
+
+  it('says of every route what it is for, what it answers and how it refuses', () => {
+    for (const { path, method, operation } of operations()) {
+      expect(METHODS).toContain(method);
+      expect(`${path} ${operation.summary}`).not.toMatch(/undefined/);
+      const statuses = Object.keys(operation.responses);
+      expect(statuses.filter((status) => status < '300')).toHaveLength(1);
+      expect(statuses).toEqual(expect.arrayContaining(['500', '503']));
+      if (operation.security) {
+        expect(statuses).toEqual(expect.arrayContaining(['401', '403', '429']));
+      }
+      if (path.includes('{id}')) expect(statuses).toContain('404');
+      for (const [status, { content }] of Object.entries(operation.responses)) {
+        const [[type, { schema }] = ['none', { schema: { $ref: '' } }]] = Object.entries(
+          content ?? {},
+        );
+        if (status >= '400') expect(type).toBe('application/problem+json');
+        expect(Object.keys(document.components.schemas)).toContain(schema.$ref.split('/').at(-1));
+      }
+      const named = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? [];
+      expect(named.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
+    }
+  });
+
+  it('describes what is sent with the limits that are checked', () => {
+    const place = document.paths['/v1/orders']?.post as Operation;
+    expect(place.requestBody?.content['application/json']?.schema).toMatchObject({
+      type: 'object',
+      required: ['items'],
+      additionalProperties: false,
+      properties: {
+        items: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 50,
+          items: {
+            additionalProperties: false,
+            properties: { quantity: { type: 'integer', minimum: 1, maximum: 999 } },
+          },
+        },
+      },
+    });
+    expect(place.parameters).toContainEqual(
+      expect.objectContaining({ name: 'Idempotency-Key', in: 'header', required: true }),
+    );
+    const list = document.paths['/v1/orders']?.get as Operation;
+    expect(list.parameters?.map(({ name }) => name)).toEqual(['status', 'limit', 'cursor']);
+  });
+
+  it('describes what is really answered', async () => {
+    const token = await api.token({ scope: 'orders ops' });
+    const placed = await api.request<OrderView>('POST /v1/orders', {
+      token,
+      headers: { 'idempotency-key': 'k' },
+      body: { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] },
+    });
+    const { id } = placed.body;
+    const answers: [ResponseName, unknown][] = [
+      ['Order', placed.body],
+      ['Order', (await api.request(`GET /v1/orders/${id}`, { token })).body],
+      ['OrderPage', (await api.request('GET /v1/orders?limit=1', { token })).body],
+      ['ProductList', (await api.request('GET /v1/products')).body],
+      ['Overview', (await api.request('GET /v1/ops/overview', { token })).body],
+      ['Alive', (await api.request('GET /health/live')).body],
+      ['Ready', (await api.request('GET /health/ready')).body],
+      ['Problem', (await api.request('GET /v1/orders?limit=0', { token })).body],
+    ];
+    for (const [name, body] of answers) {
+      const result = RESPONSES[name].safeParse(body);
+      expect({ name, issues: result.error?.issues ?? [] }).toEqual({ name, issues: [] });
+    }
+  });
+});

@@ -1,0 +1,177 @@
+import { Client } from 'pg';
+import { migrateDatabase } from '../apps/api/src/migrate-database';
+import { token } from './support/app';
+import { type ApiProcess, startApiProcess } from './support/api-process';
+import { createTestDatabase, type TestDatabase } from './support/database';
+import { takeRedisDatabase } from './support/redis';
+import { startTcpProxy, type TcpProxy } from './support/tcp-proxy';
+import { until } from './support/until';
+
+const ORDER = JSON.stringify({ items: [{ sku: 'TEA-SENCHA', quantity: 1 }] });
+
+// Every test starts a process or more, which takes seconds on a busy machine.
+jest.setTimeout(120_000);
+
+describe('the process', () => {
+  let database: TestDatabase;
+  let postgres: TcpProxy;
+  let settings: Record<string, string>;
+  let started: ApiProcess[] = [];
+
+  const start = (more: Record<string, string> = {}, script = 'main'): ApiProcess => {
+    const api = startApiProcess({ ...settings, ...more }, script);
+    started.push(api);
+    return api;
+  };
+  const place = async (url: string, key: string): Promise<Response> =>
+    fetch(`${url}/v1/orders`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await token()}`,
+        'content-type': 'application/json',
+        'idempotency-key': key,
+      },
+      body: ORDER,
+    });
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    postgres = await startTcpProxy(database.url);
+    settings = { DATABASE_URL: postgres.url, REDIS_URL: await takeRedisDatabase() };
+    await migrateDatabase({ DATABASE_URL: database.url });
+  });
+  afterEach(async () => {
+    await Promise.all(started.map((api) => api.stop()));
+    started = [];
+  });
+  afterAll(async () => {
+    await postgres?.close();
+    await database?.drop();
+  });
+
+  it('migrates an empty database once, though two try at the same time', async () => {
+    const empty = await createTestDatabase();
+    const migrate = () => start({ DATABASE_URL: empty.url }, 'migrate').ended;
+    const [first, second] = await Promise.all([migrate(), migrate()]);
+    expect([first, second]).toMatchObject([{ code: 0 }, { code: 0 }]);
+    const lines = [first.stdout, second.stdout].sort();
+    expect(lines[0]).toBe('Migrations: nothing to run\n');
+    expect(lines[1]).toMatch(/^Migrations: ran \w+.*products to begin with\n$/);
+    await empty.drop();
+  });
+
+  it('names every wrong setting, and does not start', async () => {
+    const { code, stdout, stderr } = await start({
+      PORT: 'eighty',
+      PAYMENT_WINDOW: 'soon',
+      AUTH_JWT_SECRET: 'short',
+    }).ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    for (const name of ['PORT', 'PAYMENT_WINDOW', 'AUTH_JWT_SECRET'])
+      expect(stderr).toContain(name);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect((await start({ DATABASE_URL: 'x' }, 'migrate').ended).code).toBe(2);
+  });
+
+  it('says why it cannot start, in a line', async () => {
+    const nowhere = await start({ DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' }).ended;
+    expect(nowhere.code).toBe(1);
+    expect(nowhere.stderr).toMatch(/^lastcall cannot start: .*DATABASE_URL.*ECONNREFUSED/m);
+    expect(nowhere.stderr + nowhere.stdout).not.toContain('hunter2');
+    const first = start();
+    const { port } = new URL(await first.listening);
+    const second = await start({ PORT: port }).ended;
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(/^lastcall cannot start: .*EADDRINUSE/m);
+  });
+
+  it('answers 503, and fast, while Postgres is away; and recovers by itself', async () => {
+    const url = await start().listening;
+    expect((await place(url, 'before')).status).toBe(201);
+    await postgres.cut();
+    try {
+      const startedAt = Date.now();
+      const answers = [
+        await place(url, 'meanwhile'),
+        await fetch(`${url}/v1/products`),
+        await fetch(`${url}/health/ready`),
+      ];
+      for (const answer of answers) {
+        expect(answer.status).toBe(503);
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(await answer.json()).toMatchObject({ status: 503, code: 'unavailable' });
+      }
+      expect((await fetch(`${url}/health/live`)).status).toBe(200);
+      const metrics = await fetch(`${url}/metrics`, {
+        headers: { authorization: `Bearer ${await token({ scope: 'ops' })}` },
+      });
+      expect(await metrics.text()).toMatch(/^lastcall_overdue_deadlines NaN$/im);
+      expect(Date.now() - startedAt).toBeLessThan(5_000);
+    } finally {
+      await postgres.restore();
+    }
+    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+    expect((await place(url, 'after')).status).toBe(201);
+  });
+
+  it('finishes what is under way when it is told to stop, and takes nothing new', async () => {
+    const api = start();
+    const url = await api.listening;
+    // Somebody else holds the product: the order waits for them, and is under way meanwhile.
+    const holder = new Client({ connectionString: database.url });
+    await holder.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query(`SELECT 1 FROM products WHERE sku = 'TEA-SENCHA' FOR UPDATE`);
+      const waiting = place(url, 'under-way');
+      await untilSomebodyWaits(holder);
+      api.child.kill('SIGTERM');
+      api.child.kill('SIGINT');
+      await untilDraining(url);
+      await untilRefused(url);
+      await holder.query('COMMIT');
+      const answer = await waiting;
+      expect(answer.status).toBe(201);
+      expect(answer.headers.get('connection')).toBe('close');
+    } finally {
+      await holder.end();
+    }
+    const { code, stdout, stderr } = await api.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('"msg":"stopped"');
+    expect(stdout.match(/shutting down/g)).toHaveLength(1);
+  });
+
+  it('serves the documentation to everybody', async () => {
+    const url = await start({ ROLES: 'api' }).listening;
+    const page = await fetch(`${url}/docs`);
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain('swagger-ui');
+    expect((await fetch(`${url}/docs/swagger-ui.css`)).status).toBe(200);
+    const missing = await fetch(`${url}/docs/nothing.js`);
+    expect(missing.status).toBe(404);
+    expect(missing.headers.get('content-type')).toContain('application/problem+json');
+  });
+});
+
+const untilSomebodyWaits = (client: Client) =>
+  until('somebody waits for the product', async () => {
+    // Within a transaction Postgres would show the same picture again and again.
+    await client.query('SELECT pg_stat_clear_snapshot()');
+    const { rows } = await client.query<{ n: string }>(
+      `SELECT count(*) AS n FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return Number(rows[0]?.n) > 0;
+  });
+
+const untilDraining = (url: string) =>
+  until('readiness says no', async () => (await fetch(`${url}/health/ready`)).status === 503);
+
+const untilRefused = (url: string) =>
+  until('new connections are refused', () =>
+    fetch(`${url}/health/live`).then(
+      () => false,
+      () => true,
+    ),
+  );
