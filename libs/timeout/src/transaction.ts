@@ -1,11 +1,4 @@
-import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
-
-/** What this file uses of node-postgres, which TypeORM hands out untyped. */
-interface Connection {
-  query(
-    statement: string | { name?: string; text: string; values: unknown[] },
-  ): Promise<{ command: string; rows: unknown[] }>;
-}
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 
 /**
  * One database transaction, handed to everything that must commit or vanish together.
@@ -14,19 +7,15 @@ interface Connection {
 export class Transaction {
   readonly #hooks: (() => void)[] = [];
 
-  constructor(private readonly connection: Connection) {}
+  constructor(
+    readonly manager: EntityManager,
+    private readonly runner: QueryRunner,
+  ) {}
 
   /** Runs one statement; `params` fill `$1..$n`. Returns its rows, those of `RETURNING` included. */
-  rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
-    return run(this.connection, { text: sql, values: [...params] });
-  }
-
-  /**
-   * {@link rows} for the few statements that run all the time: each connection parses them once
-   * and soon keeps their plan. `sql` must be one of a bounded number of texts.
-   */
-  hot<T>(sql: string, params: readonly unknown[]): Promise<T[]> {
-    return run(this.connection, { name: nameOf(sql), text: sql, values: [...params] });
+  async rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
+    const result = await this.runner.query(sql, params as unknown[], true);
+    return (result.records ?? []) as T[];
   }
 
   /** Runs `hook` after a successful commit; it must not throw and nobody waits for it. */
@@ -36,28 +25,6 @@ export class Transaction {
 
   committed(): void {
     for (const hook of this.#hooks) hook();
-  }
-}
-
-const names = new Map<string, string>();
-
-function nameOf(sql: string): string {
-  const known = names.get(sql);
-  if (known) return known;
-  const name = `lastcall_${names.size + 1}`;
-  names.set(sql, name);
-  return name;
-}
-
-/** Past TypeORM's query(), whose events and logging cost more than many a statement of ours. */
-async function run<T>(
-  connection: Connection,
-  statement: { name?: string; text: string; values: unknown[] },
-): Promise<T[]> {
-  try {
-    return (await connection.query(statement)).rows as T[];
-  } catch (error) {
-    throw new QueryFailedError(statement.text, statement.values, error as Error);
   }
 }
 
@@ -99,42 +66,33 @@ async function attemptTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
-  return withConnection(dataSource, async (connection) => {
-    await run(connection, { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', values: [] });
-    try {
-      const tx = new Transaction(connection);
-      const result = await work(tx);
-      const { command } = await connection.query('COMMIT');
-      // Postgres answers so when a statement failed and `work` went on as if nothing were wrong.
-      if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back');
-      tx.committed();
-      return result;
-    } catch (error) {
-      // A connection that broke cannot roll back; the first error is the one that tells why.
-      await connection.query('ROLLBACK').catch(() => undefined);
-      throw error;
-    }
-  });
+  const runner = dataSource.createQueryRunner();
+  try {
+    await runner.startTransaction('READ COMMITTED');
+    const tx = new Transaction(runner.manager, runner);
+    const result = await work(tx);
+    await runner.commitTransaction();
+    tx.committed();
+    return result;
+  } catch (error) {
+    // A connection that broke cannot roll back; the first error is the one that tells why.
+    if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+    throw error;
+  } finally {
+    await runner.release();
+  }
 }
 
 /** One statement outside any transaction. Same contract as {@link Transaction.rows}. */
-export function queryRows<T>(
+export async function queryRows<T>(
   dataSource: DataSource,
   sql: string,
   params: readonly unknown[] = [],
 ): Promise<T[]> {
-  return withConnection(dataSource, (connection) =>
-    run(connection, { text: sql, values: [...params] }),
-  );
-}
-
-async function withConnection<T>(
-  dataSource: DataSource,
-  work: (connection: Connection) => Promise<T>,
-): Promise<T> {
-  const runner: QueryRunner = dataSource.createQueryRunner();
+  const runner = dataSource.createQueryRunner();
   try {
-    return await work((await runner.connect()) as Connection);
+    const result = await runner.query(sql, params as unknown[], true);
+    return (result.records ?? []) as T[];
   } finally {
     await runner.release();
   }
