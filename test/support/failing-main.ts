@@ -1,13 +1,21 @@
 /*
- * The API's own entry point, in a process that dies at a step: FAILPOINT=name kills it (SIGKILL,
- * as a crash would) the first time it comes there, FAILPOINT=name@3 the third time. For tests that
- * look at what a crash leaves behind; test/support/installation.ts starts it.
+ * The API's own entry point, in a process that dies at a step: it kills itself (SIGKILL, as a
+ * crash would) the first time it comes to the failpoint named by FAILPOINT, or the third time for
+ * FAILPOINT=name@3. A parent with a channel may name another later, and hears when it is armed.
+ * For tests that look at what a crash leaves behind; test/support/installation.ts starts it.
  */
 import { onFailpoint } from '@app/timeout';
 import '../../apps/api/src/main';
 
-const [wanted, nth = '1'] = (process.env.FAILPOINT ?? '').split('@');
-let left = Number(nth);
+let wanted = '';
+let left = 0;
+arm(process.env.FAILPOINT ?? '');
+
+function arm(text: string): void {
+  const [name = '', nth = '1'] = text.split('@');
+  wanted = name;
+  left = Number(nth);
+}
 
 // The entry point has only begun to start by now: nothing has come to a failpoint yet.
 onFailpoint((name) => {
@@ -15,4 +23,9 @@ onFailpoint((name) => {
   process.kill(process.pid, 'SIGKILL');
   // The signal may take a moment to arrive: nothing more happens until it does.
   return new Promise<void>(() => undefined);
+});
+
+process.on('message', (text) => {
+  arm(String(text));
+  process.send?.('armed');
 });

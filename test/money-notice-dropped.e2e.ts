@@ -1,0 +1,44 @@
+import { type Difference, Reconcile } from '@app/orders';
+import { type StartedShop, startShop } from './support/shop';
+
+describe('a notice that never comes', () => {
+  let shop: StartedShop;
+
+  beforeAll(async () => {
+    shop = await startShop();
+    await shop.faults({ dropWebhooks: true });
+  });
+  afterAll(() => shop?.close());
+
+  it('is not needed: the close asks, and finds the money', async () => {
+    const { orderId, providerId } = await shop.placeWithPayment();
+    await shop.buyerPays(providerId);
+    await shop.untilOrder(orderId, 'paid');
+    expect(await shop.events(providerId, 'payment.succeeded')).toMatchObject([
+      { status: 'dropped' },
+    ]);
+    expect(await shop.troubles()).toEqual([]);
+  });
+
+  it('is made up for by reconciling, where the order was closed before the money came', async () => {
+    const { orderId, paymentId, providerId } = await shop.placeWithPayment();
+    await shop.untilOrder(orderId, 'closed');
+    await shop.buyerPays(providerId, { afterClose: true });
+    expect(await shop.troubles()).not.toEqual([]);
+
+    const found: Difference[] = [];
+    const since = new Date(Date.now() - 60_000);
+    const look = (fix: boolean) =>
+      shop.app.app
+        .get(Reconcile)
+        .run({ since, fix, onDifference: (difference) => void found.push(difference) });
+    expect(await look(false)).toEqual({ checked: 2, differences: 1, fixed: 0 });
+    expect(found).toMatchObject([
+      { kind: 'different', subject: 'payment', what: 'status', paymentId, fixable: true },
+    ]);
+    expect(await look(true)).toEqual({ checked: 2, differences: 1, fixed: 1 });
+    await shop.untilRefunded(orderId);
+    expect(await look(true)).toEqual({ checked: 2, differences: 0, fixed: 0 });
+    expect(await shop.troubles()).toEqual([]);
+  });
+});

@@ -1,0 +1,64 @@
+import { Gauges } from '@app/orders';
+import { type StartedShop, startShop } from './support/shop';
+import { until } from './support/until';
+
+const DOWN = { errorRate: 1, carriedOutRate: 0 };
+const UP = { errorRate: 0 };
+
+describe('a provider that is down for the whole closing time', () => {
+  let shop: StartedShop;
+
+  beforeAll(async () => {
+    shop = await startShop();
+    // Nobody tells us anything: what is known is known by asking.
+    await shop.faults({ dropWebhooks: true });
+  });
+  afterAll(() => shop?.close());
+  afterEach(() => shop.faults(UP));
+
+  it('keeps the fence and the stock, then closes what was not paid and pays what was', async () => {
+    const paid = await shop.placeWithPayment();
+    const unpaid = await shop.placeWithPayment();
+    await shop.faults(DOWN);
+    await shop.buyerPays(paid.providerId);
+    await shop.untilOrder(paid.orderId, 'closing');
+    await shop.untilOrder(unpaid.orderId, 'closing');
+    const gauges = shop.app.app.get(Gauges);
+    await until('two rounds of asking are over', async () => {
+      const { oldestClosingSeconds } = await gauges.read();
+      return oldestClosingSeconds > 2;
+    });
+    expect(await shop.orderStatus(paid.orderId)).toBe('closing');
+    expect(await shop.orderStatus(unpaid.orderId)).toBe('closing');
+    expect(await reserved(shop)).toBe(2);
+    await expect(shop.startPayment(paid.orderId)).rejects.toThrow('payment_window_over');
+
+    await shop.faults(UP);
+    await shop.untilOrder(paid.orderId, 'paid');
+    await shop.untilOrder(unpaid.orderId, 'closed');
+    expect(await reserved(shop)).toBe(0);
+    expect((await gauges.read()).oldestClosingSeconds).toBe(0);
+    expect(await shop.troubles()).toEqual([]);
+  });
+
+  it('does not read "cannot be looked up" as "not paid"', async () => {
+    const { orderId, paymentId, providerId } = await shop.placeWithPayment();
+    // The answer to our create call never reached us, so the payment is found by our own id.
+    await shop.sql.rows('UPDATE payments SET provider_payment_id = NULL WHERE id = $1', [
+      paymentId,
+    ]);
+    await shop.faults({ malformedRate: 1 });
+    await shop.buyerPays(providerId);
+    await shop.untilOrder(orderId, 'closing');
+    await shop.faults({ malformedRate: 0 });
+    await shop.untilOrder(orderId, 'paid');
+    expect(await shop.troubles()).toEqual([]);
+  });
+});
+
+async function reserved(shop: StartedShop): Promise<number> {
+  const [row] = await shop.sql.rows<{ n: number }>(
+    `SELECT coalesce(sum(reserved), 0)::int AS n FROM products`,
+  );
+  return row?.n ?? 0;
+}

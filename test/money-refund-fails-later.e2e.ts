@@ -1,0 +1,110 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { WEBHOOK_SECRET } from './support/app';
+import { type StartedShop, startShop } from './support/shop';
+import { until } from './support/until';
+
+describe('a refund that fails', () => {
+  let shop: StartedShop;
+
+  beforeAll(async () => {
+    shop = await startShop();
+  });
+  afterAll(() => shop?.close());
+  afterEach(() => shop.faults({ failRefunds: false, refundDelayMs: 50 }));
+
+  it('is tried anew with a key of its own, and one refund reaches the customer', async () => {
+    await shop.faults({ failRefunds: true });
+    const { orderId, paymentId } = await closedThenPaid(shop);
+    await until('the first attempt failed', async () => (await attempts(shop, orderId)) >= 2);
+    await shop.faults({ failRefunds: false });
+    await shop.untilRefunded(orderId);
+    const refunds = await refundsAtProvider(shop, paymentId);
+    expect(refunds.filter(({ status }) => status === 'succeeded')).toHaveLength(1);
+    expect(new Set(refunds.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(refunds.length);
+    expect(await shop.troubles()).toEqual([]);
+  });
+
+  it('ends with an operator when it fails again and again', async () => {
+    await shop.faults({ failRefunds: true });
+    const { orderId, paymentId } = await closedThenPaid(shop);
+    await until('an operator has to look', async () => {
+      const [refund] = await shop.refundsOf(orderId);
+      return refund?.status === 'needs_attention';
+    });
+    expect(await refundsAtProvider(shop, paymentId)).toHaveLength(3);
+    expect(await metric(shop, 'lastcall_refunds{status="needs_attention"}')).toBe(1);
+    expect(await metric(shop, 'lastcall_alarms_total')).toBeGreaterThan(0);
+    expect(await shop.troubles()).toEqual([]);
+  });
+
+  it('is never ignored when it fails a day after it had succeeded', async () => {
+    const { orderId, paymentId, providerId } = await closedThenPaid(shop);
+    await shop.untilRefunded(orderId);
+    const [refund] = await refundsAtProvider(shop, paymentId);
+    // The bank sends the money back: the sandbox has no such fault, so its notice is ours.
+    await notice(shop, 'refund.failed', {
+      providerPaymentId: providerId,
+      reference: paymentId,
+      amount: refund?.amount,
+      currency: 'EUR',
+      refundId: refund?.id,
+      idempotencyKey: refund?.idempotencyKey,
+      failureReason: 'account_closed',
+    });
+    const [ours] = await shop.refundsOf(orderId);
+    expect(ours?.status).not.toBe('succeeded');
+    // What the sandbox thinks is that all has gone back: it refuses to pay twice.
+    await until('an operator has to look', async () => {
+      const [row] = await shop.refundsOf(orderId);
+      return row?.status === 'needs_attention';
+    });
+    expect(await refundsAtProvider(shop, paymentId)).toHaveLength(1);
+  });
+});
+
+/** An order that was closed, and whose buyer's bank paid all the same. */
+async function closedThenPaid(shop: StartedShop) {
+  const payment = await shop.placeWithPayment();
+  await shop.untilOrder(payment.orderId, 'closed');
+  await shop.buyerPays(payment.providerId, { afterClose: true });
+  return payment;
+}
+
+async function attempts(shop: StartedShop, orderId: string): Promise<number> {
+  const [refund] = await shop.refundsOf(orderId);
+  return refund?.attempt ?? 0;
+}
+
+async function refundsAtProvider(shop: StartedShop, paymentId: string) {
+  const payments = await shop.ledger();
+  return payments.find(({ reference }) => reference === paymentId)?.refunds ?? [];
+}
+
+async function metric(shop: StartedShop, name: string): Promise<number> {
+  const text = await shop.app.telemetry.registry.metrics();
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+  if (line) return Number(line.split(' ')[1]);
+  const scraped = await shop.app.request<string>('GET /metrics', {
+    token: await shop.app.token({ scope: 'ops' }),
+  });
+  const found = scraped.body.split('\n').find((one) => one.startsWith(`${name} `));
+  return Number(found?.split(' ')[1]);
+}
+
+async function notice(shop: StartedShop, type: string, data: object): Promise<void> {
+  const body = JSON.stringify({ type, data });
+  const id = `msg_${randomUUID()}`;
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const mac = createHmac('sha256', WEBHOOK_SECRET).update(`${id}.${timestamp}.${body}`);
+  const answer = await fetch(`${shop.apiUrl}/v1/webhooks/sandbox`, {
+    method: 'POST',
+    body,
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${mac.digest('base64')}`,
+    },
+  });
+  expect(answer.status).toBe(200);
+}
