@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import {
   type Config,
+  ExamineInstallation,
   ForceCloseOrders,
   ListOrders,
   ListRefunds,
@@ -9,10 +10,11 @@ import {
   OpsModule,
   OrderDetails,
   OrdersModule,
-  Overview,
+  Reconcile,
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
+  Statistics,
   VerifyDeadlines,
 } from '@app/orders';
 import { TimeoutService } from '@app/timeout';
@@ -33,12 +35,14 @@ export class Installation {
 
   readonly dataSource = this.app.get(DataSource);
   readonly timeouts = this.app.get(TimeoutService);
-  readonly overview = this.app.get(Overview);
+  readonly statistics = this.app.get(Statistics);
+  readonly examine = this.app.get(ExamineInstallation);
   readonly orders = this.app.get(ListOrders);
   readonly orderDetails = this.app.get(OrderDetails);
   readonly forceClose = this.app.get(ForceCloseOrders);
   readonly refunds = this.app.get(ListRefunds);
   readonly retryRefund = this.app.get(RetryRefund);
+  readonly reconcile = this.app.get(Reconcile);
   readonly webhooks = this.app.get(ListWebhooks);
   readonly replayWebhook = this.app.get(ReplayWebhook);
   readonly verifyDeadlines = this.app.get(VerifyDeadlines);

@@ -41,12 +41,15 @@ function bar(what: string): Progress {
 
 function lines(what: string): Progress {
   const startedMs = performance.now();
-  let saidMs = -Infinity;
+  let saidMs = startedMs;
+  let saidDone = 0;
   return {
     update(done, total, detail) {
       const nowMs = performance.now();
-      if (nowMs - saidMs < LINE_EVERY_MS && done < total) return;
+      const isDone = done >= total;
+      if (done === saidDone || (!isDone && nowMs - saidMs < LINE_EVERY_MS)) return;
       saidMs = nowMs;
+      saidDone = done;
       const rate = rateOf(done, startedMs);
       const left = rate > 0 ? durationText(((total - done) / rate) * 1_000) : '?';
       const suffix = detail ? ` ${detail}` : '';

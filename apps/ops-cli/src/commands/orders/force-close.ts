@@ -91,6 +91,8 @@ export default class OrdersForceClose extends OpsCommand {
     });
     this.log(resultText(outcome));
     this.endWith(exitCode);
+    const unlike = outcome.orders.find(({ why }) => why !== null);
+    if (unlike) this.note(`Next: lastcall orders show ${unlike.orderId}`);
     return outcome;
   }
 }

@@ -93,7 +93,9 @@ async function settingsOf(dataSource: DataSource): Promise<Check[]> {
 }
 
 async function migrations(dataSource: DataSource): Promise<Check> {
-  const known = dataSource.migrations.map((migration) => migration.name ?? '');
+  const known = dataSource.migrations.map(
+    (migration) => migration.name ?? migration.constructor.name,
+  );
   const [table] = await queryRows<{ exists: boolean }>(
     dataSource,
     `SELECT to_regclass('migrations') IS NOT NULL AS exists`,

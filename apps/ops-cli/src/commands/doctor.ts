@@ -1,0 +1,58 @@
+import type { Check } from '@app/orders';
+import { EXIT } from '../exit-code';
+import { OpsCommand } from '../ops-command';
+import { paint } from '../paint';
+import { table } from '../table';
+
+export interface DoctorResult {
+  readonly findings: number;
+  readonly checks: readonly Check[];
+}
+
+export default class Doctor extends OpsCommand {
+  static override summary =
+    'Look at every dependency, setting and invariant; say how to mend what is wrong';
+  static override description = 'Changes nothing. Exit code 7 when there is a finding.';
+  static override examples = ['<%= config.bin %> doctor', '<%= config.bin %> doctor --json'];
+
+  async run(): Promise<DoctorResult> {
+    await this.parse(Doctor);
+    const { examineDependencies, loadConfig } = await import('@app/orders');
+    const outside = await examineDependencies(loadConfig());
+    const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
+    const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
+    const inside = canGoOn && isMigrated ? await this.#examineInstallation() : [];
+    const checks = [...outside, ...inside];
+    const findings = checks.filter(({ state }) => state !== 'ok').length;
+    this.log(describe(checks, findings));
+    if (inside.length === 0) this.note('The rest was not looked at: it needs Postgres, migrated');
+    if (findings > 0) this.endWith(EXIT.findings);
+    return { findings, checks };
+  }
+
+  async #examineInstallation(): Promise<Check[]> {
+    const { examine } = await this.installation();
+    return examine.run();
+  }
+}
+
+function describe(checks: readonly Check[], findings: number): string {
+  const rows = table(checks, [
+    { title: '', value: ({ state }) => MARKS[state] },
+    { title: 'AREA', value: ({ area }) => area },
+    { title: 'CHECK', value: ({ name }) => name },
+    { title: 'HOW IT IS', value: ({ detail }) => detail },
+  ]);
+  const fixes = checks
+    .filter(({ state }) => state !== 'ok')
+    .map(({ area, name, fix }) => `  ${area} ${name}: ${fix ?? 'look closer'}`);
+  if (findings === 0) return `${rows}\n\n${paint.good('No findings')}`;
+  const title = paint.alarming(`${findings} ${findings === 1 ? 'finding' : 'findings'}`);
+  return `${rows}\n\n${title}; how to mend:\n${fixes.join('\n')}`;
+}
+
+const MARKS: Readonly<Record<Check['state'], string>> = {
+  ok: paint.good('ok'),
+  finding: paint.alarming('BAD'),
+  unknown: paint.notable('?'),
+};

@@ -1,0 +1,71 @@
+import { Flags } from '@oclif/core';
+import type { Difference, ReconcileCounts } from '@app/orders';
+import { EXIT } from '../exit-code';
+import { instant } from '../filters';
+import { interruption } from '../interruption';
+import { OpsCommand } from '../ops-command';
+import { paint } from '../paint';
+import { table } from '../table';
+
+export interface ReconcileResult extends ReconcileCounts {
+  readonly since: string;
+  readonly interrupted: boolean;
+  /** The first thousand; `differences` counts them all. */
+  readonly found: readonly Difference[];
+}
+
+const KEPT = 1_000;
+
+export default class ReconcileCommand extends OpsCommand {
+  static override summary = "Compare our payments and refunds with the provider's ledger";
+  static override description =
+    'Ours only, theirs only, different. --fix settles what has one safe answer and tells of the ' +
+    'rest. Exit code 7 when a difference is left.';
+  static override examples = [
+    '<%= config.bin %> reconcile --since 7d',
+    '<%= config.bin %> reconcile --since 30d --fix --json',
+  ];
+  static override flags = {
+    since: instant({ description: 'payments made since then', required: true }),
+    fix: Flags.boolean({ description: 'settle what has one safe answer' }),
+  };
+
+  async run(): Promise<ReconcileResult> {
+    const { flags } = await this.parse(ReconcileCommand);
+    const { reconcile } = await this.installation();
+    const signal = interruption((line) => this.note(line));
+    const found: Difference[] = [];
+    const counts = await reconcile.run({
+      since: flags.since,
+      fix: flags.fix,
+      signal,
+      onDifference: (difference) => {
+        if (found.length < KEPT) found.push(difference);
+      },
+    });
+    const interrupted = signal.aborted;
+    const result = { since: flags.since.toISOString(), ...counts, interrupted, found };
+    this.log(describe(result));
+    if (interrupted) this.endWith(EXIT.interrupted);
+    else if (counts.differences > counts.fixed) this.endWith(EXIT.findings);
+    if (!flags.fix && found.some(({ fixable }) => fixable)) {
+      this.note(`Next: lastcall reconcile --since ${result.since} --fix`);
+    }
+    return result;
+  }
+}
+
+function describe({ checked, differences, fixed, found }: ReconcileResult): string {
+  const summary = `${checked} payments compared, ${differences} differences, ${fixed} settled`;
+  if (found.length === 0) return paint.good(summary);
+  const rows = table(found, [
+    { title: 'KIND', value: ({ kind }) => kind },
+    { title: 'WHAT', value: ({ subject, what }) => `${subject} ${what}` },
+    { title: 'OURS', value: ({ ours }) => ours },
+    { title: 'THEIRS', value: ({ theirs }) => theirs },
+    { title: 'ORDER', value: ({ orderId }) => orderId },
+    { title: 'AT THE PROVIDER', value: ({ providerId }) => providerId },
+    { title: '', value: (one) => (one.fixed ? 'settled' : one.fixable ? 'fixable' : '') },
+  ]);
+  return `${rows}\n\n${paint.notable(summary)}`;
+}

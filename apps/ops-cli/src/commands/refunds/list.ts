@@ -1,0 +1,55 @@
+import { Flags } from '@oclif/core';
+import type { RefundEntry } from '@app/orders';
+import { PAGE_FLAGS, parseId } from '../../filters';
+import { OpsCommand } from '../../ops-command';
+import { table } from '../../table';
+import { moneyText } from '../../wording';
+
+const STATUSES = [
+  'requested',
+  'pending',
+  'succeeded',
+  'failed',
+  'needs_attention',
+] as const satisfies readonly RefundEntry['status'][];
+
+export default class RefundsList extends OpsCommand {
+  static override summary = 'List refunds, newest first';
+  static override examples = [
+    '<%= config.bin %> refunds list --unsettled',
+    '<%= config.bin %> refunds list --status needs_attention --json',
+  ];
+  static override flags = {
+    status: Flags.option({ description: 'only in this status', options: STATUSES })(),
+    unsettled: Flags.boolean({ description: 'only those that have not succeeded' }),
+    ...PAGE_FLAGS,
+  };
+
+  async run(): Promise<{ items: RefundEntry[]; nextCursor: string | null }> {
+    const { flags } = await this.parse(RefundsList);
+    const cursor = flags.cursor && parseId(flags.cursor, 'a refund');
+    const { refunds } = await this.installation();
+    const { status, unsettled, limit } = flags;
+    const page = await refunds.list({ status, unsettled, limit, cursor });
+    if (page.items.length === 0) this.note('No refund matches');
+    else this.log(refundsTable(page.items));
+    if (page.nextCursor) this.note(`More: --cursor ${page.nextCursor}`);
+    return page;
+  }
+}
+
+function refundsTable(refunds: readonly RefundEntry[]): string {
+  return table(refunds, [
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'STATUS', value: ({ status }) => status },
+    {
+      title: 'AMOUNT',
+      value: ({ amount, currency }) => moneyText(amount, currency),
+      align: 'right',
+    },
+    { title: 'WHY', value: ({ reason }) => reason },
+    { title: 'ATTEMPT', value: ({ attempt }) => attempt, align: 'right' },
+    { title: 'ORDER', value: ({ orderId }) => orderId },
+    { title: 'ERROR', value: ({ error }) => error },
+  ]);
+}

@@ -1,0 +1,59 @@
+import { Flags } from '@oclif/core';
+import type { StatisticsView } from '@app/orders';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Installation } from '../installation';
+import { interruption } from '../interruption';
+import { OpsCommand } from '../ops-command';
+import { statisticsText } from '../statistics-text';
+
+const CLEAR_SCREEN = '\u001b[2J\u001b[H';
+
+export default class Stats extends OpsCommand {
+  static override summary = 'Figures: open, due soon, overdue, lag, who closes, refunds, timer';
+  static override description =
+    'With --watch a live view until Ctrl-C; elsewhere than on a terminal, or with --json, one ' +
+    'reading after the other, as JSON one a line.';
+  static override examples = [
+    '<%= config.bin %> stats --json',
+    '<%= config.bin %> stats --watch --interval 5',
+  ];
+  static override flags = {
+    watch: Flags.boolean({ char: 'w', description: 'again and again' }),
+    interval: Flags.integer({
+      description: 'seconds between readings',
+      default: 2,
+      min: 1,
+      max: 3_600,
+    }),
+    count: Flags.integer({
+      description: 'end after so many readings',
+      min: 1,
+      dependsOn: ['watch'],
+    }),
+  };
+
+  async run(): Promise<StatisticsView | undefined> {
+    const { flags } = await this.parse(Stats);
+    const installation = await this.installation();
+    if (flags.watch) return this.#watch(installation, flags);
+    const view = await installation.statistics.read();
+    this.log(statisticsText(view));
+    return view;
+  }
+
+  async #watch(
+    { statistics }: Installation,
+    { interval, count = Infinity }: { interval: number; count?: number | undefined },
+  ): Promise<undefined> {
+    const signal = interruption(() => undefined);
+    for (let n = 1; n <= count && !signal.aborted; n++) {
+      const view = await statistics.read();
+      if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(view)}\n`);
+      else
+        process.stdout.write(
+          `${process.stdout.isTTY ? CLEAR_SCREEN : ''}${statisticsText(view)}\n\n`,
+        );
+      if (n < count) await sleep(interval * 1_000, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { Args, Flags } from '@oclif/core';
+import { CommandFailure, usageFailure } from '../../command-failure';
+import { confirmTyped } from '../../confirm';
+import { EXIT } from '../../exit-code';
+import { parseId } from '../../filters';
+import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { table } from '../../table';
+import { countText } from '../../wording';
+
+export default class TimeoutsRelease extends OpsCommand {
+  static override summary = 'Make held deadlines due again, once what made them fail is mended';
+  static override description =
+    'timeouts verify shows the held ones, orders show tells their error.';
+  static override examples = [
+    '<%= config.bin %> timeouts release 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --reason "fixed in 1.4.2"',
+    '<%= config.bin %> timeouts release --all --kind refund --reason "provider is back" --yes',
+  ];
+  static override strict = false;
+  static override args = {
+    id: Args.string({ name: 'ID...', description: 'ids of their subjects' }),
+  };
+  static override flags = {
+    ...ACCOUNTABILITY,
+    all: Flags.boolean({ description: 'every held deadline (of the kind)' }),
+    kind: Flags.string({ description: 'only of this kind', helpValue: 'KIND' }),
+    yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
+  };
+
+  async run(): Promise<{ released: { kind: string; subjectId: string }[] }> {
+    const { argv, flags } = await this.parse(TimeoutsRelease);
+    const subjectIds = (argv as string[]).map((text) => parseId(text, 'a subject'));
+    if (subjectIds.length > 0 === flags.all)
+      throw usageFailure('Give ids, or --all: one of the two');
+    const { releaseDeadlines } = await this.installation();
+    if (flags.all && !flags.yes) await confirmTyped('This releases every held deadline', 'all');
+    const which = { kind: flags.kind, subjectIds: flags.all ? undefined : subjectIds };
+    const released = await releaseDeadlines.release(which, flags);
+    if (released.length < subjectIds.length) this.#tellNotHeld(released.length, subjectIds.length);
+    if (released.length > 0) {
+      this.log(
+        table(released, [
+          { title: 'KIND', value: ({ kind }) => kind },
+          { title: 'SUBJECT', value: ({ subjectId }) => subjectId },
+        ]),
+      );
+    }
+    this.log(`${countText(released.length, 'deadline')} due now`);
+    return { released };
+  }
+
+  #tellNotHeld(released: number, asked: number): void {
+    if (released === 0) {
+      throw new CommandFailure({
+        code: 'deadline_not_held',
+        exitCode: EXIT.notFound,
+        what: `None of these ${countText(asked, 'subject')} has a held deadline`,
+        next: 'lastcall timeouts verify shows the held ones',
+      });
+    }
+    this.endWith(EXIT.partlyFailed);
+    this.note(`${asked - released} of them had no held deadline`);
+  }
+}

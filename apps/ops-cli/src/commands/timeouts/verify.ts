@@ -1,0 +1,123 @@
+import { Flags } from '@oclif/core';
+import type { DeadlinesReport } from '@app/orders';
+import type { AlarmsReport } from '@app/timeout';
+import { EXIT } from '../../exit-code';
+import { OpsCommand } from '../../ops-command';
+import { paint } from '../../paint';
+import { table } from '../../table';
+
+export interface VerifyResult {
+  /** Deadlines against orders, refunds and webhooks. */
+  readonly deadlines: DeadlinesReport;
+  /** Alarms against deadlines. */
+  readonly alarms: AlarmsReport;
+  readonly findings: number;
+  /** Findings that --fix has not mended, or cannot. */
+  readonly left: number;
+}
+
+export default class TimeoutsVerify extends OpsCommand {
+  static override summary = 'Compare deadlines with orders, and alarms with deadlines';
+  static override description =
+    'Missing, orphaned, wrong, held and late ones; --fix mends the first three. Held deadlines ' +
+    'are released by timeouts release, late alarms wait for a worker. Exit code 7 for findings.';
+  static override examples = [
+    '<%= config.bin %> timeouts verify',
+    '<%= config.bin %> timeouts verify --fix',
+  ];
+  static override flags = { fix: Flags.boolean({ description: 'mend what can be mended' }) };
+
+  async run(): Promise<VerifyResult> {
+    const { flags } = await this.parse(TimeoutsVerify);
+    const { verifyDeadlines, timeouts } = await this.installation();
+    // Deadlines first: mended ones get their alarms in the second step.
+    const deadlines = await verifyDeadlines.run(flags);
+    const alarms = await timeouts.verifyAlarms.run(flags);
+    const mendable = mendableIn(deadlines) + mendableIn(alarms);
+    const lasting = deadlines.held.count + alarms.late.count;
+    const result = {
+      deadlines,
+      alarms,
+      findings: mendable + lasting,
+      left: flags.fix ? lasting : mendable + lasting,
+    };
+    this.log(describe(result, flags.fix));
+    if (result.left > 0) this.#tellNext(result, flags.fix);
+    return result;
+  }
+
+  #tellNext({ deadlines, alarms }: VerifyResult, isFixed: boolean): void {
+    this.endWith(EXIT.findings);
+    if (!isFixed && mendableIn(deadlines) + mendableIn(alarms) > 0) {
+      this.note('Next: lastcall timeouts verify --fix');
+    }
+    const [held] = deadlines.held.sample;
+    if (held) {
+      this.note(
+        `Next: mend the cause, then lastcall timeouts release ${held.subjectId} --reason TEXT`,
+      );
+    }
+    if (alarms.late.count > 0) this.note('Next: start a worker: alarms wait that nobody takes');
+  }
+}
+
+function mendableIn(
+  report: Pick<DeadlinesReport | AlarmsReport, 'missing' | 'orphaned' | 'wrong'>,
+) {
+  return report.missing.count + report.orphaned.count + report.wrong.count;
+}
+
+function describe({ deadlines, alarms, findings, left }: VerifyResult, isFixed: boolean): string {
+  const rows = [
+    { what: 'deadlines', total: deadlines.deadlines, ...deadlines, late: undefined },
+    { what: 'alarms', total: alarms.alarms, ...alarms, held: undefined },
+  ];
+  const summary = table(rows, [
+    { title: '', value: ({ what }) => what },
+    { title: 'THERE', value: ({ total }) => total, align: 'right' },
+    { title: 'MISSING', value: ({ missing }) => missing.count, align: 'right' },
+    { title: 'ORPHANED', value: ({ orphaned }) => orphaned.count, align: 'right' },
+    { title: 'WRONG', value: ({ wrong }) => wrong.count, align: 'right' },
+    { title: 'HELD', value: ({ held }) => held?.count, align: 'right' },
+    { title: 'LATE', value: ({ late }) => late?.count, align: 'right' },
+  ]);
+  const samples = sampleRows({ deadlines, alarms });
+  const sample =
+    samples.length === 0
+      ? ''
+      : `\n\n${table(samples, [
+          { title: 'FINDING', value: ({ finding }) => finding },
+          { title: 'ID', value: ({ id }) => id },
+          { title: 'AT', value: ({ at }) => at },
+        ])}`;
+  return `${summary}${sample}\n\n${verdict({ deadlines, alarms, findings, left }, isFixed)}`;
+}
+
+function sampleRows({ deadlines, alarms }: Pick<VerifyResult, 'deadlines' | 'alarms'>) {
+  const ofDeadlines = (['missing', 'orphaned', 'wrong', 'held'] as const).flatMap((name) =>
+    deadlines[name].sample.map(({ kind, subjectId, dueAt }) => ({
+      finding: `deadline ${name}`,
+      id: `${kind} ${subjectId}`,
+      at: new Date(dueAt).toISOString(),
+    })),
+  );
+  const ofAlarms = (['missing', 'orphaned', 'wrong', 'late'] as const).flatMap((name) =>
+    alarms[name].sample.map(({ id, at }) => ({
+      finding: `alarm ${name}`,
+      id,
+      at: new Date(at).toISOString(),
+    })),
+  );
+  return [...ofDeadlines, ...ofAlarms];
+}
+
+function verdict({ deadlines, alarms, findings, left }: VerifyResult, isFixed: boolean): string {
+  if (findings === 0) return paint.good('No findings');
+  if (!isFixed) return paint.alarming(`${findings} findings`);
+  const { inserted, deleted } = deadlines.fixed;
+  const { armed, disarmed } = alarms.fixed;
+  const mended =
+    `${findings - left} of ${findings} findings mended: ${inserted} deadlines inserted, ` +
+    `${deleted} deleted; ${armed} alarms armed, ${disarmed} disarmed`;
+  return left === 0 ? paint.good(mended) : paint.notable(mended);
+}

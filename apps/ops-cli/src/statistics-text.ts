@@ -1,0 +1,76 @@
+import type { StatisticsView } from '@app/orders';
+import { paint } from './paint';
+import { facts } from './table';
+import { durationText } from './wording';
+
+/** One screen: what waits, how late closes were, who made them, and whether the parts are well. */
+export function statisticsText(view: StatisticsView): string {
+  const { open, closing, lag, races, refunds, timer } = view;
+  const sections: [string, string][] = [
+    [
+      'Unpaid orders',
+      facts([
+        ['open', open.total],
+        ['due in 1 min', open.dueIn1m],
+        ['due in 5 min', open.dueIn5m],
+        ['due in 10 min', open.dueIn10m],
+        ['closing', closing],
+        ['overdue deadlines', alarmIf(view.overdueDeadlines, overdueText(view))],
+      ]),
+    ],
+    [
+      'Closes of the last hour',
+      facts([
+        ['lag p50 / p99 / max', [lag.p50Ms, lag.p99Ms, lag.maxMs].map(durationText).join(' / ')],
+        ['closed by', countsText(view.closedBy)],
+        ['races', `${races.wonInGrace} paid in the grace period, ${races.lost} paid too late`],
+      ]),
+    ],
+    [
+      'Money',
+      facts([
+        ['refunds', countsText(refunds)],
+        ['refunds for you', alarmIf(refunds.needs_attention, String(refunds.needs_attention))],
+        ['payments on hold', alarmIf(view.heldPayments, String(view.heldPayments))],
+        ['held webhooks', alarmIf(view.heldWebhooks, String(view.heldWebhooks))],
+      ]),
+    ],
+    [
+      'Timer',
+      facts([
+        ['alarms', timer.alarms ?? paint.alarming('the timer store does not answer')],
+        ['workers', workersText(timer)],
+        [
+          'last sweep',
+          timer.lastSweepAgoMs === null ? 'never' : `${durationText(timer.lastSweepAgoMs)} ago`,
+        ],
+        ['held deadlines', alarmIf(view.heldDeadlines, String(view.heldDeadlines))],
+        ['event relay behind by', durationText(view.relayAgeSeconds * 1_000)],
+      ]),
+    ],
+  ];
+  const body = sections.map(([title, text]) => `${paint.heading(title)}\n${text}`).join('\n\n');
+  return `${body}\n\n${paint.faint(`at ${view.at}`)}`;
+}
+
+function overdueText({ overdueDeadlines, oldestLagMs }: StatisticsView): string {
+  return overdueDeadlines === 0
+    ? '0'
+    : `${overdueDeadlines}, the oldest by ${durationText(oldestLagMs)}`;
+}
+
+function workersText({ workersAlive, workersSilent }: StatisticsView['timer']): string {
+  const silent = workersSilent > 0 ? paint.alarming(`, ${workersSilent} silent`) : '';
+  return workersAlive === 0
+    ? paint.alarming(`none alive${silent}`)
+    : `${workersAlive} alive${silent}`;
+}
+
+function countsText(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).filter(([, count]) => count > 0);
+  return parts.length === 0 ? 'none' : parts.map(([name, count]) => `${name} ${count}`).join(', ');
+}
+
+function alarmIf(count: number, text: string): string {
+  return count > 0 ? paint.alarming(text) : text;
+}
