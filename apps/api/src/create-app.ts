@@ -10,9 +10,6 @@ import { NestLogger } from './logging/nest-logger';
 import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
 import { serveDocument } from './openapi/document';
 
-/** Only this machine can connect: what faces the world stands in front (docs/operations.md). */
-const HOST = '127.0.0.1';
-
 export interface Api extends ProcessParts {
   readonly app: NestFastifyApplication;
 }
@@ -42,8 +39,8 @@ export async function createApi(config: Config): Promise<Api> {
 
 /** Begins to serve; answers with the address, as PORT 0 picks a free one. */
 export async function listen({ app, config }: Api): Promise<string> {
-  await app.listen(config.PORT, HOST);
+  await app.listen(config.PORT, config.HOST);
   const address = app.getHttpServer().address();
   const port = typeof address === 'object' && address ? address.port : config.PORT;
-  return `http://${HOST}:${port}`;
+  return `http://${config.HOST}:${port}`;
 }

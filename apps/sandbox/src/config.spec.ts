@@ -5,6 +5,7 @@ const SANDBOX_WEBHOOK_SECRET = 'secret';
 
 it('has a default for all but the secret', () => {
   expect(readConfig({ SANDBOX_WEBHOOK_SECRET, SANDBOX_DATA: '' })).toEqual({
+    host: '127.0.0.1',
     port: 3001,
     webhookUrl: 'http://127.0.0.1:3000/v1/webhooks/sandbox',
     webhookSecret: SANDBOX_WEBHOOK_SECRET,

@@ -5,6 +5,10 @@ const SECRET_PREFIX = 'whsec_';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
 const environment = z.object({
+  // 127.0.0.1 lets only this machine connect; a container needs 0.0.0.0 to be reached.
+  SANDBOX_HOST: z
+    .union([z.ipv4(), z.ipv6()], 'must be an IP address such as 127.0.0.1')
+    .default('127.0.0.1'),
   SANDBOX_PORT: z
     .string()
     .regex(/^\d{1,5}$/, 'must be a port number (0 = any free port)')
@@ -21,6 +25,8 @@ const environment = z.object({
 });
 
 export interface SandboxConfig {
+  /** Absent: only this machine can connect. */
+  readonly host?: string;
   readonly port: number;
   readonly webhookUrl: string;
   readonly webhookSecret: string;
@@ -39,6 +45,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SandboxConfig {
     throw new ConfigError(lines.join('\n'));
   }
   return {
+    host: result.data.SANDBOX_HOST,
     port: result.data.SANDBOX_PORT,
     webhookUrl: result.data.SANDBOX_WEBHOOK_URL,
     webhookSecret: result.data.SANDBOX_WEBHOOK_SECRET,

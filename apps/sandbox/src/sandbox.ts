@@ -12,7 +12,7 @@ import { WebhookOutbox } from './webhook-outbox';
 import { WebhookPoster } from './webhook-post';
 import { signingKey } from './webhook-signature';
 
-const HOST = '127.0.0.1';
+const LOOPBACK = '127.0.0.1';
 
 /** Requests still being answered this long after the stop are cut off. */
 const CLOSE_LIMIT_MS = 2000;
@@ -42,9 +42,9 @@ export async function startSandbox(
 
   // Listening comes first: a port that is taken must be found out before the data is touched,
   // because whoever has it may be another sandbox on the same folder.
-  await app.listen({ host: HOST, port: config.port });
+  await app.listen({ host: config.host ?? LOOPBACK, port: config.port });
   const { port } = app.server.address() as AddressInfo;
-  ledger.baseUrl = `http://${HOST}:${port}`;
+  ledger.baseUrl = `http://${LOOPBACK}:${port}`;
 
   if (config.dataFolder !== null) {
     await restore(config.dataFolder, ledger, outbox).catch(async (error: unknown) => {

@@ -57,6 +57,10 @@ const granularity = z.union([
 ]);
 
 const schema = z.object({
+  /** 127.0.0.1 lets only this machine connect; a container needs 0.0.0.0 to be reached. */
+  HOST: z
+    .union([z.ipv4(), z.ipv6()], 'must be an IP address such as 127.0.0.1')
+    .prefault('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).prefault('3000'),
   DATABASE_URL: url(['postgres:', 'postgresql:']),
   REDIS_URL: url(['redis:', 'rediss:']),
