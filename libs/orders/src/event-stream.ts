@@ -1,6 +1,18 @@
 import { openRedis, FAIL_FAST, type RedisAddress, withTimeLimit } from '@app/timeout';
 import type { Redis } from 'ioredis';
-import type { RelayedEvent } from './relay-events';
+
+/** What consumers of the stream read; every value is a string there. */
+export interface RelayedEvent {
+  readonly id: string;
+  readonly orderId: string;
+  readonly version: number;
+  readonly type: string;
+  readonly from: string | null;
+  readonly to: string;
+  readonly by: string;
+  readonly reason: string | null;
+  readonly at: string;
+}
 
 /** Where order events go for the rest of the shop to read. */
 export interface EventStream {
@@ -20,34 +32,50 @@ export interface RedisEventStreamOptions {
 }
 
 const CALL_LIMIT_MS = 3_000;
+/** One call's worth: Redis serves nobody else meanwhile, which is about a millisecond. */
+const CHUNK = 250;
+
+/** A command an event would cost Node ten times as much as one call with all of them as JSON. */
+const APPEND = `
+  for _, fields in ipairs(cjson.decode(ARGV[2])) do
+    redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', unpack(fields))
+  end`;
+
+interface AppendingRedis extends Redis {
+  appendEvents(key: string, maxLength: number, json: string): Promise<null>;
+}
 
 /** A Redis Stream: one entry an event, with the event's id as its field `id` for deduplication. */
 export class RedisEventStream implements EventStream {
-  readonly #client: Redis;
+  readonly #client: AppendingRedis;
 
   constructor(private readonly options: RedisEventStreamOptions) {
-    this.#client = openRedis(options.redis, FAIL_FAST, options.onError);
+    const client = openRedis(options.redis, FAIL_FAST, options.onError);
+    client.defineCommand('appendEvents', { numberOfKeys: 1, lua: APPEND });
+    this.#client = client as AppendingRedis;
   }
 
   async append(events: readonly RelayedEvent[]): Promise<void> {
-    const pipeline = this.#client.pipeline();
-    for (const event of events) {
-      const fields = Object.entries(event).flatMap(([name, value]) =>
-        value === null ? [] : [name, String(value)],
-      );
-      pipeline.xadd(this.options.key, 'MAXLEN', '~', this.options.maxLength, '*', ...fields);
+    const { key, maxLength } = this.options;
+    // One after the other: what follows an event that failed must not overtake it.
+    for (let start = 0; start < events.length; start += CHUNK) {
+      const entries = events.slice(start, start + CHUNK).map(fieldsOf);
+      const appending = this.#client.appendEvents(key, maxLength, JSON.stringify(entries));
+      await withTimeLimit(appending, CALL_LIMIT_MS, 'Redis did not take the events');
     }
-    const results = await withTimeLimit(
-      pipeline.exec(),
-      CALL_LIMIT_MS,
-      'Redis did not take the events',
-    );
-    // A pipeline goes on after an error. Sending the whole batch again keeps each order's order.
-    const failed = results?.find(([error]) => error !== null);
-    if (failed?.[0]) throw failed[0];
   }
 
   async close(): Promise<void> {
     this.#client.disconnect();
   }
+}
+
+/** Names and values in turn, as XADD takes them. */
+function fieldsOf(event: RelayedEvent): string[] {
+  const fields: string[] = [];
+  for (const name of Object.keys(event) as (keyof RelayedEvent)[]) {
+    const value = event[name];
+    if (value !== null) fields.push(name, String(value));
+  }
+  return fields;
 }

@@ -47,7 +47,7 @@ interface Follower {
 @Injectable()
 export class OrderFeed {
   readonly #followers = new Set<Follower>();
-  #timer: NodeJS.Timeout | undefined;
+  #isLookPlanned = false;
 
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
@@ -90,12 +90,18 @@ export class OrderFeed {
       const follower: Follower = { orderId, wake: done };
       signal.addEventListener('abort', abort);
       this.#followers.add(follower);
-      this.#timer ??= setTimeout(() => void this.#look(), POLL_MS);
+      this.#planLook();
     });
   }
 
+  #planLook(): void {
+    if (this.#isLookPlanned) return;
+    this.#isLookPlanned = true;
+    setTimeout(() => void this.#look(), POLL_MS);
+  }
+
   async #look(): Promise<void> {
-    this.#timer = undefined;
+    this.#isLookPlanned = false;
     const followers = [...this.#followers];
     const orderIds = [...new Set(followers.map(({ orderId }) => orderId))];
     // A database that is away is looked at again half a second later; readiness tells of it.

@@ -2,20 +2,7 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { EVENT_STREAM, type EventStream } from './event-stream';
-
-/** What consumers of the stream read; every value is a string there. */
-export interface RelayedEvent {
-  readonly id: string;
-  readonly orderId: string;
-  readonly version: number;
-  readonly type: string;
-  readonly from: string | null;
-  readonly to: string;
-  readonly by: string;
-  readonly reason: string | null;
-  readonly at: string;
-}
+import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
 
 interface Cursor {
   tx_from: string;
@@ -88,13 +75,13 @@ export class RelayEvents {
 }
 
 async function readWindow(tx: Transaction, window: Cursor): Promise<RelayedEvent[]> {
-  const rows = await tx.rows<RelayedEvent & { at: Date | string }>(
+  const rows = await tx.hot<Omit<RelayedEvent, 'at'> & { at: number }>(
     `SELECT id, order_id AS "orderId", version, type, from_status AS "from", to_status AS "to",
-            by, reason, at
+            by, reason, date_part('epoch', at) * 1000 AS at
        FROM order_events
       WHERE tx >= $1::text::xid8 AND tx < $2::text::xid8 AND id > $3
       ORDER BY id LIMIT $4`,
     [window.tx_from, window.tx_until, window.last_id, BATCH],
   );
-  return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }));
+  return rows.map((row) => ({ ...row, at: new Date(Math.round(row.at)).toISOString() }));
 }
