@@ -31,6 +31,9 @@ const FATES: readonly Fate[] = [
 ];
 const SKUS = ['TEA-A', 'TEA-B', 'TEA-C', 'TEA-D'];
 const RETRY_MS = 250;
+const RETRY_MAX_MS = 2_000;
+/** A shop that answers nobody gets no new customers: this machine has to play them all. */
+const MAX_ALIVE = 300;
 /** Customers give up at some time; by then every fault has healed. */
 const PATIENCE_MS = 120_000;
 
@@ -83,6 +86,7 @@ export class Load {
   }
 
   #begin(): void {
+    if (this.#lives.size >= MAX_ALIVE) return;
     this.#begun += 1;
     const fate = FATES[Math.floor(this.random() * FATES.length)] as Fate;
     const life = this.#live(fate, this.random(), this.random()).finally(() =>
@@ -160,12 +164,12 @@ export class Load {
   /** As a good client does: the same call again after a 5xx or a broken connection. */
   async #persist(send: () => Promise<Answer>): Promise<Answer | undefined> {
     const giveUpMs = performance.now() + PATIENCE_MS;
-    while (performance.now() < giveUpMs) {
+    for (let waitMs = RETRY_MS; performance.now() < giveUpMs; waitMs *= 2) {
       const answer = await send();
       this.#note(answer);
       const isFinal = answer.status >= 200 && answer.status < 500 && answer.status !== 429;
       if (isFinal) return answer;
-      await pause(RETRY_MS * (0.5 + this.random()));
+      await pause(Math.min(waitMs, RETRY_MAX_MS) * (0.5 + this.random()));
     }
     this.experience.wrong.push('a customer gave up');
     return undefined;

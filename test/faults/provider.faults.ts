@@ -11,7 +11,7 @@ const misbehaving = (
   quick,
   play: async (scene) => {
     await scene.client.faults({ ...faults, seed: 7 });
-    await scene.lasting(20_000, 6_000);
+    await scene.lasting(10_000, 5_000);
     const before = await count(scene);
     await scene.heal(() => scene.client.healProvider());
     return `${before.closing} orders waited behind the fence; ${before.refunds} refunds so far, each once`;
@@ -38,7 +38,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
     name: 'unreachable: connections refused',
     play: async (scene) => {
       await scene.stage.provider.refuse();
-      await scene.lasting(20_000, 6_000);
+      await scene.lasting(10_000, 6_000);
       const { closing } = await count(scene);
       await scene.heal(() => scene.stage.provider.restore());
       return `${closing} orders waited behind the fence, stock and all`;

@@ -22,7 +22,7 @@ export const REDIS_FAULTS: readonly Fault[] = [
     play: (scene) =>
       outage(scene, {
         begin: () => scene.stage.redis.delay(500),
-        last: () => scene.lasting(20_000, 6_000),
+        last: () => scene.lasting(15_000, 6_000),
         end: () => scene.stage.redis.delay(0),
       }),
   },
@@ -79,7 +79,7 @@ export const REDIS_FAULTS: readonly Fault[] = [
           await scene.stage.redis.refuse();
           await scene.stage.crashRedis();
         },
-        last: () => scene.lasting(40_000, 6_000),
+        last: () => scene.lasting(20_000, 6_000),
         end: async () => {
           await scene.stage.startRedis();
           await scene.stage.redis.restore();

@@ -1,9 +1,11 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { format, resolveConfig } from 'prettier';
 import type { Fault, Outcome } from './fault';
+import { FAULTS } from './faults';
 
 const REPORT = 'docs/faults.md';
+const RESULTS = 'docs/faults.json';
 
 export function line({ area, name }: Fault, outcome: Outcome): string {
   const { held, seen, healedMs, inFlight, orders, lost, experience: calls } = outcome;
@@ -16,30 +18,50 @@ export function line({ area, name }: Fault, outcome: Outcome): string {
   return `${head}\n        ${seen}\n        ${facts}${broken.join('')}`;
 }
 
-/** Only what this run has seen. */
+/** A row as its latest run in full length left it. */
+interface Row {
+  readonly name: string;
+  readonly seed: number;
+  readonly ranAt: string;
+  readonly outcome: Outcome;
+}
+
+/** Keeps what was played now beside the latest of the other rows, and writes the page anew. */
 export async function writeReport(
   played: readonly { readonly fault: Fault; readonly outcome: Outcome }[],
-  { startedAt, seed }: { readonly startedAt: Date; readonly seed: number },
+  seed: number,
 ): Promise<void> {
-  const minutes = Math.round((Date.now() - startedAt.getTime()) / 60_000);
-  const held = played.filter(({ outcome }) => outcome.held).length;
-  const rows = played.map(({ fault, outcome }) => {
-    const { inFlight, orders, healedMs, seen, lost, experience: calls } = outcome;
-    const cells = [
-      `${fault.area}: ${fault.name}`,
-      seen,
-      `${orders} / ${inFlight}`,
-      seconds(healedMs),
-      `${calls.slowestAcceptedMs} ms`,
-      calls.refused === 0 ? '0' : `${calls.refused} (${calls.slowestRefusedMs} ms)`,
-      lost.length === 0 ? 'nothing' : `**${lost.slice(0, 3).join('; ')}**`,
-    ];
-    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
-  });
-  const text = `# What faults do to lastcall
+  const before = await readFile(RESULTS, 'utf8').catch(() => '[]');
+  const rows = new Map((JSON.parse(before) as Row[]).map((row) => [row.name, row]));
+  const ranAt = new Date().toISOString().slice(0, 16);
+  for (const { fault, outcome } of played) {
+    const name = nameOf(fault);
+    const { experience } = outcome;
+    const wrong = experience.wrong.slice(0, 5);
+    rows.set(name, {
+      name,
+      seed,
+      ranAt,
+      outcome: { ...outcome, experience: { ...experience, wrong } },
+    });
+  }
+  const known = FAULTS.flatMap((fault) => rows.get(nameOf(fault)) ?? []);
+  await write(RESULTS, JSON.stringify(known), 'json');
+  await write(REPORT, page(known), 'markdown');
+}
 
-Written by \`npm run test:faults\`; ${played.length} faults, ${held} held, in ${minutes} minutes on
-${startedAt.toISOString().slice(0, 10)}, seed ${seed}, Node ${process.version}, ${cpus().length} cores that others used as well.
+const nameOf = ({ area, name }: Fault): string => `${area}: ${name}`;
+
+async function write(path: string, text: string, parser: string): Promise<void> {
+  await writeFile(path, await format(text, { ...(await resolveConfig(path)), parser }));
+}
+
+function page(rows: readonly Row[]): string {
+  const held = rows.filter(({ outcome }) => outcome.held).length;
+  return `# What faults do to lastcall
+
+Written by \`npm run test:faults\`: ${rows.length} of ${FAULTS.length} rows have been played in full length,
+${held} held. Each row is from its latest run, on ${cpus().length} cores that others used as well, Node ${process.version}.
 
 One API and two workers (unless the row says otherwise), the sandbox provider, Postgres with fsync and
 Redis, each a process of its own, with a TCP proxy before each dependency. Customers place 25 orders a
@@ -53,15 +75,28 @@ and payment is looked up, and the provider's ledger compared with ours to the ce
 
 - _Orders_: placed during the row / open when the fault struck.
 - _Healed_: from mending to the first look at which every invariant was 0.
-- _Slowest accepted_, _refused_: calls of customers from the moment the fault struck; refused is 502 or 503,
-  with the slowest such answer.
+- _Slowest accepted_, _refused_: calls of customers from the moment the fault struck; refused is 502 or
+  503, with the slowest such answer.
 
-| fault | what was seen | orders | healed | slowest accepted | refused | lost |
-| --- | --- | --- | --- | --- | --- | --- |
-${rows.join('\n')}
+| fault | what was seen | orders | healed | slowest accepted | refused | lost | run |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+${rows.map(tableRow).join('\n')}
 `;
-  const options = { ...(await resolveConfig(REPORT)), parser: 'markdown' };
-  await writeFile(REPORT, await format(text, options));
+}
+
+function tableRow({ name, seed, ranAt, outcome }: Row): string {
+  const { inFlight, orders, healedMs, seen, lost, experience: calls } = outcome;
+  const cells = [
+    name,
+    seen,
+    `${orders} / ${inFlight}`,
+    seconds(healedMs),
+    `${calls.slowestAcceptedMs} ms`,
+    calls.refused === 0 ? '0' : `${calls.refused} (${calls.slowestRefusedMs} ms)`,
+    lost.length === 0 ? 'nothing' : `**${lost.slice(0, 3).join('; ').slice(0, 300)}**`,
+    `${ranAt}, seed ${seed}`,
+  ];
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 }
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;

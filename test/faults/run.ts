@@ -14,14 +14,13 @@ const { values } = parseArgs({
   },
 });
 const seed = Number(values.seed);
+let stage: Stage | undefined;
 
 async function main(): Promise<boolean> {
   const chosen = FAULTS.filter(({ quick }) => !values.quick || quick).filter(
     ({ area, name }) => !values.only || `${area}: ${name}`.includes(values.only),
   );
   const played: { fault: Fault; outcome: Outcome }[] = [];
-  const startedAt = new Date();
-  let stage: Stage | undefined;
   let acknowledged = nothing();
   try {
     for (const fault of chosen) {
@@ -32,6 +31,7 @@ async function main(): Promise<boolean> {
       const outcome = await play(stage, fault, acknowledged);
       played.push({ fault, outcome });
       console.log(line(fault, outcome));
+      if (!values.quick) await writeReport([{ fault, outcome }], seed);
       // What one fault has broken must not be held against the next.
       if (!outcome.held) {
         if (process.env.KEEP_LOGS)
@@ -45,7 +45,6 @@ async function main(): Promise<boolean> {
   }
   const held = played.filter(({ outcome }) => outcome.held).length;
   console.log(`\n${held} held, ${played.length - held} broken; seed ${seed}`);
-  if (!values.quick && !values.only) await writeReport(played, { startedAt, seed });
   return held === played.length && played.length > 0;
 }
 
@@ -67,12 +66,12 @@ async function openStage(): Promise<Stage> {
   }
 }
 
-async function play(stage: Stage, fault: Fault, acknowledged: Acknowledged): Promise<Outcome> {
-  const scene = new Scene(stage, values.quick, acknowledged, dice(seed));
+async function play(on: Stage, fault: Fault, acknowledged: Acknowledged): Promise<Outcome> {
+  const scene = new Scene(on, values.quick, acknowledged, dice(seed));
   let lost: string[] = [];
   let seen: string;
   try {
-    await assemble(stage);
+    await assemble(on);
     scene.load.start();
     await scene.lasting(4_000, 2_500);
     await scene.strikes();
@@ -94,6 +93,13 @@ const nothing = (): Acknowledged => ({
   canceled: new Set(),
   captured: new Set(),
 });
+
+// What was started is stopped, whoever ends this run.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    void stage?.close().finally(() => process.exit(130));
+  });
+}
 
 main().then(
   (held) => (process.exitCode = held ? 0 : 1),

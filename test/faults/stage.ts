@@ -133,17 +133,25 @@ export class Stage {
   /** Starts a process and waits until it is ready; `await` it later to let several start at once. */
   async start({ name, roles, env = {} }: Cast): Promise<Process> {
     const port = roles === 'api' ? this.#ports.api : await freePort();
-    const child = this.#spawn(name, 'test/faults/faulty-main.js', {
+    const settings = {
       ROLES: roles,
       PORT: String(port),
       DATABASE_URL: this.postgres.through(this.#databaseUrl),
       REDIS_URL: this.redis.through(this.#redis.url),
       SANDBOX_URL: this.provider.through(this.sandboxUrl),
       ...env,
-    });
-    this.#cast.set(name, child);
-    await child.ready(`http://127.0.0.1:${port}/health/live`);
-    return child;
+    };
+    // As whoever runs it would: one that finds no database in time ends, and is started again.
+    for (let tries = 1; ; tries++) {
+      const child = this.#spawn(name, 'test/faults/faulty-main.js', settings);
+      this.#cast.set(name, child);
+      try {
+        await child.ready(`http://127.0.0.1:${port}/health/live`);
+        return child;
+      } catch (error) {
+        if (tries === 3 || child.isRunning) throw error;
+      }
+    }
   }
 
   /** A backfill in a process of its own. */

@@ -37,6 +37,12 @@ const url = (protocols: readonly string[]) =>
     `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
 
+/** As a share of 1. */
+const percentage = z
+  .string()
+  .regex(/^([1-9]\d?|100)%$/, 'must be a percentage from 1% to 100%')
+  .transform((text) => Number.parseInt(text, 10) / 100);
+
 const rateLimit = z.string().transform((text, context) => {
   const match = /^([1-9]\d{0,6})\/(s|m|h)$/.exec(text);
   if (match) return { limit: Number(match[1]), perMs: parseDuration(`1${match[2]}`) as number };
@@ -76,6 +82,7 @@ const schema = z.object({
   TIMER_DRIVER: z.enum(['bullmq', 'memory']).prefault('bullmq'),
   TIMER_GRANULARITY: granularity.prefault('100ms'),
   TIMER_HORIZON: positiveDuration.prefault('15m'),
+  BLAST_RADIUS: orOff(percentage).prefault('20%'),
   MAX_OPEN_ORDERS: orOff(wholeNumber(1, 200)).prefault('20'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDER: z.enum(['sandbox', 'stripe']).prefault('sandbox'),

@@ -1,4 +1,5 @@
 import { Deadlines1763600000000, Workers1763600010000 } from '@app/timeout';
+import { TimeoutBrakes1763600020000 } from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
@@ -7,6 +8,7 @@ import { OperatorActions1763600011000 } from './migrations/1763600011000-operato
 /** Oldest first; TypeORM runs those that are missing. */
 const MIGRATIONS = [
   Deadlines1763600000000,
+  TimeoutBrakes1763600020000,
   Orders1763600001000,
   Workers1763600010000,
   OperatorActions1763600011000,

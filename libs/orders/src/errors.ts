@@ -38,6 +38,7 @@ export const ERROR_STATUS = {
   order_not_extendable: 409,
   refund_not_retryable: 409,
   webhook_not_replayable: 409,
+  timeouts_not_stopped: 409,
   too_many_payments: 409,
   body_too_large: 413,
   idempotency_key_reused: 422,

@@ -44,6 +44,7 @@ export {
   VerifyDeadlines,
 } from './ops/verify-deadlines';
 export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhooks';
+export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
 export { OrderFeed, type OrderEventView, readHistory } from './order-feed';
 export { OrderGuard, orderNotFound } from './order-guard';
 export {

@@ -29,6 +29,7 @@ import { OrderFeed } from './order-feed';
 import { Gauges, Overview } from './overview';
 import { PlaceOrder } from './place-order';
 import { ListProducts } from './products';
+import { ProviderSuspicion } from './provider-suspicion';
 import { createProvider } from './providers/create-provider';
 import { PAYMENT_PROVIDER } from './providers/payment-provider';
 import { ListOrders, ReadOrder } from './read-order';
@@ -67,6 +68,9 @@ const STREAM_LENGTH = 1_000_000;
 const UNHEALTHY_SWEEP_MS = 1_000;
 /** Slot and driver together ring within 250 ms (docs/benchmarks.md); what is later is the sweep's. */
 const LEAVE_TO_TIMER_MS = 1_000;
+
+/** What the brake stops: the other kinds only ask, or carry on what was decided. */
+const UNDONE_BY_NOBODY = ['payment', 'shipment', 'receipt'];
 
 const USE_CASES = [
   ApplyNotices,
@@ -117,6 +121,8 @@ export class OrdersModule implements OnApplicationShutdown {
     const onError = (error: Error): void => telemetry.failed('redis', error);
     const lock =
       parts.lock ?? new RedlockLock({ redis: config.REDIS_URL, onError, prefix: `{${prefix}}:` });
+    const suspicion = new ProviderSuspicion();
+    const overheard = suspicion.overhear(telemetry);
     const pool = (name: string, connections: number) => ({
       ...dataSourceOptions({ url: config.DATABASE_URL, name: `lastcall ${name}`, connections }),
       retryAttempts: 1,
@@ -136,6 +142,7 @@ export class OrdersModule implements OnApplicationShutdown {
               lock,
               prefix,
               onError,
+              suspicion,
             }),
         }),
       ],
@@ -143,7 +150,7 @@ export class OrdersModule implements OnApplicationShutdown {
         { provide: CONFIG, useValue: config },
         { provide: ORDERS_TELEMETRY, useValue: telemetry },
         { provide: ORDER_LOCK, useValue: lock },
-        { provide: PAYMENT_PROVIDER, useFactory: () => createProvider(config, telemetry) },
+        { provide: PAYMENT_PROVIDER, useFactory: () => createProvider(config, overheard) },
         {
           provide: EVENT_STREAM,
           useFactory: () =>
@@ -177,9 +184,10 @@ function timeoutOptions(
     readonly lock: Lock;
     readonly prefix: string;
     readonly onError: (error: Error) => void;
+    readonly suspicion: ProviderSuspicion;
   },
 ): TimeoutModuleOptions {
-  const { prefix, onError, ...given } = made;
+  const { prefix, onError, suspicion, ...given } = made;
   const clock = new DatabaseClock(made.closerDataSource);
   const driver =
     parts?.driver ??
@@ -200,6 +208,12 @@ function timeoutOptions(
       intervalMs: config.SWEEP_INTERVAL,
       unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
       leaveToTimerMs: LEAVE_TO_TIMER_MS,
+    },
+    brake: {
+      kinds: UNDONE_BY_NOBODY,
+      share: config.BLAST_RADIUS,
+      suspicion: () => suspicion.read(),
+      onEngaged: (facts) => telemetry.alarm('timeouts_stopped', { ...facts }),
     },
     parts: { ...given, driver, clock, telemetry },
   };

@@ -1,3 +1,4 @@
+import { TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
@@ -17,6 +18,7 @@ export class ReadOrder {
     private readonly guard: OrderGuard,
     private readonly closing: CloseOrder,
     private readonly settling: SettleClosing,
+    private readonly timeouts: TimeoutService,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -26,7 +28,7 @@ export class ReadOrder {
    */
   async read(orderId: string, customerId?: string): Promise<OrderView> {
     const order = await this.#find(orderId, customerId);
-    if (!isOverdue(order)) return order;
+    if (!isOverdue(order) || (await this.timeouts.brake.isEngaged())) return order;
     await this.#closeIfOverdue(orderId);
     return this.#find(orderId, customerId);
   }

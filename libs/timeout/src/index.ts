@@ -6,6 +6,7 @@ export {
   type BackfillProgress,
   type BackfillResult,
 } from './backfill';
+export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
 export type {
@@ -30,6 +31,7 @@ export { type HeldDeadline, listHeld, releaseHeld } from './held-deadlines';
 export type { Held, Lock } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
+export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
+import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
 import { countOverdue } from './deadlines';
 import type { Drain, DrainCounts } from './drain';
@@ -38,6 +39,7 @@ export class Sweep {
   constructor(
     private readonly dataSource: DataSource,
     private readonly drains: ReadonlyMap<string, Drain>,
+    private readonly brake: Brake,
     private readonly alarms: Alarms,
     private readonly clock: DatabaseClock,
     private readonly health: TimerStoreHealth,
@@ -64,8 +66,9 @@ export class Sweep {
   ): Promise<SweepCounts> {
     const startedMs = performance.now();
     this.#lastRunAtMs = Date.now();
-    await this.clock.measure();
-    const kinds = [...this.drains.keys()];
+    await this.brake.refresh(await this.clock.measure());
+    const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
+    const kinds = drains.map(({ kind }) => kind);
     const { oldestLagMs } = await countOverdue(this.dataSource, kinds);
     const total: SweepCounts = {
       found: 0,
@@ -77,7 +80,7 @@ export class Sweep {
       oldestLagMs: Math.max(0, Math.round(oldestLagMs)),
     };
     const results = await Promise.allSettled(
-      [...this.drains.values()].map((drain) => drain.run('sweep', leaveToTimerMs)),
+      drains.map((drain) => drain.run('sweep', leaveToTimerMs)),
     );
     for (const result of results) if (result.status === 'fulfilled') addCounts(total, result.value);
     await failpoint('sweep.drained');

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { alarmFor, Alarms, type Granularity } from './alarms';
 import { Backfill } from './backfill';
+import { Brake, type BrakeOptions } from './brake';
 import { DatabaseClock } from './database-clock';
 import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
 import { insertDeadlines } from './deadlines';
@@ -29,6 +30,8 @@ export interface TimeoutOptions {
   readonly horizonMs: number;
   readonly sweep: SweepOptions;
   readonly drain?: Partial<DrainOptions>;
+  /** When to stop and wait for an operator; never if absent. */
+  readonly brake?: BrakeOptions;
 }
 
 export interface TimeoutParts {
@@ -51,6 +54,7 @@ export class TimeoutService {
   readonly sweep: Sweep;
   readonly backfill: Backfill;
   readonly verifyAlarms: VerifyAlarms;
+  readonly brake: Brake;
   readonly #drains = new Map<string, Drain>();
   readonly #ringing = new Set<Promise<unknown>>();
 
@@ -66,9 +70,11 @@ export class TimeoutService {
       granularity,
       horizonMs,
     });
+    this.brake = new Brake(closerDataSource, options.brake ?? { kinds: [], share: null });
     this.sweep = new Sweep(
       closerDataSource,
       this.#drains,
+      this.brake,
       this.alarms,
       clock,
       health,
@@ -154,9 +160,10 @@ export class TimeoutService {
     await this.parts.lock.close();
   }
 
-  /** Handles everything due now; what a ring does. */
+  /** Handles everything due now, but what the brake holds; what a ring does. */
   async drainAll(by: Claimant): Promise<void> {
-    await Promise.all([...this.#drains.values()].map((drain) => drain.run(by)));
+    const drains = [...this.#drains.values()].filter(({ kind }) => !this.brake.holds(kind));
+    await Promise.all(drains.map((drain) => drain.run(by)));
   }
 
   /** Handles what is due of one kind now, in the background: for work that was just made due. */
@@ -185,6 +192,7 @@ export class TimeoutService {
     const now = await this.parts.clock.measure();
     const earlyByMs = alarm.at.getTime() - now.getTime();
     if (earlyByMs > 0) return { ringAgainInMs: Math.ceil(earlyByMs) };
+    await this.brake.watch(now);
     await this.#track(this.drainAll('timer'));
     return undefined;
   }

@@ -9,8 +9,8 @@ export interface Accountable {
 /** Writes down what an operator did, in the transaction that does it. */
 export async function recordAction(
   tx: Transaction,
-  action: 'refund.retry' | 'webhook.replay' | 'deadline.release',
-  subjectKind: 'refund' | 'webhook' | 'deadline',
+  action: 'refund.retry' | 'webhook.replay' | 'deadline.release' | 'timeouts.resume',
+  subjectKind: 'refund' | 'webhook' | 'deadline' | 'brake',
   subjectIds: readonly string[],
   { actor, reason }: Accountable,
 ): Promise<void> {

@@ -5,6 +5,7 @@ import { OrderDetails } from './order-details';
 import { ListRefunds, RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
 import { Statistics } from './statistics';
+import { TimeoutBrake } from './timeout-brake';
 import { VerifyDeadlines } from './verify-deadlines';
 import { ListWebhooks, ReplayWebhook } from './webhooks';
 
@@ -18,6 +19,7 @@ const USE_CASES = [
   ReplayWebhook,
   RetryRefund,
   Statistics,
+  TimeoutBrake,
   VerifyDeadlines,
 ];
 

@@ -1,0 +1,53 @@
+import { inTransaction, queryRows } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { LastcallError } from '../errors';
+import { type Accountable, recordAction } from './operator-action';
+
+/** Why timeouts stand still, and since when. */
+export interface BrakeView {
+  readonly id: string;
+  readonly cause: string;
+  readonly kind: string;
+  /** Deadlines of that kind that were due when it engaged, and how many there were. */
+  readonly due: number;
+  readonly waiting: number;
+  readonly engagedAt: Date;
+}
+
+/** Timeouts that stopped themselves (libs/timeout/src/brake.ts), as operators see and release them. */
+@Injectable()
+export class TimeoutBrake {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /** Null while timeouts run. */
+  async read(): Promise<BrakeView | null> {
+    const [row] = await queryRows<BrakeView>(
+      this.dataSource,
+      `SELECT id, cause, kind, due, waiting, engaged_at AS "engagedAt"
+         FROM timeout_brakes WHERE released_at IS NULL`,
+    );
+    return row ?? null;
+  }
+
+  /**
+   * Lets timeouts go on; every worker hears of it with its next sweep. What is due is handled then.
+   * @throws {LastcallError} timeouts_not_stopped
+   */
+  async release({ actor, reason }: Accountable): Promise<BrakeView> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const [row] = await tx.rows<BrakeView>(
+        `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
+          WHERE released_at IS NULL
+         RETURNING id, cause, kind, due, waiting, engaged_at AS "engagedAt"`,
+        [actor, reason],
+      );
+      if (!row) {
+        throw new LastcallError('timeouts_not_stopped', 'Timeouts are running: nothing to resume');
+      }
+      await recordAction(tx, 'timeouts.resume', 'brake', [row.id], { actor, reason });
+      return row;
+    });
+  }
+}
