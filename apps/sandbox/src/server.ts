@@ -28,7 +28,10 @@ export interface ServerParts {
 }
 
 export function buildServer(parts: ServerParts): FastifyInstance {
-  const app = fastify({ bodyLimit: BODY_LIMIT_BYTES, frameworkErrors: answerProblem });
+  const app = fastify({
+    bodyLimit: BODY_LIMIT_BYTES,
+    frameworkErrors: (error, request, reply) => void answerProblem(error, request, reply),
+  });
   const faulty = new FaultyRoutes(parts.faults, parts.clock);
   app.addHook('onRequest', () => parts.restored);
   app.addHook('preClose', async () => faulty.close());
