@@ -4,6 +4,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
+import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
 
 /** Oldest first; TypeORM runs those that are missing. */
 const MIGRATIONS = [
@@ -12,6 +13,7 @@ const MIGRATIONS = [
   Orders1763600001000,
   Workers1763600010000,
   OperatorActions1763600011000,
+  PaymentsOnHold1763600012000,
 ];
 
 export interface PoolOptions {

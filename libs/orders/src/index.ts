@@ -15,6 +15,7 @@ export {
   type InvariantResult,
   runInvariants,
 } from './invariants/run-invariants';
+export { type InvariantReading, WatchInvariants } from './invariants/watch-invariants';
 export type {
   OrderItem,
   OrderView,

@@ -23,6 +23,8 @@ import { dataSourceOptions } from './data-source';
 import { EVENT_STREAM, type EventStream, RedisEventStream } from './event-stream';
 import { ExtendWindow } from './extend-window';
 import { ForceCloseOrder } from './force-close-order';
+import { InvariantsSchedule } from './invariants/invariants.schedule';
+import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order-guard';
 import { DEADLINE_KINDS } from './order.lifecycle';
 import { OrderFeed } from './order-feed';
@@ -95,6 +97,7 @@ const USE_CASES = [
   SettleRefunds,
   ShipOrder,
   StartPayment,
+  WatchInvariants,
 ];
 
 const HANDLERS = [
@@ -163,7 +166,7 @@ export class OrdersModule implements OnApplicationShutdown {
         },
         ...USE_CASES,
         ...HANDLERS,
-        ...(options.ring ? [RelaySchedule, ReconcileSchedule] : []),
+        ...(options.ring ? [RelaySchedule, ReconcileSchedule, InvariantsSchedule] : []),
       ],
       exports: [CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, ...USE_CASES],
     };

@@ -4,6 +4,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import type { RefundStatus } from './order';
 import { DEADLINE_KINDS } from './order.lifecycle';
+import { type InvariantReading, WatchInvariants } from './invariants/watch-invariants';
 import { onDataSource } from './order-rows';
 import { Reconcile } from './reconcile';
 
@@ -29,13 +30,25 @@ export interface OverviewView {
 
 export interface GaugesView {
   readonly overdueDeadlines: number;
+  /** By how much the most overdue deadline is so; 0 when none is. */
+  readonly oldestOverdueSeconds: number;
   readonly refunds: Readonly<Record<RefundStatus, number>>;
   /** Age of the oldest event that has not been relayed; 0 when none waits. */
   readonly relayAgeSeconds: number;
   /** How long the order that waits longest for the provider has been in `closing`; 0 when none. */
   readonly oldestClosingSeconds: number;
+  /** Age of the oldest refund that no provider has been told of; 0 when none waits. */
+  readonly oldestUnsentRefundSeconds: number;
+  /** What waits for an operator's decision. */
+  readonly onHold: {
+    readonly payments: number;
+    readonly webhooks: number;
+    readonly deadlines: number;
+  };
   /** Differences that this process found when it last reconciled; null when it has not. */
   readonly reconcileDifferences: number | null;
+  /** What this process found when it last ran the invariants; empty when it has not. */
+  readonly invariants: readonly InvariantReading[];
 }
 
 /** Figures for the metrics endpoint; cheap enough for every scrape. */
@@ -44,21 +57,33 @@ export class Gauges {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly reconcile: Reconcile,
+    private readonly invariants: WatchInvariants,
   ) {}
 
   async read(): Promise<GaugesView> {
-    const [overdue, refunds, relayAgeSeconds, oldestClosingSeconds] = await Promise.all([
-      countOverdue(this.dataSource, DEADLINE_KINDS),
-      readRefunds(this.dataSource),
-      readRelayAge(this.dataSource),
-      readOldestClosing(this.dataSource),
-    ]);
+    const [overdue, refunds, unsent, relayAgeSeconds, oldestClosingSeconds, held] =
+      await Promise.all([
+        countOverdue(this.dataSource, DEADLINE_KINDS),
+        readRefunds(this.dataSource),
+        readOldestUnsentRefund(this.dataSource),
+        readRelayAge(this.dataSource),
+        readOldestClosing(this.dataSource),
+        readHeld(this.dataSource),
+      ]);
     return {
       overdueDeadlines: overdue.overdue,
+      oldestOverdueSeconds: Math.max(0, overdue.oldestLagMs / 1_000),
       refunds,
       relayAgeSeconds,
       oldestClosingSeconds,
+      oldestUnsentRefundSeconds: unsent,
+      onHold: {
+        payments: held.heldPayments,
+        webhooks: held.heldWebhooks,
+        deadlines: held.heldDeadlines,
+      },
       reconcileDifferences: this.reconcile.lastDifferences,
+      invariants: this.invariants.last,
     };
   }
 }
@@ -74,7 +99,7 @@ export class Overview {
       this.#open(),
       this.#recent(),
       readRefunds(this.dataSource),
-      this.#held(),
+      readHeld(this.dataSource),
     ]);
     const { closing, ...due } = open;
     return {
@@ -150,19 +175,30 @@ export class Overview {
       ),
     };
   }
+}
 
-  async #held(): Promise<Pick<OverviewView, 'heldDeadlines' | 'heldWebhooks' | 'heldPayments'>> {
-    const [row] = await onDataSource(this.dataSource).rows<Record<string, string>>(
-      `SELECT (SELECT count(*) FROM held_deadlines) AS deadlines,
-              (SELECT count(*) FROM webhook_events WHERE status = 'held') AS webhooks,
-              (SELECT count(*) FROM payments WHERE hold_reason IS NOT NULL) AS payments`,
-    );
-    return {
-      heldDeadlines: Number(row?.deadlines ?? 0),
-      heldWebhooks: Number(row?.webhooks ?? 0),
-      heldPayments: Number(row?.payments ?? 0),
-    };
-  }
+/** Each by an index of what is held alone: little, whatever the tables hold. */
+async function readHeld(
+  dataSource: DataSource,
+): Promise<Pick<OverviewView, 'heldDeadlines' | 'heldWebhooks' | 'heldPayments'>> {
+  const [row] = await onDataSource(dataSource).rows<Record<string, string>>(
+    `SELECT (SELECT count(*) FROM held_deadlines) AS deadlines,
+            (SELECT count(*) FROM webhook_events WHERE status = 'held') AS webhooks,
+            (SELECT count(*) FROM payments WHERE hold_reason IS NOT NULL) AS payments`,
+  );
+  return {
+    heldDeadlines: Number(row?.deadlines ?? 0),
+    heldWebhooks: Number(row?.webhooks ?? 0),
+    heldPayments: Number(row?.payments ?? 0),
+  };
+}
+
+async function readOldestUnsentRefund(dataSource: DataSource): Promise<number> {
+  const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
+    `SELECT extract(epoch FROM now() - min(created_at)) AS age
+       FROM refunds WHERE status = 'requested'`,
+  );
+  return Math.max(0, Number(row?.age ?? 0));
 }
 
 async function readRefunds(dataSource: DataSource): Promise<Record<RefundStatus, number>> {

@@ -3,10 +3,17 @@ import { PrometheusTelemetry } from './prometheus-telemetry';
 
 const READINGS = {
   overdueDeadlines: 3,
+  oldestOverdueSeconds: 12.5,
   refunds: { requested: 1, pending: 0, succeeded: 4, failed: 0, needs_attention: 2 },
   relayAgeSeconds: 0.5,
   oldestClosingSeconds: 7,
+  oldestUnsentRefundSeconds: 90,
+  onHold: { payments: 1, webhooks: 0, deadlines: 2 },
   reconcileDifferences: null,
+  invariants: [
+    { name: 'stock_adds_up', violations: 0 },
+    { name: 'money_has_a_home', violations: null },
+  ],
 };
 
 describe('PrometheusTelemetry', () => {
@@ -26,6 +33,7 @@ describe('PrometheusTelemetry', () => {
       'lastcall_close_lag_seconds_bucket{le="0.025",by="timer"} 1',
       'lastcall_close_lag_seconds_count{by="timer"} 1',
       'lastcall_overdue_deadlines 3',
+      'lastcall_oldest_overdue_seconds 12.5',
       'lastcall_transitions_total{from="pending_payment",to="closed",by="timer"} 500',
       'lastcall_payment_race_total{winner="payment"} 1',
       'lastcall_refunds{status="needs_attention"} 2',
@@ -34,6 +42,10 @@ describe('PrometheusTelemetry', () => {
       'lastcall_event_relay_age_seconds 0.5',
       'lastcall_oldest_closing_seconds 7',
       'lastcall_reconcile_differences Nan',
+      'lastcall_oldest_unsent_refund_seconds 90',
+      'lastcall_on_hold{what="payments"} 1',
+      'lastcall_invariant_violations{invariant="stock_adds_up"} 0',
+      'lastcall_invariant_violations{invariant="money_has_a_home"} Nan',
     ]) {
       expect(text).toContain(line);
     }
@@ -56,7 +68,7 @@ describe('PrometheusTelemetry', () => {
     metrics.setGauges(undefined);
     const text = await metrics.registry.metrics();
     expect(text).toMatch(/^lastcall_overdue_deadlines Nan$/im);
-    expect(text).not.toContain('lastcall_refunds{');
+    expect(text).not.toMatch(/^lastcall_(refunds|on_hold|invariant_violations)\{/m);
   });
 
   it('bounds what free text can do to its labels', async () => {

@@ -56,6 +56,10 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   readonly #sweepFound = this.#counter('sweep_found_total', 'Overdue deadlines swept up', []);
   readonly #timerStore = this.#gauge('timer_store_healthy', '1 while alarms can be stored');
   readonly #overdue = this.#gauge('overdue_deadlines', 'Deadlines that have passed, not handled');
+  readonly #oldestOverdue = this.#gauge(
+    'oldest_overdue_seconds',
+    'By how much the most overdue deadline is so',
+  );
   readonly #refunds = this.#gauge('refunds', 'Refunds by status', ['status']);
   readonly #relayAge = this.#gauge(
     'event_relay_age_seconds',
@@ -64,6 +68,16 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   readonly #oldestClosing = this.#gauge(
     'oldest_closing_seconds',
     'How long the order that waits longest for the payment provider has been closing',
+  );
+  readonly #oldestUnsentRefund = this.#gauge(
+    'oldest_unsent_refund_seconds',
+    'Age of the oldest refund that no provider has been told of',
+  );
+  readonly #onHold = this.#gauge('on_hold', 'What waits for an operator to decide', ['what']);
+  readonly #invariants = this.#gauge(
+    'invariant_violations',
+    'Violations of an invariant, as of the last run of this worker; 0, always',
+    ['invariant'],
   );
   readonly #reconcileDifferences = this.#gauge(
     'reconcile_differences',
@@ -142,13 +156,21 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   /** What only the database knows, read at the time of a scrape; undefined when it cannot tell. */
   setGauges(readings: GaugesView | undefined): void {
-    this.#refunds.reset();
+    for (const gauge of [this.#refunds, this.#onHold, this.#invariants]) gauge.reset();
     this.#overdue.set(readings?.overdueDeadlines ?? NaN);
+    this.#oldestOverdue.set(readings?.oldestOverdueSeconds ?? NaN);
     this.#relayAge.set(readings?.relayAgeSeconds ?? NaN);
     this.#oldestClosing.set(readings?.oldestClosingSeconds ?? NaN);
+    this.#oldestUnsentRefund.set(readings?.oldestUnsentRefundSeconds ?? NaN);
     this.#reconcileDifferences.set(readings?.reconcileDifferences ?? NaN);
     for (const [status, count] of Object.entries(readings?.refunds ?? {})) {
       this.#refunds.set({ status }, count);
+    }
+    for (const [what, count] of Object.entries(readings?.onHold ?? {})) {
+      this.#onHold.set({ what }, count);
+    }
+    for (const { name, violations } of readings?.invariants ?? []) {
+      this.#invariants.set({ invariant: name }, violations ?? NaN);
     }
   }
 

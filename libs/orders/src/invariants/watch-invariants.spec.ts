@@ -1,0 +1,63 @@
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { openWorld, type World } from '../../../../test/support/world';
+import { Gauges } from '../overview';
+import { WatchInvariants } from './watch-invariants';
+
+describe('what is watched for the metrics', () => {
+  let world: World;
+  beforeAll(async () => (world = await openWorld()));
+  afterAll(() => world?.close());
+
+  const violations = () =>
+    Object.fromEntries(
+      world.get(WatchInvariants).last.map(({ name, violations: found }) => [name, found]),
+    );
+  const alarms = () => world.told.filter(({ name }) => name === 'alarm').map(({ args }) => args[1]);
+
+  it('is nothing before the first run, and twelve times 0 in a shop that is well', async () => {
+    await insertOrders(world, { count: 3, closesInMs: 60_000 });
+    expect(violations()).toEqual({});
+    await world.get(WatchInvariants).runOnce();
+    expect(Object.values(violations())).toEqual(Array.from({ length: 12 }, () => 0));
+    expect(alarms()).toEqual([]);
+  });
+
+  it('is what is broken, with an alarm; of lateness, none', async () => {
+    const [order] = await insertOrders(world, { count: 1, closesInMs: -60_000 });
+    await world.rows(`UPDATE orders SET paid_at = now() WHERE id = $1`, [order?.id]);
+    await world.get(WatchInvariants).runOnce();
+    expect(violations()).toMatchObject({ timestamps_agree: 1, not_overdue: 1, not_early: 0 });
+    expect(alarms()).toEqual([{ name: 'timestamps_agree', violations: 1 }]);
+    expect((await world.get(Gauges).read()).oldestOverdueSeconds).toBeGreaterThan(50);
+  });
+
+  it('is nothing that was true before, when it cannot be found out', async () => {
+    const query = jest.spyOn(world.dataSource, 'query').mockRejectedValue(new Error('away'));
+    const runner = jest.spyOn(world.dataSource, 'createQueryRunner').mockImplementation(() => {
+      throw new Error('away');
+    });
+    await expect(world.get(WatchInvariants).runOnce()).rejects.toThrow('away');
+    query.mockRestore();
+    runner.mockRestore();
+    expect(new Set(Object.values(violations()))).toEqual(new Set([null]));
+  });
+
+  it('is how long a refund waits to be sent, and what is on hold', async () => {
+    const [order] = await insertOrders(world, {
+      count: 1,
+      closesInMs: 60_000,
+      payment: 'open',
+    });
+    await world.rows(`UPDATE payments SET hold_reason = 'amounts differ' WHERE id = $1`, [
+      order?.paymentId,
+    ]);
+    await world.rows(
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency, created_at)
+       VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR', now() - interval '1 hour')`,
+      [order?.paymentId],
+    );
+    const { onHold, oldestUnsentRefundSeconds } = await world.get(Gauges).read();
+    expect(onHold).toEqual({ payments: 1, webhooks: 0, deadlines: 0 });
+    expect(Math.round(oldestUnsentRefundSeconds / 10)).toBe(360);
+  });
+});

@@ -1,0 +1,53 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { type Config, CONFIG } from '../config';
+import { onDataSource } from '../order-rows';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../telemetry';
+import { INVARIANTS, type InvariantResult, runInvariants } from './run-invariants';
+
+/** One drain of a burst, beside the sweep that begins it. */
+const DRAIN_ALLOWANCE_MS = 5_000;
+
+export interface InvariantReading {
+  readonly name: string;
+  /** 0, always; null when it could not be found out. */
+  readonly violations: number | null;
+}
+
+/** Runs the invariants for the gauge, over the newest history; remembers what it found. */
+@Injectable()
+export class WatchInvariants {
+  #last: readonly InvariantReading[] = [];
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  get last(): readonly InvariantReading[] {
+    return this.#last;
+  }
+
+  async runOnce(): Promise<InvariantResult[]> {
+    const limitMs = this.config.SWEEP_INTERVAL + DRAIN_ALLOWANCE_MS;
+    try {
+      const results = await runInvariants(onDataSource(this.dataSource), { limitMs });
+      this.#last = results.map(({ name, violations, incomplete }) => ({
+        name,
+        violations: incomplete ? null : violations,
+      }));
+      const broken = this.#last.filter(({ violations }) => violations);
+      // Lateness has an alarm of its own, and is mended by waiting.
+      for (const { name, violations } of broken) {
+        if (name !== 'not_overdue') this.telemetry.alarm('invariant_broken', { name, violations });
+      }
+      return results;
+    } catch (error) {
+      // What was true an hour ago is not what the gauge is asked for.
+      this.#last = INVARIANTS.map(({ name }) => ({ name, violations: null }));
+      throw error;
+    }
+  }
+}
