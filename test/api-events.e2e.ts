@@ -98,6 +98,16 @@ describe("the stream of an order's events", () => {
     expectProblem(answer, 404, 'order_not_found');
   });
 
+  it('is not left open for whoever asks for its head only', async () => {
+    const { id } = await place();
+    const response = await fetch(`${api.baseUrl}/v1/orders/${id}/events`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${ann}` },
+    });
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    expect(await response.text()).toBe('');
+  });
+
   it('ends when the token does', async () => {
     const { id } = await place();
     const short = await api.token({ sub: 'ann', expiresIn: 2 });

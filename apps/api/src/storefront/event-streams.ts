@@ -23,13 +23,18 @@ export interface StreamedEvent {
 /** Server-sent events: as many streams as there is room for, each ended when nobody reads it. */
 @Injectable()
 export class EventStreams {
+  /** What ends each stream that is open. */
+  readonly #open = new Set<AbortController>();
   readonly #openByCustomer = new Map<string, number>();
-  #open = 0;
 
   constructor(
     private readonly draining: Draining,
     @InjectLogger() private readonly logger: Logger,
-  ) {}
+  ) {
+    draining.signal.addEventListener('abort', () => {
+      for (const stream of this.#open) stream.abort();
+    });
+  }
 
   /**
    * Sends what `follow` yields until it ends, the client leaves, the caller's token ends or this
@@ -40,52 +45,61 @@ export class EventStreams {
     caller: Caller,
     follow: (signal: AbortSignal) => AsyncIterable<StreamedEvent>,
   ): Promise<void> {
-    const leave = this.#enter(caller.subject);
+    const stream = this.#enter(caller.subject);
+    const timers = [
+      setInterval(() => reply.raw.write(': still here\n\n'), HEARTBEAT_MS),
+      setTimeout(() => stream.abort(), msUntilTokenEnds(caller)),
+    ];
     try {
-      await this.#stream(reply, caller, follow);
+      await this.#send(reply, stream, follow);
     } finally {
-      leave();
+      for (const timer of timers) clearInterval(timer);
+      this.#leave(caller.subject, stream);
+      reply.raw.end();
     }
   }
 
-  #enter(customerId: string): () => void {
+  #enter(customerId: string): AbortController {
     const openHere = this.#openByCustomer.get(customerId) ?? 0;
     if (openHere >= MAX_STREAMS_PER_CUSTOMER) {
       const message = `At most ${MAX_STREAMS_PER_CUSTOMER} streams a customer: close another one`;
       throw new LastcallError('rate_limited', message, { retryAfterSeconds: HEARTBEAT_MS / 1_000 });
     }
-    if (this.#open >= MAX_STREAMS) throw new LastcallError('busy', 'Too many streams are open');
-    this.#open += 1;
+    if (this.#open.size >= MAX_STREAMS) {
+      throw new LastcallError('busy', 'Too many streams are open; try again soon');
+    }
+    const stream = new AbortController();
+    if (this.draining.isDraining) stream.abort();
+    this.#open.add(stream);
     this.#openByCustomer.set(customerId, openHere + 1);
-    return () => {
-      this.#open -= 1;
-      const left = (this.#openByCustomer.get(customerId) ?? 1) - 1;
-      if (left > 0) this.#openByCustomer.set(customerId, left);
-      else this.#openByCustomer.delete(customerId);
-    };
+    return stream;
   }
 
-  async #stream(
+  #leave(customerId: string, stream: AbortController): void {
+    this.#open.delete(stream);
+    const left = (this.#openByCustomer.get(customerId) ?? 1) - 1;
+    if (left > 0) this.#openByCustomer.set(customerId, left);
+    else this.#openByCustomer.delete(customerId);
+  }
+
+  async #send(
     reply: FastifyReply,
-    caller: Caller,
+    stream: AbortController,
     follow: (signal: AbortSignal) => AsyncIterable<StreamedEvent>,
   ): Promise<void> {
-    const gone = new AbortController();
-    const signal = AbortSignal.any([gone.signal, this.draining.signal]);
+    const { signal } = stream;
     const { raw } = reply.hijack();
-    raw.once('close', () => gone.abort());
-    const timers = [
-      setInterval(() => raw.write(': still here\n\n'), HEARTBEAT_MS),
-      setTimeout(() => gone.abort(), untilMs(caller)),
-    ];
+    raw.once('close', () => stream.abort());
+    // Whoever has left already closes nothing any more.
+    if (raw.destroyed) return;
+    raw.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      // Nginx would collect the events before it passes them on.
+      'x-accel-buffering': 'no',
+    });
+    raw.write(`retry: ${RETRY_MS}\n\n`);
     try {
-      raw.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        // Nginx would collect the events before it passes them on.
-        'x-accel-buffering': 'no',
-      });
-      raw.write(`retry: ${RETRY_MS}\n\n`);
       for await (const event of follow(signal)) {
         if (signal.aborted) break;
         await write(raw, event, signal);
@@ -93,9 +107,6 @@ export class EventStreams {
     } catch (error) {
       // The client comes back with the id of the last event it has seen.
       if (!signal.aborted) this.logger.error({ err: error }, 'an event stream was cut off');
-    } finally {
-      for (const timer of timers) clearInterval(timer);
-      raw.end();
     }
   }
 }
@@ -110,6 +121,6 @@ async function write(
 }
 
 /** Timers hold 32 bits of milliseconds; a token that ends later is checked when it reconnects. */
-function untilMs({ expiresAtMs }: Caller): number {
+function msUntilTokenEnds({ expiresAtMs }: Caller): number {
   return Math.min(Math.max(expiresAtMs - Date.now(), 0), 2 ** 31 - 1);
 }

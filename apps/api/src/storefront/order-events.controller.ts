@@ -33,6 +33,7 @@ export class OrderEventsController {
   ): Promise<void> {
     // Whoever may not see the order gets a problem, which a stream that has begun cannot answer.
     await this.readOrder.read(id, caller.subject);
+    if (reply.request.method === 'HEAD') return void reply.type('text/event-stream').send();
     await this.streams.serve(reply, caller, (signal) =>
       withoutActors(this.feed.follow(id, caller.subject, after, signal)),
     );
