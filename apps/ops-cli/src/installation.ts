@@ -15,6 +15,7 @@ import {
   ReplayWebhook,
   RetryRefund,
   Statistics,
+  TimeoutBrake,
   VerifyDeadlines,
 } from '@app/orders';
 import { TimeoutService } from '@app/timeout';
@@ -47,6 +48,7 @@ export class Installation {
   readonly replayWebhook = this.app.get(ReplayWebhook);
   readonly verifyDeadlines = this.app.get(VerifyDeadlines);
   readonly releaseDeadlines = this.app.get(ReleaseDeadlines);
+  readonly timeoutBrake = this.app.get(TimeoutBrake);
 
   async close(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;

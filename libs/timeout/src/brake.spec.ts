@@ -1,0 +1,120 @@
+import { Brake, type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
+import { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
+import { DeadlineStore } from './testing/deadline-store';
+
+const HOUR_MS = 3_600_000;
+const KIND = 'payment';
+
+let store: DeadlineStore;
+let uptimeMs = 0;
+let machines = 0;
+
+beforeAll(async () => {
+  store = await DeadlineStore.open();
+  const runner = store.dataSource.createQueryRunner();
+  await new TimeoutBrakes1763600020000().up(runner);
+  await runner.release();
+});
+afterAll(() => store?.close());
+beforeEach(async () => {
+  await store.empty();
+  await store.dataSource.query('TRUNCATE timeout_brakes, machine_clocks');
+  uptimeMs = 1_000_000;
+  machines += 1;
+});
+
+function brake(options: Partial<BrakeOptions> = {}): { brake: Brake; told: BrakeFacts[] } {
+  const told: BrakeFacts[] = [];
+  const all = { kinds: [KIND], share: 0.2, onEngaged: (facts: BrakeFacts) => told.push(facts) };
+  const { dataSource } = store;
+  const made = new Brake(dataSource, { ...all, ...options }, () => uptimeMs, `machine-${machines}`);
+  return { brake: made, told };
+}
+
+const insert = (count: number, due: string): Promise<unknown> =>
+  store.dataSource.query(
+    `INSERT INTO deadlines (kind, due_at, subject_id)
+     SELECT '${KIND}', now() + interval '${due}', gen_random_uuid() FROM generate_series(1, ${count})`,
+  );
+
+const after = (ms: number): Date => new Date(Date.now() + ms);
+
+describe('Brake', () => {
+  it('lets a burst of 100,000 through: being many is not enough', async () => {
+    await insert(100_000, '-1 second');
+    const { brake: one, told } = brake();
+    await one.refresh(after(0));
+    uptimeMs += 10_000;
+    await one.refresh(after(10_000));
+    expect(one.holds(KIND)).toBe(false);
+    expect(told).toEqual([]);
+  });
+
+  it('stops when the clock has jumped and a large share is due, and tells why once', async () => {
+    await insert(50, '-1 second');
+    await insert(50, '1 day');
+    const { brake: one, told } = brake();
+    await one.watch(after(0));
+    await one.watch(after(HOUR_MS));
+    await one.watch(after(HOUR_MS));
+    expect(one.holds(KIND)).toBe(true);
+    expect(one.holds('refund')).toBe(false);
+    expect(told).toEqual([{ cause: CLOCK_JUMPED, kind: KIND, due: 50, waiting: 100 }]);
+  });
+
+  it('goes on after a jump when little is due, after a backward step, and after an outage', async () => {
+    await insert(15, '-1 second');
+    await insert(85, '1 day');
+    const { brake: one } = brake();
+    await one.watch(after(0));
+    await one.watch(after(HOUR_MS));
+    expect(one.holds(KIND)).toBe(false);
+    await insert(500, '-1 second');
+    await one.watch(after(-24 * HOUR_MS));
+    expect(one.holds(KIND)).toBe(false);
+    uptimeMs += 25 * HOUR_MS;
+    await one.watch(after(HOUR_MS));
+    expect(one.holds(KIND)).toBe(false);
+  });
+
+  it('forgets no jump by a restart, and takes no hour without workers for one', async () => {
+    await insert(50, '-1 second');
+    await brake().brake.refresh(after(0));
+    uptimeMs += HOUR_MS;
+    const { brake: back } = brake();
+    await back.refresh(after(HOUR_MS));
+    expect(back.holds(KIND)).toBe(false);
+    uptimeMs += 5_000;
+    const { brake: restarted } = brake();
+    await restarted.watch(after(25 * HOUR_MS));
+    expect(restarted.holds(KIND)).toBe(true);
+  });
+
+  it('is told to every process, and once released stays so while the suspicion lasts', async () => {
+    await insert(150, '-1 second');
+    const suspicion = (): string => 'provider_fails';
+    const { brake: one } = brake({ suspicion });
+    const { brake: other, told } = brake();
+    await one.refresh(after(0));
+    await other.refresh(after(0));
+    expect([one.holds(KIND), other.holds(KIND)]).toEqual([true, true]);
+    expect(told.map(({ cause }) => cause)).toEqual(['provider_fails']);
+    await store.dataSource.query(
+      `UPDATE timeout_brakes SET released_at = now(), released_by = 'ann', release_reason = 'seen'`,
+    );
+    uptimeMs += 10_000;
+    await one.refresh(after(10_000));
+    uptimeMs += 10_000;
+    await one.refresh(after(20_000));
+    expect(one.holds(KIND)).toBe(false);
+  });
+
+  it('asks Postgres nothing while nothing is wrong', async () => {
+    const { brake: one } = brake({ suspicion: () => undefined });
+    await one.watch(after(0));
+    const asked = jest.spyOn(store.dataSource, 'createQueryRunner');
+    for (let ring = 1; ring <= 100; ring++) await one.watch(after(ring));
+    expect(asked).not.toHaveBeenCalled();
+    asked.mockRestore();
+  });
+});
