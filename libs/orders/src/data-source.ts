@@ -2,6 +2,7 @@ import { Deadlines1763600000000, Workers1763600010000 } from '@app/timeout';
 import { TimeoutBrakes1763600020000 } from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
+import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
@@ -10,6 +11,7 @@ import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments
 const MIGRATIONS = [
   Deadlines1763600000000,
   TimeoutBrakes1763600020000,
+  ApplicationRole1763600030000,
   Orders1763600001000,
   Workers1763600010000,
   OperatorActions1763600011000,

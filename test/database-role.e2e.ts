@@ -1,0 +1,145 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { runInvariants } from '@app/orders';
+import { TimeoutService } from '@app/timeout';
+import { Client } from 'pg';
+import { startTestApp, type TestApp } from './support/app';
+import { createTestDatabase, type TestDatabase, testServers } from './support/database';
+import { insertOrders, insertProduct, TEST_SKU } from './support/insert-orders';
+import { LedgerProvider } from './support/ledger-provider';
+import { until } from './support/until';
+import { PAYMENT_PROVIDER } from '@app/orders';
+import { migrateDatabase } from '../apps/api/src/migrate-database';
+
+/*
+ * The application as the restricted role: nothing it does needs more, and it cannot rewrite
+ * history.
+ */
+
+const user = `app_${randomBytes(4).toString('hex')}`;
+const provider = new LedgerProvider();
+let database: TestDatabase;
+let app: TestApp;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await migrateDatabase({ DATABASE_URL: database.url } as TestApp['config']);
+  await asOwner(`CREATE ROLE ${user} LOGIN PASSWORD 'app' IN ROLE lastcall_app`);
+  const url = new URL(database.url);
+  [url.username, url.password] = [user, 'app'];
+  // Beside an installation that is migrated already: the role may not migrate.
+  app = await startTestApp({
+    settings: { DATABASE_URL: url.href, REDIS_URL: testServers().redisUrl, SHIP_WITHIN: '30d' },
+    beside: { config: { DATABASE_URL: url.href, REDIS_URL: testServers().redisUrl } } as TestApp,
+    parts: { redisPrefix: user },
+    override: (module) => module.overrideProvider(PAYMENT_PROVIDER).useValue(provider),
+  });
+  await insertProduct(app);
+});
+
+afterAll(async () => {
+  await app?.close();
+  await database?.drop();
+  await onServer(testServers().databaseUrl, `DROP ROLE IF EXISTS ${user}`);
+});
+
+const asOwner = (sql: string): Promise<void> => onServer(database.url, sql);
+
+async function onServer(url: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
+}
+
+async function place(): Promise<string> {
+  const { status, body } = await app.request<{ id: string }>('POST /v1/orders', {
+    token: await app.token(),
+    body: { items: [{ sku: TEST_SKU, quantity: 1 }] },
+    headers: { 'idempotency-key': randomUUID() },
+  });
+  expect(status).toBe(201);
+  return body.id;
+}
+
+async function pay(orderId: string, late = false): Promise<void> {
+  const token = await app.token();
+  const [known] = await app.rows<{ id: string }>('SELECT id FROM payments WHERE order_id = $1', [
+    orderId,
+  ]);
+  const opened =
+    known ??
+    (await app.request<{ id: string }>(`POST /v1/orders/${orderId}/payments`, { token })).body;
+  const posted = provider.pay(opened.id, new Date(), { late });
+  expect(posted).toBeDefined();
+  const answer = await app.request('POST /v1/webhooks/sandbox', {
+    body: posted?.body.toString(),
+    headers: posted?.headers ?? {},
+  });
+  expect(answer.status).toBe(200);
+}
+
+const statusOf = async (orderId: string): Promise<string> =>
+  (await app.rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [orderId]))[0]
+    ?.status ?? '';
+
+it('does everything it has to as the restricted role', async () => {
+  const [token, merchant, ops] = await Promise.all([
+    app.token(),
+    app.token({ scope: 'merchant' }),
+    app.token({ scope: 'ops' }),
+  ]);
+  const [paid, canceled, forced, waiting] = [
+    await place(),
+    await place(),
+    await place(),
+    await place(),
+  ];
+  await pay(paid);
+  expect((await app.request(`POST /v1/orders/${paid}/shipment`, { token: merchant })).status).toBe(
+    200,
+  );
+  expect((await app.request(`POST /v1/orders/${paid}/receipt`, { token })).status).toBe(200);
+  expect((await app.request(`POST /v1/orders/${canceled}/cancel`, { token })).status).toBe(200);
+  const body = { reason: 'fraud check failed' };
+  const force = await app.request(`POST /v1/ops/orders/${forced}/force-close`, {
+    token: ops,
+    body,
+  });
+  expect(force.status).toBe(200);
+  expect((await app.request('GET /v1/ops/overview', { token: ops })).status).toBe(200);
+  expect((await app.request('GET /metrics', { token: ops })).status).toBe(200);
+
+  const overdue = await insertOrders(app, { count: 20, closesInMs: -1_000, payment: 'failed' });
+  await app.app.get(TimeoutService).runSweep();
+  const late = overdue[0]?.id ?? '';
+  expect(await statusOf(late)).toBe('closed');
+  provider.open({ paymentId: overdue[0]?.paymentId ?? '', amount: 500, currency: 'EUR' });
+  await pay(late, true);
+  await until('the late payment is refunded', async () => {
+    const rows = await app.rows<{ status: string }>('SELECT status FROM refunds');
+    return rows.length === 1 && rows[0]?.status === 'succeeded';
+  });
+  expect([
+    await statusOf(paid),
+    await statusOf(canceled),
+    await statusOf(forced),
+    await statusOf(waiting),
+  ]).toEqual(['completed', 'closed', 'closed', 'pending_payment']);
+  const broken = await runInvariants(app, { limitMs: 60_000, newest: 'all' });
+  expect(broken.filter(({ violations }) => violations > 0)).toEqual([]);
+});
+
+it.each([
+  'UPDATE order_events SET actor = NULL',
+  'DELETE FROM order_events',
+  'TRUNCATE order_events',
+  'DELETE FROM operator_actions',
+  'DELETE FROM orders',
+  'DELETE FROM payments',
+  'DROP TABLE refunds',
+  'ALTER TABLE order_events DISABLE TRIGGER ALL',
+  'DELETE FROM migrations',
+])('is refused by Postgres: %s', async (sql) => {
+  const before = await app.rows('SELECT count(*) FROM order_events');
+  await expect(app.rows(sql)).rejects.toThrow(/permission denied|must be owner/);
+  expect(await app.rows('SELECT count(*) FROM order_events')).toEqual(before);
+});
