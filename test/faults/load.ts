@@ -67,7 +67,7 @@ export class Load {
     return this.#begun;
   }
 
-  start(perSecond = 25): this {
+  start(perSecond = 21): this {
     let owed = 0;
     let lastMs = performance.now();
     this.#timer = setInterval(() => {

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { assert, type Fault, type Scene } from './fault';
+import { assert, type Fault, type Scene, slowness } from './fault';
 
 /** What the table promises while Redis is in trouble. */
 const ACCEPTED_WITHIN_MS = 3_000;
@@ -110,7 +110,7 @@ async function outage(
   const { slowestAcceptedMs, refused } = scene.load.experience;
   await scene.alarmsAreBack();
   assert(
-    slowestAcceptedMs <= ACCEPTED_WITHIN_MS + scene.stallMs,
+    slowestAcceptedMs <= ACCEPTED_WITHIN_MS * slowness(),
     `an answer took ${slowestAcceptedMs} ms`,
   );
   assert(refused === 0, `${refused} calls were refused while only Redis was away`);

@@ -13,7 +13,7 @@ export function line({ area, name }: Fault, outcome: Outcome): string {
   const facts =
     `${orders} orders, ${inFlight} in flight, healed in ${seconds(healedMs)}; slowest accepted ` +
     `${calls.slowestAcceptedMs} ms, ${calls.refused} refused (slowest ${calls.slowestRefusedMs} ms), ` +
-    `${calls.unanswered} unanswered`;
+    `${calls.unanswered} unanswered; load ${outcome.slowness}`;
   const broken = lost.slice(0, 8).map((one) => `\n          LOST ${one}`);
   return `${head}\n        ${seen}\n        ${facts}${broken.join('')}`;
 }
@@ -64,7 +64,7 @@ Written by \`npm run test:faults\`: ${rows.length} of ${FAULTS.length} rows have
 ${held} held. Each row is from its latest run, on ${cpus().length} cores that others used as well, Node ${process.version}.
 
 One API and two workers (unless the row says otherwise), the sandbox provider, Postgres with fsync and
-Redis, each a process of its own, with a TCP proxy before each dependency. Customers place 25 orders a
+Redis, each a process of its own, with a TCP proxy before each dependency. Customers place 21 orders a
 second throughout and abandon, pay, pay around the deadline, fail to pay, cancel, have shipped or
 place twice; they repeat calls that broke, as good clients do. The clock is scaled: a payment window of
 3 s, 1 s of grace, a sweep every 2 s.
@@ -75,11 +75,13 @@ and payment is looked up, and the provider's ledger compared with ours to the ce
 
 - _Orders_: placed during the row / open when the fault struck.
 - _Healed_: from mending to the first look at which every invariant was 0.
+- _Load_: how many processes wanted each core as the row ended. The limits (10 s to heal, of which two
+  sweeps are 4; 3 s to accept; 5 s to refuse) are for a machine of one's own, and are multiplied by it.
 - _Slowest accepted_, _refused_: calls of customers from the moment the fault struck; refused is 502 or
   503, with the slowest such answer.
 
-| fault | what was seen | orders | healed | slowest accepted | refused | lost | run |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| fault | what was seen | orders | healed | slowest accepted | refused | lost | load | run |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ${rows.map(tableRow).join('\n')}
 `;
 }
@@ -94,6 +96,7 @@ function tableRow({ name, seed, ranAt, outcome }: Row): string {
     `${calls.slowestAcceptedMs} ms`,
     calls.refused === 0 ? '0' : `${calls.refused} (${calls.slowestRefusedMs} ms)`,
     lost.length === 0 ? 'nothing' : `**${lost.slice(0, 3).join('; ').slice(0, 300)}**`,
+    `${outcome.slowness}`,
     `${ranAt}, seed ${seed}`,
   ];
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;

@@ -1,7 +1,7 @@
 /* Plays the faults one after the other; test/faults/main.mjs starts it. Exit code 0: all held. */
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults';
-import { assemble, type Fault, type Outcome, Scene } from './fault';
+import { assemble, type Fault, type Outcome, Scene, slowness } from './fault';
 import { type Acknowledged, dice } from './load';
 import { line, writeReport } from './report';
 import { Stage } from './stage';
@@ -80,12 +80,33 @@ async function play(on: Stage, fault: Fault, acknowledged: Acknowledged): Promis
     lost = [...(await scene.settle()), ...new Set(wrong)];
   } catch (error) {
     seen = error instanceof Error ? error.message : String(error);
+    if (process.env.KEEP_LOGS) console.log(await activity(on));
     lost.push(seen);
     await scene.load.stop().catch(() => undefined);
   }
   const { inFlight, healedMs, load } = scene;
   const { begun: orders, experience } = load;
-  return { held: lost.length === 0, seen, inFlight, healedMs, orders, lost, experience };
+  return {
+    held: lost.length === 0,
+    seen,
+    inFlight,
+    healedMs,
+    orders,
+    lost,
+    experience,
+    slowness: slowness(),
+  };
+}
+
+/** Who did what in Postgres as the row broke, and who waited for whom. */
+async function activity(on: Stage): Promise<string> {
+  const rows = await on.rows<{ line: string }>(
+    `SELECT concat_ws(' ', pid, application_name, state, wait_event_type, wait_event,
+                      pg_blocking_pids(pid), now() - xact_start, now() - state_change,
+                      left(regexp_replace(query, '\\s+', ' ', 'g'), 120)) AS line
+       FROM pg_stat_activity WHERE state <> 'idle' ORDER BY xact_start`,
+  );
+  return rows.map(({ line: one }) => one).join('\n');
 }
 
 const nothing = (): Acknowledged => ({

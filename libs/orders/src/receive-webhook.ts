@@ -73,7 +73,8 @@ export class ReceiveWebhook implements OnApplicationShutdown {
 
   #verify(rawBody: Buffer, headers: Headers): ProviderNotice {
     try {
-      return this.provider.readWebhook(rawBody, headers, new Date());
+      const notice = this.provider.readWebhook(rawBody, headers, new Date());
+      return rawBody.includes('\\u') ? storable(notice) : notice;
     } catch (error) {
       const code = error instanceof LastcallError ? error.code : undefined;
       const known = code === 'bad_signature' || code === 'stale_timestamp';
@@ -155,4 +156,15 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     );
     return new Map(rows.map((row) => [row.id, row.order_id]));
   }
+}
+
+/**
+ * Escapes can smuggle in what Postgres keeps in no text: NUL and half surrogate pairs. The notice
+ * is genuine, and refusing it would have it sent for ever, so they become U+FFFD.
+ */
+function storable<T>(value: T): T {
+  if (typeof value === 'string') return value.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd') as T;
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  const entries = Object.entries(value).map(([name, inner]) => [name, storable<unknown>(inner)]);
+  return Object.fromEntries(entries) as T;
 }
