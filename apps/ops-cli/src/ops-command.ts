@@ -1,5 +1,5 @@
 import { Command, Flags } from '@oclif/core';
-import { CommandFailure } from './command-failure';
+import { CommandFailure, usageFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
@@ -14,7 +14,7 @@ export const ACCOUNTABILITY = {
     parse: async (text) => {
       const reason = text.trim();
       if (reason.length === 0 || reason.length > 500) {
-        throw new Error('--reason must have 1 to 500 characters');
+        throw usageFailure('--reason must have 1 to 500 characters');
       }
       return reason;
     },

@@ -1,0 +1,94 @@
+import type { StatisticsView } from '@app/orders';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
+import { insertOrders } from '../support/insert-orders';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+describe('lastcall', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+
+  it.each([
+    ['orders', 'lst', 'lastcall orders list'],
+    ['order', 'list', 'lastcall orders list'],
+    ['docter', '', 'lastcall doctor'],
+    ['timeouts', 'backfil', 'lastcall timeouts backfill'],
+  ])('knows what was meant by "%s %s"', async (topic, command, meant) => {
+    const { code, stderr } = await lastcall(undefined, [topic, command].filter(Boolean));
+    expect(code).toBe(2);
+    expect(stderr).toContain(`did you mean "${meant}"?`);
+  });
+
+  it('helps without an installation', async () => {
+    const { code, stdout } = await lastcall(undefined, ['--help']);
+    expect(code).toBe(0);
+    for (const word of ['orders', 'timeouts', 'refunds', 'webhooks', 'sweep', 'doctor', 'stats']) {
+      expect(stdout).toContain(word);
+    }
+  });
+
+  it('says how to begin when nothing runs', async () => {
+    const { code, stderr } = await lastcall(undefined, ['orders', 'list']);
+    expect(code).toBe(6);
+    expect(stderr).toMatch(/DATABASE_URL is not set[\s\S]+Next: {2}npm start/);
+  });
+
+  it('names a setting that is wrong', async () => {
+    const env = { SWEEP_INTERVAL: 'often' };
+    const { code, stderr } = await lastcall(world.config, ['orders', 'list'], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain('SWEEP_INTERVAL must be a duration');
+  });
+
+  it('makes tokens that the API takes', async () => {
+    const args = ['token', '--sub', 'ann', '--scope', 'orders'];
+    const ways = await inFourWays(world.config, args);
+    expectConventions(ways, 0);
+    const token = ways.pipe.stdout.trim();
+    expect((await world.request('GET /v1/orders', { token })).status).toBe(200);
+    expect(JSON.parse(ways.json.stdout)).toMatchObject({ sub: 'ann', scope: 'orders' });
+  });
+
+  it('shows figures that agree with the database, once or again and again', async () => {
+    await insertOrders(world.sql, { count: 3, closesInMs: 30_000 });
+    await insertOrders(world.sql, { count: 2, closesInMs: -30_000 });
+    const ways = await inFourWays(world.config, ['stats']);
+    expectConventions(ways, 0);
+    const view = JSON.parse(ways.json.stdout) as StatisticsView;
+    expect(view).toMatchObject({ open: { total: 5, dueIn1m: 5 }, overdueDeadlines: 2 });
+    const watch = ['stats', '--watch', '--interval', '1', '--count', '2'];
+    const { code, stdout } = await lastcall(world.config, [...watch, '--json']);
+    expect(code).toBe(0);
+    const lines = stdout.trim().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as StatisticsView).open.total)).toEqual([5, 5]);
+  });
+
+  it('compares with the ledger, or says that the provider is away', async () => {
+    const env = { SANDBOX_URL: 'http://127.0.0.1:1' };
+    const args = ['reconcile', '--since', '7d'];
+    const { code, result } = await lastcallJson(world.config, args, { env });
+    expect({ code, result }).toMatchObject({
+      code: 6,
+      result: { error: { code: 'provider_error' } },
+    });
+  });
+
+  it('completes what is typed in bash', async () => {
+    const { stdout } = await lastcall(undefined, ['completion', 'bash']);
+    const complete = async (...words: string[]): Promise<string[]> => {
+      const quoted = ['lastcall', ...words].map((word) => `'${word}'`).join(' ');
+      const script = `${stdout}\nCOMP_WORDS=(${quoted}); COMP_CWORD=${words.length}
+        _lastcall_complete; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const { stdout: printed } = await promisify(execFile)('bash', ['-c', script]);
+      return printed.trim().split('\n');
+    };
+    expect(await complete('ord')).toEqual(['orders']);
+    expect((await complete('orders', '')).sort()).toEqual(['force-close', 'list', 'show']);
+    expect(await complete('orders', 'list', '--over')).toEqual(['--overdue']);
+  });
+});

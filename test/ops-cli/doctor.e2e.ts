@@ -1,0 +1,57 @@
+import type { Check } from '@app/orders';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
+import { insertOrders } from '../support/insert-orders';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+interface Result {
+  findings: number;
+  checks: Check[];
+}
+
+const DOWN = { DATABASE_URL: 'postgres://x@127.0.0.1:1/x', REDIS_URL: 'redis://127.0.0.1:1' };
+
+describe('lastcall doctor', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+
+  it('finds what is wrong, with a fix for each, in all four ways', async () => {
+    await insertOrders(world.sql, { count: 1, closesInMs: -60_000 });
+    const ways = await inFourWays(world.config, ['doctor']);
+    expectConventions(ways, 7);
+    const { checks, findings } = JSON.parse(ways.json.stdout) as Result;
+    const stateOf = (name: string) => checks.find((check) => check.name === name)?.state;
+    expect(stateOf('migrations')).toBe('ok');
+    expect(stateOf('alive')).toBe('finding');
+    expect(stateOf('overdue deadlines')).toBe('finding');
+    expect(checks.filter(({ area }) => area === 'invariants').length).toBeGreaterThanOrEqual(11);
+    const bad = checks.filter(({ state }) => state !== 'ok');
+    expect(bad).toHaveLength(findings);
+    for (const { fix } of bad) expect(fix).toEqual(expect.any(String));
+    for (const { stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stdout).toContain('workers alive: npm start');
+    }
+    expect(ways.json.stdout).not.toContain(world.config.SANDBOX_WEBHOOK_SECRET);
+  });
+
+  it('looks at what it can while Postgres and Redis are down', async () => {
+    const { code, result } = await lastcallJson<Result>(world.config, ['doctor'], { env: DOWN });
+    expect(code).toBe(7);
+    const unknown = result.checks.filter(({ state }) => state === 'unknown');
+    expect(unknown.map(({ area, name }) => `${area} ${name}`)).toEqual([
+      'postgres reachable',
+      'redis reachable',
+    ]);
+  });
+
+  it('leaves other commands to say that Postgres is down', async () => {
+    const ended = await lastcall(world.config, ['orders', 'list'], { env: DOWN });
+    expect(ended.code).toBe(6);
+    expect(ended.stderr).toMatch(
+      /Error: Postgres does not answer\nWhy: .+\nNext: {2}start Postgres/,
+    );
+  });
+});

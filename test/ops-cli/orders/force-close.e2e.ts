@@ -1,0 +1,191 @@
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CloseResult } from '@app/orders';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { insertOrders } from '../../support/insert-orders';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+const UNKNOWN = '00000000-0000-7000-8000-000000000000';
+
+interface Outcome {
+  dryRun: boolean;
+  asked: number;
+  closed: number;
+  closing: number;
+  skipped: number;
+  failed: number;
+  orders: CloseResult[];
+}
+
+describe('lastcall orders force-close', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+
+  const place = async (count: number, customerId = 'ann'): Promise<string[]> =>
+    (await insertOrders(world.sql, { count, closesInMs: 600_000, customerId })).map(({ id }) => id);
+  const statusesOf = async (ids: readonly string[]): Promise<string[]> => {
+    const rows = await world.sql.rows<{ id: string; status: string }>(
+      'SELECT id, status FROM orders WHERE id = ANY ($1::uuid[])',
+      [ids],
+    );
+    const found = new Map(rows.map(({ id, status }) => [id, status]));
+    return ids.map((id) => found.get(id) ?? 'none');
+  };
+
+  it('closes an order and keeps who did it and why', async () => {
+    const [id] = (await place(1)) as [string];
+    const args = ['orders', 'force-close', id, '--reason', 'fraud, case 17', '--actor', 'eve'];
+    const { code, result } = await lastcallJson<Outcome>(world.config, args);
+    expect(code).toBe(0);
+    expect(result).toMatchObject({
+      asked: 1,
+      closed: 1,
+      orders: [{ orderId: id, outcome: 'closed' }],
+    });
+    const events = await world.sql.rows(
+      'SELECT to_status, by, actor, reason FROM order_events WHERE order_id = $1 AND version = 2',
+      [id],
+    );
+    expect(events).toEqual([
+      { to_status: 'closed', by: 'operator', actor: 'eve', reason: 'fraud, case 17' },
+    ]);
+    const stock = await world.sql.rows<{ off: number }>(
+      `SELECT reserved - (SELECT count(*) FROM orders WHERE status = 'pending_payment')::int AS off
+         FROM products WHERE sku = 'TEA'`,
+    );
+    expect(stock).toEqual([{ off: 0 }]);
+  });
+
+  it('rehearses in all four ways and changes nothing', async () => {
+    const ids = await place(3);
+    const args = ['orders', 'force-close', ...ids, '--reason', 'sale', '--dry-run'];
+    const ways = await inFourWays(world.config, args);
+    expectConventions(ways, 0);
+    for (const { stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stdout).toContain('3 orders would be closed (dry run: nothing was changed)');
+    }
+    expect(JSON.parse(ways.json.stdout)).toMatchObject({ dryRun: true, closed: 3 });
+    expect(await statusesOf(ids)).toEqual([
+      'pending_payment',
+      'pending_payment',
+      'pending_payment',
+    ]);
+  });
+
+  it('refuses a paid order and an unknown one, and tells them apart', async () => {
+    const [id] = (await place(1)) as [string];
+    await world.sql.rows(`UPDATE orders SET status = 'paid', paid_at = now() WHERE id = $1`, [id]);
+    const close = (...ids: string[]) =>
+      lastcallJson<Outcome>(world.config, [
+        'orders',
+        'force-close',
+        ...ids,
+        '--reason',
+        'x',
+        '--yes',
+      ]);
+    const [paid, unknown] = await Promise.all([close(id), close(UNKNOWN)]);
+    expect([paid.code, unknown.code]).toEqual([4, 3]);
+    expect(paid.result.orders).toMatchObject([{ outcome: 'skipped', status: 'paid' }]);
+    const [open] = (await place(1)) as [string];
+    const some = await close(open, id, UNKNOWN);
+    expect(some).toMatchObject({ code: 5, result: { closed: 1, skipped: 2 } });
+    expect(await statusesOf([open, id])).toEqual(['closed', 'paid']);
+  });
+
+  it('closes many only after a confirmation', async () => {
+    const ids = await place(2);
+    const args = ['orders', 'force-close', ...ids, '--reason', 'sale'];
+    const [piped, wrong] = await Promise.all([
+      lastcall(world.config, args),
+      lastcall(world.config, args, { tty: true, input: 'yes\n' }),
+    ]);
+    expect([piped.code, wrong.code]).toEqual([8, 8]);
+    expect(piped.stderr).toContain('run it again with --yes');
+    expect(await statusesOf(ids)).toEqual(['pending_payment', 'pending_payment']);
+    const typed = await lastcall(world.config, args, { tty: true, input: '2\n' });
+    expect(typed.code).toBe(0);
+    expect(typed.stdout).toContain('Plan: close 2 now');
+    expect(await statusesOf(ids)).toEqual(['closed', 'closed']);
+  });
+
+  it('takes ids from a file and from stdin, and orders by a filter', async () => {
+    const [fromFile, fromStdin] = (await place(2)) as [string, string];
+    const mine = await place(3, 'zoe');
+    const file = join(tmpdir(), `ids-${process.pid}.txt`);
+    await writeFile(file, `# to close\n${fromFile}\n\n`);
+    const why = ['--reason', 'x', '--yes'];
+    const ended = await Promise.all([
+      lastcall(world.config, ['orders', 'force-close', '--file', file, ...why]),
+      lastcall(world.config, ['orders', 'force-close', '--file', '-', ...why], {
+        input: fromStdin,
+      }),
+      lastcall(world.config, ['orders', 'force-close', '--customer', 'zoe', ...why]),
+    ]);
+    expect(ended.map(({ code }) => code)).toEqual([0, 0, 0]);
+    const statuses = await statusesOf([fromFile, fromStdin, ...mine]);
+    expect(new Set(statuses)).toEqual(new Set(['closed']));
+  });
+
+  it.each([
+    [['--reason', 'x'], 'Name the orders'],
+    [['nonsense', '--reason', 'x'], '"nonsense" is not the id of an order'],
+    [[UNKNOWN], 'Missing required flag reason'],
+    [[UNKNOWN, '--reason', ' '], '--reason must have 1 to 500 characters'],
+    [[UNKNOWN, '--overdue', '--reason', 'x'], 'one of the two'],
+    [['--file', '/nonexistent', '--reason', 'x'], 'cannot be read (ENOENT)'],
+  ])('refuses %j as misuse', async (flags, why) => {
+    const ended = await lastcall(world.config, ['orders', 'force-close', ...flags]);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain(why);
+  });
+
+  it('reports what the database says when a thousand closes race with payments', async () => {
+    const ids = await place(1_000, 'racer');
+    const file = join(tmpdir(), `race-${process.pid}.txt`);
+    await writeFile(file, ids.join('\n'));
+    const paying = payInTurn(ids.filter((_, index) => index % 2 === 0));
+    const args = ['orders', 'force-close', '--file', file, '--reason', 'race', '--yes'];
+    const { code, result } = await lastcallJson<Outcome>(world.config, args);
+    await paying.stop();
+    expect([0, 5]).toContain(code);
+    const statuses = await statusesOf(ids);
+    const reported = result.orders.map(({ status }) => status);
+    expect(reported).toEqual(statuses);
+    expect(result.closed).toBe(statuses.filter((status) => status === 'closed').length);
+    expect(result.skipped).toBe(statuses.filter((status) => status === 'paid').length);
+  });
+
+  /** Pays as a capture does: conditionally, with its history and its stock. */
+  function payInTurn(ids: readonly string[]): { stop(): Promise<void> } {
+    let isStopped = false;
+    const work = (async () => {
+      for (const id of ids) {
+        if (isStopped) return;
+        await world.sql.rows(
+          `WITH paid AS (
+             UPDATE orders SET status = 'paid', paid_at = now(), version = version + 1
+              WHERE id = $1 AND status = 'pending_payment' RETURNING id, version
+           ), history AS (
+             INSERT INTO order_events (order_id, version, type, from_status, to_status, by)
+             SELECT id, version, 'order.paid', 'pending_payment', 'paid', 'provider' FROM paid
+           )
+           UPDATE products SET reserved = reserved - 1, sold = sold + 1
+            WHERE sku = 'TEA' AND EXISTS (SELECT FROM paid)`,
+          [id],
+        );
+      }
+    })();
+    return {
+      async stop() {
+        isStopped = true;
+        await work;
+      },
+    };
+  }
+});

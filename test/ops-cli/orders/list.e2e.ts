@@ -1,0 +1,70 @@
+import type { OrderView } from '@app/orders';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { insertOrders } from '../../support/insert-orders';
+import {
+  COLOUR,
+  expectConventions,
+  inFourWays,
+  lastcall,
+  lastcallJson,
+} from '../../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+interface Page {
+  items: OrderView[];
+  nextCursor: string | null;
+}
+
+describe('lastcall orders list', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => {
+    world = await startCliWorld();
+    await insertOrders(world.sql, { count: 3, closesInMs: 600_000, customerId: 'ann' });
+    await insertOrders(world.sql, { count: 2, closesInMs: -5_000, customerId: 'bob' });
+  });
+  afterAll(() => world.close());
+
+  it('shows a table to people, coloured on a terminal only, and JSON to programs', async () => {
+    const ways = await inFourWays(world.config, ['orders', 'list']);
+    expectConventions(ways, 0);
+    expect(ways.tty.stdout).toMatch(COLOUR);
+    for (const { stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stdout).toContain('pending_payment');
+      expect(stdout).toContain('overdue by');
+    }
+    const rows = await world.sql.rows<{ id: string }>('SELECT id FROM orders ORDER BY id DESC');
+    const { items } = JSON.parse(ways.json.stdout) as Page;
+    expect(items.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+  });
+
+  it('filters by customer and lateness, and pages to the end', async () => {
+    const { result } = await lastcallJson<Page>(world.config, ['orders', 'list', '--overdue']);
+    expect(result.items.map(({ customerId }) => customerId)).toEqual(['bob', 'bob']);
+    const first = await lastcallJson<Page>(world.config, [
+      'orders',
+      'list',
+      '--customer',
+      'ann',
+      '--limit',
+      '2',
+    ]);
+    expect(first.result.items).toHaveLength(2);
+    const cursor = first.result.nextCursor as string;
+    const args = ['orders', 'list', '--customer', 'ann', '--limit', '2', '--cursor', cursor];
+    const second = await lastcallJson<Page>(world.config, args);
+    expect(second.result).toMatchObject({ items: [{ customerId: 'ann' }], nextCursor: null });
+  });
+
+  it.each([
+    [['--status', 'lost'], 'Expected --status=lost to be one of'],
+    [['--since', 'yesterday'], '"yesterday" is no instant'],
+    [['--cursor', '17'], '"17" is not the id of an order'],
+    [['--colour'], 'Nonexistent flag: --colour'],
+  ])('refuses %j as misuse', async (flags, why) => {
+    const { code, stdout, stderr } = await lastcall(world.config, ['orders', 'list', ...flags]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(why);
+  });
+});

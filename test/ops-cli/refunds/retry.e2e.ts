@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import type { RefundEntry } from '@app/orders';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { insertOrders } from '../../support/insert-orders';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+describe('lastcall refunds list and retry', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+
+  const refund = async (status: RefundEntry['status']): Promise<string> => {
+    const options = { count: 1, closesInMs: 600_000, payment: 'failed' } as const;
+    const [order] = await insertOrders(world.sql, options);
+    const id = randomUUID();
+    await world.sql.rows(
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency, status, attempt, error)
+       VALUES ($1, $2, 'late_payment', 500, 'EUR', $3, 3, 'card expired')`,
+      [id, order?.paymentId, status],
+    );
+    return id;
+  };
+
+  it('lists what is unsettled, in all four ways', async () => {
+    const stuck = await refund('needs_attention');
+    await refund('succeeded');
+    const ways = await inFourWays(world.config, ['refunds', 'list', '--unsettled']);
+    expectConventions(ways, 0);
+    for (const { stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stdout).toContain('card expired');
+      expect(stdout).toContain('5.00 EUR');
+    }
+    const { items } = JSON.parse(ways.json.stdout) as { items: RefundEntry[] };
+    expect(items.map(({ id }) => id)).toEqual([stuck]);
+  });
+
+  it('has one tried again with a new attempt, a deadline and a record', async () => {
+    const id = await refund('needs_attention');
+    const args = ['refunds', 'retry', id, '--reason', 'unblocked', '--actor', 'eve'];
+    const { code, result } = await lastcallJson<RefundEntry>(world.config, args);
+    expect({ code, result }).toMatchObject({
+      code: 0,
+      result: { status: 'requested', attempt: 4 },
+    });
+    const rows = await world.sql.rows(
+      `SELECT r.status, r.attempt, d.kind, a.actor, a.reason FROM refunds r
+         JOIN deadlines d ON d.subject_id = r.id JOIN operator_actions a ON a.subject_id = r.id
+        WHERE r.id = $1`,
+      [id],
+    );
+    expect(rows).toEqual([
+      { status: 'requested', attempt: 4, kind: 'refund', actor: 'eve', reason: 'unblocked' },
+    ]);
+    const again = await lastcall(world.config, args);
+    expect(again.code).toBe(4);
+    expect(again.stderr).toContain('is requested: it is about to be sent');
+  });
+
+  it('refuses one that succeeded, and does not find one that is not there', async () => {
+    const id = await refund('succeeded');
+    const [done, none] = await Promise.all([
+      lastcall(world.config, ['refunds', 'retry', id, '--reason', 'x']),
+      lastcall(world.config, ['refunds', 'retry', randomUUID(), '--reason', 'x']),
+    ]);
+    expect([done.code, none.code]).toEqual([4, 3]);
+    expect(done.stderr).toContain('the money has gone back');
+  });
+});

@@ -1,0 +1,100 @@
+import type { DeadlinesReport } from '@app/orders';
+import { type Alarm, type AlarmsReport, TimeoutService } from '@app/timeout';
+import { Redis } from 'ioredis';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { insertOrders } from '../../support/insert-orders';
+import { expectConventions, inFourWays, lastcallJson } from '../../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+interface Result {
+  deadlines: DeadlinesReport;
+  alarms: AlarmsReport;
+  findings: number;
+  left: number;
+}
+
+describe('lastcall timeouts verify and release', () => {
+  let world: CliWorld;
+  let redis: Redis;
+
+  beforeAll(async () => {
+    world = await startCliWorld();
+    redis = new Redis(world.config.REDIS_URL);
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await world.close();
+  });
+
+  const verify = (...flags: string[]) =>
+    lastcallJson<Result>(world.config, ['timeouts', 'verify', ...flags]);
+
+  it('finds and mends missing, orphaned and wrong ones, and then finds nothing', async () => {
+    const closesInMs = [200_000, 300_000, 400_000, 500_000];
+    const [lost, late] = await insertOrders(world.sql, { count: 4, closesInMs });
+    await world.app.get(TimeoutService).alarms.catchUp();
+    await redis.del(...(await alarmsOf(redis, lost?.closesAt as Date)));
+    await redis.zrem('{lc:alarms}:alarms:delayed', slotOf(lost?.closesAt as Date));
+    await addAlarm(redis, { id: 'slot-4102444800000', at: new Date(Date.now() + 100_000) });
+    await world.sql.rows('DELETE FROM deadlines WHERE subject_id = $1', [late?.id]);
+    await world.sql.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id)
+       VALUES ('payment', now() + interval '1 day', gen_random_uuid())`,
+    );
+    const found = await verify();
+    expect(found.code).toBe(7);
+    expect(found.result.deadlines).toMatchObject({ missing: { count: 1 }, orphaned: { count: 1 } });
+    // The alarm of the deadline that was deleted stands for nothing, like the one made up.
+    expect(found.result.alarms).toMatchObject({ missing: { count: 1 }, orphaned: { count: 2 } });
+    expect((await verify('--fix')).code).toBe(0);
+    const ways = await inFourWays(world.config, ['timeouts', 'verify']);
+    expectConventions(ways, 0);
+    expect(JSON.parse(ways.json.stdout)).toMatchObject({ findings: 0, left: 0 });
+    expect(ways.pipe.stdout).toContain('No findings');
+  });
+
+  it('tells of held deadlines until an operator releases them, with a reason', async () => {
+    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: -1_000 });
+    const id = order?.id as string;
+    await world.sql.rows(
+      `WITH moved AS (DELETE FROM deadlines WHERE subject_id = $1 RETURNING *)
+       INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
+       SELECT kind, subject_id, due_at, version, 8, 'poison' FROM moved`,
+      [id],
+    );
+    const held = await verify();
+    expect(held).toMatchObject({ code: 7, result: { left: 1, deadlines: { held: { count: 1 } } } });
+    expect(held.stderr).toContain(`lastcall timeouts release ${id}`);
+    const args = ['timeouts', 'release', id, '--reason', 'fixed in 1.4', '--actor', 'eve'];
+    const released = await lastcallJson(world.config, args);
+    expect(released).toMatchObject({
+      code: 0,
+      result: { released: [{ kind: 'payment', subjectId: id }] },
+    });
+    const written = await world.sql.rows(
+      'SELECT actor, action, reason FROM operator_actions WHERE subject_id = $1',
+      [id],
+    );
+    expect(written).toEqual([{ actor: 'eve', action: 'deadline.release', reason: 'fixed in 1.4' }]);
+    expect((await lastcallJson(world.config, args)).code).toBe(3);
+    await lastcallJson(world.config, ['sweep', 'run']);
+    expect(await world.sql.rows('SELECT status FROM orders WHERE id = $1', [id])).toEqual([
+      { status: 'closed' },
+    ]);
+  });
+});
+
+function slotOf(closesAt: Date): string {
+  return `slot-${Math.ceil(closesAt.getTime() / 100) * 100}`;
+}
+
+function alarmsOf(redis: Redis, closesAt: Date): Promise<string[]> {
+  return redis.keys(`{lc:alarms}:alarms:${slotOf(closesAt)}`);
+}
+
+/** As BullMQ keeps a delayed job, as far as a survey reads it. */
+async function addAlarm(redis: Redis, { id, at }: Alarm): Promise<void> {
+  await redis.hset(`{lc:alarms}:alarms:${id}`, 'data', JSON.stringify({ atMs: at.getTime() }));
+  await redis.zadd('{lc:alarms}:alarms:delayed', at.getTime() * 0x1000, id);
+}

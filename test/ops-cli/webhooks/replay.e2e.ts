@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import type { WebhookEntry } from '@app/orders';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+describe('lastcall webhooks list and replay', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+
+  const webhook = async (status: WebhookEntry['status'], result: string): Promise<string> => {
+    const id = randomUUID();
+    const notice = { type: 'payment.failed', paymentId: randomUUID(), eventId: id };
+    await world.sql.rows(
+      `INSERT INTO webhook_events (id, provider, event_id, notice, status, result, processed_at)
+       VALUES ($1, 'sandbox', $2, $3, $4, $5, now())`,
+      [id, id, JSON.stringify(notice), status, result],
+    );
+    return id;
+  };
+
+  it('lists those held, in all four ways', async () => {
+    const held = await webhook('held', 'unknown_reference');
+    await webhook('processed', 'known');
+    const ways = await inFourWays(world.config, ['webhooks', 'list', '--status', 'held']);
+    expectConventions(ways, 0);
+    for (const { stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stdout).toContain('unknown_reference');
+    }
+    const { items } = JSON.parse(ways.json.stdout) as { items: WebhookEntry[] };
+    expect(items.map(({ id }) => id)).toEqual([held]);
+  });
+
+  it('has a held one applied again by the next sweep', async () => {
+    const id = await webhook('held', 'unknown_reference');
+    const args = ['webhooks', 'replay', id, '--reason', 'row restored', '--actor', 'eve'];
+    const { code, result } = await lastcallJson<WebhookEntry>(world.config, args);
+    expect({ code, result }).toMatchObject({ code: 0, result: { status: 'received' } });
+    expect((await lastcall(world.config, ['sweep', 'run'])).code).toBe(0);
+    const rows = await world.sql.rows(
+      `SELECT w.status, w.result, a.actor, a.action, a.reason FROM webhook_events w
+         JOIN operator_actions a ON a.subject_id = w.id WHERE w.id = $1`,
+      [id],
+    );
+    const replayed = { actor: 'eve', action: 'webhook.replay', reason: 'row restored' };
+    expect(rows).toEqual([{ status: 'held', result: 'unknown_reference', ...replayed }]);
+  });
+
+  it('refuses one that was processed, and does not find one that is not there', async () => {
+    const id = await webhook('processed', 'paid');
+    const [done, none] = await Promise.all([
+      lastcall(world.config, ['webhooks', 'replay', id, '--reason', 'x']),
+      lastcall(world.config, ['webhooks', 'replay', randomUUID(), '--reason', 'x']),
+    ]);
+    expect([done.code, none.code]).toEqual([4, 3]);
+    expect(done.stderr).toContain('it has had its effect');
+  });
+});

@@ -1,0 +1,17 @@
+import { onDataSource, type Queryable } from '@app/orders';
+import { startTestApp, type TestApp, type TestAppOptions } from './app';
+
+/** A process of `lastcall` takes a second or two, and more beside other tests. */
+export const CLI_TEST_TIMEOUT_MS = 120_000;
+
+export interface CliWorld extends TestApp {
+  /** For test/support/insert-orders.ts. */
+  readonly sql: Queryable;
+}
+
+/** An installation without a worker, so that nothing happens but what a command does. */
+export async function startCliWorld(options: TestAppOptions = {}): Promise<CliWorld> {
+  const settings = { ROLES: 'api', ...options.settings };
+  const app = await startTestApp({ ...options, settings });
+  return { ...app, sql: onDataSource(app.dataSource) };
+}

@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+import type { Config } from '@app/orders';
+
+const BIN = resolve(__dirname, '../../apps/ops-cli/bin/run.js');
+/** Longer than any command of a test takes, on a busy machine too. */
+const LIMIT_MS = 100_000;
+// eslint-disable-next-line no-control-regex -- what colours a terminal begins with just this
+export const COLOUR = /\u001b\[[0-9;]*m/;
+
+/** What a person reads: without colours, and with plain line ends. */
+export function plain({ stdout }: Ended): string {
+  return stdout.replace(new RegExp(COLOUR, 'g'), '').replaceAll('\r\n', '\n');
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** What is typed or piped in; nothing when undefined. */
+  readonly input?: string;
+  /** True: on a pseudo-terminal, where stdout and stderr are one. */
+  readonly tty?: boolean;
+  /** Sends this as soon as stderr has matched. */
+  readonly interrupt?: { readonly when: RegExp; readonly signal: NodeJS.Signals };
+}
+
+/** Runs the built `lastcall` as a process against the installation of a test. */
+export function lastcall(
+  config: Config | undefined,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<Ended> {
+  const command = [process.execPath, BIN, ...args];
+  const [program, ...rest] = options.tty ? onTerminal(command) : command;
+  const child = spawn(program as string, rest, {
+    env: { ...environment(config), ...options.env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: LIMIT_MS,
+  });
+  let stdout = '';
+  let stderr = '';
+  let isInterrupted = false;
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+    if (isInterrupted || !options.interrupt?.when.test(stderr)) return;
+    isInterrupted = true;
+    child.kill(options.interrupt.signal);
+  });
+  // A terminal's input stays open: its end would be a Ctrl-D.
+  if (options.input !== undefined) child.stdin.write(options.input);
+  if (!options.tty) child.stdin.end();
+  child.stdin.on('error', () => undefined);
+  return new Promise((done, fail) => {
+    child.on('error', fail);
+    child.on('close', (code, signal) =>
+      done({ code: code ?? (signal === 'SIGKILL' ? 137 : -1), stdout, stderr }),
+    );
+  });
+}
+
+/** The result of a command with `--json`. */
+export async function lastcallJson<Result>(
+  config: Config,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<{ code: number; result: Result; stderr: string }> {
+  const { code, stdout, stderr } = await lastcall(config, [...args, '--json'], options);
+  return { code, result: JSON.parse(stdout) as Result, stderr };
+}
+
+export interface FourWays {
+  readonly tty: Ended;
+  readonly pipe: Ended;
+  readonly json: Ended;
+  readonly noColor: Ended;
+}
+
+/** The same command on a terminal, in a pipe, with `--json`, and on a terminal with NO_COLOR. */
+export async function inFourWays(config: Config, args: readonly string[]): Promise<FourWays> {
+  const [tty, pipe] = await Promise.all([
+    lastcall(config, args, { tty: true }),
+    lastcall(config, args),
+  ]);
+  const [json, noColor] = await Promise.all([
+    lastcall(config, [...args, '--json']),
+    lastcall(config, args, { tty: true, env: { NO_COLOR: '1' } }),
+  ]);
+  return { tty, pipe, json, noColor };
+}
+
+/** What holds for every command: one exit code, colours on a terminal only, `--json` is JSON alone. */
+export function expectConventions(ways: FourWays, code: number): void {
+  const { tty, pipe, json, noColor } = ways;
+  expect([tty.code, pipe.code, json.code, noColor.code]).toEqual([code, code, code, code]);
+  expect(pipe.stdout + pipe.stderr + json.stdout + json.stderr).not.toMatch(COLOUR);
+  expect(noColor.stdout).not.toMatch(COLOUR);
+  expect(JSON.parse(json.stdout)).toEqual(expect.any(Object));
+}
+
+/** Nothing of this machine but what a program needs to start. */
+function environment(config: Config | undefined): Record<string, string> {
+  const { PATH = '', HOME = '', DEBUG = '' } = process.env;
+  const base = { PATH, HOME, DEBUG, TERM: 'xterm-256color', COLUMNS: '200' };
+  if (!config) return { ...base, LASTCALL_HOME: '/nonexistent' };
+  return {
+    ...base,
+    LASTCALL_HOME: config.LASTCALL_HOME,
+    DATABASE_URL: config.DATABASE_URL,
+    REDIS_URL: config.REDIS_URL,
+    AUTH_JWT_SECRET: config.AUTH_JWT_SECRET ?? '',
+    SANDBOX_WEBHOOK_SECRET: config.SANDBOX_WEBHOOK_SECRET ?? '',
+    SANDBOX_URL: config.SANDBOX_URL,
+  };
+}
+
+/** `script` of util-linux gives a terminal and passes the exit code on. */
+function onTerminal(command: readonly string[]): string[] {
+  const quoted = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  return ['script', '--quiet', '--return', '--command', `stty cols 200; ${quoted}`, '/dev/null'];
+}
