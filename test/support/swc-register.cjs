@@ -2,10 +2,13 @@
 const { readFileSync } = require('node:fs');
 const { transformSync } = require('@swc/core');
 
-require.extensions['.ts'] = (module, filename) => {
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
-    filename,
-    sourceMaps: 'inline',
-  });
+/** @param {{ _compile(code: string, filename: string): void }} module */
+function load(module, /** @type {string} */ filename, /** @type {string} */ source) {
+  const { code } = transformSync(source, { filename, sourceMaps: 'inline' });
   module._compile(code, filename);
-};
+}
+
+require.extensions['.ts'] = (module, filename) =>
+  load(module, filename, readFileSync(filename, 'utf8'));
+
+module.exports = { load };

@@ -1,0 +1,161 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LastcallError, RelayEvents, runInvariants } from '@app/orders';
+import type { World } from '../support/world';
+import { type Outside, post } from './actors';
+import type { FakeTime } from './instrument';
+
+/** More than the longest backoff of anything that tries again. */
+const ROUND_MS = 61_000;
+const ROUNDS = 15;
+const LIMIT_MS = 15_000;
+const RELAY_LIMIT_MS = 15_000;
+
+/** The provider repeats what was not acknowledged, workers sweep, time passes: until all is quiet. */
+export async function heal(world: World, outside: Outside, time: FakeTime): Promise<string[]> {
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const posted of outside.posted) {
+      if (!outside.acknowledged.has(posted)) await post(world, outside, posted);
+    }
+    if (round > 0) time.nowMs += ROUND_MS;
+    await world.timeouts.runSweep();
+    if (await isQuiet(world)) return relayAll(world);
+  }
+  return [`nothing came to rest in ${ROUNDS} rounds`];
+}
+
+/** Other databases of the server have transactions too, behind which the relay waits. */
+async function relayAll(world: World): Promise<string[]> {
+  const relay = world.get(RelayEvents);
+  const giveUpAtMs = performance.now() + RELAY_LIMIT_MS;
+  do {
+    await relay.runOnce();
+    const [row] = await world.rows<{ n: string }>(
+      `SELECT count(*) AS n FROM order_events e, relay_cursor c
+        WHERE e.tx >= c.tx_from AND (e.tx >= c.tx_until OR e.id > c.last_id)`,
+    );
+    if (Number(row?.n) === 0) return [];
+    await delay(5);
+  } while (performance.now() < giveUpAtMs);
+  return ['the relay does not come to an end'];
+}
+
+async function isQuiet(world: World): Promise<boolean> {
+  const [row] = await world.rows<{ n: string }>(
+    `SELECT (SELECT count(*) FROM orders WHERE status IN ('pending_payment', 'closing'))
+          + (SELECT count(*) FROM refunds WHERE status IN ('requested', 'pending', 'failed'))
+          + (SELECT count(*) FROM webhook_events WHERE status = 'received') AS n`,
+  );
+  return Number(row?.n) === 0;
+}
+
+/** Everything that is wrong in the end, in words. */
+export async function findFaults(
+  world: World,
+  worlds: readonly World[],
+  outside: Outside,
+): Promise<string[]> {
+  const results = await runInvariants(world, { limitMs: LIMIT_MS, newest: 'all' });
+  return [
+    ...results
+      .filter(({ violations }) => violations > 0)
+      .map(({ id, name, violations }) => `invariant ${id} ${name}: ${violations}`),
+    ...outside.unexpected.map((error) => `unexpected: ${String(error)}`),
+    ...worlds.flatMap(unexpectedReports),
+    ...(await moneyFaults(world, outside)),
+    ...(await openPaymentFaults(world)),
+    ...(await answerFaults(world, outside)),
+    ...(await streamFaults(world)),
+  ];
+}
+
+/** The provider's ledger against our books: what it took, what it gave back. */
+async function moneyFaults(world: World, { provider }: Outside): Promise<string[]> {
+  const rows = await world.rows<{ id: string; status: string; refunded: string }>(
+    `SELECT p.provider_payment_id AS id, p.status,
+            (SELECT coalesce(sum(amount), 0) FROM refunds r
+              WHERE r.payment_id = p.id AND r.status = 'succeeded') AS refunded
+       FROM payments p`,
+  );
+  const ours = new Map(rows.map((row) => [row.id, row]));
+  return [...provider.entries.values()].flatMap(({ id, status, money, refunds }) => {
+    const refunded = refunds.reduce((sum, { amount }) => sum + amount, 0);
+    const row = ours.get(id);
+    const faults: string[] = [];
+    if (refunded > (money?.amount ?? 0)) faults.push(`${id}: more given back than taken`);
+    if (refunds.length > 1) faults.push(`${id}: given back ${refunds.length} times`);
+    if (refunded !== Number(row?.refunded ?? 0))
+      faults.push(`${id}: refunds differ from our books`);
+    if (status === 'paid' && row?.status !== 'succeeded') {
+      faults.push(`${id}: took money that our books do not know`);
+    }
+    return faults;
+  });
+}
+
+/** A payment that a buyer could still pay for an order that is over is a refund waiting to happen. */
+async function openPaymentFaults(world: World): Promise<string[]> {
+  const rows = await world.rows<{ id: string; status: string }>(
+    `SELECT p.id, o.status FROM payments p JOIN orders o ON o.id = p.order_id
+      WHERE p.status = 'open' AND o.status <> 'pending_payment'`,
+  );
+  return rows.map(({ id, status }) => `payment ${id} is open and its order is ${status}`);
+}
+
+/** Whatever was answered must be true. */
+async function answerFaults(world: World, outside: Outside): Promise<string[]> {
+  const stored = await world.rows<{ event_id: string }>('SELECT event_id FROM webhook_events');
+  const events = new Set(stored.map((row) => row.event_id));
+  const orders = await world.rows<{ id: string; status: string }>('SELECT id, status FROM orders');
+  const statuses = new Map(orders.map(({ id, status }) => [id, status]));
+  const byKey = new Map<number, Set<string>>();
+  for (const { key, orderId } of outside.placed) {
+    byKey.set(key, (byKey.get(key) ?? new Set()).add(orderId));
+  }
+  return [
+    ...[...outside.acknowledged]
+      .map(({ headers }) => headers['webhook-id'] as string)
+      .filter((id) => !events.has(id))
+      .map((id) => `webhook ${id} was acknowledged and is not stored`),
+    ...outside.placed
+      .filter(({ orderId }) => !statuses.has(orderId))
+      .map(({ orderId }) => `order ${orderId} was answered and does not exist`),
+    ...[...byKey]
+      .filter(([, ids]) => ids.size > 1)
+      .map(([key]) => `key ${key} was answered with several orders`),
+    ...[...outside.toldClosed]
+      .filter((id) => statuses.get(id) !== 'closed')
+      .map((id) => `order ${id} was canceled and is ${statuses.get(id)}`),
+  ];
+}
+
+/** Everything reached the stream, in order for each order. */
+async function streamFaults(world: World): Promise<string[]> {
+  const rows = await world.rows<{ key: string }>(
+    `SELECT order_id || ' ' || version AS key FROM order_events`,
+  );
+  const sent = new Set<string>();
+  const highest = new Map<string, number>();
+  const faults: string[] = [];
+  for (const { orderId, version } of world.stream.events) {
+    sent.add(`${orderId} ${version}`);
+    const before = highest.get(orderId) ?? 0;
+    if (version > before + 1) faults.push(`event ${version} of ${orderId} was sent too early`);
+    highest.set(orderId, Math.max(before, version));
+  }
+  const missing = rows.filter(({ key }) => !sent.has(key));
+  return [...faults, ...missing.map(({ key }) => `event ${key} was never sent`)];
+}
+
+/** What the product reports as failed: a busy order is an outcome, a bug is not. */
+function unexpectedReports({ told }: World): string[] {
+  return told.flatMap(({ name, args }) => {
+    if (!['batchFailed', 'deadlineHeld', 'failed'].includes(name)) return [];
+    const error = args.at(-1);
+    return isRefusal(error) ? [] : [`${name} ${String(args[0])}: ${String(error)}`];
+  });
+}
+
+function isRefusal(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isRefusal);
+  return error instanceof LastcallError;
+}

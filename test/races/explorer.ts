@@ -1,0 +1,204 @@
+import { createDataSource } from '@app/orders';
+import { Client } from 'pg';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
+import { openWorld, type World } from '../support/world';
+import { act, type Outside, type Surroundings } from './actors';
+import { findFaults, heal } from './checks';
+import {
+  FAKE_CLOCK_SQL,
+  type FakeTime,
+  instrumentClock,
+  instrumentPostgres,
+  instrumentTimers,
+} from './instrument';
+import { describeAction, describeProgram, type Program, PROCESSES } from './program';
+import { type Actor, Scheduler } from './scheduler';
+import { LockStore, SharedLock } from './shared-lock';
+import { NoopLock } from '@app/timeout';
+
+/** Machines are an hour ahead of the database here: whoever decides by theirs closes too early. */
+const MACHINES_AHEAD_MS = 3_600_000;
+const STOCK = 8;
+/** Things that happen to processes, not in them. */
+const OUTSIDE = -1;
+
+/** A program that broke a promise, with the steps that led there. */
+export class BrokenPromise extends Error {
+  constructor(
+    readonly faults: readonly string[],
+    program: Program,
+    trace: readonly string[],
+  ) {
+    super(
+      [...faults, '', describeProgram(program), '', ...trace.map((line) => `  ${line}`)].join('\n'),
+    );
+    this.name = 'BrokenPromise';
+  }
+}
+
+/** Runs programs, one after the other, on the real modules and a database of its own. */
+export class Explorer {
+  readonly #time: FakeTime = { nowMs: 0 };
+  readonly #scheduler = new Scheduler((pids) => this.#findBlocked(pids));
+  readonly #locks = new LockStore(this.#scheduler);
+  readonly #processes = new Map<string, World>();
+  /** Backends that the actors of a process have used in this program. */
+  readonly #backends = new Map<number, Set<number>>();
+  /** Where all processes share the provider and the stream. */
+  #first: World | undefined;
+
+  private constructor(
+    private readonly database: TestDatabase,
+    private readonly monitor: Client,
+  ) {
+    instrumentClock(this.#time);
+    instrumentTimers(this.#scheduler);
+    instrumentPostgres(this.#scheduler, this.#time, (process, pid) => {
+      const pids = this.#backends.get(process) ?? new Set();
+      this.#backends.set(process, pids.add(pid));
+    });
+  }
+
+  static async open(): Promise<Explorer> {
+    const database = await createTestDatabase();
+    const monitor = new Client({ connectionString: database.url });
+    await monitor.connect();
+    for (const sql of FAKE_CLOCK_SQL) await monitor.query(sql);
+    const name = new URL(database.url).pathname.slice(1);
+    await monitor.query(`ALTER DATABASE ${name} SET search_path = fake, pg_catalog, public`);
+    await monitor.query(`ALTER DATABASE ${name} SET deadlock_timeout = '20ms'`);
+    await monitor.query('SET search_path = fake, pg_catalog, public');
+    await monitor.query('SET session_replication_role = replica');
+    const dataSource = createDataSource({ DATABASE_URL: database.url }, 'migrations', 1);
+    await dataSource.initialize();
+    await dataSource.runMigrations();
+    await dataSource.destroy();
+    return new Explorer(database, monitor);
+  }
+
+  async close(): Promise<void> {
+    await this.monitor.end();
+    await this.database.drop();
+  }
+
+  /** @throws {BrokenPromise} when a promise does not hold afterwards */
+  async run(program: Program): Promise<void> {
+    this.#time.nowMs = Date.now() - MACHINES_AHEAD_MS;
+    const used: World[] = [];
+    for (let i = 0; i < PROCESSES; i++) used.push(await this.#process(program.lock, i));
+    const outside = await this.#prepare(used[0] as World, program);
+    const faults = await this.#play(program, outside);
+    this.#locks.isAway = false;
+    this.#locks.lose();
+    // Whoever crashed is started again.
+    const world = await this.#process(program.lock, 0);
+    faults.push(...(await heal(world, outside, this.#time)));
+    faults.push(...(await findFaults(world, [...new Set([world, ...used])], outside)));
+    if (faults.length === 0) return;
+    throw new BrokenPromise(faults, program, this.#scheduler.trace);
+  }
+
+  async #play(program: Program, outside: Outside): Promise<string[]> {
+    const { lock, actions, schedule } = program;
+    const around: Surroundings = {
+      outside,
+      time: this.#time,
+      locks: this.#locks,
+      world: (process) => this.#processes.get(`${lock} ${process}`) as World,
+      crash: (process) => this.#crash(`${lock} ${process}`, process),
+    };
+    const actors = actions.map((action, index) => {
+      const isOutside = ['advance', 'crash', 'lose locks', 'lose redis'].includes(action.do);
+      const actor: Actor = {
+        name: `${index} ${describeAction(action)}`,
+        process: isOutside ? OUTSIDE : action.process,
+      };
+      return { actor, act: () => act(action, around) };
+    });
+    try {
+      await this.#scheduler.run(actors, schedule);
+      return [];
+    } catch (error) {
+      // Whatever it left running would disturb the next program.
+      for (let i = 0; i < PROCESSES; i++) await this.#discard(`${lock} ${i}`, i);
+      return [String(error)];
+    }
+  }
+
+  async #prepare(world: World, { orders }: Program): Promise<Outside> {
+    world.provider.entries.clear();
+    world.stream.events.splice(0);
+    world.provider.around = (call, when) =>
+      this.#scheduler.step(`provider: ${call}, ${when} its effect`, async () => undefined);
+    await this.monitor.query(EMPTY);
+    await insertProduct(world, TEST_SKU, STOCK);
+    const inserted = [];
+    for (const { payment, latePayment, closesInMs } of orders) {
+      const wanted = { count: 1, closesInMs, latePayment };
+      const given = payment === 'none' ? wanted : { ...wanted, payment };
+      inserted.push(...(await insertOrders(world, given)));
+    }
+    for (const { paymentId, amount } of inserted) {
+      if (paymentId) world.provider.open({ paymentId, amount, currency: 'EUR' });
+    }
+    return {
+      provider: world.provider,
+      orderIds: inserted.map(({ id }) => id),
+      paymentIds: inserted.map(({ paymentId }) => (paymentId ? [paymentId] : [])),
+      posted: [],
+      acknowledged: new Set(),
+      placed: [],
+      toldClosed: new Set(),
+      unexpected: [],
+    };
+  }
+
+  /** A process of the shop: the module with connections, groups and drains of its own. */
+  async #process(lock: Program['lock'], index: number): Promise<World> {
+    this.#backends.delete(index);
+    const key = `${lock} ${index}`;
+    const known = this.#processes.get(key);
+    if (known) {
+      (known.told as unknown[]).splice(0);
+      return known;
+    }
+    const world = await openWorld({
+      databaseUrl: this.database.url,
+      lock: lock === 'on' ? new SharedLock(this.#locks) : new NoopLock(),
+      ...(this.#first ? { beside: this.#first } : {}),
+    });
+    this.#first ??= world;
+    this.#processes.set(key, world);
+    return world;
+  }
+
+  /** kill -9: no statement of it follows, its transactions vanish, its connections too. */
+  async #crash(key: string, index: number): Promise<void> {
+    this.#scheduler.kill(index);
+    await this.#discard(key, index);
+  }
+
+  async #discard(key: string, index: number): Promise<void> {
+    this.#processes.delete(key);
+    await this.monitor.query(
+      `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = ANY ($1::int[])`,
+      [[...(this.#backends.get(index) ?? [])]],
+    );
+  }
+
+  async #findBlocked(pids: readonly number[]): Promise<ReadonlySet<number>> {
+    const { rows } = await this.monitor.query<{ pid: number }>(
+      'SELECT pid FROM unnest($1::int[]) AS pid WHERE cardinality(pg_blocking_pids(pid)) > 0',
+      [pids],
+    );
+    return new Set(rows.map(({ pid }) => pid));
+  }
+}
+
+const EMPTY = [
+  ...['refunds', 'payments', 'order_items', 'order_events', 'idempotency_keys', 'deadlines'],
+  ...['held_deadlines', 'webhook_events', 'orders', 'products'],
+]
+  .map((table) => `DELETE FROM ${table}`)
+  .join(';');

@@ -1,0 +1,117 @@
+import { DatabaseClock } from '@app/timeout';
+import { Client } from 'pg';
+import type { Scheduler } from './scheduler';
+
+/** The shop's time, in milliseconds since the epoch; moved by a program's steps alone. */
+export interface FakeTime {
+  nowMs: number;
+}
+
+/**
+ * A schema whose `now()` comes before Postgres' own: what the product's unqualified `now()` finds,
+ * in statements, defaults and views alike. It is set when a transaction begins and stays for it,
+ * as Postgres' own does.
+ */
+export const FAKE_CLOCK_SQL = [
+  'CREATE SCHEMA fake',
+  ...['now', 'clock_timestamp'].map(
+    (name) => `CREATE FUNCTION fake.${name}() RETURNS timestamptz STABLE LANGUAGE sql AS $$
+      SELECT coalesce(to_timestamp(nullif(current_setting('fake.now_ms', true), '')::numeric / 1000),
+                      pg_catalog.${name}()) $$`,
+  ),
+];
+
+type Query = (
+  this: Client,
+  statement: string | { text: string },
+  values?: unknown[],
+) => Promise<unknown>;
+
+/** The connections of the product have names that begin so. */
+const OURS = 'lastcall ';
+
+/**
+ * Every statement, commit and rollback of the product becomes a step, whichever way it takes to
+ * node-postgres. `used` hears which backend an actor's process uses.
+ */
+export function instrumentPostgres(
+  scheduler: Scheduler,
+  time: FakeTime,
+  used: (process: number, pid: number) => void,
+): void {
+  const query = Client.prototype.query as unknown as Query;
+  const inTransaction = new WeakSet<Client>();
+  const setTime = (client: Client, isLocal: boolean): Promise<unknown> =>
+    query.call(client, `SELECT set_config('fake.now_ms', '${time.nowMs}', ${isLocal})`);
+  const carryOut = async (client: Client, text: string, args: Parameters<Query>) => {
+    if (!/^(COMMIT|ROLLBACK)/.test(text)) {
+      if (!inTransaction.has(client)) await setTime(client, false);
+      return query.apply(client, args);
+    }
+    inTransaction.delete(client);
+    return query.apply(client, args);
+  };
+  const replacement: Query = async function (...args) {
+    const text = (typeof args[0] === 'string' ? args[0] : args[0].text).trim();
+    if (/^(BEGIN|START TRANSACTION)/.test(text)) {
+      // Not a step of its own: it meets nobody. Now is now until the transaction ends.
+      const result = await query.apply(this, args);
+      inTransaction.add(this);
+      await setTime(this, true);
+      return result;
+    }
+    const pid = (this as { processID?: number }).processID;
+    const actor = scheduler.current;
+    if (actor && pid) used(actor.process, pid);
+    return scheduler.step(nameOf(text, args), () => carryOut(this, text, args), pid);
+  };
+  Client.prototype.query = function (this: Client, ...args: unknown[]) {
+    const { connectionParameters } = this as unknown as {
+      connectionParameters: { application_name?: string };
+    };
+    const isOurs = connectionParameters.application_name?.startsWith(OURS);
+    const isCallback = typeof args.at(-1) === 'function';
+    const chosen = isOurs && !isCallback ? replacement : query;
+    return chosen.apply(this, args as Parameters<Query>);
+  } as typeof Client.prototype.query;
+}
+
+/** A statement in a few words: what it does to which table, and to whom. */
+function nameOf(text: string, [statement, values]: Parameters<Query>): string {
+  const sql = text.replaceAll(/\s+/g, ' ');
+  const verbs = sql.match(
+    /(INSERT INTO|UPDATE|DELETE FROM|FROM) (?!unnest|\()[a-z_]+|FOR (NO KEY )?UPDATE( SKIP LOCKED)?/g,
+  );
+  const params =
+    typeof statement === 'string' ? values : (statement as { values?: unknown }).values;
+  const subject = Array.isArray(params) ? params.flat().find((one) => typeof one === 'string') : '';
+  const what = [...new Set(verbs ?? [sql.slice(0, 60)])].join(', ');
+  return `${what}${subject ? ` (${String(subject).slice(-12)})` : ''}`;
+}
+
+/** Timers that the product's own code sets become steps; those of packages stay real. */
+export function instrumentTimers(scheduler: Scheduler): void {
+  const { setTimeout: set, clearTimeout: clear } = globalThis;
+  const clearing = new Map<object, () => void>();
+  const replacement = (callback: () => void, ms?: number, ...args: unknown[]): unknown => {
+    const caller = scheduler.current && new Error().stack?.split('\n')[2];
+    if (!caller?.includes('/libs/')) return set(callback, ms, ...args);
+    const handle = {};
+    const stop = scheduler.timer(`timer of ${Math.round(ms ?? 0)} ms`, callback);
+    clearing.set(handle, stop as () => void);
+    return handle;
+  };
+  globalThis.setTimeout = Object.assign(replacement, set);
+  globalThis.clearTimeout = ((handle: never) => {
+    const stop = clearing.get(handle);
+    if (!stop) return clear(handle);
+    clearing.delete(handle);
+    stop();
+  }) as typeof clearTimeout;
+}
+
+/** The estimate of the database's clock is exact. */
+export function instrumentClock(time: FakeTime): void {
+  DatabaseClock.prototype.nowMs = () => time.nowMs;
+  DatabaseClock.prototype.measure = async () => new Date(time.nowMs);
+}

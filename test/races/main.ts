@@ -1,0 +1,95 @@
+// npm run test:races -- [--runs N] [--seed S] [--path P]: explores random programs, or one again.
+// --mutations [name...]: shows that the explorer finds each seeded bug, and writes docs/mutations.md.
+import { parseArgs } from 'node:util';
+import * as fc from 'fast-check';
+import { Explorer } from './explorer';
+import { killMutations } from './kill-mutations';
+import { programs } from './program';
+
+/** What one exploration found; printed as one line of JSON with `--json`. */
+export interface Exploration {
+  readonly seed: number;
+  readonly programs: number;
+  readonly tookMs: number;
+  readonly path: string | null;
+  /** What broke, the program and its steps; null when every promise held. */
+  readonly broken: string | null;
+}
+
+export const FOUND_SOMETHING = 7;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    runs: { type: 'string', default: '150' },
+    /** Fixed, so that every run of the same sources explores the same programs. */
+    seed: { type: 'string', default: '1' },
+    path: { type: 'string' },
+    'stop-at-first': { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    mutations: { type: 'boolean', default: false },
+  },
+});
+
+async function explore(): Promise<Exploration> {
+  const explorer = await Explorer.open();
+  const startedMs = performance.now();
+  const seed = Number(values.seed);
+  try {
+    const result = await fc.check(
+      fc.asyncProperty(programs, (program) => explorer.run(program)),
+      {
+        numRuns: Number(values.runs),
+        seed,
+        ...(values.path ? { path: values.path } : {}),
+        endOnFailure: values['stop-at-first'],
+      },
+    );
+    const error = result.errorInstance;
+    return {
+      seed,
+      programs: result.numRuns,
+      tookMs: Math.round(performance.now() - startedMs),
+      path: result.counterexamplePath,
+      broken: result.failed ? (error instanceof Error ? error.message : String(error)) : null,
+    };
+  } finally {
+    await explorer.close();
+  }
+}
+
+async function main(): Promise<number> {
+  if (values.mutations) return killMutations(positionals);
+  const {
+    seed,
+    programs: count,
+    tookMs,
+    path,
+    broken,
+  } = await explore().then((found) => {
+    if (values.json) console.log(JSON.stringify(found));
+    return found;
+  });
+  if (values.json) return broken === null ? 0 : FOUND_SOMETHING;
+  const took = `${Math.round(tookMs / 1_000)} s`;
+  if (broken === null) {
+    console.log(`${count} programs, seed ${seed}: every promise held (${took})`);
+    return 0;
+  }
+  console.log(broken);
+  console.log(`\nafter ${count} programs (${took}); again by:`);
+  console.log(`npm run test:races -- --seed ${seed} --path ${path ?? ''}`);
+  return FOUND_SOMETHING;
+}
+
+// What a seeded bug no longer waits for may fail by itself; the promises it breaks tell of it.
+process.on('unhandledRejection', () => undefined);
+
+// Crashed processes of a program are still waiting for their answers: nothing else ends them.
+void main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

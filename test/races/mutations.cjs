@@ -1,0 +1,192 @@
+// Seeded bugs: each is a few edits of the sources, made while they are loaded by register.cjs, and
+// nowhere else. An edit's `find` must stand exactly once in its file.
+
+const ORDERS = 'libs/orders/src/';
+const TIMEOUT = 'libs/timeout/src/';
+
+/**
+ * @typedef {{ file: string, find: string, replace: string }} Edit
+ * @typedef {{ name: string, what: string, edits: Edit[] }} Mutation
+ */
+
+/** @type {Mutation[]} */
+const MUTATIONS = [
+  {
+    name: 'update-without-condition',
+    what: 'The conditional update of the status without its condition',
+    edits: [
+      { file: `${ORDERS}change-status.ts`, find: 'AND status = $2', replace: "AND $2 <> ''" },
+    ],
+  },
+  {
+    name: 'stock-outside-transaction',
+    what: 'Stock moved after the commit, outside the transaction that changed the order',
+    edits: [
+      {
+        file: `${ORDERS}change-status.ts`,
+        find: 'await moveStock(',
+        replace: 'await (async (t, ...rest) => t.afterCommit(() => void moveStock(t, ...rest)))(',
+      },
+    ],
+  },
+  {
+    name: 'acknowledged-before-stored',
+    what: 'A webhook answered with 2xx before it is stored',
+    edits: [
+      {
+        file: `${ORDERS}receive-webhook.ts`,
+        find: 'await this.#groups.submit(',
+        replace: 'void this.#groups.submit(',
+      },
+    ],
+  },
+  {
+    name: 'refund-without-key',
+    what: 'A refund asked for with a new idempotency key each time',
+    edits: [
+      {
+        file: `${ORDERS}run-refunds.handler.ts`,
+        find: 'idempotencyKey: refundKey(row.id, row.attempt)',
+        replace: 'idempotencyKey: refundKey(row.id, row.attempt) + Math.random()',
+      },
+    ],
+  },
+  {
+    name: 'workers-clock',
+    what: "The deadline compared with the worker's clock, which is an hour ahead",
+    edits: [
+      {
+        file: `${ORDERS}read-order.ts`,
+        find: 'closesAt <= serverNow',
+        replace: 'Date.parse(closesAt) <= Date.now()',
+      },
+      {
+        file: `${ORDERS}change-status.ts`,
+        find: "pending_payment: 'closes_at <= now()'",
+        replace: 'pending_payment: `closes_at <= to_timestamp(${Date.now() / 1000})`',
+      },
+    ],
+  },
+  {
+    name: 'batch-forgets-locked-rows',
+    what: 'A batch close that drops orders whose row somebody holds, instead of putting them back',
+    edits: [
+      {
+        file: `${ORDERS}close-overdue.handler.ts`,
+        find: 'await this.#stillOverdue(tx, due, new Set(overdue))',
+        replace: '[]',
+      },
+    ],
+  },
+  {
+    name: 'batch-forgets-held-locks',
+    what: 'A batch close that drops orders whose lock somebody holds',
+    edits: [
+      {
+        file: `${TIMEOUT}drain.ts`,
+        find: '[...(result.putBack ?? []), ...contended]',
+        replace: '[...(result.putBack ?? [])]',
+      },
+    ],
+  },
+  {
+    name: 'stale-claim-closes-paid',
+    what: 'A timeout that trusts its claim: it closes the order whatever became of it meanwhile',
+    edits: [
+      {
+        file: `${ORDERS}change-status.ts`,
+        find: 'AND status = $2',
+        replace: "AND (status = $2 OR $2 = 'pending_payment' AND $5 IN ('timer', 'sweep'))",
+      },
+      {
+        file: `${ORDERS}close-overdue.handler.ts`,
+        find: "AND status = 'pending_payment' AND closes_at <= now()\n     FOR NO KEY",
+        replace: 'AND closes_at <= now()\n     FOR NO KEY',
+      },
+    ],
+  },
+  {
+    name: 'closed-behind-the-providers-back',
+    what: 'An overdue order closed at once although a payment is open at the provider',
+    edits: [
+      {
+        file: `${ORDERS}close-overdue.handler.ts`,
+        find: 'onlyIfNoPaymentOpen: true',
+        replace: 'onlyIfNoPaymentOpen: false',
+      },
+    ],
+  },
+  {
+    name: 'stock-of-others',
+    what: 'Stock moved for every order asked for, not only for those that changed',
+    edits: [
+      {
+        file: `${ORDERS}change-status.ts`,
+        find: 'rows.map(({ id }) => id),',
+        replace: 'change.orderIds,',
+      },
+    ],
+  },
+  {
+    name: 'second-payment-kept',
+    what: 'The second payment of a paid order is not given back',
+    edits: [
+      {
+        file: `${ORDERS}record-captures.ts`,
+        find: 'if (!reason) return [];',
+        replace: "if (reason !== 'late_payment') return [];",
+      },
+    ],
+  },
+  {
+    name: 'failure-beats-money',
+    what: 'A late notice of failure undoes a recorded payment',
+    edits: [
+      {
+        file: `${ORDERS}apply-notices.ts`,
+        find: "WHERE p.id = n.id AND p.status = 'open' RETURNING",
+        replace: 'WHERE p.id = n.id RETURNING',
+      },
+    ],
+  },
+  {
+    name: 'key-lost',
+    what: 'Two requests with one idempotency key at two processes both place an order',
+    edits: [
+      {
+        file: `${ORDERS}write-orders.ts`,
+        find: 'if (written?.keys !== drafts.length) throw new KeyTakenMeanwhileError();',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'no-next-attempt',
+    what: 'The provider is asked without the next attempt being armed in the claiming transaction',
+    edits: [{ file: `${ORDERS}attempts.ts`, find: 'if (!first) return;', replace: 'return;' }],
+  },
+  {
+    name: 'relay-past-open-transactions',
+    what: 'The relay reads up to the newest transaction, past those that are still under way',
+    edits: [
+      {
+        file: `${ORDERS}relay-events.ts`,
+        find: 'pg_snapshot_xmin(',
+        replace: 'pg_snapshot_xmax(',
+      },
+    ],
+  },
+  {
+    name: 'extended-without-deadline',
+    what: 'An extended order keeps its old deadline only',
+    edits: [
+      {
+        file: `${ORDERS}extend-window.ts`,
+        find: 'await this.timeouts.arm(tx, [',
+        replace: 'void (tx, [',
+      },
+    ],
+  },
+];
+
+module.exports = { MUTATIONS };
