@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SignJWT } from 'jose';
+import { Client } from 'pg';
+import { freePort } from '../scripts/services/index.mjs';
+import { createTestDatabase, type TestDatabase, testServers } from './support/database';
+import { until } from './support/until';
+
+/*
+ * Settings with secrets that can be recognised, in a real process that works, is told nonsense, and
+ * loses what it depends on: nothing that it logs, answers or shows in its arguments has them.
+ */
+
+const canary = (name: string): string => `canary-${name}-${randomUUID()}`;
+const SECRETS = {
+  jwt: canary('jwt'),
+  webhook: canary('webhook'),
+  previous: canary('previous'),
+  stripe: canary('stripe'),
+  database: canary('database'),
+  redis: canary('redis'),
+};
+const user = `canary_${randomUUID().slice(0, 8)}`;
+
+let database: TestDatabase;
+let settings: Record<string, string>;
+let seen = '';
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await onServer(`CREATE ROLE ${user} LOGIN SUPERUSER PASSWORD '${SECRETS.database}'`);
+  const url = new URL(database.url);
+  [url.username, url.password] = [user, SECRETS.database];
+  settings = {
+    PATH: process.env.PATH ?? '',
+    LASTCALL_HOME: join(tmpdir(), 'lastcall-tests-have-no-home'),
+    DATABASE_URL: url.href,
+    // Nobody is there: every complaint about it is a chance to tell its password.
+    REDIS_URL: `redis://:${SECRETS.redis}@127.0.0.1:1`,
+    AUTH_JWT_SECRET: SECRETS.jwt,
+    SANDBOX_WEBHOOK_SECRET: SECRETS.webhook,
+    SANDBOX_WEBHOOK_SECRET_PREVIOUS: SECRETS.previous,
+    STRIPE_SECRET_KEY: SECRETS.stripe,
+    STRIPE_WEBHOOK_SECRET: SECRETS.stripe,
+    LOG_LEVEL: 'debug',
+  };
+});
+
+afterAll(async () => {
+  for (const child of children) if (child.exitCode === null) child.kill('SIGKILL');
+  await database?.drop();
+  await onServer(`DROP ROLE IF EXISTS ${user}`);
+});
+
+async function onServer(sql: string): Promise<void> {
+  const client = new Client({ connectionString: testServers().databaseUrl });
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
+}
+
+function start(file: string, env: Record<string, string>): ChildProcess {
+  const child = spawn(process.execPath, [join('dist', file)], { env: { ...settings, ...env } });
+  children.push(child);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => (seen += text));
+  }
+  return child;
+}
+
+/** Anything of a secret: as it is, in base64, or escaped for an address. */
+function leaked(): string[] {
+  return Object.entries(SECRETS).flatMap(([name, secret]) => {
+    const forms = [secret, Buffer.from(secret).toString('base64').slice(0, 40)];
+    return forms.some((form) => seen.includes(form)) ? [name] : [];
+  });
+}
+
+it('tells its secrets to nobody: not while it works, and not while everything fails', async () => {
+  await once(start('apps/api/src/migrate.js', {}), 'exit');
+  const port = String(await freePort());
+  const api = start('apps/api/src/main.js', { PORT: port });
+  const url = `http://127.0.0.1:${port}`;
+  const get = async (path: string, init?: RequestInit): Promise<number> => {
+    const answer = await fetch(url + path, init);
+    seen += JSON.stringify([...answer.headers]) + (await answer.text());
+    return answer.status;
+  };
+  await until('it serves', () => get('/health/live').catch(() => 0), 30_000);
+
+  const sign = (secret: string): Promise<string> =>
+    new SignJWT({ scope: 'orders ops' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('ann')
+      .setExpirationTime('1h')
+      .sign(new TextEncoder().encode(secret));
+  const headers = { authorization: `Bearer ${await sign(SECRETS.jwt)}` };
+  for (const path of [
+    '/health/ready',
+    '/metrics',
+    '/docs-json',
+    '/v1/ops/overview',
+    '/v1/orders',
+  ]) {
+    await get(path, { headers });
+  }
+  await get('/v1/orders', { headers: { authorization: `Bearer ${await sign('x'.repeat(32))}` } });
+  await get('/v1/webhooks/sandbox', { method: 'POST', body: '{', headers: { 'webhook-id': '1' } });
+  await get('/v1/orders', { method: 'POST', body: '{"items":', headers });
+  seen += readFileSync(`/proc/${api.pid}/cmdline`, 'utf8');
+
+  // Its database goes away under it, and it is told so by every statement.
+  await onServer(`ALTER ROLE ${user} PASSWORD 'another'`);
+  await onServer(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`,
+  );
+  await get('/v1/products');
+  await get('/health/ready');
+  api.kill('SIGTERM');
+  await once(api, 'exit');
+
+  // Starts that fail, each with a complaint about a setting that has a secret in it.
+  const failing = [
+    {},
+    { DATABASE_URL: `postgres://x:${SECRETS.database}@127.0.0.1:1/x` },
+    { DATABASE_URL: `http://x:${SECRETS.database}@127.0.0.1/x` },
+    { AUTH_JWT_SECRET: SECRETS.jwt.slice(0, 20), AUTH_JWKS_URL: `ftp://u:${SECRETS.jwt}@nowhere` },
+    { SANDBOX_URL: `ftp://u:${SECRETS.webhook}@nowhere`, REDIS_URL: SECRETS.redis },
+  ];
+  for (const env of failing) {
+    const [code] = (await once(start('apps/api/src/main.js', { PORT: port, ...env }), 'exit')) as [
+      number,
+    ];
+    expect(code).not.toBe(0);
+  }
+  expect(seen.length).toBeGreaterThan(5_000);
+  expect(leaked()).toEqual([]);
+}, 120_000);
