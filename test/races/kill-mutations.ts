@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Exploration } from './main';
 import { MUTATIONS } from './mutations.cjs';
 
-const SEEDS = [1, 2, 3, 4, 5];
-const PROGRAMS = 150;
+const SEEDS = [1, 2, 3];
+const PROGRAMS = 250;
 const ROOT = join(__dirname, '..', '..');
 const REPORT = join(ROOT, 'docs', 'mutations.md');
 
