@@ -1,4 +1,16 @@
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+
+/** What this file uses of node-postgres, which TypeORM hands out untyped. */
+interface Connection {
+  query(statement: Statement): Promise<{ rows: unknown[] }>;
+}
+
+interface Statement {
+  /** Named statements are parsed once a connection. */
+  readonly name?: string;
+  readonly text: string;
+  readonly values: unknown[];
+}
 
 /**
  * One database transaction, handed to everything that must commit or vanish together.
@@ -6,16 +18,30 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
  */
 export class Transaction {
   readonly #hooks: (() => void)[] = [];
+  #hasFailed = false;
 
-  constructor(
-    readonly manager: EntityManager,
-    private readonly runner: QueryRunner,
-  ) {}
+  constructor(private readonly runner: QueryRunner) {}
 
   /** Runs one statement; `params` fill `$1..$n`. Returns its rows, those of `RETURNING` included. */
-  async rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
-    const result = await this.runner.query(sql, params as unknown[], true);
-    return (result.records ?? []) as T[];
+  rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
+    return this.#run({ text: sql, values: [...params] });
+  }
+
+  /**
+   * {@link rows} for the few statements that run all the time: each connection parses them once
+   * and soon keeps their plan. `sql` must be one of a bounded number of texts.
+   */
+  hot<T>(sql: string, params: readonly unknown[]): Promise<T[]> {
+    return this.#run({ name: nameOf(sql), text: sql, values: [...params] });
+  }
+
+  async #run<T>(statement: Statement): Promise<T[]> {
+    try {
+      return await run(this.runner, statement);
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
   }
 
   /** Runs `hook` after a successful commit; it must not throw and nobody waits for it. */
@@ -23,8 +49,33 @@ export class Transaction {
     this.#hooks.push(hook);
   }
 
+  /** Postgres would answer a COMMIT after a failed statement by quietly rolling back. */
+  assertSound(): void {
+    if (this.#hasFailed) throw new Error('A statement has failed: nothing of this can be committed');
+  }
+
   committed(): void {
     for (const hook of this.#hooks) hook();
+  }
+}
+
+const names = new Map<string, string>();
+
+function nameOf(sql: string): string {
+  const known = names.get(sql);
+  if (known) return known;
+  const name = `lastcall_${names.size + 1}`;
+  names.set(sql, name);
+  return name;
+}
+
+/** Past TypeORM's query(), whose events and logging cost more than many a statement of ours. */
+async function run<T>(runner: QueryRunner, statement: Statement): Promise<T[]> {
+  const connection: Connection = await runner.connect();
+  try {
+    return (await connection.query(statement)).rows as T[];
+  } catch (error) {
+    throw new QueryFailedError(statement.text, statement.values, error as Error);
   }
 }
 
@@ -68,9 +119,11 @@ async function attemptTransaction<T>(
 ): Promise<T> {
   const runner = dataSource.createQueryRunner();
   try {
-    await runner.startTransaction('READ COMMITTED');
-    const tx = new Transaction(runner.manager, runner);
+    // READ COMMITTED by the connection's settings: naming it here would be one more round trip.
+    await runner.startTransaction();
+    const tx = new Transaction(runner);
     const result = await work(tx);
+    tx.assertSound();
     await runner.commitTransaction();
     tx.committed();
     return result;
@@ -91,8 +144,7 @@ export async function queryRows<T>(
 ): Promise<T[]> {
   const runner = dataSource.createQueryRunner();
   try {
-    const result = await runner.query(sql, params as unknown[], true);
-    return (result.records ?? []) as T[];
+    return await run(runner, { text: sql, values: [...params] });
   } finally {
     await runner.release();
   }
