@@ -4,6 +4,8 @@ const compiledPackages = [
   '@nestjs',
   '@borewit',
   '@tokenizer',
+  'content-disposition',
+  'cookie',
   'file-type',
   'jose',
   'strtok3',

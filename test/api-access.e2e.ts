@@ -24,6 +24,8 @@ const EXPECTED: Record<string, string> = {
   'GET /v1/ops/overview': 'ops',
   'POST /v1/ops/orders/:id/force-close': 'ops',
   'POST /v1/ops/orders/:id/extension': 'ops',
+  'GET /v1/ops/queues': 'ops',
+  'GET /v1/ops/queues/*': 'ops',
 };
 const SCOPES = ['orders', 'merchant', 'ops'];
 

@@ -34,6 +34,8 @@ describe('the OpenAPI document', () => {
     const served = api.routes
       .list()
       .filter((route) => !route.startsWith('HEAD ') && !route.endsWith('/docs-json'))
+      // A page to look at, and what it loads.
+      .filter((route) => !route.startsWith('GET /v1/ops/queues'))
       .map((route) => route.replace(/:(\w+)/g, '{$1}'));
     const described = operations().map(({ path, method }) => `${method.toUpperCase()} ${path}`);
     expect(described.sort()).toEqual(served.sort());

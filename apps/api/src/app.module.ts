@@ -13,6 +13,8 @@ import { type Logger, loggerProvider } from './logging/logger';
 import { MetricsController } from './metrics/metrics.controller';
 import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
 import { OpsController } from './ops/ops.controller';
+import { QueueBoard } from './queue-board/queue-board';
+import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
 import { RequestCounts } from './rate-limit/request-counts';
 import { EventStreams } from './storefront/event-streams';
@@ -40,6 +42,7 @@ const SERVING: Type[] = [
   OrderEventsController,
   WebhooksController,
   OpsController,
+  QueueBoardController,
 ];
 
 @Module({})
@@ -65,6 +68,7 @@ export class AppModule {
         Authenticator,
         Dependencies,
         EventStreams,
+        QueueBoard,
         { provide: APP_FILTER, useClass: ProblemFilter },
         ...guards(rate !== null),
       ],

@@ -57,7 +57,12 @@ export {
   TRANSITIONS,
 } from './order.lifecycle';
 export { onDataSource, type OrderFilter, type Queryable } from './order-rows';
-export { OrdersModule, type OrdersModuleOptions } from './orders.module';
+export {
+  OPEN_ALARM_QUEUE,
+  type OpenAlarmQueue,
+  OrdersModule,
+  type OrdersModuleOptions,
+} from './orders.module';
 export { Gauges, type GaugesView, Overview, type OverviewView } from './overview';
 export { PlaceOrder } from './place-order';
 export { ListProducts, type ProductView } from './products';

@@ -1,8 +1,10 @@
 import {
+  type AlarmQueue,
   BullmqDriver,
   DatabaseClock,
   type Lock,
   MemoryDriver,
+  openAlarmQueue,
   RedlockLock,
   type TimerDriver,
   TimeoutModule,
@@ -61,6 +63,10 @@ export interface OrdersModuleOptions {
     readonly redisPrefix?: string;
   };
 }
+
+/** Injection token: opens the alarms as a BullMQ queue to look at; null where they are none. */
+export const OPEN_ALARM_QUEUE = Symbol('OpenAlarmQueue');
+export type OpenAlarmQueue = () => AlarmQueue | null;
 
 const API_CONNECTIONS = 20;
 const CLOSER_CONNECTIONS = 6;
@@ -164,17 +170,32 @@ export class OrdersModule implements OnApplicationShutdown {
               onError,
             }),
         },
+        {
+          provide: OPEN_ALARM_QUEUE,
+          useValue: (): AlarmQueue | null =>
+            config.TIMER_DRIVER === 'bullmq' && !parts.driver
+              ? openAlarmQueue({ redis: config.REDIS_URL, prefix: alarmsPrefix(prefix), onError })
+              : null,
+        },
         ...USE_CASES,
         ...HANDLERS,
         ...(options.ring ? [RelaySchedule, ReconcileSchedule, InvariantsSchedule] : []),
       ],
-      exports: [CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, ...USE_CASES],
+      exports: [
+        ...[CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, OPEN_ALARM_QUEUE],
+        ...USE_CASES,
+      ],
     };
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.stream.close();
   }
+}
+
+/** The braces keep all keys of the queue in one hash slot of a cluster. */
+function alarmsPrefix(prefix: string): string {
+  return `{${prefix}:alarms}`;
 }
 
 function timeoutOptions(
@@ -198,7 +219,7 @@ function timeoutOptions(
       ? new MemoryDriver({ databaseClock: clock, onError })
       : new BullmqDriver({
           redis: config.REDIS_URL,
-          prefix: `{${prefix}:alarms}`,
+          prefix: alarmsPrefix(prefix),
           databaseClock: clock,
           onError,
         }));

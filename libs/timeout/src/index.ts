@@ -19,6 +19,7 @@ export type {
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
 export type { DrainCounts } from './drain';
 export { AlarmStoreError } from './drivers/alarm-store.error';
+export { type AlarmQueue, openAlarmQueue } from './drivers/bullmq/alarm-queue';
 export { BullmqDriver } from './drivers/bullmq/bullmq.driver';
 export { MemoryDriver } from './drivers/memory/memory.driver';
 export {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { acceptTokenAsPassword } from '../auth/token-as-password';
 import type { Draining } from '../draining';
 import type { Logger } from '../logging/logger';
 import { applyBodyLimit, registerBodyParsers } from './body-parsers';
@@ -59,6 +60,7 @@ function prepare(fastify: FastifyInstance, { logger, draining, routes }: Adapter
   fastify.decorateRequest('caller', null);
   fastify.addHook('onRoute', (route) => {
     applyBodyLimit(route);
+    acceptTokenAsPassword(route);
     routes.add(route);
   });
   // With the answer, as a request may have come in before draining began.

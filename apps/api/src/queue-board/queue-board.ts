@@ -1,0 +1,103 @@
+import { LastcallError, OPEN_ALARM_QUEUE, type OpenAlarmQueue } from '@app/orders';
+import type { AlarmQueue } from '@app/timeout';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { withinMs } from '../health/within';
+
+/** Where the controller serves it; the page's own addresses begin with it. */
+const BASE_PATH = '/v1/ops/queues';
+/** Counts and a page of alarms take milliseconds; what takes longer has no Redis behind it. */
+const LIMIT_MS = 2_000;
+const PASSED_ON = ['if-none-match', 'if-modified-since', 'accept-encoding', 'range'] as const;
+const PASSED_BACK = ['content-type', 'cache-control', 'etag', 'last-modified', 'content-range'];
+
+export interface BoardAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+interface OpenBoard {
+  readonly server: FastifyInstance;
+  readonly queue: AlarmQueue;
+}
+
+/**
+ * Bull-board over the alarms, to look at. It lives in a Fastify of its own that listens nowhere and
+ * is made by the first request: before that it costs nothing, neither packages nor connections.
+ * Only GET reaches it, whatever its page offers: alarms are mended by `lastcall timeouts`.
+ */
+@Injectable()
+export class QueueBoard implements OnApplicationShutdown {
+  #opening: Promise<OpenBoard> | undefined;
+
+  constructor(@Inject(OPEN_ALARM_QUEUE) private readonly openQueue: OpenAlarmQueue) {}
+
+  /** @throws {LastcallError} unavailable, when Redis does not answer */
+  async get(
+    url: string,
+    asked: Readonly<Record<string, string | string[] | undefined>>,
+  ): Promise<BoardAnswer> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    const { server } = await this.#opening;
+    const headers = pick(asked, PASSED_ON);
+    const answer = await withinMs(LIMIT_MS, server.inject({ method: 'GET', url, headers })).catch(
+      (cause: unknown) => {
+        throw unavailable(cause);
+      },
+    );
+    const { statusCode: status, rawPayload: body } = answer;
+    if (status === 404) throw notFound('The queue board has nothing at this address');
+    if (status >= 500) throw unavailable(new Error(answer.payload.slice(0, 200)));
+    if (status >= 400)
+      throw new LastcallError('invalid_request', 'The queue board cannot read this');
+    return { status, headers: pick(answer.headers, PASSED_BACK), body };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    const opened = await this.#opening?.catch(() => undefined);
+    await opened?.server.close();
+    await opened?.queue.close();
+  }
+
+  async #open(): Promise<OpenBoard> {
+    const { createBullBoard } = await import('@bull-board/api');
+    const { BullMQAdapter } = await import('@bull-board/api/bullMQAdapter');
+    const { FastifyAdapter } = await import('@bull-board/fastify');
+    const { fastify } = await import('fastify');
+    const queue = this.openQueue();
+    if (!queue) throw notFound('The timer driver of this installation has no queue to show');
+    const serverAdapter = new FastifyAdapter();
+    const shown = queue.queue as ConstructorParameters<typeof BullMQAdapter>[0];
+    createBullBoard({
+      queues: [new BullMQAdapter(shown, { readOnlyMode: true })],
+      serverAdapter,
+      options: { uiConfig: { boardTitle: 'lastcall alarms' } },
+    });
+    const server = fastify();
+    await server.register(serverAdapter.registerPlugin(), { prefix: BASE_PATH });
+    await server.ready();
+    return { server, queue };
+  }
+}
+
+function notFound(message: string): LastcallError {
+  return new LastcallError('not_found', message);
+}
+
+function unavailable(cause: unknown): LastcallError {
+  const message = 'Redis does not answer, and there are no alarms to show without it';
+  return new LastcallError('unavailable', message, {}, { cause });
+}
+
+function pick(
+  all: Readonly<Record<string, string | string[] | number | undefined>>,
+  names: readonly string[],
+): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => (all[name] === undefined ? [] : [[name, String(all[name])]])),
+  );
+}
