@@ -124,7 +124,7 @@ it('tells its secrets to nobody: not while it works, and not while everything fa
   await once(api, 'exit');
 
   // Starts that fail, each with a complaint about a setting that has a secret in it.
-  const failing = [
+  const failing: Record<string, string>[] = [
     {},
     { DATABASE_URL: `postgres://x:${SECRETS.database}@127.0.0.1:1/x` },
     { DATABASE_URL: `http://x:${SECRETS.database}@127.0.0.1/x` },

@@ -1,8 +1,10 @@
+import { CLOCK_FAULTS } from './clock.faults';
 import { CRASH_FAULTS } from './crash.faults';
 import type { Fault } from './fault';
 import { POSTGRES_FAULTS } from './postgres.faults';
 import { PROVIDER_FAULTS } from './provider.faults';
 import { REDIS_FAULTS } from './redis.faults';
+import { STORM } from './storm.faults';
 import { WEBHOOK_FAULTS } from './webhook.faults';
 import { WORKER_FAULTS } from './worker.faults';
 
@@ -14,4 +16,6 @@ export const FAULTS: readonly Fault[] = [
   ...WEBHOOK_FAULTS,
   ...PROVIDER_FAULTS,
   ...WORKER_FAULTS,
+  ...CLOCK_FAULTS,
+  STORM,
 ];

@@ -79,9 +79,14 @@ export class Load {
     return this;
   }
 
+  /** Begins no more orders; lives go on. */
+  startNoMore(): void {
+    clearInterval(this.#timer);
+  }
+
   /** Begins no more orders, and waits until every life has come to its end. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.startNoMore();
     while (this.#lives.size > 0) await Promise.all(this.#lives);
   }
 
