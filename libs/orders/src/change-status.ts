@@ -22,6 +22,8 @@ export interface StatusChange {
   readonly closeReason?: CloseReason | undefined;
   /** True for timeouts: changes nothing that is not overdue by the database's clock. */
   readonly onlyIfOverdue?: boolean;
+  /** True where an order with a payment open at the provider must be left as it is. */
+  readonly onlyIfNoPaymentOpen?: boolean;
 }
 
 export interface ChangedOrder {
@@ -33,12 +35,13 @@ export interface ChangedOrder {
   readonly deadline: { kind: string; dueAt: Date } | undefined;
 }
 
+/** Instants as milliseconds: reading timestamps costs Node more than all the rest of a row. */
 interface ChangedRow {
   id: string;
   version: number;
-  closes_at: Date | null;
-  changed_at: Date;
-  due_at: Date | null;
+  closes_at: number | null;
+  changed_at: number;
+  due_at: number | null;
 }
 
 /** The instant column that a status sets, and what entering it clears. */
@@ -65,14 +68,17 @@ const STOCK_MOVES: Record<Exclude<StockEffect, 'none'>, string> = {
 };
 
 /**
- * The one statement that changes the status of orders: the rows, their history, their stock
- * (summed per SKU, in SKU order, so that two of these cannot deadlock) and their next deadlines.
- * Conditional on the status, and for timeouts on the deadline: orders that are not in the answer
- * were somebody else's, which is an outcome and not an error.
+ * The one way the status of orders changes: the rows, their history, their next deadlines, and
+ * their stock. Conditional on the status, and for timeouts on the deadline: orders that are not in
+ * the answer were somebody else's, which is an outcome and not an error.
  */
 export async function changeStatus(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
   if (change.orderIds.length === 0) return [];
-  const rows = await tx.rows<ChangedRow>(statementFor(change), [
+  const effect = stockEffect(change.from, change.to);
+  if (effect === undefined) {
+    throw new Error(`The lifecycle has no change from ${change.from} to ${change.to}`);
+  }
+  const rows = await tx.hot<ChangedRow>(statementFor(change), [
     change.orderIds,
     change.from,
     change.to,
@@ -81,53 +87,79 @@ export async function changeStatus(tx: Transaction, change: StatusChange): Promi
     change.actor ?? null,
     change.reason ?? change.closeReason ?? null,
   ]);
+  if (effect !== 'none' && rows.length > 0) {
+    await moveStock(
+      tx,
+      effect,
+      rows.map(({ id }) => id),
+    );
+  }
   const kind = deadlineOf(change.to)?.kind;
   return rows.map((row) => ({
     orderId: row.id,
     version: row.version,
-    closesAt: row.closes_at,
-    changedAt: row.changed_at,
-    deadline: kind && row.due_at ? { kind, dueAt: row.due_at } : undefined,
+    closesAt: row.closes_at === null ? null : instant(row.closes_at),
+    changedAt: instant(row.changed_at),
+    deadline: kind && row.due_at !== null ? { kind, dueAt: instant(row.due_at) } : undefined,
   }));
 }
 
-function statementFor({ from, to, onlyIfOverdue }: StatusChange): string {
-  const effect = stockEffect(from, to);
-  if (effect === undefined) throw new Error(`The lifecycle has no change from ${from} to ${to}`);
+/**
+ * Moves the stock of these orders' lines, summed per SKU. The products are locked in SKU order, so
+ * that two of these cannot deadlock; and in a statement of its own, so that the update after it
+ * sees them as they are now: rechecking each row that changed meanwhile took longer than the rest.
+ */
+async function moveStock(
+  tx: Transaction,
+  effect: Exclude<StockEffect, 'none'>,
+  orderIds: readonly string[],
+): Promise<void> {
+  const lines = await tx.hot<{ sku: string; quantity: number }>(
+    `WITH moved AS (
+       SELECT sku, sum(quantity)::int AS quantity FROM order_items
+        WHERE order_id = ANY ($1::uuid[]) GROUP BY sku
+     )
+     SELECT p.sku, m.quantity FROM moved m JOIN products p USING (sku)
+      ORDER BY p.sku FOR NO KEY UPDATE OF p`,
+    [orderIds],
+  );
+  await tx.hot(
+    `UPDATE products p SET ${STOCK_MOVES[effect]}
+       FROM unnest($1::text[], $2::int[]) AS m (sku, quantity) WHERE p.sku = m.sku`,
+    [lines.map(({ sku }) => sku), lines.map(({ quantity }) => quantity)],
+  );
+}
+
+function statementFor({ from, to, onlyIfOverdue, onlyIfNoPaymentOpen }: StatusChange): string {
   const deadline = deadlineOf(to);
   const instant = INSTANTS[to];
   return `
     WITH changed AS (
-      UPDATE orders SET status = $3, version = version + 1, close_reason = $4
+      UPDATE orders o SET status = $3, version = version + 1, close_reason = $4
              ${instant ? `, ${instant}` : ''}
        WHERE id = ANY ($1::uuid[]) AND status = $2
              ${onlyIfOverdue ? `AND ${OVERDUE[from]}` : ''}
+             ${onlyIfNoPaymentOpen ? `AND NOT EXISTS (${OPEN_PAYMENT})` : ''}
       RETURNING id, version, closes_at, ${deadline?.dueAt ?? 'NULL::timestamptz'} AS due_at
     ), history AS (
       INSERT INTO order_events (order_id, version, type, from_status, to_status, by, actor, reason)
       SELECT id, version, 'order.' || $3, $2, $3, $5, $6, $7 FROM changed
-    )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${effect === 'none' ? '' : STOCK_SQL(effect)}
-    SELECT id, version, closes_at, due_at::timestamptz(3) AS due_at,
-           now()::timestamptz(3) AS changed_at
+    )${deadline ? DEADLINE_SQL(deadline.kind) : ''}
+    SELECT id, version, ${MS('closes_at')} AS closes_at, ${MS('due_at::timestamptz(3)')} AS due_at,
+           ${MS('now()::timestamptz(3)')} AS changed_at
       FROM changed`;
 }
+
+const MS = (at: string): string => `date_part('epoch', ${at}) * 1000`;
+
+const instant = (ms: number): Date => new Date(Math.round(ms));
+
+const OPEN_PAYMENT = `SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open'`;
 
 const DEADLINE_SQL = (kind: string): string => `, armed AS (
       INSERT INTO deadlines (kind, due_at, subject_id, version)
       SELECT '${kind}', due_at, id, version FROM changed WHERE due_at IS NOT NULL
       ON CONFLICT DO NOTHING
-    )`;
-
-const STOCK_SQL = (effect: Exclude<StockEffect, 'none'>): string => `, moved AS (
-      SELECT sku, sum(quantity)::int AS quantity FROM order_items
-       WHERE order_id = ANY ($1::uuid[]) AND order_id IN (SELECT id FROM changed)
-       GROUP BY sku
-    ), locked AS MATERIALIZED (
-      SELECT p.sku FROM products p WHERE p.sku IN (SELECT sku FROM moved)
-       ORDER BY p.sku FOR NO KEY UPDATE
-    ), stock AS (
-      UPDATE products p SET ${STOCK_MOVES[effect]}
-        FROM moved m JOIN locked USING (sku) WHERE p.sku = m.sku
     )`;
 
 function deadlineOf(status: OrderStatus): { kind: string; dueAt: string } | undefined {

@@ -9,6 +9,7 @@ import {
   type Transaction,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import type { ChangedOrder } from './change-status';
 import { orderLockKey } from './order';
 import { OrderGuard } from './order-guard';
 
@@ -30,19 +31,23 @@ export class CloseOverdueHandler implements DeadlineHandler {
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
     const ids = due.map(({ subjectId }) => subjectId);
     const overdue = await lockOverdue(tx, ids);
-    const waiting = await withOpenPayment(tx, overdue);
-    const change = { from: 'pending_payment', by, onlyIfOverdue: true } as const;
+    const change = {
+      from: 'pending_payment',
+      by,
+      onlyIfOverdue: true,
+      closeReason: 'payment_timeout',
+    } as const;
+    // A statement after the locks: its snapshot is newer, so no payment slips between.
     const closed = await this.guard.change(tx, {
       ...change,
       to: 'closed',
-      orderIds: overdue.filter((id) => !waiting.has(id)),
-      closeReason: 'payment_timeout',
+      orderIds: overdue,
+      onlyIfNoPaymentOpen: true,
     });
     const fenced = await this.guard.change(tx, {
       ...change,
       to: 'closing',
-      orderIds: [...waiting],
-      closeReason: 'payment_timeout',
+      orderIds: without(overdue, closed),
     });
     if (fenced.length > 0) await failpoint('closing.fencing');
     if (fenced.length > 0) tx.afterCommit(() => this.timeouts.nudge('closing'));
@@ -74,21 +79,22 @@ export class CloseOverdueHandler implements DeadlineHandler {
 }
 
 /** Locks the rows that are overdue and pending; waits for nobody, so it cannot deadlock. */
-async function lockOverdue(tx: Transaction, ids: readonly string[]): Promise<string[]> {
-  const rows = await tx.rows<{ id: string }>(
-    `SELECT id FROM orders
-      WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()
-        FOR NO KEY UPDATE SKIP LOCKED`,
-    [ids],
-  );
-  return rows.map((row) => row.id);
+async function lockOverdue(tx: Transaction, ids: readonly string[]): Promise<readonly string[]> {
+  // Nearly always all of them, so only the count travels.
+  const [all] = await tx.hot<{ n: number }>(`SELECT count(*)::int AS n FROM (${LOCK_OVERDUE})`, [
+    ids,
+  ]);
+  if (all?.n === ids.length) return ids;
+  return (await tx.hot<{ id: string }>(LOCK_OVERDUE, [ids])).map(({ id }) => id);
 }
 
-/** A statement of its own: its snapshot is newer than the locks, so no payment slips between. */
-async function withOpenPayment(tx: Transaction, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.rows<{ order_id: string }>(
-    `SELECT DISTINCT order_id FROM payments WHERE order_id = ANY ($1::uuid[]) AND status = 'open'`,
-    [ids],
-  );
-  return new Set(rows.map((row) => row.order_id));
+const LOCK_OVERDUE = `
+  SELECT id FROM orders
+   WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()
+     FOR NO KEY UPDATE SKIP LOCKED`;
+
+function without(ids: readonly string[], changed: readonly ChangedOrder[]): readonly string[] {
+  if (changed.length === ids.length) return [];
+  const gone = new Set(changed.map(({ orderId }) => orderId));
+  return ids.filter((id) => !gone.has(id));
 }

@@ -33,6 +33,14 @@ const LOCK_LIMIT_MS = 3_000;
 /** A process that was stopped in a transaction must not hold its locks for ever. */
 const IDLE_TRANSACTION_LIMIT_MS = 20_000;
 
+/** What TimeoutService and the guard rely on, whatever the database's own default is. */
+const ISOLATION = '-c default_transaction_isolation=read\\ committed';
+/**
+ * Nothing that a connection of ours runs often wants to read a whole table; and a plan that does,
+ * made while the table was still empty, would be kept until somebody analyzes it.
+ */
+const PLANNING = '-c enable_seqscan=off';
+
 export function dataSourceOptions({ url, name, connections }: PoolOptions): DataSourceOptions {
   return {
     type: 'postgres',
@@ -47,6 +55,7 @@ export function dataSourceOptions({ url, name, connections }: PoolOptions): Data
       lock_timeout: LOCK_LIMIT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
       keepAlive: true,
+      options: `${ISOLATION} ${PLANNING}`,
     },
   };
 }

@@ -3,29 +3,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { changeStatus } from './change-status';
 import type { Config } from './config';
 import { LastcallError } from './errors';
-import type { OrderItem, OrderView } from './order';
+import type { OrderView } from './order';
 import { readOrders } from './order-rows';
-import { type LockedProduct, lockProducts, reserve, sumBySku, takeAll } from './products';
-
-export interface PlaceRequest {
-  readonly customerId: string;
-  readonly idempotencyKey: string;
-  readonly bodyHash: string;
-  /** One line a SKU, in SKU order. */
-  readonly items: readonly { readonly sku: string; readonly quantity: number }[];
-}
+import { type LockedProduct, lockProducts, takeAll } from './products';
+import { type Draft, keyOf, type PlaceRequest, viewOf, writeOrders } from './write-orders';
 
 export type PlaceOutcome =
   { readonly order: OrderView; readonly replayed: boolean } | { readonly refused: LastcallError };
-
-/** An order that will be written. */
-interface Draft {
-  readonly id: string;
-  readonly request: PlaceRequest;
-  readonly items: readonly OrderItem[];
-  readonly amount: number;
-  readonly currency: string;
-}
 
 type Decision = Draft | { readonly refused: LastcallError } | { readonly existing: string };
 
@@ -39,7 +23,7 @@ export interface PlacedGroup {
 /**
  * Places a group of orders in the given transaction: each wholly or not at all, one refused
  * beside its placed neighbours, in the order they came. Locks are taken in one order by
- * everybody: customers, keys, products by SKU.
+ * everybody: customers, products by SKU, keys.
  */
 export async function placeGroup(
   tx: Transaction,
@@ -59,19 +43,9 @@ export async function placeGroup(
     return decide(request, products, open, config.MAX_OPEN_ORDERS);
   });
   const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
-  const lost = await write(tx, drafts, config);
-  if (lost.length > 0) throw new KeyTakenMeanwhileError();
-  return assemble(tx, decisions, drafts);
+  const placedAt = await writeOrders(tx, drafts, config);
+  return assemble(tx, decisions, drafts, placedAt, config);
 }
-
-/** Another process placed an order with the same key between our look and our write. */
-class KeyTakenMeanwhileError extends Error {
-  /** Makes the transaction run again (as a serialization failure does); then the key is found. */
-  readonly code = '40001';
-}
-
-const keyOf = (request: { customerId: string; idempotencyKey: string }): string =>
-  `${request.customerId}\n${request.idempotencyKey}`;
 
 function decide(
   request: PlaceRequest,
@@ -112,12 +86,12 @@ async function countOpenOrders(
 ): Promise<Map<string, number>> {
   if (maxOpen === null) return new Map();
   const customers = [...new Set(requests.map(({ customerId }) => customerId))];
-  await tx.rows(
+  await tx.hot(
     `SELECT pg_advisory_xact_lock(1, k) FROM (
        SELECT DISTINCT hashtext(c) AS k FROM unnest($1::text[]) AS c ORDER BY k) AS keys`,
     [customers],
   );
-  const rows = await tx.rows<{ customer_id: string; open: string }>(
+  const rows = await tx.hot<{ customer_id: string; open: string }>(
     `SELECT c AS customer_id, recent.open FROM unnest($1::text[]) AS c,
        LATERAL (SELECT count(*) FILTER (WHERE status IN ('pending_payment', 'closing')) AS open
           FROM (SELECT status FROM orders WHERE customer_id = c ORDER BY id DESC LIMIT $2) AS newest
@@ -134,7 +108,7 @@ async function findKeys(
   tx: Transaction,
   requests: readonly PlaceRequest[],
 ): Promise<Map<string, { orderId: string; bodyHash: string }>> {
-  const rows = await tx.rows<{
+  const rows = await tx.hot<{
     customer_id: string;
     key: string;
     order_id: string;
@@ -153,77 +127,12 @@ async function findKeys(
   );
 }
 
-/** Writes orders, lines, history, deadlines and stock; answers with keys that were taken. */
-async function write(
-  tx: Transaction,
-  drafts: readonly Draft[],
-  config: Config,
-): Promise<readonly string[]> {
-  if (drafts.length === 0) return [];
-  const taken = await writeKeys(tx, drafts);
-  if (taken.length > 0) return taken;
-  await tx.rows(
-    `WITH placed AS (
-       INSERT INTO orders (id, customer_id, status, amount, currency, late_payment,
-                           ship_within_ms, receive_within_ms, created_at, pay_by, closes_at)
-       SELECT id, customer_id, 'pending_payment', amount, currency, $5, $6, $7, at,
-              at + $8 * interval '1 millisecond', at + ($8 + $9) * interval '1 millisecond'
-         FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[])
-           AS d (id, customer_id, amount, currency), (SELECT now()::timestamptz(3) AS at) AS clock
-       RETURNING id, version, closes_at
-     ), history AS (
-       INSERT INTO order_events (order_id, version, type, to_status, by, actor)
-       SELECT d.id, 1, 'order.placed', 'pending_payment', 'customer', d.customer_id
-         FROM unnest($1::uuid[], $2::text[]) AS d (id, customer_id)
-     ), lines AS (
-       INSERT INTO order_items (order_id, sku, quantity, unit_price)
-       SELECT * FROM unnest($10::uuid[], $11::text[], $12::int[], $13::bigint[])
-     )
-     INSERT INTO deadlines (kind, due_at, subject_id, version)
-     SELECT 'payment', closes_at, id, version FROM placed`,
-    [
-      drafts.map((draft) => draft.id),
-      drafts.map((draft) => draft.request.customerId),
-      drafts.map((draft) => draft.amount),
-      drafts.map((draft) => draft.currency),
-      config.LATE_PAYMENT,
-      config.SHIP_WITHIN,
-      config.RECEIVE_WITHIN,
-      config.PAYMENT_WINDOW,
-      config.PAYMENT_GRACE,
-      drafts.flatMap((draft) => draft.items.map(() => draft.id)),
-      drafts.flatMap((draft) => draft.items.map((item) => item.sku)),
-      drafts.flatMap((draft) => draft.items.map((item) => item.quantity)),
-      drafts.flatMap((draft) => draft.items.map((item) => item.unitPrice)),
-    ],
-  );
-  await reserve(tx, sumBySku(drafts.flatMap((draft) => draft.items)));
-  return [];
-}
-
-async function writeKeys(tx: Transaction, drafts: readonly Draft[]): Promise<string[]> {
-  // Sorted, so that two groups that share keys wait for each other in one direction only.
-  const sorted = [...drafts].sort((a, b) => (keyOf(a.request) < keyOf(b.request) ? -1 : 1));
-  const written = await tx.rows<{ order_id: string }>(
-    `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[])
-     ON CONFLICT DO NOTHING RETURNING order_id`,
-    [
-      sorted.map((draft) => draft.request.customerId),
-      sorted.map((draft) => draft.request.idempotencyKey),
-      sorted.map((draft) => draft.request.bodyHash),
-      sorted.map((draft) => draft.id),
-    ],
-  );
-  if (written.length === drafts.length) return [];
-  const ids = new Set(written.map((row) => row.order_id));
-  return drafts.filter((draft) => !ids.has(draft.id)).map((draft) => keyOf(draft.request));
-}
-
 async function assemble(
   tx: Transaction,
   decisions: readonly Decision[],
   drafts: readonly Draft[],
+  placedAtMs: number,
+  config: Config,
 ): Promise<PlacedGroup> {
   const free = drafts.filter((draft) => draft.amount === 0).map((draft) => draft.id);
   // Nothing to pay: paid at once, through the same lifecycle.
@@ -234,20 +143,20 @@ async function assemble(
     by: 'system',
     reason: 'nothing_to_pay',
   });
-  const ids = decisions.flatMap((decision) =>
-    'refused' in decision ? [] : ['id' in decision ? decision.id : decision.existing],
+  // Only what was not written just now, as it stands here, has to be read.
+  const known = decisions.flatMap((decision) =>
+    'existing' in decision ? [decision.existing] : [],
   );
-  const views = await readOrders(tx, ids);
+  const views = await readOrders(tx, [...free, ...known]);
   const outcomes = decisions.map((decision): PlaceOutcome => {
     if ('refused' in decision) return decision;
     const order = views.get('id' in decision ? decision.id : decision.existing);
-    if (!order) throw new Error('An order that was just written cannot be read');
-    return { order, replayed: 'existing' in decision };
+    if (order) return { order, replayed: 'existing' in decision };
+    if (!('id' in decision)) throw new Error('The order of an idempotency key cannot be read');
+    return { order: viewOf(decision, placedAtMs, config), replayed: false };
   });
-  const deadlines = drafts.flatMap(({ id }) => {
-    const closesAt = views.get(id)?.closesAt;
-    return closesAt ? [paymentDeadline(id, new Date(closesAt))] : [];
-  });
+  const dueAt = new Date(placedAtMs + config.PAYMENT_WINDOW + config.PAYMENT_GRACE);
+  const deadlines = drafts.map(({ id }) => paymentDeadline(id, dueAt));
   const shipments = paid.flatMap(({ orderId, version, deadline }) =>
     deadline ? [{ ...deadline, subjectId: orderId, version }] : [],
   );

@@ -8,8 +8,9 @@ import { isInfrastructureError } from './database-errors';
 import { LastcallError } from './errors';
 import { GroupCommit } from './group-commit';
 import type { OrderView } from './order';
-import { placeGroup, type PlaceOutcome, type PlaceRequest } from './place-group';
+import { placeGroup, type PlaceOutcome } from './place-group';
 import { sumBySku } from './products';
+import type { PlaceRequest } from './write-orders';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 export interface PlaceCommand {

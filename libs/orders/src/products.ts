@@ -43,7 +43,7 @@ export async function lockProducts(
   tx: Transaction,
   skus: readonly string[],
 ): Promise<Map<string, LockedProduct>> {
-  const rows = await tx.rows<LockedProduct & { unitPrice: string }>(
+  const rows = await tx.hot<LockedProduct & { unitPrice: string }>(
     `SELECT sku, unit_price AS "unitPrice", currency, available FROM products
       WHERE sku = ANY ($1::text[]) ORDER BY sku FOR NO KEY UPDATE`,
     [skus],
@@ -72,7 +72,7 @@ export async function reserve(
 ): Promise<void> {
   if (quantities.size === 0) return;
   const skus = [...quantities.keys()];
-  const reserved = await tx.rows(
+  const reserved = await tx.hot(
     `UPDATE products p SET available = p.available - r.quantity, reserved = p.reserved + r.quantity
        FROM unnest($1::text[], $2::int[]) AS r (sku, quantity)
       WHERE p.sku = r.sku AND p.available >= r.quantity

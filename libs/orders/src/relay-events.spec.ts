@@ -56,7 +56,7 @@ describe('RelayEvents', () => {
     const [late] = await insertOrders(world, { count: 1, closesInMs: -1, sku: 'POT' });
     const runner = world.dataSource.createQueryRunner();
     await runner.startTransaction();
-    const tx = new Transaction((await runner.connect()) as never);
+    const tx = new Transaction(runner);
     const close = {
       from: 'pending_payment',
       to: 'closed',

@@ -17,7 +17,7 @@ export async function insertDeadlines(
   failures = 0,
 ): Promise<void> {
   if (deadlines.length === 0) return;
-  await tx.rows(
+  await tx.hot(
     `INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
      SELECT kind, due_at, subject_id, version, $5
        FROM unnest($1::text[], $2::timestamptz[], $3::uuid[], $4::int[])
@@ -44,15 +44,16 @@ export async function claimDue(
   limit: number,
   overdueByMs: number,
 ): Promise<DueDeadline[]> {
-  const rows = await tx.rows<DeadlineRow>(
+  // The instant as milliseconds: reading a timestamp costs Node more than the rest of the row.
+  const rows = await tx.hot<Omit<DeadlineRow, 'due_at'> & { due_at: number }>(
     `DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM deadlines
         WHERE kind = $1 AND due_at <= now() - $3 * interval '1 millisecond'
         ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
-     RETURNING kind, subject_id, due_at, version, failures`,
+     RETURNING kind, subject_id, date_part('epoch', due_at) * 1000 AS due_at, version, failures`,
     [kind, limit, overdueByMs],
   );
-  return rows.map(fromRow);
+  return rows.map((row) => fromRow({ ...row, due_at: new Date(Math.round(row.due_at)) }));
 }
 
 /** Takes one deadline out of the table; false when somebody else has it. */

@@ -32,7 +32,8 @@ const CONTENDED_RETRY_MS = 100;
 const FAILURE_BACKOFF_BASE_MS = 1_000;
 const FAILURE_BACKOFF_MAX_MS = 60_000;
 const FIRST_BATCH = 500;
-const SMALLEST_GROWN_BATCH = 50;
+/** Smaller ones would be all overhead, and slow everybody down more than they free. */
+const SMALLEST_GROWN_BATCH = 250;
 
 export interface DrainParts {
   /** A pool of its own, so that a burst of closing cannot starve the API. */
@@ -58,6 +59,8 @@ export class Drain {
   #asked: { readonly by: Claimant; readonly overdueByMs: number } | undefined;
   /** What handlers do after their commits, such as asking a provider. */
   readonly #afterwards = new Set<Promise<void>>();
+  /** Locks on their way back. The next batch has other subjects, so it need not wait for them. */
+  readonly #releasing = new Set<Promise<void>>();
   #batchSize: number;
 
   constructor(
@@ -108,6 +111,7 @@ export class Drain {
       }
       return total;
     } finally {
+      await Promise.all(this.#releasing);
       this.#current = undefined;
     }
   }
@@ -115,13 +119,11 @@ export class Drain {
   /** Handles one batch; true when there may be more. */
   async #batch(by: Claimant, overdueByMs: number, total: DrainCounts): Promise<boolean> {
     const limit = this.#batchSize;
-    const startedMs = performance.now();
     let claimed: readonly DueDeadline[] = [];
     const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> =>
       (claimed = await claimDue(tx, this.kind, limit, overdueByMs));
     try {
       const due = await this.#handle(by, claim, total);
-      if (due.length === limit) this.#resize(limit, performance.now() - startedMs);
       if (due.length > 0) this.#startAfterwards(due);
       return due.length === limit;
     } catch (error) {
@@ -150,12 +152,14 @@ export class Drain {
   ): Promise<readonly DueDeadline[]> {
     let release = async (): Promise<void> => undefined;
     try {
-      return await inTransaction(this.parts.dataSource, async (tx) => {
+      let startedMs = 0;
+      const due = await inTransaction(this.parts.dataSource, async (tx) => {
         await release(); // of an attempt that was rolled back
         const due = await claim(tx);
         if (due.length === 0) return due;
         const { mine, contended, giveBack } = await this.#lockAll(due);
         release = giveBack;
+        startedMs = performance.now();
         const result = await this.handler.handle(mine, tx, by);
         const putBack = [...(result.putBack ?? []), ...contended];
         await insertDeadlines(tx, putBack);
@@ -168,8 +172,12 @@ export class Drain {
         });
         return due;
       });
+      // From the first row it locked to its commit: the time for which a customer may have to wait.
+      if (due.length > 0) this.#resize(due.length, performance.now() - startedMs);
+      return due;
     } finally {
-      await release();
+      const releasing = release().finally(() => this.#releasing.delete(releasing));
+      this.#releasing.add(releasing);
     }
   }
 
@@ -220,6 +228,7 @@ export class Drain {
 
   /** Steers the batch towards the target duration, within its bounds. */
   #resize(size: number, tookMs: number): void {
+    if (size < this.#batchSize) return;
     const fitting = Math.round(
       size * Math.min(2, Math.max(0.5, this.options.targetBatchMs / tookMs)),
     );

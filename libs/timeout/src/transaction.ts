@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
 
 /** What this file uses of node-postgres, which TypeORM hands out untyped. */
@@ -64,14 +65,15 @@ const names = new Map<string, string>();
 function nameOf(sql: string): string {
   const known = names.get(sql);
   if (known) return known;
-  const name = `lastcall_${names.size + 1}`;
+  // The same in every process, as a pooler in between may share connections among them.
+  const name = `lastcall_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`;
   names.set(sql, name);
   return name;
 }
 
 /** Past TypeORM's query(), whose events and logging cost more than many a statement of ours. */
 async function run<T>(runner: QueryRunner, statement: Statement): Promise<T[]> {
-  const connection: Connection = await runner.connect();
+  const connection = (await runner.connect()) as Connection;
   try {
     return (await connection.query(statement)).rows as T[];
   } catch (error) {
