@@ -22,7 +22,7 @@ let app: TestApp;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  await migrateDatabase({ DATABASE_URL: database.url } as TestApp['config']);
+  await migrateDatabase({ DATABASE_URL: database.url });
   await asOwner(`CREATE ROLE ${user} LOGIN PASSWORD 'app' IN ROLE lastcall_app`);
   const url = new URL(database.url);
   [url.username, url.password] = [user, 'app'];

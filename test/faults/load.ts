@@ -161,9 +161,7 @@ export class Load {
     const answer = await this.#persist(() =>
       this.client.api(`POST /v1/orders/${orderId}/payments`, { sub }),
     );
-    return answer?.status === 201
-      ? (answer.body.providerPaymentId as unknown as string)
-      : undefined;
+    return answer?.status === 201 ? answer.body.providerPaymentId : undefined;
   }
 
   /** As a good client does: the same call again after a 5xx or a broken connection. */
