@@ -4,6 +4,7 @@ import { EXIT, type ExitCode } from './exit-code';
 
 const NOT_RUNNING = 'no running installation was found';
 const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
+const QUERY_CANCELED = '57014';
 
 /** Turns whatever was thrown into what an operator can act on. */
 export async function explainFailure(error: unknown, commandId: string): Promise<CommandFailure> {
@@ -53,6 +54,10 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
       'The database is not migrated to this version',
       'npm start migrates; or: node dist/apps/api/src/migrate.js',
     );
+  }
+  if (sqlStateOf(error) === QUERY_CANCELED) {
+    const next = 'run it again when the load is lower; lastcall doctor looks at Postgres';
+    return dependencyDown(error, 'Postgres took too long over a statement', next);
   }
   if (error instanceof AlarmStoreError || isRedisError(error)) {
     return dependencyDown(

@@ -3,7 +3,7 @@ import { alarmFor, type Granularity } from './alarms';
 import type { Clock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { failpoint } from './failpoint';
-import { queryRows } from './transaction';
+import { inTransaction, queryRows } from './transaction';
 import type { Alarm, TimerDriver } from './timer-driver';
 
 export interface BackfillOptions {
@@ -148,13 +148,19 @@ class Run {
   }
 
   async #read(cursor: Cursor): Promise<Deadline[]> {
-    const rows = await queryRows<{ subject_id: string; due_at: Date; version: number }>(
-      this.parts.dataSource,
-      `SELECT subject_id, due_at, version FROM deadlines
-        WHERE kind = $1 AND (due_at, subject_id) > ($2, $3) AND due_at <= $4
-        ORDER BY kind, due_at, subject_id LIMIT $5`,
-      [cursor.kind, cursor.dueAt, cursor.subjectId, this.#horizon, this.options.batch],
-    );
+    const rows = await inTransaction(this.parts.dataSource, async (tx) => {
+      // Right after a bulk load, without statistics, each page would be planned as a sort of all.
+      await tx.rows(
+        `SELECT set_config(name, 'off', true)
+           FROM unnest('{enable_sort,enable_seqscan,enable_bitmapscan}'::text[]) AS s (name)`,
+      );
+      return tx.rows<{ subject_id: string; due_at: Date; version: number }>(
+        `SELECT subject_id, due_at, version FROM deadlines
+          WHERE kind = $1 AND (due_at, subject_id) > ($2, $3) AND due_at <= $4
+          ORDER BY kind, due_at, subject_id LIMIT $5`,
+        [cursor.kind, cursor.dueAt, cursor.subjectId, this.#horizon, this.options.batch],
+      );
+    });
     return rows.map((row) => ({
       kind: cursor.kind,
       subjectId: row.subject_id,

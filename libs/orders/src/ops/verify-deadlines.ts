@@ -33,6 +33,8 @@ const SAMPLE = 20;
 const TOO_LATE = "interval '2 minutes'";
 /** Every order is looked at; the limit of everyday statements may be too short for that. */
 const STATEMENT_LIMIT = "SET LOCAL statement_timeout = '120s'";
+/** Whole tables meet, some without statistics: a loop over one of them would never end. */
+const NO_LOOPS = 'SET LOCAL enable_nestloop = off';
 
 /** What waits for a deadline, of which kind and until when. One statement, so one snapshot. */
 const WAITING = `
@@ -89,6 +91,7 @@ export class VerifyDeadlines {
   run({ fix = false }: { fix?: boolean } = {}): Promise<DeadlinesReport> {
     return inTransaction(this.dataSource, async (tx) => {
       await tx.rows(STATEMENT_LIMIT);
+      await tx.rows(NO_LOOPS);
       const report = await this.#look(tx);
       return fix ? { ...report, fixed: await this.#fix(tx) } : report;
     });
