@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+import { sqlStateOf } from './database-errors';
 
 /** What this file uses of node-postgres, which TypeORM hands out untyped. */
 interface Connection {
@@ -52,7 +53,8 @@ export class Transaction {
 
   /** Postgres would answer a COMMIT after a failed statement by quietly rolling back. */
   assertSound(): void {
-    if (this.#hasFailed) throw new Error('A statement has failed: nothing of this can be committed');
+    if (this.#hasFailed)
+      throw new Error('A statement has failed: nothing of this can be committed');
   }
 
   committed(): void {
@@ -150,16 +152,6 @@ export async function queryRows<T>(
   } finally {
     await runner.release();
   }
-}
-
-/** The SQLSTATE of a database error, wherever TypeORM has wrapped it; undefined for any other. */
-export function sqlStateOf(error: unknown): string | undefined {
-  for (let cause = error; cause instanceof Error;) {
-    const { code, driverError } = cause as { code?: unknown; driverError?: unknown };
-    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code;
-    cause = driverError instanceof Error ? driverError : (cause.cause as Error);
-  }
-  return undefined;
 }
 
 function isTransient(error: unknown): boolean {
