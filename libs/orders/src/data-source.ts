@@ -27,9 +27,12 @@ export interface PoolOptions {
 
 /** A connection is waited for so long; then the caller hears that the database is away. */
 const CONNECT_LIMIT_MS = 2_000;
-/** No statement of ours takes longer, unless somebody's lock is in its way. */
+/** No statement of ours takes longer. */
 const STATEMENT_LIMIT_MS = 15_000;
-const LOCK_LIMIT_MS = 3_000;
+/** A database that neither answers nor hangs up is given up a little later than it would itself. */
+const ANSWER_LIMIT_MS = STATEMENT_LIMIT_MS + 1_000;
+/** A request that waits for a row tries a few times, and still has to answer within seconds. */
+const LOCK_LIMIT_MS = 1_000;
 /** A process that was stopped in a transaction must not hold its locks for ever. */
 const IDLE_TRANSACTION_LIMIT_MS = 20_000;
 
@@ -52,6 +55,7 @@ export function dataSourceOptions({ url, name, connections }: PoolOptions): Data
     applicationName: name,
     extra: {
       statement_timeout: STATEMENT_LIMIT_MS,
+      query_timeout: ANSWER_LIMIT_MS,
       lock_timeout: LOCK_LIMIT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
       keepAlive: true,

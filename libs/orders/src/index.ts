@@ -1,9 +1,9 @@
+export { isInfrastructureError } from '@app/timeout';
 export { CancelOrder } from './cancel-order';
 export { changeStatus } from './change-status';
 export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './config';
 export { ConfirmReceipt } from './confirm-receipt';
 export { createDataSource, dataSourceOptions } from './data-source';
-export { isInfrastructureError } from './database-errors';
 export { parseDuration } from './duration';
 export { ERROR_STATUS, type ErrorCode, LastcallError } from './errors';
 export { ExtendWindow } from './extend-window';

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { failpoint, inTransaction, TimeoutService } from '@app/timeout';
+import { failpoint, inTransaction, isInfrastructureError, TimeoutService } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { type Config, CONFIG } from './config';
-import { isInfrastructureError } from './database-errors';
 import { LastcallError } from './errors';
 import { GroupCommit } from './group-commit';
 import type { OrderView } from './order';

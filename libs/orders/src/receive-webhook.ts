@@ -1,6 +1,7 @@
 import {
   failpoint,
   inTransaction,
+  isInfrastructureError,
   type Lock,
   queryRows,
   TimeoutService,
@@ -10,7 +11,6 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { ApplyNotices } from './apply-notices';
-import { isInfrastructureError } from './database-errors';
 import { LastcallError } from './errors';
 import { GroupCommit } from './group-commit';
 import { orderLockKey } from './order';

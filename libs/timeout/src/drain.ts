@@ -2,10 +2,11 @@ import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
 import type { Clock } from './clock';
 import type { Claimant, Deadline, DeadlineHandler, DueDeadline } from './deadline-handler';
+import { isInfrastructureError, sqlStateOf } from './database-errors';
 import { claimDue, claimExactly, holdDeadline, insertDeadlines } from './deadlines';
 import type { Lock } from './lock';
 import type { TimeoutTelemetry } from './telemetry';
-import { inTransaction, sqlStateOf, type Transaction } from './transaction';
+import { inTransaction, type Transaction } from './transaction';
 
 export interface DrainOptions {
   /** Batches under way at once, each on a connection of its own. */
@@ -239,16 +240,5 @@ export class Drain {
 
 /** False for a database that is away or overloaded: that is nobody's poison and shrinks nothing. */
 function isSubjectsFault(error: unknown): boolean {
-  const state = sqlStateOf(error);
-  if (state === undefined) return !isConnectionError(error);
-  return !/^(08|53|57|58|40|55)/.test(state);
-}
-
-function isConnectionError(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout exceeded|not connected|Driver not Connected/i.test(
-      `${(error as { code?: string }).code ?? ''} ${error.message}`,
-    )
-  );
+  return !isInfrastructureError(error) && !/^(40|55)/.test(sqlStateOf(error) ?? '');
 }

@@ -9,6 +9,7 @@ export {
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
+export { isInfrastructureError, sqlStateOf } from './database-errors';
 export type {
   BatchResult,
   Claimant,
@@ -44,4 +45,4 @@ export { TimeoutService } from './timeout.service';
 export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';
 export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
-export { inTransaction, queryRows, sqlStateOf, Transaction } from './transaction';
+export { inTransaction, queryRows, Transaction } from './transaction';

@@ -1,0 +1,26 @@
+import { types } from 'node:util';
+
+/** SQLSTATE classes that speak of the server and not of the statement. */
+const INFRASTRUCTURE_CLASSES = /^(08|53|57|58)/;
+const CONNECTION_TROUBLE =
+  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established/i;
+
+/** The SQLSTATE of a database error, wherever TypeORM has wrapped it; undefined for any other. */
+export function sqlStateOf(error: unknown): string | undefined {
+  for (let cause: unknown = error; types.isNativeError(cause);) {
+    const { code, driverError } = cause as { code?: unknown; driverError?: unknown };
+    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code;
+    cause = types.isNativeError(driverError) ? driverError : cause.cause;
+  }
+  return undefined;
+}
+
+/** True when the database is away, full or overloaded: nothing a caller sent has caused it. */
+export function isInfrastructureError(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return INFRASTRUCTURE_CLASSES.test(state);
+  // Node's own errors are of another realm under some test runners, where `instanceof` fails.
+  if (!types.isNativeError(error)) return false;
+  const code = (error as { code?: unknown }).code;
+  return CONNECTION_TROUBLE.test(`${typeof code === 'string' ? code : ''} ${error.message}`);
+}
