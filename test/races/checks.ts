@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { LastcallError, RelayEvents, runInvariants } from '@app/orders';
+import { LastcallError, runInvariants } from '@app/orders';
+import { relayAll } from '../support/relay-all';
 import type { World } from '../support/world';
 import { type Outside, post } from './actors';
 import type { FakeTime } from './instrument';
@@ -8,7 +8,6 @@ import type { FakeTime } from './instrument';
 const ROUND_MS = 61_000;
 const ROUNDS = 15;
 const LIMIT_MS = 15_000;
-const RELAY_LIMIT_MS = 15_000;
 
 /** The provider repeats what was not acknowledged, workers sweep, time passes: until all is quiet. */
 export async function heal(world: World, outside: Outside, time: FakeTime): Promise<string[]> {
@@ -18,25 +17,11 @@ export async function heal(world: World, outside: Outside, time: FakeTime): Prom
     }
     if (round > 0) time.nowMs += ROUND_MS;
     await world.timeouts.runSweep();
-    if (await isQuiet(world)) return relayAll(world);
+    if (!(await isQuiet(world))) continue;
+    await relayAll(world);
+    return [];
   }
   return [`nothing came to rest in ${ROUNDS} rounds`];
-}
-
-/** Other databases of the server have transactions too, behind which the relay waits. */
-async function relayAll(world: World): Promise<string[]> {
-  const relay = world.get(RelayEvents);
-  const giveUpAtMs = performance.now() + RELAY_LIMIT_MS;
-  do {
-    await relay.runOnce();
-    const [row] = await world.rows<{ n: string }>(
-      `SELECT count(*) AS n FROM order_events e, relay_cursor c
-        WHERE e.tx >= c.tx_from AND (e.tx >= c.tx_until OR e.id > c.last_id)`,
-    );
-    if (Number(row?.n) === 0) return [];
-    await delay(5);
-  } while (performance.now() < giveUpAtMs);
-  return ['the relay does not come to an end'];
 }
 
 async function isQuiet(world: World): Promise<boolean> {

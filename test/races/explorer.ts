@@ -1,5 +1,6 @@
 import { createDataSource } from '@app/orders';
 import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
 import { openWorld, type World } from '../support/world';
@@ -22,6 +23,7 @@ const MACHINES_AHEAD_MS = 3_600_000;
 const STOCK = 8;
 /** Things that happen to processes, not in them. */
 const OUTSIDE = -1;
+const OUTSIDE_ACTIONS = ['advance', 'crash', 'lose locks', 'lose redis', 'lose answers'];
 
 /** A program that broke a promise, with the steps that led there. */
 export class BrokenPromise extends Error {
@@ -43,8 +45,6 @@ export class Explorer {
   readonly #scheduler = new Scheduler((pids) => this.#findBlocked(pids));
   readonly #locks = new LockStore(this.#scheduler);
   readonly #processes = new Map<string, World>();
-  /** Backends that the actors of a process have used in this program. */
-  readonly #backends = new Map<number, Set<number>>();
   /** Where all processes share the provider and the stream. */
   #first: World | undefined;
 
@@ -54,10 +54,7 @@ export class Explorer {
   ) {
     instrumentClock(this.#time);
     instrumentTimers(this.#scheduler);
-    instrumentPostgres(this.#scheduler, this.#time, (process, pid) => {
-      const pids = this.#backends.get(process) ?? new Set();
-      this.#backends.set(process, pids.add(pid));
-    });
+    instrumentPostgres(this.#scheduler, this.#time);
   }
 
   static async open(): Promise<Explorer> {
@@ -90,6 +87,7 @@ export class Explorer {
     const outside = await this.#prepare(used[0] as World, program);
     const faults = await this.#play(program, outside);
     this.#locks.isAway = false;
+    outside.provider.unreachable = undefined;
     this.#locks.lose();
     // Whoever crashed is started again.
     const world = await this.#process(program.lock, 0);
@@ -109,7 +107,7 @@ export class Explorer {
       crash: (process) => this.#crash(`${lock} ${process}`, process),
     };
     const actors = actions.map((action, index) => {
-      const isOutside = ['advance', 'crash', 'lose locks', 'lose redis'].includes(action.do);
+      const isOutside = OUTSIDE_ACTIONS.includes(action.do);
       const actor: Actor = {
         name: `${index} ${describeAction(action)}`,
         process: isOutside ? OUTSIDE : action.process,
@@ -121,7 +119,7 @@ export class Explorer {
       return [];
     } catch (error) {
       // Whatever it left running would disturb the next program.
-      for (let i = 0; i < PROCESSES; i++) await this.#discard(`${lock} ${i}`, i);
+      for (let i = 0; i < PROCESSES; i++) await this.#discard(`${lock} ${i}`);
       return [String(error)];
     }
   }
@@ -156,7 +154,6 @@ export class Explorer {
 
   /** A process of the shop: the module with connections, groups and drains of its own. */
   async #process(lock: Program['lock'], index: number): Promise<World> {
-    this.#backends.delete(index);
     const key = `${lock} ${index}`;
     const known = this.#processes.get(key);
     if (known) {
@@ -176,14 +173,17 @@ export class Explorer {
   /** kill -9: no statement of it follows, its transactions vanish, its connections too. */
   async #crash(key: string, index: number): Promise<void> {
     this.#scheduler.kill(index);
-    await this.#discard(key, index);
+    await this.#discard(key);
   }
 
-  async #discard(key: string, index: number): Promise<void> {
+  async #discard(key: string): Promise<void> {
+    const world = this.#processes.get(key);
+    if (!world) return;
     this.#processes.delete(key);
+    const pids = [world.dataSource, world.closerDataSource].flatMap(backendsOf);
     await this.monitor.query(
       `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = ANY ($1::int[])`,
-      [[...(this.#backends.get(index) ?? [])]],
+      [pids],
     );
   }
 
@@ -194,6 +194,12 @@ export class Explorer {
     );
     return new Set(rows.map(({ pid }) => pid));
   }
+}
+
+/** The connections that a pool has open; node-postgres shows them to nobody. */
+function backendsOf({ driver }: DataSource): number[] {
+  const pool = (driver as unknown as { master: { _clients: { processID?: number }[] } }).master;
+  return pool._clients.flatMap(({ processID }) => processID ?? []);
 }
 
 const EMPTY = [

@@ -32,13 +32,9 @@ const OURS = 'lastcall ';
 
 /**
  * Every statement, commit and rollback of the product becomes a step, whichever way it takes to
- * node-postgres. `used` hears which backend an actor's process uses.
+ * node-postgres.
  */
-export function instrumentPostgres(
-  scheduler: Scheduler,
-  time: FakeTime,
-  used: (process: number, pid: number) => void,
-): void {
+export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
   const query = Client.prototype.query as unknown as Query;
   const inTransaction = new WeakSet<Client>();
   const setTime = (client: Client, isLocal: boolean): Promise<unknown> =>
@@ -61,8 +57,6 @@ export function instrumentPostgres(
       return result;
     }
     const pid = (this as { processID?: number }).processID;
-    const actor = scheduler.current;
-    if (actor && pid) used(actor.process, pid);
     return scheduler.step(nameOf(text, args), () => carryOut(this, text, args), pid);
   };
   Client.prototype.query = function (this: Client, ...args: unknown[]) {

@@ -4,7 +4,10 @@ import * as fc from 'fast-check';
 export type Action = { readonly process: number } & (
   | { readonly do: 'place'; readonly key: number; readonly quantity: number }
   | { readonly do: 'advance'; readonly ms: number }
-  | { readonly do: 'crash' | 'lose locks' | 'lose redis' | 'ring' | 'sweep' | 'relay' }
+  | {
+      readonly do:
+        'crash' | 'lose locks' | 'lose redis' | 'lose answers' | 'ring' | 'sweep' | 'relay';
+    }
   | {
       readonly do:
         | 'pay'
@@ -58,7 +61,7 @@ const onShop = fc.record({
   process,
   do: one(
     ...(['ring', 'ring', 'ring', 'sweep', 'sweep', 'relay'] as const),
-    ...(['crash', 'crash', 'lose locks', 'lose redis'] as const),
+    ...(['crash', 'crash', 'lose locks', 'lose redis', 'lose answers'] as const),
   ),
 });
 const place = fc.record({

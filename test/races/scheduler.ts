@@ -39,6 +39,7 @@ export class Scheduler {
   readonly #actors = new AsyncLocalStorage<Actor>();
   /** Whoever crashed: they take no further step, whenever an answer may still come. */
   readonly #dead = new WeakSet<Actor>();
+  #everybody: readonly Actor[] = [];
   readonly #unfinished = new Set<Actor>();
   #parked: Parked[] = [];
   readonly #operations = new Set<Operation>();
@@ -59,6 +60,7 @@ export class Scheduler {
   ): Promise<void> {
     this.#isOn = true;
     this.trace.length = 0;
+    this.#everybody = actors.map(({ actor }) => actor);
     for (const { actor, act } of actors) {
       this.#unfinished.add(actor);
       void this.#actors.run(actor, async () => {
@@ -109,7 +111,8 @@ export class Scheduler {
 
   /** The actors of this process take no further step. */
   kill(process: number): void {
-    for (const actor of this.#unfinished) {
+    // Also of those who have their answer, what they left behind in the background ends.
+    for (const actor of this.#everybody) {
       if (actor.process !== process) continue;
       this.#dead.add(actor);
       this.#unfinished.delete(actor);

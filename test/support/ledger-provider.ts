@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { PaymentProvider, ProviderAnswer } from '@app/orders';
+import { LastcallError, type PaymentProvider, type ProviderAnswer } from '@app/orders';
 
 type Call<Name extends keyof PaymentProvider> = PaymentProvider[Name] extends (
   ...args: infer Args
@@ -46,10 +46,10 @@ export class LedgerProvider implements PaymentProvider {
 
   async createPayment(ref: Ref): Promise<{ providerPaymentId: string; checkoutUrl: string }> {
     await this.around('create', 'before');
-    if (this.unreachable === 'before') throw new Error('The provider is away');
+    if (this.unreachable === 'before') throw away();
     const entry = this.#byReference(ref.paymentId) ?? this.open(ref);
     await this.around('create', 'after');
-    if (this.unreachable) throw new Error('The provider is away');
+    if (this.unreachable) throw away();
     return { providerPaymentId: entry.id, checkoutUrl: `https://pay.test/${entry.id}` };
   }
 
@@ -148,6 +148,10 @@ export class LedgerProvider implements PaymentProvider {
     await this.around(call, 'after');
     return this.unreachable ? { state: 'UNKNOWN', why: 'away' } : answer;
   }
+}
+
+function away(): LastcallError {
+  return new LastcallError('provider_error', 'The provider is away');
 }
 
 export function post(notice: Readonly<Record<string, unknown>> & { eventId: string }): Posted {
