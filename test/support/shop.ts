@@ -111,6 +111,29 @@ export class Shop {
     );
   }
 
+  /**
+   * Lets an order's time be over now, in our books, without waiting for it: the deadline, and what
+   * a payment that was just opened would wait for. The next sweep finds it.
+   */
+  async passDeadline(orderIds: readonly string[]): Promise<void> {
+    for (const sql of [
+      'UPDATE orders SET pay_by = now(), closes_at = now() WHERE id = ANY ($1::uuid[])',
+      `UPDATE payments SET expires_at = now(), created_at = created_at - interval '1 minute'
+        WHERE order_id = ANY ($1::uuid[])`,
+      `UPDATE deadlines SET due_at = now() WHERE kind = 'payment' AND subject_id = ANY ($1::uuid[])`,
+    ]) {
+      await this.sql.rows(sql, [orderIds]);
+    }
+  }
+
+  /** An order that was closed with a payment that its buyer's bank may still pay. */
+  async placeAndCancel(): Promise<{ orderId: string; paymentId: string; providerId: string }> {
+    const payment = await this.placeWithPayment();
+    await this.api('POST', `/v1/orders/${payment.orderId}/cancel`);
+    await this.untilOrder(payment.orderId, 'closed', 60_000);
+    return payment;
+  }
+
   /** Our books: looking at the order through the API would close it. */
   async orderStatus(orderId: string): Promise<string | undefined> {
     const [row] = await this.sql.rows<{ status: string }>(
@@ -141,7 +164,15 @@ export class Shop {
     );
   }
 
-  /** What does not agree with the provider's ledger to the cent, or breaks a promise: nothing. */
+  /** Waits until our books agree with the provider's ledger to the cent, and every promise holds. */
+  async untilSound(): Promise<void> {
+    let found: string[] = [];
+    const isSound = async () => (found = await this.troubles()).length === 0;
+    await until('sound', isSound).catch(() => undefined);
+    expect(found).toEqual([]);
+  }
+
+  /** What does not agree with the provider's ledger to the cent, or breaks a promise. */
   async troubles(): Promise<string[]> {
     const rows = await this.sql.rows<{ id: string; captured: number; refunded: number }>(
       `SELECT p.id, coalesce(p.captured_amount, 0)::float8 AS captured,

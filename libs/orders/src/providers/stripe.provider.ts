@@ -193,7 +193,6 @@ export class StripeProvider implements PaymentProvider {
 
   #verify(rawBody: Buffer, signature: string, now: Date): Stripe.Event {
     const { webhookSecret } = this.options;
-    const receivedAt = Math.floor(now.getTime() / 1_000);
     try {
       return this.#stripe.webhooks.constructEvent(
         rawBody,
@@ -201,7 +200,7 @@ export class StripeProvider implements PaymentProvider {
         webhookSecret,
         TOLERANCE_S,
         undefined,
-        receivedAt,
+        now.getTime(),
       );
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);

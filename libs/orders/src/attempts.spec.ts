@@ -1,0 +1,64 @@
+import { AttemptQueue } from './attempts';
+
+/** Attempts that end when the test says so. */
+function heldAttempts() {
+  const started: string[] = [];
+  const ends = new Map<string, () => void>();
+  const attempt = (id: string): Promise<void> => {
+    started.push(id);
+    return new Promise((resolve) => ends.set(id, resolve));
+  };
+  return { started, attempt, end: (id: string) => ends.get(id)?.() };
+}
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('AttemptQueue', () => {
+  it('tries so many at once, and none twice at the same time', async () => {
+    const { started, attempt, end } = heldAttempts();
+    const queue = new AttemptQueue(2, attempt, fail);
+    const all = queue.run(['a', 'b', 'c']);
+    void queue.run(['a', 'c']);
+    await turn();
+    expect(started).toEqual(['a', 'b']);
+    end('a');
+    await turn();
+    expect(started).toEqual(['a', 'b', 'c']);
+    end('b');
+    end('c');
+    await all;
+    void queue.run(['a']);
+    expect(started).toEqual(['a', 'b', 'c', 'a']);
+  });
+
+  it('goes on after one that fails', async () => {
+    const errors: unknown[] = [];
+    const done: string[] = [];
+    const queue = new AttemptQueue(
+      1,
+      async (id) => {
+        if (id === 'bad') throw new Error('bad');
+        done.push(id);
+      },
+      (error) => errors.push(error),
+    );
+    await queue.run(['bad', 'good']);
+    expect(done).toEqual(['good']);
+    expect(errors).toHaveLength(1);
+  });
+
+  it('drops what waits when it is stopped', async () => {
+    const { started, attempt, end } = heldAttempts();
+    const queue = new AttemptQueue(1, attempt, fail);
+    const all = queue.run(['a', 'b']);
+    await turn();
+    queue.stop();
+    end('a');
+    await all;
+    await queue.run(['c']);
+    expect(started).toEqual(['a']);
+  });
+});
+
+function fail(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,64 @@
+import type { OrdersTelemetry } from '../telemetry';
+import { GuardedProvider } from './guarded.provider';
+import type { PaymentProvider, PaymentRef, ProviderAnswer } from './payment-provider';
+
+const REF: PaymentRef = {
+  paymentId: 'p1',
+  providerPaymentId: 'pay_1',
+  amount: 500,
+  currency: 'EUR',
+  expiresAt: new Date(0),
+};
+const UNKNOWN: ProviderAnswer = { state: 'UNKNOWN', why: 'no answer' };
+const UNPAID: ProviderAnswer = { state: 'UNPAID', providerPaymentId: 'pay_1' };
+
+describe('GuardedProvider', () => {
+  const telemetry = { providerCall: jest.fn(), alarm: jest.fn(), failed: jest.fn() };
+  const findPayment = jest.fn<Promise<ProviderAnswer>, [PaymentRef]>();
+  const createPayment = jest.fn();
+  const guard = (timeout = 1_000): GuardedProvider =>
+    new GuardedProvider(
+      { name: 'acme', findPayment, createPayment } as unknown as PaymentProvider,
+      telemetry as unknown as OrdersTelemetry,
+      { timeout, errorThresholdPercentage: 50, volumeThreshold: 3, resetTimeout: 60_000 },
+    );
+  beforeEach(() => jest.resetAllMocks());
+
+  it('passes answers on, and measures the calls', async () => {
+    findPayment.mockResolvedValue(UNPAID);
+    expect(await guard().findPayment(REF)).toEqual(UNPAID);
+    expect(telemetry.providerCall).toHaveBeenCalledWith(
+      'find_payment',
+      'unpaid',
+      expect.any(Number),
+    );
+  });
+
+  it('stops asking one that does not answer: UNKNOWN at once, and no payment is opened', async () => {
+    findPayment.mockResolvedValue(UNKNOWN);
+    const guarded = guard();
+    for (let i = 0; i < 3; i++) expect(await guarded.findPayment(REF)).toEqual(UNKNOWN);
+    findPayment.mockClear();
+    expect(await guarded.findPayment(REF)).toMatchObject({ state: 'UNKNOWN' });
+    await expect(guarded.createPayment(REF)).rejects.toMatchObject({ code: 'provider_error' });
+    expect(findPayment).not.toHaveBeenCalled();
+    expect(createPayment).not.toHaveBeenCalled();
+    expect(telemetry.alarm).toHaveBeenCalledWith('provider_does_not_answer', { provider: 'acme' });
+  });
+
+  it('waits for no provider longer than it may take', async () => {
+    findPayment.mockReturnValue(new Promise(() => undefined));
+    expect(await guard(20).findPayment(REF)).toMatchObject({ state: 'UNKNOWN' });
+    expect(telemetry.providerCall).toHaveBeenCalledWith(
+      'find_payment',
+      'timeout',
+      expect.any(Number),
+    );
+  });
+
+  it('tells of a bug, and takes it for no answer', async () => {
+    findPayment.mockRejectedValue(new TypeError('x is not a function'));
+    expect(await guard().findPayment(REF)).toMatchObject({ state: 'UNKNOWN' });
+    expect(telemetry.failed).toHaveBeenCalledWith('provider find_payment', expect.any(TypeError));
+  });
+});

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { LedgerPayment, PaymentProvider, PaymentRef, RefundAnswer } from './payment-provider';
+
+/** A webhook as the provider posts it. */
+export interface SentWebhook {
+  readonly type: string;
+  readonly rawBody: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A provider, and the hands of those on its other side. */
+export interface ProviderUnderTest {
+  readonly provider: PaymentProvider;
+  /** The same kind of provider, where nobody answers. */
+  readonly unreachable: PaymentProvider;
+  /** The buyer pays what was asked, or another amount. */
+  buyerPays(providerPaymentId: string): Promise<void>;
+  /** Refunds made from now on fail when the bank looks at them, or no longer do. */
+  failRefunds(fail: boolean): Promise<void>;
+  /** Resolves with the next webhook for which `matches`, in the provider's own words. */
+  webhook(matches: (body: string) => boolean): Promise<SentWebhook>;
+  close(): Promise<void>;
+}
+
+const AMOUNT = 1_999;
+
+/** What every payment provider does; run it over each (docs/providers.md). */
+export function describeProvider(name: string, setUp: () => Promise<ProviderUnderTest>): void {
+  describe(`${name} as a payment provider`, () => {
+    let hands: ProviderUnderTest;
+    let provider: PaymentProvider;
+    beforeAll(async () => {
+      hands = await setUp();
+      provider = hands.provider;
+    });
+    afterAll(() => hands?.close());
+
+    const open = async (): Promise<PaymentRef & { providerPaymentId: string }> => {
+      const ref = newRef();
+      const { providerPaymentId } = await provider.createPayment(ref);
+      return { ...ref, providerPaymentId };
+    };
+    const paid = async (): Promise<PaymentRef & { providerPaymentId: string }> => {
+      const ref = await open();
+      await hands.buyerPays(ref.providerPaymentId);
+      return ref;
+    };
+    const refundOf = ({ paymentId, providerPaymentId }: PaymentRef, key: string = uuidv7()) =>
+      provider.refund({
+        paymentId,
+        providerPaymentId: providerPaymentId as string,
+        amount: AMOUNT,
+        currency: 'EUR',
+        idempotencyKey: key,
+      });
+    const settled = async (answer: RefundAnswer): Promise<RefundAnswer> => {
+      for (let i = 0; i < 200 && answer.state === 'PENDING'; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        answer = await provider.findRefund(answer.providerRefundId);
+      }
+      return answer;
+    };
+
+    it('opens a payment that is unpaid, with a page to pay it on', async () => {
+      const ref = newRef();
+      const created = await provider.createPayment(ref);
+      expect(new URL(created.checkoutUrl).protocol).toMatch(/^https?:$/);
+      expect(await provider.findPayment({ ...ref, ...created })).toEqual({
+        state: 'UNPAID',
+        providerPaymentId: created.providerPaymentId,
+      });
+    });
+
+    it('opens one payment, however often it is asked to', async () => {
+      const ref = newRef();
+      const [first, second] = [
+        await provider.createPayment(ref),
+        await provider.createPayment(ref),
+      ];
+      expect(second.providerPaymentId).toBe(first.providerPaymentId);
+    });
+
+    it('finds and ends a payment by our id alone, when the answer to the call was lost', async () => {
+      const ref = { ...(await open()), providerPaymentId: null };
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'UNPAID' });
+      expect(await provider.closePayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+    });
+
+    it('says of a payment that was never made that it is not found', async () => {
+      expect(await provider.findPayment(newRef())).toEqual({ state: 'NOT_FOUND' });
+      expect(await provider.closePayment(newRef())).toEqual({ state: 'NOT_FOUND' });
+    });
+
+    it('tells of the money, to the cent, and when it was paid', async () => {
+      const ref = await paid();
+      const answer = await provider.findPayment(ref);
+      expect(answer).toMatchObject({
+        state: 'PAID',
+        providerPaymentId: ref.providerPaymentId,
+        money: { amount: AMOUNT, currency: 'EUR' },
+      });
+      const paidAt = answer.state === 'PAID' ? answer.money.paidAt.getTime() : 0;
+      expect(Math.abs(paidAt - Date.now())).toBeLessThan(60_000);
+    });
+
+    it('ends a payment for good, and says so again', async () => {
+      const ref = await open();
+      expect(await provider.closePayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+      expect(await provider.closePayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+    });
+
+    it('answers a close that comes too late with the money', async () => {
+      expect(await provider.closePayment(await paid())).toMatchObject({
+        state: 'PAID',
+        money: { amount: AMOUNT },
+      });
+    });
+
+    it('gives money back once for one key', async () => {
+      const ref = await paid();
+      const key = uuidv7();
+      const [first, second] = [await refundOf(ref, key), await refundOf(ref, key)];
+      expect(await settled(first)).toMatchObject({ state: 'SUCCEEDED' });
+      expect(await settled(second)).toEqual(await settled(first));
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'REFUNDED' });
+      expect((await ledgerOf(ref))?.refunds).toHaveLength(1);
+    });
+
+    it('refuses to give back more than was taken', async () => {
+      const ref = await paid();
+      await settled(await refundOf(ref));
+      expect(await refundOf(ref)).toMatchObject({ state: 'FAILED', providerRefundId: null });
+    });
+
+    it('tells of a refund that fails later; another attempt has another key', async () => {
+      const ref = await paid();
+      await hands.failRefunds(true);
+      const failed = await settled(await refundOf(ref));
+      expect(failed).toMatchObject({ state: 'FAILED' });
+      expect(failed).toHaveProperty('why', expect.stringMatching(/.+/));
+      await hands.failRefunds(false);
+      expect(await settled(await refundOf(ref))).toMatchObject({ state: 'SUCCEEDED' });
+    });
+
+    it('does not take a refund it cannot find for one that failed', async () => {
+      expect(await provider.findRefund('re_nothing')).toMatchObject({ state: 'UNKNOWN' });
+    });
+
+    it('reads its own webhooks: money, and refunds with our key', async () => {
+      const ref = await paid();
+      const success = await hands.webhook((body) => body.includes(ref.providerPaymentId));
+      const notice = provider.readWebhook(success.rawBody, success.headers, new Date());
+      expect(notice).toMatchObject({
+        type: 'payment.succeeded',
+        paymentId: ref.paymentId,
+        providerPaymentId: ref.providerPaymentId,
+        money: { amount: AMOUNT, currency: 'EUR' },
+      });
+      expect(notice.eventId).toMatch(/.+/);
+      expect(notice).toHaveProperty('money.paidAt', expect.any(Date));
+      const key = uuidv7();
+      await refundOf(ref, key);
+      const refunded = await hands.webhook((body) => body.includes(key) && /succeeded/.test(body));
+      expect(provider.readWebhook(refunded.rawBody, refunded.headers, new Date())).toMatchObject({
+        type: 'refund.succeeded',
+        paymentId: ref.paymentId,
+        idempotencyKey: key,
+        amount: AMOUNT,
+      });
+    });
+
+    it('refuses webhooks that are forged or old', async () => {
+      const ref = await paid();
+      const { rawBody, headers } = await hands.webhook((body) =>
+        body.includes(ref.providerPaymentId),
+      );
+      const forged = Buffer.from(rawBody.toString().replace(String(AMOUNT), String(AMOUNT * 10)));
+      const code = (read: () => unknown): unknown => {
+        try {
+          return read();
+        } catch (error) {
+          return (error as { code?: string }).code;
+        }
+      };
+      expect(code(() => provider.readWebhook(forged, headers, new Date()))).toBe('bad_signature');
+      expect(code(() => provider.readWebhook(rawBody, {}, new Date()))).toBe('bad_signature');
+      const later = new Date(Date.now() + 600_000);
+      expect(code(() => provider.readWebhook(rawBody, headers, later))).toBe('stale_timestamp');
+    });
+
+    it('streams its ledger, with the refunds of each payment', async () => {
+      const [unpaidRef, paidRef] = [await open(), await paid()];
+      const key = uuidv7();
+      await settled(await refundOf(paidRef, key));
+      expect(await ledgerOf(unpaidRef)).toMatchObject({ captured: null, refunds: [] });
+      expect(await ledgerOf(paidRef)).toMatchObject({
+        providerPaymentId: paidRef.providerPaymentId,
+        captured: { amount: AMOUNT, currency: 'EUR' },
+        refunds: [{ idempotencyKey: key, amount: AMOUNT, state: 'SUCCEEDED' }],
+      });
+    });
+
+    it('knows nothing when nobody answers, and says so', async () => {
+      const ref = { ...newRef(), providerPaymentId: `pay_${randomUUID()}` };
+      const { unreachable } = hands;
+      expect(await unreachable.findPayment(ref)).toMatchObject({ state: 'UNKNOWN' });
+      expect(await unreachable.closePayment(ref)).toMatchObject({ state: 'UNKNOWN' });
+      const lost = { ...ref, providerPaymentId: null };
+      expect(await unreachable.findPayment(lost)).toMatchObject({ state: 'UNKNOWN' });
+      expect(await unreachable.closePayment(lost)).toMatchObject({ state: 'UNKNOWN' });
+      expect(await unreachable.findRefund('re_1')).toMatchObject({ state: 'UNKNOWN' });
+      const request = { ...ref, idempotencyKey: uuidv7() };
+      expect(await unreachable.refund(request)).toMatchObject({ state: 'UNKNOWN' });
+      await expect(unreachable.createPayment(newRef())).rejects.toMatchObject({
+        code: 'provider_error',
+      });
+      const read = unreachable.ledger(new Date())[Symbol.asyncIterator]().next();
+      await expect(read).rejects.toMatchObject({ code: 'provider_error' });
+    });
+
+    const ledgerOf = async (ref: PaymentRef): Promise<LedgerPayment | undefined> => {
+      for await (const payment of provider.ledger(new Date(Date.now() - 60_000))) {
+        if (payment.paymentId === ref.paymentId) return payment;
+      }
+      return undefined;
+    };
+  });
+}
+
+function newRef(): PaymentRef {
+  return {
+    paymentId: uuidv7(),
+    providerPaymentId: null,
+    amount: AMOUNT,
+    currency: 'EUR',
+    expiresAt: new Date(Date.now() + 60_000),
+  };
+}

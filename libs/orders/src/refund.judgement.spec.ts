@@ -1,0 +1,65 @@
+import { judgeRefund, MAX_REFUND_ATTEMPTS, type RefundFacts } from './refund.judgement';
+
+const SUCCEEDED = { state: 'SUCCEEDED', providerRefundId: 're_1' } as const;
+const FAILED = { state: 'FAILED', providerRefundId: 're_1', why: 'account closed' } as const;
+const PENDING = { state: 'PENDING', providerRefundId: 're_1' } as const;
+const facts = (status: RefundFacts['status'], attempt = 1): RefundFacts => ({
+  status,
+  attempt,
+  providerRefundId: status === 'requested' ? null : 're_1',
+});
+
+describe('judgeRefund', () => {
+  it.each(['requested', 'pending'] as const)('settles a %s refund by what is said', (status) => {
+    expect(judgeRefund(facts(status), 1, SUCCEEDED)).toEqual({ to: 'succeeded' });
+    expect(judgeRefund(facts(status), 1, FAILED)).toEqual({ to: 'failed' });
+  });
+
+  it('notes once that the provider has it', () => {
+    expect(judgeRefund(facts('requested'), 1, PENDING)).toEqual({ to: 'pending' });
+    for (const status of ['pending', 'succeeded', 'failed', 'needs_attention'] as const) {
+      expect(judgeRefund(facts(status), 1, PENDING)).toEqual({ to: 'unchanged' });
+    }
+  });
+
+  it('leaves the last attempt to an operator', () => {
+    expect(judgeRefund(facts('pending', MAX_REFUND_ATTEMPTS), MAX_REFUND_ATTEMPTS, FAILED)).toEqual(
+      {
+        to: 'needs_attention',
+        alarm: 'refund_needs_attention',
+      },
+    );
+  });
+
+  it('never ignores a failure that comes after the success', () => {
+    expect(judgeRefund(facts('succeeded'), 1, FAILED)).toEqual({
+      to: 'failed',
+      alarm: 'refund_failed_afterwards',
+    });
+  });
+
+  it('knows a success that is told of after the failure for an old story', () => {
+    expect(judgeRefund(facts('failed'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+    expect(judgeRefund(facts('needs_attention'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+  });
+
+  it('takes another refund of the provider, made by hand, for what it is', () => {
+    const byHand = { state: 'SUCCEEDED', providerRefundId: 're_by_hand' } as const;
+    expect(judgeRefund(facts('needs_attention'), 1, byHand)).toEqual({ to: 'succeeded' });
+  });
+
+  it('sends no further attempt when an earlier one is said to have succeeded', () => {
+    for (const status of ['requested', 'pending', 'failed'] as const) {
+      expect(judgeRefund(facts(status, 2), 1, SUCCEEDED)).toEqual({
+        to: 'needs_attention',
+        alarm: 'refund_contradiction',
+      });
+    }
+    expect(judgeRefund(facts('succeeded', 2), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+  });
+
+  it('hears nothing new in a failure of an earlier attempt', () => {
+    expect(judgeRefund(facts('pending', 2), 1, FAILED)).toEqual({ to: 'unchanged' });
+    expect(judgeRefund(facts('succeeded', 2), 1, FAILED)).toEqual({ to: 'unchanged' });
+  });
+});
