@@ -8,6 +8,7 @@ export { parseDuration } from './duration';
 export { ERROR_STATUS, type ErrorCode, LastcallError } from './errors';
 export { ExtendWindow } from './extend-window';
 export { ForceCloseOrder } from './force-close-order';
+export { Gauges, type GaugesView } from './gauges';
 export { GroupCommit } from './group-commit';
 export {
   INVARIANTS,
@@ -63,7 +64,7 @@ export {
   OrdersModule,
   type OrdersModuleOptions,
 } from './orders.module';
-export { Gauges, type GaugesView, Overview, type OverviewView } from './overview';
+export { Overview, type OverviewView } from './overview';
 export { PlaceOrder } from './place-order';
 export { ListProducts, type ProductView } from './products';
 export {

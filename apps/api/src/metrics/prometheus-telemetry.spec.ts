@@ -9,6 +9,7 @@ const READINGS = {
   oldestClosingSeconds: 7,
   oldestUnsentRefundSeconds: 90,
   onHold: { payments: 1, webhooks: 0, deadlines: 2 },
+  timeoutsStopped: true,
   reconcileDifferences: null,
   invariants: [
     { name: 'stock_adds_up', violations: 0 },
@@ -44,6 +45,7 @@ describe('PrometheusTelemetry', () => {
       'lastcall_reconcile_differences Nan',
       'lastcall_oldest_unsent_refund_seconds 90',
       'lastcall_on_hold{what="payments"} 1',
+      'lastcall_timeouts_stopped 1',
       'lastcall_invariant_violations{invariant="stock_adds_up"} 0',
       'lastcall_invariant_violations{invariant="money_has_a_home"} Nan',
     ]) {

@@ -74,6 +74,10 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     'Age of the oldest refund that no provider has been told of',
   );
   readonly #onHold = this.#gauge('on_hold', 'What waits for an operator to decide', ['what']);
+  readonly #timeoutsStopped = this.#gauge(
+    'timeouts_stopped',
+    '1 while timeouts have stopped by themselves and wait for an operator to confirm',
+  );
   readonly #invariants = this.#gauge(
     'invariant_violations',
     'Violations of an invariant, as of the last run of this worker; 0, always',
@@ -162,6 +166,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.#relayAge.set(readings?.relayAgeSeconds ?? NaN);
     this.#oldestClosing.set(readings?.oldestClosingSeconds ?? NaN);
     this.#oldestUnsentRefund.set(readings?.oldestUnsentRefundSeconds ?? NaN);
+    this.#timeoutsStopped.set(readings ? Number(readings.timeoutsStopped) : NaN);
     this.#reconcileDifferences.set(readings?.reconcileDifferences ?? NaN);
     for (const [status, count] of Object.entries(readings?.refunds ?? {})) {
       this.#refunds.set({ status }, count);

@@ -1,6 +1,6 @@
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
-import { Gauges } from '../overview';
+import { Gauges } from '../gauges';
 import { WatchInvariants } from './watch-invariants';
 
 describe('what is watched for the metrics', () => {
@@ -56,7 +56,11 @@ describe('what is watched for the metrics', () => {
        VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR', now() - interval '1 hour')`,
       [order?.paymentId],
     );
-    const { onHold, oldestUnsentRefundSeconds } = await world.get(Gauges).read();
+    await world.rows(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('test', 'payment', 1, 1)`,
+    );
+    const { onHold, oldestUnsentRefundSeconds, timeoutsStopped } = await world.get(Gauges).read();
+    expect(timeoutsStopped).toBe(true);
     expect(onHold).toEqual({ payments: 1, webhooks: 0, deadlines: 0 });
     expect(Math.round(oldestUnsentRefundSeconds / 10)).toBe(360);
   });

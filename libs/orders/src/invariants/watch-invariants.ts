@@ -9,6 +9,9 @@ import { INVARIANTS, type InvariantResult, runInvariants } from './run-invariant
 /** One drain of a burst, beside the sweep that begins it. */
 const DRAIN_ALLOWANCE_MS = 5_000;
 
+/** Broken by an outage too, and mended by its end: gauges of their own tell of it. */
+const OF_LATENESS = new Set(['not_overdue', 'events_relayed']);
+
 export interface InvariantReading {
   readonly name: string;
   /** 0, always; null when it could not be found out. */
@@ -39,9 +42,8 @@ export class WatchInvariants {
         violations: incomplete ? null : violations,
       }));
       const broken = this.#last.filter(({ violations }) => violations);
-      // Lateness has an alarm of its own, and is mended by waiting.
       for (const { name, violations } of broken) {
-        if (name !== 'not_overdue') this.telemetry.alarm('invariant_broken', { name, violations });
+        if (!OF_LATENESS.has(name)) this.telemetry.alarm('invariant_broken', { name, violations });
       }
       return results;
     } catch (error) {
