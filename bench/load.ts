@@ -1,0 +1,79 @@
+import autocannon from 'autocannon';
+import { SignJWT } from 'jose';
+import { cpuBetween, type CpuSeconds } from './cpu';
+import { skuAt, SKUS } from './orders-table';
+import type { Api } from './processes';
+import { JWT_SECRET, type World } from './world';
+
+export interface Load {
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+export interface LoadResult {
+  readonly answered: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Answers that are not 2xx, broken connections and timeouts. */
+  readonly failed: number;
+  readonly cpu: CpuSeconds;
+}
+
+interface Request {
+  readonly method: 'POST';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Sends what `next` makes over so many connections, each with one request under way. */
+export async function loadApi(
+  world: World,
+  api: Api,
+  { connections, seconds }: Load,
+  next: () => Request,
+): Promise<LoadResult> {
+  const before = world.cpu([api.pid]);
+  const result = await autocannon({
+    url: api.url,
+    connections,
+    duration: seconds,
+    timeout: 30,
+    requests: [{ method: 'POST', path: '/', setupRequest: next }],
+  });
+  return {
+    answered: result['2xx'],
+    perSecond: result['2xx'] / result.duration,
+    p50Ms: result.latency.p50,
+    p99Ms: result.latency.p99,
+    failed: result.non2xx + result.errors,
+    cpu: cpuBetween(before, world.cpu([api.pid])),
+  };
+}
+
+/** A new order of two lines with every call: over all SKUs, or always of the hot one and another. */
+export async function orderRequests(kind: 'cold' | 'hot'): Promise<() => Request> {
+  const token = await new SignJWT({ scope: 'orders' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setSubject('bench')
+    .setExpirationTime('1h')
+    .sign(new TextEncoder().encode(JWT_SECRET));
+  const run = Date.now().toString(36);
+  let made = 0;
+  return () => {
+    made += 1;
+    const first = kind === 'hot' ? 0 : (made * 7) % SKUS;
+    const second = kind === 'hot' ? 1 : (made * 7 + 13) % SKUS;
+    return {
+      method: 'POST',
+      path: '/v1/orders',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'idempotency-key': `${run}-${made}`,
+      },
+      body: `{"items":[{"sku":"${skuAt(first)}","quantity":1},{"sku":"${skuAt(second)}","quantity":2}]}`,
+    };
+  };
+}

@@ -1,0 +1,90 @@
+import { loadApi, type LoadResult, orderRequests } from './load';
+import { fillPendingOrders, fillProducts, settle } from './orders-table';
+import { startLastcall } from './processes';
+import type { BenchOptions, Question } from './question';
+import { medianOf } from './statistics';
+import { createWorld } from './world';
+
+/** A shop that is busy, not one that is flooded: what a burst adds shows only below the limit. */
+const CONNECTIONS = 20;
+const SECONDS = 8;
+const BURST = 100_000;
+const LEAD_S = 12;
+
+export const placingDuringBurst: Question = {
+  name: 'placing-during-burst',
+  asks: 'How much longer does placing take while a burst of orders closes?',
+  async answer(options) {
+    const calm: LoadResult[] = [];
+    const busy: LoadResult[] = [];
+    for (let round = 1; round <= options.rounds; round++) {
+      calm.push(await placeBeside(options, 0));
+      busy.push(await placeBeside(options, options.quick ? 2_000 : BURST));
+    }
+    const rows = [
+      ['nothing closes', calm],
+      [`${BURST.toLocaleString('en-US')} orders close`, busy],
+    ] as const;
+    const [calmP99, busyP99] = [calm, busy].map((all) => medianOf(all, (one) => one.p99Ms)) as [
+      number,
+      number,
+    ];
+    return {
+      tables: [
+        {
+          title: `POST /v1/orders, ${CONNECTIONS} connections; API and worker are two processes`,
+          columns: ['meanwhile', 'orders/s', 'p50, ms', 'p99, ms', 'failed'],
+          rows: rows.map(([name, all]) => [
+            name,
+            Math.round(medianOf(all, (one) => one.perSecond)),
+            medianOf(all, (one) => one.p50Ms),
+            medianOf(all, (one) => one.p99Ms),
+            all.reduce((sum, one) => sum + one.failed, 0),
+          ]),
+          note: `The burst begins as the ${SECONDS} s of placing do.`,
+        },
+      ],
+      goals: [
+        {
+          text: 'p99 at most doubles',
+          met: busyP99 <= 2 * calmP99,
+          measured: `${calmP99} ms, then ${busyP99} ms`,
+        },
+      ],
+    };
+  },
+};
+
+async function placeBeside(
+  { servers, quick, say }: BenchOptions,
+  count: number,
+): Promise<LoadResult> {
+  const world = await createWorld(servers);
+  try {
+    await fillProducts(world);
+    const leadS = quick ? LEAD_S : LEAD_S + count / 10_000;
+    const dueAt = count > 0 ? await fillPendingOrders(world, { count, dueInS: leadS }) : new Date();
+    await settle(world);
+    const worker = await startLastcall(world, { settings: { ROLES: 'worker' } });
+    const api = await startLastcall(world, { settings: { ROLES: 'api' } });
+    try {
+      const next = await orderRequests('cold');
+      await loadApi(world, api, { connections: CONNECTIONS, seconds: 1 }, next);
+      const waitMs = dueAt.getTime() - Date.now();
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      const result = await loadApi(
+        world,
+        api,
+        { connections: CONNECTIONS, seconds: quick ? 2 : SECONDS },
+        next,
+      );
+      say(`${count} closing: ${Math.round(result.perSecond)}/s, p99 ${result.p99Ms} ms`);
+      return result;
+    } finally {
+      await api.stop();
+      await worker.stop();
+    }
+  } finally {
+    await world.close();
+  }
+}

@@ -1,0 +1,60 @@
+import type { CpuSeconds } from './cpu';
+import type { Servers } from './world';
+
+export interface BenchOptions {
+  readonly servers: Servers;
+  /** One short iteration, for CI: shows that everything runs, and measures nothing. */
+  readonly quick: boolean;
+  /** Iterations; the report says their median. */
+  readonly rounds: number;
+  /** How many orders, where the command line says so. */
+  readonly orders: number | undefined;
+  readonly say: (line: string) => void;
+}
+
+export type Cell = string | number;
+
+export interface Table {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+  /** What the numbers mean and what they do not, in sentences. */
+  readonly note?: string | undefined;
+}
+
+/** Bars, or lines over `x`, of one table's numbers. */
+export interface Chart {
+  readonly name: string;
+  readonly title: string;
+  readonly kind: 'bars' | 'lines';
+  readonly xTitle: string;
+  readonly yTitle: string;
+  readonly logarithmic?: boolean;
+  readonly points: readonly { readonly series: string; readonly x: Cell; readonly y: number }[];
+}
+
+export interface Goal {
+  readonly text: string;
+  readonly met: boolean;
+  readonly measured: string;
+}
+
+export interface Findings {
+  readonly tables: readonly Table[];
+  readonly charts?: readonly Chart[];
+  readonly goals?: readonly Goal[];
+}
+
+/** One named question, answered by one file. */
+export interface Question {
+  readonly name: string;
+  readonly asks: string;
+  answer(options: BenchOptions): Promise<Findings>;
+}
+
+/** The columns every row of work done ends with. */
+export const CPU_COLUMNS = ['CPU s Node', 'CPU s Postgres', 'CPU s Redis'] as const;
+
+export function cpuCells({ node, postgres, redis }: CpuSeconds): string[] {
+  return [node, postgres, redis].map((seconds) => seconds.toFixed(1));
+}

@@ -1,0 +1,128 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { loadApi, type LoadResult } from './load';
+import { fillPendingOrders, fillProducts, settle } from './orders-table';
+import { startLastcall } from './processes';
+import { type BenchOptions, CPU_COLUMNS, cpuCells, type Question } from './question';
+import { medianOf } from './statistics';
+import { createWorld, WEBHOOK_SECRET, type World } from './world';
+
+const PAYMENTS = 150_000;
+const CONNECTIONS = 200;
+const SECONDS = 8;
+const WARM_UP_SECONDS = 2;
+
+export const webhooks: Question = {
+  name: 'webhooks',
+  asks: 'How many payment webhooks are verified, stored and applied over HTTP?',
+  async answer(options) {
+    const results: LoadResult[] = [];
+    for (let round = 1; round <= options.rounds; round++) results.push(await payOnce(options));
+    const perSecond = medianOf(results, (one) => one.perSecond);
+    const p99Ms = medianOf(results, (one) => one.p99Ms);
+    return {
+      tables: [
+        {
+          title: `payment.succeeded, each for another order, ${CONNECTIONS} connections`,
+          columns: ['webhooks/s', 'p50, ms', 'p99, ms', 'failed', ...CPU_COLUMNS],
+          rows: [
+            [
+              Math.round(perSecond),
+              medianOf(results, (one) => one.p50Ms),
+              p99Ms,
+              results.reduce((sum, one) => sum + one.failed, 0),
+              ...cpuCells((results[0] as LoadResult).cpu),
+            ],
+          ],
+          note: 'An answer means: signature checked, stored, the payment recorded, the order paid with its event, stock and next deadline, committed.',
+        },
+      ],
+      goals: [
+        {
+          text: '8,000/s or more stored and applied',
+          met: perSecond >= 8_000,
+          measured: `${Math.round(perSecond)}/s`,
+        },
+      ],
+    };
+  },
+};
+
+async function payOnce({ servers, quick, say }: BenchOptions): Promise<LoadResult> {
+  const world = await createWorld(servers);
+  try {
+    await fillProducts(world);
+    await fillPendingOrders(world, { count: quick ? 20_000 : PAYMENTS, dueInS: 600 });
+    const payments = await openPayments(world);
+    await settle(world);
+    const api = await startLastcall(world);
+    try {
+      const next = notices(payments);
+      const load = (seconds: number) =>
+        loadApi(world, api, { connections: CONNECTIONS, seconds }, next);
+      const warm = await load(quick ? 1 : WARM_UP_SECONDS);
+      const result = await load(quick ? 1 : SECONDS);
+      await assertApplied(world, warm.answered + result.answered);
+      say(`webhooks: ${Math.round(result.perSecond)}/s, p99 ${result.p99Ms} ms`);
+      return result;
+    } finally {
+      await api.stop();
+    }
+  } finally {
+    await world.close();
+  }
+}
+
+async function openPayments(world: World): Promise<string[]> {
+  const rows = await world.rows<{ id: string }>(
+    `INSERT INTO payments (id, order_id, provider, provider_payment_id, amount, currency, expires_at)
+     SELECT uuidv7(), id, 'sandbox', 'pay-' || id, amount, currency, closes_at FROM orders
+     ORDER BY id RETURNING id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function notices(
+  payments: readonly string[],
+): () => Parameters<typeof loadApi>[3] extends () => infer R ? R : never {
+  let sent = 0;
+  return () => {
+    const paymentId = payments[sent++];
+    if (paymentId === undefined) throw new Error('All orders are paid: give the benchmark more');
+    const body = JSON.stringify({
+      type: 'payment.succeeded',
+      data: {
+        providerPaymentId: `provider-${paymentId}`,
+        reference: paymentId,
+        amount: 3_000,
+        currency: 'EUR',
+        paidAt: new Date().toISOString(),
+      },
+    });
+    const id = `evt_${randomUUID()}`;
+    const timestamp = String(Math.floor(Date.now() / 1_000));
+    const signature = createHmac('sha256', WEBHOOK_SECRET)
+      .update(`${id}.${timestamp}.${body}`)
+      .digest('base64');
+    return {
+      method: 'POST',
+      path: '/v1/webhooks/sandbox',
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': id,
+        'webhook-timestamp': timestamp,
+        'webhook-signature': `v1,${signature}`,
+      },
+      body,
+    };
+  };
+}
+
+/** Every webhook that was answered has paid its order; more may have, whose answer came too late. */
+async function assertApplied(world: World, answered: number): Promise<void> {
+  const [row] = await world.rows<{ paid: number; processed: number }>(
+    `SELECT (SELECT count(*)::int FROM orders WHERE status = 'paid') AS paid,
+            (SELECT count(*)::int FROM webhook_events WHERE status = 'processed') AS processed`,
+  );
+  if (row && row.paid >= answered && row.processed >= answered) return;
+  throw new Error(`${answered} webhooks were answered, but ${JSON.stringify(row)}`);
+}

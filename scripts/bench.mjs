@@ -1,0 +1,48 @@
+// npm run bench [-- --only NAME] [--orders N] [--rounds N] [--quick]: measures on throw-away
+// services that flush to disk as in production. A full run, without --only, writes
+// docs/benchmarks.md and its charts.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { exitCodeOf, interruption, runCommand } from './run-command.mjs';
+import { projectFolder } from './services/folders.mjs';
+import { startThrowawayServices } from './services/index.mjs';
+import { setUp } from './set-up.mjs';
+
+const SWC = join('node_modules', '@swc', 'cli', 'bin', 'swc.js');
+const MAIN = join('dist', 'bench', 'main.js');
+const CHARTS = join('bench', 'charts.mjs');
+
+const signal = interruption();
+const say = (/** @type {string} */ line) => console.error(line);
+const args = process.argv.slice(2);
+const isFull = !args.some((arg) => /^--(only|quick|orders)/.test(arg));
+try {
+  await setUp({ signal, say });
+  const how = { cwd: projectFolder, signal };
+  const built = await runCommand(process.execPath, [SWC, 'bench', '-d', 'dist', '--quiet'], how);
+  if (built.code !== 0) throw new Error('The benchmarks do not compile');
+  const services = await startThrowawayServices({
+    durable: true,
+    // When a close was durable is told by its commit, not by the clock of who asked for it.
+    postgresSettings: { track_commit_timestamp: 'on' },
+    say,
+  });
+  try {
+    const env = {
+      ...process.env,
+      DATABASE_URL: services.databaseUrl,
+      REDIS_URL: services.redisUrl,
+    };
+    const write = isFull ? ['--write', 'docs'] : [];
+    const { code } = await runCommand(process.execPath, [MAIN, ...args, ...write], { ...how, env });
+    process.exitCode = code;
+  } finally {
+    await services.stop();
+  }
+  if (isFull && process.exitCode === 0 && existsSync(join(projectFolder, CHARTS))) {
+    process.exitCode = (await runCommand(process.execPath, [CHARTS], how)).code;
+  }
+} catch (error) {
+  if (!signal.aborted) console.error(error instanceof Error ? error.message : error);
+  process.exitCode = signal.aborted ? exitCodeOf(signal) : 1;
+}
