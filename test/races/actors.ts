@@ -69,10 +69,6 @@ async function perform(action: Action, around: Surroundings): Promise<void> {
     case 'lose redis':
       locks.isAway = true;
       return;
-    case 'lose answers':
-      // The provider does what it is asked to; nobody hears of it.
-      outside.provider.unreachable = 'after';
-      return;
     case 'ring':
       return around.world(action.process).timeouts.drainAll('timer');
     case 'sweep':

@@ -15,6 +15,8 @@ export async function heal(world: World, outside: Outside, time: FakeTime): Prom
     for (const posted of outside.posted) {
       if (!outside.acknowledged.has(posted)) await post(world, outside, posted);
     }
+    // A provider whose answers are lost stays so for the first round: what it did is not known.
+    if (round > 0) outside.provider.unreachable = undefined;
     if (round > 0) time.nowMs += ROUND_MS;
     await world.timeouts.runSweep();
     if (!(await isQuiet(world))) continue;

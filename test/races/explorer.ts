@@ -23,7 +23,7 @@ const MACHINES_AHEAD_MS = 3_600_000;
 const STOCK = 8;
 /** Things that happen to processes, not in them. */
 const OUTSIDE = -1;
-const OUTSIDE_ACTIONS = ['advance', 'crash', 'lose locks', 'lose redis', 'lose answers'];
+const OUTSIDE_ACTIONS = ['advance', 'crash', 'lose locks', 'lose redis'];
 
 /** A program that broke a promise, with the steps that led there. */
 export class BrokenPromise extends Error {
@@ -87,7 +87,6 @@ export class Explorer {
     const outside = await this.#prepare(used[0] as World, program);
     const faults = await this.#play(program, outside);
     this.#locks.isAway = false;
-    outside.provider.unreachable = undefined;
     this.#locks.lose();
     // Whoever crashed is started again.
     const world = await this.#process(program.lock, 0);
@@ -124,8 +123,9 @@ export class Explorer {
     }
   }
 
-  async #prepare(world: World, { orders }: Program): Promise<Outside> {
+  async #prepare(world: World, { orders, answers }: Program): Promise<Outside> {
     world.provider.entries.clear();
+    world.provider.unreachable = answers === 'lost' ? 'after' : undefined;
     world.stream.events.splice(0);
     world.provider.around = (call, when) =>
       this.#scheduler.step(`provider: ${call}, ${when} its effect`, async () => undefined);

@@ -5,8 +5,7 @@ export type Action = { readonly process: number } & (
   | { readonly do: 'place'; readonly key: number; readonly quantity: number }
   | { readonly do: 'advance'; readonly ms: number }
   | {
-      readonly do:
-        'crash' | 'lose locks' | 'lose redis' | 'lose answers' | 'ring' | 'sweep' | 'relay';
+      readonly do: 'crash' | 'lose locks' | 'lose redis' | 'ring' | 'sweep' | 'relay';
     }
   | {
       readonly do:
@@ -35,6 +34,8 @@ export interface StartingOrder {
 
 export interface Program {
   readonly lock: 'on' | 'off';
+  /** `lost`: the provider does what it is asked to, and nobody hears of it for a while. */
+  readonly answers: 'heard' | 'lost';
   readonly orders: readonly StartingOrder[];
   readonly actions: readonly Action[];
   /** At each step: which of those that could go on does; 0 is the one that went last. */
@@ -61,7 +62,7 @@ const onShop = fc.record({
   process,
   do: one(
     ...(['ring', 'ring', 'ring', 'sweep', 'sweep', 'relay'] as const),
-    ...(['crash', 'crash', 'lose locks', 'lose redis', 'lose answers'] as const),
+    ...(['crash', 'crash', 'lose locks', 'lose redis'] as const),
   ),
 });
 const place = fc.record({
@@ -85,6 +86,7 @@ const startingOrder: fc.Arbitrary<StartingOrder> = fc.record({
 export const programs: fc.Arbitrary<Program> = fc.integer({ min: 1, max: 2 }).chain((orders) =>
   fc.record({
     lock: one('off', 'on'),
+    answers: one('heard', 'heard', 'heard', 'lost'),
     orders: fc.array(startingOrder, { minLength: orders, maxLength: orders }),
     actions: fc.array(
       fc.oneof(
@@ -108,7 +110,7 @@ export function describeAction(action: Action): string {
 
 export function describeProgram(program: Program): string {
   return [
-    `lock ${program.lock}`,
+    `lock ${program.lock}, the provider's answers ${program.answers}`,
     ...program.orders.map(
       ({ payment, latePayment, closesInMs }, index) =>
         `order ${index}: payment ${payment}, late money: ${latePayment}, closes in ${closesInMs} ms`,
