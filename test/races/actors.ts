@@ -42,6 +42,7 @@ export interface Surroundings {
   readonly time: FakeTime;
   readonly locks: LockStore;
   readonly world: (process: number) => World;
+  readonly isDead: () => boolean;
   readonly crash: (process: number) => Promise<void>;
 }
 
@@ -51,7 +52,7 @@ export async function act(action: Action, around: Surroundings): Promise<void> {
     await perform(action, around);
   } catch (error) {
     const isAnswer = error instanceof LastcallError && error.code !== 'internal_error';
-    if (!isAnswer) around.outside.unexpected.push(error);
+    if (!isAnswer && !around.isDead()) around.outside.unexpected.push(error);
   }
 }
 
@@ -104,8 +105,11 @@ async function performOnOrder(
   switch (action.do) {
     case 'pay':
       return post(world, outside, outside.provider.pay(paymentId, now));
-    case 'pay late':
-      return post(world, outside, outside.provider.pay(paymentId, now, { late: true }));
+    case 'pay late': {
+      // The other attempt, where there are two.
+      const first = outside.paymentIds[action.order]?.[0] ?? '';
+      return post(world, outside, outside.provider.pay(first, now, { late: true }));
+    }
     case 'pay wrongly':
       return post(world, outside, outside.provider.pay(paymentId, now, { amount: 1 }));
     case 'notice again':

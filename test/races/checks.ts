@@ -30,7 +30,9 @@ async function isQuiet(world: World): Promise<boolean> {
   const [row] = await world.rows<{ n: string }>(
     `SELECT (SELECT count(*) FROM orders WHERE status IN ('pending_payment', 'closing'))
           + (SELECT count(*) FROM refunds WHERE status IN ('requested', 'pending', 'failed'))
-          + (SELECT count(*) FROM webhook_events WHERE status = 'received') AS n`,
+          + (SELECT count(*) FROM webhook_events WHERE status = 'received')
+          + (SELECT count(*) FROM payments p JOIN orders o ON o.id = p.order_id
+              WHERE p.status = 'open' AND o.status IN ('paid', 'shipped', 'completed')) AS n`,
   );
   return Number(row?.n) === 0;
 }

@@ -10,6 +10,7 @@ import {
   FAKE_CLOCK_SQL,
   type FakeTime,
   instrumentClock,
+  instrumentConnecting,
   instrumentPostgres,
   instrumentTimers,
 } from './instrument';
@@ -54,6 +55,7 @@ export class Explorer {
   ) {
     instrumentClock(this.#time);
     instrumentTimers(this.#scheduler);
+    instrumentConnecting(this.#scheduler);
     instrumentPostgres(this.#scheduler, this.#time);
   }
 
@@ -102,6 +104,7 @@ export class Explorer {
       outside,
       time: this.#time,
       locks: this.#locks,
+      isDead: () => this.#scheduler.isDead,
       world: (process) => this.#processes.get(`${lock} ${process}`) as World,
       crash: (process) => this.#crash(`${lock} ${process}`, process),
     };
@@ -131,19 +134,26 @@ export class Explorer {
       this.#scheduler.step(`provider: ${call}, ${when} its effect`, async () => undefined);
     await this.monitor.query(EMPTY);
     await insertProduct(world, TEST_SKU, STOCK);
-    const inserted = [];
+    const inserted: { id: string; amount: number; paymentIds: string[] }[] = [];
     for (const { payment, latePayment, closesInMs } of orders) {
       const wanted = { count: 1, closesInMs, latePayment };
-      const given = payment === 'none' ? wanted : { ...wanted, payment };
-      inserted.push(...(await insertOrders(world, given)));
+      const first = payment === 'two open' ? 'open' : payment;
+      const given = first === 'none' ? wanted : { ...wanted, payment: first };
+      const [order] = await insertOrders(world, given);
+      if (!order) throw new Error('No order was inserted');
+      const paymentIds = order.paymentId ? [order.paymentId] : [];
+      if (payment === 'two open') paymentIds.push(await insertPayment(world, order.id));
+      inserted.push({ ...order, paymentIds });
     }
-    for (const { paymentId, amount } of inserted) {
-      if (paymentId) world.provider.open({ paymentId, amount, currency: 'EUR' });
+    for (const { paymentIds, amount } of inserted) {
+      for (const paymentId of paymentIds) {
+        world.provider.open({ paymentId, amount, currency: 'EUR' });
+      }
     }
     return {
       provider: world.provider,
       orderIds: inserted.map(({ id }) => id),
-      paymentIds: inserted.map(({ paymentId }) => (paymentId ? [paymentId] : [])),
+      paymentIds: inserted.map(({ paymentIds }) => paymentIds),
       posted: [],
       acknowledged: new Set(),
       placed: [],
@@ -194,6 +204,17 @@ export class Explorer {
     );
     return new Set(rows.map(({ pid }) => pid));
   }
+}
+
+/** A second attempt to pay an order; the buyer may well finish both. */
+async function insertPayment(world: World, orderId: string): Promise<string> {
+  const [row] = await world.rows<{ id: string }>(
+    `INSERT INTO payments (id, order_id, provider, provider_payment_id, amount, currency, expires_at)
+     SELECT n.id, o.id, 'sandbox', 'pay-' || n.id, o.amount, o.currency, o.closes_at
+       FROM orders o, (SELECT gen_random_uuid() AS id) AS n WHERE o.id = $1 RETURNING id`,
+    [orderId],
+  );
+  return (row as { id: string }).id;
 }
 
 /** The connections that a pool has open; node-postgres shows them to nobody. */

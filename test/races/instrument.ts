@@ -51,10 +51,15 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
     const text = (typeof args[0] === 'string' ? args[0] : args[0].text).trim();
     if (/^(BEGIN|START TRANSACTION)/.test(text)) {
       // Not a step of its own: it meets nobody. Now is now until the transaction ends.
-      const result = await query.apply(this, args);
-      inTransaction.add(this);
-      await setTime(this, true);
-      return result;
+      const end = scheduler.begin();
+      try {
+        const result = await query.apply(this, args);
+        inTransaction.add(this);
+        await setTime(this, true);
+        return result;
+      } finally {
+        end();
+      }
     }
     const pid = (this as { processID?: number }).processID;
     return scheduler.step(nameOf(text, args), () => carryOut(this, text, args), pid);
@@ -68,6 +73,20 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
     const chosen = isOurs && !isCallback ? replacement : query;
     return chosen.apply(this, args as Parameters<Query>);
   } as typeof Client.prototype.query;
+}
+
+/** Making a connection is no step, but nothing else moves meanwhile. */
+export function instrumentConnecting(scheduler: Scheduler): void {
+  type Connect = (this: Client, callback?: (...args: unknown[]) => void) => unknown;
+  const connect = Client.prototype.connect as unknown as Connect;
+  Client.prototype.connect = function (this: Client, callback?: (...args: unknown[]) => void) {
+    if (!callback) return connect.call(this);
+    const end = scheduler.begin();
+    return connect.call(this, (...args) => {
+      end();
+      callback(...args);
+    });
+  } as typeof Client.prototype.connect;
 }
 
 /** A statement in a few words: what it does to which table, and to whom. */

@@ -26,7 +26,7 @@ export type Action = { readonly process: number } & (
 );
 
 export interface StartingOrder {
-  readonly payment: 'open' | 'failed' | 'none';
+  readonly payment: 'open' | 'two open' | 'failed' | 'none';
   readonly latePayment: 'refund' | 'revive' | 'hold';
   /** Until `closesAt`, when the program begins. */
   readonly closesInMs: number;
@@ -78,7 +78,7 @@ const advance = fc.record({
 });
 
 const startingOrder: fc.Arbitrary<StartingOrder> = fc.record({
-  payment: one('open', 'failed', 'none'),
+  payment: one('open', 'two open', 'failed', 'none'),
   latePayment: one('refund', 'revive', 'hold'),
   closesInMs: fc.constantFrom(-1, -1, 0, 1, 60_000),
 });

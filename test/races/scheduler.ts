@@ -100,6 +100,23 @@ export class Scheduler {
     }
   }
 
+  /** Something that is waited for and is no step of its own, such as a connection being made. */
+  begin(): () => void {
+    if (!this.current) return () => undefined;
+    const operation: Operation = { pid: undefined, isBlocked: false };
+    this.#operations.add(operation);
+    return () => {
+      this.#operations.delete(operation);
+      this.#activity += 1;
+    };
+  }
+
+  /** True for an actor whose process has crashed: what it still hears is nobody's business. */
+  get isDead(): boolean {
+    const actor = this.#actors.getStore();
+    return actor !== undefined && this.#dead.has(actor);
+  }
+
   /** A timer of the product: fires when the schedule says. Returns how to clear it. */
   timer(label: string, fire: () => void): (() => void) | undefined {
     const actor = this.current;
