@@ -7,6 +7,7 @@ import { createWorld, type World } from './world';
 
 const GROUPS = 'groups, 1,000 SKUs';
 const HOT = 'groups, one hot pair of SKUs';
+const CEILING = 'the ceiling: bare Fastify that does nothing';
 const SINGLE = 'one order a transaction, 1,000 SKUs';
 
 /** 200 connections keep groups full; fewer are punctual at any speed. */
@@ -19,6 +20,7 @@ const WAYS = [
     skus: 'hot',
     program: 'one-order-a-transaction',
   },
+  { name: CEILING, skus: 'cold', program: 'bare-fastify' },
 ] as const;
 const CONNECTIONS = 200;
 const SECONDS = 10;

@@ -75,8 +75,10 @@ async function payOnce({ servers, quick, say }: BenchOptions): Promise<LoadResul
 async function openPayments(world: World): Promise<string[]> {
   const rows = await world.rows<{ id: string }>(
     `INSERT INTO payments (id, order_id, provider, provider_payment_id, amount, currency, expires_at)
-     SELECT uuidv7(), id, 'sandbox', 'pay-' || id, amount, currency, closes_at FROM orders
-     ORDER BY id RETURNING id`,
+     SELECT p.id, o.id, 'sandbox', 'provider-' || p.id, amount, currency, closes_at
+       FROM (SELECT *, uuidv7() AS id FROM (SELECT id AS order_id FROM orders ORDER BY id) AS n) AS p
+       JOIN orders o ON o.id = p.order_id
+     RETURNING id`,
   );
   return rows.map(({ id }) => id);
 }
@@ -121,7 +123,8 @@ function notices(
 async function assertApplied(world: World, answered: number): Promise<void> {
   const [row] = await world.rows<{ paid: number; processed: number }>(
     `SELECT (SELECT count(*)::int FROM orders WHERE status = 'paid') AS paid,
-            (SELECT count(*)::int FROM webhook_events WHERE status = 'processed') AS processed`,
+            (SELECT count(*)::int FROM webhook_events WHERE status = 'processed') AS processed,
+            (SELECT string_agg(DISTINCT result, ', ') FROM webhook_events) AS results`,
   );
   if (row && row.paid >= answered && row.processed >= answered) return;
   throw new Error(`${answered} webhooks were answered, but ${JSON.stringify(row)}`);
