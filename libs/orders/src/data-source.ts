@@ -6,6 +6,7 @@ import { ApplicationRole1763600030000 } from './migrations/1763600030000-applica
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
+import { Retention1763600040000 } from './migrations/1763600040000-retention';
 
 /** Oldest first; TypeORM runs those that are missing. */
 const MIGRATIONS = [
@@ -16,6 +17,7 @@ const MIGRATIONS = [
   Workers1763600010000,
   OperatorActions1763600011000,
   PaymentsOnHold1763600012000,
+  Retention1763600040000,
 ];
 
 export interface PoolOptions {

@@ -45,6 +45,8 @@ import { ReconcileSchedule } from './reconcile.schedule';
 import { RecordCaptures } from './record-captures';
 import { RelayEvents } from './relay-events';
 import { RelaySchedule } from './relay.schedule';
+import { Retention } from './retention';
+import { RetentionSchedule } from './retention.schedule';
 import { RunRefundsHandler } from './run-refunds.handler';
 import { SettleClosing } from './settle-closing';
 import { SettleRefunds } from './settle-refunds';
@@ -100,6 +102,7 @@ const USE_CASES = [
   Reconcile,
   RecordCaptures,
   RelayEvents,
+  Retention,
   SettleClosing,
   SettleRefunds,
   ShipOrder,
@@ -180,7 +183,9 @@ export class OrdersModule implements OnApplicationShutdown {
         },
         ...USE_CASES,
         ...HANDLERS,
-        ...(options.ring ? [RelaySchedule, ReconcileSchedule, InvariantsSchedule] : []),
+        ...(options.ring
+          ? [RelaySchedule, ReconcileSchedule, InvariantsSchedule, RetentionSchedule]
+          : []),
       ],
       exports: [
         ...[CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, OPEN_ALARM_QUEUE],

@@ -1,0 +1,49 @@
+import { openWorld, type World } from '../../../test/support/world';
+import { Retention } from './retention';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+
+const left = async (table: string): Promise<string[]> => {
+  const column = table === 'idempotency_keys' ? 'key' : 'event_id';
+  const rows = await world.rows<{ name: string }>(
+    `SELECT ${column} AS name FROM ${table} ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+};
+
+describe('Retention', () => {
+  it('forgets idempotency keys after two days', async () => {
+    await world.rows(
+      `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)
+       SELECT 'ann', hours || 'h', 'x', gen_random_uuid(), now() - hours * interval '1 hour'
+         FROM unnest('{1, 23, 25, 47, 49, 500}'::int[]) AS hours`,
+    );
+    expect(await world.get(Retention).runOnce()).toMatchObject({ keys: 2 });
+    expect(await left('idempotency_keys')).toEqual(['1h', '23h', '25h', '47h']);
+  });
+
+  it('forgets webhooks a week after they came, but none that is not settled', async () => {
+    await world.rows(
+      `INSERT INTO webhook_events (id, provider, event_id, notice, status, received_at)
+       SELECT gen_random_uuid(), 'sandbox', status || ' ' || days, '{}', status,
+              now() - days * interval '1 day'
+         FROM unnest('{1, 6, 8}'::int[]) AS days, unnest('{received,processed,held}'::text[]) AS status`,
+    );
+    expect(await world.get(Retention).runOnce()).toMatchObject({ webhooks: 1 });
+    const names = await left('webhook_events');
+    expect(names).toHaveLength(8);
+    expect(names).not.toContain('processed 8');
+  });
+
+  it('goes on beyond one batch, and does nothing when there is nothing', async () => {
+    await world.rows(
+      `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)
+       SELECT 'bob', i::text, 'x', gen_random_uuid(), now() - interval '3 days'
+         FROM generate_series(1, 12000) AS i`,
+    );
+    expect(await world.get(Retention).runOnce()).toEqual({ keys: 12_000, webhooks: 0 });
+    expect(await world.get(Retention).runOnce()).toEqual({ keys: 0, webhooks: 0 });
+  });
+});

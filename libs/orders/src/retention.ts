@@ -1,0 +1,51 @@
+import { queryRows } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+
+export interface RetentionCounts {
+  readonly keys: number;
+  readonly webhooks: number;
+}
+
+/** A key is promised to be known for 24 hours; twice that forgives a client's retry next day. */
+const KEYS_FOR_HOURS = 48;
+/** Rows one statement deletes, and statements one run makes: nobody waits behind it. */
+const BATCH = 5_000;
+const MAX_BATCHES = 100;
+
+/**
+ * Deletes what is of no more use: old idempotency keys, and webhooks that were settled a week ago.
+ * History is kept for good: it is the audit trail. The event stream in Redis trims itself.
+ */
+@Injectable()
+export class Retention {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  async runOnce(): Promise<RetentionCounts> {
+    return {
+      keys: await this.#delete(
+        // By ctid, as a plain join may be planned by reading the whole table.
+        `WITH gone AS (
+           DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+             SELECT ctid FROM idempotency_keys
+              WHERE created_at < now() - interval '${KEYS_FOR_HOURS} hours'
+              ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+           RETURNING 1)
+         SELECT count(*)::int AS n FROM gone`,
+      ),
+      // A function, as the application itself may not delete from the inbox.
+      webhooks: await this.#delete('SELECT forget_settled_webhooks($1) AS n'),
+    };
+  }
+
+  async #delete(sql: string): Promise<number> {
+    let deleted = 0;
+    for (let batch = 0; batch < MAX_BATCHES; batch++) {
+      const [row] = await queryRows<{ n: number }>(this.dataSource, sql, [BATCH]);
+      deleted += row?.n ?? 0;
+      if ((row?.n ?? 0) < BATCH) break;
+    }
+    return deleted;
+  }
+}
