@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { failpoint, inTransaction, isInfrastructureError, TimeoutService } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
@@ -55,7 +55,7 @@ export class PlaceOrder implements OnApplicationShutdown {
     const outcome = await this.#groups.submit({
       customerId: command.customerId,
       idempotencyKey: command.idempotencyKey,
-      bodyHash: createHash('sha256').update(JSON.stringify(items)).digest('base64'),
+      bodyHash: hash('sha256', JSON.stringify(items), 'base64'),
       items,
     });
     if ('refused' in outcome) throw outcome.refused;
