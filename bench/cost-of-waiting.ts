@@ -50,7 +50,7 @@ export const costOfWaiting: Question = {
             Math.round(row.deadlines / row.count),
             Math.round(row.postgres / row.count),
           ]),
-          note: `Redis: used_memory less that of an empty one, the event stream included. BullMQ is measured up to ${MOST_JOBS.toLocaleString('en-US')} jobs and scaled from there.`,
+          note: `Redis: used_memory less that of an empty one. The event stream is not in it: it keeps the newest events, however many orders wait. BullMQ is measured up to ${MOST_JOBS.toLocaleString('en-US')} jobs and scaled from there.`,
         },
       ],
       charts: [

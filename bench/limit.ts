@@ -23,7 +23,7 @@ export async function closeAtTheLimit(world: World, count: number): Promise<numb
 }
 
 const PROCEDURE = `
-  CREATE PROCEDURE close_overdue(batch int) LANGUAGE plpgsql AS $$
+  CREATE OR REPLACE PROCEDURE close_overdue(batch int) LANGUAGE plpgsql AS $$
   DECLARE ids uuid[]; skus text[]; quantities int[];
   BEGIN
     LOOP

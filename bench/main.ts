@@ -55,7 +55,9 @@ async function main(): Promise<void> {
   const found = new Map<Question, Findings>();
   for (const question of QUESTIONS.filter(({ name }) => names.includes(name))) {
     say(`\n# ${question.name}: ${question.asks}`);
-    const findings = await question.answer(options);
+    const answered = await question.answer(options);
+    // A second of cold code meets no goal and misses none.
+    const findings = values.quick ? { ...answered, goals: [] } : answered;
     found.set(question, findings);
     console.log(asText(findings));
   }

@@ -9,6 +9,7 @@ import { createWorld } from './world';
 const CONNECTIONS = 20;
 const SECONDS = 8;
 const BURST = 100_000;
+const QUICK_BURST = 2_000;
 const LEAD_S = 12;
 
 export const placingDuringBurst: Question = {
@@ -17,13 +18,14 @@ export const placingDuringBurst: Question = {
   async answer(options) {
     const calm: LoadResult[] = [];
     const busy: LoadResult[] = [];
+    const closing = options.quick ? QUICK_BURST : BURST;
     for (let round = 1; round <= options.rounds; round++) {
       calm.push(await placeBeside(options, 0));
-      busy.push(await placeBeside(options, options.quick ? 2_000 : BURST));
+      busy.push(await placeBeside(options, closing));
     }
     const rows = [
       ['nothing closes', calm],
-      [`${BURST.toLocaleString('en-US')} orders close`, busy],
+      [`${closing.toLocaleString('en-US')} orders close`, busy],
     ] as const;
     const [calmP99, busyP99] = [calm, busy].map((all) => medianOf(all, (one) => one.p99Ms)) as [
       number,

@@ -131,8 +131,8 @@ async function assertNothingOversold(world: World): Promise<void> {
     orders: string;
     keys: string;
   }>(
-    `SELECT (SELECT sum(reserved) FROM products) AS reserved,
-            (SELECT sum(quantity) FROM order_items) AS ordered,
+    `SELECT (SELECT coalesce(sum(reserved), 0) FROM products) AS reserved,
+            (SELECT coalesce(sum(quantity), 0) FROM order_items) AS ordered,
             (SELECT count(*) FROM orders) AS orders,
             (SELECT count(*) FROM idempotency_keys) AS keys`,
   );
