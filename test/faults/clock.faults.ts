@@ -1,3 +1,4 @@
+import { createDataSource, TimeoutBrake } from '@app/orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Scene } from './fault';
 import { pause } from './load';
@@ -80,7 +81,7 @@ async function jump(scene: Scene): Promise<string> {
   stage.postgres.reset();
   await pause(5_000);
   // Orders placed while the clock is wrong would wait for tomorrow: those in flight are the point.
-  scene.load.startNoMore();
+  await scene.load.startNoMore();
   const brake = async (): Promise<{ cause: string; due: number; waiting: number } | undefined> =>
     (
       await stage.rows<{ cause: string; due: number; waiting: number }>(
@@ -106,11 +107,10 @@ async function jump(scene: Scene): Promise<string> {
   await stage.rows(`UPDATE skew.jump SET by = '0'`);
   await stage.rows(`ALTER DATABASE lastcall RESET search_path`);
   stage.postgres.reset();
-  // As lastcall timeouts resume does (libs/orders/src/ops/timeout-brake.ts).
-  await stage.rows(
-    `UPDATE timeout_brakes SET released_at = now(), released_by = 'ann', release_reason = 'clock set'
-      WHERE released_at IS NULL`,
-  );
+  const dataSource = createDataSource({ DATABASE_URL: stage.databaseUrl }, 'operator');
+  await dataSource.initialize();
+  await new TimeoutBrake(dataSource).release({ actor: 'ann', reason: 'the clock is set' });
+  await dataSource.destroy();
   await scene.heal();
   return `stopped by ${engaged.cause}: ${engaged.due} of ${engaged.waiting} were due at once; none closed early; went on once confirmed`;
 }

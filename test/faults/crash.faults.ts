@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
 import { assert, type Fault, type Scene } from './fault';
 import { payLate } from './provider.faults';
@@ -13,6 +14,15 @@ interface Step {
 }
 
 const late = (scene: Scene): Promise<unknown> => payLate(scene, 3);
+
+/** The provider still waits for the buyer: only then is it told to close. */
+async function cancelWhilePaying({ client }: Scene): Promise<void> {
+  const body = { items: [{ sku: 'TEA-A', quantity: 1 }] };
+  const headers = { 'idempotency-key': randomUUID() };
+  const placed = await client.api('POST /v1/orders', { body, headers });
+  await client.api(`POST /v1/orders/${String(placed.body.id)}/payments`);
+  await client.api(`POST /v1/orders/${String(placed.body.id)}/cancel`);
+}
 
 const STEPS: readonly Step[] = [
   { of: 'place, written and not committed', failpoint: 'place.written@5', who: 'api', quick: true },
@@ -43,7 +53,8 @@ const STEPS: readonly Step[] = [
   {
     of: 'careful close, closed at the provider',
     failpoint: 'closing.closed_at_provider',
-    who: 'worker-1',
+    who: 'api',
+    provoke: cancelWhilePaying,
     quick: true,
   },
   {

@@ -55,6 +55,7 @@ export class Load {
   readonly #lives = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #begun = 0;
+  #placing = 0;
 
   constructor(
     private readonly client: Client,
@@ -79,14 +80,15 @@ export class Load {
     return this;
   }
 
-  /** Begins no more orders; lives go on. */
-  startNoMore(): void {
+  /** Begins no more orders, and waits for those that are being placed; lives go on. */
+  async startNoMore(): Promise<void> {
     clearInterval(this.#timer);
+    while (this.#placing > 0) await pause(20);
   }
 
   /** Begins no more orders, and waits until every life has come to its end. */
   async stop(): Promise<void> {
-    this.startNoMore();
+    clearInterval(this.#timer);
     while (this.#lives.size > 0) await Promise.all(this.#lives);
   }
 
@@ -144,13 +146,14 @@ export class Load {
   async #place(sub: string, key: string, which: number): Promise<Answer | undefined> {
     const sku = SKUS[Math.floor(which * 97) % SKUS.length];
     const items = [{ sku, quantity: 1 + Math.floor(which * 3) }];
+    this.#placing += 1;
     const answer = await this.#persist(() =>
       this.client.api('POST /v1/orders', {
         sub,
         body: { items },
         headers: { 'idempotency-key': key },
       }),
-    );
+    ).finally(() => (this.#placing -= 1));
     if (answer?.status !== 201) return undefined;
     const { id, amount } = answer.body as unknown as { id: string; amount: number };
     this.acknowledged.placed.set(id, { key, amount });

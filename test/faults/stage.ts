@@ -113,6 +113,11 @@ export class Stage {
     await this.#redis.exited;
   }
 
+  /** Past the proxy. */
+  get databaseUrl(): string {
+    return this.#databaseUrl;
+  }
+
   get redisUrl(): string {
     return this.#redis.url;
   }

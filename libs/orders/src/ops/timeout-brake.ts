@@ -16,6 +16,10 @@ export interface BrakeView {
   readonly engagedAt: Date;
 }
 
+/** Kinds that are armed again and again until something outside answers (backoff.ts: a minute). */
+const ATTEMPTS = ['closing', 'refund', 'webhook'];
+const LONGER_THAN_BACKOFF = "interval '5 minutes'";
+
 /** Timeouts that stopped themselves (libs/timeout/src/brake.ts), as operators see and release them. */
 @Injectable()
 export class TimeoutBrake {
@@ -33,6 +37,7 @@ export class TimeoutBrake {
 
   /**
    * Lets timeouts go on; every worker hears of it with its next sweep. What is due is handled then.
+   * Attempts that were put off by a clock that ran ahead come back at once.
    * @throws {LastcallError} timeouts_not_stopped
    */
   async release({ actor, reason }: Accountable): Promise<BrakeView> {
@@ -46,6 +51,15 @@ export class TimeoutBrake {
       if (!row) {
         throw new LastcallError('timeouts_not_stopped', 'Timeouts are running: nothing to resume');
       }
+      await tx.rows(
+        `WITH put_off AS (
+           DELETE FROM deadlines WHERE kind = ANY ($1) AND due_at > now() + ${LONGER_THAN_BACKOFF}
+           RETURNING kind, subject_id, version, failures
+         )
+         INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
+         SELECT kind, now(), subject_id, version, failures FROM put_off ON CONFLICT DO NOTHING`,
+        [ATTEMPTS],
+      );
       await recordAction(tx, 'timeouts.resume', 'brake', [row.id], { actor, reason });
       return row;
     });

@@ -1,0 +1,49 @@
+import { openWorld, type World } from '../../../../test/support/world';
+import { OpsModule } from './ops.module';
+import { TimeoutBrake } from './timeout-brake';
+
+let world: World;
+let brake: TimeoutBrake;
+
+beforeAll(async () => {
+  world = await openWorld();
+  brake = new TimeoutBrake(world.dataSource);
+});
+afterAll(() => world?.close());
+
+const operator = { actor: 'ann', reason: 'the clock is set' };
+
+describe('TimeoutBrake', () => {
+  it('is one of the use cases of operators', () => {
+    expect(Reflect.getMetadata('providers', OpsModule)).toContain(TimeoutBrake);
+  });
+
+  it('refuses to resume what runs', async () => {
+    expect(await brake.read()).toBeNull();
+    await expect(brake.release(operator)).rejects.toMatchObject({ code: 'timeouts_not_stopped' });
+  });
+
+  it('is released once, with who and why, and attempts that a wrong clock put off come back', async () => {
+    await world.rows(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('clock_jumped', 'payment', 90, 100)`,
+    );
+    await world.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id, version)
+       SELECT kind, now() + interval '1 day', gen_random_uuid(), 3
+         FROM unnest(ARRAY['closing', 'refund', 'payment']) AS kind`,
+    );
+    expect(await brake.read()).toMatchObject({ cause: 'clock_jumped', due: 90, waiting: 100 });
+    const results = await Promise.allSettled([brake.release(operator), brake.release(operator)]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(await brake.read()).toBeNull();
+    const due = await world.rows(
+      'SELECT kind, version FROM deadlines WHERE due_at <= now() ORDER BY 1',
+    );
+    expect(due).toEqual([
+      { kind: 'closing', version: 3 },
+      { kind: 'refund', version: 3 },
+    ]);
+    const actions = await world.rows('SELECT actor, action, reason FROM operator_actions');
+    expect(actions).toEqual([{ ...operator, action: 'timeouts.resume' }]);
+  });
+});
