@@ -93,17 +93,12 @@ async function jump(scene: Scene): Promise<string> {
   await until('somebody is told', () =>
     stage.processes.some(({ log }) => log.includes('timeouts_stopped')),
   );
-  const early = async (): Promise<number> =>
-    Number(
-      (
-        await stage.rows<{ n: string }>(
-          `SELECT count(*) AS n FROM order_events e JOIN orders o ON o.id = e.order_id
-            WHERE e.from_status = 'pending_payment' AND e.by IN ('timer', 'sweep', 'passive')
-              AND e.at < o.closes_at`,
-        )
-      )[0]?.n,
-    );
-  assert((await early()) === 0, `${await early()} orders were closed before their time`);
+  const early = await stage.rows<{ by: string }>(
+    `SELECT e.by FROM order_events e JOIN orders o ON o.id = e.order_id
+      WHERE e.from_status = 'pending_payment' AND e.by IN ('timer', 'sweep', 'passive')
+        AND e.at < o.closes_at`,
+  );
+  assert(early.length === 0, `closed before their time by ${early.map(({ by }) => by).join()}`);
   await stage.rows(`UPDATE skew.jump SET by = '0'`);
   await stage.rows(`ALTER DATABASE lastcall RESET search_path`);
   stage.postgres.reset();

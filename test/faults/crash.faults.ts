@@ -45,7 +45,6 @@ const STEPS: readonly Step[] = [
     of: 'fast close, changed and not committed',
     failpoint: 'close.changed@2',
     who: 'worker-1',
-    quick: true,
   },
   { of: 'careful close, fence not committed', failpoint: 'closing.fencing', who: 'worker-1' },
   { of: 'careful close, claimed', failpoint: 'closing.claimed', who: 'worker-1' },
@@ -55,7 +54,6 @@ const STEPS: readonly Step[] = [
     failpoint: 'closing.closed_at_provider',
     who: 'api',
     provoke: cancelWhilePaying,
-    quick: true,
   },
   {
     of: 'careful close, answer known, nothing written',

@@ -35,7 +35,6 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   {
     area: 'Postgres',
     name: 'pool of the API exhausted by sixty calls on locked orders',
-    quick: true,
     play: exhaustPool,
   },
   {

@@ -31,7 +31,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
     carriedOutRate: 1,
   }),
   misbehaving('every capture reported twice, as two events', { doubleSuccess: true }),
-  misbehaving('every second answer is garbage', { malformedRate: 0.5 }, true),
+  misbehaving('every second answer is garbage', { malformedRate: 0.5 }),
   misbehaving('captures on payments that are closed: late money', { captureAfterClose: true }),
   {
     area: 'Provider',

@@ -62,7 +62,6 @@ export const REDIS_FAULTS: readonly Fault[] = [
   {
     area: 'Redis',
     name: 'maxmemory reached, every write refused',
-    quick: true,
     play: (scene) =>
       outage(scene, {
         begin: () => command(scene, (redis) => redis.config('SET', 'maxmemory', '1')),

@@ -7,7 +7,6 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   {
     area: 'Webhooks',
     name: 'fifty at once for each payment, reordered and duplicated',
-    quick: true,
     play: async (scene) => {
       await scene.client.faults({ duplicateWebhooks: 49, reorderWebhooks: true });
       await scene.lasting(8_000, 3_000);

@@ -6,7 +6,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   {
     area: 'Locks',
     name: 'a lock lives for 1 ms: it always expires inside the section',
-    quick: true,
     play: (scene) => withSabotage(scene, { LOCK_TTL_MS: '1' }),
   },
   { area: 'Locks', name: 'no lock at all', play: (scene) => withSabotage(scene, { LOCK: 'none' }) },
@@ -40,7 +39,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   {
     area: 'Workers',
     name: 'stopped for 40 s while the provider is asked, then woken',
-    quick: true,
     play: (scene) => freeze(scene, 'closing.answered'),
   },
   {
@@ -62,7 +60,6 @@ export const WORKER_FAULTS: readonly Fault[] = [
   {
     area: 'Poison',
     name: 'a deadline without an order, an order that cannot be closed',
-    quick: true,
     play: poison,
   },
 ];

@@ -93,7 +93,7 @@ export class Brake {
     if (this.machine && this.#last) await this.#remember(this.machine, this.#last);
   }
 
-  /** Asks Postgres: for those who handle a single deadline without ringing or sweeping. */
+  /** Asks Postgres: for those who only want to know. */
   async isEngaged(): Promise<boolean> {
     if (this.options.share === null) return false;
     const rows = await queryRows(
@@ -101,6 +101,12 @@ export class Brake {
       'SELECT 1 FROM timeout_brakes WHERE released_at IS NULL',
     );
     return rows.length > 0;
+  }
+
+  /** For those who handle a single deadline without ringing or sweeping: {@link watch}, and ask. */
+  async stops(databaseNow: Date): Promise<boolean> {
+    await this.watch(databaseNow);
+    return (this.#engaged = await this.isEngaged());
   }
 
   async #judge(cause: string, fewest: number): Promise<void> {
