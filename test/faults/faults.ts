@@ -1,3 +1,4 @@
+import { BURST } from './burst.faults';
 import { CLOCK_FAULTS } from './clock.faults';
 import { CRASH_FAULTS } from './crash.faults';
 import type { Fault } from './fault';
@@ -17,5 +18,6 @@ export const FAULTS: readonly Fault[] = [
   ...PROVIDER_FAULTS,
   ...WORKER_FAULTS,
   ...CLOCK_FAULTS,
+  BURST,
   STORM,
 ];
