@@ -98,9 +98,7 @@ async function unknownIn(queries: readonly string[]): Promise<string[]> {
 const anchorOf = (heading: string): string => heading.toLowerCase().replaceAll(' ', '-');
 /** `LastcallSweepSilent` is about "Sweep silent". */
 const headingOf = (alert: string): string =>
-  alert
-    .replace('Lastcall', '')
-    .replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  alert.replace('Lastcall', '').replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 describe('alerts', () => {
   it('watch what is exported', async () => {
