@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Exploration } from './main';
+import { FOUND_SOMETHING, type Exploration } from './exploration';
 import { MUTATIONS } from './mutations.cjs';
 
 const SEEDS = [1, 2, 3];
@@ -26,7 +26,7 @@ export async function killMutations(names: readonly string[]): Promise<number> {
     console.log(by ? `${name}: ${summary(by)}` : `${name}: SURVIVED`);
   }
   if (names.length === 0) writeFileSync(REPORT, report(killed));
-  return killed.every(({ by }) => by !== undefined) ? 0 : 7;
+  return killed.every(({ by }) => by !== undefined) ? 0 : FOUND_SOMETHING;
 }
 
 async function findKiller(name: string): Promise<Exploration | undefined> {

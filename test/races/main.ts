@@ -2,21 +2,10 @@
 // --mutations [name...]: shows that the explorer finds each seeded bug, and writes docs/mutations.md.
 import { parseArgs } from 'node:util';
 import * as fc from 'fast-check';
+import { FOUND_SOMETHING, type Exploration } from './exploration';
 import { Explorer } from './explorer';
 import { killMutations } from './kill-mutations';
 import { programs } from './program';
-
-/** What one exploration found; printed as one line of JSON with `--json`. */
-export interface Exploration {
-  readonly seed: number;
-  readonly programs: number;
-  readonly tookMs: number;
-  readonly path: string | null;
-  /** What broke, the program and its steps; null when every promise held. */
-  readonly broken: string | null;
-}
-
-export const FOUND_SOMETHING = 7;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
