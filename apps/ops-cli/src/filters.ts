@@ -44,6 +44,7 @@ export const PAGE_FLAGS = {
 /** One id, as the only argument. */
 export const idArg = (what: string) =>
   Args.string({
+    ignoreStdin: true,
     name: 'ID',
     description: `id of ${what}`,
     required: true,

@@ -9,7 +9,12 @@ export default class Completion extends OpsCommand {
     'source <(<%= config.bin %> completion zsh)',
   ];
   static override args = {
-    shell: Args.string({ description: 'your shell', options: ['bash', 'zsh'], required: true }),
+    shell: Args.string({
+      ignoreStdin: true,
+      description: 'your shell',
+      options: ['bash', 'zsh'],
+      required: true,
+    }),
   };
 
   async run(): Promise<{ shell: string; script: string }> {

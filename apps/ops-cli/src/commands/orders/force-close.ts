@@ -23,7 +23,10 @@ export default class OrdersForceClose extends OpsCommand {
     '<%= config.bin %> orders force-close --overdue --limit 500 --reason "worker outage" --yes',
   ];
   static override strict = false;
-  static override args = { id: Args.string({ name: 'ID...', description: 'ids of orders' }) };
+  static override args = {
+    // Without ignoreStdin oclif takes piped text for a missing argument, and --file - finds nothing.
+    id: Args.string({ ignoreStdin: true, name: 'ID...', description: 'ids of orders' }),
+  };
   static override flags = {
     ...ACCOUNTABILITY,
     file: Flags.string({ description: 'ids, one a line; - reads stdin', helpValue: 'PATH' }),

@@ -17,7 +17,7 @@ export default class TimeoutsRelease extends OpsCommand {
   ];
   static override strict = false;
   static override args = {
-    id: Args.string({ name: 'ID...', description: 'ids of their subjects' }),
+    id: Args.string({ ignoreStdin: true, name: 'ID...', description: 'ids of their subjects' }),
   };
   static override flags = {
     ...ACCOUNTABILITY,
