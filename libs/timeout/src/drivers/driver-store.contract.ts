@@ -5,15 +5,9 @@ import { alarmIn, type Bench, type DriverStore, HOUR_MS, surveyed } from './driv
 const ARM_BOUND_MS = 2_000;
 const STOP_BOUND_MS = 4_000;
 
-/** The part of the contract about the store of a durable driver; visibly skipped without one. */
-export function describeStoreFaults(
-  bench: () => Bench,
-  subject: (() => DriverStore) | undefined,
-): void {
-  const stored = subject ? it : it.skip;
-  const store = (): DriverStore => (subject as () => DriverStore)();
-
-  stored('rings on after the store was killed while nothing happened, and came back', async () => {
+/** The part of the contract about the store of a durable driver. */
+export function describeStoreFaults(bench: () => Bench, store: () => DriverStore): void {
+  it('rings on after the store was killed while nothing happened, and came back', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     const before = alarmIn(600);
@@ -28,7 +22,7 @@ export function describeStoreFaults(
     expect(bench().timesRung(before.id)).toBe(1);
   });
 
-  stored('comes back within 3 s of the store', async () => {
+  it('comes back within 3 s of the store', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     await driver.arm([alarmIn(HOUR_MS)]);
@@ -44,7 +38,7 @@ export function describeStoreFaults(
     expect(performance.now() - backAt).toBeLessThan(3_000);
   });
 
-  stored('rings on after the store was silent for a while', async () => {
+  it('rings on after the store was silent for a while', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     await driver.arm([alarmIn(HOUR_MS)]);
@@ -58,7 +52,7 @@ export function describeStoreFaults(
     await ring;
   });
 
-  stored('starts without the store, and rings when it comes', async () => {
+  it('starts without the store, and rings when it comes', async () => {
     await store().kill();
     const driver = bench().open();
     await driver.start(bench().onRing());
@@ -70,7 +64,7 @@ export function describeStoreFaults(
     await ring;
   });
 
-  stored('has another generation after the store lost its data, and rings on', async () => {
+  it('has another generation after the store lost its data, and rings on', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     await driver.arm([alarmIn(HOUR_MS)]);
@@ -84,7 +78,7 @@ export function describeStoreFaults(
     await ring;
   });
 
-  stored('keeps its generation when the store comes back with its data', async () => {
+  it('keeps its generation when the store comes back with its data', async () => {
     const driver = bench().open();
     const { generation } = await driver.survey();
     await store().kill();
@@ -93,7 +87,7 @@ export function describeStoreFaults(
     expect((await driver.survey()).generation).toBe(generation);
   });
 
-  stored('stops in bounded time while the store is away', async () => {
+  it('stops in bounded time while the store is away', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     await driver.arm([alarmIn(HOUR_MS)]);
@@ -102,7 +96,7 @@ export function describeStoreFaults(
     await store().start();
   });
 
-  stored('stops in bounded time when the store was never there', async () => {
+  it('stops in bounded time when the store was never there', async () => {
     await store().kill();
     const driver = bench().open();
     await driver.start(bench().onRing());
@@ -111,7 +105,7 @@ export function describeStoreFaults(
     await store().start();
   });
 
-  stored('stops in bounded time while the store is silent, in the middle of a ring', async () => {
+  it('stops in bounded time while the store is silent, in the middle of a ring', async () => {
     const driver = bench().open();
     const alarm = alarmIn(0);
     const ring = bench().ringOf(alarm.id);
@@ -122,7 +116,7 @@ export function describeStoreFaults(
     store().thaw();
   });
 
-  stored('leaves no connection behind', async () => {
+  it('leaves no connection behind', async () => {
     const before = await store().connections();
     const drivers = [bench().open(), bench().open()];
     for (const driver of drivers) {
