@@ -122,7 +122,7 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}change-status.ts`,
-        find: 'rows.map(({ id }) => id),',
+        find: 'changed.map(({ orderId }) => orderId),',
         replace: 'change.orderIds,',
       },
     ],

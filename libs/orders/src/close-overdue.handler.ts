@@ -7,6 +7,7 @@ import {
   HandlesDeadline,
   TimeoutService,
   type Transaction,
+  uuidArray,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import type { ChangedOrder } from './change-status';
@@ -81,17 +82,18 @@ export class CloseOverdueHandler implements DeadlineHandler {
 /** Locks the rows that are overdue and pending; waits for nobody, so it cannot deadlock. */
 async function lockOverdue(tx: Transaction, ids: readonly string[]): Promise<readonly string[]> {
   // Nearly always all of them, so only the count travels.
-  const [all] = await tx.hot<{ n: number }>(`SELECT count(*)::int AS n FROM (${LOCK_OVERDUE})`, [
-    ids,
-  ]);
+  const wanted = [uuidArray(ids)];
+  const [all] = await tx.hot<{ n: number }>(COUNT_OVERDUE, wanted);
   if (all?.n === ids.length) return ids;
-  return (await tx.hot<{ id: string }>(LOCK_OVERDUE, [ids])).map(({ id }) => id);
+  return (await tx.hot<{ id: string }>(LOCK_OVERDUE, wanted)).map(({ id }) => id);
 }
 
 const LOCK_OVERDUE = `
   SELECT id FROM orders
    WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()
      FOR NO KEY UPDATE SKIP LOCKED`;
+
+const COUNT_OVERDUE = `SELECT count(*)::int AS n FROM (${LOCK_OVERDUE})`;
 
 function without(ids: readonly string[], changed: readonly ChangedOrder[]): readonly string[] {
   if (changed.length === ids.length) return [];

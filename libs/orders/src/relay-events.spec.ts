@@ -50,6 +50,13 @@ describe('RelayEvents', () => {
     await expectComplete();
   });
 
+  it('gives way after a batch, and goes on from there', async () => {
+    await due(2_500);
+    expect(await relay.runOnce(() => true)).toEqual({ relayed: 1_000 });
+    expect(await relay.runOnce()).toEqual({ relayed: 1_500 });
+    await expectComplete();
+  });
+
   it('does not lose what is committed late, after younger events', async () => {
     const [early] = await due(1);
     // Of another product, whose row nobody else wants.

@@ -29,13 +29,17 @@ export class RelayEvents {
     @Inject(EVENT_STREAM) private readonly stream: EventStream,
   ) {}
 
-  /** Relays what there is. Rejects when the stream or the database is away; nothing is lost then. */
-  async runOnce(): Promise<{ relayed: number }> {
+  /**
+   * Relays what there is, or one batch while `givesWay` says so. Rejects when the stream or the
+   * database is away; nothing is lost then.
+   */
+  async runOnce(givesWay = (): boolean => false): Promise<{ relayed: number }> {
     let relayed = 0;
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const count = await inTransaction(this.dataSource, (tx) => this.#relayBatch(tx));
       if (count === undefined) break;
       relayed += count;
+      if (givesWay()) break;
     }
     return { relayed };
   }

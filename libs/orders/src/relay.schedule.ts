@@ -1,3 +1,4 @@
+import { TimeoutService } from '@app/timeout';
 import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { RelayEvents } from './relay-events';
@@ -5,7 +6,10 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 const EVERY_MS = 250;
 
-/** Relays events every quarter of a second; one run at a time. */
+/**
+ * Relays events every quarter of a second; one run at a time, and during a burst of closing one
+ * batch a run: orders close on time first, and the shop hears of it right after.
+ */
 @Injectable()
 export class RelaySchedule implements BeforeApplicationShutdown {
   #running: Promise<void> | undefined;
@@ -13,6 +17,7 @@ export class RelaySchedule implements BeforeApplicationShutdown {
 
   constructor(
     private readonly relay: RelayEvents,
+    private readonly timeouts: TimeoutService,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -20,7 +25,7 @@ export class RelaySchedule implements BeforeApplicationShutdown {
   tick(): void {
     if (this.#stopped) return;
     this.#running ??= this.relay
-      .runOnce()
+      .runOnce(() => this.timeouts.isBursting)
       .then(
         () => undefined,
         (error: unknown) => this.telemetry.failed('relay events', error),

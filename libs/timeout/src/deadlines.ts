@@ -44,17 +44,46 @@ export async function claimDue(
   limit: number,
   overdueByMs: number,
 ): Promise<DueDeadline[]> {
-  // The instant as milliseconds: reading a timestamp costs Node more than the rest of the row.
-  const rows = await tx.hot<Omit<DeadlineRow, 'due_at'> & { due_at: number }>(
-    `DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM deadlines
-        WHERE kind = $1 AND due_at <= now() - $3 * interval '1 millisecond'
-        ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
-     RETURNING kind, subject_id, date_part('epoch', due_at) * 1000 AS due_at, version, failures`,
-    [kind, limit, overdueByMs],
-  );
-  return rows.map((row) => fromRow({ ...row, due_at: new Date(Math.round(row.due_at)) }));
+  const [columns] = await tx.hot<Record<ClaimedColumn, string | null>>(CLAIM, [
+    kind,
+    limit,
+    overdueByMs,
+  ]);
+  const valuesOf = (name: ClaimedColumn): string[] => columns?.[name]?.split(',') ?? [];
+  const [dueMs, versions, failures] = [
+    valuesOf('due_ms'),
+    valuesOf('versions'),
+    valuesOf('failures'),
+  ];
+  return valuesOf('subject_ids').map((subjectId, index) => ({
+    kind,
+    subjectId,
+    dueAt: new Date(Number(dueMs[index])),
+    version: Number(versions[index]),
+    failures: Number(failures[index]),
+  }));
 }
+
+/** What a claim gives back of each deadline. */
+const CLAIMED = {
+  subject_ids: 'subject_id',
+  due_ms: "round(date_part('epoch', due_at) * 1000)::bigint",
+  versions: 'version',
+  failures: 'failures',
+} as const;
+type ClaimedColumn = keyof typeof CLAIMED;
+
+/** All rows in one, a text a column: reading rows costs Node and Postgres more than the claim. */
+const CLAIM = `
+  WITH claimed AS (
+    DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM deadlines
+       WHERE kind = $1 AND due_at <= now() - $3 * interval '1 millisecond'
+       ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+    RETURNING subject_id, due_at, version, failures)
+  SELECT ${Object.entries(CLAIMED)
+    .map(([name, value]) => `string_agg((${value})::text, ',') AS ${name}`)
+    .join(', ')} FROM claimed`;
 
 /** Takes one deadline out of the table; false when somebody else has it. */
 export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {

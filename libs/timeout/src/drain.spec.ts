@@ -98,6 +98,15 @@ describe('Drain', () => {
     expect(await effects()).toHaveLength(57);
   });
 
+  it('calls it a burst while more is due than one batch takes', async () => {
+    await store.add(KIND, Array<number>(25).fill(-1));
+    const seen: boolean[] = [];
+    const one: Drain = drain(new Effects(10, async () => void seen.push(one.isBursting)));
+    await one.run('timer');
+    expect(seen).toEqual([false, true, true]);
+    expect(one.isBursting).toBe(false);
+  });
+
   it('shares deadlines between drains that run at once', async () => {
     await store.add(KIND, Array<number>(200).fill(-1));
     const counts = await Promise.all([1, 2, 3].map(() => drain(new Effects(20)).run('sweep')));

@@ -63,6 +63,7 @@ export class Drain {
   /** Locks on their way back. The next batch has other subjects, so it need not wait for them. */
   readonly #releasing = new Set<Promise<void>>();
   #batchSize: number;
+  #isBursting = false;
 
   constructor(
     readonly kind: string,
@@ -87,6 +88,11 @@ export class Drain {
     return this.#next;
   }
 
+  /** True while more is due than one batch takes. */
+  get isBursting(): boolean {
+    return this.#isBursting;
+  }
+
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
     while (this.#current || this.#afterwards.size > 0) {
@@ -108,10 +114,12 @@ export class Drain {
     try {
       // The second closer starts only when the first found a full batch: an idle ring costs one query.
       if (await this.#batch(by, overdueByMs, total)) {
+        this.#isBursting = true;
         await Promise.all(Array.from({ length: this.options.closers }, closer));
       }
       return total;
     } finally {
+      this.#isBursting = false;
       await Promise.all(this.#releasing);
       this.#current = undefined;
     }

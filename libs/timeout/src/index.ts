@@ -45,4 +45,4 @@ export { TimeoutService } from './timeout.service';
 export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';
 export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
-export { inTransaction, queryRows, Transaction } from './transaction';
+export { inTransaction, queryRows, Transaction, uuidArray } from './transaction';

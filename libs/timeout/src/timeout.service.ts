@@ -175,6 +175,11 @@ export class TimeoutService {
     );
   }
 
+  /** True while so much is due that batch follows batch: what can wait should give way. */
+  get isBursting(): boolean {
+    return [...this.#drains.values()].some((drain) => drain.isBursting);
+  }
+
   /** One sweep of everything overdue, however little, and what follows its commits. */
   async runSweep(): Promise<SweepCounts> {
     const counts = await this.sweep.runOnce(0);
