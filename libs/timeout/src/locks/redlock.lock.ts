@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { ExecutionError, Redlock, ResourceLockedError, type Lock as RedlockHold } from 'redlock';
 import type { Held, Lock } from '../lock';
 import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../redis';
+import { defineBatchScripts } from './redlock-scripts';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 
 export interface RedlockLockOptions {
@@ -62,17 +63,12 @@ export class RedlockLock implements Lock {
     this.#options = { ...REDLOCK_DEFAULTS, ...options };
     const { redis, onError } = this.#options;
     this.#client = openRedis(redis, FAIL_FAST, onError);
+    defineBatchScripts(this.#client);
     this.#firstConnection = new Promise((resolve) => {
       this.#client.once('ready', resolve).once('close', resolve);
     });
-    const db = this.#client.options.db ?? 0;
-    if (db > 15) {
-      this.#client.disconnect();
-      // It would quietly lock in database 0 instead.
-      throw new RangeError(`RedlockLock: database ${db} is beyond Redlock's 0 to 15`);
-    }
-    // Its script selects the database by itself; no retries: we wait, or not, in our own way.
-    this.#redlock = new Redlock([this.#client], { db, retryCount: 0 });
+    // No retries: we wait, or not, in our own way.
+    this.#redlock = new Redlock([this.#client], { retryCount: 0 });
     this.#redlock.on('error', (error: Error) => {
       if (!(error instanceof ResourceLockedError)) onError(error);
     });
