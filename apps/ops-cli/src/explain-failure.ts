@@ -4,7 +4,6 @@ import { EXIT, type ExitCode } from './exit-code';
 
 const NOT_RUNNING = 'no running installation was found';
 const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
-const QUERY_CANCELED = '57014';
 
 /** Turns whatever was thrown into what an operator can act on. */
 export async function explainFailure(error: unknown, commandId: string): Promise<CommandFailure> {
@@ -46,7 +45,7 @@ function fromSettings(error: unknown): CommandFailure | undefined {
 
 async function fromCore(error: unknown): Promise<CommandFailure> {
   const { ERROR_STATUS, isInfrastructureError, LastcallError } = await import('@app/orders');
-  const { AlarmStoreError, sqlStateOf } = await import('@app/timeout');
+  const { AlarmStoreError, isCanceledStatement, sqlStateOf } = await import('@app/timeout');
   if (error instanceof LastcallError) return refusal(error, ERROR_STATUS[error.code]);
   if (UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '')) {
     return dependencyDown(
@@ -55,7 +54,7 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
       'npm start migrates; or: node dist/apps/api/src/migrate.js',
     );
   }
-  if (sqlStateOf(error) === QUERY_CANCELED) {
+  if (isCanceledStatement(error)) {
     const next = 'run it again when the load is lower; lastcall doctor looks at Postgres';
     return dependencyDown(error, 'Postgres took too long over a statement', next);
   }
