@@ -101,6 +101,8 @@ function refusal(error: LastcallError, status: number): CommandFailure {
 const NEXT_STEPS: Readonly<Record<string, string>> = {
   order_not_found: 'lastcall orders list shows the orders there are',
   order_not_closable: 'lastcall orders show ID tells what became of it; a paid order is refunded',
+  payment_not_found: 'lastcall payments list shows the payments on hold',
+  payment_not_settleable: 'lastcall payments list shows the payments on hold',
   refund_not_found: 'lastcall refunds list shows the refunds there are',
   refund_not_retryable: 'lastcall refunds list tells where it stands',
   webhook_not_found: 'lastcall webhooks list shows the stored webhooks',

@@ -35,6 +35,12 @@ export {
   type CloseResult,
   ForceCloseOrders,
 } from './ops/force-close-orders';
+export {
+  type HeldPayment,
+  ListHeldPayments,
+  type SettledPayment,
+  SettlePayment,
+} from './ops/held-payments';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';

@@ -102,7 +102,7 @@ export class ExamineInstallation {
         'money on hold',
         view.heldPayments === 0,
         `${view.heldPayments} payments`,
-        'lastcall orders show ID tells why; decide and settle it with the provider',
+        'lastcall payments list tells why; decide, then lastcall payments settle ID',
       ),
     ];
   }
