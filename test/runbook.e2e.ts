@@ -58,6 +58,16 @@ async function troubles({ sql }: CliWorld) {
       );
       return id;
     },
+    PAYMENT_ID: async () => {
+      const { paymentId } = await place('open');
+      await sql.rows(
+        `UPDATE payments SET status = 'succeeded', captured_amount = 499, captured_currency = 'EUR',
+                paid_at = now(), recorded_at = now(), hold_reason = 'amount_mismatch'
+          WHERE id = $1`,
+        [paymentId],
+      );
+      return paymentId as string;
+    },
     WEBHOOK_ID: async () => {
       const id = randomUUID();
       await sql.rows(

@@ -4,7 +4,6 @@ import { EXIT, type ExitCode } from './exit-code';
 
 const NOT_RUNNING = 'no running installation was found';
 const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
-const QUERY_CANCELED = '57014';
 
 /** Turns whatever was thrown into what an operator can act on. */
 export async function explainFailure(error: unknown, commandId: string): Promise<CommandFailure> {
@@ -46,7 +45,7 @@ function fromSettings(error: unknown): CommandFailure | undefined {
 
 async function fromCore(error: unknown): Promise<CommandFailure> {
   const { ERROR_STATUS, isInfrastructureError, LastcallError } = await import('@app/orders');
-  const { AlarmStoreError, sqlStateOf } = await import('@app/timeout');
+  const { AlarmStoreError, isCanceledStatement, sqlStateOf } = await import('@app/timeout');
   if (error instanceof LastcallError) return refusal(error, ERROR_STATUS[error.code]);
   if (UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '')) {
     return dependencyDown(
@@ -55,7 +54,7 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
       'npm start migrates; or: node dist/apps/api/src/migrate.js',
     );
   }
-  if (sqlStateOf(error) === QUERY_CANCELED) {
+  if (isCanceledStatement(error)) {
     const next = 'run it again when the load is lower; lastcall doctor looks at Postgres';
     return dependencyDown(error, 'Postgres took too long over a statement', next);
   }
@@ -102,6 +101,8 @@ function refusal(error: LastcallError, status: number): CommandFailure {
 const NEXT_STEPS: Readonly<Record<string, string>> = {
   order_not_found: 'lastcall orders list shows the orders there are',
   order_not_closable: 'lastcall orders show ID tells what became of it; a paid order is refunded',
+  payment_not_found: 'lastcall payments list shows the payments on hold',
+  payment_not_settleable: 'lastcall payments list shows the payments on hold',
   refund_not_found: 'lastcall refunds list shows the refunds there are',
   refund_not_retryable: 'lastcall refunds list tells where it stands',
   webhook_not_found: 'lastcall webhooks list shows the stored webhooks',

@@ -3,6 +3,7 @@ import {
   type Config,
   ExamineInstallation,
   ForceCloseOrders,
+  ListHeldPayments,
   ListOrders,
   ListRefunds,
   ListWebhooks,
@@ -14,6 +15,7 @@ import {
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
+  SettlePayment,
   Statistics,
   TimeoutBrake,
   VerifyDeadlines,
@@ -41,6 +43,8 @@ export class Installation {
   readonly orders = this.app.get(ListOrders);
   readonly orderDetails = this.app.get(OrderDetails);
   readonly forceClose = this.app.get(ForceCloseOrders);
+  readonly heldPayments = this.app.get(ListHeldPayments);
+  readonly settlePayment = this.app.get(SettlePayment);
   readonly refunds = this.app.get(ListRefunds);
   readonly retryRefund = this.app.get(RetryRefund);
   readonly reconcile = this.app.get(Reconcile);

@@ -5,20 +5,24 @@ import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
 import { paint } from './paint';
 
+const REASON = {
+  description: 'why; it is kept with the change',
+  helpValue: 'TEXT',
+  parse: async (text: string): Promise<string> => {
+    const reason = text.trim();
+    if (reason.length === 0 || reason.length > 500) {
+      throw usageFailure('--reason must have 1 to 500 characters');
+    }
+    return reason;
+  },
+};
+
+/** For a command that changes something only with a flag, and then has a reason of its own. */
+export const OPTIONAL_REASON = Flags.string(REASON);
+
 /** Flags of every command that changes something: who did it, and why. */
 export const ACCOUNTABILITY = {
-  reason: Flags.string({
-    description: 'why; it is kept with the change',
-    required: true,
-    helpValue: 'TEXT',
-    parse: async (text) => {
-      const reason = text.trim();
-      if (reason.length === 0 || reason.length > 500) {
-        throw usageFailure('--reason must have 1 to 500 characters');
-      }
-      return reason;
-    },
-  }),
+  reason: Flags.string({ ...REASON, required: true }),
   actor: Flags.string({
     description: 'who; the user of this machine unless given',
     helpValue: 'NAME',

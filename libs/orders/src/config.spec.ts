@@ -1,7 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, loadConfig } from './config';
+import { ConfigError, loadConfig, SETTING_NAMES } from './config';
+
+/** What has no default, and stands in these tests' settings. */
+const GIVEN = ['DATABASE_URL', 'REDIS_URL', 'AUTH_JWT_SECRET', 'SANDBOX_WEBHOOK_SECRET'];
 
 describe('loadConfig', () => {
   let home: string;
@@ -44,6 +47,21 @@ describe('loadConfig', () => {
       PAYMENT_PROVIDER: 'sandbox',
       LATE_PAYMENT: 'refund',
     });
+  });
+
+  it('has all its settings in .env.example, those with a default at it', () => {
+    const file = readFileSync(join(__dirname, '../../../.env.example'), 'utf8');
+    const lines = [...file.matchAll(/^(# )?([A-Z_]+)=(.*)$/gm)];
+    const names = lines.map(([, , name]) => name as string);
+    const ofTheSandbox = /^SANDBOX_(HOST|PORT|DATA|WEBHOOK_URL)$/;
+    expect(names.filter((name) => !ofTheSandbox.test(name)).sort()).toEqual(
+      [...SETTING_NAMES].sort(),
+    );
+    const set = lines.filter(([, hash]) => hash === undefined);
+    const written = Object.fromEntries(set.map(([, , name, value]) => [name, value]));
+    expect(load({ ...written, LASTCALL_HOME: home })).toEqual(load());
+    const defaults = Object.entries(load()).filter(([name]) => !GIVEN.includes(name));
+    expect(defaults.map(([name]) => name).filter((name) => !(name in written))).toEqual([]);
   });
 
   it('takes "off" for no limit and no deadline', () => {

@@ -14,8 +14,8 @@ export interface ExtendCommand {
   readonly reason?: string | undefined;
 }
 
-/** The most an operator may add at once. */
-const OPERATOR_LIMIT_MS = 24 * 3_600_000;
+/** The most that anybody may add at once. Customers may add less: CUSTOMER_EXTENSION. */
+export const MAX_EXTENSION_MS = 24 * 3_600_000;
 
 /**
  * Moves the payment deadline of an unpaid order. The new deadline is a row of its own with a new
@@ -30,8 +30,9 @@ export class ExtendWindow {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** @throws {LastcallError} order_not_found, order_not_extendable, busy */
+  /** @throws {LastcallError} invalid_request, order_not_found, order_not_extendable, busy */
   async extend(orderId: string, command: ExtendCommand): Promise<OrderView> {
+    assertExtension(command.byMs);
     await this.guard.withOrder(orderId, async (order, tx) => {
       this.#check(order, command);
       const [row] = await tx.rows<{ version: number; closes_at: Date }>(
@@ -59,10 +60,7 @@ export class ExtendWindow {
   }
 
   #check(order: GuardedOrder, { by, actor, byMs }: ExtendCommand): void {
-    if (by === 'operator') {
-      if (byMs <= OPERATOR_LIMIT_MS) return;
-      throw new LastcallError('order_not_extendable', 'An order can be extended by at most a day');
-    }
+    if (by === 'operator') return;
     if (order.customerId !== actor) throw orderNotFound();
     const limitMs = this.config.CUSTOMER_EXTENSION;
     if (limitMs === null) {
@@ -79,6 +77,14 @@ export class ExtendWindow {
       );
     }
   }
+}
+
+/** Less than nothing would bring the deadline forward, behind the customer's back. */
+function assertExtension(byMs: number): void {
+  if (Number.isInteger(byMs) && byMs > 0 && byMs <= MAX_EXTENSION_MS) return;
+  const maxSeconds = MAX_EXTENSION_MS / 1_000;
+  const message = `An order can be extended by 1 to ${maxSeconds} seconds at once`;
+  throw new LastcallError('invalid_request', message, { maxSeconds });
 }
 
 function notExtendable(status: string): LastcallError {

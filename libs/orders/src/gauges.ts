@@ -2,17 +2,19 @@ import { countOverdue, TimeoutService } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { countRefunds } from './count-refunds';
 import { type InvariantReading, WatchInvariants } from './invariants/watch-invariants';
 import type { RefundStatus } from './order';
 import { DEADLINE_KINDS } from './order.lifecycle';
 import { onDataSource } from './order-rows';
-import { readHeld, readRefunds } from './overview';
+import { readHeld } from './overview';
 import { Reconcile } from './reconcile';
 
 export interface GaugesView {
   readonly overdueDeadlines: number;
   /** By how much the most overdue deadline is so; 0 when none is. */
   readonly oldestOverdueSeconds: number;
+  /** Above 10,000, `succeeded` is an estimate: see {@link countRefunds}. */
   readonly refunds: Readonly<Record<RefundStatus, number>>;
   /** Age of the oldest event that has not been relayed; 0 when none waits. */
   readonly relayAgeSeconds: number;
@@ -48,7 +50,7 @@ export class Gauges {
     const [overdue, refunds, unsent, relayAgeSeconds, oldestClosingSeconds, held, timeoutsStopped] =
       await Promise.all([
         countOverdue(this.dataSource, DEADLINE_KINDS),
-        readRefunds(this.dataSource),
+        countRefunds(onDataSource(this.dataSource)),
         readOldestUnsentRefund(this.dataSource),
         readRelayAge(this.dataSource),
         readOldestClosing(this.dataSource),

@@ -6,7 +6,7 @@ export { ConfirmReceipt } from './confirm-receipt';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { parseDuration } from './duration';
 export { ERROR_STATUS, type ErrorCode, LastcallError } from './errors';
-export { ExtendWindow } from './extend-window';
+export { ExtendWindow, MAX_EXTENSION_MS } from './extend-window';
 export { ForceCloseOrder } from './force-close-order';
 export { Gauges, type GaugesView } from './gauges';
 export { GroupCommit } from './group-commit';
@@ -35,6 +35,12 @@ export {
   type CloseResult,
   ForceCloseOrders,
 } from './ops/force-close-orders';
+export {
+  type HeldPayment,
+  ListHeldPayments,
+  type SettledPayment,
+  SettlePayment,
+} from './ops/held-payments';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';

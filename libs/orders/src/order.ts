@@ -9,7 +9,8 @@ export interface OrderItem {
 
 export type PaymentStatus = 'open' | 'succeeded' | 'failed' | 'closed';
 export type RefundStatus = 'requested' | 'pending' | 'succeeded' | 'failed' | 'needs_attention';
-export type RefundReason = 'late_payment' | 'duplicate_payment' | 'shipment_timeout' | 'operator';
+export type RefundReason =
+  'late_payment' | 'duplicate_payment' | 'payment_mismatch' | 'shipment_timeout' | 'operator';
 
 export interface RefundView {
   readonly id: string;

@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm';
 import type { RefundStatus } from './order';
 import { DEADLINE_KINDS } from './order.lifecycle';
 import { onDataSource } from './order-rows';
+import { countRefunds } from './count-refunds';
 
 export interface OverviewView {
   /** Unpaid orders by when they are due. */
@@ -20,6 +21,7 @@ export interface OverviewView {
   /** Closes of the last hour: how late, in milliseconds, and by whom. */
   readonly lag: { readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
   readonly closedBy: Readonly<Record<string, number>>;
+  /** Above 10,000, `succeeded` is an estimate: see {@link countRefunds}. */
   readonly refunds: Readonly<Record<RefundStatus, number>>;
   readonly heldDeadlines: number;
   readonly heldWebhooks: number;
@@ -36,7 +38,7 @@ export class Overview {
       countOverdue(this.dataSource, DEADLINE_KINDS),
       this.#open(),
       this.#recent(),
-      readRefunds(this.dataSource),
+      countRefunds(onDataSource(this.dataSource)),
       readHeld(this.dataSource),
     ]);
     const { closing, ...due } = open;
@@ -129,19 +131,4 @@ export async function readHeld(
     heldWebhooks: Number(row?.webhooks ?? 0),
     heldPayments: Number(row?.payments ?? 0),
   };
-}
-
-export async function readRefunds(dataSource: DataSource): Promise<Record<RefundStatus, number>> {
-  const counts: Record<RefundStatus, number> = {
-    requested: 0,
-    pending: 0,
-    succeeded: 0,
-    failed: 0,
-    needs_attention: 0,
-  };
-  const rows = await onDataSource(dataSource).rows<{ status: RefundStatus; n: string }>(
-    'SELECT status, count(*) AS n FROM refunds GROUP BY status',
-  );
-  for (const { status, n } of rows) counts[status] = Number(n);
-  return counts;
 }

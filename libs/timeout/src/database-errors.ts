@@ -2,6 +2,7 @@ import { types } from 'node:util';
 
 /** SQLSTATE classes that speak of the server and not of the statement. */
 const INFRASTRUCTURE_CLASSES = /^(08|53|57|58)/;
+const QUERY_CANCELED = '57014';
 const CONNECTION_TROUBLE =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established/i;
 
@@ -15,7 +16,18 @@ export function sqlStateOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** True when the database is away, full or overloaded: nothing a caller sent has caused it. */
+/**
+ * True when a statement ran into its time limit, or was canceled by hand. The caller cannot tell
+ * an overloaded server from a statement that is too large, so each decides for itself.
+ */
+export function isCanceledStatement(error: unknown): boolean {
+  return sqlStateOf(error) === QUERY_CANCELED;
+}
+
+/**
+ * True when the database is away, full or overloaded, a canceled statement included: nothing that
+ * a caller sent has caused it.
+ */
 export function isInfrastructureError(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state !== undefined) return INFRASTRUCTURE_CLASSES.test(state);

@@ -26,8 +26,8 @@ export interface BatchResult {
   readonly changed: number;
   /** Subjects that had moved on already: the deadline lost, as most do. */
   readonly lost: number;
-  /** Deadlines to put back, due again at the given instant. */
-  readonly putBack?: readonly Deadline[];
+  /** Deadlines to put back, due again at the given instant; they keep their count of failures. */
+  readonly putBack?: readonly DueDeadline[];
 }
 
 /**

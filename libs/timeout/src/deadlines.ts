@@ -11,24 +11,31 @@ interface DeadlineRow {
 }
 
 /** Arms deadlines inside the caller's transaction. A deadline armed twice is one deadline. */
-export async function insertDeadlines(
+export function insertDeadlines(tx: Transaction, deadlines: readonly Deadline[]): Promise<void> {
+  return putBackDeadlines(
+    tx,
+    deadlines.map((deadline) => ({ ...deadline, failures: 0 })),
+  );
+}
+
+/** Arms claimed deadlines again, at their new instants and with their count of failures. */
+export async function putBackDeadlines(
   tx: Transaction,
-  deadlines: readonly Deadline[],
-  failures = 0,
+  deadlines: readonly DueDeadline[],
 ): Promise<void> {
   if (deadlines.length === 0) return;
   await tx.hot(
     `INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
-     SELECT kind, due_at, subject_id, version, $5
-       FROM unnest($1::text[], $2::timestamptz[], $3::uuid[], $4::int[])
-         AS d (kind, due_at, subject_id, version)
+     SELECT kind, due_at, subject_id, version, failures
+       FROM unnest($1::text[], $2::timestamptz[], $3::uuid[], $4::int[], $5::smallint[])
+         AS d (kind, due_at, subject_id, version, failures)
      ON CONFLICT DO NOTHING`,
     [
       deadlines.map((deadline) => deadline.kind),
       deadlines.map((deadline) => deadline.dueAt),
       deadlines.map((deadline) => deadline.subjectId),
       deadlines.map((deadline) => deadline.version),
-      failures,
+      deadlines.map((deadline) => deadline.failures),
     ],
   );
 }

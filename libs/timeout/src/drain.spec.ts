@@ -1,25 +1,11 @@
-import { Alarms } from './alarms';
-import type { DeadlineHandler, DueDeadline } from './deadline-handler';
+import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import type { Held, Lock } from './lock';
-import { NoopLock } from './locks/noop.lock';
-import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { TimerStoreHealth } from './timer-store-health';
-import type { TimerDriver } from './timer-driver';
-import type { Transaction } from './transaction';
+import { drainParts, Effects } from './testing/drain-parts';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
-
-const deafDriver: TimerDriver = {
-  name: 'deaf',
-  start: async () => undefined,
-  stop: async () => undefined,
-  arm: async () => undefined,
-  disarm: async () => undefined,
-  survey: async () => ({ generation: 'one', alarms: async function* () {} }),
-};
 
 describe('Drain', () => {
   let store: DeadlineStore;
@@ -27,36 +13,7 @@ describe('Drain', () => {
   afterAll(() => store?.close());
   beforeEach(() => store.empty());
 
-  const parts = (lock: Lock = new NoopLock(), telemetry: Partial<TimeoutTelemetry> = {}) => {
-    const told = { ...silentTelemetry, ...telemetry };
-    const { dataSource } = store;
-    const clock = { nowMs: () => Date.now() };
-    const options = { granularity: 100, horizonMs: 1_000, kinds: [KIND] };
-    const alarms = new Alarms(dataSource, deafDriver, clock, new TimerStoreHealth(told), options);
-    return { dataSource, lock, alarms, clock, telemetry: told };
-  };
-
-  /** Writes an effect for each subject, in the claiming transaction. */
-  class Effects implements DeadlineHandler {
-    readonly batches: string[][] = [];
-    constructor(
-      readonly maxBatch = 1_000,
-      private readonly before: (due: readonly DueDeadline[]) => Promise<void> = async () =>
-        undefined,
-    ) {}
-
-    lockKey(subjectId: string): string {
-      return `lock:${subjectId}`;
-    }
-
-    async handle(due: readonly DueDeadline[], tx: Transaction, by: string) {
-      const ids = due.map(({ subjectId }) => subjectId);
-      this.batches.push(ids);
-      await tx.rows('INSERT INTO effects SELECT unnest($1::uuid[]), $2', [ids, by]);
-      await this.before(due);
-      return { changed: due.length, lost: 0 };
-    }
-  }
+  const parts = (lock?: Lock) => drainParts(store.dataSource, KIND, lock && { lock });
 
   const drain = (handler: DeadlineHandler, given = parts(), options: Partial<DrainOptions> = {}) =>
     new Drain(KIND, handler, given, { ...drainDefaults, ...options });
@@ -120,71 +77,6 @@ describe('Drain', () => {
     expect(await drain(handler).run('timer')).toEqual({ ...NOTHING, failed: 1 });
     expect(await effects()).toEqual([]);
     expect(await store.deadlines()).toMatchObject([{ subject_id: subject(0), failures: 1 }]);
-  });
-
-  describe('a poisoned subject', () => {
-    const poison = subject(17);
-    const poisoned = () =>
-      new Effects(1_000, async (due) => {
-        if (due.some(({ subjectId }) => subjectId === poison)) throw new Error('poison');
-      });
-
-    it('is found by splitting, and its neighbours go on', async () => {
-      await store.add(KIND, Array<number>(40).fill(-1_000));
-      const failed: number[] = [];
-      const given = parts(new NoopLock(), { batchFailed: (_, size) => void failed.push(size) });
-      const handler = poisoned();
-      expect(await drain(handler, given).run('timer')).toMatchObject({ changed: 39, failed: 1 });
-      expect((await effects()).map(({ subject_id: id }) => id)).not.toContain(poison);
-      // Ever smaller, down to the one; far fewer tries than subjects.
-      expect(failed).toEqual([...failed].sort((a, b) => b - a));
-      expect(failed.at(-1)).toBe(1);
-      expect(failed.length).toBeLessThan(10);
-    });
-
-    it('backs off, longer each time', async () => {
-      await store.add(KIND, Array<number>(18).fill(-1));
-      const one = drain(poisoned());
-      for (const [failures, delayMs] of [
-        [1, 1_000],
-        [2, 2_000],
-        [3, 4_000],
-      ] as const) {
-        await one.run('timer');
-        const nowMs = (await store.now()).getTime();
-        const [left] = await store.deadlines();
-        expect(left).toMatchObject({ subject_id: poison, failures });
-        const waitsMs = (left?.due_at.getTime() ?? 0) - nowMs;
-        expect(waitsMs).toBeGreaterThan(delayMs - 900);
-        expect(waitsMs).toBeLessThanOrEqual(delayMs + 50);
-        await store.rows(`UPDATE deadlines SET due_at = now() - interval '1 second'`);
-      }
-    });
-
-    it('is held with its error in the end', async () => {
-      await store.add(KIND, Array<number>(18).fill(-1));
-      const held: string[] = [];
-      const deadlineHeld = (_: string, id: string) => void held.push(id);
-      const one = drain(poisoned(), parts(new NoopLock(), { deadlineHeld }), { maxFailures: 3 });
-      for (let round = 0; round < 3; round++) {
-        await one.run('timer');
-        await store.rows(`UPDATE deadlines SET due_at = now() - interval '1 second'`);
-      }
-      expect(await store.deadlines()).toEqual([]);
-      expect(held).toEqual([poison]);
-      expect(await store.rows('SELECT subject_id, failures, error FROM held_deadlines')).toEqual([
-        { subject_id: poison, failures: 3, error: 'Error: poison' },
-      ]);
-      expect(await one.run('timer')).toEqual(NOTHING);
-    });
-  });
-
-  it('is nobody’s poison when the database is away', async () => {
-    await store.add(KIND, [-1]);
-    const away = Object.assign(new Error('terminating connection'), { code: '57P01' });
-    const one = drain(new Effects(1_000, () => Promise.reject(away)));
-    await expect(one.run('timer')).rejects.toBe(away);
-    expect(await store.deadlines()).toMatchObject([{ failures: 0 }]);
   });
 
   it('puts back what somebody else holds, and handles the rest', async () => {
@@ -288,7 +180,7 @@ describe('Drain', () => {
     const after = new Promise<void>((_, reject) => (fail = reject));
     const one = drain(
       Object.assign(handler, { afterCommit: () => after }),
-      parts(new NoopLock(), { failed }),
+      drainParts(store.dataSource, KIND, { failed }),
     );
     expect(await one.run('timer')).toMatchObject({ found: 1, changed: 1 });
     fail(new Error('the provider is away'));

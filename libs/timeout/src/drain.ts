@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
 import type { Clock } from './clock';
-import type { Claimant, Deadline, DeadlineHandler, DueDeadline } from './deadline-handler';
-import { isInfrastructureError, sqlStateOf } from './database-errors';
-import { claimDue, claimExactly, holdDeadline, insertDeadlines } from './deadlines';
+import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
+import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
+import { claimDue, claimExactly, holdDeadline, putBackDeadlines } from './deadlines';
 import type { Lock } from './lock';
 import type { TimeoutTelemetry } from './telemetry';
 import { inTransaction, type Transaction } from './transaction';
@@ -138,7 +138,10 @@ export class Drain {
     } catch (error) {
       if (!isSubjectsFault(error)) throw error;
       this.parts.telemetry.batchFailed(this.kind, limit, error);
-      if (limit > 1) this.#batchSize = Math.max(1, Math.floor(limit / 4));
+      if (limit > 1)
+        this.#batchSize = Math.max(1, Math.min(this.#batchSize, Math.floor(limit / 4)));
+      // The claim itself fails, also for one: no subject is to blame, and trying on would not end.
+      else if (claimed.length === 0) throw error;
       else for (const poisoned of claimed) await this.#setAside(poisoned, error, total);
       return true;
     }
@@ -171,7 +174,7 @@ export class Drain {
         startedMs = performance.now();
         const result = await this.handler.handle(mine, tx, by);
         const putBack = [...(result.putBack ?? []), ...contended];
-        await insertDeadlines(tx, putBack);
+        await putBackDeadlines(tx, putBack);
         tx.afterCommit(() => {
           this.parts.alarms.ensure(putBack);
           total.found += due.length;
@@ -192,7 +195,7 @@ export class Drain {
 
   async #lockAll(due: readonly DueDeadline[]): Promise<{
     mine: readonly DueDeadline[];
-    contended: readonly Deadline[];
+    contended: readonly DueDeadline[];
     giveBack: () => Promise<void>;
   }> {
     const keyOf = new Map(due.map((one) => [one, this.handler.lockKey(one.subjectId)]));
@@ -227,8 +230,9 @@ export class Drain {
           FAILURE_BACKOFF_MAX_MS,
           FAILURE_BACKOFF_BASE_MS * 2 ** (failures - 1),
         );
-        const later = { ...poisoned, dueAt: new Date(this.parts.clock.nowMs() + delayMs) };
-        await insertDeadlines(tx, [later], failures);
+        const dueAt = new Date(this.parts.clock.nowMs() + delayMs);
+        const later = { ...poisoned, dueAt, failures };
+        await putBackDeadlines(tx, [later]);
         tx.afterCommit(() => this.parts.alarms.ensure([later]));
       }
       total.failed += 1;
@@ -246,7 +250,8 @@ export class Drain {
   }
 }
 
-/** False for a database that is away or overloaded: that is nobody's poison and shrinks nothing. */
+/** False for a database that is away or full. A canceled statement counts: half may do in time. */
 function isSubjectsFault(error: unknown): boolean {
-  return !isInfrastructureError(error) && !/^(40|55)/.test(sqlStateOf(error) ?? '');
+  const isEverybodys = isInfrastructureError(error) && !isCanceledStatement(error);
+  return !isEverybodys && !/^(40|55)/.test(sqlStateOf(error) ?? '');
 }

@@ -9,7 +9,7 @@ export {
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
-export { isInfrastructureError, sqlStateOf } from './database-errors';
+export { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 export type {
   BatchResult,
   Claimant,

@@ -1,11 +1,11 @@
 /** What came of asking for a set of locks. */
 export interface Held {
-  /** Keys we hold. When the lock store is down this is all of them, unlocked: see `outcome`. */
+  /** Keys we hold; with the outcome `degraded`, keys to go on with unlocked. */
   readonly keys: ReadonlySet<string>;
   /**
    * `held`: all of them. `contended`: some are somebody else's and are not in `keys`.
-   * `degraded`: the store did not answer; the caller goes on without a lock, because the
-   * conditional update decides, not the lock.
+   * `degraded`: the store did not answer, or so late that the hold has expired already; the caller
+   * goes on without a lock, because the conditional update decides, not the lock.
    */
   readonly outcome: 'held' | 'contended' | 'degraded';
   /** Gives the locks back. Never rejects: a lock that has expired is gone already. */
@@ -14,7 +14,10 @@ export interface Held {
 
 /** The guard's mutual exclusion. It saves work; it is not what keeps orders correct. */
 export interface Lock {
-  /** Takes what is free of `keys` in at most two round trips and waits for nobody. */
+  /**
+   * Takes what is free of `keys` and waits for nobody. One round trip when all are free; at most
+   * three: a second try with those that were free when the store was asked about each.
+   */
   acquireFree(keys: readonly string[]): Promise<Held>;
   /** Takes one key, waiting a bounded, jittered time for whoever holds it. */
   acquireOne(key: string): Promise<Held>;

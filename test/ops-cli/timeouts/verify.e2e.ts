@@ -47,11 +47,29 @@ describe('lastcall timeouts verify and release', () => {
     expect(found.result.deadlines).toMatchObject({ missing: { count: 1 }, orphaned: { count: 1 } });
     // The alarm of the deadline that was deleted stands for nothing, like the one made up.
     expect(found.result.alarms).toMatchObject({ missing: { count: 1 }, orphaned: { count: 2 } });
-    expect((await verify('--fix')).code).toBe(0);
+    expect((await verify('--fix', '--reason', 'restored', '--actor', 'eve')).code).toBe(0);
+    const actor = { actor: 'eve', subject_kind: 'deadline', reason: 'restored' };
+    const actions = await world.sql.rows('SELECT * FROM operator_actions ORDER BY action DESC');
+    expect(actions).toMatchObject([
+      { ...actor, action: 'deadline.insert', subject_id: late?.id },
+      { ...actor, action: 'deadline.delete' },
+    ]);
     const ways = await inFourWays(world.config, ['timeouts', 'verify']);
     expectConventions(ways, 0);
     expect(JSON.parse(ways.json.stdout)).toMatchObject({ findings: 0, left: 0 });
     expect(ways.pipe.stdout).toContain('No findings');
+  });
+
+  it('keeps its own name as the reason when none is given, and takes none without --fix', async () => {
+    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
+    const id = order?.id as string;
+    await world.sql.rows('DELETE FROM deadlines WHERE subject_id = $1', [id]);
+    expect((await verify('--reason', 'looking')).code).toBe(2);
+    await verify('--fix');
+    const sql = 'SELECT action, reason FROM operator_actions WHERE subject_id = $1';
+    expect(await world.sql.rows(sql, [id])).toEqual([
+      { action: 'deadline.insert', reason: 'timeouts verify --fix' },
+    ]);
   });
 
   it('tells of held deadlines until an operator releases them, with a reason', async () => {

@@ -1,4 +1,4 @@
-import { LastcallError } from '@app/orders';
+import { LastcallError, orderNotFound } from '@app/orders';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -31,8 +31,7 @@ export const InputQuery = (schema: z.ZodType): ParameterDecorator =>
 /** The order's id. One that cannot exist is answered like one that does not. */
 export const OrderId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
   const { id } = requestOf(context).params;
-  if (id === undefined || !UUID.test(id))
-    throw new LastcallError('order_not_found', 'There is no such order');
+  if (id === undefined || !UUID.test(id)) throw orderNotFound();
   return id.toLowerCase();
 });
 

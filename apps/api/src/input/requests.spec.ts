@@ -34,7 +34,7 @@ describe('what may be sent', () => {
     ['a list without filters', listOrdersQuery, {}],
     ['a list', listOrdersQuery, { status: 'closed', limit: '100', cursor: ID }],
     ['a reason', forceCloseBody, { reason: 'ok!' }],
-    ['an extension', operatorExtensionBody, { seconds: 604_800, reason: 'asked by phone' }],
+    ['an extension', operatorExtensionBody, { seconds: 86_400, reason: 'asked by phone' }],
   ])('takes %s', (_, schema, input) => expect(errorsOf(schema, input)).toEqual([]));
 
   it('lists 20 orders unless told', () => expect(readInput(listOrdersQuery, {}).limit).toBe(20));
@@ -79,7 +79,7 @@ describe('what may be sent', () => {
     [forceCloseBody, { reason: 'a'.repeat(501) }, 'reason', /3 to 500/],
     [forceCloseBody, { reason: 'nul \0 inside' }, 'reason', /control/],
     [forceCloseBody, { reason: 5 }, 'reason', /text/],
-    [operatorExtensionBody, { seconds: 0, reason: 'why' }, 'seconds', /1 to 604800/],
+    [operatorExtensionBody, { seconds: 0, reason: 'why' }, 'seconds', /1 to 86400/],
     [operatorExtensionBody, { seconds: 60 }, 'reason', /missing/],
   ])('refuses %#, naming the field', (schema, input, field, message) => {
     expect(errorsOf(schema, input)).toEqual([

@@ -1,4 +1,4 @@
-import { ORDER_STATUSES } from '@app/orders';
+import { MAX_EXTENSION_MS, ORDER_STATUSES } from '@app/orders';
 import { z } from 'zod';
 
 /** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
@@ -7,8 +7,6 @@ const MAX_ITEMS = 50;
 const MAX_QUANTITY = 999;
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
-/** A week: more than any window that could want extending, and far from overflowing anything. */
-const MAX_EXTENSION_SECONDS = 604_800;
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -63,7 +61,7 @@ export const listOrdersQuery = z.strictObject({
   cursor: z.string().regex(UUID, 'must be the nextCursor of an earlier answer').optional(),
 });
 
-const seconds = wholeNumber(1, MAX_EXTENSION_SECONDS).meta({ examples: [60] });
+const seconds = wholeNumber(1, MAX_EXTENSION_MS / 1_000).meta({ examples: [60] });
 const reason = text(3, 500).meta({ examples: ['customer called: wrong address'] });
 
 export const forceCloseBody = z.strictObject({ reason });

@@ -19,7 +19,13 @@ const Refund = z.strictObject({
   id,
   status: z.enum(['requested', 'pending', 'succeeded', 'failed', 'needs_attention']),
   amount,
-  reason: z.enum(['late_payment', 'duplicate_payment', 'shipment_timeout', 'operator']),
+  reason: z.enum([
+    'late_payment',
+    'duplicate_payment',
+    'payment_mismatch',
+    'shipment_timeout',
+    'operator',
+  ]),
 });
 
 const Payment = z.strictObject({

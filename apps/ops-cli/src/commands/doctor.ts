@@ -3,16 +3,19 @@ import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
 import { paint } from '../paint';
 import { table } from '../table';
+import { countText } from '../wording';
 
 export interface DoctorResult {
   readonly findings: number;
+  readonly warnings: number;
   readonly checks: readonly Check[];
 }
 
 export default class Doctor extends OpsCommand {
   static override summary =
     'Look at every dependency, setting and invariant; say how to mend what is wrong';
-  static override description = 'Changes nothing. Exit code 7 when there is a finding.';
+  static override description =
+    'Changes nothing. Exit code 7 when there is a finding; a warning is none.';
   static override examples = ['<%= config.bin %> doctor', '<%= config.bin %> doctor --json'];
 
   async run(): Promise<DoctorResult> {
@@ -23,11 +26,12 @@ export default class Doctor extends OpsCommand {
     const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
     const inside = canGoOn && isMigrated ? await this.#examineInstallation() : [];
     const checks = [...outside, ...inside];
-    const findings = checks.filter(({ state }) => state !== 'ok').length;
-    this.log(describe(checks, findings));
+    const warnings = checks.filter(({ state }) => state === 'warning').length;
+    const findings = checks.filter(({ state }) => state !== 'ok').length - warnings;
+    this.log(describe({ findings, warnings, checks }));
     if (inside.length === 0) this.note('The rest was not looked at: it needs Postgres, migrated');
     if (findings > 0) this.endWith(EXIT.findings);
-    return { findings, checks };
+    return { findings, warnings, checks };
   }
 
   async #examineInstallation(): Promise<Check[]> {
@@ -36,7 +40,7 @@ export default class Doctor extends OpsCommand {
   }
 }
 
-function describe(checks: readonly Check[], findings: number): string {
+function describe({ findings, warnings, checks }: DoctorResult): string {
   const rows = table(checks, [
     { title: '', value: ({ state }) => MARKS[state] },
     { title: 'AREA', value: ({ area }) => area },
@@ -46,13 +50,16 @@ function describe(checks: readonly Check[], findings: number): string {
   const fixes = checks
     .filter(({ state }) => state !== 'ok')
     .map(({ area, name, fix }) => `  ${area} ${name}: ${fix ?? 'look closer'}`);
-  if (findings === 0) return `${rows}\n\n${paint.good('No findings')}`;
-  const title = paint.alarming(`${findings} ${findings === 1 ? 'finding' : 'findings'}`);
-  return `${rows}\n\n${title}; how to mend:\n${fixes.join('\n')}`;
+  const found = findings === 0 ? 'No findings' : countText(findings, 'finding');
+  const title = findings === 0 ? paint.good(found) : paint.alarming(found);
+  if (fixes.length === 0) return `${rows}\n\n${title}`;
+  const warned = warnings === 0 ? '' : `, ${paint.notable(countText(warnings, 'warning'))}`;
+  return `${rows}\n\n${title}${warned}; how to mend:\n${fixes.join('\n')}`;
 }
 
 const MARKS: Readonly<Record<Check['state'], string>> = {
   ok: paint.good('ok'),
+  warning: paint.notable('!'),
   finding: paint.alarming('BAD'),
   unknown: paint.notable('?'),
 };

@@ -78,7 +78,8 @@ SELECT count(*) AS violations FROM broken;
 -- 5. money_has_a_home: Captured money belongs to a paid order, or goes back, or is on hold
 -- Counted by order: what is kept (captured, not on hold, not going back) is the amount of an order
 -- that is paid, once, and nothing for one that is not. An operator's refund leaves the order paid,
--- and so does a notice that contradicts the money it was paid with, which is put on hold.
+-- and so does a notice that contradicts the money it was paid with, which is put on hold. What an
+-- operator has decided to keep beside that is the shop's.
 WITH seen AS (
   SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8
   UNION
@@ -97,6 +98,8 @@ WITH seen AS (
     FROM orders o
     LEFT JOIN payments p ON p.order_id = o.id AND p.status = 'succeeded' AND p.hold_reason IS NULL
      AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.payment_id = p.id AND r.reason <> 'operator')
+     AND NOT EXISTS (SELECT 1 FROM operator_actions a
+                      WHERE a.subject_id = p.id AND a.action = 'payment.keep')
    WHERE o.id IN (SELECT order_id FROM seen)
    GROUP BY o.id
 ), counts AS (

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sqlStateOf } from '@app/timeout';
+import { isCanceledStatement } from '@app/timeout';
 import type { Queryable } from '../order-rows';
 
 export interface Invariant {
@@ -29,7 +29,6 @@ export interface InvariantOptions {
 
 /** Minutes of a busy shop, or days of a small one; well below a second of reading. */
 const NEWEST = 20_000;
-const QUERY_CANCELED = '57014';
 
 /**
  * Runs every invariant, one statement after the other, outside any transaction. The default looks
@@ -59,7 +58,7 @@ async function check(
     const [row] = await sql.rows<{ violations: string }>(fill(text, values));
     return { ...result, violations: Number(row?.violations), tookMs: took() };
   } catch (error) {
-    if (sqlStateOf(error) !== QUERY_CANCELED) throw error;
+    if (!isCanceledStatement(error)) throw error;
     return { ...result, violations: 0, tookMs: took(), incomplete: true };
   }
 }

@@ -6,11 +6,20 @@ export interface Accountable {
   readonly reason: string;
 }
 
+export type OperatorAction =
+  | 'payment.refund'
+  | 'payment.keep'
+  | 'payment.confirm'
+  | 'refund.retry'
+  | 'webhook.replay'
+  | 'deadline.release'
+  | 'timeouts.resume';
+
 /** Writes down what an operator did, in the transaction that does it. */
 export async function recordAction(
   tx: Transaction,
-  action: 'refund.retry' | 'webhook.replay' | 'deadline.release' | 'timeouts.resume',
-  subjectKind: 'refund' | 'webhook' | 'deadline' | 'brake',
+  action: OperatorAction,
+  subjectKind: 'payment' | 'refund' | 'webhook' | 'deadline' | 'brake',
   subjectIds: readonly string[],
   { actor, reason }: Accountable,
 ): Promise<void> {

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { ExamineInstallation } from './doctor/examine-installation';
 import { ForceCloseOrders } from './force-close-orders';
+import { ListHeldPayments, SettlePayment } from './held-payments';
 import { OrderDetails } from './order-details';
 import { ListRefunds, RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
@@ -12,12 +13,14 @@ import { ListWebhooks, ReplayWebhook } from './webhooks';
 const USE_CASES = [
   ExamineInstallation,
   ForceCloseOrders,
+  ListHeldPayments,
   ListRefunds,
   ListWebhooks,
   OrderDetails,
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
+  SettlePayment,
   Statistics,
   TimeoutBrake,
   VerifyDeadlines,

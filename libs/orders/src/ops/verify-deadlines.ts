@@ -2,6 +2,7 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import type { Accountable } from './operator-action';
 
 export interface DeadlineFinding {
   readonly kind: string;
@@ -74,6 +75,13 @@ const ORPHANED = `
      AND NOT EXISTS (SELECT FROM refunds r WHERE r.id = d.subject_id)
      AND NOT EXISTS (SELECT FROM webhook_events w WHERE w.id = d.subject_id)`;
 
+/** As recordAction writes it, for subjects that may be too many to be brought here. */
+const RECORDED = `
+  , recorded AS (
+    INSERT INTO operator_actions (actor, reason, action, subject_kind, subject_id)
+    SELECT $1, $2, $3, 'deadline', subject_id FROM fixed RETURNING 1)
+  SELECT count(*)::int AS n FROM recorded`;
+
 interface FoundRow {
   finding: 'missing' | 'wrong' | 'orphaned';
   kind: string;
@@ -87,13 +95,16 @@ interface FoundRow {
 export class VerifyDeadlines {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
-  /** With `fix`: inserts what is missing or late, deletes what is nobody's; alarms are not armed. */
-  run({ fix = false }: { fix?: boolean } = {}): Promise<DeadlinesReport> {
+  /**
+   * With `fixFor`: inserts what is missing or late, deletes what is nobody's, and writes down for
+   * whom; alarms are not armed.
+   */
+  run({ fixFor }: { readonly fixFor?: Accountable } = {}): Promise<DeadlinesReport> {
     return inTransaction(this.dataSource, async (tx) => {
       await tx.rows(STATEMENT_LIMIT);
       await tx.rows(NO_LOOPS);
       const report = await this.#look(tx);
-      return fix ? { ...report, fixed: await this.#fix(tx) } : report;
+      return fixFor ? { ...report, fixed: await this.#fix(tx, fixFor) } : report;
     });
   }
 
@@ -116,21 +127,23 @@ export class VerifyDeadlines {
     };
   }
 
-  async #fix(tx: Transaction): Promise<DeadlinesReport['fixed']> {
+  async #fix(tx: Transaction, { actor, reason }: Accountable): Promise<DeadlinesReport['fixed']> {
     // A deadline that is too late stays: it fires once, finds its order moved on and is gone.
     const [inserted] = await tx.rows<{ n: number }>(
       `WITH fixed AS (
          INSERT INTO deadlines (kind, due_at, subject_id, version)
          SELECT kind, due_at, subject_id, version FROM (${UNLIKE}) AS found
-         ON CONFLICT DO NOTHING RETURNING 1)
-       SELECT count(*)::int AS n FROM fixed`,
+         ON CONFLICT DO NOTHING RETURNING subject_id)
+       ${RECORDED}`,
+      [actor, reason, 'deadline.insert'],
     );
     const [deleted] = await tx.rows<{ n: number }>(
       `WITH fixed AS (
          DELETE FROM deadlines d USING (${ORPHANED}) AS o
           WHERE d.kind = o.kind AND d.due_at = o.due_at AND d.subject_id = o.subject_id
-         RETURNING 1)
-       SELECT count(*)::int AS n FROM fixed`,
+         RETURNING d.subject_id)
+       ${RECORDED}`,
+      [actor, reason, 'deadline.delete'],
     );
     return { inserted: inserted?.n ?? 0, deleted: deleted?.n ?? 0 };
   }

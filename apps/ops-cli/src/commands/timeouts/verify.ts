@@ -1,8 +1,9 @@
 import { Flags } from '@oclif/core';
 import type { DeadlinesReport } from '@app/orders';
 import type { AlarmsReport } from '@app/timeout';
+import { usageFailure } from '../../command-failure';
 import { EXIT } from '../../exit-code';
-import { OpsCommand } from '../../ops-command';
+import { ACCOUNTABILITY, OpsCommand, OPTIONAL_REASON } from '../../ops-command';
 import { paint } from '../../paint';
 import { table } from '../../table';
 
@@ -16,6 +17,9 @@ export interface VerifyResult {
   readonly left: number;
 }
 
+/** What --fix is for is in its name; a reason of one's own tells more. */
+const REASON_OF_FIX = 'timeouts verify --fix';
+
 export default class TimeoutsVerify extends OpsCommand {
   static override summary = 'Compare deadlines with orders, and alarms with deadlines';
   static override description =
@@ -23,16 +27,22 @@ export default class TimeoutsVerify extends OpsCommand {
     'are released by timeouts release, late alarms wait for a worker. Exit code 7 for findings.';
   static override examples = [
     '<%= config.bin %> timeouts verify',
-    '<%= config.bin %> timeouts verify --fix',
+    '<%= config.bin %> timeouts verify --fix --reason "restored from the backup of 3 May"',
   ];
-  static override flags = { fix: Flags.boolean({ description: 'mend what can be mended' }) };
+  static override flags = {
+    fix: Flags.boolean({ description: 'mend what can be mended' }),
+    reason: OPTIONAL_REASON,
+    actor: ACCOUNTABILITY.actor,
+  };
 
   async run(): Promise<VerifyResult> {
     const { flags } = await this.parse(TimeoutsVerify);
+    const { fix, actor, reason = REASON_OF_FIX } = flags;
+    if (flags.reason !== undefined && !fix) throw usageFailure('--reason goes with --fix');
     const { verifyDeadlines, timeouts } = await this.installation();
     // Deadlines first: mended ones get their alarms in the second step.
-    const deadlines = await verifyDeadlines.run(flags);
-    const alarms = await timeouts.verifyAlarms.run(flags);
+    const deadlines = await verifyDeadlines.run(fix ? { fixFor: { actor, reason } } : {});
+    const alarms = await timeouts.verifyAlarms.run({ fix });
     const mendable = mendableIn(deadlines) + mendableIn(alarms);
     const lasting = deadlines.held.count + alarms.late.count;
     const result = {

@@ -2,8 +2,11 @@
 export interface Check {
   readonly area: 'settings' | 'postgres' | 'redis' | 'workers' | 'flow' | 'provider' | 'invariants';
   readonly name: string;
-  /** `finding`: something to mend; `unknown`: it could not be looked at, which is one, too. */
-  readonly state: 'ok' | 'finding' | 'unknown';
+  /**
+   * `warning`: could be better, and breaks nothing; `finding`: something to mend; `unknown`: it
+   * could not be looked at, which is a finding, too.
+   */
+  readonly state: 'ok' | 'warning' | 'finding' | 'unknown';
   readonly detail: string;
   /** What to do about it; null when it is fine. */
   readonly fix: string | null;
@@ -11,6 +14,10 @@ export interface Check {
 
 export function ok(area: Check['area'], name: string, detail: string): Check {
   return { area, name, state: 'ok', detail, fix: null };
+}
+
+export function warning(area: Check['area'], name: string, detail: string, fix: string): Check {
+  return { area, name, state: 'warning', detail, fix };
 }
 
 export function finding(area: Check['area'], name: string, detail: string, fix: string): Check {

@@ -5,13 +5,13 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { type Config, CONFIG } from '../../config';
 import { Gauges } from '../../gauges';
-import { runInvariants } from '../../invariants/run-invariants';
 import { onDataSource } from '../../order-rows';
 import { Overview } from '../../overview';
 import { PAYMENT_PROVIDER, type PaymentProvider } from '../../providers/payment-provider';
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { VerifyDeadlines } from '../verify-deadlines';
-import { type Check, expectation, finding, ok, unknown } from './check';
+import { type Check, expectation, finding, unknown } from './check';
+import { examineInvariants } from './examine-invariants';
 
 const START_WORKER = 'npm start, or ROLES=worker node dist/apps/api/src/main.js';
 const CLOCK_LIMIT_MS = 1_000;
@@ -40,7 +40,7 @@ export class ExamineInstallation {
       ...(await this.#deadlines()),
       await this.#alarms(),
       await this.#reachProvider(),
-      ...(await this.#invariants()),
+      ...(await examineInvariants(onDataSource(this.dataSource), this.#latenessLimitMs)),
     ];
   }
 
@@ -102,7 +102,7 @@ export class ExamineInstallation {
         'money on hold',
         view.heldPayments === 0,
         `${view.heldPayments} payments`,
-        'lastcall orders show ID tells why; decide and settle it with the provider',
+        'lastcall payments list tells why; decide, then lastcall payments settle ID',
       ),
     ];
   }
@@ -177,23 +177,6 @@ export class ExamineInstallation {
       isReached && tookMs <= PROVIDER_ANSWER_LIMIT_MS,
       why,
       'closing orders wait for it; check its status page and SANDBOX_URL or the Stripe keys',
-    );
-  }
-
-  async #invariants(): Promise<Check[]> {
-    const sql = onDataSource(this.dataSource);
-    const results = await runInvariants(sql, { limitMs: this.#latenessLimitMs });
-    return results.map(({ id, name, promise, violations, incomplete }) =>
-      incomplete
-        ? unknown('invariants', `${id} ${name}`, 'it took too long', 'run it when the load is low')
-        : violations === 0
-          ? ok('invariants', `${id} ${name}`, 'holds')
-          : finding(
-              'invariants',
-              `${id} ${name}`,
-              `${violations} violations: ${promise}`,
-              'docs/runbook.md, "Invariant broken"',
-            ),
     );
   }
 

@@ -1,8 +1,10 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseClock, queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { createDataSource } from '../../data-source';
-import { type Check, expectation, finding, ok, unknown } from './check';
+import { type Check, expectation, finding, ok, unknown, warning } from './check';
 
 /** xid8 and pg_current_xact_id, which the event relay reads by, came with 13. */
 const OLDEST_VERSION = 13;
@@ -24,6 +26,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ok('postgres', 'reachable', await whereIs(dataSource)),
       ...(await settingsOf(dataSource)),
       await migrations(dataSource),
+      ...(await role(dataSource, config)),
       await indexes(dataSource),
       await clock(dataSource),
     ];
@@ -116,6 +119,33 @@ async function migrations(dataSource: DataSource): Promise<Check> {
     newer.length === 0 ? `all ${known.length} run` : `unknown to this version: ${newer.join(', ')}`,
     'the database is ahead of this command: use the version that was deployed last',
   );
+}
+
+/**
+ * The threat model wants history that the application cannot rewrite. The database of `npm start`
+ * has its owner as its only user.
+ */
+async function role(dataSource: DataSource, config: Config): Promise<Check[]> {
+  const [row] = await queryRows<{ name: string; rewrites: boolean | null }>(
+    dataSource,
+    `SELECT current_user AS name,
+            has_table_privilege(to_regclass('order_events'), 'UPDATE, DELETE') AS rewrites`,
+  );
+  if (!row || row.rewrites === null) return [];
+  if (!row.rewrites) return [ok('postgres', 'role', `${row.name} cannot rewrite history`)];
+  const detail = `${row.name} can rewrite history`;
+  if (isEmbedded(config)) return [ok('postgres', 'role', `${detail}: embedded, and its owner`)];
+  const fix =
+    "CREATE ROLE shop LOGIN PASSWORD '...' IN ROLE lastcall_app, then DATABASE_URL with that user " +
+    'for all but migrate.js: docs/threat-model.md, "The database\'s two roles"';
+  return [warning('postgres', 'role', detail, fix)];
+}
+
+/** True for the database that `npm start` runs and has written down. */
+function isEmbedded({ LASTCALL_HOME, DATABASE_URL }: Config): boolean {
+  const file = join(LASTCALL_HOME, 'runtime.json');
+  if (!existsSync(file)) return false;
+  return (JSON.parse(readFileSync(file, 'utf8')) as Partial<Config>).DATABASE_URL === DATABASE_URL;
 }
 
 /** An index that was being built when something broke is there and is not used. */

@@ -1,0 +1,20 @@
+import { runInvariants } from '../../invariants/run-invariants';
+import type { Queryable } from '../../order-rows';
+import { type Check, finding, ok, warning } from './check';
+
+/** Up to so many history rows every order is looked at, else those behind the newest: seconds. */
+const HISTORY_LOOKED_AT = 200_000;
+
+/** Every invariant. One that the database had no time for breaks nothing, and shows nothing. */
+export async function examineInvariants(sql: Queryable, limitMs: number): Promise<Check[]> {
+  const results = await runInvariants(sql, { limitMs, newest: HISTORY_LOOKED_AT });
+  return results.map(({ id, name, promise, violations, incomplete }) => {
+    const check = `${id} ${name}`;
+    if (incomplete) {
+      return warning('invariants', check, 'it took too long', 'run it when the load is low');
+    }
+    if (violations === 0) return ok('invariants', check, 'holds');
+    const detail = `${violations} violations: ${promise}`;
+    return finding('invariants', check, detail, 'docs/runbook.md, "Invariant broken"');
+  });
+}

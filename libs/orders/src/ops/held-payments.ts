@@ -1,0 +1,169 @@
+import { inTransaction, queryRows, TimeoutService, type Transaction } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import type { HoldReason } from '../capture.judgement';
+import { LastcallError } from '../errors';
+import type { RefundReason } from '../order';
+import type { OrderStatus } from '../order.lifecycle';
+import { requestRefunds } from '../request-refunds';
+import { type Accountable, recordAction } from './operator-action';
+
+/** Money that waits for an operator. */
+export interface HeldPayment {
+  readonly id: string;
+  readonly orderId: string;
+  readonly orderStatus: OrderStatus;
+  readonly provider: string;
+  readonly providerPaymentId: string | null;
+  readonly holdReason: HoldReason;
+  /** What was asked for, and what the provider took. */
+  readonly amount: number;
+  readonly currency: string;
+  readonly capturedAmount: number;
+  readonly capturedCurrency: string;
+  readonly paidAt: string | null;
+  readonly recordedAt: string | null;
+}
+
+/** `refund`: all of it goes back. `keep`: it stays with the shop. The order stays as it is. */
+export type PaymentDecision = 'refund' | 'keep';
+
+export interface SettledPayment {
+  readonly decision: PaymentDecision;
+  readonly payment: HeldPayment;
+  /** The refund that was requested; null where none was. */
+  readonly refundId: string | null;
+}
+
+export interface SettleRun extends Accountable {
+  /** Runs the real transaction and rolls it back. */
+  readonly dryRun?: boolean;
+}
+
+const ENTRY = `p.id, p.order_id AS "orderId", o.status AS "orderStatus", p.provider,
+  p.provider_payment_id AS "providerPaymentId", p.hold_reason AS "holdReason",
+  p.amount::float8 AS amount, p.currency, p.captured_amount::float8 AS "capturedAmount",
+  p.captured_currency AS "capturedCurrency", p.paid_at AS "paidAt", p.recorded_at AS "recordedAt"`;
+
+/** A page of payments on hold, newest first. */
+@Injectable()
+export class ListHeldPayments {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  async list(filter: {
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): Promise<{ items: HeldPayment[]; nextCursor: string | null }> {
+    const rows = await queryRows<HeldPayment>(
+      this.dataSource,
+      `SELECT ${ENTRY} FROM payments p JOIN orders o ON o.id = p.order_id
+        WHERE p.hold_reason IS NOT NULL AND ($1::uuid IS NULL OR p.id < $1)
+        ORDER BY p.id DESC LIMIT $2`,
+      [filter.cursor ?? null, filter.limit + 1],
+    );
+    const items = rows.slice(0, filter.limit);
+    return { items, nextCursor: rows.length > filter.limit ? (items.at(-1)?.id ?? null) : null };
+  }
+}
+
+/** Thrown to undo a rehearsed decision. */
+class Rehearsed extends Error {
+  constructor(readonly outcome: SettledPayment) {
+    super('rolled back on purpose');
+  }
+}
+
+/** An operator decides what becomes of money on hold: it goes back, or it stays. */
+@Injectable()
+export class SettlePayment {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly timeouts: TimeoutService,
+  ) {}
+
+  /** @throws {LastcallError} payment_not_found, payment_not_settleable */
+  async settle(
+    paymentId: string,
+    decision: PaymentDecision,
+    { dryRun = false, ...accountable }: SettleRun,
+  ): Promise<SettledPayment> {
+    try {
+      return await inTransaction(this.dataSource, async (tx) => {
+        const outcome = await this.#decide(tx, paymentId, decision, accountable);
+        if (dryRun) throw new Rehearsed({ ...outcome, refundId: null });
+        return outcome;
+      });
+    } catch (error) {
+      if (error instanceof Rehearsed) return error.outcome;
+      throw error;
+    }
+  }
+
+  async #decide(
+    tx: Transaction,
+    paymentId: string,
+    decision: PaymentDecision,
+    accountable: Accountable,
+  ): Promise<SettledPayment> {
+    const payment = await lockHeld(tx, paymentId);
+    await tx.rows('UPDATE payments SET hold_reason = NULL WHERE id = $1', [paymentId]);
+    const refundId = decision === 'refund' ? await this.#refund(tx, payment) : null;
+    await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
+    return { decision, payment, refundId };
+  }
+
+  async #refund(tx: Transaction, payment: HeldPayment): Promise<string> {
+    const { id: paymentId, capturedAmount: amount, capturedCurrency: currency } = payment;
+    const [earlier] = await tx.rows<{ id: string; status: string }>(
+      'SELECT id, status FROM refunds WHERE payment_id = $1',
+      [paymentId],
+    );
+    if (earlier) {
+      throw notSettleable(paymentId, `refund ${earlier.id} of it is ${earlier.status} already`);
+    }
+    if (amount === 0) throw notSettleable(paymentId, 'nothing was taken, so nothing can go back');
+    const reason = REFUND_REASONS[payment.holdReason];
+    await requestRefunds(tx, this.timeouts, [{ paymentId, reason, amount, currency }]);
+    const [refund] = await tx.rows<{ id: string }>('SELECT id FROM refunds WHERE payment_id = $1', [
+      paymentId,
+    ]);
+    return (refund as { id: string }).id;
+  }
+}
+
+/** `operator` leaves its order paid: money that was put on hold for a later notice had paid it. */
+const REFUND_REASONS: Readonly<Record<HoldReason, RefundReason>> = {
+  late_payment: 'late_payment',
+  amount_mismatch: 'payment_mismatch',
+  currency_mismatch: 'payment_mismatch',
+  reference_mismatch: 'payment_mismatch',
+  capture_changed: 'operator',
+};
+
+/** `payment.keep` is money beside what orders cost; `payment.confirm` is money as it was recorded. */
+function actionOf(decision: PaymentDecision, { holdReason }: HeldPayment) {
+  if (decision === 'refund') return 'payment.refund';
+  return holdReason === 'capture_changed' ? 'payment.confirm' : 'payment.keep';
+}
+
+/** Locks the order's row before the payment's, as whoever records a capture does. */
+async function lockHeld(tx: Transaction, paymentId: string): Promise<HeldPayment> {
+  await tx.rows(
+    `SELECT 1 FROM orders WHERE id = (SELECT order_id FROM payments WHERE id = $1)
+        FOR NO KEY UPDATE`,
+    [paymentId],
+  );
+  const [payment] = await tx.rows<HeldPayment & { holdReason: HoldReason | null }>(
+    `SELECT ${ENTRY} FROM payments p JOIN orders o ON o.id = p.order_id
+      WHERE p.id = $1 FOR NO KEY UPDATE OF p`,
+    [paymentId],
+  );
+  if (!payment) throw new LastcallError('payment_not_found', `There is no payment ${paymentId}`);
+  if (payment.holdReason === null) throw notSettleable(paymentId, 'it is not on hold');
+  return payment;
+}
+
+function notSettleable(paymentId: string, why: string): LastcallError {
+  return new LastcallError('payment_not_settleable', `Payment ${paymentId}: ${why}`, { paymentId });
+}

@@ -1,0 +1,151 @@
+import type { DeadlineHandler } from './deadline-handler';
+import { Drain, drainDefaults, type DrainOptions } from './drain';
+import type { Lock } from './lock';
+import { NoopLock } from './locks/noop.lock';
+import type { TimeoutTelemetry } from './telemetry';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-parts';
+
+const KIND = 'payment';
+const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
+
+describe('Drain, when handling fails', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+  beforeEach(() => store.empty());
+
+  const parts = (told: Partial<TimeoutTelemetry> & { lock?: Lock } = {}) =>
+    drainParts(store.dataSource, KIND, told);
+  const drain = (handler: DeadlineHandler, given = parts(), options: Partial<DrainOptions> = {}) =>
+    new Drain(KIND, handler, given, { ...drainDefaults, ...options });
+  const effects = () =>
+    store.rows<{ subject_id: string }>('SELECT subject_id FROM effects ORDER BY subject_id');
+  const makeDue = () => store.rows(`UPDATE deadlines SET due_at = now() - interval '1 second'`);
+
+  describe('a poisoned subject', () => {
+    const poison = subject(17);
+    const poisoned = () =>
+      new Effects(1_000, async (due) => {
+        if (due.some(({ subjectId }) => subjectId === poison)) throw new Error('poison');
+      });
+
+    it('is found by splitting, and its neighbours go on', async () => {
+      await store.add(KIND, Array<number>(40).fill(-1_000));
+      const failed: number[] = [];
+      const given = parts({ batchFailed: (_, size) => void failed.push(size) });
+      const handler = poisoned();
+      const one = drain(handler, given, { closers: 1 });
+      expect(await one.run('timer')).toMatchObject({ changed: 39, failed: 1 });
+      expect((await effects()).map(({ subject_id: id }) => id)).not.toContain(poison);
+      // Ever smaller, down to the one; far fewer tries than subjects.
+      expect(failed).toEqual([...failed].sort((a, b) => b - a));
+      expect(failed.at(-1)).toBe(1);
+      expect(failed.length).toBeLessThan(10);
+    });
+
+    it('backs off, longer each time', async () => {
+      await store.add(KIND, Array<number>(18).fill(-1));
+      const one = drain(poisoned());
+      for (const [failures, delayMs] of [
+        [1, 1_000],
+        [2, 2_000],
+        [3, 4_000],
+      ] as const) {
+        await one.run('timer');
+        const nowMs = (await store.now()).getTime();
+        const [left] = await store.deadlines();
+        expect(left).toMatchObject({ subject_id: poison, failures });
+        const waitsMs = (left?.due_at.getTime() ?? 0) - nowMs;
+        expect(waitsMs).toBeGreaterThan(delayMs - 900);
+        expect(waitsMs).toBeLessThanOrEqual(delayMs + 50);
+        await makeDue();
+      }
+    });
+
+    it('is held with its error in the end', async () => {
+      await store.add(KIND, Array<number>(18).fill(-1));
+      const held: string[] = [];
+      const deadlineHeld = (_: string, id: string) => void held.push(id);
+      const one = drain(poisoned(), parts({ deadlineHeld }), { maxFailures: 3 });
+      for (let round = 0; round < 3; round++) {
+        await one.run('timer');
+        await makeDue();
+      }
+      expect(await store.deadlines()).toEqual([]);
+      expect(held).toEqual([poison]);
+      expect(await store.rows('SELECT subject_id, failures, error FROM held_deadlines')).toEqual([
+        { subject_id: poison, failures: 3, error: 'Error: poison' },
+      ]);
+      expect(await one.run('timer')).toEqual(NOTHING);
+    });
+  });
+
+  it('is nobody’s poison when the database is away', async () => {
+    await store.add(KIND, [-1]);
+    const away = Object.assign(new Error('terminating connection'), { code: '57P01' });
+    const one = drain(new Effects(1_000, () => Promise.reject(away)));
+    await expect(one.run('timer')).rejects.toBe(away);
+    expect(await store.deadlines()).toMatchObject([{ failures: 0 }]);
+  });
+
+  describe('a statement that runs out of time', () => {
+    /** More than two subjects in one statement are too many. */
+    const slow = () =>
+      new Effects(1_000, async (due, tx) => {
+        await tx.rows(`SET LOCAL statement_timeout = '50ms'`);
+        if (due.length > 2) await tx.rows('SELECT pg_sleep(10)');
+      });
+
+    it('makes the batch smaller, until it fits', async () => {
+      await store.add(KIND, Array<number>(40).fill(-1_000));
+      expect(await drain(slow()).run('timer')).toEqual({ ...NOTHING, found: 40, changed: 40 });
+      expect(await effects()).toHaveLength(40);
+    });
+
+    it('counts against a subject for which it fails alone', async () => {
+      await store.add(KIND, [-1]);
+      const canceled = Object.assign(new Error('canceling statement'), { code: '57014' });
+      const handler = new Effects(1_000, () => Promise.reject(canceled));
+      expect(await drain(handler).run('timer')).toEqual({ ...NOTHING, failed: 1 });
+      expect(await store.deadlines()).toMatchObject([{ failures: 1 }]);
+    });
+  });
+
+  it('gives up when not even one deadline can be claimed', async () => {
+    await store.add(KIND, [-1]);
+    await store.rows(`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no claim' USING ERRCODE = '57014'; END $$`);
+    await store.rows(
+      'CREATE TRIGGER refuse BEFORE DELETE ON deadlines FOR EACH ROW EXECUTE FUNCTION refuse()',
+    );
+    try {
+      await expect(drain(new Effects()).run('timer')).rejects.toThrow('no claim');
+      expect(await store.deadlines()).toMatchObject([{ failures: 0 }]);
+    } finally {
+      await store.rows('DROP FUNCTION refuse() CASCADE');
+    }
+  });
+
+  it('keeps count of the failures of a subject that is put back meanwhile', async () => {
+    await store.add(KIND, [-1]);
+    const failing = new Effects(1, async (due) => {
+      if (due.length > 0) throw new Error('no');
+    });
+    for (let failures = 1; failures <= 2; failures++) {
+      await drain(failing).run('timer');
+      await makeDue();
+    }
+    const release = async (): Promise<void> => undefined;
+    const lock: Lock = Object.assign(new NoopLock(), {
+      acquireFree: async () =>
+        ({ keys: new Set<string>(), outcome: 'contended', release }) as const,
+    });
+    expect(await drain(failing, parts({ lock })).run('timer')).toMatchObject({ putBack: 1 });
+    expect(await store.deadlines()).toMatchObject([{ failures: 2 }]);
+    await makeDue();
+    await drain(failing, parts(), { maxFailures: 3 }).run('timer');
+    expect(await store.rows('SELECT failures FROM held_deadlines')).toEqual([{ failures: 3 }]);
+  });
+});

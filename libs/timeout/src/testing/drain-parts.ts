@@ -1,0 +1,58 @@
+import type { DataSource } from 'typeorm';
+import { Alarms } from '../alarms';
+import type { DeadlineHandler, DueDeadline } from '../deadline-handler';
+import type { DrainParts } from '../drain';
+import type { Lock } from '../lock';
+import { NoopLock } from '../locks/noop.lock';
+import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
+import type { TimerDriver } from '../timer-driver';
+import { TimerStoreHealth } from '../timer-store-health';
+import type { Transaction } from '../transaction';
+
+const deafDriver: TimerDriver = {
+  name: 'deaf',
+  start: async () => undefined,
+  stop: async () => undefined,
+  arm: async () => undefined,
+  disarm: async () => undefined,
+  survey: async () => ({ generation: 'one', alarms: async function* () {} }),
+};
+
+/** What a drain is made of, with alarms that nobody hears. */
+export function drainParts(
+  dataSource: DataSource,
+  kind: string,
+  { lock = new NoopLock(), ...told }: Partial<TimeoutTelemetry> & { readonly lock?: Lock } = {},
+): DrainParts {
+  const telemetry = { ...silentTelemetry, ...told };
+  const clock = { nowMs: () => Date.now() };
+  const options = { granularity: 100, horizonMs: 1_000, kinds: [kind] };
+  const health = new TimerStoreHealth(telemetry);
+  const alarms = new Alarms(dataSource, deafDriver, clock, health, options);
+  return { dataSource, lock, alarms, clock, telemetry };
+}
+
+/** Writes an effect for each subject, in the claiming transaction. */
+export class Effects implements DeadlineHandler {
+  readonly batches: string[][] = [];
+
+  constructor(
+    readonly maxBatch = 1_000,
+    private readonly before: (
+      due: readonly DueDeadline[],
+      tx: Transaction,
+    ) => Promise<unknown> = async () => undefined,
+  ) {}
+
+  lockKey(subjectId: string): string {
+    return `lock:${subjectId}`;
+  }
+
+  async handle(due: readonly DueDeadline[], tx: Transaction, by: string) {
+    const ids = due.map(({ subjectId }) => subjectId);
+    this.batches.push(ids);
+    await tx.rows('INSERT INTO effects SELECT unnest($1::uuid[]), $2', [ids, by]);
+    await this.before(due, tx);
+    return { changed: due.length, lost: 0 };
+  }
+}

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import type { HeldPayment } from '@app/orders';
+import { runInvariants } from '../../../libs/orders/src/invariants/run-invariants';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { insertOrders } from '../../support/insert-orders';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+interface Settled {
+  dryRun: boolean;
+  decision: string;
+  refundId: string | null;
+  payment: HeldPayment;
+}
+
+describe('lastcall payments list and settle', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+
+  /** Money that came to be on hold, for an order of 5.00 EUR that nobody has paid. */
+  const held = async (holdReason: HeldPayment['holdReason'], amount: number): Promise<string> => {
+    const options = { count: 1, closesInMs: 600_000, payment: 'open' } as const;
+    const [order] = await insertOrders(world.sql, options);
+    await world.sql.rows(
+      `UPDATE payments SET status = 'succeeded', captured_amount = $2, captured_currency = 'EUR',
+              paid_at = now(), recorded_at = now(), hold_reason = $3 WHERE id = $1`,
+      [order?.paymentId, amount, holdReason],
+    );
+    return order?.paymentId as string;
+  };
+  const settle = (id: string, ...flags: string[]) => {
+    const accountable = ['--reason', 'case 17', '--actor', 'eve'];
+    return lastcallJson<Settled>(world.config, [
+      'payments',
+      'settle',
+      id,
+      ...accountable,
+      ...flags,
+    ]);
+  };
+  const state = (id: string) =>
+    world.sql.rows(
+      `SELECT p.hold_reason, r.status, r.reason, r.amount, d.kind, a.action, a.actor,
+              a.reason AS why
+         FROM payments p LEFT JOIN refunds r ON r.payment_id = p.id
+         LEFT JOIN deadlines d ON d.subject_id = r.id
+         LEFT JOIN operator_actions a ON a.subject_id = p.id WHERE p.id = $1`,
+      [id],
+    );
+  const none = { status: null, reason: null, amount: null, kind: null };
+  const untouched = (holdReason: string) => [
+    { ...none, hold_reason: holdReason, action: null, actor: null, why: null },
+  ];
+  const expectSound = async (): Promise<void> => {
+    const results = await runInvariants(world.sql, { limitMs: 60_000, newest: 'all' });
+    expect(results.filter(({ violations }) => violations > 0)).toEqual([]);
+  };
+
+  it('lists what is on hold, in all four ways', async () => {
+    const id = await held('amount_mismatch', 499);
+    const ways = await inFourWays(world.config, ['payments', 'list']);
+    expectConventions(ways, 0);
+    expect(ways.pipe.stdout).toMatch(new RegExp(`${id}  amount_mismatch +5.00 EUR +4.99 EUR`));
+    const { items } = JSON.parse(ways.json.stdout) as { items: HeldPayment[] };
+    expect(items).toMatchObject([{ id, capturedAmount: 499, orderStatus: 'pending_payment' }]);
+  });
+
+  it('sends money back, all that was taken, with a refund like the others and a record', async () => {
+    const id = await held('amount_mismatch', 499);
+    const { code, result } = await settle(id, '--refund', '--yes');
+    expect({ code, result }).toMatchObject({ code: 0, result: { decision: 'refund' } });
+    expect(result.refundId).not.toBeNull();
+    expect(await state(id)).toEqual([
+      {
+        ...{ hold_reason: null, status: 'requested', reason: 'payment_mismatch', amount: '499' },
+        ...{ kind: 'refund', action: 'payment.refund', actor: 'eve', why: 'case 17' },
+      },
+    ]);
+    await expectSound();
+    expect((await settle(id, '--refund', '--yes')).code).toBe(4);
+  });
+
+  it('keeps money with the shop: the order stays as it is, and the books are sound', async () => {
+    const id = await held('late_payment', 500);
+    expect((await settle(id, '--keep', '--yes')).code).toBe(0);
+    expect(await state(id)).toEqual([
+      { ...none, hold_reason: null, action: 'payment.keep', actor: 'eve', why: 'case 17' },
+    ]);
+    await expectSound();
+  });
+
+  it('asks a person to type what is to be done', async () => {
+    const id = await held('late_payment', 500);
+    const args = ['payments', 'settle', id, '--refund', '--reason', 'case 17'];
+    const typed = await lastcall(world.config, args, { tty: true, input: 'refund\n' });
+    expect(typed.code).toBe(0);
+    expect(typed.stdout).toContain('5.00 EUR will go back. Type refund to go on');
+    expect(await state(id)).toMatchObject([{ status: 'requested', reason: 'late_payment' }]);
+  });
+
+  it('changes nothing in a dry run, nor without a confirmation', async () => {
+    const id = await held('currency_mismatch', 500);
+    const rehearsed = await settle(id, '--refund', '--dry-run');
+    expect(rehearsed).toMatchObject({ code: 0, result: { dryRun: true, refundId: null } });
+    expect((await settle(id, '--refund')).code).toBe(8);
+    expect(await state(id)).toEqual(untouched('currency_mismatch'));
+  });
+
+  it('refuses what goes back already, what is not on hold and what is not there', async () => {
+    const id = await held('capture_changed', 500);
+    await world.sql.rows(
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency, status)
+       VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR', 'succeeded')`,
+      [id],
+    );
+    const again = await settle(id, '--refund', '--yes');
+    expect(again).toMatchObject({ code: 4, result: { error: { code: 'payment_not_settleable' } } });
+    expect((await settle(id, '--keep', '--yes')).code).toBe(0);
+    expect((await settle(id, '--keep', '--yes')).code).toBe(4);
+    expect((await settle(randomUUID(), '--keep', '--yes')).code).toBe(3);
+    for (const flags of [[], ['--keep', '--refund']]) {
+      expect((await settle(id, ...flags, '--yes')).code).toBe(2);
+    }
+  });
+});
