@@ -2,9 +2,9 @@ import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
 import type { Clock } from './clock';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
-import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 import { claimDue, claimExactly, holdDeadline, putBackDeadlines } from './deadlines';
 import type { Lock } from './lock';
+import { failureBackoffMs, isSubjectsFault } from './subject-failure';
 import type { TimeoutTelemetry } from './telemetry';
 import { inTransaction, type Transaction } from './transaction';
 
@@ -30,8 +30,6 @@ export interface DrainCounts {
 
 /** Somebody else holds the subject: look again after this long. */
 const CONTENDED_RETRY_MS = 100;
-const FAILURE_BACKOFF_BASE_MS = 1_000;
-const FAILURE_BACKOFF_MAX_MS = 60_000;
 const FIRST_BATCH = 500;
 /** Smaller ones would be all overhead, and slow everybody down more than they free. */
 const SMALLEST_GROWN_BATCH = 250;
@@ -226,11 +224,7 @@ export class Drain {
           this.parts.telemetry.deadlineHeld(this.kind, poisoned.subjectId, error),
         );
       } else {
-        const delayMs = Math.min(
-          FAILURE_BACKOFF_MAX_MS,
-          FAILURE_BACKOFF_BASE_MS * 2 ** (failures - 1),
-        );
-        const dueAt = new Date(this.parts.clock.nowMs() + delayMs);
+        const dueAt = new Date(this.parts.clock.nowMs() + failureBackoffMs(failures));
         const later = { ...poisoned, dueAt, failures };
         await putBackDeadlines(tx, [later]);
         tx.afterCommit(() => this.parts.alarms.ensure([later]));
@@ -248,10 +242,4 @@ export class Drain {
     const floor = Math.min(SMALLEST_GROWN_BATCH, size * 2);
     this.#batchSize = Math.min(this.handler.maxBatch, Math.max(floor, fitting, 1));
   }
-}
-
-/** False for a database that is away or full. A canceled statement counts: half may do in time. */
-function isSubjectsFault(error: unknown): boolean {
-  const isEverybodys = isInfrastructureError(error) && !isCanceledStatement(error);
-  return !isEverybodys && !/^(40|55)/.test(sqlStateOf(error) ?? '');
 }
