@@ -1,5 +1,4 @@
-// Draws the charts of docs/benchmarks.md from the figures that the last full run has left beside
-// it. Plain JavaScript, as Vega comes as ES modules only.
+// Draws the charts of docs/benchmarks.md from the figures that the runs have left beside it. Plain JavaScript, as Vega comes as ES modules only.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, View } from 'vega';
@@ -21,9 +20,9 @@ const DOCS = 'docs';
 const WIDTH = 520;
 const COLORS = ['#2f6f4e', '#8a9199'];
 
-/** @type {Chart[]} */
-const charts = JSON.parse(readFileSync(join(DOCS, 'benchmarks.charts.json'), 'utf8'));
-for (const chart of charts) {
+/** @type {Record<string, { findings: { charts?: Chart[] } }>} */
+const kept = JSON.parse(readFileSync(join(DOCS, 'benchmarks.json'), 'utf8'));
+for (const chart of Object.values(kept).flatMap(({ findings }) => findings.charts ?? [])) {
   const view = new View(parse(chart.kind === 'bars' ? bars(chart) : lines(chart)), {
     renderer: 'none',
   });

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,8 +11,8 @@ import { machine } from './machine';
 import { placing } from './placing';
 import { placingDuringBurst } from './placing-during-burst';
 import { punctuality } from './punctuality';
-import type { Findings, Question } from './question';
-import { asMarkdown, asText } from './report';
+import type { BenchOptions, Findings, Question } from './question';
+import { asMarkdown, asText, type Measured } from './report';
 import { webhooks } from './webhooks';
 
 const QUESTIONS: readonly Question[] = [
@@ -52,23 +52,31 @@ async function main(): Promise<void> {
     orders: wholeNumber('orders', values.orders),
     say,
   };
-  const found = new Map<Question, Findings>();
   for (const question of QUESTIONS.filter(({ name }) => names.includes(name))) {
     say(`\n# ${question.name}: ${question.asks}`);
     const answered = await question.answer(options);
     // A second of cold code meets no goal and misses none.
     const findings = values.quick ? { ...answered, goals: [] } : answered;
-    found.set(question, findings);
     console.log(asText(findings));
+    if (values.write !== undefined) await keep(values.write, question, findings, options);
   }
-  if (values.write === undefined) return;
-  const about = await machine(options.servers, {
-    rounds: options.rounds,
-    cores: availableParallelism(),
-  });
-  writeFileSync(join(values.write, 'benchmarks.md'), asMarkdown(about, found));
-  const charts = [...found.values()].flatMap((findings) => findings.charts ?? []);
-  writeFileSync(join(values.write, 'benchmarks.charts.json'), JSON.stringify(charts));
+}
+
+/** Keeps what was found beside what earlier runs have found, and writes the document anew. */
+async function keep(
+  folder: string,
+  { name }: Question,
+  findings: Findings,
+  { servers, rounds }: BenchOptions,
+): Promise<void> {
+  const file = join(folder, 'benchmarks.json');
+  const kept: Record<string, Measured> = existsSync(file)
+    ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, Measured>)
+    : {};
+  const about = await machine(servers, { rounds, cores: availableParallelism() });
+  kept[name] = { on: new Date().toISOString().slice(0, 10), about, findings };
+  writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`);
+  writeFileSync(join(folder, 'benchmarks.md'), asMarkdown(QUESTIONS, kept));
 }
 
 function env(name: string): string {

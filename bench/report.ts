@@ -13,20 +13,31 @@ export function asText({ tables, goals = [] }: Findings): string {
   return [...lines, '', ...goals.map(goalLine)].join('\n');
 }
 
+/** What a question's last run has found, and on what. */
+export interface Measured {
+  readonly on: string;
+  readonly about: readonly string[];
+  readonly findings: Findings;
+}
+
+/** The document: a section for each question that has been measured, in their order. */
 export function asMarkdown(
-  about: readonly string[],
-  found: ReadonlyMap<Question, Findings>,
+  questions: readonly Question[],
+  kept: Readonly<Record<string, Measured>>,
 ): string {
   const parts = [
     '# Benchmarks',
-    'Written by `npm run bench`; nothing here is typed by hand.',
-    about.map((line) => `- ${line}`).join('\n'),
+    'Written by `npm run bench`, a section by its question (`-- --only NAME`); nothing here is typed by hand.',
   ];
-  for (const [{ name, asks }, { tables, charts = [], goals = [] }] of found) {
+  for (const { name, asks } of questions) {
+    const measured = kept[name];
+    if (!measured) continue;
+    const { tables, charts = [], goals = [] } = measured.findings;
     parts.push(`## ${name}`, asks);
     for (const table of tables) parts.push(...tableParts(table));
     for (const chart of charts) parts.push(`![${chart.title}](${fileOf(chart)})`);
     if (goals.length > 0) parts.push(goals.map((goal) => `- ${goalLine(goal)}`).join('\n'));
+    parts.push([`Measured on ${measured.on}`, ...measured.about].join('. ').replaceAll('..', '.'));
   }
   return `${parts.join('\n\n')}\n`;
 }

@@ -1,6 +1,6 @@
 // npm run bench [-- --only NAME] [--orders N] [--rounds N] [--quick]: measures on throw-away
-// services that flush to disk as in production. A full run, without --only, writes
-// docs/benchmarks.md and its charts.
+// services that flush to disk as in production. A run in full size writes its sections of
+// docs/benchmarks.md and their charts.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodeOf, interruption, runCommand } from './run-command.mjs';
@@ -15,7 +15,7 @@ const CHARTS = join('bench', 'charts.mjs');
 const signal = interruption();
 const say = (/** @type {string} */ line) => console.error(line);
 const args = process.argv.slice(2);
-const isFull = !args.some((arg) => /^--(only|quick|orders)/.test(arg));
+const isFull = !args.some((arg) => /^--(quick|orders|rounds)/.test(arg));
 try {
   await setUp({ signal, say });
   const how = { cwd: projectFolder, signal };

@@ -10,7 +10,8 @@ interface Cursor {
   last_id: string;
 }
 
-const BATCH = 1_000;
+/** Each batch sorts what is left of its window, so after a burst small ones would cost the most. */
+const BATCH = 5_000;
 /** Rounds one run may take, so that a run is bounded. */
 const MAX_ROUNDS = 200;
 

@@ -5,15 +5,17 @@ import { RelayEvents } from './relay-events';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 const EVERY_MS = 250;
+const IN_A_BURST_EVERY_MS = 2_000;
 
 /**
- * Relays events every quarter of a second; one run at a time, and during a burst of closing one
- * batch a run: orders close on time first, and the shop hears of it right after.
+ * Relays events every quarter of a second; one run at a time. In a burst of closing it relays one
+ * batch every two seconds: orders close on time first, and the shop hears of it right after.
  */
 @Injectable()
 export class RelaySchedule implements BeforeApplicationShutdown {
   #running: Promise<void> | undefined;
   #stopped = false;
+  #endedMs = 0;
 
   constructor(
     private readonly relay: RelayEvents,
@@ -23,14 +25,19 @@ export class RelaySchedule implements BeforeApplicationShutdown {
 
   @Interval(EVERY_MS)
   tick(): void {
-    if (this.#stopped) return;
+    const { isBursting } = this.timeouts;
+    const soonest = this.#endedMs + (isBursting ? IN_A_BURST_EVERY_MS : 0);
+    if (this.#stopped || performance.now() < soonest) return;
     this.#running ??= this.relay
       .runOnce(() => this.timeouts.isBursting)
       .then(
         () => undefined,
         (error: unknown) => this.telemetry.failed('relay events', error),
       )
-      .finally(() => (this.#running = undefined));
+      .finally(() => {
+        this.#running = undefined;
+        this.#endedMs = performance.now();
+      });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
