@@ -79,12 +79,17 @@ async function count(scene: Scene): Promise<{ closing: string; refunds: string }
 /** Buyers pay orders that have been closed: the provider takes the money all the same. */
 export async function payLate(scene: Scene, howMany: number): Promise<string[]> {
   const paid: string[] = [];
-  const rows = await scene.stage.rows<{ provider_payment_id: string }>(
-    `SELECT p.provider_payment_id FROM payments p JOIN orders o ON o.id = p.order_id
+  const closed = () =>
+    scene.stage.rows<{ provider_payment_id: string }>(
+      `SELECT p.provider_payment_id FROM payments p JOIN orders o ON o.id = p.order_id
       WHERE o.status = 'closed' AND p.status IN ('closed', 'failed') AND p.provider_payment_id IS NOT NULL
       ORDER BY o.closed_at DESC LIMIT $1`,
-    [howMany * 3],
-  );
+      [howMany * 3],
+    );
+  const rows = await until('an order with a payment has closed', async () => {
+    const found = await closed();
+    return found.length > 0 && found;
+  });
   for (const { provider_payment_id: id } of rows) {
     if (paid.length === howMany) break;
     const answer = await scene.client.sandbox(`POST /v1/payments/${id}/pay`, { afterClose: true });
