@@ -88,7 +88,7 @@ export async function payLate(scene: Scene, howMany: number): Promise<string[]> 
     );
   const rows = await until('an order with a payment has closed', async () => {
     const found = await closed();
-    return found.length > 0 && found;
+    return found.length > 0 ? found : undefined;
   });
   for (const { provider_payment_id: id } of rows) {
     if (paid.length === howMany) break;
