@@ -19,7 +19,7 @@ export interface PlaceCommand {
 }
 
 const MAX_GROUP = 200;
-/** Two commits overlap; more only wait for the same product rows (docs/benchmarks.md). */
+/** Two commits overlap; more would only wait for the same product rows. */
 const LANES = 2;
 /** About two seconds of placing at full speed: beyond it a clear 503 is kinder than a long wait. */
 const MAX_WAITING = 10_000;
