@@ -4,7 +4,7 @@
 const forbid = (name, comment, from, to) => ({ name, severity: 'error', comment, from, to });
 
 /** Files that stand beside the code to test it may use what the code may not. */
-const TESTS = '\\.spec\\.ts$|\\.e2e\\.ts$|/testing/|\\.contract\\.ts$|-bench\\.ts$';
+const TESTS = '\\.(spec|long)\\.ts$|\\.e2e\\.ts$|/testing/|\\.contract\\.ts$|-bench\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -12,13 +12,13 @@ module.exports = {
     forbid(
       'timeout-knows-no-orders',
       'libs/timeout could be published alone (its specs may use the set-up of the tests)',
-      { path: '^libs/timeout/', pathNot: '\\.spec\\.ts$' },
+      { path: '^libs/timeout/', pathNot: '\\.(spec|long)\\.ts$' },
       { path: '^(apps|libs/orders|bench|test|scripts)/' },
     ),
     forbid(
       'orders-know-no-apps',
       'a library does not know who uses it (its specs may use the set-up of the tests)',
-      { path: '^libs/orders/', pathNot: '\\.spec\\.ts$' },
+      { path: '^libs/orders/', pathNot: '\\.(spec|long)\\.ts$' },
       { path: '^(apps|bench|test|scripts)/' },
     ),
     forbid(
@@ -37,7 +37,7 @@ module.exports = {
       'apps-import-nothing-for-tests',
       'test set-up does not ship',
       { path: '^(apps|libs)/', pathNot: TESTS },
-      { path: '^(test|bench)/|\\.spec\\.ts$|/testing/' },
+      { path: '^(test|bench)/|\\.(spec|long)\\.ts$|/testing/' },
     ),
     forbid(
       'bullmq-in-its-driver',
