@@ -79,7 +79,7 @@ export const burst: Question = {
 async function burstOnce({ servers, quick }: BenchOptions, way: Way, count: number): Promise<Run> {
   // Long enough to hand every order to a timer; doubled where this machine is slower than thought.
   const armsEach = way.name !== LASTCALL && !quick;
-  for (let leadS = (quick ? 6 : 10) + (armsEach ? count / 2_500 : 0); ; leadS *= 2) {
+  for (let leadS = (quick ? 4 : 10) + (armsEach ? count / 2_500 : 0); ; leadS *= 2) {
     const world = await createWorld(servers);
     try {
       await fillProducts(world);
