@@ -119,7 +119,7 @@ export class RecordCaptures {
   /** A paid order needs no other payment: those still open are ended at the provider. */
   async #endOtherPayments(tx: Transaction, orderIds: readonly string[]): Promise<void> {
     if (orderIds.length === 0) return;
-    const rows = await tx.rows<{ order_id: string; now: Date }>(
+    const rows = await tx.hot<{ order_id: string; now: Date }>(
       `SELECT DISTINCT order_id, now() AS now FROM payments
         WHERE order_id = ANY ($1::uuid[]) AND status = 'open'`,
       [orderIds],
@@ -221,13 +221,13 @@ async function lockRows(
   captures: readonly Capture[],
 ): Promise<Map<string, CaptureRow>> {
   const paymentIds = captures.map(({ paymentId }) => paymentId);
-  await tx.rows(
+  await tx.hot(
     `SELECT 1 FROM orders
       WHERE id = ANY (ARRAY(SELECT order_id FROM payments WHERE id = ANY ($1::uuid[])))
       ORDER BY id FOR NO KEY UPDATE`,
     [paymentIds],
   );
-  const rows = await tx.rows<CaptureRow>(
+  const rows = await tx.hot<CaptureRow>(
     `SELECT p.id AS payment_id, p.status AS payment_status, p.amount, p.currency, p.order_id,
             p.provider_payment_id, p.captured_amount, p.captured_currency, o.status, o.close_reason, o.closes_at, o.late_payment
        FROM payments p JOIN orders o ON o.id = p.order_id WHERE p.id = ANY ($1::uuid[])`,
@@ -239,7 +239,7 @@ async function lockRows(
 /** Money is recorded first, whatever is decided about it; it never becomes unrecorded. */
 async function recordMoney(tx: Transaction, wave: readonly Judged[]): Promise<void> {
   if (wave.length === 0) return;
-  await tx.rows(
+  await tx.hot(
     `UPDATE payments p
         SET status = 'succeeded', captured_amount = c.amount, captured_currency = c.currency,
             paid_at = c.paid_at, recorded_at = now(), hold_reason = c.hold_reason,

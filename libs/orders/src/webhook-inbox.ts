@@ -18,7 +18,7 @@ export async function storeNotices(
   provider: string,
   notices: readonly ProviderNotice[],
 ): Promise<StoredNotice[]> {
-  const rows = await tx.rows<{ id: string; event_id: string }>(
+  const rows = await tx.hot<{ id: string; event_id: string }>(
     `INSERT INTO webhook_events (id, provider, event_id, notice)
      SELECT id, $2, event_id, notice FROM unnest($1::uuid[], $3::text[], $4::jsonb[])
        AS n (id, event_id, notice) ORDER BY event_id
@@ -61,7 +61,7 @@ export async function applyStored(
     tx,
     stored.map(({ notice }) => notice),
   );
-  await tx.rows(
+  await tx.hot(
     `UPDATE webhook_events w SET status = r.status, result = r.result, processed_at = now()
        FROM unnest($1::uuid[], $2::text[], $3::text[]) AS r (id, status, result)
       WHERE w.id = r.id`,

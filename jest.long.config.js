@@ -1,0 +1,6 @@
+// npm run test:long: the tests that take a minute, apart from the others.
+/** @type {import('jest').Config} */
+module.exports = {
+  ...require('./jest.config'),
+  testMatch: ['<rootDir>/{libs,test}/**/*.long.ts'],
+};

@@ -1,0 +1,54 @@
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
+import { expectConventions, inFourWays } from '../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+const UNKNOWN = '00000000-0000-7000-8000-000000000000';
+const WHY = ['--reason', 'case 17', '--actor', 'eve'];
+
+/** Those that list or look are run in all four ways by the tests of their own. */
+describe('commands that change something', () => {
+  let world: CliWorld;
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+
+  const recorded = () => world.sql.rows('SELECT 1 FROM operator_actions');
+
+  it.each<[string, number, string[]]>([
+    ['orders force-close', 3, ['orders', 'force-close', UNKNOWN, ...WHY]],
+    ['payments settle', 3, ['payments', 'settle', UNKNOWN, '--refund', '--yes', ...WHY]],
+    ['refunds retry', 3, ['refunds', 'retry', UNKNOWN, ...WHY]],
+    ['webhooks replay', 3, ['webhooks', 'replay', UNKNOWN, ...WHY]],
+    ['timeouts release', 3, ['timeouts', 'release', UNKNOWN, ...WHY]],
+  ])('%s says in all four ways that there is no such thing', async (_, code, args) => {
+    const ways = await inFourWays(world.config, args);
+    expectConventions(ways, code);
+    for (const { stderr, stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stderr + stdout).toMatch(/There is no|None of/);
+    }
+    expect(await recorded()).toEqual([]);
+  });
+
+  it('timeouts resume says in all four ways that they are not stopped', async () => {
+    const ways = await inFourWays(world.config, ['timeouts', 'resume', ...WHY]);
+    expectConventions(ways, 4);
+    expect(await recorded()).toEqual([]);
+  });
+
+  it('reconcile says in all four ways that the provider is away', async () => {
+    const ways = await inFourWays(world.config, ['reconcile', '--since', '1h']);
+    expectConventions(ways, 6);
+    for (const { stderr, stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stderr + stdout).toMatch(/provider/i);
+    }
+  });
+
+  it('completion prints a script in all four ways', async () => {
+    const ways = await inFourWays(world.config, ['completion', 'bash']);
+    expectConventions(ways, 0);
+    for (const { stdout } of [ways.tty, ways.pipe, ways.noColor]) {
+      expect(stdout).toContain('complete -F');
+    }
+  });
+});
