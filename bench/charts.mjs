@@ -1,4 +1,5 @@
-// Draws the charts of docs/benchmarks.md from the figures that the runs have left beside it. Plain JavaScript, as Vega comes as ES modules only.
+// Draws the charts of docs/benchmarks.md from the figures that the runs have left beside it. Plain
+// JavaScript, as Vega comes as ES modules only.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, View } from 'vega';

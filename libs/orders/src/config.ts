@@ -141,10 +141,7 @@ export const SETTING_NAMES = Object.keys(schema.shape) as (keyof Config)[];
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const home = resolve(env.LASTCALL_HOME || '.lastcall');
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const written = {
-    ...readSettings(join(home, 'secrets.json')),
-    ...readSettings(join(home, 'runtime.json')),
-  };
+  const written = writtenSettings(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
   const result = rules.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
@@ -163,6 +160,17 @@ function phrase(issue: z.core.$ZodIssue): string {
     return inner ? inner.message : 'has a value that is not allowed';
   }
   return issue.message;
+}
+
+/**
+ * The settings of the installation that `npm start` runs with this folder; empty when none does.
+ * @throws {ConfigError} when a file there is no JSON
+ */
+export function writtenSettings(home: string): Record<string, string> {
+  return {
+    ...readSettings(join(home, 'secrets.json')),
+    ...readSettings(join(home, 'runtime.json')),
+  };
 }
 
 function readSettings(file: string): Record<string, string> {

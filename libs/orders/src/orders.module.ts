@@ -77,7 +77,7 @@ const CLOSERS = 'closers';
 /** Events kept in the stream; a consumer that falls behind further reads order_events instead. */
 const STREAM_LENGTH = 100_000;
 const UNHEALTHY_SWEEP_MS = 1_000;
-/** Slot and driver together ring within 250 ms (`punctuality` in bench/); what is later is the sweep's. */
+/** Slot and driver ring well within this time (bench/punctuality.ts); what is later is the sweep's. */
 const LEAVE_TO_TIMER_MS = 1_000;
 
 /** What the brake stops: the other kinds only ask, or carry on what was decided. */

@@ -1,8 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseClock, queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
-import type { Config } from '../../config';
+import { type Config, writtenSettings } from '../../config';
 import { createDataSource } from '../../data-source';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
 
@@ -143,9 +141,7 @@ async function role(dataSource: DataSource, config: Config): Promise<Check[]> {
 
 /** True for the database that `npm start` runs and has written down. */
 function isEmbedded({ LASTCALL_HOME, DATABASE_URL }: Config): boolean {
-  const file = join(LASTCALL_HOME, 'runtime.json');
-  if (!existsSync(file)) return false;
-  return (JSON.parse(readFileSync(file, 'utf8')) as Partial<Config>).DATABASE_URL === DATABASE_URL;
+  return writtenSettings(LASTCALL_HOME).DATABASE_URL === DATABASE_URL;
 }
 
 /** An index that was being built when something broke is there and is not used. */
