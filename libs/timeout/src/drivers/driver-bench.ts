@@ -44,11 +44,15 @@ export class Bench {
   readonly #namespace = randomUUID();
   readonly #drivers: TimerDriver[] = [];
   #waiting: { id: string; resolve: (alarm: Alarm) => void }[] = [];
+  #waitingForError: ((error: Error) => void)[] = [];
 
   constructor(private readonly subject: DriverUnderTest) {}
 
   open(databaseClock: Clock = systemClock): TimerDriver {
-    const onError = (error: Error): void => void this.errors.push(error);
+    const onError = (error: Error): void => {
+      this.errors.push(error);
+      for (const resolve of this.#waitingForError.splice(0)) resolve(error);
+    };
     const driver = this.subject.create({ namespace: this.#namespace, databaseClock, onError });
     this.#drivers.push(driver);
     return driver;
@@ -69,6 +73,11 @@ export class Bench {
   /** Resolves with the next ring of this id; ask before it can come. */
   ringOf(id: string): Promise<Alarm> {
     return new Promise((resolve) => this.#waiting.push({ id, resolve }));
+  }
+
+  /** Resolves with the next error that a driver tells of; ask before it can come. */
+  nextError(): Promise<Error> {
+    return new Promise((resolve) => this.#waitingForError.push(resolve));
   }
 
   timesRung(id: string): number {

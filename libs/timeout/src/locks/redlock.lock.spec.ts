@@ -4,14 +4,17 @@ import { REDLOCK_DEFAULTS, RedlockLock, type RedlockLockOptions } from './redloc
 
 let redis: OwnRedis;
 const errors: Error[] = [];
+const opened: RedlockLock[] = [];
 
 function create(options: Partial<RedlockLockOptions> = {}): RedlockLock {
-  return new RedlockLock({
+  const lock = new RedlockLock({
     redis: redis.url,
     onError: (error) => errors.push(error),
     shortCircuitMs: 200,
     ...options,
   });
+  opened.push(lock);
+  return lock;
 }
 
 beforeAll(async () => {
@@ -19,6 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => redis.remove());
 beforeEach(() => errors.splice(0));
+// Those of a test that failed as well: a connection left open keeps the run from ending.
+afterEach(() => Promise.all(opened.splice(0).map((lock) => lock.close())));
 
 describeLock('RedlockLock', {
   create,
