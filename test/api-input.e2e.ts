@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto';
 import type { OrderView } from '@app/orders';
+import { signedHeaders, signingKey } from '../apps/sandbox/src/webhook-signature';
 import { startTestApp, type TestApp, WEBHOOK_SECRET } from './support/app';
 import { expectProblem } from './support/problem';
 
@@ -14,16 +14,8 @@ const STATE = `SELECT
 
 const line = { sku: 'TEA-SENCHA', quantity: 1 };
 
-function signed(body: string, at = Date.now(), secret = WEBHOOK_SECRET) {
-  const timestamp = String(Math.floor(at / 1_000));
-  const text = `evt_1.${timestamp}.${body}`;
-  const signature = createHmac('sha256', secret).update(text).digest('base64');
-  return {
-    'webhook-id': 'evt_1',
-    'webhook-timestamp': timestamp,
-    'webhook-signature': `v1,${signature}`,
-  };
-}
+const signed = (body: string, at = Date.now(), secret = WEBHOOK_SECRET) =>
+  signedHeaders(signingKey(secret), 'evt_1', body, at);
 
 describe('bad input', () => {
   let api: TestApp;

@@ -1,5 +1,6 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { type AppProcess, type Installation, startInstallation } from './support/installation';
+import { sendWebhook } from './support/send-webhook';
 import { until } from './support/until';
 
 jest.setTimeout(120_000);
@@ -26,7 +27,8 @@ describe('fifty late notices at once, on three processes', () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, i) => {
         const url = (processes[i % 3] as AppProcess).url;
-        return post(url, body, i % 2 ? (event?.id as string) : `evt_${randomUUID()}`);
+        const id = i % 2 ? (event?.id as string) : `evt_${randomUUID()}`;
+        return sendWebhook(url, SECRET, body, id);
       }),
     );
     expect(new Set(answers)).toEqual(new Set([200]));
@@ -50,19 +52,3 @@ describe('fifty late notices at once, on three processes', () => {
     await shop.untilSound();
   });
 });
-
-async function post(url: string, body: string, id: string): Promise<number> {
-  const timestamp = String(Math.floor(Date.now() / 1_000));
-  const mac = createHmac('sha256', SECRET).update(`${id}.${timestamp}.${body}`).digest('base64');
-  const answer = await fetch(`${url}/v1/webhooks/sandbox`, {
-    method: 'POST',
-    body,
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': timestamp,
-      'webhook-signature': `v1,${mac}`,
-    },
-  });
-  return answer.status;
-}

@@ -1,4 +1,4 @@
-import { type Difference, Reconcile } from '@app/orders';
+import { type Accountable, type Difference, Reconcile } from '@app/orders';
 import { type StartedShop, startShop } from './support/shop';
 
 describe('a notice that never comes', () => {
@@ -28,17 +28,21 @@ describe('a notice that never comes', () => {
 
     const found: Difference[] = [];
     const since = new Date(Date.now() - 60_000);
-    const look = (fix: boolean) =>
+    const operator = { actor: 'eve', reason: 'the notice was lost' };
+    const look = (fixFor?: Accountable) =>
       shop.app.app
         .get(Reconcile)
-        .run({ since, fix, onDifference: (difference) => void found.push(difference) });
-    expect(await look(false)).toEqual({ checked: 2, differences: 1, fixed: 0 });
+        .run({ since, fixFor, onDifference: (difference) => void found.push(difference) });
+    expect(await look()).toEqual({ checked: 2, differences: 1, fixed: 0 });
     expect(found).toMatchObject([
       { kind: 'different', subject: 'payment', what: 'status', paymentId, fixable: true },
     ]);
-    expect(await look(true)).toEqual({ checked: 2, differences: 1, fixed: 1 });
+    expect(await look(operator)).toEqual({ checked: 2, differences: 1, fixed: 1 });
+    expect(
+      await shop.app.rows('SELECT action, actor, reason, subject_id FROM operator_actions'),
+    ).toEqual([{ action: 'reconcile.settle', ...operator, subject_id: paymentId }]);
     await shop.untilRefunded(orderId);
-    expect(await look(true)).toEqual({ checked: 2, differences: 0, fixed: 0 });
+    expect(await look(operator)).toEqual({ checked: 2, differences: 0, fixed: 0 });
     await shop.untilSound();
   });
 });

@@ -1,5 +1,5 @@
-import { createHmac, randomUUID } from 'node:crypto';
 import { WEBHOOK_SECRET } from './support/app';
+import { sendWebhook } from './support/send-webhook';
 import { type StartedShop, startShop } from './support/shop';
 import { until } from './support/until';
 
@@ -92,18 +92,5 @@ async function metric(shop: StartedShop, name: string): Promise<number> {
 
 async function notice(shop: StartedShop, type: string, data: object): Promise<void> {
   const body = JSON.stringify({ type, data });
-  const id = `msg_${randomUUID()}`;
-  const timestamp = String(Math.floor(Date.now() / 1_000));
-  const mac = createHmac('sha256', WEBHOOK_SECRET).update(`${id}.${timestamp}.${body}`);
-  const answer = await fetch(`${shop.apiUrl}/v1/webhooks/sandbox`, {
-    method: 'POST',
-    body,
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': timestamp,
-      'webhook-signature': `v1,${mac.digest('base64')}`,
-    },
-  });
-  expect(answer.status).toBe(200);
+  expect(await sendWebhook(shop.apiUrl, WEBHOOK_SECRET, body)).toBe(200);
 }

@@ -1,5 +1,6 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
+import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
 import type { Stage } from './stage';
 
 export interface Answer {
@@ -50,15 +51,9 @@ export class Client {
     forge: { readonly id?: string; readonly secret?: string; readonly ageS?: number } = {},
   ): Promise<Answer> {
     const id = forge.id ?? randomUUID();
-    const timestamp = String(Math.floor(Date.now() / 1_000) - (forge.ageS ?? 0));
-    const raw = JSON.stringify(body);
     const secret = forge.secret ?? this.stage.secrets.SANDBOX_WEBHOOK_SECRET;
-    const signature = createHmac('sha256', secret).update(`${id}.${timestamp}.${raw}`);
-    const headers = {
-      'webhook-id': id,
-      'webhook-timestamp': timestamp,
-      'webhook-signature': `v1,${signature.digest('base64')}`,
-    };
+    const sentAtMs = Date.now() - 1_000 * (forge.ageS ?? 0);
+    const headers = signedHeaders(signingKey(secret), id, JSON.stringify(body), sentAtMs);
     return call(this.stage.apiUrl, 'POST /v1/webhooks/sandbox', { body, headers });
   }
 

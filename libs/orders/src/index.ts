@@ -41,6 +41,7 @@ export {
   type SettledPayment,
   SettlePayment,
 } from './ops/held-payments';
+export type { Accountable } from './ops/operator-action';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';

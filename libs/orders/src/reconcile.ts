@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { LastcallError } from './errors';
+import { type Accountable, recordAction } from './ops/operator-action';
 import type { PaymentStatus } from './order';
 import { OrderGuard } from './order-guard';
 import {
@@ -26,8 +27,8 @@ export interface Difference extends Omit<Finding, 'fix'> {
 
 export interface ReconcileRequest {
   readonly since: Date;
-  /** Settles what has one safe answer; the rest is only told of. */
-  readonly fix: boolean;
+  /** Settles what has one safe answer, for this operator; the rest is only told of. */
+  readonly fixFor?: Accountable | undefined;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
   /** Stops between two pages. */
   readonly signal?: AbortSignal | undefined;
@@ -103,7 +104,7 @@ export class Reconcile {
       // Another worker is at it; its figures are enough.
       if (!turn?.mine) return { checked: 0, differences: 0, fixed: 0 };
       const since = new Date(Date.now() - DAILY_SPAN_MS);
-      const counts = await this.run({ since, fix: false, onDifference: () => undefined, signal });
+      const counts = await this.run({ since, onDifference: () => undefined, signal });
       if (signal?.aborted) return counts;
       this.#lastDifferences = counts.differences;
       if (counts.differences > 0) this.telemetry.alarm('reconcile_differences', { ...counts });
@@ -116,9 +117,10 @@ export class Reconcile {
 
   async #run(runner: QueryRunner, request: ReconcileRequest): Promise<ReconcileCounts> {
     const counts = { checked: 0, differences: 0, fixed: 0 };
+    const { fixFor } = request;
     const tell = async (finding: Finding): Promise<void> => {
       const { fix, ...difference } = finding;
-      const fixed = request.fix && fix !== undefined && (await this.#fix(fix));
+      const fixed = fixFor !== undefined && fix !== undefined && (await this.#fix(fix, fixFor));
       counts.differences += 1;
       counts.fixed += fixed ? 1 : 0;
       await request.onDifference({ ...difference, fixable: fix !== undefined, fixed });
@@ -155,18 +157,23 @@ export class Reconcile {
   }
 
   /** True when our books say the same as the provider now. */
-  async #fix(fix: Fix): Promise<boolean> {
+  async #fix(fix: Fix, operator: Accountable): Promise<boolean> {
     if (fix.type === 'refund') {
       const { refundId, attempt, answer } = fix;
-      return inTransaction(this.dataSource, (tx) =>
-        this.refunds.settle(tx, refundId, attempt, answer),
-      );
+      return inTransaction(this.dataSource, async (tx) => {
+        const isSettled = await this.refunds.settle(tx, refundId, attempt, answer);
+        if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
+        return isSettled;
+      });
     }
+    const { orderId, capture } = fix;
     try {
-      const [outcome] = await this.guard.withOrder(fix.orderId, (_order, tx) =>
-        this.captures.record(tx, [fix.capture]),
-      );
-      return outcome !== 'unknown_payment';
+      return await this.guard.withOrder(orderId, async (_order, tx) => {
+        const [outcome] = await this.captures.record(tx, [capture]);
+        if (outcome === 'unknown_payment') return false;
+        await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);
+        return true;
+      });
     } catch (error) {
       // Somebody is changing this order: the next run sees what came of it.
       if (error instanceof LastcallError && error.code === 'busy') return false;

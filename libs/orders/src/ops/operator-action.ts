@@ -13,7 +13,8 @@ export type OperatorAction =
   | 'refund.retry'
   | 'webhook.replay'
   | 'deadline.release'
-  | 'timeouts.resume';
+  | 'timeouts.resume'
+  | 'reconcile.settle';
 
 /** Writes down what an operator did, in the transaction that does it. */
 export async function recordAction(
