@@ -68,6 +68,23 @@ describe('lastcall', () => {
     expect(lines.map((line) => (JSON.parse(line) as StatisticsView).open.total)).toEqual([5, 5]);
   });
 
+  it('watches in place on a terminal, until Ctrl-C', async () => {
+    const reading = /Unpaid orders[^]*Ctrl-C ends/;
+    const { code, stdout } = await lastcall(world.config, ['stats', '--watch', '--interval', '1'], {
+      tty: true,
+      interrupt: { when: new RegExp(`${reading.source}[^]*${reading.source}`), signal: 'SIGINT' },
+    });
+    expect(code).toBe(0);
+    const [before, ...readings] = stdout.split('\u001b[H');
+    expect(before).toBe('');
+    expect(readings.length).toBeGreaterThanOrEqual(2);
+    // What is left of the reading before is wiped, to the end of each line and of the screen.
+    for (const one of readings) {
+      expect(one).toMatch(reading);
+      expect(one).toMatch(/\u001b\[K\r?\n\u001b\[J/);
+    }
+  });
+
   it('compares with the ledger, or says that the provider is away', async () => {
     const env = { SANDBOX_URL: 'http://127.0.0.1:1' };
     const args = ['reconcile', '--since', '7d'];

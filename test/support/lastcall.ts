@@ -5,6 +5,8 @@ import type { Config } from '@app/orders';
 const BIN = resolve(__dirname, '../../apps/ops-cli/bin/run.js');
 /** Longer than any command of a test takes, on a busy machine too. */
 const LIMIT_MS = 100_000;
+/** The terminal makes a SIGINT of it. */
+const CTRL_C = '\u0003';
 // eslint-disable-next-line no-control-regex -- what colours a terminal begins with just this
 export const COLOUR = /\u001b\[[0-9;]*m/;
 
@@ -25,7 +27,7 @@ export interface RunOptions {
   readonly input?: string;
   /** True: on a pseudo-terminal, where stdout and stderr are one. */
   readonly tty?: boolean;
-  /** Sends this as soon as stderr has matched. */
+  /** Sends this as soon as stderr has matched; on a terminal as soon as the screen has. */
   readonly interrupt?: { readonly when: RegExp; readonly signal: NodeJS.Signals };
 }
 
@@ -45,12 +47,19 @@ export function lastcall(
   let stdout = '';
   let stderr = '';
   let isInterrupted = false;
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  const interruptIfSeen = (output: string): void => {
+    if (isInterrupted || !options.interrupt?.when.test(output)) return;
+    isInterrupted = true;
+    if (options.tty) child.stdin.write(CTRL_C);
+    else child.kill(options.interrupt.signal);
+  };
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+    if (options.tty) interruptIfSeen(stdout);
+  });
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
-    if (isInterrupted || !options.interrupt?.when.test(stderr)) return;
-    isInterrupted = true;
-    child.kill(options.interrupt.signal);
+    interruptIfSeen(stderr);
   });
   // A terminal's input stays open: its end would be a Ctrl-D.
   if (options.input !== undefined) child.stdin.write(options.input);
@@ -119,8 +128,15 @@ function environment(config: Config | undefined): Record<string, string> {
   };
 }
 
-/** `script` of util-linux gives a terminal and passes the exit code on. */
+/** `script` of util-linux gives a terminal and passes the exit code on, that of the command alone. */
 function onTerminal(command: readonly string[]): string[] {
   const quoted = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
-  return ['script', '--quiet', '--return', '--command', `stty cols 200; ${quoted}`, '/dev/null'];
+  return [
+    'script',
+    '--quiet',
+    '--return',
+    '--command',
+    `stty cols 200; exec ${quoted}`,
+    '/dev/null',
+  ];
 }

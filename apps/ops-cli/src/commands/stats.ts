@@ -4,9 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Installation } from '../installation';
 import { interruption } from '../interruption';
 import { OpsCommand } from '../ops-command';
+import { paint } from '../paint';
 import { statisticsText } from '../statistics-text';
 
-const CLEAR_SCREEN = '\u001b[2J\u001b[H';
+/** Written over the reading before, line by line: a screen that is cleared first would flicker. */
+const HOME = '\u001b[H';
+const REST_OF_LINE = '\u001b[K';
+const REST_OF_SCREEN = '\u001b[J';
 
 export default class Stats extends OpsCommand {
   static override summary = 'Figures: open, due soon, overdue, lag, who closes, refunds, timer';
@@ -49,11 +53,14 @@ export default class Stats extends OpsCommand {
     for (let n = 1; n <= count && !signal.aborted; n++) {
       const view = await statistics.read();
       if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(view)}\n`);
-      else
-        process.stdout.write(
-          `${process.stdout.isTTY ? CLEAR_SCREEN : ''}${statisticsText(view)}\n\n`,
-        );
+      else if (process.stdout.isTTY) process.stdout.write(screen(view, interval));
+      else process.stdout.write(`${statisticsText(view)}\n\n`);
       if (n < count) await sleep(interval * 1_000, undefined, { signal }).catch(() => undefined);
     }
   }
+}
+
+function screen(view: StatisticsView, intervalS: number): string {
+  const text = `${statisticsText(view)}\n${paint.faint(`every ${intervalS} s; Ctrl-C ends`)}\n`;
+  return HOME + text.replaceAll('\n', `${REST_OF_LINE}\n`) + REST_OF_SCREEN;
 }
