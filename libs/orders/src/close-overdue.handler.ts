@@ -21,7 +21,7 @@ import { OrderGuard } from './order-guard';
 @Injectable()
 @HandlesDeadline('payment')
 export class CloseOverdueHandler implements DeadlineHandler {
-  readonly maxBatch = 1_000;
+  readonly maxBatch = 4_000;
   readonly lockKey = orderLockKey;
 
   constructor(

@@ -1,23 +1,31 @@
-import type { DataSource } from 'typeorm';
-import type { Alarms } from './alarms';
-import type { Clock } from './clock';
+import { BatchSize } from './batch-size';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
-import { claimDue, claimExactly, holdDeadline, putBackDeadlines } from './deadlines';
-import type { Lock } from './lock';
-import { failureBackoffMs, isSubjectsFault } from './subject-failure';
-import type { TimeoutTelemetry } from './telemetry';
+import type { DrainParts } from './drain-parts';
+import { claimDue, putBackDeadlines, takeTurn } from './deadlines';
+import { isSubjectsFault, setAside } from './subject-failure';
+import { pause } from './pause';
 import { inTransaction, type Transaction } from './transaction';
 
 export interface DrainOptions {
-  /** Batches under way at once, each on a connection of its own. */
+  /**
+   * Batches of a kind under way at once, each on a connection of its own: at most so many in this
+   * process, and in a burst at most so many in all processes together.
+   */
   readonly closers: number;
-  /** A batch is sized so that its transaction takes about this long. */
+  /** A batch is sized so that its transaction takes about this long. Why so long: ADR 10. */
   readonly targetBatchMs: number;
+  /** A closer that waits longer for its turn goes on without: who has it may hang. */
+  readonly turnPatienceMs: number;
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
 }
 
-export const drainDefaults: DrainOptions = { closers: 2, targetBatchMs: 20, maxFailures: 8 };
+export const drainDefaults: DrainOptions = {
+  closers: 2,
+  targetBatchMs: 200,
+  turnPatienceMs: 1_000,
+  maxFailures: 8,
+};
 
 /** What a drain did: `found = changed + lost + putBack`; `failed` were put aside with backoff. */
 export interface DrainCounts {
@@ -30,23 +38,16 @@ export interface DrainCounts {
 
 /** Somebody else holds the subject: look again after this long. */
 const CONTENDED_RETRY_MS = 100;
-const FIRST_BATCH = 500;
-/** Smaller ones would be all overhead, and slow everybody down more than they free. */
-const SMALLEST_GROWN_BATCH = 250;
+/** A closer without a turn asks again after so long. */
+const TURN_RETRY_MS = 50;
 
-export interface DrainParts {
-  /** A pool of its own, so that a burst of closing cannot starve the API. */
-  readonly dataSource: DataSource;
-  readonly lock: Lock;
-  readonly alarms: Alarms;
-  /** The database's clock, for when to look again. */
-  readonly clock: Clock;
-  readonly telemetry: TimeoutTelemetry;
-}
+/** After a batch: more may be due, nothing more is, or the closers of others are at it. */
+type BatchOutcome = 'more' | 'all' | 'no turn';
 
 /**
  * Empties one kind's due deadlines, batch after batch. One drain at a time in a process: rings
- * that arrive meanwhile share the one under way plus one more round.
+ * that arrive meanwhile share the one under way plus one more round. In a burst the closers of
+ * all processes take turns.
  *
  * A batch that fails is tried again at half its size, down to the one subject that fails; that
  * one backs off and is held in the end, so that it cannot stop its neighbours.
@@ -60,7 +61,7 @@ export class Drain {
   readonly #afterwards = new Set<Promise<void>>();
   /** Locks on their way back. The next batch has other subjects, so it need not wait for them. */
   readonly #releasing = new Set<Promise<void>>();
-  #batchSize: number;
+  readonly #batchSize: BatchSize;
   #isBursting = false;
 
   constructor(
@@ -69,7 +70,7 @@ export class Drain {
     private readonly parts: DrainParts,
     private readonly options: DrainOptions,
   ) {
-    this.#batchSize = Math.min(FIRST_BATCH, handler.maxBatch);
+    this.#batchSize = new BatchSize(handler.maxBatch, options.targetBatchMs);
   }
 
   /** Handles everything that has been due for `overdueByMs`; resolves when nothing is left. */
@@ -107,11 +108,17 @@ export class Drain {
   async #round(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
     const total: DrainCounts = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
     const closer = async (): Promise<void> => {
-      while (await this.#batch(by, overdueByMs, total)) continue;
+      for (let waitedMs = 0; ;) {
+        const inTurn = waitedMs < this.options.turnPatienceMs;
+        const outcome = await this.#batch(by, overdueByMs, total, inTurn);
+        if (outcome === 'all') return;
+        if (outcome === 'no turn') await pause(TURN_RETRY_MS);
+        waitedMs = outcome === 'no turn' ? waitedMs + TURN_RETRY_MS : 0;
+      }
     };
     try {
       // The second closer starts only when the first found a full batch: an idle ring costs one query.
-      if (await this.#batch(by, overdueByMs, total)) {
+      if ((await this.#batch(by, overdueByMs, total, false)) === 'more') {
         this.#isBursting = true;
         await Promise.all(Array.from({ length: this.options.closers }, closer));
       }
@@ -123,25 +130,38 @@ export class Drain {
     }
   }
 
-  /** Handles one batch; true when there may be more. */
-  async #batch(by: Claimant, overdueByMs: number, total: DrainCounts): Promise<boolean> {
-    const limit = this.#batchSize;
+  /** Handles one batch; `inTurn`: only where one of the turns is free. */
+  async #batch(
+    by: Claimant,
+    overdueByMs: number,
+    total: DrainCounts,
+    inTurn: boolean,
+  ): Promise<BatchOutcome> {
+    const limit = this.#batchSize.current;
     let claimed: readonly DueDeadline[] = [];
-    const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> =>
-      (claimed = await claimDue(tx, this.kind, limit, overdueByMs));
+    let hasTurn = true;
+    const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> => {
+      if (inTurn) hasTurn = await takeTurn(tx, this.kind, this.options.closers);
+      return (claimed = hasTurn ? await claimDue(tx, this.kind, limit, overdueByMs) : []);
+    };
     try {
       const due = await this.#handle(by, claim, total);
+      if (!hasTurn) return 'no turn';
       if (due.length > 0) this.#startAfterwards(due);
-      return due.length === limit;
+      return due.length === limit ? 'more' : 'all';
     } catch (error) {
       if (!isSubjectsFault(error)) throw error;
       this.parts.telemetry.batchFailed(this.kind, limit, error);
-      if (limit > 1)
-        this.#batchSize = Math.max(1, Math.min(this.#batchSize, Math.floor(limit / 4)));
+      if (limit > 1) this.#batchSize.failed(limit);
       // The claim itself fails, also for one: no subject is to blame, and trying on would not end.
       else if (claimed.length === 0) throw error;
-      else for (const poisoned of claimed) await this.#setAside(poisoned, error, total);
-      return true;
+      else {
+        for (const poisoned of claimed) {
+          if (await setAside(this.parts, poisoned, error, this.options.maxFailures))
+            total.failed += 1;
+        }
+      }
+      return 'more';
     }
   }
 
@@ -183,7 +203,7 @@ export class Drain {
         return due;
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
-      if (due.length > 0) this.#resize(due.length, performance.now() - startedMs);
+      if (due.length > 0) this.#batchSize.took(due.length, performance.now() - startedMs);
       return due;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
@@ -211,35 +231,5 @@ export class Drain {
       contended: due.filter((one) => !isMine(one)).map((one) => ({ ...one, dueAt: again })),
       giveBack: () => held.release(),
     };
-  }
-
-  /** This subject fails on its own: it backs off, and is held in the end. */
-  async #setAside(poisoned: DueDeadline, error: unknown, total: DrainCounts): Promise<void> {
-    await inTransaction(this.parts.dataSource, async (tx) => {
-      if (!(await claimExactly(tx, poisoned))) return;
-      const failures = poisoned.failures + 1;
-      if (failures >= this.options.maxFailures) {
-        await holdDeadline(tx, poisoned, String(error));
-        tx.afterCommit(() =>
-          this.parts.telemetry.deadlineHeld(this.kind, poisoned.subjectId, error),
-        );
-      } else {
-        const dueAt = new Date(this.parts.clock.nowMs() + failureBackoffMs(failures));
-        const later = { ...poisoned, dueAt, failures };
-        await putBackDeadlines(tx, [later]);
-        tx.afterCommit(() => this.parts.alarms.ensure([later]));
-      }
-      total.failed += 1;
-    });
-  }
-
-  /** Steers the batch towards the target duration, within its bounds. */
-  #resize(size: number, tookMs: number): void {
-    if (size < this.#batchSize) return;
-    const fitting = Math.round(
-      size * Math.min(2, Math.max(0.5, this.options.targetBatchMs / tookMs)),
-    );
-    const floor = Math.min(SMALLEST_GROWN_BATCH, size * 2);
-    this.#batchSize = Math.min(this.handler.maxBatch, Math.max(floor, fitting, 1));
   }
 }

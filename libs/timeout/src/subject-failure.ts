@@ -1,3 +1,7 @@
+import type { DueDeadline } from './deadline-handler';
+import { claimExactly, holdDeadline, putBackDeadlines } from './deadlines';
+import type { DrainParts } from './drain-parts';
+import { inTransaction } from './transaction';
 import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 
 const BACKOFF_BASE_MS = 1_000;
@@ -12,6 +16,32 @@ export function isSubjectsFault(error: unknown): boolean {
 }
 
 /** How long a subject waits that has failed so often: one second, and twice as long each time. */
-export function failureBackoffMs(failures: number): number {
+function failureBackoffMs(failures: number): number {
   return Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
+}
+
+/**
+ * Gives back a deadline whose handling failed, to be tried again later and later, and holds it for
+ * an operator after `maxFailures`. False when somebody else has the deadline by now.
+ */
+export async function setAside(
+  { dataSource, alarms, clock, telemetry }: Omit<DrainParts, 'lock'>,
+  poisoned: DueDeadline,
+  error: unknown,
+  maxFailures: number,
+): Promise<boolean> {
+  return inTransaction(dataSource, async (tx) => {
+    if (!(await claimExactly(tx, poisoned))) return false;
+    const failures = poisoned.failures + 1;
+    if (failures >= maxFailures) {
+      await holdDeadline(tx, poisoned, String(error));
+      tx.afterCommit(() => telemetry.deadlineHeld(poisoned.kind, poisoned.subjectId, error));
+    } else {
+      const dueAt = new Date(clock.nowMs() + failureBackoffMs(failures));
+      const later = { ...poisoned, dueAt, failures };
+      await putBackDeadlines(tx, [later]);
+      tx.afterCommit(() => alarms.ensure([later]));
+    }
+    return true;
+  });
 }

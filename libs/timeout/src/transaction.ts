@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
 import { sqlStateOf } from './database-errors';
+import { pause } from './pause';
 
 /** What this file uses of node-postgres, which TypeORM hands out untyped. */
 interface Connection {
@@ -166,8 +167,4 @@ export async function queryRows<T>(
 
 function isTransient(error: unknown): boolean {
   return TRANSIENT_SQLSTATES.has(sqlStateOf(error) ?? '');
-}
-
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

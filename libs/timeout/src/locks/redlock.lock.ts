@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { ExecutionError, Redlock, ResourceLockedError, type Lock as RedlockHold } from 'redlock';
 import type { Held, Lock } from '../lock';
+import { pause } from '../pause';
 import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../redis';
 import { defineBatchScripts } from './redlock-scripts';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
@@ -215,8 +216,4 @@ function heldNothing(outcome: 'held' | 'contended'): Held {
 
 function unlocked(keys: readonly string[]): Held {
   return { keys: new Set(keys), outcome: 'degraded', release: async () => undefined };
-}
-
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { Alarms } from '../alarms';
 import type { DeadlineHandler, DueDeadline } from '../deadline-handler';
-import type { DrainParts } from '../drain';
+import type { DrainParts } from '../drain-parts';
 import type { Lock } from '../lock';
 import { NoopLock } from '../locks/noop.lock';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';

@@ -1,0 +1,16 @@
+import type { DataSource } from 'typeorm';
+import type { Alarms } from './alarms';
+import type { Clock } from './clock';
+import type { Lock } from './lock';
+import type { TimeoutTelemetry } from './telemetry';
+
+/** What a drain works with. */
+export interface DrainParts {
+  /** A pool of its own, so that a burst of closing cannot starve the API. */
+  readonly dataSource: DataSource;
+  readonly lock: Lock;
+  readonly alarms: Alarms;
+  /** The database's clock, for when to look again. */
+  readonly clock: Clock;
+  readonly telemetry: TimeoutTelemetry;
+}

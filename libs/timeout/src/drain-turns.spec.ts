@@ -1,0 +1,63 @@
+import { takeTurn } from './deadlines';
+import { Drain, drainDefaults, type DrainOptions } from './drain';
+import { DeadlineStore } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-parts';
+import { inTransaction } from './transaction';
+
+const KIND = 'payment';
+
+/** Drains of one database are as good as processes of their own. */
+describe('Drains in a burst', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+  beforeEach(() => store.empty());
+
+  const drain = (handler: Effects, options: Partial<DrainOptions>) =>
+    new Drain(KIND, handler, drainParts(store.dataSource, KIND), { ...drainDefaults, ...options });
+
+  it('share the closers, once each has handled a batch', async () => {
+    await store.add(KIND, Array<number>(120).fill(-1));
+    const underWay = new Set<symbol>();
+    let most = 0;
+    const handler = () => {
+      let batches = 0;
+      return new Effects(5, async (_, tx) => {
+        if (++batches === 1) return;
+        const batch = Symbol('batch');
+        underWay.add(batch);
+        most = Math.max(most, underWay.size);
+        await tx.rows('SELECT');
+        underWay.delete(batch);
+      });
+    };
+    const patient = { closers: 2, turnPatienceMs: Infinity };
+    const counts = await Promise.all([1, 2, 3].map(() => drain(handler(), patient).run('timer')));
+    expect(counts.reduce((sum, { changed }) => sum + changed, 0)).toBe(120);
+    expect(most).toBe(2);
+    expect(await store.deadlines()).toEqual([]);
+  });
+
+  it('go on when nobody gives a turn back', async () => {
+    await store.add(KIND, Array<number>(30).fill(-1));
+    await inTransaction(store.dataSource, async (hanging) => {
+      expect(await takeTurn(hanging, KIND, 1)).toBe(true);
+      const one = drain(new Effects(10), { closers: 1, turnPatienceMs: 50 });
+      expect(await one.run('timer')).toMatchObject({ found: 30, changed: 30 });
+    });
+  });
+
+  it('have turns of their own for each kind, given back by the end of a transaction', async () => {
+    await inTransaction(store.dataSource, async (tx) => {
+      expect(await takeTurn(tx, KIND, 1)).toBe(true);
+      await inTransaction(store.dataSource, async (other) => {
+        expect(await takeTurn(other, KIND, 1)).toBe(false);
+        expect(await takeTurn(other, KIND, 2)).toBe(true);
+        expect(await takeTurn(other, 'closing', 1)).toBe(true);
+      });
+    });
+    await inTransaction(store.dataSource, async (tx) =>
+      expect(await takeTurn(tx, KIND, 1)).toBe(true),
+    );
+  });
+});
