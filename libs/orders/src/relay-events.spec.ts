@@ -1,4 +1,5 @@
 import { insertOrders } from '../../../test/support/insert-orders';
+import { until } from '../../../test/support/until';
 import { openWorld, type World } from '../../../test/support/world';
 import { changeStatus } from './change-status';
 import { Transaction } from '@app/timeout';
@@ -17,6 +18,14 @@ beforeEach(() => {
 });
 
 const due = (count: number) => insertOrders(world, { count, closesInMs: -1 });
+/** Other databases of the server have transactions too, and the relay waits behind those. */
+const othersEnded = () =>
+  until('older transactions have ended', async () => {
+    const [row] = await world.rows<{ ended: boolean }>(
+      'SELECT max(tx) < pg_snapshot_xmin(pg_current_snapshot()) AS ended FROM order_events',
+    );
+    return row?.ended === true;
+  });
 const sent = () => world.stream.events.map(({ orderId, version }) => `${orderId} ${version}`);
 
 /** Everything has come, once or more; and the first time each version came, those before had come. */
@@ -39,6 +48,7 @@ describe('RelayEvents', () => {
   it('relays each event once, in order for each order, and then has nothing to do', async () => {
     await due(50);
     await world.timeouts.runSweep();
+    await othersEnded();
     expect(await relay.runOnce()).toEqual({ relayed: 100 });
     expect(await relay.runOnce()).toEqual({ relayed: 0 });
     await expectComplete();
@@ -46,12 +56,14 @@ describe('RelayEvents', () => {
 
   it('relays more than fits into one batch', async () => {
     await due(6_000);
+    await othersEnded();
     expect(await relay.runOnce()).toEqual({ relayed: 6_000 });
     await expectComplete();
   });
 
   it('gives way after a batch, and goes on from there', async () => {
     await due(6_000);
+    await othersEnded();
     expect(await relay.runOnce(() => true)).toEqual({ relayed: 5_000 });
     expect(await relay.runOnce()).toEqual({ relayed: 1_000 });
     await expectComplete();
@@ -76,6 +88,7 @@ describe('RelayEvents', () => {
     expect(sent()).not.toContain(`${late?.id} 2`);
     await runner.commitTransaction();
     await runner.release();
+    await othersEnded();
     await relay.runOnce();
     expect(sent()).toContain(`${late?.id} 2`);
     expect(sent()).toContain(`${early?.id} 2`);
@@ -85,6 +98,7 @@ describe('RelayEvents', () => {
   it('sends again what the stream did not take, in order', async () => {
     await due(10);
     await world.timeouts.runSweep();
+    await othersEnded();
     world.stream.before = () => Promise.reject(new Error('away'));
     await expect(relay.runOnce()).rejects.toThrow('away');
     world.stream.before = async () => undefined;
@@ -94,6 +108,7 @@ describe('RelayEvents', () => {
 
   it('repeats a batch whose cursor was not written, and loses nothing', async () => {
     await due(10);
+    await othersEnded();
     const createQueryRunner = world.dataSource.createQueryRunner.bind(world.dataSource);
     const spy = jest.spyOn(world.dataSource, 'createQueryRunner').mockImplementation((mode) => {
       const runner = createQueryRunner(mode);
@@ -111,6 +126,7 @@ describe('RelayEvents', () => {
     const beside = await openWorld({ beside: world });
     await due(1_500);
     await world.timeouts.runSweep();
+    await othersEnded();
     const both = [relay, beside.get(RelayEvents)];
     for (let relayed = 1; relayed > 0;) {
       const counts = await Promise.all(both.map((one) => one.runOnce()));
