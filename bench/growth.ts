@@ -34,7 +34,8 @@ export const growth: Question = {
           sweeps.push(await timeLook(world));
           claims.push(1e6 / (await closeAtTheLimit(world, DUE)));
         }
-        say(`${finished} finished: look ${median(sweeps)} us, close ${median(claims)} us an order`);
+        const [look, close] = [median(sweeps), median(claims)].map(Math.round);
+        say(`${finished} finished: look ${look} us, close ${close} us an order`);
         rows.push({ finished, sweep: median(sweeps), claim: median(claims) });
       }
       const [first] = rows;
