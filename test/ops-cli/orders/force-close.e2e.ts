@@ -2,11 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CloseResult } from '@app/orders';
-import { WEBHOOK_SECRET } from '../../support/app';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
-import { type InsertedOrder, insertOrders } from '../../support/insert-orders';
+import { insertOrders } from '../../support/insert-orders';
 import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
-import { sendWebhook } from '../../support/send-webhook';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -146,54 +144,4 @@ describe('lastcall orders force-close', () => {
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain(why);
   });
-
-  it('reports what the database says when a thousand closes race with webhooks', async () => {
-    const orders = await insertOrders(world.sql, {
-      count: 1_000,
-      closesInMs: 600_000,
-      customerId: 'racer',
-      payment: 'failed',
-    });
-    const file = join(tmpdir(), `race-${process.pid}.txt`);
-    await writeFile(file, orders.map(({ id }) => id).join('\n'));
-    const args = ['orders', 'force-close', '--file', file, '--reason', 'race', '--yes'];
-    const closing = lastcallJson<Outcome>(world.config, args);
-    const half = orders.filter((_, index) => index % 2 === 0);
-    const paying = payInTurn(half);
-    const { code, result } = await closing;
-    const paidFirst = result.orders.filter(({ status }) => status === 'paid').length;
-    const ids = orders.map(({ id }) => id);
-    // Those paid from now on are closed already: what was reported stays true.
-    expect(await paying).toEqual(new Set([200]));
-    const statuses = await statusesOf(ids);
-    expect(result.orders.map(({ status }) => status)).toEqual(statuses);
-    expect(code).toBe(paidFirst > 0 ? 5 : 0);
-    expect(result).toMatchObject({ closed: 1_000 - paidFirst, skipped: paidFirst, failed: 0 });
-    expect(paidFirst).toBeGreaterThan(0);
-    expect(paidFirst).toBe(statuses.filter((status) => status === 'paid').length);
-    // Every one of them brought money: kept where it came first, on its way back elsewhere.
-    const refunds = await world.sql.rows<{ reason: string; n: number }>(
-      `SELECT reason, count(*)::int AS n FROM refunds WHERE payment_id = ANY ($1) GROUP BY reason`,
-      [half.map(({ paymentId }) => paymentId)],
-    );
-    const late = half.length - paidFirst;
-    expect(refunds).toEqual(late > 0 ? [{ reason: 'late_payment', n: late }] : []);
-  });
-
-  /** The provider tells of each payment, one after the other; resolves with the answers' statuses. */
-  async function payInTurn(orders: readonly InsertedOrder[]): Promise<Set<number>> {
-    const statuses = new Set<number>();
-    for (const { paymentId, amount } of orders) {
-      const data = {
-        providerPaymentId: `pay-${paymentId}`,
-        reference: paymentId,
-        amount,
-        currency: 'EUR',
-        paidAt: new Date().toISOString(),
-      };
-      const body = JSON.stringify({ type: 'payment.succeeded', data });
-      statuses.add(await sendWebhook(world.baseUrl, WEBHOOK_SECRET, body));
-    }
-    return statuses;
-  }
 });

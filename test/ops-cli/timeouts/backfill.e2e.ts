@@ -51,34 +51,6 @@ describe('lastcall timeouts backfill', () => {
     expect((await lastcall(world.config, ['timeouts', 'verify'])).stdout).toContain('MISSING');
   });
 
-  it.each(['SIGINT', 'SIGKILL'] as const)(
-    'stopped by %s and resumed, comes to the same total',
-    async (signal) => {
-      await redis.flushdb();
-      const slowly = ['timeouts', 'backfill', '--batch', '200', '--rate', '400'];
-      const interrupt = { when: /at \S+\n/, signal };
-      const stopped = await lastcall(world.config, slowly, { interrupt });
-      const cursors = [...stopped.stderr.matchAll(/(?:at|--resume) (\S+\/\S+)\n/g)];
-      const cursor = cursors.at(-1)?.[1] as string;
-      if (signal === 'SIGINT') {
-        expect(stopped.code).toBe(130);
-        expect(stopped.stderr).toContain(`Next: lastcall timeouts backfill --resume ${cursor}`);
-      }
-      const partly = await alarms();
-      expect(partly).toBeGreaterThan(0);
-      expect(partly).toBeLessThan(3_000);
-      const rest = await lastcallJson<Outcome>(world.config, [
-        'timeouts',
-        'backfill',
-        '--resume',
-        cursor,
-      ]);
-      expect(rest.code).toBe(0);
-      expect(rest.result.done).toBeLessThan(3_090);
-      expect(await alarms()).toBeGreaterThanOrEqual(3_000);
-    },
-  );
-
   it.each([
     [['--resume', 'there'], '"there" is no cursor of a backfill'],
     [['--batch', '0'], 'Expected an integer greater than or equal to 1'],
