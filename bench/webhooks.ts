@@ -1,4 +1,5 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
+import { signedHeaders, signingKey } from '../apps/sandbox/src/webhook-signature';
 import { loadApi, type LoadResult } from './load';
 import { fillPendingOrders, fillProducts, settle } from './orders-table';
 import { startLastcall } from './processes';
@@ -6,6 +7,7 @@ import { type BenchOptions, CPU_COLUMNS, cpuCells, type Question } from './quest
 import { medianOf } from './statistics';
 import { createWorld, WEBHOOK_SECRET, type World } from './world';
 
+const KEY = signingKey(WEBHOOK_SECRET);
 const PAYMENTS = 150_000;
 const CONNECTIONS = 200;
 const SECONDS = 8;
@@ -101,18 +103,12 @@ function notices(
       },
     });
     const id = `evt_${randomUUID()}`;
-    const timestamp = String(Math.floor(Date.now() / 1_000));
-    const signature = createHmac('sha256', WEBHOOK_SECRET)
-      .update(`${id}.${timestamp}.${body}`)
-      .digest('base64');
     return {
       method: 'POST',
       path: '/v1/webhooks/sandbox',
       headers: {
         'content-type': 'application/json',
-        'webhook-id': id,
-        'webhook-timestamp': timestamp,
-        'webhook-signature': `v1,${signature}`,
+        ...signedHeaders(KEY, id, body, Date.now()),
       },
       body,
     };

@@ -5,6 +5,7 @@ import type { CloseResult } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
 import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+import { statusesOf } from '../../support/order-statuses';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -28,15 +29,6 @@ describe('lastcall orders force-close', () => {
 
   const place = async (count: number, customerId = 'ann'): Promise<string[]> =>
     (await insertOrders(world.sql, { count, closesInMs: 600_000, customerId })).map(({ id }) => id);
-  const statusesOf = async (ids: readonly string[]): Promise<string[]> => {
-    const rows = await world.sql.rows<{ id: string; status: string }>(
-      'SELECT id, status FROM orders WHERE id = ANY ($1::uuid[])',
-      [ids],
-    );
-    const found = new Map(rows.map(({ id, status }) => [id, status]));
-    return ids.map((id) => found.get(id) ?? 'none');
-  };
-
   it('closes an order and keeps who did it and why', async () => {
     const [id] = (await place(1)) as [string];
     const args = ['orders', 'force-close', id, '--reason', 'fraud, case 17', '--actor', 'eve'];
@@ -70,7 +62,7 @@ describe('lastcall orders force-close', () => {
       expect(stdout).toContain('3 orders would be closed (dry run: nothing was changed)');
     }
     expect(JSON.parse(ways.json.stdout)).toMatchObject({ dryRun: true, closed: 3 });
-    expect(await statusesOf(ids)).toEqual([
+    expect(await statusesOf(world.sql, ids)).toEqual([
       'pending_payment',
       'pending_payment',
       'pending_payment',
@@ -95,7 +87,7 @@ describe('lastcall orders force-close', () => {
     const [open] = (await place(1)) as [string];
     const some = await close(open, id, UNKNOWN);
     expect(some).toMatchObject({ code: 5, result: { closed: 1, skipped: 2 } });
-    expect(await statusesOf([open, id])).toEqual(['closed', 'paid']);
+    expect(await statusesOf(world.sql, [open, id])).toEqual(['closed', 'paid']);
   });
 
   it('closes many only after a confirmation', async () => {
@@ -107,11 +99,11 @@ describe('lastcall orders force-close', () => {
     ]);
     expect([piped.code, wrong.code]).toEqual([8, 8]);
     expect(piped.stderr).toContain('run it again with --yes');
-    expect(await statusesOf(ids)).toEqual(['pending_payment', 'pending_payment']);
+    expect(await statusesOf(world.sql, ids)).toEqual(['pending_payment', 'pending_payment']);
     const typed = await lastcall(world.config, args, { tty: true, input: '2\n' });
     expect(typed.code).toBe(0);
     expect(typed.stdout).toContain('Plan: close 2 now');
-    expect(await statusesOf(ids)).toEqual(['closed', 'closed']);
+    expect(await statusesOf(world.sql, ids)).toEqual(['closed', 'closed']);
   });
 
   it('takes ids from a file and from stdin, and orders by a filter', async () => {
@@ -128,7 +120,7 @@ describe('lastcall orders force-close', () => {
       lastcall(world.config, ['orders', 'force-close', '--customer', 'zoe', ...why]),
     ]);
     expect(ended.map(({ code }) => code)).toEqual([0, 0, 0]);
-    const statuses = await statusesOf([fromFile, fromStdin, ...mine]);
+    const statuses = await statusesOf(world.sql, [fromFile, fromStdin, ...mine]);
     expect(new Set(statuses)).toEqual(new Set(['closed']));
   });
 
