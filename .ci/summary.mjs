@@ -1,5 +1,5 @@
-// Jest's results, of all runs, as one plain line. A file that did not even run has no tests to count: it counts
-// as one failed.
+// Jest's results, of all runs, as one plain line. A file that did not even run has no tests to
+// count: it counts as one failed.
 import { readFileSync } from 'node:fs';
 
 /** @typedef {{ numPassedTests: number, numFailedTests: number, numRuntimeErrorTestSuites: number }} Results */

@@ -24,7 +24,7 @@ export class BatchSize {
     if (size < this.#current) return;
     const fitting = Math.round(size * Math.min(2, Math.max(0.5, this.targetMs / tookMs)));
     const floor = Math.min(SMALLEST_GROWN, size * 2);
-    this.#current = Math.min(this.max, Math.max(floor, fitting, 1));
+    this.#current = Math.min(this.max, Math.max(floor, fitting));
   }
 
   failed(size: number): void {

@@ -1,8 +1,8 @@
+import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
 import { claimExactly, holdDeadline, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import { inTransaction } from './transaction';
-import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
