@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
-import { assert, type Fault, type Scene, slowness } from './fault';
+import { assert, type Fault, type Scene, USUAL_CAST } from './fault';
 import { pause } from './load';
 
 const OLD = 100_000;
@@ -10,41 +10,78 @@ const CHUNK = 10_000;
 const HOUR_MS = 3_600_000;
 const PROBE_EVERY_MS = 20;
 
+const CALM_MS = 8_000;
+const ROUNDS = 3;
+
 const RELAY_LIMIT_MS = 60_000;
 /** Below that, doubling is noise. */
 const NOISE_MS = 50;
+
+interface Round {
+  /** The 99th percentiles of placing an order, in milliseconds. */
+  readonly calm: number;
+  readonly meanwhile: number;
+  readonly closedS: number;
+  readonly relayedS: number;
+  /** What part of all was closed when the first of the youngest was. */
+  readonly youngestAfter: number;
+}
 
 export const BURST: Fault = {
   area: 'Burst',
   name: '100,000 orders due in the same second, an hour ago, while customers go on',
   play: async (scene) => {
-    const { stage } = scene;
-    const before = await probe(scene, pause(6_000));
-    const placed = await placeOverdue(scene);
-    const startedMs = performance.now();
-    const during = await probe(scene, allClosed(scene, placed));
-    const tookS = (performance.now() - startedMs) / 1_000;
-    // Closing comes first; then the shop hears of two hundred thousand events.
-    await until('all is relayed', () => isRelayed(scene), RELAY_LIMIT_MS);
-    const relayedS = (performance.now() - startedMs) / 1_000;
+    await withoutProxies(scene);
+    await probe(scene, pause(CALM_MS)); // they have just started
+    const rounds: Round[] = [];
+    while (rounds.length < ROUNDS) rounds.push(await playRound(scene));
     await scene.heal();
-    const [order] = await stage.rows<{ share: number }>(
-      `WITH closings AS (
-         SELECT o.closes_at < now() - interval '30 minutes' AS old,
-                percent_rank() OVER (ORDER BY e.id) AS place
-           FROM order_events e JOIN orders o ON o.id = e.order_id
-          WHERE o.id = ANY ($1::uuid[]) AND e.to_status = 'closed')
-       SELECT min(place)::float8 AS share FROM closings WHERE NOT old`,
-      [placed],
-    );
-    const first = Math.round((order?.share ?? 0) * 100);
-    assert(first >= 90, `the youngest were closed when ${first}% of all were`);
-    // As all limits here, for a machine of one's own; `npm run bench` says it exactly.
-    const limitMs = 2 * Math.max(before, NOISE_MS) * slowness();
-    assert(during <= limitMs, `the API's p99 went from ${before} to ${during} ms`);
-    return `closed in ${tookS.toFixed(1)} s and relayed in ${relayedS.toFixed(1)} s, the youngest after ${first}% of all; p99 of placing ${before} ms before, ${during} ms meanwhile`;
+    await scene.stage.stopAll();
+    await scene.backToUsual();
+    const all = (of: keyof Round): string => rounds.map((round) => round[of]).join(', ');
+    const early = rounds.filter(({ youngestAfter }) => youngestAfter < 90);
+    assert(early.length === 0, `the youngest came after ${all('youngestAfter')}% of all`);
+    const p99s = `p99 of placing ${all('calm')} ms before, ${all('meanwhile')} ms meanwhile`;
+    const limitMs = 2 * Math.max(NOISE_MS, median(rounds, 'calm'));
+    assert(median(rounds, 'meanwhile') <= limitMs, p99s);
+    return `closed in ${all('closedS')} s and relayed in ${all('relayedS')} s, the youngest after ${all('youngestAfter')}% of all; ${p99s}`;
   },
 };
+
+/** This row breaks no connection, and the proxies would take their share of these cores. */
+async function withoutProxies({ stage }: Scene): Promise<void> {
+  const env = { DATABASE_URL: stage.databaseUrl, REDIS_URL: stage.redisUrl };
+  await stage.stopAll();
+  for (const cast of USUAL_CAST) await stage.start({ ...cast, env });
+}
+
+async function playRound(scene: Scene): Promise<Round> {
+  const calm = await probe(scene, pause(CALM_MS));
+  const placed = await placeOverdue(scene);
+  const startedMs = performance.now();
+  const sinceStartS = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
+  const meanwhile = await probe(scene, allClosed(scene, placed));
+  const closedS = sinceStartS();
+  // Closing comes first; then the shop hears of two hundred thousand events.
+  await until('all is relayed', () => isRelayed(scene), RELAY_LIMIT_MS);
+  const relayedS = sinceStartS();
+  const [order] = await scene.stage.rows<{ share: number }>(
+    `WITH closings AS (
+       SELECT o.closes_at < now() - interval '30 minutes' AS old,
+              percent_rank() OVER (ORDER BY e.id) AS place
+         FROM order_events e JOIN orders o ON o.id = e.order_id
+        WHERE o.id = ANY ($1::uuid[]) AND e.to_status = 'closed')
+     SELECT min(place)::float8 AS share FROM closings WHERE NOT old`,
+    [placed],
+  );
+  const youngestAfter = Math.round((order?.share ?? 0) * 100);
+  return { calm, meanwhile, closedS, relayedS, youngestAfter };
+}
+
+function median(rounds: readonly Round[], of: keyof Round): number {
+  const sorted = rounds.map((round) => round[of]).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] as number;
+}
 
 async function isRelayed({ stage }: Scene): Promise<boolean> {
   const [row] = await stage.rows<{ behind: boolean }>(

@@ -1,19 +1,12 @@
-import { BatchSize } from './batch-size';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import type { DrainParts } from './drain-parts';
 import { claimDue, putBackDeadlines, takeTurn } from './deadlines';
 import { isSubjectsFault, setAside } from './subject-failure';
+import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
 import { inTransaction, type Transaction } from './transaction';
 
-export interface DrainOptions {
-  /**
-   * Batches of a kind under way at once, each on a connection of its own: at most so many in this
-   * process, and in a burst at most so many in all processes together.
-   */
-  readonly closers: number;
-  /** A batch is sized so that its transaction takes about this long. Why so long: ADR 10. */
-  readonly targetBatchMs: number;
+export interface DrainOptions extends PaceOptions {
   /** A closer that waits longer for its turn goes on without: who has it may hang. */
   readonly turnPatienceMs: number;
   /** After so many failures a subject is held for an operator. */
@@ -21,8 +14,7 @@ export interface DrainOptions {
 }
 
 export const drainDefaults: DrainOptions = {
-  closers: 2,
-  targetBatchMs: 200,
+  ...paceDefaults,
   turnPatienceMs: 1_000,
   maxFailures: 8,
 };
@@ -61,7 +53,7 @@ export class Drain {
   readonly #afterwards = new Set<Promise<void>>();
   /** Locks on their way back. The next batch has other subjects, so it need not wait for them. */
   readonly #releasing = new Set<Promise<void>>();
-  readonly #batchSize: BatchSize;
+  readonly #pace: Pace;
   #isBursting = false;
 
   constructor(
@@ -70,7 +62,7 @@ export class Drain {
     private readonly parts: DrainParts,
     private readonly options: DrainOptions,
   ) {
-    this.#batchSize = new BatchSize(handler.maxBatch, options.targetBatchMs);
+    this.#pace = new Pace(handler.maxBatch, options);
   }
 
   /** Handles everything that has been due for `overdueByMs`; resolves when nothing is left. */
@@ -120,7 +112,7 @@ export class Drain {
       // The second closer starts only when the first found a full batch: an idle ring costs one query.
       if ((await this.#batch(by, overdueByMs, total, false)) === 'more') {
         this.#isBursting = true;
-        await Promise.all(Array.from({ length: this.options.closers }, closer));
+        await Promise.all(Array.from({ length: this.#pace.closers }, closer));
       }
       return total;
     } finally {
@@ -137,12 +129,17 @@ export class Drain {
     total: DrainCounts,
     inTurn: boolean,
   ): Promise<BatchOutcome> {
-    const limit = this.#batchSize.current;
+    const { batch: limit, closers, restMs } = this.#pace;
     let claimed: readonly DueDeadline[] = [];
     let hasTurn = true;
     const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> => {
-      if (inTurn) hasTurn = await takeTurn(tx, this.kind, this.options.closers);
-      return (claimed = hasTurn ? await claimDue(tx, this.kind, limit, overdueByMs) : []);
+      if (inTurn) hasTurn = await takeTurn(tx, this.kind, closers);
+      if (!hasTurn) return [];
+      // Having the turn, so that nobody else makes use of the rest.
+      if (inTurn && restMs > 0) await pause(restMs);
+      claimed = await claimDue(tx, this.kind, limit, overdueByMs);
+      this.#pace.claimed(claimed, limit, this.parts.clock.nowMs());
+      return claimed;
     };
     try {
       const due = await this.#handle(by, claim, total);
@@ -152,7 +149,7 @@ export class Drain {
     } catch (error) {
       if (!isSubjectsFault(error)) throw error;
       this.parts.telemetry.batchFailed(this.kind, limit, error);
-      if (limit > 1) this.#batchSize.failed(limit);
+      if (limit > 1) this.#pace.failed(limit);
       // The claim itself fails, also for one: no subject is to blame, and trying on would not end.
       else if (claimed.length === 0) throw error;
       else {
@@ -203,7 +200,7 @@ export class Drain {
         return due;
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
-      if (due.length > 0) this.#batchSize.took(due.length, performance.now() - startedMs);
+      if (due.length > 0) this.#pace.took(due.length, performance.now() - startedMs);
       return due;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
