@@ -79,6 +79,8 @@ and payment is looked up, and the provider's ledger compared with ours to the ce
   sweeps are 4; 3 s to accept; 5 s to refuse) are for a machine of one's own, and are multiplied by it.
 - _Slowest accepted_, _refused_: calls of customers from the moment the fault struck; refused is 502 or
   503, with the slowest such answer.
+- _Burst_: without proxies, which would take their share of the cores; three bursts. Of their 99th
+  percentiles the median may be twice that of the calm before, or 100 ms where that is more.
 
 | fault | what was seen | orders | healed | slowest accepted | refused | lost | load | run |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
