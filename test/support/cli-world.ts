@@ -1,4 +1,5 @@
 import { onDataSource, type Queryable } from '@app/orders';
+import { Redis } from 'ioredis';
 import { startTestApp, type TestApp, type TestAppOptions } from './app';
 
 /** A process of `lastcall` takes a second or two, and more beside other tests. */
@@ -7,11 +8,18 @@ export const CLI_TEST_TIMEOUT_MS = 120_000;
 export interface CliWorld extends TestApp {
   /** For test/support/insert-orders.ts. */
   readonly sql: Queryable;
+  /** Connects with its first command. */
+  readonly redis: Redis;
 }
 
 /** An installation without a worker, so that nothing happens but what a command does. */
 export async function startCliWorld(options: TestAppOptions = {}): Promise<CliWorld> {
   const settings = { ROLES: 'api', ...options.settings };
   const app = await startTestApp({ ...options, settings });
-  return { ...app, sql: onDataSource(app.dataSource) };
+  const redis = new Redis(app.config.REDIS_URL, { lazyConnect: true });
+  const close = async (): Promise<void> => {
+    redis.disconnect();
+    await app.close();
+  };
+  return { ...app, sql: onDataSource(app.dataSource), redis, close };
 }

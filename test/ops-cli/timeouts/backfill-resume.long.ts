@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import type { BackfillResult } from '@app/timeout';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
@@ -10,25 +9,20 @@ const ORDERS = 3_000;
 
 describe('lastcall timeouts backfill', () => {
   let world: CliWorld;
-  let redis: Redis;
 
   beforeAll(async () => {
     world = await startCliWorld();
-    redis = new Redis(world.config.REDIS_URL);
     const closesInMs = Array.from({ length: ORDERS }, (_, n) => 300_000 + n * 100);
     await insertOrders(world.sql, { count: ORDERS, closesInMs });
   });
-  afterAll(async () => {
-    redis.disconnect();
-    await world.close();
-  });
+  afterAll(() => world.close());
 
-  const alarms = (): Promise<number> => redis.zcard('{lc:alarms}:alarms:delayed');
+  const alarms = (): Promise<number> => world.redis.zcard('{lc:alarms}:alarms:delayed');
 
   it.each(['SIGINT', 'SIGKILL'] as const)(
     'stopped by %s and resumed, comes to the same total',
     async (signal) => {
-      await redis.flushdb();
+      await world.redis.flushdb();
       const slowly = ['timeouts', 'backfill', '--batch', '200', '--rate', '400'];
       const interrupt = { when: /at \S+\n/, signal };
       const stopped = await lastcall(world.config, slowly, { interrupt });

@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import type { BackfillResult } from '@app/timeout';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
@@ -10,25 +9,20 @@ type Outcome = BackfillResult & { dryRun: boolean };
 
 describe('lastcall timeouts backfill', () => {
   let world: CliWorld;
-  let redis: Redis;
 
   beforeAll(async () => {
     world = await startCliWorld();
-    redis = new Redis(world.config.REDIS_URL);
     const nearMs = Array.from({ length: 3_000 }, (_, n) => 300_000 + n * 100);
     await insertOrders(world.sql, { count: 3_000, closesInMs: nearMs });
     await insertOrders(world.sql, { count: 50, closesInMs: -60_000 });
     await insertOrders(world.sql, { count: 40, closesInMs: 86_400_000 });
   });
-  afterAll(async () => {
-    redis.disconnect();
-    await world.close();
-  });
+  afterAll(() => world.close());
 
-  const alarms = (): Promise<number> => redis.zcard('{lc:alarms}:alarms:delayed');
+  const alarms = (): Promise<number> => world.redis.zcard('{lc:alarms}:alarms:delayed');
 
   it('counts without arming in a dry run, in all four ways', async () => {
-    await redis.flushdb();
+    await world.redis.flushdb();
     const ways = await inFourWays(world.config, ['timeouts', 'backfill', '--dry-run']);
     expectConventions(ways, 0);
     const outcome = JSON.parse(ways.json.stdout) as Outcome;
@@ -38,7 +32,7 @@ describe('lastcall timeouts backfill', () => {
   });
 
   it('arms a slot for everything within the horizon, and nothing more when repeated', async () => {
-    await redis.flushdb();
+    await world.redis.flushdb();
     const first = await lastcallJson<Outcome>(world.config, ['timeouts', 'backfill']);
     expect(first.code).toBe(0);
     expect(first.result).toMatchObject({ done: 3_090, covered: 3_000, overdue: 50, waiting: 40 });

@@ -1,6 +1,6 @@
 import type { DeadlinesReport } from '@app/orders';
 import { type Alarm, type AlarmsReport, TimeoutService } from '@app/timeout';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
 import { expectConventions, inFourWays, lastcallJson } from '../../support/lastcall';
@@ -16,16 +16,9 @@ interface Result {
 
 describe('lastcall timeouts verify and release', () => {
   let world: CliWorld;
-  let redis: Redis;
 
-  beforeAll(async () => {
-    world = await startCliWorld();
-    redis = new Redis(world.config.REDIS_URL);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await world.close();
-  });
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
 
   const verify = (...flags: string[]) =>
     lastcallJson<Result>(world.config, ['timeouts', 'verify', ...flags]);
@@ -34,9 +27,9 @@ describe('lastcall timeouts verify and release', () => {
     const closesInMs = [200_000, 300_000, 400_000, 500_000];
     const [lost, late] = await insertOrders(world.sql, { count: 4, closesInMs });
     await world.app.get(TimeoutService).alarms.catchUp();
-    await redis.del(...(await alarmsOf(redis, lost?.closesAt as Date)));
-    await redis.zrem('{lc:alarms}:alarms:delayed', slotOf(lost?.closesAt as Date));
-    await addAlarm(redis, { id: 'slot-4102444800000', at: new Date(Date.now() + 100_000) });
+    await world.redis.del(...(await alarmsOf(world.redis, lost?.closesAt as Date)));
+    await world.redis.zrem('{lc:alarms}:alarms:delayed', slotOf(lost?.closesAt as Date));
+    await addAlarm(world.redis, { id: 'slot-4102444800000', at: new Date(Date.now() + 100_000) });
     await world.sql.rows('DELETE FROM deadlines WHERE subject_id = $1', [late?.id]);
     await world.sql.rows(
       `INSERT INTO deadlines (kind, due_at, subject_id)
