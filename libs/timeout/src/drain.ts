@@ -1,9 +1,9 @@
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import type { DrainParts } from './drain-parts';
 import { claimDue, putBackDeadlines, takeTurn } from './deadlines';
-import { isSubjectsFault, setAside } from './subject-failure';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
+import { isSubjectsFault, setAside } from './subject-failure';
 import { inTransaction, type Transaction } from './transaction';
 
 export interface DrainOptions extends PaceOptions {

@@ -1,7 +1,7 @@
 import type { DueDeadline } from './deadline-handler';
 
 export interface PaceOptions {
-  /** Batches of a kind under way at once, in all processes together. */
+  /** In a burst, batches of a kind under way at once in all processes, each on its own connection. */
   readonly closers: number;
   /** A batch is sized so that its transaction takes about this long. Why so long: ADR 10. */
   readonly targetBatchMs: number;
