@@ -15,7 +15,7 @@ const MUTATIONS = [
     name: 'update-without-condition',
     what: 'The conditional update of the status without its condition',
     edits: [
-      { file: `${ORDERS}change-status.ts`, find: 'AND status = $2', replace: "AND $2 <> ''" },
+      { file: `${ORDERS}order/change-status.ts`, find: 'AND status = $2', replace: "AND $2 <> ''" },
     ],
   },
   {
@@ -23,7 +23,7 @@ const MUTATIONS = [
     what: 'Stock moved after the commit, outside the transaction that changed the order',
     edits: [
       {
-        file: `${ORDERS}change-status.ts`,
+        file: `${ORDERS}order/change-status.ts`,
         find: 'await moveStock(',
         replace: 'await (async (t, ...rest) => t.afterCommit(() => void moveStock(t, ...rest)))(',
       },
@@ -34,7 +34,7 @@ const MUTATIONS = [
     what: 'A webhook answered with 2xx before it is stored',
     edits: [
       {
-        file: `${ORDERS}receive-webhook.ts`,
+        file: `${ORDERS}payments/receive-webhook.ts`,
         find: 'await this.#groups.submit(',
         replace: 'void this.#groups.submit(',
       },
@@ -45,7 +45,7 @@ const MUTATIONS = [
     what: 'A refund asked for with a new idempotency key each time',
     edits: [
       {
-        file: `${ORDERS}run-refunds.handler.ts`,
+        file: `${ORDERS}money/refund.deadline.ts`,
         find: 'idempotencyKey: refundKey(row.id, row.attempt)',
         replace: 'idempotencyKey: refundKey(row.id, row.attempt) + Math.random()',
       },
@@ -56,12 +56,12 @@ const MUTATIONS = [
     what: "The deadline compared with the worker's clock, which is an hour ahead",
     edits: [
       {
-        file: `${ORDERS}read-order.ts`,
+        file: `${ORDERS}closing/read-order.ts`,
         find: 'closesAt <= serverNow',
         replace: 'Date.parse(closesAt) <= Date.now()',
       },
       {
-        file: `${ORDERS}change-status.ts`,
+        file: `${ORDERS}order/change-status.ts`,
         find: "pending_payment: 'closes_at <= now()'",
         replace: 'pending_payment: `closes_at <= to_timestamp(${Date.now() / 1000})`',
       },
@@ -72,7 +72,7 @@ const MUTATIONS = [
     what: 'A batch close that drops orders whose row somebody holds, instead of putting them back',
     edits: [
       {
-        file: `${ORDERS}close-overdue.handler.ts`,
+        file: `${ORDERS}closing/payment.deadline.ts`,
         find: 'await this.#stillOverdue(tx, due, new Set(overdue))',
         replace: '[]',
       },
@@ -94,12 +94,12 @@ const MUTATIONS = [
     what: 'A timeout that trusts its claim: it closes the order whatever became of it meanwhile',
     edits: [
       {
-        file: `${ORDERS}change-status.ts`,
+        file: `${ORDERS}order/change-status.ts`,
         find: 'AND status = $2',
         replace: "AND (status = $2 OR $2 = 'pending_payment' AND $5 IN ('timer', 'sweep'))",
       },
       {
-        file: `${ORDERS}close-overdue.handler.ts`,
+        file: `${ORDERS}closing/payment.deadline.ts`,
         find: "AND status = 'pending_payment' AND closes_at <= now()\n     FOR NO KEY",
         replace: 'AND closes_at <= now()\n     FOR NO KEY',
       },
@@ -110,7 +110,7 @@ const MUTATIONS = [
     what: 'An overdue order closed at once although a payment is open at the provider',
     edits: [
       {
-        file: `${ORDERS}close-overdue.handler.ts`,
+        file: `${ORDERS}closing/payment.deadline.ts`,
         find: 'onlyIfNoPaymentOpen: true',
         replace: 'onlyIfNoPaymentOpen: false',
       },
@@ -121,7 +121,7 @@ const MUTATIONS = [
     what: 'Stock moved for every order asked for, not only for those that changed',
     edits: [
       {
-        file: `${ORDERS}change-status.ts`,
+        file: `${ORDERS}order/change-status.ts`,
         find: 'changed.map(({ orderId }) => orderId),',
         replace: 'change.orderIds,',
       },
@@ -132,7 +132,7 @@ const MUTATIONS = [
     what: 'The second payment of a paid order is not given back',
     edits: [
       {
-        file: `${ORDERS}record-captures.ts`,
+        file: `${ORDERS}money/record-captures.ts`,
         find: 'if (!reason) return [];',
         replace: "if (reason !== 'late_payment') return [];",
       },
@@ -143,7 +143,7 @@ const MUTATIONS = [
     what: 'A late notice of failure undoes a recorded payment',
     edits: [
       {
-        file: `${ORDERS}apply-notices.ts`,
+        file: `${ORDERS}payments/apply-notices.ts`,
         find: "WHERE p.id = n.id AND p.status = 'open' RETURNING",
         replace: 'WHERE p.id = n.id RETURNING',
       },
@@ -154,7 +154,7 @@ const MUTATIONS = [
     what: 'Two requests with one idempotency key at two processes both place an order',
     edits: [
       {
-        file: `${ORDERS}write-orders.ts`,
+        file: `${ORDERS}placing/write-orders.ts`,
         find: 'if (written?.keys !== drafts.length) throw new KeyTakenMeanwhileError();',
         replace: '',
       },
@@ -163,14 +163,14 @@ const MUTATIONS = [
   {
     name: 'no-next-attempt',
     what: 'The provider is asked without the next attempt being armed in the claiming transaction',
-    edits: [{ file: `${ORDERS}attempts.ts`, find: 'if (!first) return;', replace: 'return;' }],
+    edits: [{ file: `${TIMEOUT}attempts.ts`, find: 'if (!first) return;', replace: 'return;' }],
   },
   {
     name: 'relay-past-open-transactions',
     what: 'The relay reads up to the newest transaction, past those that are still under way',
     edits: [
       {
-        file: `${ORDERS}relay-events.ts`,
+        file: `${ORDERS}events/relay-events.ts`,
         find: 'pg_snapshot_xmin(',
         replace: 'pg_snapshot_xmax(',
       },
@@ -181,7 +181,7 @@ const MUTATIONS = [
     what: 'An extended order keeps its old deadline only',
     edits: [
       {
-        file: `${ORDERS}extend-window.ts`,
+        file: `${ORDERS}closing/extend-window.ts`,
         find: 'await this.timeouts.arm(tx, [',
         replace: 'void (tx, [',
       },

@@ -17,7 +17,7 @@ import type { Type } from '@nestjs/common';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import { Test } from '@nestjs/testing';
 import type { DataSource } from 'typeorm';
-import { EVENT_STREAM, type EventStream } from '../../libs/orders/src/event-stream';
+import { EVENT_STREAM, type EventStream } from '../../libs/orders/src/events/event-stream';
 import { createTestDatabase } from './database';
 import { LedgerProvider } from './ledger-provider';
 

@@ -3,7 +3,7 @@ import { CommandFailure, usageFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
-import { paint } from './paint';
+import { paint } from './text/paint';
 
 const REASON = {
   description: 'why; it is kept with the change',

@@ -3,8 +3,8 @@ import { Client } from 'pg';
 import { insertProduct } from '../../../test/support/insert-orders';
 import { until } from '../../../test/support/until';
 import { openWorld, type World } from '../../../test/support/world';
-import { PlaceOrder } from './place-order';
-import { ReadOrder } from './read-order';
+import { PlaceOrder } from './placing/place-order';
+import { ReadOrder } from './closing/read-order';
 
 const FINISHED = 1_000_000;
 const PENDING = 2_000;

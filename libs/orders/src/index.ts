@@ -1,14 +1,14 @@
 export { isInfrastructureError } from '@app/timeout';
-export { CancelOrder } from './cancel-order';
-export { changeStatus } from './change-status';
+export { CancelOrder } from './closing/cancel-order';
+export { changeStatus } from './order/change-status';
 export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './config';
-export { ConfirmReceipt } from './confirm-receipt';
+export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { parseDuration } from './duration';
-export { ERROR_STATUS, type ErrorCode, LastcallError } from './errors';
-export { ExtendWindow, MAX_EXTENSION_MS } from './extend-window';
-export { ForceCloseOrder } from './force-close-order';
-export { Gauges, type GaugesView } from './gauges';
+export { ERROR_STATUS, type ErrorCode, LastcallError } from './order/errors';
+export { ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
+export { ForceCloseOrder } from './closing/force-close-order';
+export { Gauges, type GaugesView } from './ops/gauges';
 export { GroupCommit } from './group-commit';
 export {
   INVARIANTS,
@@ -25,7 +25,7 @@ export type {
   RefundReason,
   RefundStatus,
   RefundView,
-} from './order';
+} from './order/order';
 export type { Check } from './ops/doctor/check';
 export { examineDependencies } from './ops/doctor/examine-dependencies';
 export { ExamineInstallation } from './ops/doctor/examine-installation';
@@ -41,7 +41,7 @@ export {
   type SettledPayment,
   SettlePayment,
 } from './ops/held-payments';
-export type { Accountable } from './ops/operator-action';
+export type { Accountable } from './order/operator-action';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
@@ -54,8 +54,8 @@ export {
 } from './ops/verify-deadlines';
 export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhooks';
 export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
-export { OrderFeed, type OrderEventView, readHistory } from './order-feed';
-export { OrderGuard, orderNotFound } from './order-guard';
+export { OrderFeed, type OrderEventView, readHistory } from './events/order-feed';
+export { OrderGuard, orderNotFound } from './order/order-guard';
 export {
   type By,
   type CloseReason,
@@ -63,28 +63,28 @@ export {
   ORDER_STATUSES,
   type OrderStatus,
   TRANSITIONS,
-} from './order.lifecycle';
-export { onDataSource, type OrderFilter, type Queryable } from './order-rows';
+} from './order/order.lifecycle';
+export { onDataSource, type OrderFilter, type Queryable } from './order/order-rows';
 export {
   OPEN_ALARM_QUEUE,
   type OpenAlarmQueue,
   OrdersModule,
   type OrdersModuleOptions,
 } from './orders.module';
-export { Overview, type OverviewView } from './overview';
-export { PlaceOrder } from './place-order';
-export { ListProducts, type ProductView } from './products';
+export { Overview, type OverviewView } from './ops/overview';
+export { PlaceOrder } from './placing/place-order';
+export { ListProducts, type ProductView } from './stock/products';
 export {
   PAYMENT_PROVIDER,
   type PaymentProvider,
   type ProviderAnswer,
 } from './providers/payment-provider';
-export { ListOrders, ReadOrder } from './read-order';
-export { ReceiveWebhook } from './receive-webhook';
-export { type Difference, Reconcile, type ReconcileCounts } from './reconcile';
-export { RelayEvents } from './relay-events';
-export { SettleClosing } from './settle-closing';
-export { seedProducts } from './seed-products';
-export { ShipOrder } from './ship-order';
-export { StartPayment } from './start-payment';
-export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './telemetry';
+export { ListOrders, ReadOrder } from './closing/read-order';
+export { ReceiveWebhook } from './payments/receive-webhook';
+export { type Difference, Reconcile, type ReconcileCounts } from './reconciling/reconcile';
+export { RelayEvents } from './events/relay-events';
+export { SettleClosing } from './closing/settle-closing';
+export { seedProducts } from './stock/seed-products';
+export { ShipOrder } from './fulfilment/ship-order';
+export { StartPayment } from './payments/start-payment';
+export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './order/telemetry';

@@ -13,47 +13,47 @@ import {
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { ApplyNotices } from './apply-notices';
-import { ApplyWebhooksHandler } from './apply-webhooks.handler';
-import { AskProviderHandler } from './ask-provider.handler';
-import { CancelOrder } from './cancel-order';
-import { CloseOrder } from './close-order';
-import { CloseOverdueHandler } from './close-overdue.handler';
+import { ApplyNotices } from './payments/apply-notices';
+import { WebhookDeadline } from './payments/webhook.deadline';
+import { ClosingDeadline } from './closing/closing.deadline';
+import { CancelOrder } from './closing/cancel-order';
+import { CloseOrder } from './closing/close-order';
+import { PaymentDeadline } from './closing/payment.deadline';
 import { type Config, CONFIG } from './config';
-import { ConfirmReceipt } from './confirm-receipt';
+import { ConfirmReceipt } from './fulfilment/confirm-receipt';
 import { dataSourceOptions } from './data-source';
-import { EVENT_STREAM, type EventStream, RedisEventStream } from './event-stream';
-import { ExtendWindow } from './extend-window';
-import { ForceCloseOrder } from './force-close-order';
-import { Gauges } from './gauges';
+import { EVENT_STREAM, type EventStream, RedisEventStream } from './events/event-stream';
+import { ExtendWindow } from './closing/extend-window';
+import { ForceCloseOrder } from './closing/force-close-order';
+import { Gauges } from './ops/gauges';
 import { InvariantsSchedule } from './invariants/invariants.schedule';
 import { WatchInvariants } from './invariants/watch-invariants';
-import { ORDER_LOCK, OrderGuard } from './order-guard';
-import { DEADLINE_KINDS } from './order.lifecycle';
-import { OrderFeed } from './order-feed';
-import { Overview } from './overview';
-import { PlaceOrder } from './place-order';
-import { ListProducts } from './products';
-import { ProviderSuspicion } from './provider-suspicion';
+import { ORDER_LOCK, OrderGuard } from './order/order-guard';
+import { DEADLINE_KINDS } from './order/order.lifecycle';
+import { OrderFeed } from './events/order-feed';
+import { Overview } from './ops/overview';
+import { PlaceOrder } from './placing/place-order';
+import { ListProducts } from './stock/products';
+import { ProviderSuspicion } from './providers/provider-suspicion';
 import { createProvider } from './providers/create-provider';
 import { PAYMENT_PROVIDER } from './providers/payment-provider';
-import { ListOrders, ReadOrder } from './read-order';
-import { ReceiptTimeoutHandler } from './receipt-timeout.handler';
-import { ReceiveWebhook } from './receive-webhook';
-import { Reconcile } from './reconcile';
-import { ReconcileSchedule } from './reconcile.schedule';
-import { RecordCaptures } from './record-captures';
-import { RelayEvents } from './relay-events';
-import { RelaySchedule } from './relay.schedule';
+import { ListOrders, ReadOrder } from './closing/read-order';
+import { ReceiptDeadline } from './fulfilment/receipt.deadline';
+import { ReceiveWebhook } from './payments/receive-webhook';
+import { Reconcile } from './reconciling/reconcile';
+import { ReconcileSchedule } from './reconciling/reconcile.schedule';
+import { RecordCaptures } from './money/record-captures';
+import { RelayEvents } from './events/relay-events';
+import { RelaySchedule } from './events/relay.schedule';
 import { Retention } from './retention';
 import { RetentionSchedule } from './retention.schedule';
-import { RunRefundsHandler } from './run-refunds.handler';
-import { SettleClosing } from './settle-closing';
-import { SettleRefunds } from './settle-refunds';
-import { ShipOrder } from './ship-order';
-import { ShipmentTimeoutHandler } from './shipment-timeout.handler';
-import { StartPayment } from './start-payment';
-import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
+import { RefundDeadline } from './money/refund.deadline';
+import { SettleClosing } from './closing/settle-closing';
+import { SettleRefunds } from './money/settle-refunds';
+import { ShipOrder } from './fulfilment/ship-order';
+import { ShipmentDeadline } from './fulfilment/shipment.deadline';
+import { StartPayment } from './payments/start-payment';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 
 export interface OrdersModuleOptions {
   /** True in the worker role: rings, sweeps, refunds and relays events. */
@@ -111,12 +111,12 @@ const USE_CASES = [
 ];
 
 const HANDLERS = [
-  ApplyWebhooksHandler,
-  AskProviderHandler,
-  CloseOverdueHandler,
-  ReceiptTimeoutHandler,
-  RunRefundsHandler,
-  ShipmentTimeoutHandler,
+  WebhookDeadline,
+  ClosingDeadline,
+  PaymentDeadline,
+  ReceiptDeadline,
+  RefundDeadline,
+  ShipmentDeadline,
 ];
 
 /** The order module: import it once, with the settings and where to report. */

@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Retention } from './retention';
-import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 
 /** Half a million rows a run at the most: more than comes in ten minutes. */
 const EVERY_MS = 10 * 60_000;

@@ -4,7 +4,7 @@ import type { Lock } from './lock';
 import { NoopLock } from './locks/noop.lock';
 import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { drainParts, Effects } from './testing/drain-parts';
+import { drainParts, Effects } from './testing/drain-harness';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };

@@ -1,7 +1,7 @@
 import { takeTurn } from './deadlines';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import { DeadlineStore } from './testing/deadline-store';
-import { drainParts, Effects } from './testing/drain-parts';
+import { drainParts, Effects } from './testing/drain-harness';
 import { inTransaction } from './transaction';
 
 const KIND = 'payment';

@@ -2,7 +2,7 @@ import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import type { Held, Lock } from './lock';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { drainParts, Effects } from './testing/drain-parts';
+import { drainParts, Effects } from './testing/drain-harness';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };

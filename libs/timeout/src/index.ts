@@ -1,3 +1,5 @@
+export { armNextAttempts, type Attempt, AttemptQueue } from './attempts';
+export { backoffMs } from './backoff';
 export { alarmFor, Alarms, type AlarmsOptions, type Granularity } from './alarms';
 export {
   Backfill,

@@ -1,9 +1,9 @@
 import type { Check } from '@app/orders';
 import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
-import { paint } from '../paint';
-import { table } from '../table';
-import { countText } from '../wording';
+import { paint } from '../text/paint';
+import { table } from '../text/table';
+import { countText } from '../text/wording';
 
 export interface DoctorResult {
   readonly findings: number;

@@ -5,8 +5,8 @@ import { EXIT } from '../exit-code';
 import { instant } from '../filters';
 import { interruption } from '../interruption';
 import { ACCOUNTABILITY, OpsCommand, OPTIONAL_REASON } from '../ops-command';
-import { paint } from '../paint';
-import { table } from '../table';
+import { paint } from '../text/paint';
+import { table } from '../text/table';
 
 export interface ReconcileResult extends ReconcileCounts {
   readonly since: string;

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Installation } from '../installation';
 import { interruption } from '../interruption';
 import { OpsCommand } from '../ops-command';
-import { paint } from '../paint';
-import { statisticsText } from '../statistics-text';
+import { paint } from '../text/paint';
+import { statisticsText } from '../text/statistics-text';
 
 /** Written over the reading before, line by line: a screen that is cleared first would flicker. */
 const HOME = '\u001b[H';

@@ -1,6 +1,6 @@
 import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../telemetry';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { WatchInvariants } from './watch-invariants';
 
 /** A run reads for a second or so, in every worker: often enough to know within minutes. */

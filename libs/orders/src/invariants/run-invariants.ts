@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isCanceledStatement } from '@app/timeout';
-import type { Queryable } from '../order-rows';
+import type { Queryable } from '../order/order-rows';
 
 export interface Invariant {
   /** As in shared/promises: 1 to 12. */

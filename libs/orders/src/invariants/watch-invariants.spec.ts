@@ -1,6 +1,6 @@
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
-import { Gauges } from '../gauges';
+import { Gauges } from '../ops/gauges';
 import { WatchInvariants } from './watch-invariants';
 
 describe('what is watched for the metrics', () => {

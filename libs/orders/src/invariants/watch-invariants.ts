@@ -2,8 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { type Config, CONFIG } from '../config';
-import { onDataSource } from '../order-rows';
-import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../telemetry';
+import { onDataSource } from '../order/order-rows';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { INVARIANTS, type InvariantResult, runInvariants } from './run-invariants';
 
 /** One drain of a burst, beside the sweep that begins it. */

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { CloseOrder } from '../close-order';
-import { type ErrorCode, LastcallError } from '../errors';
-import { ForceCloseOrder } from '../force-close-order';
-import { OrderGuard } from '../order-guard';
-import type { OrderStatus } from '../order.lifecycle';
-import { onDataSource } from '../order-rows';
-import type { Accountable } from './operator-action';
+import { CloseOrder } from '../closing/close-order';
+import { type ErrorCode, LastcallError } from '../order/errors';
+import { ForceCloseOrder } from '../closing/force-close-order';
+import { OrderGuard } from '../order/order-guard';
+import type { OrderStatus } from '../order/order.lifecycle';
+import { onDataSource } from '../order/order-rows';
+import type { Accountable } from '../order/operator-action';
 
 /** Orders to close, by what they are; at least one condition beside the limit. */
 export interface ClosableFilter {

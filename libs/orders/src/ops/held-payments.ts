@@ -2,12 +2,12 @@ import { inTransaction, queryRows, TimeoutService, type Transaction } from '@app
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import type { HoldReason } from '../capture.judgement';
-import { LastcallError } from '../errors';
-import type { RefundReason } from '../order';
-import type { OrderStatus } from '../order.lifecycle';
-import { requestRefunds } from '../request-refunds';
-import { type Accountable, recordAction } from './operator-action';
+import type { HoldReason } from '../money/capture.judgement';
+import { LastcallError } from '../order/errors';
+import type { RefundReason } from '../order/order';
+import type { OrderStatus } from '../order/order.lifecycle';
+import { requestRefunds } from '../money/request-refunds';
+import { type Accountable, recordAction } from '../order/operator-action';
 
 /** Money that waits for an operator. */
 export interface HeldPayment {

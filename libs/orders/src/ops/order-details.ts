@@ -2,10 +2,10 @@ import { type Alarm, type HeldDeadline, queryRows, TimeoutService } from '@app/t
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import type { OrderView, RefundReason, RefundStatus } from '../order';
-import { type OrderEventView, readHistory } from '../order-feed';
-import { orderNotFound } from '../order-guard';
-import { onDataSource, readOrders } from '../order-rows';
+import type { OrderView, RefundReason, RefundStatus } from '../order/order';
+import { type OrderEventView, readHistory } from '../events/order-feed';
+import { orderNotFound } from '../order/order-guard';
+import { onDataSource, readOrders } from '../order/order-rows';
 
 export interface RefundDetails {
   readonly id: string;

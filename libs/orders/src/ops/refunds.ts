@@ -2,9 +2,9 @@ import { inTransaction, queryRows, TimeoutService } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { LastcallError } from '../errors';
-import type { RefundReason, RefundStatus } from '../order';
-import { type Accountable, recordAction } from './operator-action';
+import { LastcallError } from '../order/errors';
+import type { RefundReason, RefundStatus } from '../order/order';
+import { type Accountable, recordAction } from '../order/operator-action';
 
 export interface RefundEntry {
   readonly id: string;

@@ -2,7 +2,7 @@ import { inTransaction, releaseHeld, TimeoutService } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { type Accountable, recordAction } from './operator-action';
+import { type Accountable, recordAction } from '../order/operator-action';
 
 /** An operator lets held deadlines be handled again, once what made them fail is mended. */
 @Injectable()

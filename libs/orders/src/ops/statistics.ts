@@ -2,8 +2,8 @@ import { listWorkers, queryRows, TimeoutService } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { Gauges } from '../gauges';
-import { Overview, type OverviewView } from '../overview';
+import { Gauges } from './gauges';
+import { Overview, type OverviewView } from './overview';
 
 export interface StatisticsView extends OverviewView {
   readonly at: string;

@@ -2,8 +2,8 @@ import { inTransaction, queryRows } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { LastcallError } from '../errors';
-import { type Accountable, recordAction } from './operator-action';
+import { LastcallError } from '../order/errors';
+import { type Accountable, recordAction } from '../order/operator-action';
 
 /** Why timeouts stand still, and since when. */
 export interface BrakeView {

@@ -2,7 +2,7 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import type { Accountable } from './operator-action';
+import type { Accountable } from '../order/operator-action';
 
 export interface DeadlineFinding {
   readonly kind: string;

@@ -2,8 +2,8 @@ import { inTransaction, queryRows, TimeoutService } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { LastcallError } from '../errors';
-import { type Accountable, recordAction } from './operator-action';
+import { LastcallError } from '../order/errors';
+import { type Accountable, recordAction } from '../order/operator-action';
 
 export const WEBHOOK_STATUSES = ['received', 'processed', 'held'] as const;
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];

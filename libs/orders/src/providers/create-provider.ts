@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import type { OrdersTelemetry } from '../telemetry';
+import type { OrdersTelemetry } from '../order/telemetry';
 import { GuardedProvider } from './guarded.provider';
 import type { PaymentProvider } from './payment-provider';
 import { SandboxProvider } from './sandbox.provider';

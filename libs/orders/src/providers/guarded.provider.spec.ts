@@ -1,4 +1,4 @@
-import type { OrdersTelemetry } from '../telemetry';
+import type { OrdersTelemetry } from '../order/telemetry';
 import { GuardedProvider } from './guarded.provider';
 import type { PaymentProvider, PaymentRef, ProviderAnswer } from './payment-provider';
 

@@ -1,6 +1,6 @@
 import CircuitBreaker from 'opossum';
-import { LastcallError } from '../errors';
-import type { OrdersTelemetry } from '../telemetry';
+import { LastcallError } from '../order/errors';
+import type { OrdersTelemetry } from '../order/telemetry';
 import type {
   CreatedPayment,
   LedgerPayment,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LastcallError } from '../errors';
+import { LastcallError } from '../order/errors';
 import type {
   CapturedMoney,
   CreatedPayment,

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { LastcallError } from '../errors';
+import { LastcallError } from '../order/errors';
 
 /** Standard Webhooks: how far the sender's clock and ours may differ. */
 const TOLERANCE_S = 300;

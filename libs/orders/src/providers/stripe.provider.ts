@@ -1,6 +1,6 @@
 import Stripe from 'stripe';
-import { LastcallError } from '../errors';
-import { isUuid } from '../uuid';
+import { LastcallError } from '../order/errors';
+import { isUuid } from '../order/uuid';
 import type {
   CapturedMoney,
   CreatedPayment,

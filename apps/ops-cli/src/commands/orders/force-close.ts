@@ -2,13 +2,18 @@ import { Args, Flags } from '@oclif/core';
 import { usageFailure } from '../../command-failure';
 import { confirmTyped } from '../../confirm';
 import { instant, parseId } from '../../filters';
-import { type ForceCloseOutcome, planText, resultText, summarize } from '../../force-close-outcome';
+import {
+  type ForceCloseOutcome,
+  planText,
+  resultText,
+  summarize,
+} from '../../text/force-close-outcome';
 import { readIds } from '../../id-list';
 import type { Installation } from '../../installation';
 import { interruption } from '../../interruption';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
-import { progress } from '../../progress';
-import { countText } from '../../wording';
+import { progress } from '../../text/progress';
+import { countText } from '../../text/wording';
 
 export default class OrdersForceClose extends OpsCommand {
   static override summary = 'Close unpaid orders now, with a reason';

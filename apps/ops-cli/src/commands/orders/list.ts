@@ -2,9 +2,9 @@ import { Flags } from '@oclif/core';
 import type { OrderView } from '@app/orders';
 import { instant, PAGE_FLAGS, parseId } from '../../filters';
 import { OpsCommand } from '../../ops-command';
-import { table } from '../../table';
-import { moneyText } from '../../wording';
-import { dueText } from '../../order-text';
+import { table } from '../../text/table';
+import { moneyText } from '../../text/wording';
+import { dueText } from '../../text/order-text';
 
 const STATUSES = [
   'pending_payment',

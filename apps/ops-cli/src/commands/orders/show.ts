@@ -1,10 +1,10 @@
 import type { OrderDetailsView } from '@app/orders';
 import { idArg } from '../../filters';
 import { OpsCommand } from '../../ops-command';
-import { dueText } from '../../order-text';
-import { paint } from '../../paint';
-import { facts, table } from '../../table';
-import { durationText, moneyText } from '../../wording';
+import { dueText } from '../../text/order-text';
+import { paint } from '../../text/paint';
+import { facts, table } from '../../text/table';
+import { durationText, moneyText } from '../../text/wording';
 
 export default class OrdersShow extends OpsCommand {
   static override summary = 'Show all there is to know of an order, and change nothing';

@@ -1,8 +1,8 @@
 import type { HeldPayment } from '@app/orders';
 import { PAGE_FLAGS, parseId } from '../../filters';
 import { OpsCommand } from '../../ops-command';
-import { table } from '../../table';
-import { moneyText } from '../../wording';
+import { table } from '../../text/table';
+import { moneyText } from '../../text/wording';
 
 export default class PaymentsList extends OpsCommand {
   static override summary = 'List payments on hold, newest first';

@@ -3,8 +3,8 @@ import type { SettledPayment } from '@app/orders';
 import { confirmTyped } from '../../confirm';
 import { idArg } from '../../filters';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
-import { facts } from '../../table';
-import { moneyText } from '../../wording';
+import { facts } from '../../text/table';
+import { moneyText } from '../../text/wording';
 
 export interface SettleOutcome extends SettledPayment {
   readonly dryRun: boolean;

@@ -2,8 +2,8 @@ import { Flags } from '@oclif/core';
 import type { RefundEntry } from '@app/orders';
 import { PAGE_FLAGS, parseId } from '../../filters';
 import { OpsCommand } from '../../ops-command';
-import { table } from '../../table';
-import { moneyText } from '../../wording';
+import { table } from '../../text/table';
+import { moneyText } from '../../text/wording';
 
 const STATUSES = [
   'requested',

@@ -1,8 +1,8 @@
 import type { SweepCounts } from '@app/timeout';
 import { EXIT } from '../../exit-code';
 import { OpsCommand } from '../../ops-command';
-import { facts } from '../../table';
-import { durationText } from '../../wording';
+import { facts } from '../../text/table';
+import { durationText } from '../../text/wording';
 
 /** The words of the contract; `found = closed + lost + putBack + failed`. */
 export interface SweepResult {

@@ -5,9 +5,9 @@ import { EXIT } from '../../exit-code';
 import { instant } from '../../filters';
 import { interruption } from '../../interruption';
 import { OpsCommand } from '../../ops-command';
-import { progress } from '../../progress';
-import { facts } from '../../table';
-import { durationText } from '../../wording';
+import { progress } from '../../text/progress';
+import { facts } from '../../text/table';
+import { durationText } from '../../text/wording';
 
 export interface BackfillOutcome extends Omit<BackfillResult, 'cursor'> {
   readonly dryRun: boolean;

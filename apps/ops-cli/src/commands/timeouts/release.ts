@@ -4,8 +4,8 @@ import { confirmTyped } from '../../confirm';
 import { EXIT } from '../../exit-code';
 import { parseId } from '../../filters';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
-import { table } from '../../table';
-import { countText } from '../../wording';
+import { table } from '../../text/table';
+import { countText } from '../../text/wording';
 
 export default class TimeoutsRelease extends OpsCommand {
   static override summary = 'Make held deadlines due again, once what made them fail is mended';

@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core';
 import type { BrakeView } from '@app/orders';
 import { confirmTyped } from '../../confirm';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
-import { facts } from '../../table';
+import { facts } from '../../text/table';
 
 export default class TimeoutsResume extends OpsCommand {
   static override summary = 'Let timeouts go on that have stopped and wait for a confirmation';

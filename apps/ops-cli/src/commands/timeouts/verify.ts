@@ -4,8 +4,8 @@ import type { AlarmsReport } from '@app/timeout';
 import { usageFailure } from '../../command-failure';
 import { EXIT } from '../../exit-code';
 import { ACCOUNTABILITY, OpsCommand, OPTIONAL_REASON } from '../../ops-command';
-import { paint } from '../../paint';
-import { table } from '../../table';
+import { paint } from '../../text/paint';
+import { table } from '../../text/table';
 
 export interface VerifyResult {
   /** Deadlines against orders, refunds and webhooks. */

@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core';
 import type { WebhookEntry } from '@app/orders';
 import { PAGE_FLAGS, parseId } from '../../filters';
 import { OpsCommand } from '../../ops-command';
-import { table } from '../../table';
+import { table } from '../../text/table';
 
 const STATUSES = [
   'received',

@@ -1,5 +1,5 @@
 import { runInvariants } from '../../invariants/run-invariants';
-import type { Queryable } from '../../order-rows';
+import type { Queryable } from '../../order/order-rows';
 import { type Check, finding, ok, warning } from './check';
 
 /** Up to so many history rows every order is looked at, else those behind the newest: seconds. */

@@ -1,0 +1,41 @@
+import { Injectable } from '@nestjs/common';
+import { CloseOrder } from './close-order';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import { OrderGuard, orderNotFound } from '../order/order-guard';
+import { ReadOrder } from './read-order';
+import { SettleClosing } from './settle-closing';
+
+/** A customer closes their unpaid order. */
+@Injectable()
+export class CancelOrder {
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly closing: CloseOrder,
+    private readonly settling: SettleClosing,
+    private readonly reading: ReadOrder,
+  ) {}
+
+  /**
+   * The order afterwards: `closed`, or `closing` while the provider still has to answer.
+   * @throws {LastcallError} order_not_found, order_not_cancelable, busy
+   */
+  async cancel(orderId: string, customerId: string): Promise<OrderView> {
+    const outcome = await this.guard.withOrder(orderId, async (order, tx) => {
+      if (order.customerId !== customerId) throw orderNotFound();
+      const done = await this.closing.closeIfPending(order, tx, {
+        by: 'customer',
+        actor: customerId,
+        closeReason: 'customer_canceled',
+      });
+      if (done !== 'not_pending') return done;
+      throw new LastcallError(
+        'order_not_cancelable',
+        `This order is ${order.status}; only an unpaid order can be canceled`,
+        { status: order.status },
+      );
+    });
+    if (outcome === 'closing') await this.settling.settleSoon(orderId);
+    return this.reading.read(orderId, customerId);
+  }
+}

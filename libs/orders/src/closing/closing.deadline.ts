@@ -1,0 +1,83 @@
+import {
+  armNextAttempts,
+  AttemptQueue,
+  type BatchResult,
+  type DeadlineHandler,
+  type DueDeadline,
+  failpoint,
+  HandlesDeadline,
+  TimeoutService,
+  type Transaction,
+} from '@app/timeout';
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { SettleClosing } from './settle-closing';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+
+/** Providers are asked about so many orders at once. */
+const CONCURRENCY = 10;
+/** About five minutes of asking: by then it is no hiccup, and an operator should know. */
+const ALARM_AT_ATTEMPT = 10;
+
+/**
+ * The careful lane: asks the provider about orders behind the fence, and ends payments that were
+ * left open when another one paid their order. The next attempt is armed in the claiming
+ * transaction, so that a crash while asking only repeats the question.
+ */
+@Injectable()
+@HandlesDeadline('closing')
+export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
+  readonly maxBatch = 100;
+  readonly #queue: AttemptQueue;
+
+  constructor(
+    private readonly timeouts: TimeoutService,
+    private readonly settling: SettleClosing,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {
+    this.#queue = new AttemptQueue(
+      CONCURRENCY,
+      async (orderId) => void (await this.settling.settle(orderId)),
+      (error) => this.telemetry.failed('settle closing', error),
+    );
+  }
+
+  /** None: the guard locks each order when its answer is applied, not while the provider thinks. */
+  lockKey(): undefined {
+    return undefined;
+  }
+
+  async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
+    const rows = await tx.rows<{ id: string; status: string; version: number }>(
+      `SELECT id, status, version FROM orders o
+        WHERE id = ANY ($1::uuid[])
+          AND (status = 'closing' OR status <> 'pending_payment' AND EXISTS
+                (SELECT 1 FROM payments p WHERE p.order_id = o.id AND p.status = 'open'))`,
+      [due.map(({ subjectId }) => subjectId)],
+    );
+    const unsettled = new Map(rows.map((row) => [row.id, row]));
+    const attempts = due.flatMap((one) => {
+      const order = unsettled.get(one.subjectId);
+      if (!order) return [];
+      // The first deadline of `closing` carries the order's version of that moment.
+      const asked = order.status === 'closing' ? one.version - order.version : one.version - 1;
+      return [{ due: one, attempt: Math.max(1, asked + 1) }];
+    });
+    await armNextAttempts(tx, this.timeouts, attempts);
+    for (const { due: one, attempt } of attempts) {
+      if (attempt !== ALARM_AT_ATTEMPT) continue;
+      tx.afterCommit(() =>
+        this.telemetry.alarm('closing_takes_long', { orderId: one.subjectId, attempt }),
+      );
+    }
+    return { changed: attempts.length, lost: due.length - attempts.length };
+  }
+
+  async afterCommit(due: readonly DueDeadline[]): Promise<void> {
+    await failpoint('closing.claimed');
+    await this.#queue.run(due.map(({ subjectId }) => subjectId));
+  }
+
+  onModuleDestroy(): void {
+    this.#queue.stop();
+  }
+}

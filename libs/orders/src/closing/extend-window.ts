@@ -1,0 +1,98 @@
+import { TimeoutService } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { type Config, CONFIG } from '../config';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import { type GuardedOrder, OrderGuard, orderNotFound } from '../order/order-guard';
+import { ReadOrder } from './read-order';
+
+export interface ExtendCommand {
+  readonly by: 'customer' | 'operator';
+  readonly actor: string;
+  readonly byMs: number;
+  /** Required of operators. */
+  readonly reason?: string | undefined;
+}
+
+/** The most that anybody may add at once. Customers may add less: CUSTOMER_EXTENSION. */
+export const MAX_EXTENSION_MS = 24 * 3_600_000;
+
+/**
+ * Moves the payment deadline of an unpaid order. The new deadline is a row of its own with a new
+ * version; the old one fires once, finds the order not overdue and is gone.
+ */
+@Injectable()
+export class ExtendWindow {
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly timeouts: TimeoutService,
+    private readonly reading: ReadOrder,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** @throws {LastcallError} invalid_request, order_not_found, order_not_extendable, busy */
+  async extend(orderId: string, command: ExtendCommand): Promise<OrderView> {
+    assertExtension(command.byMs);
+    await this.guard.withOrder(orderId, async (order, tx) => {
+      this.#check(order, command);
+      const [row] = await tx.rows<{ version: number; closes_at: Date }>(
+        `WITH extended AS (
+           UPDATE orders SET pay_by = pay_by + $2 * interval '1 millisecond',
+                  closes_at = closes_at + $2 * interval '1 millisecond',
+                  version = version + 1, extended = extended OR $3 = 'customer'
+            WHERE id = $1 AND status = 'pending_payment' AND closes_at > now()
+           RETURNING id, version, closes_at
+         ), history AS (
+           INSERT INTO order_events
+                  (order_id, version, type, from_status, to_status, by, actor, reason)
+           SELECT id, version, 'order.extended', 'pending_payment', 'pending_payment', $3, $4, $5
+             FROM extended
+         )
+         SELECT version, closes_at FROM extended`,
+        [orderId, command.byMs, command.by, command.actor, command.reason ?? 'extended'],
+      );
+      if (!row) throw notExtendable(order.status);
+      await this.timeouts.arm(tx, [
+        { kind: 'payment', subjectId: orderId, dueAt: row.closes_at, version: row.version },
+      ]);
+    });
+    return this.reading.read(orderId);
+  }
+
+  #check(order: GuardedOrder, { by, actor, byMs }: ExtendCommand): void {
+    if (by === 'operator') return;
+    if (order.customerId !== actor) throw orderNotFound();
+    const limitMs = this.config.CUSTOMER_EXTENSION;
+    if (limitMs === null) {
+      throw new LastcallError('order_not_extendable', 'This shop does not extend payment windows');
+    }
+    if (order.extended) {
+      throw new LastcallError('order_not_extendable', 'This order has been extended once already');
+    }
+    if (byMs > limitMs) {
+      throw new LastcallError(
+        'order_not_extendable',
+        `The payment window can be extended by at most ${limitMs / 1_000} seconds`,
+        { maxSeconds: limitMs / 1_000 },
+      );
+    }
+  }
+}
+
+/** Less than nothing would bring the deadline forward, behind the customer's back. */
+function assertExtension(byMs: number): void {
+  if (Number.isInteger(byMs) && byMs > 0 && byMs <= MAX_EXTENSION_MS) return;
+  const maxSeconds = MAX_EXTENSION_MS / 1_000;
+  const message = `An order can be extended by 1 to ${maxSeconds} seconds at once`;
+  throw new LastcallError('invalid_request', message, { maxSeconds });
+}
+
+function notExtendable(status: string): LastcallError {
+  return new LastcallError(
+    'order_not_extendable',
+    status === 'pending_payment'
+      ? 'The deadline of this order has passed'
+      : `This order is ${status}; only an unpaid order can be extended`,
+    { status },
+  );
+}

@@ -1,0 +1,44 @@
+import { Injectable } from '@nestjs/common';
+import { CloseOrder } from './close-order';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import { OrderGuard } from '../order/order-guard';
+import { ReadOrder } from './read-order';
+import { SettleClosing } from './settle-closing';
+
+/** An operator closes an unpaid order, with a reason. */
+@Injectable()
+export class ForceCloseOrder {
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly closing: CloseOrder,
+    private readonly settling: SettleClosing,
+    private readonly reading: ReadOrder,
+  ) {}
+
+  /**
+   * The order afterwards: `closed`, or `closing` while the provider still has to answer.
+   * @throws {LastcallError} order_not_found; order_not_closable, as for a paid order; busy
+   */
+  async forceClose(
+    orderId: string,
+    { actor, reason }: { readonly actor: string; readonly reason: string },
+  ): Promise<OrderView> {
+    const outcome = await this.guard.withOrder(orderId, async (order, tx) => {
+      const done = await this.closing.closeIfPending(order, tx, {
+        by: 'operator',
+        actor,
+        reason,
+        closeReason: 'operator_closed',
+      });
+      if (done !== 'not_pending') return done;
+      throw new LastcallError(
+        'order_not_closable',
+        `Order ${orderId} is ${order.status}; only an unpaid order can be closed by force`,
+        { orderId, status: order.status },
+      );
+    });
+    if (outcome === 'closing') await this.settling.settleSoon(orderId);
+    return this.reading.read(orderId);
+  }
+}

@@ -1,0 +1,86 @@
+import { TimeoutService } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { CloseOrder } from './close-order';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import { OrderGuard, orderNotFound } from '../order/order-guard';
+import { listOrders, onDataSource, type OrderFilter, readOrders } from '../order/order-rows';
+import { SettleClosing } from './settle-closing';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+
+/** Reads one order; one that is overdue is closed by being looked at. */
+@Injectable()
+export class ReadOrder {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly guard: OrderGuard,
+    private readonly closing: CloseOrder,
+    private readonly settling: SettleClosing,
+    private readonly timeouts: TimeoutService,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  /**
+   * @param customerId whose order it must be; undefined for operators
+   * @throws {LastcallError} order_not_found, also for somebody else's
+   */
+  async read(orderId: string, customerId?: string): Promise<OrderView> {
+    const order = await this.#find(orderId, customerId);
+    if (!isOverdue(order) || (await this.timeouts.brake.stops(new Date(order.serverNow))))
+      return order;
+    await this.#closeIfOverdue(orderId);
+    return this.#find(orderId, customerId);
+  }
+
+  async #find(orderId: string, customerId: string | undefined): Promise<OrderView> {
+    const order = (await readOrders(onDataSource(this.dataSource), [orderId])).get(orderId);
+    if (!order || (customerId !== undefined && order.customerId !== customerId)) {
+      throw orderNotFound();
+    }
+    return order;
+  }
+
+  async #closeIfOverdue(orderId: string): Promise<void> {
+    try {
+      const outcome = await this.guard.withOrder(orderId, (order, tx) =>
+        this.closing.closeIfPending(order, tx, {
+          by: 'passive',
+          closeReason: 'payment_timeout',
+          onlyIfOverdue: true,
+        }),
+      );
+      if (outcome === 'closing') await this.settling.settleSoon(orderId);
+    } catch (error) {
+      // Somebody is changing this very order; a reader need not wait for them.
+      if (!(error instanceof LastcallError && error.code === 'busy')) throw error;
+      this.telemetry.failed('passive close', error);
+    }
+  }
+}
+
+/** By the database's clock: `serverNow` was read with the row. */
+function isOverdue({ status, closesAt, serverNow }: OrderView): boolean {
+  return status === 'pending_payment' && closesAt !== null && closesAt <= serverNow;
+}
+
+/** A page of orders, newest first. */
+@Injectable()
+export class ListOrders {
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /** `cursor` is the `nextCursor` of the page before; null when there is no more. */
+  async list(
+    filter: Omit<OrderFilter, 'before'> & { readonly cursor?: string | undefined },
+  ): Promise<{ items: OrderView[]; nextCursor: string | null }> {
+    const { cursor, limit, ...rest } = filter;
+    const orders = await listOrders(onDataSource(this.dataSource), {
+      ...rest,
+      limit: limit + 1,
+      before: cursor,
+    });
+    const items = orders.slice(0, limit);
+    return { items, nextCursor: orders.length > limit ? (items.at(-1)?.id ?? null) : null };
+  }
+}

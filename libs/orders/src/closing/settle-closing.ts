@@ -1,0 +1,197 @@
+import { failpoint, queryRows, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { OrderGuard } from '../order/order-guard';
+import type { By, CloseReason } from '../order/order.lifecycle';
+import { judgeAnswer } from './provider-answer.judgement';
+import {
+  PAYMENT_PROVIDER,
+  type PaymentProvider,
+  type PaymentRef,
+  type ProviderAnswer,
+} from '../providers/payment-provider';
+import { RecordCaptures } from '../money/record-captures';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+
+/** As long as a customer who cancels may be kept waiting for the provider. */
+const SOON_MS = 1_500;
+
+/**
+ * A create call is over, whatever became of it, after this long: only then can "not found" mean
+ * that there is no such payment. Longer than every provider's limit for a call, retries included.
+ */
+const CREATE_LIMIT_S = 10;
+
+interface OpenPaymentRow {
+  id: string;
+  provider: string;
+  provider_payment_id: string | null;
+  amount: string;
+  currency: string;
+  expires_at: Date;
+  is_expired: boolean;
+}
+
+interface OpenPayment {
+  readonly ref: PaymentRef;
+  /** True once the provider would refuse to create it, or to take money for it. */
+  readonly isExpired: boolean;
+  readonly provider: string;
+}
+
+interface Asked extends OpenPayment {
+  readonly answer: ProviderAnswer;
+}
+
+/**
+ * The careful lane for one order: asks the provider about each open payment and closes it there,
+ * outside any transaction; only final answers close the order or pay it. The same ends payments
+ * that are still open when another one has paid the order.
+ */
+@Injectable()
+export class SettleClosing {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly guard: OrderGuard,
+    private readonly captures: RecordCaptures,
+    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  /** True when nothing is open any more; false when an answer was not final. */
+  async settle(orderId: string): Promise<boolean> {
+    const asked: Asked[] = [];
+    for (const payment of await this.#openPayments(orderId)) {
+      asked.push({ ...payment, answer: await this.#endAtProvider(payment) });
+    }
+    await failpoint('closing.answered');
+    const isSettled = await this.guard.withOrder(orderId, async (_order, tx) => {
+      // Whatever the order is by now: money that the provider tells of is recorded.
+      await this.#apply(tx, asked);
+      const isSettled = await this.#closeIfNoneOpen(tx, orderId);
+      await failpoint('closing.applied');
+      return isSettled;
+    });
+    await failpoint('closing.settled');
+    return isSettled;
+  }
+
+  /**
+   * {@link settle} for somebody who waits for the answer: tries at once, for at most a second and
+   * a half, and leaves the rest to the deadline that is armed already.
+   */
+  async settleSoon(orderId: string): Promise<void> {
+    const trying = this.settle(orderId).catch((error: unknown) =>
+      this.telemetry.failed('settle closing', error),
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, SOON_MS)));
+    await Promise.race([trying, enough]);
+    clearTimeout(timer);
+  }
+
+  /** Query first, so that money that is there is never missed; then close; then query again. */
+  async #endAtProvider({ ref, provider }: OpenPayment): Promise<ProviderAnswer> {
+    // Its provider was switched off: the one that is on would only say that it knows of nothing.
+    if (provider !== this.provider.name) {
+      return { state: 'UNKNOWN', why: `the payment was opened at ${provider}` };
+    }
+    const before = await this.provider.findPayment(ref);
+    await failpoint('closing.asked');
+    if (before.state !== 'UNPAID') return before;
+    const known = { ...ref, providerPaymentId: before.providerPaymentId };
+    const closed = await this.provider.closePayment(known);
+    await failpoint('closing.closed_at_provider');
+    return isFinal(closed) ? closed : this.provider.findPayment(known);
+  }
+
+  async #apply(tx: Transaction, asked: readonly Asked[]): Promise<void> {
+    const captured = asked.flatMap(({ ref, answer }) =>
+      answer.state === 'PAID'
+        ? [
+            {
+              paymentId: ref.paymentId,
+              providerPaymentId: answer.providerPaymentId,
+              money: answer.money,
+            },
+          ]
+        : [],
+    );
+    await this.captures.record(tx, captured);
+    const closed: string[] = [];
+    for (const { ref, isExpired, answer } of asked) {
+      if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);
+      const alarm = alarmOf(ref, isExpired, answer);
+      if (alarm) tx.afterCommit(() => this.telemetry.alarm(alarm, { ...ref }));
+    }
+    // A negative answer never beats recorded money: only what is still open is closed.
+    await tx.rows(
+      `UPDATE payments SET status = 'closed' WHERE id = ANY ($1::uuid[]) AND status = 'open'`,
+      [closed],
+    );
+  }
+
+  async #closeIfNoneOpen(tx: Transaction, orderId: string): Promise<boolean> {
+    const [row] = await tx.rows<{
+      status: string;
+      open: string;
+      by: By;
+      actor: string | null;
+      reason: string | null;
+      close_reason: CloseReason | null;
+    }>(
+      `SELECT o.status, o.close_reason, e.by, e.actor, e.reason,
+              (SELECT count(*) FROM payments p WHERE p.order_id = o.id AND p.status = 'open') AS open
+         FROM orders o JOIN order_events e ON e.order_id = o.id AND e.version = o.version
+        WHERE o.id = $1`,
+      [orderId],
+    );
+    if (!row || Number(row.open) > 0) return false;
+    if (row.status !== 'closing') return true;
+    const closed = await this.guard.change(tx, {
+      from: 'closing',
+      to: 'closed',
+      orderIds: [orderId],
+      by: row.by,
+      actor: row.actor ?? undefined,
+      reason: row.reason ?? undefined,
+      closeReason: row.close_reason ?? 'payment_timeout',
+    });
+    return closed.length > 0;
+  }
+
+  async #openPayments(orderId: string): Promise<OpenPayment[]> {
+    const rows = await queryRows<OpenPaymentRow>(
+      this.dataSource,
+      `SELECT p.id, p.provider, p.provider_payment_id, p.amount, p.currency, p.expires_at,
+              greatest(p.expires_at, p.created_at + $2 * interval '1 second') <= now() AS is_expired
+         FROM payments p JOIN orders o ON o.id = p.order_id
+        WHERE p.order_id = $1 AND p.status = 'open' AND o.status <> 'pending_payment'
+        ORDER BY p.id`,
+      [orderId, CREATE_LIMIT_S],
+    );
+    return rows.map((row) => ({
+      provider: row.provider,
+      isExpired: row.is_expired,
+      ref: {
+        paymentId: row.id,
+        providerPaymentId: row.provider_payment_id,
+        amount: Number(row.amount),
+        currency: row.currency,
+        expiresAt: row.expires_at,
+      },
+    }));
+  }
+}
+
+function isFinal({ state }: ProviderAnswer): boolean {
+  return state === 'PAID' || state === 'CLOSED_UNPAID' || state === 'REFUNDED';
+}
+
+/** Answers that end the payment and that an operator should know of all the same. */
+function alarmOf(ref: PaymentRef, isExpired: boolean, answer: ProviderAnswer): string | undefined {
+  if (answer.state === 'REFUNDED') return 'refunded_outside';
+  const wasThere = ref.providerPaymentId !== null;
+  return answer.state === 'NOT_FOUND' && isExpired && wasThere ? 'payment_vanished' : undefined;
+}

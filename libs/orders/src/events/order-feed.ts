@@ -1,0 +1,113 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import type { By, OrderStatus } from '../order/order.lifecycle';
+import { orderNotFound } from '../order/order-guard';
+import { onDataSource, type Queryable } from '../order/order-rows';
+
+export interface OrderEventView {
+  /** Increases along an order's history; what `Last-Event-ID` resumes after. */
+  readonly id: string;
+  readonly orderId: string;
+  readonly version: number;
+  readonly type: string;
+  readonly from: OrderStatus | null;
+  readonly to: OrderStatus;
+  readonly by: By;
+  readonly actor: string | null;
+  readonly reason: string | null;
+  readonly at: string;
+}
+
+/** The history of an order, oldest first. */
+export async function readHistory(
+  sql: Queryable,
+  orderIds: readonly string[],
+): Promise<OrderEventView[]> {
+  const rows = await sql.rows<OrderEventView & { at: Date | string }>(
+    `SELECT id, order_id AS "orderId", version, type, from_status AS "from", to_status AS "to",
+            by, actor, reason, at
+       FROM order_events WHERE order_id = ANY ($1::uuid[]) ORDER BY order_id, version`,
+    [orderIds],
+  );
+  return rows.map((row) => ({ ...row, at: new Date(row.at).toISOString() }));
+}
+
+const POLL_MS = 500;
+
+interface Follower {
+  readonly orderId: string;
+  readonly wake: (events: OrderEventView[]) => void;
+}
+
+/**
+ * Follows orders' histories for open streams: one query in half a second for all of them, so
+ * that a stream costs no connection and needs no Redis.
+ */
+@Injectable()
+export class OrderFeed {
+  readonly #followers = new Set<Follower>();
+  #isLookPlanned = false;
+
+  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+
+  /**
+   * Yields the order's events after `afterEventId` and then each new one, until `signal` aborts.
+   * @throws {LastcallError} order_not_found, before the first event
+   */
+  async *follow(
+    orderId: string,
+    customerId: string,
+    afterEventId: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<OrderEventView> {
+    const sql = onDataSource(this.dataSource);
+    const owned = await sql.rows('SELECT 1 FROM orders WHERE id = $1 AND customer_id = $2', [
+      orderId,
+      customerId,
+    ]);
+    if (owned.length === 0) throw orderNotFound();
+    let seen = BigInt(afterEventId ?? 0);
+    let events = await readHistory(sql, [orderId]);
+    while (!signal.aborted) {
+      for (const event of events) {
+        if (BigInt(event.id) <= seen) continue;
+        seen = BigInt(event.id);
+        yield event;
+      }
+      events = await this.#nextLook(orderId, signal);
+    }
+  }
+
+  #nextLook(orderId: string, signal: AbortSignal): Promise<OrderEventView[]> {
+    return new Promise((resolve) => {
+      const done = (events: OrderEventView[]): void => {
+        this.#followers.delete(follower);
+        signal.removeEventListener('abort', abort);
+        resolve(events);
+      };
+      const abort = (): void => done([]);
+      const follower: Follower = { orderId, wake: done };
+      signal.addEventListener('abort', abort);
+      this.#followers.add(follower);
+      this.#planLook();
+    });
+  }
+
+  #planLook(): void {
+    if (this.#isLookPlanned) return;
+    this.#isLookPlanned = true;
+    setTimeout(() => void this.#look(), POLL_MS);
+  }
+
+  async #look(): Promise<void> {
+    this.#isLookPlanned = false;
+    const followers = [...this.#followers];
+    const orderIds = [...new Set(followers.map(({ orderId }) => orderId))];
+    // A database that is away is looked at again half a second later; readiness tells of it.
+    const events = await readHistory(onDataSource(this.dataSource), orderIds).catch(() => []);
+    for (const { orderId, wake } of followers) {
+      wake(events.filter((event) => event.orderId === orderId));
+    }
+  }
+}

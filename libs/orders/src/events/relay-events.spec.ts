@@ -1,0 +1,139 @@
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { until } from '../../../../test/support/until';
+import { openWorld, type World } from '../../../../test/support/world';
+import { changeStatus } from '../order/change-status';
+import { Transaction } from '@app/timeout';
+import { RelayEvents } from './relay-events';
+
+let world: World;
+let relay: RelayEvents;
+beforeAll(async () => {
+  world = await openWorld();
+  relay = world.get(RelayEvents);
+});
+afterAll(() => world?.close());
+beforeEach(() => {
+  world.stream.events.splice(0);
+  world.stream.before = async () => undefined;
+});
+
+const due = (count: number) => insertOrders(world, { count, closesInMs: -1 });
+/** Other databases of the server have transactions too, and the relay waits behind those. */
+const othersEnded = () =>
+  until('older transactions have ended', async () => {
+    const [row] = await world.rows<{ ended: boolean }>(
+      'SELECT max(tx) < pg_snapshot_xmin(pg_current_snapshot()) AS ended FROM order_events',
+    );
+    return row?.ended === true;
+  });
+const sent = () => world.stream.events.map(({ orderId, version }) => `${orderId} ${version}`);
+
+/** Everything has come, once or more; and the first time each version came, those before had come. */
+async function expectComplete(): Promise<void> {
+  const rows = await world.rows<{ key: string }>(
+    `SELECT order_id || ' ' || version AS key FROM order_events`,
+  );
+  expect(new Set(sent())).toEqual(new Set(rows.map(({ key }) => key)));
+  const highest = new Map<string, number>();
+  for (const { orderId, version } of world.stream.events) {
+    const before = highest.get(orderId) ?? 0;
+    expect(version).toBeLessThanOrEqual(before + 1);
+    highest.set(orderId, Math.max(before, version));
+  }
+}
+
+describe('RelayEvents', () => {
+  beforeEach(() => world.rows('TRUNCATE orders, order_items, order_events, deadlines CASCADE'));
+
+  it('relays each event once, in order for each order, and then has nothing to do', async () => {
+    await due(50);
+    await world.timeouts.runSweep();
+    await othersEnded();
+    expect(await relay.runOnce()).toEqual({ relayed: 100 });
+    expect(await relay.runOnce()).toEqual({ relayed: 0 });
+    await expectComplete();
+  });
+
+  it('relays more than fits into one batch', async () => {
+    await due(6_000);
+    await othersEnded();
+    expect(await relay.runOnce()).toEqual({ relayed: 6_000 });
+    await expectComplete();
+  });
+
+  it('gives way after a batch, and goes on from there', async () => {
+    await due(6_000);
+    await othersEnded();
+    expect(await relay.runOnce(() => true)).toEqual({ relayed: 5_000 });
+    expect(await relay.runOnce()).toEqual({ relayed: 1_000 });
+    await expectComplete();
+  });
+
+  it('does not lose what is committed late, after younger events', async () => {
+    const [early] = await due(1);
+    // Of another product, whose row nobody else wants.
+    const [late] = await insertOrders(world, { count: 1, closesInMs: -1, sku: 'POT' });
+    const runner = world.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    const tx = new Transaction(runner);
+    const close = {
+      from: 'pending_payment',
+      to: 'closed',
+      closeReason: 'payment_timeout',
+    } as const;
+    // Takes its ids now and commits last.
+    await changeStatus(tx, { ...close, orderIds: [late?.id as string], by: 'timer' });
+    await world.timeouts.runSweep();
+    await relay.runOnce();
+    expect(sent()).not.toContain(`${late?.id} 2`);
+    await runner.commitTransaction();
+    await runner.release();
+    await othersEnded();
+    await relay.runOnce();
+    expect(sent()).toContain(`${late?.id} 2`);
+    expect(sent()).toContain(`${early?.id} 2`);
+    await expectComplete();
+  });
+
+  it('sends again what the stream did not take, in order', async () => {
+    await due(10);
+    await world.timeouts.runSweep();
+    await othersEnded();
+    world.stream.before = () => Promise.reject(new Error('away'));
+    await expect(relay.runOnce()).rejects.toThrow('away');
+    world.stream.before = async () => undefined;
+    await relay.runOnce();
+    await expectComplete();
+  });
+
+  it('repeats a batch whose cursor was not written, and loses nothing', async () => {
+    await due(10);
+    await othersEnded();
+    const createQueryRunner = world.dataSource.createQueryRunner.bind(world.dataSource);
+    const spy = jest.spyOn(world.dataSource, 'createQueryRunner').mockImplementation((mode) => {
+      const runner = createQueryRunner(mode);
+      runner.commitTransaction = () => Promise.reject(new Error('crash'));
+      return runner;
+    });
+    await expect(relay.runOnce()).rejects.toThrow('crash');
+    spy.mockRestore();
+    await relay.runOnce();
+    expect(sent().length).toBe(20);
+    await expectComplete();
+  });
+
+  it('has one leader: two at once send nothing twice and nothing out of order', async () => {
+    const beside = await openWorld({ beside: world });
+    await due(1_500);
+    await world.timeouts.runSweep();
+    await othersEnded();
+    const both = [relay, beside.get(RelayEvents)];
+    for (let relayed = 1; relayed > 0;) {
+      const counts = await Promise.all(both.map((one) => one.runOnce()));
+      relayed = counts.reduce((sum, one) => sum + one.relayed, 0);
+    }
+    await beside.close();
+    expect(sent()).toHaveLength(3_000);
+    await expectComplete();
+  });
+});

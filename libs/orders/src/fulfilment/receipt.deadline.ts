@@ -1,0 +1,50 @@
+import {
+  type BatchResult,
+  type Claimant,
+  type DeadlineHandler,
+  type DueDeadline,
+  HandlesDeadline,
+  type Transaction,
+} from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { orderLockKey } from '../order/order';
+import { OrderGuard } from '../order/order-guard';
+
+/** Shipped orders whose receipt nobody denied in time are completed. */
+@Injectable()
+@HandlesDeadline('receipt')
+export class ReceiptDeadline implements DeadlineHandler {
+  readonly maxBatch = 500;
+  readonly lockKey = orderLockKey;
+
+  constructor(private readonly guard: OrderGuard) {}
+
+  async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
+    const paused = await this.#paused(tx, due);
+    const ready = due.filter(({ subjectId }) => !paused.has(subjectId));
+    const completed = await this.guard.change(tx, {
+      from: 'shipped',
+      to: 'completed',
+      orderIds: ready.map(({ subjectId }) => subjectId),
+      by,
+      reason: 'receipt_timeout',
+      onlyIfOverdue: true,
+    });
+    const putBack = due.flatMap((one) => {
+      const dueAt = paused.get(one.subjectId);
+      return dueAt ? [{ ...one, dueAt }] : [];
+    });
+    return { changed: completed.length, lost: ready.length - completed.length, putBack };
+  }
+
+  /** Money that is unsettled pauses the completion: these are looked at again in an hour. */
+  async #paused(tx: Transaction, due: readonly DueDeadline[]): Promise<Map<string, Date>> {
+    const rows = await tx.rows<{ order_id: string; again: Date }>(
+      `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again
+         FROM payments p LEFT JOIN refunds r ON r.payment_id = p.id AND r.status <> 'succeeded'
+        WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR r.id IS NOT NULL)`,
+      [due.map(({ subjectId }) => subjectId)],
+    );
+    return new Map(rows.map((row) => [row.order_id, row.again]));
+  }
+}

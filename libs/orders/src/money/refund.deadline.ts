@@ -1,0 +1,134 @@
+import {
+  armNextAttempts,
+  AttemptQueue,
+  type BatchResult,
+  type DeadlineHandler,
+  type DueDeadline,
+  failpoint,
+  HandlesDeadline,
+  inTransaction,
+  queryRows,
+  TimeoutService,
+  type Transaction,
+} from '@app/timeout';
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import {
+  PAYMENT_PROVIDER,
+  type PaymentProvider,
+  type RefundAnswer,
+} from '../providers/payment-provider';
+import { refundKey, SettleRefunds } from './settle-refunds';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+
+const CONCURRENCY = 10;
+
+interface RefundRow {
+  id: string;
+  attempt: number;
+  status: 'requested' | 'pending';
+  amount: string;
+  currency: string;
+  provider_refund_id: string | null;
+  payment_id: string;
+  provider_payment_id: string;
+}
+
+/**
+ * Sends refunds to the provider and asks after those under way until they are final. The call
+ * carries the refund's own key, so that a crash at any point repeats it safely.
+ */
+@Injectable()
+@HandlesDeadline('refund')
+export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
+  readonly maxBatch = 200;
+  readonly #queue: AttemptQueue;
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly timeouts: TimeoutService,
+    private readonly settling: SettleRefunds,
+    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    @Inject(ORDERS_TELEMETRY) telemetry: OrdersTelemetry,
+  ) {
+    this.#queue = new AttemptQueue(
+      CONCURRENCY,
+      (refundId) => this.#advance(refundId),
+      (error) => telemetry.failed('run refund', error),
+    );
+  }
+
+  lockKey(): undefined {
+    return undefined;
+  }
+
+  async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
+    const ids = due.map(({ subjectId }) => subjectId);
+    // A failed attempt is over for good: the next one has a key of its own.
+    const rows = await tx.rows<{ id: string }>(
+      `WITH renewed AS (
+         UPDATE refunds SET status = 'requested', attempt = attempt + 1, provider_refund_id = NULL,
+                updated_at = now()
+          WHERE id = ANY ($1::uuid[]) AND status = 'failed' RETURNING id
+       )
+       SELECT id FROM renewed
+       UNION ALL
+       SELECT id FROM refunds WHERE id = ANY ($1::uuid[]) AND status IN ('requested', 'pending')`,
+      [ids],
+    );
+    const live = new Set(rows.map((row) => row.id));
+    await armNextAttempts(
+      tx,
+      this.timeouts,
+      due
+        .filter(({ subjectId }) => live.has(subjectId))
+        .map((one) => ({ due: one, attempt: one.version })),
+    );
+    return { changed: live.size, lost: due.length - live.size };
+  }
+
+  async afterCommit(due: readonly DueDeadline[]): Promise<void> {
+    await failpoint('refund.claimed');
+    await this.#queue.run(due.map(({ subjectId }) => subjectId));
+  }
+
+  onModuleDestroy(): void {
+    this.#queue.stop();
+  }
+
+  async #advance(refundId: string): Promise<void> {
+    // Read when its turn comes: a webhook may have settled it meanwhile.
+    const [row] = await queryRows<RefundRow>(
+      this.dataSource,
+      `SELECT r.id, r.attempt, r.status, r.amount, r.currency, r.provider_refund_id, r.payment_id,
+              p.provider_payment_id
+         FROM refunds r JOIN payments p ON p.id = r.payment_id
+        WHERE r.id = $1 AND r.status IN ('requested', 'pending') AND p.provider = $2`,
+      [refundId, this.provider.name],
+    );
+    if (!row) return;
+    const answer = await this.#ask(row);
+    await failpoint('refund.answered');
+    // No answer is no answer: the deadline that is armed already asks again with the same key.
+    if (answer.state === 'UNKNOWN') return;
+    await inTransaction(this.dataSource, async (tx) => {
+      await this.settling.settle(tx, row.id, row.attempt, answer);
+      await failpoint('refund.applied');
+    });
+    await failpoint('refund.settled');
+  }
+
+  #ask(row: RefundRow): Promise<RefundAnswer> {
+    if (row.status === 'pending' && row.provider_refund_id) {
+      return this.provider.findRefund(row.provider_refund_id);
+    }
+    return this.provider.refund({
+      paymentId: row.payment_id,
+      providerPaymentId: row.provider_payment_id,
+      amount: Number(row.amount),
+      currency: row.currency,
+      idempotencyKey: refundKey(row.id, row.attempt),
+    });
+  }
+}

@@ -1,0 +1,69 @@
+import type { RefundStatus } from '../order/order';
+import type { RefundAnswer } from '../providers/payment-provider';
+
+/** A refund that failed is tried anew so often before an operator has to look at it. */
+export const MAX_REFUND_ATTEMPTS = 3;
+
+/** What is known of a refund when the provider says something about one of its attempts. */
+export interface RefundFacts {
+  readonly status: RefundStatus;
+  /** The attempt under way, or the last one. */
+  readonly attempt: number;
+  readonly providerRefundId: string | null;
+}
+
+export interface RefundJudgement {
+  readonly to: 'unchanged' | 'pending' | 'succeeded' | 'failed' | 'needs_attention';
+  /** Something an operator should hear of. */
+  readonly alarm?: string;
+}
+
+const UNCHANGED: RefundJudgement = { to: 'unchanged' };
+
+/**
+ * Decides what an answer means, in whatever order answers come. A refund at a provider may go
+ * from succeeded to failed, days later, and never back: so a failure has the last word about its
+ * attempt, and a success that is told of after it is an old story.
+ */
+export function judgeRefund(
+  facts: RefundFacts,
+  attempt: number,
+  answer: Exclude<RefundAnswer, { state: 'UNKNOWN' }>,
+): RefundJudgement {
+  const isCurrent = attempt === facts.attempt;
+  switch (answer.state) {
+    case 'PENDING':
+      return isCurrent && facts.status === 'requested' ? { to: 'pending' } : UNCHANGED;
+    case 'SUCCEEDED':
+      return isCurrent ? judgeSuccess(facts, answer.providerRefundId) : judgeOldSuccess(facts);
+    case 'FAILED':
+      return isCurrent ? judgeFailure(facts) : UNCHANGED;
+  }
+}
+
+function judgeSuccess(facts: RefundFacts, providerRefundId: string): RefundJudgement {
+  if (facts.status === 'succeeded') return UNCHANGED;
+  const isOver = facts.status === 'failed' || facts.status === 'needs_attention';
+  // Another refund of the provider than the one that failed: made by hand, the money is back.
+  const isOldStory = isOver && facts.providerRefundId === providerRefundId;
+  return isOldStory ? UNCHANGED : { to: 'succeeded' };
+}
+
+/**
+ * An earlier attempt, which was taken for failed, is said to have succeeded. No further attempt
+ * may be sent before somebody has looked, or the money could go back twice.
+ */
+function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
+  if (status === 'succeeded' || status === 'needs_attention') return UNCHANGED;
+  return { to: 'needs_attention', alarm: 'refund_contradiction' };
+}
+
+function judgeFailure({ status, attempt }: RefundFacts): RefundJudgement {
+  if (status === 'failed' || status === 'needs_attention') return UNCHANGED;
+  if (attempt >= MAX_REFUND_ATTEMPTS) {
+    return { to: 'needs_attention', alarm: 'refund_needs_attention' };
+  }
+  return status === 'succeeded'
+    ? { to: 'failed', alarm: 'refund_failed_afterwards' }
+    : { to: 'failed' };
+}

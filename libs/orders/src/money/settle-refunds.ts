@@ -1,0 +1,90 @@
+import { backoffMs, TimeoutService, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import type { RefundStatus } from '../order/order';
+import type { RefundAnswer } from '../providers/payment-provider';
+import { judgeRefund, type RefundJudgement } from './refund.judgement';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+
+/** The provider's idempotency key of an attempt: the refund's id, then the id with a number. */
+export function refundKey(refundId: string, attempt: number): string {
+  return attempt === 1 ? refundId : `${refundId}-${attempt}`;
+}
+
+/** Reads {@link refundKey} back; undefined when the key is none of ours. */
+export function parseRefundKey(key: string): { refundId: string; attempt: number } | undefined {
+  const match = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(\d{1,4}))?$/.exec(key);
+  if (!match) return undefined;
+  return { refundId: match[1] as string, attempt: Number(match[2] ?? 1) };
+}
+
+/** An answer that says something. */
+export type SettledAnswer = Exclude<RefundAnswer, { state: 'UNKNOWN' }>;
+
+interface RefundRow {
+  status: RefundStatus;
+  attempt: number;
+  provider_refund_id: string | null;
+}
+
+/** Applies what the provider says of a refund, by answer or by webhook, in whatever order. */
+@Injectable()
+export class SettleRefunds {
+  constructor(
+    private readonly timeouts: TimeoutService,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  /** False when the answer changes nothing: it is known, or about an attempt that is over. */
+  async settle(
+    tx: Transaction,
+    refundId: string,
+    attempt: number,
+    answer: SettledAnswer,
+  ): Promise<boolean> {
+    const [row] = await tx.rows<RefundRow>(
+      'SELECT status, attempt, provider_refund_id FROM refunds WHERE id = $1 FOR NO KEY UPDATE',
+      [refundId],
+    );
+    if (!row) return false;
+    const { status, provider_refund_id: providerRefundId } = row;
+    const facts = { status, attempt: row.attempt, providerRefundId };
+    const judgement = judgeRefund(facts, attempt, answer);
+    if (judgement.to === 'unchanged') return false;
+    await this.#write(tx, refundId, judgement.to, answer);
+    if (judgement.to === 'failed') await this.#tryAnew(tx, refundId, attempt);
+    const { alarm } = judgement;
+    if (alarm !== undefined) {
+      const why = answer.state === 'FAILED' ? answer.why : answer.state;
+      tx.afterCommit(() => this.telemetry.alarm(alarm, { refundId, attempt, why }));
+    }
+    return true;
+  }
+
+  async #write(
+    tx: Transaction,
+    refundId: string,
+    to: Exclude<RefundJudgement['to'], 'unchanged'>,
+    answer: SettledAnswer,
+  ): Promise<void> {
+    const why = answer.state === 'FAILED' ? answer.why : null;
+    await tx.rows(
+      `UPDATE refunds
+          SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
+              updated_at = now(), finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
+        WHERE id = $1`,
+      [refundId, to, answer.providerRefundId || null, why],
+    );
+  }
+
+  /** Its deadline turns the failed refund into a request with the next attempt's number. */
+  async #tryAnew(tx: Transaction, refundId: string, attempt: number): Promise<void> {
+    const [row] = await tx.rows<{ due_at: Date }>(
+      `SELECT now() + $1 * interval '1 millisecond' AS due_at`,
+      [backoffMs(attempt)],
+    );
+    const dueAt = (row as { due_at: Date }).due_at;
+    await this.timeouts.arm(tx, [
+      { kind: 'refund', subjectId: refundId, dueAt, version: attempt + 1 },
+    ]);
+  }
+}

@@ -1,0 +1,106 @@
+import { countOverdue, TimeoutService } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { countRefunds } from '../money/count-refunds';
+import { type InvariantReading, WatchInvariants } from '../invariants/watch-invariants';
+import type { RefundStatus } from '../order/order';
+import { DEADLINE_KINDS } from '../order/order.lifecycle';
+import { onDataSource } from '../order/order-rows';
+import { readHeld } from './overview';
+import { Reconcile } from '../reconciling/reconcile';
+
+export interface GaugesView {
+  readonly overdueDeadlines: number;
+  /** By how much the most overdue deadline is so; 0 when none is. */
+  readonly oldestOverdueSeconds: number;
+  /** Above 10,000, `succeeded` is an estimate: see {@link countRefunds}. */
+  readonly refunds: Readonly<Record<RefundStatus, number>>;
+  /** Age of the oldest event that has not been relayed; 0 when none waits. */
+  readonly relayAgeSeconds: number;
+  /** How long the order that waits longest for the provider has been in `closing`; 0 when none. */
+  readonly oldestClosingSeconds: number;
+  /** Age of the oldest refund that no provider has been told of; 0 when none waits. */
+  readonly oldestUnsentRefundSeconds: number;
+  /** What waits for an operator's decision. */
+  readonly onHold: {
+    readonly payments: number;
+    readonly webhooks: number;
+    readonly deadlines: number;
+  };
+  /** Timeouts stopped by themselves and wait for an operator to confirm. */
+  readonly timeoutsStopped: boolean;
+  /** Differences that this process found when it last reconciled; null when it has not. */
+  readonly reconcileDifferences: number | null;
+  /** What this process found when it last ran the invariants; empty when it has not. */
+  readonly invariants: readonly InvariantReading[];
+}
+
+/** Figures for the metrics endpoint; cheap enough for every scrape. */
+@Injectable()
+export class Gauges {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly reconcile: Reconcile,
+    private readonly invariants: WatchInvariants,
+    private readonly timeouts: TimeoutService,
+  ) {}
+
+  async read(): Promise<GaugesView> {
+    const [overdue, refunds, unsent, relayAgeSeconds, oldestClosingSeconds, held, timeoutsStopped] =
+      await Promise.all([
+        countOverdue(this.dataSource, DEADLINE_KINDS),
+        countRefunds(onDataSource(this.dataSource)),
+        readOldestUnsentRefund(this.dataSource),
+        readRelayAge(this.dataSource),
+        readOldestClosing(this.dataSource),
+        readHeld(this.dataSource),
+        this.timeouts.brake.isEngaged(),
+      ]);
+    return {
+      overdueDeadlines: overdue.overdue,
+      oldestOverdueSeconds: Math.max(0, overdue.oldestLagMs / 1_000),
+      refunds,
+      relayAgeSeconds,
+      oldestClosingSeconds,
+      oldestUnsentRefundSeconds: unsent,
+      onHold: {
+        payments: held.heldPayments,
+        webhooks: held.heldWebhooks,
+        deadlines: held.heldDeadlines,
+      },
+      timeoutsStopped,
+      reconcileDifferences: this.reconcile.lastDifferences,
+      invariants: this.invariants.last,
+    };
+  }
+}
+
+async function readOldestUnsentRefund(dataSource: DataSource): Promise<number> {
+  const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
+    `SELECT extract(epoch FROM now() - min(created_at)) AS age
+       FROM refunds WHERE status = 'requested'`,
+  );
+  return Math.max(0, Number(row?.age ?? 0));
+}
+
+/** From the deadlines of `closing`, which are few: an order's version points at how it got there. */
+async function readOldestClosing(dataSource: DataSource): Promise<number> {
+  const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
+    `SELECT extract(epoch FROM now() - min(e.at)) AS age
+       FROM (SELECT DISTINCT subject_id FROM deadlines WHERE kind = 'closing') AS d
+       JOIN orders o ON o.id = d.subject_id AND o.status = 'closing'
+       JOIN order_events e ON e.order_id = o.id AND e.version = o.version`,
+  );
+  return Math.max(0, Number(row?.age ?? 0));
+}
+
+async function readRelayAge(dataSource: DataSource): Promise<number> {
+  const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
+    `SELECT extract(epoch FROM now() - e.at) AS age FROM relay_cursor c,
+       LATERAL (SELECT at FROM order_events
+                 WHERE tx >= c.tx_from AND (tx >= c.tx_until OR id > c.last_id)
+                 ORDER BY tx LIMIT 1) AS e`,
+  );
+  return Math.max(0, Number(row?.age ?? 0));
+}

@@ -1,0 +1,141 @@
+import { type Held, type Lock, NoopLock } from '@app/timeout';
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { openWorld, type World } from '../../../../test/support/world';
+import { CancelOrder } from '../closing/cancel-order';
+import { ForceCloseOrder } from '../closing/force-close-order';
+import { runInvariants } from '../invariants/run-invariants';
+import { OrderGuard } from './order-guard';
+import { ReadOrder } from '../closing/read-order';
+
+const CLOSE = {
+  from: 'pending_payment',
+  to: 'closed',
+  by: 'timer',
+  closeReason: 'payment_timeout',
+} as const;
+
+/** Six callers for each, on two pools of 20 connections. */
+const ORDERS = 8;
+
+/** The lock, under the test's hand. */
+class HandLock implements Lock {
+  outcome: Held['outcome'] = 'held';
+  released = 0;
+
+  acquireFree = (keys: readonly string[]) => this.#hold(keys);
+  acquireOne = (key: string) => this.#hold([key]);
+  async close(): Promise<void> {}
+
+  async #hold(keys: readonly string[]): Promise<Held> {
+    const mine = this.outcome === 'contended' ? [] : keys;
+    return {
+      keys: new Set(mine),
+      outcome: this.outcome,
+      release: async () => void (this.released += 1),
+    };
+  }
+}
+
+describe('OrderGuard', () => {
+  const lock = new HandLock();
+  let world: World;
+  let guard: OrderGuard;
+  beforeAll(async () => {
+    world = await openWorld({ lock });
+    guard = world.get(OrderGuard);
+  });
+  afterAll(() => world?.close());
+  beforeEach(() => {
+    lock.outcome = 'held';
+    lock.released = 0;
+  });
+
+  const order = async (closesInMs = 60_000): Promise<string> =>
+    (await insertOrders(world, { count: 1, closesInMs }))[0]?.id as string;
+  const close = (id: string, change: object = {}) =>
+    guard.withOrder(id, (_, tx) => guard.change(tx, { ...CLOSE, ...change, orderIds: [id] }));
+
+  it('changes an order once: the second finds it changed and changes nothing', async () => {
+    const id = await order();
+    expect(await close(id)).toHaveLength(1);
+    expect(await close(id)).toEqual([]);
+  });
+
+  it('changes nothing for a timeout that is not due by the database’s clock', async () => {
+    const id = await order(500);
+    expect(await close(id, { onlyIfOverdue: true })).toEqual([]);
+    expect(await close(await order(-500), { onlyIfOverdue: true })).toHaveLength(1);
+  });
+
+  it('refuses a change that the lifecycle does not know', async () => {
+    const id = await order();
+    await expect(close(id, { to: 'shipped' })).rejects.toThrow('no change from pending_payment');
+  });
+
+  it('rolls everything back when the work fails, and gives the lock back', async () => {
+    const id = await order();
+    const failing = guard.withOrder(id, async (_, tx) => {
+      await guard.change(tx, { ...CLOSE, orderIds: [id] });
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(lock.released).toBe(1);
+    expect(await world.rows('SELECT status, version FROM orders WHERE id = $1', [id])).toEqual([
+      { status: 'pending_payment', version: 1 },
+    ]);
+  });
+
+  it('says that it is busy when somebody holds the order for too long', async () => {
+    lock.outcome = 'contended';
+    await expect(close(await order())).rejects.toMatchObject({ code: 'busy' });
+  });
+
+  it('goes on without the lock when its store is down, and counts it', async () => {
+    lock.outcome = 'degraded';
+    expect(await close(await order())).toHaveLength(1);
+    expect(world.told).toContainEqual({ name: 'locked', args: ['degraded'] });
+  });
+
+  it('answers a reader at once whose overdue order is being changed', async () => {
+    const id = await order(-1);
+    lock.outcome = 'contended';
+    expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'pending_payment' });
+  });
+});
+
+describe('OrderGuard without any lock', () => {
+  let worlds: World[];
+  beforeAll(async () => {
+    const first = await openWorld({ lock: new NoopLock() });
+    worlds = [first, await openWorld({ lock: new NoopLock(), beside: first })];
+  });
+  afterAll(async () => {
+    for (const world of [...(worlds ?? [])].reverse()) await world.close();
+  });
+
+  it('lets one of many win each order', async () => {
+    const [world] = worlds as [World, World];
+    const orders = await insertOrders(world, { count: ORDERS, closesInMs: -1 });
+    const operator = { actor: 'olga', reason: 'test' };
+    const attempts = worlds.flatMap((one) => [
+      one.timeouts.runSweep(),
+      one.timeouts.drainAll('timer'),
+      ...orders.flatMap(({ id }) => [
+        one.get(ReadOrder).read(id),
+        one.get(CancelOrder).cancel(id, 'ann'),
+        one.get(ForceCloseOrder).forceClose(id, operator),
+      ]),
+    ]);
+    const settled = await Promise.allSettled(attempts);
+    for (const one of settled) {
+      if (one.status === 'fulfilled') continue;
+      expect(one.reason).toMatchObject({ code: expect.stringMatching(/^order_not_/) });
+    }
+    const exits = await world.rows(
+      `SELECT order_id FROM order_events WHERE from_status = 'pending_payment'`,
+    );
+    expect(exits).toHaveLength(ORDERS);
+    const results = await runInvariants(world, { limitMs: 15_000, newest: 'all' });
+    expect(results.filter(({ violations }) => violations > 0)).toEqual([]);
+  });
+});

@@ -1,0 +1,161 @@
+import { TimeoutService, type Transaction } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import type { ProviderNotice } from '../providers/payment-provider';
+import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
+import { parseRefundKey, SettleRefunds } from '../money/settle-refunds';
+import { isUuid } from '../order/uuid';
+
+/** What became of a notice; `held` waits for an operator, for the reason given. */
+export interface NoticeResult {
+  readonly status: 'processed' | 'held';
+  readonly result: string;
+}
+
+type Of<T extends ProviderNotice['type']> = Extract<ProviderNotice, { type: T }>;
+type RefundNotice = Of<'refund.succeeded' | 'refund.failed'>;
+
+const CAPTURE_RESULTS: Record<CaptureOutcome, NoticeResult> = {
+  pay: { status: 'processed', result: 'paid' },
+  known: { status: 'processed', result: 'known' },
+  revive: { status: 'processed', result: 'revived' },
+  refund: { status: 'processed', result: 'refund_requested' },
+  hold: { status: 'held', result: 'money_on_hold' },
+  unknown_payment: { status: 'held', result: 'unknown_reference' },
+};
+
+/** Applies verified, stored notices to payments, orders and refunds, in sets. */
+@Injectable()
+export class ApplyNotices {
+  constructor(
+    private readonly captures: RecordCaptures,
+    private readonly refunds: SettleRefunds,
+    private readonly timeouts: TimeoutService,
+  ) {}
+
+  /** One result for each notice, in their order. Applying a notice again changes nothing. */
+  async apply(tx: Transaction, notices: readonly ProviderNotice[]): Promise<NoticeResult[]> {
+    const results = new Map<ProviderNotice, NoticeResult>();
+    const known = notices.filter((notice) => {
+      if (notice.type === 'ignored')
+        results.set(notice, { status: 'processed', result: 'ignored' });
+      else if (isUuid(notice.paymentId)) return true;
+      else results.set(notice, CAPTURE_RESULTS.unknown_payment);
+      return false;
+    });
+    // Money first: a negative event in the same batch must not beat it.
+    await this.#capture(tx, known.filter(isSuccess), results);
+    await this.#close(tx, known.filter(isNegative), results);
+    for (const notice of known.filter(isRefund)) {
+      results.set(notice, await this.#refund(tx, notice));
+    }
+    return notices.map((notice) => results.get(notice) as NoticeResult);
+  }
+
+  async #capture(
+    tx: Transaction,
+    notices: readonly Of<'payment.succeeded'>[],
+    results: Map<ProviderNotice, NoticeResult>,
+  ): Promise<void> {
+    const outcomes = await this.captures.record(tx, notices);
+    notices.forEach((notice, index) => {
+      results.set(notice, CAPTURE_RESULTS[outcomes[index] as CaptureOutcome]);
+    });
+  }
+
+  async #close(
+    tx: Transaction,
+    notices: readonly Of<'payment.failed' | 'payment.closed'>[],
+    results: Map<ProviderNotice, NoticeResult>,
+  ): Promise<void> {
+    if (notices.length === 0) return;
+    const rows = await tx.rows<{ id: string; order_id: string; closing: boolean; due_at: Date }>(
+      `WITH ended AS (
+         UPDATE payments p SET status = n.status
+           FROM unnest($1::uuid[], $2::text[]) AS n (id, status)
+          WHERE p.id = n.id AND p.status = 'open' RETURNING p.id, p.order_id
+       )
+       SELECT e.id, e.order_id, o.status = 'closing' AS closing, now() AS due_at
+         FROM ended e JOIN orders o ON o.id = e.order_id`,
+      [
+        notices.map((notice) => notice.paymentId),
+        notices.map((notice) => (notice.type === 'payment.failed' ? 'failed' : 'closed')),
+      ],
+    );
+    // An order behind the fence was waiting for just this.
+    await this.timeouts.arm(
+      tx,
+      rows
+        .filter((row) => row.closing)
+        .map((row) => ({
+          kind: 'closing',
+          subjectId: row.order_id,
+          dueAt: row.due_at,
+          version: 1,
+        })),
+    );
+    const ended = new Set(rows.map((row) => row.id));
+    const exists = await existing(
+      tx,
+      notices.map((notice) => notice.paymentId),
+    );
+    for (const notice of notices) {
+      const result = ended.has(notice.paymentId) ? 'payment_ended' : 'known';
+      results.set(
+        notice,
+        exists.has(notice.paymentId)
+          ? { status: 'processed', result }
+          : CAPTURE_RESULTS.unknown_payment,
+      );
+    }
+  }
+
+  async #refund(tx: Transaction, notice: RefundNotice): Promise<NoticeResult> {
+    const target = notice.idempotencyKey
+      ? parseRefundKey(notice.idempotencyKey)
+      : await findRefund(tx, notice);
+    if (!target) return { status: 'held', result: 'unknown_refund' };
+    const { refundId, attempt } = target;
+    const isOurs = await tx.rows('SELECT 1 FROM refunds WHERE id = $1', [refundId]);
+    if (isOurs.length === 0) return { status: 'held', result: 'unknown_refund' };
+    const changed =
+      notice.type === 'refund.succeeded'
+        ? await this.refunds.settle(tx, refundId, attempt, {
+            state: 'SUCCEEDED',
+            providerRefundId: notice.providerRefundId ?? '',
+          })
+        : await this.refunds.settle(tx, refundId, attempt, {
+            state: 'FAILED',
+            providerRefundId: notice.providerRefundId,
+            why: notice.why ?? 'the provider gave no reason',
+          });
+    return { status: 'processed', result: changed ? notice.type.replace('.', '_') : 'known' };
+  }
+}
+
+/** A notice without our key: found by the payment and the amount, when that is unambiguous. */
+async function findRefund(
+  tx: Transaction,
+  notice: RefundNotice,
+): Promise<{ refundId: string; attempt: number } | undefined> {
+  const rows = await tx.rows<{ id: string; attempt: number }>(
+    `SELECT id, attempt FROM refunds WHERE payment_id = $1 AND amount = $2`,
+    [notice.paymentId, notice.amount],
+  );
+  const [only] = rows;
+  return rows.length === 1 && only ? { refundId: only.id, attempt: only.attempt } : undefined;
+}
+
+async function existing(tx: Transaction, paymentIds: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.rows<{ id: string }>(
+    'SELECT id FROM payments WHERE id = ANY ($1::uuid[])',
+    [paymentIds],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+const isSuccess = (notice: ProviderNotice): notice is Of<'payment.succeeded'> =>
+  notice.type === 'payment.succeeded';
+const isNegative = (notice: ProviderNotice): notice is Of<'payment.failed' | 'payment.closed'> =>
+  notice.type === 'payment.failed' || notice.type === 'payment.closed';
+const isRefund = (notice: ProviderNotice): notice is RefundNotice =>
+  notice.type === 'refund.succeeded' || notice.type === 'refund.failed';

@@ -1,0 +1,170 @@
+import {
+  failpoint,
+  inTransaction,
+  isInfrastructureError,
+  type Lock,
+  queryRows,
+  TimeoutService,
+  type Transaction,
+} from '@app/timeout';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { ApplyNotices } from './apply-notices';
+import { LastcallError } from '../order/errors';
+import { GroupCommit } from '../group-commit';
+import { orderLockKey } from '../order/order';
+import { ORDER_LOCK } from '../order/order-guard';
+import { isUuid } from '../order/uuid';
+import {
+  PAYMENT_PROVIDER,
+  type PaymentProvider,
+  type ProviderNotice,
+} from '../providers/payment-provider';
+import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
+import { applyStored, storeNotices, type StoredNotice } from './webhook-inbox';
+
+type Headers = Parameters<PaymentProvider['readWebhook']>[1];
+
+const MAX_GROUP = 200;
+const LANES = 2;
+const MAX_WAITING = 10_000;
+
+/**
+ * Takes a provider's webhooks: verified on the raw bytes, stored, and applied in the same
+ * transaction, many at once. The call resolves when the notice is durable. One that cannot be
+ * applied is stored alone, with a deadline that applies it later.
+ */
+@Injectable()
+export class ReceiveWebhook implements OnApplicationShutdown {
+  readonly #groups: GroupCommit<ProviderNotice, WebhookResult>;
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly applying: ApplyNotices,
+    private readonly timeouts: TimeoutService,
+    @Inject(ORDER_LOCK) private readonly lock: Lock,
+    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {
+    this.#groups = new GroupCommit((notices) => this.#takeGroup(notices), {
+      maxGroup: MAX_GROUP,
+      lanes: LANES,
+      maxWaiting: MAX_WAITING,
+      overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
+      isEverybodys: isInfrastructureError,
+    });
+  }
+
+  /**
+   * Resolves when the notice is stored: answer 2xx then, and only then.
+   * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
+   */
+  async receive(providerName: string, rawBody: Buffer, headers: Headers): Promise<void> {
+    if (providerName !== this.provider.name) {
+      throw new LastcallError('unknown_provider', `No provider "${providerName}" is switched on`);
+    }
+    this.telemetry.webhook(await this.#groups.submit(this.#verify(rawBody, headers)));
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.#groups.drained();
+  }
+
+  #verify(rawBody: Buffer, headers: Headers): ProviderNotice {
+    try {
+      const notice = this.provider.readWebhook(rawBody, headers, new Date());
+      return rawBody.includes('\\u') ? storable(notice) : notice;
+    } catch (error) {
+      const code = error instanceof LastcallError ? error.code : undefined;
+      const known = code === 'bad_signature' || code === 'stale_timestamp';
+      this.telemetry.webhook(known ? code : 'malformed');
+      throw error;
+    }
+  }
+
+  async #takeGroup(notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
+    const orders = await this.#ordersOf(notices);
+    const held = await this.lock.acquireFree([...new Set(orders.values())].map(orderLockKey));
+    this.telemetry.locked(held.outcome);
+    const isFree = (notice: ProviderNotice): boolean => {
+      const orderId = 'paymentId' in notice ? orders.get(notice.paymentId) : undefined;
+      return orderId === undefined || held.keys.has(orderLockKey(orderId));
+    };
+    try {
+      const results = await this.#store(notices, isFree);
+      await failpoint('webhook.stored');
+      return results;
+    } catch (error) {
+      if (notices.length > 1 || isInfrastructureError(error)) throw error;
+      this.telemetry.failed('apply webhook', error);
+      return await this.#store(notices, () => false);
+    } finally {
+      await held.release();
+    }
+  }
+
+  /** Stores all and applies what may be applied now; the rest gets a deadline that applies it. */
+  #store(
+    notices: readonly ProviderNotice[],
+    mayApply: (notice: ProviderNotice) => boolean,
+  ): Promise<WebhookResult[]> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const fresh = await storeNotices(tx, this.provider.name, notices);
+      const ready = fresh.filter(({ notice }) => mayApply(notice));
+      const results = await applyStored(tx, this.applying, ready);
+      await failpoint('webhook.applied');
+      await this.#applyLater(
+        tx,
+        fresh.filter(({ notice }) => !mayApply(notice)),
+      );
+      const outcomes = new Map<ProviderNotice, WebhookResult>(
+        fresh.map(({ notice }) => [notice, 'deferred']),
+      );
+      ready.forEach(({ notice }, index) =>
+        outcomes.set(notice, results[index]?.status === 'held' ? 'held' : 'processed'),
+      );
+      return notices.map((notice) => outcomes.get(notice) ?? 'duplicate');
+    });
+  }
+
+  async #applyLater(tx: Transaction, stored: readonly StoredNotice[]): Promise<void> {
+    if (stored.length === 0) return;
+    const [clock] = await tx.rows<{ now: Date }>('SELECT now() AS now');
+    const { now } = clock as { now: Date };
+    await this.timeouts.arm(
+      tx,
+      stored.map(({ inboxId }) => ({
+        kind: 'webhook',
+        subjectId: inboxId,
+        dueAt: now,
+        version: 1,
+      })),
+    );
+  }
+
+  /** The orders that these notices are about, by payment id; payments of nobody are left out. */
+  async #ordersOf(notices: readonly ProviderNotice[]): Promise<Map<string, string>> {
+    const rows = await queryRows<{ id: string; order_id: string }>(
+      this.dataSource,
+      'SELECT id, order_id FROM payments WHERE id = ANY ($1::uuid[])',
+      [
+        notices
+          .flatMap((notice) => ('paymentId' in notice ? [notice.paymentId] : []))
+          .filter(isUuid),
+      ],
+    );
+    return new Map(rows.map((row) => [row.id, row.order_id]));
+  }
+}
+
+/**
+ * Escapes can smuggle in what Postgres keeps in no text: NUL and half surrogate pairs. The notice
+ * is genuine, and refusing it would have it sent for ever, so they become U+FFFD.
+ */
+function storable<T>(value: T): T {
+  if (typeof value === 'string') return value.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd') as T;
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  const entries = Object.entries(value).map(([name, inner]) => [name, storable<unknown>(inner)]);
+  return Object.fromEntries(entries) as T;
+}

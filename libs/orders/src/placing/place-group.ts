@@ -1,0 +1,199 @@
+import type { Deadline, Transaction } from '@app/timeout';
+import { v7 as uuidv7 } from 'uuid';
+import { changeStatus } from '../order/change-status';
+import type { Config } from '../config';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import { readOrders } from '../order/order-rows';
+import { type LockedProduct, lockProducts, takeAll } from '../stock/products';
+import { type Draft, keyOf, type PlaceRequest, viewOf, writeOrders } from './write-orders';
+
+export type PlaceOutcome =
+  { readonly order: OrderView; readonly replayed: boolean } | { readonly refused: LastcallError };
+
+type Decision = Draft | { readonly refused: LastcallError } | { readonly existing: string };
+
+export interface PlacedGroup {
+  /** One for each request, in their order. */
+  readonly outcomes: readonly PlaceOutcome[];
+  readonly deadlines: readonly Deadline[];
+  readonly placed: number;
+}
+
+/**
+ * Places a group of orders in the given transaction: each wholly or not at all, one refused
+ * beside its placed neighbours, in the order they came. Locks are taken in one order by
+ * everybody: customers, products by SKU, keys.
+ */
+export async function placeGroup(
+  tx: Transaction,
+  requests: readonly PlaceRequest[],
+  config: Config,
+): Promise<PlacedGroup> {
+  const open = await countOpenOrders(tx, requests, config.MAX_OPEN_ORDERS);
+  const existing = await findKeys(tx, requests);
+  const skus = [...new Set(requests.flatMap(({ items }) => items.map(({ sku }) => sku)))];
+  const products = await lockProducts(tx, skus.sort());
+  const decisions = requests.map((request): Decision => {
+    const known = existing.get(keyOf(request));
+    if (known) {
+      if (known.bodyHash === request.bodyHash) return { existing: known.orderId };
+      return { refused: keyReused() };
+    }
+    return decide(request, products, open, config.MAX_OPEN_ORDERS);
+  });
+  const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
+  const placedAt = await writeOrders(tx, drafts, config);
+  return assemble(tx, decisions, drafts, placedAt, config);
+}
+
+function decide(
+  request: PlaceRequest,
+  products: ReadonlyMap<string, LockedProduct>,
+  open: Map<string, number>,
+  maxOpen: number | null,
+): Decision {
+  const unknown = request.items.find(({ sku }) => !products.has(sku));
+  if (unknown) return { refused: unknownSku(unknown.sku) };
+  const items = request.items.map(({ sku, quantity }) => {
+    const { unitPrice } = products.get(sku) as LockedProduct;
+    return { sku, quantity, unitPrice };
+  });
+  const currencies = new Set(items.map(({ sku }) => (products.get(sku) as LockedProduct).currency));
+  if (currencies.size > 1) return { refused: mixedCurrencies([...currencies]) };
+  const amount = items.reduce((sum, { quantity, unitPrice }) => sum + quantity * unitPrice, 0);
+  const isFree = amount === 0;
+  const openNow = open.get(request.customerId) ?? 0;
+  if (maxOpen !== null && !isFree && openNow >= maxOpen) {
+    return { refused: tooManyOpenOrders(maxOpen) };
+  }
+  const { missing } = takeAll(products, items);
+  if (missing !== undefined) {
+    return { refused: outOfStock(missing, (products.get(missing) as LockedProduct).available) };
+  }
+  if (!isFree) open.set(request.customerId, openNow + 1);
+  return { id: uuidv7(), request, items, amount, currency: [...currencies][0] as string };
+}
+
+/**
+ * How many unpaid orders each customer has, counted among their newest ones. The advisory locks
+ * make two groups with the same customer take turns, so that the cap holds exactly.
+ */
+async function countOpenOrders(
+  tx: Transaction,
+  requests: readonly PlaceRequest[],
+  maxOpen: number | null,
+): Promise<Map<string, number>> {
+  if (maxOpen === null) return new Map();
+  const customers = [...new Set(requests.map(({ customerId }) => customerId))];
+  await tx.hot(
+    `SELECT pg_advisory_xact_lock(1, k) FROM (
+       SELECT DISTINCT hashtext(c) AS k FROM unnest($1::text[]) AS c ORDER BY k) AS keys`,
+    [customers],
+  );
+  const rows = await tx.hot<{ customer_id: string; open: string }>(
+    `SELECT c AS customer_id, recent.open FROM unnest($1::text[]) AS c,
+       LATERAL (SELECT count(*) FILTER (WHERE status IN ('pending_payment', 'closing')) AS open
+          FROM (SELECT status FROM orders WHERE customer_id = c ORDER BY id DESC LIMIT $2) AS newest
+       ) AS recent`,
+    [customers, NEWEST_ORDERS],
+  );
+  return new Map(rows.map((row) => [row.customer_id, Number(row.open)]));
+}
+
+/** Unpaid orders are among a customer's newest: at most 200 may be open, and they live minutes. */
+const NEWEST_ORDERS = 400;
+
+async function findKeys(
+  tx: Transaction,
+  requests: readonly PlaceRequest[],
+): Promise<Map<string, { orderId: string; bodyHash: string }>> {
+  const rows = await tx.hot<{
+    customer_id: string;
+    key: string;
+    order_id: string;
+    body_hash: string;
+  }>(
+    `SELECT k.customer_id, k.key, k.order_id, k.body_hash
+       FROM unnest($1::text[], $2::text[]) AS r (customer_id, key)
+       JOIN idempotency_keys k ON k.customer_id = r.customer_id AND k.key = r.key`,
+    [requests.map((r) => r.customerId), requests.map((r) => r.idempotencyKey)],
+  );
+  return new Map(
+    rows.map((row) => [
+      keyOf({ customerId: row.customer_id, idempotencyKey: row.key }),
+      { orderId: row.order_id, bodyHash: row.body_hash },
+    ]),
+  );
+}
+
+async function assemble(
+  tx: Transaction,
+  decisions: readonly Decision[],
+  drafts: readonly Draft[],
+  placedAtMs: number,
+  config: Config,
+): Promise<PlacedGroup> {
+  const free = drafts.filter((draft) => draft.amount === 0).map((draft) => draft.id);
+  // Nothing to pay: paid at once, through the same lifecycle.
+  const paid = await changeStatus(tx, {
+    from: 'pending_payment',
+    to: 'paid',
+    orderIds: free,
+    by: 'system',
+    reason: 'nothing_to_pay',
+  });
+  // Only what was not written just now, as it stands here, has to be read.
+  const known = decisions.flatMap((decision) =>
+    'existing' in decision ? [decision.existing] : [],
+  );
+  const views = await readOrders(tx, [...free, ...known]);
+  const outcomes = decisions.map((decision): PlaceOutcome => {
+    if ('refused' in decision) return decision;
+    const order = views.get('id' in decision ? decision.id : decision.existing);
+    if (order) return { order, replayed: 'existing' in decision };
+    if (!('id' in decision)) throw new Error('The order of an idempotency key cannot be read');
+    return { order: viewOf(decision, placedAtMs, config), replayed: false };
+  });
+  const dueAt = new Date(placedAtMs + config.PAYMENT_WINDOW + config.PAYMENT_GRACE);
+  const deadlines = drafts.map(({ id }) => paymentDeadline(id, dueAt));
+  const shipments = paid.flatMap(({ orderId, version, deadline }) =>
+    deadline ? [{ ...deadline, subjectId: orderId, version }] : [],
+  );
+  return { outcomes, deadlines: [...deadlines, ...shipments], placed: drafts.length };
+}
+
+function paymentDeadline(orderId: string, dueAt: Date): Deadline {
+  return { kind: 'payment', subjectId: orderId, dueAt, version: 1 };
+}
+
+const keyReused = (): LastcallError =>
+  new LastcallError(
+    'idempotency_key_reused',
+    'This Idempotency-Key has placed a different order; use a new key for a new order',
+  );
+
+const unknownSku = (sku: string): LastcallError =>
+  new LastcallError('unknown_sku', `There is no product "${sku}"; GET /v1/products lists them`, {
+    sku,
+  });
+
+const mixedCurrencies = (currencies: readonly string[]): LastcallError =>
+  new LastcallError(
+    'mixed_currencies',
+    `One order has one currency, and these items have ${currencies.join(' and ')}; place two orders`,
+    { currencies },
+  );
+
+const outOfStock = (sku: string, available: number): LastcallError =>
+  new LastcallError('out_of_stock', `Only ${available} of "${sku}" can be had now`, {
+    sku,
+    available,
+  });
+
+const tooManyOpenOrders = (maxOpen: number): LastcallError =>
+  new LastcallError(
+    'too_many_open_orders',
+    `You have ${maxOpen} unpaid orders, which is the most; pay or cancel one first`,
+    { maxOpen },
+  );

@@ -1,0 +1,91 @@
+import { hash } from 'node:crypto';
+import { failpoint, inTransaction, isInfrastructureError, TimeoutService } from '@app/timeout';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { type Config, CONFIG } from '../config';
+import { LastcallError } from '../order/errors';
+import { GroupCommit } from '../group-commit';
+import type { OrderView } from '../order/order';
+import { placeGroup, type PlaceOutcome } from './place-group';
+import { sumBySku } from '../stock/products';
+import type { PlaceRequest } from './write-orders';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+
+export interface PlaceCommand {
+  readonly customerId: string;
+  readonly idempotencyKey: string;
+  readonly items: readonly { readonly sku: string; readonly quantity: number }[];
+}
+
+const MAX_GROUP = 200;
+/** Two commits overlap; more would only wait for the same product rows. */
+const LANES = 2;
+/** About two seconds of placing at full speed: beyond it a clear 503 is kinder than a long wait. */
+const MAX_WAITING = 10_000;
+
+/** Places orders, in groups: prices, stock, history and deadline in one commit for all of them. */
+@Injectable()
+export class PlaceOrder implements OnApplicationShutdown {
+  readonly #groups: GroupCommit<PlaceRequest, PlaceOutcome>;
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly timeouts: TimeoutService,
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {
+    this.#groups = new GroupCommit((requests) => this.#placeGroup(requests), {
+      maxGroup: MAX_GROUP,
+      lanes: LANES,
+      maxWaiting: MAX_WAITING,
+      overflow: () => new LastcallError('busy', 'Too many orders are being placed; try again soon'),
+      keyOf: ({ customerId, idempotencyKey }) => `${customerId}\n${idempotencyKey}`,
+      isEverybodys: isInfrastructureError,
+    });
+  }
+
+  /**
+   * Places an order, or answers with the one that this key has placed before.
+   * @throws {LastcallError} idempotency_key_reused, unknown_sku, mixed_currencies, out_of_stock,
+   *   too_many_open_orders, busy; nothing has been written then.
+   */
+  async place(command: PlaceCommand): Promise<{ order: OrderView; replayed: boolean }> {
+    const items = mergeLines(command.items);
+    const outcome = await this.#groups.submit({
+      customerId: command.customerId,
+      idempotencyKey: command.idempotencyKey,
+      bodyHash: hash('sha256', JSON.stringify(items), 'base64'),
+      items,
+    });
+    if ('refused' in outcome) throw outcome.refused;
+    return outcome;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.#groups.drained();
+  }
+
+  async #placeGroup(requests: readonly PlaceRequest[]): Promise<readonly PlaceOutcome[]> {
+    const outcomes = await inTransaction(this.dataSource, async (tx) => {
+      const { outcomes, deadlines, placed } = await placeGroup(tx, requests, this.config);
+      await failpoint('place.written');
+      this.timeouts.armed(tx, deadlines);
+      tx.afterCommit(() => {
+        if (placed > 0) {
+          this.telemetry.transitions('none', 'pending_payment', 'customer', placed);
+        }
+      });
+      return outcomes;
+    });
+    await failpoint('place.committed');
+    return outcomes;
+  }
+}
+
+/** One line a SKU, in SKU order: two ways to write the same order are the same order. */
+function mergeLines(items: PlaceCommand['items']): { sku: string; quantity: number }[] {
+  return [...sumBySku(items)]
+    .map(([sku, quantity]) => ({ sku, quantity }))
+    .sort((a, b) => (a.sku < b.sku ? -1 : 1));
+}

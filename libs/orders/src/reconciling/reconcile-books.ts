@@ -1,0 +1,93 @@
+import type { QueryRunner } from 'typeorm';
+import type { PaymentStatus } from '../order/order';
+import type { LedgerPayment } from '../providers/payment-provider';
+import type { Finding, OurRefund } from './reconcile.judgement';
+import { isUuid } from '../order/uuid';
+
+/* Our side of a reconciliation. Which payments the ledger had is noted in a temporary table. */
+
+interface PaymentRow {
+  id: string;
+  order_id: string;
+  provider_payment_id: string | null;
+  status: PaymentStatus;
+  captured_amount: string | null;
+  captured_currency: string | null;
+  refunds: OurRefund[] | null;
+}
+
+/** Payments in a page, of either side. */
+export const PAGE = 500;
+
+export async function query<Row>(runner: QueryRunner, sql: string, params: unknown[] = []) {
+  const { records } = await runner.query(sql, params, true);
+  return (records ?? []) as Row[];
+}
+
+/** Notes what the ledger has, and reads our side of it. */
+export async function readOurs(
+  runner: QueryRunner,
+  provider: string,
+  page: readonly LedgerPayment[],
+) {
+  const ids = page.flatMap(({ paymentId }) => (paymentId && isUuid(paymentId) ? [paymentId] : []));
+  await runner.query('INSERT INTO seen_payments SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING', [
+    ids,
+  ]);
+  const rows = await query<PaymentRow>(
+    runner,
+    `SELECT p.id, p.order_id, p.provider_payment_id, p.status, p.captured_amount,
+            p.captured_currency,
+            (SELECT json_agg(json_build_object('id', r.id, 'status', r.status,
+                      'attempt', r.attempt, 'amount', r.amount,
+                      'providerRefundId', r.provider_refund_id))
+               FROM refunds r WHERE r.payment_id = p.id) AS refunds
+       FROM payments p WHERE p.id = ANY ($1::uuid[]) AND p.provider = $2`,
+    [ids, provider],
+  );
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      {
+        id: row.id,
+        orderId: row.order_id,
+        providerPaymentId: row.provider_payment_id,
+        status: row.status,
+        captured:
+          row.captured_amount === null || row.captured_currency === null
+            ? null
+            : { amount: Number(row.captured_amount), currency: row.captured_currency },
+        refunds: row.refunds ?? [],
+      },
+    ]),
+  );
+}
+
+/** Payments that the provider has told us of, and that are not in its ledger. */
+export async function* oursOnly(
+  runner: QueryRunner,
+  provider: string,
+  { since, signal }: { readonly since: Date; readonly signal?: AbortSignal | undefined },
+  startedAt: Date,
+): AsyncGenerator<Finding> {
+  let after = '00000000-0000-0000-0000-000000000000';
+  while (!signal?.aborted) {
+    const rows = await query<{ id: string; order_id: string; status: string; theirs: string }>(
+      runner,
+      `SELECT p.id, p.order_id, p.status, p.provider_payment_id AS theirs FROM payments p
+        WHERE p.provider = $1 AND p.created_at >= $2 AND p.created_at < $3 AND p.id > $4
+          AND (p.provider_payment_id IS NOT NULL OR p.status = 'succeeded')
+          AND NOT EXISTS (SELECT 1 FROM seen_payments s WHERE s.id = p.id)
+        ORDER BY p.id LIMIT $5`,
+      [provider, since, startedAt, after, PAGE],
+    );
+    for (const row of rows) {
+      const about = { subject: 'payment', what: 'existence', kind: 'ours_only' } as const;
+      const ids = { paymentId: row.id, orderId: row.order_id, refundId: null };
+      yield { ...about, ...ids, providerId: row.theirs, ours: row.status, theirs: null };
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) return;
+    after = last.id;
+  }
+}

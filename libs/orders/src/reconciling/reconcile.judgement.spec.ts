@@ -1,0 +1,109 @@
+import type { LedgerPayment } from '../providers/payment-provider';
+import { comparePayment, type OurPayment, type OurRefund } from './reconcile.judgement';
+
+const REFUND_ID = '0190a0a0-0000-7000-8000-000000000001';
+const MONEY = { amount: 500, currency: 'EUR' };
+const ours = (change: Partial<OurPayment> = {}): OurPayment => ({
+  id: 'p1',
+  orderId: 'o1',
+  providerPaymentId: 'pay_1',
+  status: 'succeeded',
+  captured: MONEY,
+  refunds: [],
+  ...change,
+});
+const theirs = (change: Partial<LedgerPayment> = {}): LedgerPayment => ({
+  providerPaymentId: 'pay_1',
+  paymentId: 'p1',
+  captured: { ...MONEY, paidAt: new Date(0) },
+  refunds: [],
+  ...change,
+});
+const ourRefund = (change: Partial<OurRefund> = {}): OurRefund => ({
+  id: REFUND_ID,
+  status: 'succeeded',
+  attempt: 1,
+  amount: 500,
+  providerRefundId: 're_1',
+  ...change,
+});
+const theirRefund = (state: 'PENDING' | 'SUCCEEDED' | 'FAILED', key = REFUND_ID) => ({
+  providerRefundId: 're_1',
+  idempotencyKey: key,
+  amount: 500,
+  state,
+});
+
+describe('comparePayment', () => {
+  it('finds nothing where both sides agree', () => {
+    expect(comparePayment(ours(), theirs())).toEqual([]);
+    const open = ours({ status: 'open', captured: null });
+    expect(comparePayment(open, theirs({ captured: null }))).toEqual([]);
+    const refunded = ours({ refunds: [ourRefund()] });
+    expect(comparePayment(refunded, theirs({ refunds: [theirRefund('SUCCEEDED')] }))).toEqual([]);
+  });
+
+  it('finds a payment that nobody of ours made', () => {
+    expect(comparePayment(undefined, theirs())).toMatchObject([
+      { kind: 'theirs_only', subject: 'payment', theirs: '500 EUR' },
+    ]);
+  });
+
+  it('finds money that we do not know of, and how to settle it', () => {
+    const closed = ours({ status: 'closed', captured: null });
+    expect(comparePayment(closed, theirs())).toMatchObject([
+      { kind: 'different', what: 'status', fix: { type: 'capture', orderId: 'o1' } },
+    ]);
+  });
+
+  it('finds money that the provider does not have, or another amount: nothing is safe there', () => {
+    for (const captured of [null, { ...MONEY, amount: 499, paidAt: new Date(0) }]) {
+      const [finding] = comparePayment(ours(), theirs({ captured }));
+      expect(finding?.kind).toBe('different');
+      expect(finding?.fix).toBeUndefined();
+    }
+  });
+
+  it('does not mind money that was given back by hand', () => {
+    const closed = ours({ status: 'closed', captured: null });
+    const back = { ...theirRefund('SUCCEEDED'), idempotencyKey: null };
+    expect(comparePayment(closed, theirs({ refunds: [back] }))).toEqual([]);
+  });
+
+  it('finds a refund that ended there and not here', () => {
+    const pending = ours({ refunds: [ourRefund({ status: 'pending' })] });
+    for (const state of ['SUCCEEDED', 'FAILED'] as const) {
+      expect(comparePayment(pending, theirs({ refunds: [theirRefund(state)] }))).toMatchObject([
+        { subject: 'refund', what: 'status', fix: { type: 'refund', attempt: 1 } },
+      ]);
+    }
+    const failedLater = ours({ refunds: [ourRefund()] });
+    const [finding] = comparePayment(failedLater, theirs({ refunds: [theirRefund('FAILED')] }));
+    expect(finding?.fix).toMatchObject({ answer: { state: 'FAILED' } });
+  });
+
+  it('minds no earlier attempt that failed, but one that did not', () => {
+    const second = ours({
+      refunds: [ourRefund({ attempt: 2, providerRefundId: 're_2' })],
+    });
+    const success = {
+      ...theirRefund('SUCCEEDED', `${REFUND_ID}-2`),
+      providerRefundId: 're_2',
+    };
+    expect(comparePayment(second, theirs({ refunds: [theirRefund('FAILED'), success] }))).toEqual(
+      [],
+    );
+    expect(
+      comparePayment(second, theirs({ refunds: [theirRefund('SUCCEEDED'), success] })),
+    ).toHaveLength(1);
+  });
+
+  it('finds refunds that only one side knows of', () => {
+    expect(comparePayment(ours({ refunds: [ourRefund()] }), theirs())).toMatchObject([
+      { kind: 'ours_only', subject: 'refund', refundId: REFUND_ID },
+    ]);
+    expect(comparePayment(ours(), theirs({ refunds: [theirRefund('SUCCEEDED')] }))).toMatchObject([
+      { kind: 'theirs_only', subject: 'refund' },
+    ]);
+  });
+});

@@ -1,0 +1,180 @@
+import type { PaymentStatus, RefundStatus } from '../order/order';
+import type { LedgerPayment } from '../providers/payment-provider';
+import type { Capture } from '../money/record-captures';
+import { parseRefundKey, type SettledAnswer } from '../money/settle-refunds';
+
+/** A payment of ours with its refunds, as our books have it. */
+export interface OurPayment {
+  readonly id: string;
+  readonly orderId: string;
+  readonly providerPaymentId: string | null;
+  readonly status: PaymentStatus;
+  readonly captured: { readonly amount: number; readonly currency: string } | null;
+  readonly refunds: readonly OurRefund[];
+}
+
+export interface OurRefund {
+  readonly id: string;
+  readonly status: RefundStatus;
+  readonly attempt: number;
+  readonly amount: number;
+  readonly providerRefundId: string | null;
+}
+
+/** What settles a difference, where only one thing can be right. */
+export type Fix =
+  | { readonly type: 'capture'; readonly orderId: string; readonly capture: Capture }
+  | {
+      readonly type: 'refund';
+      readonly refundId: string;
+      readonly attempt: number;
+      readonly answer: SettledAnswer;
+    };
+
+export interface Finding {
+  readonly kind: 'ours_only' | 'theirs_only' | 'different';
+  readonly subject: 'payment' | 'refund';
+  /** What is different: `status`, `amount`, `reference`, or `existence` where one side has none. */
+  readonly what: 'existence' | 'status' | 'amount' | 'reference';
+  readonly paymentId: string | null;
+  readonly orderId: string | null;
+  readonly refundId: string | null;
+  /** The provider's id of the payment or the refund. */
+  readonly providerId: string | null;
+  readonly ours: string | null;
+  readonly theirs: string | null;
+  readonly fix?: Fix;
+}
+
+type LedgerRefund = LedgerPayment['refunds'][number];
+
+/** Compares one line of the provider's ledger with what we know of it: pure. */
+export function comparePayment(ours: OurPayment | undefined, theirs: LedgerPayment): Finding[] {
+  if (!ours) {
+    const { paymentId, providerPaymentId: providerId } = theirs;
+    const none = { orderId: null, refundId: null, ours: null };
+    const unknown = { kind: 'theirs_only', subject: 'payment', what: 'existence' } as const;
+    return [{ ...unknown, ...none, paymentId, providerId, theirs: moneyText(theirs.captured) }];
+  }
+  // Taken and given back at the provider, by nobody of ours: no money of the customer is anywhere.
+  if (ours.status !== 'succeeded' && isGivenBack(theirs)) return [];
+  return [
+    ...compareMoney(ours, theirs),
+    ...theirs.refunds.flatMap((refund) => compareRefund(ours, refund)),
+    ...missingRefunds(ours, theirs),
+  ];
+}
+
+function compareMoney(ours: OurPayment, theirs: LedgerPayment): Finding[] {
+  const { providerPaymentId } = theirs;
+  const about = {
+    kind: 'different',
+    subject: 'payment',
+    paymentId: ours.id,
+    orderId: ours.orderId,
+    refundId: null,
+    providerId: providerPaymentId,
+  } as const;
+  if (ours.providerPaymentId !== null && ours.providerPaymentId !== providerPaymentId) {
+    const said = { ours: ours.providerPaymentId, theirs: providerPaymentId };
+    return [{ ...about, what: 'reference', ...said }];
+  }
+  const said = {
+    ours: `${ours.status} ${moneyText(ours.captured)}`,
+    theirs: moneyText(theirs.captured),
+  };
+  if (!theirs.captured) {
+    return ours.status === 'succeeded' ? [{ ...about, what: 'status', ...said }] : [];
+  }
+  if (ours.status !== 'succeeded') {
+    const capture = { paymentId: ours.id, providerPaymentId, money: theirs.captured };
+    const fix = { type: 'capture', orderId: ours.orderId, capture } as const;
+    return [{ ...about, what: 'status', ...said, fix }];
+  }
+  return moneyText(ours.captured) === moneyText(theirs.captured)
+    ? []
+    : [{ ...about, what: 'amount', ...said }];
+}
+
+function compareRefund(payment: OurPayment, theirs: LedgerRefund): Finding[] {
+  const key = theirs.idempotencyKey ? parseRefundKey(theirs.idempotencyKey) : undefined;
+  const ours = payment.refunds.find(
+    (refund) => refund.id === key?.refundId || refund.providerRefundId === theirs.providerRefundId,
+  );
+  const theirsText = `${theirs.state.toLowerCase()} ${theirs.amount}`;
+  const about = refundFinding(payment, theirs.providerRefundId);
+  if (!ours) {
+    // One that failed has moved nothing.
+    if (theirs.state === 'FAILED') return [];
+    const said = { refundId: null, ours: null, theirs: theirsText };
+    return [{ ...about, kind: 'theirs_only', what: 'existence', ...said }];
+  }
+  const said = { refundId: ours.id, ours: `${ours.status} ${ours.amount}`, theirs: theirsText };
+  if (ours.amount !== theirs.amount) {
+    return [{ ...about, kind: 'different', what: 'amount', ...said }];
+  }
+  const attempt = key?.attempt ?? ours.attempt;
+  if (attempt !== ours.attempt) {
+    return theirs.state === 'FAILED'
+      ? []
+      : [{ ...about, kind: 'different', what: 'status', ...said }];
+  }
+  if (AGREEING[theirs.state].includes(ours.status)) return [];
+  const answer = answerOf(theirs);
+  return [
+    {
+      ...about,
+      kind: 'different',
+      what: 'status',
+      ...said,
+      ...(answer ? { fix: { type: 'refund', refundId: ours.id, attempt, answer } as const } : {}),
+    },
+  ];
+}
+
+/** Our statuses that say the same as the provider's. */
+const AGREEING: Readonly<Record<LedgerRefund['state'], readonly RefundStatus[]>> = {
+  PENDING: ['requested', 'pending'],
+  SUCCEEDED: ['succeeded'],
+  FAILED: ['failed', 'needs_attention'],
+};
+
+function answerOf({ state, providerRefundId }: LedgerRefund): SettledAnswer | undefined {
+  if (state === 'SUCCEEDED') return { state, providerRefundId };
+  if (state === 'FAILED') return { state, providerRefundId, why: 'found when reconciling' };
+  return undefined;
+}
+
+/** Refunds that the provider must know of by now, and does not. */
+function missingRefunds(ours: OurPayment, theirs: LedgerPayment): Finding[] {
+  const known = new Set(
+    theirs.refunds.flatMap(({ idempotencyKey, providerRefundId }) => [
+      providerRefundId,
+      idempotencyKey ? parseRefundKey(idempotencyKey)?.refundId : undefined,
+    ]),
+  );
+  return ours.refunds
+    .filter(({ status }) => status === 'succeeded' || status === 'pending')
+    .filter(({ id, providerRefundId }) => !known.has(id) && !known.has(providerRefundId ?? id))
+    .map((refund) => ({
+      ...refundFinding(ours, refund.providerRefundId),
+      kind: 'ours_only',
+      what: 'existence',
+      refundId: refund.id,
+      ours: `${refund.status} ${refund.amount}`,
+      theirs: null,
+    }));
+}
+
+function refundFinding({ id, orderId }: OurPayment, providerId: string | null) {
+  return { subject: 'refund', paymentId: id, orderId, providerId } as const;
+}
+
+function isGivenBack({ captured, refunds }: LedgerPayment): boolean {
+  const back = refunds.filter(({ state }) => state === 'SUCCEEDED');
+  return captured !== null && back.reduce((sum, { amount }) => sum + amount, 0) >= captured.amount;
+}
+
+function moneyText(money: { amount: number; currency: string } | null): string {
+  return money ? `${money.amount} ${money.currency}` : 'nothing';
+}

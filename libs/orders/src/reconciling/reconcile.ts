@@ -1,0 +1,174 @@
+import { inTransaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { LastcallError } from '../order/errors';
+import { type Accountable, recordAction } from '../order/operator-action';
+import { OrderGuard } from '../order/order-guard';
+import {
+  type LedgerPayment,
+  PAYMENT_PROVIDER,
+  type PaymentProvider,
+} from '../providers/payment-provider';
+import { oursOnly, PAGE, query, readOurs } from './reconcile-books';
+import { comparePayment, type Finding, type Fix } from './reconcile.judgement';
+import { RecordCaptures } from '../money/record-captures';
+import { SettleRefunds } from '../money/settle-refunds';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+
+/** A difference between our books and the provider's ledger. */
+export interface Difference extends Omit<Finding, 'fix'> {
+  /** True when `fix` would settle it: only one thing can be right. */
+  readonly fixable: boolean;
+  /** True when it was settled now. */
+  readonly fixed: boolean;
+}
+
+export interface ReconcileRequest {
+  readonly since: Date;
+  /** Settles what has one safe answer, for this operator; the rest is only told of. */
+  readonly fixFor?: Accountable | undefined;
+  readonly onDifference: (difference: Difference) => void | Promise<void>;
+  /** Stops between two pages. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ReconcileCounts {
+  /** Payments compared, of either side. */
+  readonly checked: number;
+  readonly differences: number;
+  /** How many of the differences were settled. */
+  readonly fixed: number;
+}
+
+/** How far the provider's clock may be behind ours. */
+const CLOCK_SKEW_MS = 300_000;
+/** What the daily run looks at: a week, so that several runs see each payment. */
+const DAILY_SPAN_MS = 7 * 86_400_000;
+/** Any two numbers that nobody else locks. */
+const LOCK = '2, 1';
+
+/**
+ * Compares our payments and refunds with the provider's ledger. Both are read in pages and nothing
+ * is kept in memory: which payments the ledger had is noted in a temporary table.
+ */
+@Injectable()
+export class Reconcile {
+  #lastDifferences: number | null = null;
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly guard: OrderGuard,
+    private readonly captures: RecordCaptures,
+    private readonly refunds: SettleRefunds,
+    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  /** Differences that the last run of this process left, or null when it has made none. */
+  get lastDifferences(): number | null {
+    return this.#lastDifferences;
+  }
+
+  /** @throws {LastcallError} provider_error when the ledger cannot be read to its end */
+  async run(request: ReconcileRequest): Promise<ReconcileCounts> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      return await this.#run(runner, request);
+    } finally {
+      await runner.query('DROP TABLE IF EXISTS pg_temp.seen_payments').catch(() => undefined);
+      await runner.release();
+    }
+  }
+
+  /** The daily run: counts, and raises an alarm; it settles nothing by itself. */
+  async runOnce(signal?: AbortSignal): Promise<ReconcileCounts> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      const [turn] = await query<{ mine: boolean }>(
+        runner,
+        `SELECT pg_try_advisory_lock(${LOCK}) AS mine`,
+      );
+      // Another worker is at it; its figures are enough.
+      if (!turn?.mine) return { checked: 0, differences: 0, fixed: 0 };
+      const since = new Date(Date.now() - DAILY_SPAN_MS);
+      const counts = await this.run({ since, onDifference: () => undefined, signal });
+      if (signal?.aborted) return counts;
+      this.#lastDifferences = counts.differences;
+      if (counts.differences > 0) this.telemetry.alarm('reconcile_differences', { ...counts });
+      return counts;
+    } finally {
+      await runner.query(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => undefined);
+      await runner.release();
+    }
+  }
+
+  async #run(runner: QueryRunner, request: ReconcileRequest): Promise<ReconcileCounts> {
+    const counts = { checked: 0, differences: 0, fixed: 0 };
+    const { fixFor } = request;
+    const tell = async (finding: Finding): Promise<void> => {
+      const { fix, ...difference } = finding;
+      const fixed = fixFor !== undefined && fix !== undefined && (await this.#fix(fix, fixFor));
+      counts.differences += 1;
+      counts.fixed += fixed ? 1 : 0;
+      await request.onDifference({ ...difference, fixable: fix !== undefined, fixed });
+    };
+    const [clock] = await query<{ now: Date }>(runner, 'SELECT now() AS now');
+    const startedAt = (clock as { now: Date }).now;
+    await runner.query('CREATE TEMP TABLE seen_payments (id uuid PRIMARY KEY)');
+    for await (const page of this.#ledgerPages(request)) {
+      const ours = await readOurs(runner, this.provider.name, page);
+      counts.checked += page.length;
+      for (const theirs of page) {
+        const known = theirs.paymentId ? ours.get(theirs.paymentId) : undefined;
+        for (const finding of comparePayment(known, theirs)) await tell(finding);
+      }
+    }
+    const { name } = this.provider;
+    for await (const finding of oursOnly(runner, name, request, startedAt)) {
+      counts.checked += 1;
+      await tell(finding);
+    }
+    return counts;
+  }
+
+  async *#ledgerPages({ since, signal }: ReconcileRequest): AsyncGenerator<LedgerPayment[]> {
+    let page: LedgerPayment[] = [];
+    for await (const payment of this.provider.ledger(new Date(since.getTime() - CLOCK_SKEW_MS))) {
+      page.push(payment);
+      if (page.length < PAGE) continue;
+      yield page;
+      page = [];
+      if (signal?.aborted) return;
+    }
+    if (page.length > 0) yield page;
+  }
+
+  /** True when our books say the same as the provider now. */
+  async #fix(fix: Fix, operator: Accountable): Promise<boolean> {
+    if (fix.type === 'refund') {
+      const { refundId, attempt, answer } = fix;
+      return inTransaction(this.dataSource, async (tx) => {
+        const isSettled = await this.refunds.settle(tx, refundId, attempt, answer);
+        if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
+        return isSettled;
+      });
+    }
+    const { orderId, capture } = fix;
+    try {
+      return await this.guard.withOrder(orderId, async (_order, tx) => {
+        const [outcome] = await this.captures.record(tx, [capture]);
+        if (outcome === 'unknown_payment') return false;
+        // Known: its webhook came while the books were compared, and nothing is left to settle.
+        if (outcome !== 'known') {
+          await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);
+        }
+        return true;
+      });
+    } catch (error) {
+      // Somebody is changing this order: the next run sees what came of it.
+      if (error instanceof LastcallError && error.code === 'busy') return false;
+      throw error;
+    }
+  }
+}

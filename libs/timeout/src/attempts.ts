@@ -1,0 +1,96 @@
+import type { DueDeadline } from './deadline-handler';
+import type { TimeoutService } from './timeout.service';
+import type { Transaction } from './transaction';
+import { backoffMs } from './backoff';
+
+/** Work that is about to be tried, and for the how many-th time. */
+export interface Attempt {
+  readonly due: DueDeadline;
+  readonly attempt: number;
+}
+
+/**
+ * Arms the next attempt of work that is about to be tried outside the transaction. Whatever
+ * happens to this process, the work comes back by that deadline; when it is finished by then, the
+ * deadline fires once, changes nothing and is gone. A subject that has a later deadline already
+ * gets no second one, so that several reasons to look do not become several rounds.
+ */
+export async function armNextAttempts(
+  tx: Transaction,
+  timeouts: TimeoutService,
+  attempts: readonly Attempt[],
+): Promise<void> {
+  const [first] = attempts;
+  if (!first) return;
+  const latest = new Map<string, Attempt>();
+  for (const one of attempts) {
+    const other = latest.get(one.due.subjectId);
+    if (!other || other.attempt < one.attempt) latest.set(one.due.subjectId, one);
+  }
+  const [clock] = await tx.rows<{ now: Date; armed: string[] | null }>(
+    `SELECT now(), (SELECT array_agg(subject_id) FROM deadlines
+                     WHERE kind = $1 AND due_at > now() AND subject_id = ANY ($2::uuid[])) AS armed`,
+    [first.due.kind, [...latest.keys()]],
+  );
+  const { now, armed } = clock as { now: Date; armed: string[] | null };
+  for (const subjectId of armed ?? []) latest.delete(subjectId);
+  await timeouts.arm(
+    tx,
+    [...latest.values()].map(({ due: { kind, subjectId, version }, attempt }) => ({
+      kind,
+      subjectId,
+      version: version + 1,
+      dueAt: new Date(now.getTime() + backoffMs(attempt)),
+    })),
+  );
+}
+
+/**
+ * Attempts that wait for somebody outside: at most `limit` at once in this process, and one
+ * subject never twice at the same time. What fails or is dropped comes back by its deadline.
+ */
+export class AttemptQueue {
+  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #waiting: (() => void)[] = [];
+  #busy = 0;
+  #stopped = false;
+
+  constructor(
+    private readonly limit: number,
+    private readonly attempt: (subjectId: string) => Promise<void>,
+    private readonly onError: (error: unknown) => void,
+  ) {}
+
+  /** Resolves when each of these was attempted, failed or was dropped; never rejects. */
+  async run(subjectIds: Iterable<string>): Promise<void> {
+    await Promise.all([...new Set(subjectIds)].map((subjectId) => this.#start(subjectId)));
+  }
+
+  /** Drops what waits and takes nothing new; what is under way ends by itself. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #start(subjectId: string): Promise<void> {
+    const known = this.#underWay.get(subjectId);
+    if (known) return known;
+    const work = this.#inTurn(subjectId).finally(() => this.#underWay.delete(subjectId));
+    this.#underWay.set(subjectId, work);
+    return work;
+  }
+
+  async #inTurn(subjectId: string): Promise<void> {
+    if (this.#busy < this.limit) this.#busy += 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      if (!this.#stopped) await this.attempt(subjectId);
+    } catch (error) {
+      this.onError(error);
+    } finally {
+      // The turn goes to whoever waits longest, or back.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#busy -= 1;
+    }
+  }
+}
