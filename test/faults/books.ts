@@ -1,7 +1,7 @@
 import { type InvariantResult, runInvariants } from '@app/orders';
 import type { Client } from './client';
 import type { Acknowledged } from './load';
-import { SWEEP_MS, type Stage } from './stage';
+import { SWEEP_MS, type Stage } from './rig';
 
 /** What one drain may take on a machine that others use as well. */
 const DRAIN_MS = 3_000;

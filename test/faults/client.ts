@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
-import type { Stage } from './stage';
+import type { Stage } from './rig';
 
 export interface Answer {
   readonly status: number;

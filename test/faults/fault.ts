@@ -3,7 +3,7 @@ import { until } from '../support/until';
 import { losses, unsettled, violations } from './books';
 import { Client } from './client';
 import { type Acknowledged, type Experience, Load, newExperience, pause } from './load';
-import { type Cast, type Stage, SWEEP_MS } from './stage';
+import { type Cast, type Stage, SWEEP_MS } from './rig';
 
 /** A row of the fault table of shared/promises.md. */
 export interface Fault {

@@ -4,7 +4,7 @@ import { FAULTS } from './faults';
 import { assemble, type Fault, type Outcome, Scene, slowness } from './fault';
 import { type Acknowledged, dice } from './load';
 import { line, writeReport } from './report';
-import { Stage } from './stage';
+import { Stage } from './rig';
 
 const { values } = parseArgs({
   options: {

@@ -2,7 +2,7 @@ import { ORDER_STATUSES } from '@app/orders';
 import { z } from 'zod';
 
 /*
- * The answers, for the OpenAPI document. test/api-openapi.e2e.ts holds real answers against these,
+ * The answers, for the OpenAPI document. test/api/openapi.e2e.ts holds real answers against these,
  * so that the document cannot drift from what is sent.
  */
 

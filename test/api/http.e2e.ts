@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { startTestApp, type TestApp } from './support/app';
-import { expectProblem } from './support/problem';
+import { startTestApp, type TestApp } from '../support/app';
+import { expectProblem } from '../support/problem';
 
 const KB = 1_024;
 

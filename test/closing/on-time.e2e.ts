@@ -1,11 +1,11 @@
 import { ReadOrder, runInvariants } from '@app/orders';
 import * as fc from 'fast-check';
-import { OwnRedis } from '../libs/timeout/src/testing/own-redis';
-import { startTestApp, type TestApp } from './support/app';
-import { insertOrders, insertProduct, TEST_SKU } from './support/insert-orders';
-import { relayAll } from './support/relay-all';
-import { until } from './support/until';
-import { openWorld, type World } from './support/world';
+import { OwnRedis } from '../../libs/timeout/src/testing/own-redis';
+import { startTestApp, type TestApp } from '../support/app';
+import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
+import { relayAll } from '../support/relay-all';
+import { until } from '../support/until';
+import { openWorld, type World } from '../support/world';
 
 const LIMIT_MS = 15_000;
 /** The stream needs Redis: where there is none, events wait, which invariant 12 says. */

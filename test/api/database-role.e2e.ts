@@ -2,13 +2,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { runInvariants } from '@app/orders';
 import { TimeoutService } from '@app/timeout';
 import { Client } from 'pg';
-import { startTestApp, type TestApp } from './support/app';
-import { createTestDatabase, type TestDatabase, testServers } from './support/database';
-import { insertOrders, insertProduct, TEST_SKU } from './support/insert-orders';
-import { LedgerProvider } from './support/ledger-provider';
-import { until } from './support/until';
+import { startTestApp, type TestApp } from '../support/app';
+import { createTestDatabase, type TestDatabase, testServers } from '../support/database';
+import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
+import { LedgerProvider } from '../support/ledger-provider';
+import { until } from '../support/until';
 import { PAYMENT_PROVIDER } from '@app/orders';
-import { migrateDatabase } from '../apps/api/src/migrate-database';
+import { migrateDatabase } from '../../apps/api/src/migrate-database';
 
 /*
  * The application as the restricted role: nothing it does needs more, and it cannot rewrite

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { OrderView } from '@app/orders';
-import { TEST_SKU } from './support/insert-orders';
-import { type Shop, type StartedShop, startShop } from './support/shop';
-import { until } from './support/until';
+import { TEST_SKU } from '../support/insert-orders';
+import { type Shop, type StartedShop, startShop } from '../support/shop';
+import { until } from '../support/until';
 
 /** Deadlines of days pass at once when the books say so: nobody waits for them. */
 const SETTINGS = { PAYMENT_WINDOW: '10m', SWEEP_INTERVAL: '1s', CUSTOMER_EXTENSION: '2m' };

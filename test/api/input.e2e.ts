@@ -1,7 +1,7 @@
 import type { OrderView } from '@app/orders';
-import { signedHeaders, signingKey } from '../apps/sandbox/src/webhook-signature';
-import { startTestApp, type TestApp, WEBHOOK_SECRET } from './support/app';
-import { expectProblem } from './support/problem';
+import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
+import { startTestApp, type TestApp, WEBHOOK_SECRET } from '../support/app';
+import { expectProblem } from '../support/problem';
 
 /** Everything an order's life is written in; bad input leaves it as it was. */
 const STATE = `SELECT

@@ -79,7 +79,7 @@ function report(killed: readonly Killed[]): string {
     '# Seeded bugs, and what found them',
     '',
     'Written by `npm run test:races -- --mutations`. Each bug is planted in the sources while a',
-    'test loads them (`test/races/mutations.cjs`); nothing of it is in the build. The race explorer',
+    'test loads them (`test/explorer/mutations.cjs`); nothing of it is in the build. The race explorer',
     `then runs up to ${PROGRAMS} random programs with each of the seeds ${SEEDS.join(', ')}. See one again with`,
     '`RACES_MUTATION=<name> npm run test:races -- --seed <seed>`.',
     '',

@@ -1,4 +1,4 @@
-import { SHORT, type StartedShop, startShop } from './support/shop';
+import { SHORT, type StartedShop, startShop } from '../support/shop';
 
 describe('money that was there in time, and told of late', () => {
   let shop: StartedShop;

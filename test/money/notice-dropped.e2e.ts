@@ -1,5 +1,5 @@
 import { type Accountable, type Difference, Reconcile } from '@app/orders';
-import { type StartedShop, startShop } from './support/shop';
+import { type StartedShop, startShop } from '../support/shop';
 
 describe('a notice that never comes', () => {
   let shop: StartedShop;

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SignJWT } from 'jose';
 import { Client } from 'pg';
-import { freePort } from '../scripts/services/index.mjs';
-import { createTestDatabase, type TestDatabase, testServers } from './support/database';
-import { until } from './support/until';
+import { freePort } from '../../scripts/services/index.mjs';
+import { createTestDatabase, type TestDatabase, testServers } from '../support/database';
+import { until } from '../support/until';
 
 /*
  * Settings with secrets that can be recognised, in a real process that works, is told nonsense, and

@@ -1,8 +1,8 @@
 import { RequestMethod, type Type } from '@nestjs/common';
 import { ModulesContainer, Reflector } from '@nestjs/core';
-import { Access } from '../apps/api/src/auth/access';
-import { startTestApp, type TestApp } from './support/app';
-import { expectProblem } from './support/problem';
+import { Access } from '../../apps/api/src/auth/access';
+import { startTestApp, type TestApp } from '../support/app';
+import { expectProblem } from '../support/problem';
 
 /** Routes that no controller declares: the OpenAPI document, which is public. */
 const UNDECLARED = ['GET /docs-json', 'HEAD /docs-json'];

@@ -1,6 +1,6 @@
 import type { OrderView } from '@app/orders';
-import { RESPONSES, type ResponseName } from '../apps/api/src/openapi/responses';
-import { startTestApp, type TestApp } from './support/app';
+import { RESPONSES, type ResponseName } from '../../apps/api/src/openapi/responses';
+import { startTestApp, type TestApp } from '../support/app';
 
 interface Operation {
   summary?: string;

@@ -1,9 +1,9 @@
-import { describeProvider } from '../libs/orders/src/providers/provider.contract';
-import { StripeProvider } from '../libs/orders/src/providers/stripe.provider';
-import { Shop, SHORT } from './support/shop';
-import { startTestApp, type TestApp } from './support/app';
-import { STRIPE_WEBHOOK_SECRET, StripeServer } from './support/stripe-server';
-import { until } from './support/until';
+import { describeProvider } from '../../libs/orders/src/providers/provider.contract';
+import { StripeProvider } from '../../libs/orders/src/providers/stripe.provider';
+import { Shop, SHORT } from '../support/shop';
+import { startTestApp, type TestApp } from '../support/app';
+import { STRIPE_WEBHOOK_SECRET, StripeServer } from '../support/stripe-server';
+import { until } from '../support/until';
 
 const SECRETS = { secretKey: 'sk_test_local', webhookSecret: STRIPE_WEBHOOK_SECRET };
 const NOBODY = 'http://127.0.0.1:9';

@@ -1,5 +1,5 @@
-import { type StartedShop, startShop } from './support/shop';
-import { until } from './support/until';
+import { type StartedShop, startShop } from '../support/shop';
+import { until } from '../support/until';
 
 describe('a notice that is faster than the answer to our own call', () => {
   let shop: StartedShop;

@@ -1,7 +1,7 @@
-import { startTestApp, type TestApp } from './support/app';
-import { expectProblem } from './support/problem';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy';
-import { takeRedisDatabase } from './support/redis';
+import { startTestApp, type TestApp } from '../support/app';
+import { expectProblem } from '../support/problem';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { takeRedisDatabase } from '../support/redis';
 
 describe('health', () => {
   let api: TestApp;

@@ -1,4 +1,4 @@
-import { type CrashingShop, RECOVERY_LIMIT_MS, startCrashingShop } from './support/crashing-shop';
+import { type CrashingShop, RECOVERY_LIMIT_MS, startCrashingShop } from '../support/crashing-shop';
 
 // A process is started for every step, on a machine that may be busy.
 jest.setTimeout(180_000);

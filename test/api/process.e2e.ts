@@ -1,11 +1,11 @@
 import { Client } from 'pg';
-import { migrateDatabase } from '../apps/api/src/migrate-database';
-import { token } from './support/app';
-import { type ApiProcess, startApiProcess } from './support/api-process';
-import { createTestDatabase, type TestDatabase } from './support/database';
-import { takeRedisDatabase } from './support/redis';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy';
-import { until } from './support/until';
+import { migrateDatabase } from '../../apps/api/src/migrate-database';
+import { token } from '../support/app';
+import { type ApiProcess, startApiProcess } from '../support/api-process';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { takeRedisDatabase } from '../support/redis';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { until } from '../support/until';
 
 const ORDER = JSON.stringify({ items: [{ sku: 'TEA-SENCHA', quantity: 1 }] });
 

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startSandbox, type Sandbox } from '../apps/sandbox/src/sandbox';
-import { type CliWorld, startCliWorld } from './support/cli-world';
-import { insertOrders } from './support/insert-orders';
-import { WEBHOOK_SECRET } from './support/app';
+import { startSandbox, type Sandbox } from '../../apps/sandbox/src/sandbox';
+import { type CliWorld, startCliWorld } from '../support/cli-world';
+import { insertOrders } from '../support/insert-orders';
+import { WEBHOOK_SECRET } from '../support/app';
 
-const ROOT = join(__dirname, '..');
+const ROOT = join(__dirname, '..', '..');
 /** Pages that tell an operator what to type. */
 const PAGES = ['docs/runbook.md', 'docs/operations.md'];
 
@@ -134,7 +134,7 @@ describe('the commands that the runbook and the operations page tell', () => {
 async function runAll({ config }: CliWorld, commands: readonly string[][]): Promise<Outcome[]> {
   const { PATH = '', HOME = '' } = process.env;
   const { LASTCALL_HOME, DATABASE_URL, REDIS_URL, AUTH_JWT_SECRET = '', SANDBOX_URL } = config;
-  const child = spawn(process.execPath, [join(__dirname, 'support/lastcall-batch.cjs')], {
+  const child = spawn(process.execPath, [join(__dirname, '..', 'support/lastcall-batch.cjs')], {
     env: {
       ...{ PATH, HOME, LASTCALL_HOME, DATABASE_URL, REDIS_URL, AUTH_JWT_SECRET, SANDBOX_URL },
       SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type AppProcess, type Installation, startInstallation } from './support/installation';
-import { sendWebhook } from './support/send-webhook';
-import { until } from './support/until';
+import { type AppProcess, type Installation, startInstallation } from '../support/installation';
+import { sendWebhook } from '../support/send-webhook';
+import { until } from '../support/until';
 
 jest.setTimeout(120_000);
 

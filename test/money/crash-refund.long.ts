@@ -1,5 +1,5 @@
-import { type CrashingShop, RECOVERY_LIMIT_MS, startCrashingShop } from './support/crashing-shop';
-import { until } from './support/until';
+import { type CrashingShop, RECOVERY_LIMIT_MS, startCrashingShop } from '../support/crashing-shop';
+import { until } from '../support/until';
 
 // A process is started for every step, on a machine that may be busy.
 jest.setTimeout(180_000);

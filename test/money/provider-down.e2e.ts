@@ -1,6 +1,6 @@
 import { Gauges } from '@app/orders';
-import { type StartedShop, startShop } from './support/shop';
-import { until } from './support/until';
+import { type StartedShop, startShop } from '../support/shop';
+import { until } from '../support/until';
 
 const DOWN = { errorRate: 1, carriedOutRate: 0 };
 const UP = { errorRate: 0 };

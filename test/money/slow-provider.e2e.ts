@@ -1,7 +1,7 @@
 import { TimeoutService } from '@app/timeout';
-import { insertOrders } from './support/insert-orders';
-import { type StartedShop, startShop } from './support/shop';
-import { until } from './support/until';
+import { insertOrders } from '../support/insert-orders';
+import { type StartedShop, startShop } from '../support/shop';
+import { until } from '../support/until';
 
 /** As long as the sandbox's adapter waits for an answer. */
 const SLOW_MS = 2_500;

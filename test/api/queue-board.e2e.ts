@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
-import { startTestApp, type TestApp } from './support/app';
-import { insertProduct } from './support/insert-orders';
-import { expectProblem } from './support/problem';
-import { takeRedisDatabase } from './support/redis';
-import { startTcpProxy, type TcpProxy } from './support/tcp-proxy';
-import { until } from './support/until';
+import { startTestApp, type TestApp } from '../support/app';
+import { insertProduct } from '../support/insert-orders';
+import { expectProblem } from '../support/problem';
+import { takeRedisDatabase } from '../support/redis';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { until } from '../support/until';
 
 const BOARD = '/v1/ops/queues';
 

@@ -1,6 +1,6 @@
 import type { OrderView } from '@app/orders';
-import { startTestApp, type TestApp } from './support/app';
-import { expectProblem } from './support/problem';
+import { startTestApp, type TestApp } from '../support/app';
+import { expectProblem } from '../support/problem';
 
 interface Page {
   items: OrderView[];

@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { JWT_SECRET, startTestApp, type TestApp, WEBHOOK_SECRET } from './support/app';
-import { insertOrders } from './support/insert-orders';
+import { JWT_SECRET, startTestApp, type TestApp, WEBHOOK_SECRET } from '../support/app';
+import { insertOrders } from '../support/insert-orders';
 
 /*
  * Every endpoint and the webhook against generated input: no 5xx, nothing of our insides in an

@@ -1,11 +1,11 @@
 import { runInvariants } from '@app/orders';
-import { startSandbox, type Sandbox } from '../apps/sandbox/src/sandbox';
-import type { LockMode } from './race/racer';
-import { Racer } from './race/racers';
-import { type InsertedOrder, insertOrders } from './support/insert-orders';
-import { takeRedisDatabase } from './support/redis';
-import { until } from './support/until';
-import { openWorld, type World } from './support/world';
+import { startSandbox, type Sandbox } from '../../apps/sandbox/src/sandbox';
+import type { LockMode } from './racer';
+import { Racer } from './racers';
+import { type InsertedOrder, insertOrders } from '../support/insert-orders';
+import { takeRedisDatabase } from '../support/redis';
+import { until } from '../support/until';
+import { openWorld, type World } from '../support/world';
 
 const ORDERS = 500;
 /** So many of them have a payment that is open to us: they go by the careful lane. */

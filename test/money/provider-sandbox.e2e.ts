@@ -1,8 +1,8 @@
-import { startSandbox } from '../apps/sandbox/src/sandbox';
-import { WebhookReceiver } from '../apps/sandbox/src/testing/webhook-receiver';
-import { describeProvider } from '../libs/orders/src/providers/provider.contract';
-import { SandboxProvider } from '../libs/orders/src/providers/sandbox.provider';
-import { until } from './support/until';
+import { startSandbox } from '../../apps/sandbox/src/sandbox';
+import { WebhookReceiver } from '../../apps/sandbox/src/testing/webhook-receiver';
+import { describeProvider } from '../../libs/orders/src/providers/provider.contract';
+import { SandboxProvider } from '../../libs/orders/src/providers/sandbox.provider';
+import { until } from '../support/until';
 
 const webhookSecret = 'a-webhook-secret-for-tests';
 const webhookSecrets = [webhookSecret];

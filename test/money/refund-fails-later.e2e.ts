@@ -1,7 +1,7 @@
-import { WEBHOOK_SECRET } from './support/app';
-import { sendWebhook } from './support/send-webhook';
-import { type StartedShop, startShop } from './support/shop';
-import { until } from './support/until';
+import { WEBHOOK_SECRET } from '../support/app';
+import { sendWebhook } from '../support/send-webhook';
+import { type StartedShop, startShop } from '../support/shop';
+import { until } from '../support/until';
 
 describe('a refund that fails', () => {
   let shop: StartedShop;
