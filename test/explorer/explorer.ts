@@ -190,7 +190,7 @@ export class Explorer {
     const world = this.#processes.get(key);
     if (!world) return;
     this.#processes.delete(key);
-    const pids = [world.dataSource, world.closerDataSource].flatMap(backendsOf);
+    const pids = [world.dataSource, world.drainDataSource].flatMap(backendsOf);
     await this.monitor.query(
       `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = ANY ($1::int[])`,
       [pids],

@@ -5,7 +5,7 @@ import { Client } from './client';
 import { type Acknowledged, type Experience, Load, newExperience, pause } from './load';
 import { type Cast, type Stage, SWEEP_MS } from './rig';
 
-/** A row of the fault table of shared/promises.md. */
+/** A row of the fault table of docs/faults.md. */
 export interface Fault {
   readonly area: string;
   readonly name: string;

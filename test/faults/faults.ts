@@ -9,7 +9,7 @@ import { STORM } from './storm.faults';
 import { WEBHOOK_FAULTS } from './webhook.faults';
 import { WORKER_FAULTS } from './worker.faults';
 
-/** Every row of the fault table of shared/promises.md, in its order. */
+/** Every row of the fault table of docs/faults.md, in its order. */
 export const FAULTS: readonly Fault[] = [
   ...CRASH_FAULTS,
   ...REDIS_FAULTS,

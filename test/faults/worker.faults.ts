@@ -157,5 +157,5 @@ async function poison(scene: Scene): Promise<string> {
     );
   });
   await pause(0);
-  return `held after its 8th failure with "${held.error.slice(0, 60)}", alarmed; its neighbours closed in time`;
+  return `held after its 8th failure with "${held.error.slice(0, 60)}", an alert raised; its neighbours closed in time`;
 }

@@ -33,7 +33,7 @@ describe('a refund that fails', () => {
     });
     expect(await refundsAtProvider(shop, paymentId)).toHaveLength(3);
     expect(await metric(shop, 'lastcall_refunds{status="needs_attention"}')).toBe(1);
-    expect(await metric(shop, 'lastcall_alarms_total')).toBeGreaterThan(0);
+    expect(await metric(shop, 'lastcall_alerts_total')).toBeGreaterThan(0);
     await shop.untilSound();
   });
 

@@ -61,7 +61,7 @@ export interface World extends Queryable {
   readonly provider: LedgerProvider;
   readonly stream: RecordedStream;
   readonly dataSource: DataSource;
-  readonly closerDataSource: DataSource;
+  readonly drainDataSource: DataSource;
   readonly timeouts: TimeoutService;
   /** What was reported, as `name` and arguments. */
   readonly told: readonly { readonly name: string; readonly args: readonly unknown[] }[];
@@ -122,7 +122,7 @@ async function startWorld(
     stream,
     told,
     dataSource,
-    closerDataSource: module.get<DataSource>(getDataSourceToken('closers')),
+    drainDataSource: module.get<DataSource>(getDataSourceToken('closers')),
     timeouts: module.get(TimeoutService),
     rows: (sql, params) => onDataSource(dataSource).rows(sql, params),
     get: (type) => module.get(type, { strict: false }),
@@ -144,7 +144,7 @@ async function migrate(config: Config): Promise<void> {
 
 const TELEMETRY_NAMES = [
   ...['locked', 'batchFailed', 'deadlineHeld', 'timerStore', 'swept', 'failed', 'transitions'],
-  ...['closed', 'race', 'webhook', 'alarm', 'providerCall'],
+  ...['closed', 'race', 'webhook', 'alert', 'providerCall'],
 ];
 
 function recordingTelemetry(told: { name: string; args: unknown[] }[]): OrdersTelemetry {

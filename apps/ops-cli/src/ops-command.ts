@@ -77,7 +77,7 @@ export abstract class OpsCommand extends Command {
   }
 
   #complain({ parts }: CommandFailure): void {
-    this.note(`${paint.bad('Error:')} ${parts.what}`);
+    this.note(`${paint.failure('Error:')} ${parts.what}`);
     if (parts.why) this.note(`Why:   ${parts.why}`);
     if (parts.next) this.note(`Next:  ${parts.next}`);
   }

@@ -19,7 +19,7 @@ export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
     webhook: ignore,
     providerCall: ignore,
     failed: (what, error) => once(`${what}: ${reasonOf(error)}`),
-    alarm: (what, fields) => once(`${what} ${JSON.stringify(fields)}`),
+    alert: (what, fields) => once(`${what} ${JSON.stringify(fields)}`),
     deadlineHeld: (kind, subjectId) => once(`the ${kind} deadline of ${subjectId} is now held`),
     timerStore: (state, why) => {
       if (state === 'unhealthy') once(`the timer store takes no alarms: ${reasonOf(why)}`);

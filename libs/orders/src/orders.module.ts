@@ -148,10 +148,10 @@ export class OrdersModule implements OnApplicationShutdown {
         TypeOrmModule.forRoot({ ...pool(CLOSERS, CLOSER_CONNECTIONS), name: CLOSERS }),
         TimeoutModule.forRootAsync({
           inject: [getDataSourceToken() as string, getDataSourceToken(CLOSERS) as string],
-          useFactory: (dataSource: DataSource, closerDataSource: DataSource) =>
+          useFactory: (dataSource: DataSource, drainDataSource: DataSource) =>
             timeoutOptions(config, telemetry, options, {
               dataSource,
-              closerDataSource,
+              drainDataSource,
               lock,
               prefix,
               onError,
@@ -210,7 +210,7 @@ function timeoutOptions(
   { ring, parts }: OrdersModuleOptions,
   made: {
     readonly dataSource: DataSource;
-    readonly closerDataSource: DataSource;
+    readonly drainDataSource: DataSource;
     readonly lock: Lock;
     readonly prefix: string;
     readonly onError: (error: Error) => void;
@@ -218,7 +218,7 @@ function timeoutOptions(
   },
 ): TimeoutModuleOptions {
   const { prefix, onError, suspicion, ...given } = made;
-  const clock = new DatabaseClock(made.closerDataSource);
+  const clock = new DatabaseClock(made.drainDataSource);
   const driver =
     parts?.driver ??
     (config.TIMER_DRIVER === 'memory'
@@ -243,7 +243,7 @@ function timeoutOptions(
       kinds: UNDONE_BY_NOBODY,
       share: config.BLAST_RADIUS,
       suspicion: () => suspicion.read(),
-      onEngaged: (facts) => telemetry.alarm('timeouts_stopped', { ...facts }),
+      onEngaged: (facts) => telemetry.alert('timeouts_stopped', { ...facts }),
     },
     parts: { ...given, driver, clock, telemetry },
   };

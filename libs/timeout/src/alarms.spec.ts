@@ -50,7 +50,7 @@ describe('alarmFor', () => {
   });
 
   it('is one for each version of an order’s deadline, if asked for', () => {
-    expect(alarmFor(at(1_001), 'order')).toEqual({
+    expect(alarmFor(at(1_001), 'subject')).toEqual({
       id: `payment-${subject(0)}-1`,
       at: new Date(1_001),
     });
@@ -122,7 +122,7 @@ describe('Alarms', () => {
     expect(driver.armed).toEqual([`slot-${dueAt.getTime()}`]);
   });
 
-  it.each<Granularity>([100, 'order'])(
+  it.each<Granularity>([100, 'subject'])(
     'arms all again when the store has lost them (%s)',
     async (granularity) => {
       const driver = new FakeDriver();

@@ -6,7 +6,7 @@ import type { Alarm, TimerDriver } from './timer-driver';
 import type { TimerStoreHealth } from './timer-store-health';
 
 /** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
-export type Granularity = number | 'order';
+export type Granularity = number | 'subject';
 
 export interface AlarmsOptions {
   readonly granularity: Granularity;
@@ -20,7 +20,7 @@ const REARM_PAGE = 1_000;
 
 /** The alarm whose ring covers this deadline: never before it is due. */
 export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
-  if (granularity === 'order') {
+  if (granularity === 'subject') {
     const { kind, subjectId, version, dueAt } = deadline;
     return { id: `${kind}-${subjectId}-${version}`, at: dueAt };
   }
@@ -118,7 +118,7 @@ export class Alarms {
   async *#due(afterMs: number, untilMs: number): AsyncGenerator<Alarm[]> {
     const { granularity, kinds } = this.options;
     const [after, until] = [new Date(afterMs), new Date(untilMs)];
-    if (granularity !== 'order') {
+    if (granularity !== 'subject') {
       const slots = await slotsBetween(this.dataSource, kinds, after, until, granularity);
       const fresh = slots.filter((endMs) => !this.#armedSlots.has(endMs));
       if (fresh.length > 0) yield fresh.map(slotAlarm);
@@ -132,7 +132,7 @@ export class Alarms {
   }
 
   #remember(alarms: readonly Alarm[]): void {
-    if (this.options.granularity === 'order') return;
+    if (this.options.granularity === 'subject') return;
     for (const alarm of alarms) this.#armedSlots.add(alarm.at.getTime());
   }
 

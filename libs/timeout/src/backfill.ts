@@ -178,7 +178,7 @@ class Run {
     if (!this.options.dryRun) await this.parts.driver.arm([...fresh.values()]);
     await failpoint('backfill.armed');
     // Slots repeat from page to page and are bounded by the horizon; single alarms never repeat.
-    if (this.parts.granularity !== 'order') for (const id of fresh.keys()) this.#armedIds.add(id);
+    if (this.parts.granularity !== 'subject') for (const id of fresh.keys()) this.#armedIds.add(id);
     const overdue = page.filter(({ dueAt }) => dueAt <= this.now).length;
     const last = page.at(-1);
     this.#advance({
@@ -192,7 +192,7 @@ class Run {
   /** What is overdue in slots long past needs no alarm for each: one ring drains it all. */
   #alarmFor(deadline: Deadline): Alarm {
     const { granularity } = this.parts;
-    const isOverdue = granularity !== 'order' && deadline.dueAt <= this.now;
+    const isOverdue = granularity !== 'subject' && deadline.dueAt <= this.now;
     return alarmFor(isOverdue ? { ...deadline, dueAt: this.now } : deadline, granularity);
   }
 

@@ -35,7 +35,7 @@ describe('Drain, when handling fails', () => {
       const failed: number[] = [];
       const given = parts({ batchFailed: (_, size) => void failed.push(size) });
       const handler = poisoned();
-      const one = drain(handler, given, { closers: 1 });
+      const one = drain(handler, given, { drainers: 1 });
       expect(await one.run('timer')).toMatchObject({ changed: 39, failed: 1 });
       expect((await effects()).map(({ subject_id: id }) => id)).not.toContain(poison);
       // Ever smaller, down to the one; far fewer tries than subjects.

@@ -41,18 +41,18 @@ describe('Drains in a burst', () => {
         underWay.delete(batch);
       });
     };
-    const patient = { closers: 2, turnPatienceMs: Infinity };
+    const patient = { drainers: 2, turnPatienceMs: Infinity };
     const counts = await Promise.all([1, 2, 3].map(() => drain(handler(), patient).run('timer')));
     expect(counts.reduce((sum, { changed }) => sum + changed, 0)).toBe(120);
     expect(await store.deadlines()).toEqual([]);
     return most;
   }
 
-  it('share the closers, once each has handled a batch', async () => {
+  it('share the drainers, once each has handled a batch', async () => {
     expect(await mostAtOnce(-1, 2)).toBe(2);
   });
 
-  it('share a single closer where all is late', async () => {
+  it('share a single drainer where all is late', async () => {
     expect(await mostAtOnce(-HOUR_MS, 1)).toBe(1);
   });
 
@@ -76,7 +76,7 @@ describe('Drains in a burst', () => {
     await store.add(KIND, Array<number>(30).fill(-1));
     await inTransaction(store.dataSource, async (hanging) => {
       expect(await takeTurn(hanging, KIND, 1)).toBe(true);
-      const one = drain(new Effects(10), { closers: 1, turnPatienceMs: 50 });
+      const one = drain(new Effects(10), { drainers: 1, turnPatienceMs: 50 });
       expect(await one.run('timer')).toMatchObject({ found: 30, changed: 30 });
     });
   });

@@ -39,7 +39,7 @@ describe('Drain', () => {
   it('takes the oldest first', async () => {
     await store.add(KIND, [-1_000, -3_000, -2_000]);
     const handler = new Effects(1);
-    await drain(handler, parts(), { closers: 1 }).run('timer');
+    await drain(handler, parts(), { drainers: 1 }).run('timer');
     expect(handler.batches.filter(({ length }) => length > 0)).toEqual([
       [subject(1)],
       [subject(2)],

@@ -7,7 +7,7 @@ import { isSubjectsFault, setAside } from './subject-failure';
 import { inTransaction, type Transaction } from './transaction';
 
 export interface DrainOptions extends PaceOptions {
-  /** A closer that waits longer for its turn goes on without: who has it may hang. */
+  /** A drainer that waits longer for its turn goes on without: who has it may hang. */
   readonly turnPatienceMs: number;
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
@@ -30,15 +30,15 @@ export interface DrainCounts {
 
 /** Somebody else holds the subject: look again after this long. */
 const CONTENDED_RETRY_MS = 100;
-/** A closer without a turn asks again after so long. */
+/** A drainer without a turn asks again after so long. */
 const TURN_RETRY_MS = 50;
 
-/** After a batch: more may be due, nothing more is, or the closers of others are at it. */
+/** After a batch: more may be due, nothing more is, or the drainers of others are at it. */
 type BatchOutcome = 'more' | 'all' | 'no turn';
 
 /**
  * Empties one kind's due deadlines, batch after batch. One drain at a time in a process: rings
- * that arrive meanwhile share the one under way plus one more round. In a burst the closers of
+ * that arrive meanwhile share the one under way plus one more round. In a burst the drainers of
  * all processes take turns.
  *
  * A batch that fails is tried again at half its size, down to the one subject that fails; that
@@ -99,7 +99,7 @@ export class Drain {
 
   async #round(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
     const total: DrainCounts = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
-    const closer = async (): Promise<void> => {
+    const drainer = async (): Promise<void> => {
       for (let waitedMs = 0; ;) {
         const inTurn = waitedMs < this.options.turnPatienceMs;
         const outcome = await this.#batch(by, overdueByMs, total, inTurn);
@@ -109,10 +109,10 @@ export class Drain {
       }
     };
     try {
-      // The second closer starts only when the first found a full batch: an idle ring costs one query.
+      // The second drainer starts only when the first found a full batch: an idle ring costs one query.
       if ((await this.#batch(by, overdueByMs, total, false)) === 'more') {
         this.#isBursting = true;
-        await Promise.all(Array.from({ length: this.#pace.closers }, closer));
+        await Promise.all(Array.from({ length: this.#pace.drainers }, drainer));
       }
       return total;
     } finally {
@@ -129,11 +129,11 @@ export class Drain {
     total: DrainCounts,
     inTurn: boolean,
   ): Promise<BatchOutcome> {
-    const { batch: limit, closers, restMs } = this.#pace;
+    const { batch: limit, drainers, restMs } = this.#pace;
     let claimed: readonly DueDeadline[] = [];
     let hasTurn = true;
     const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> => {
-      if (inTurn) hasTurn = await takeTurn(tx, this.kind, closers);
+      if (inTurn) hasTurn = await takeTurn(tx, this.kind, drainers);
       if (!hasTurn) return [];
       // Having the turn, so that nobody else makes use of the rest.
       if (inTurn && restMs > 0) await pause(restMs);

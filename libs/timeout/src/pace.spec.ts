@@ -63,11 +63,11 @@ describe('a backlog', () => {
     return pace;
   };
 
-  it('is handled by one closer, in smaller batches, with a rest as long as each took', () => {
+  it('is handled by one drainer, in smaller batches, with a rest as long as each took', () => {
     const pace = inBacklog();
-    expect(pace).toMatchObject({ batch: 1_000, closers: 1, restMs: 100 });
+    expect(pace).toMatchObject({ batch: 1_000, drainers: 1, restMs: 100 });
     pace.took(1_000, 70);
-    expect(pace).toMatchObject({ batch: 1_000, closers: 1, restMs: 70 });
+    expect(pace).toMatchObject({ batch: 1_000, drainers: 1, restMs: 70 });
   });
 
   it('rests no longer than a batch should take', () => {
@@ -81,7 +81,7 @@ describe('a backlog', () => {
     for (const due of [batchOf(999, 60_001), [...batchOf(999, 60_001), youngest!]]) {
       const pace = inBacklog();
       pace.claimed(due, 1_000, NOW_MS);
-      expect(pace).toMatchObject({ closers: 2, restMs: 0 });
+      expect(pace).toMatchObject({ drainers: 2, restMs: 0 });
       expect(pace.batch).toBeGreaterThan(1_000);
     }
   });
@@ -89,6 +89,6 @@ describe('a backlog', () => {
   it('is none where fewer wait than a batch takes, however late', () => {
     const pace = newPace();
     pace.claimed(batchOf(499, 3_600_000), 500, NOW_MS);
-    expect(pace).toMatchObject({ batch: 500, closers: 2, restMs: 0 });
+    expect(pace).toMatchObject({ batch: 500, drainers: 2, restMs: 0 });
   });
 });

@@ -2,7 +2,7 @@ import type { DueDeadline } from './deadline-handler';
 
 export interface PaceOptions {
   /** In a burst, batches of a kind under way at once in all processes, each on its own connection. */
-  readonly closers: number;
+  readonly drainers: number;
   /** A batch is sized so that its transaction takes about this long. Why so long: ADR 10. */
   readonly targetBatchMs: number;
   /** A full batch of deadlines that are all overdue by more is a backlog's. Why it matters: ADR 11. */
@@ -10,7 +10,7 @@ export interface PaceOptions {
 }
 
 export const paceDefaults: PaceOptions = {
-  closers: 2,
+  drainers: 2,
   targetBatchMs: 200,
   backlogAfterMs: 60_000,
 };
@@ -45,8 +45,8 @@ export class Pace {
   }
 
   /** How many batches may be under way at once. */
-  get closers(): number {
-    return this.#isBacklog ? 1 : this.options.closers;
+  get drainers(): number {
+    return this.#isBacklog ? 1 : this.options.drainers;
   }
 
   /** How long to rest before the next batch, in milliseconds. */

@@ -54,7 +54,7 @@ function service(
       driver,
       lock: new NoopLock(),
       dataSource,
-      closerDataSource: dataSource,
+      drainDataSource: dataSource,
       clock: new DatabaseClock(dataSource),
       telemetry: { ...silentTelemetry, ...telemetry },
     },

@@ -61,7 +61,7 @@ describe('TimeoutModule', () => {
           driver: new MemoryDriver({ databaseClock: clock, onError }),
           lock: new NoopLock(),
           dataSource,
-          closerDataSource: dataSource,
+          drainDataSource: dataSource,
           clock,
           telemetry: silentTelemetry,
         },

@@ -40,7 +40,7 @@ export interface TimeoutParts {
   /** For arming and small reads. */
   readonly dataSource: DataSource;
   /** For claiming and handling; a small pool of its own. */
-  readonly closerDataSource: DataSource;
+  readonly drainDataSource: DataSource;
   readonly clock: DatabaseClock;
   readonly telemetry: TimeoutTelemetry;
 }
@@ -62,7 +62,7 @@ export class TimeoutService {
     private readonly parts: TimeoutParts,
     private readonly options: TimeoutOptions,
   ) {
-    const { driver, dataSource, closerDataSource, clock, telemetry } = parts;
+    const { driver, dataSource, drainDataSource, clock, telemetry } = parts;
     const { kinds, granularity, horizonMs } = options;
     const health = new TimerStoreHealth(telemetry);
     this.alarms = new Alarms(dataSource, driver, clock, health, {
@@ -70,9 +70,9 @@ export class TimeoutService {
       granularity,
       horizonMs,
     });
-    this.brake = new Brake(closerDataSource, options.brake ?? { kinds: [], share: null });
+    this.brake = new Brake(drainDataSource, options.brake ?? { kinds: [], share: null });
     this.sweep = new Sweep(
-      closerDataSource,
+      drainDataSource,
       this.#drains,
       this.brake,
       this.alarms,
@@ -96,8 +96,8 @@ export class TimeoutService {
   handle(kind: string, handler: DeadlineHandler): void {
     if (this.#drains.has(kind)) throw new AmbiguousDeadlineHandlerError(kind);
     if (!this.options.kinds.includes(kind)) throw new UndeclaredDeadlineError(kind);
-    const { closerDataSource, lock, clock, telemetry } = this.parts;
-    const parts = { dataSource: closerDataSource, lock, alarms: this.alarms, clock, telemetry };
+    const { drainDataSource, lock, clock, telemetry } = this.parts;
+    const parts = { dataSource: drainDataSource, lock, alarms: this.alarms, clock, telemetry };
     this.#drains.set(
       kind,
       new Drain(kind, handler, parts, { ...drainDefaults, ...this.options.drain }),

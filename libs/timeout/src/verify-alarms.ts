@@ -146,13 +146,13 @@ export class VerifyAlarms {
   /** `alarmFor` in SQL: the alarm's id, and its instant. */
   get #id(): string {
     const { granularity } = this.parts;
-    if (granularity === 'order') return `kind || '-' || subject_id || '-' || version`;
+    if (granularity === 'subject') return `kind || '-' || subject_id || '-' || version`;
     return `'slot-' || (${slotEnd(granularity)})`;
   }
 
   get #at(): string {
     const { granularity } = this.parts;
-    if (granularity === 'order') return 'due_at';
+    if (granularity === 'subject') return 'due_at';
     return `to_timestamp((${slotEnd(granularity)}) / 1000.0)`;
   }
 }

@@ -80,10 +80,10 @@ describe('PrometheusTelemetry', () => {
     expect(series).toHaveLength(51);
   });
 
-  it('logs an alarm as an error that an alert can be hung on', () => {
+  it('logs an alert as an error', () => {
     const logger = createLogger('silent');
     const error = jest.spyOn(logger, 'error');
-    new PrometheusTelemetry(logger).alarm('amounts differ', { orderId: 'o1' });
-    expect(error).toHaveBeenCalledWith({ orderId: 'o1', alarm: true }, 'amounts differ');
+    new PrometheusTelemetry(logger).alert('amounts differ', { orderId: 'o1' });
+    expect(error).toHaveBeenCalledWith({ orderId: 'o1', alert: true }, 'amounts differ');
   });
 });

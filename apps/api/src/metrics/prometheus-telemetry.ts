@@ -36,7 +36,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     'outcome',
   ]);
   readonly #webhooks = this.#counter('webhooks_total', 'What became of webhooks', ['result']);
-  readonly #alarms = this.#counter('alarms_total', 'Things that need an operator', []);
+  readonly #alerts = this.#counter('alerts_total', 'Things that need an operator', []);
   readonly #batchFailures = this.#counter(
     'batch_failures_total',
     'Batches of deadlines that failed and were tried again in smaller ones',
@@ -116,9 +116,9 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.#webhooks.inc({ result });
   }
 
-  alarm(what: string, fields: Readonly<Record<string, unknown>>): void {
-    this.#alarms.inc();
-    this.logger.error({ ...fields, alarm: true }, what);
+  alert(what: string, fields: Readonly<Record<string, unknown>>): void {
+    this.#alerts.inc();
+    this.logger.error({ ...fields, alert: true }, what);
   }
 
   providerCall(operation: string, outcome: string, tookMs: number): void {
@@ -136,7 +136,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   deadlineHeld(kind: string, subjectId: string, error: unknown): void {
     this.#held.inc({ kind: this.#bounded('kind', kind) });
-    this.logger.error({ kind, subjectId, err: error, alarm: true }, 'a deadline is held');
+    this.logger.error({ kind, subjectId, err: error, alert: true }, 'a deadline is held');
   }
 
   timerStore(state: 'healthy' | 'unhealthy', why?: unknown): void {

@@ -51,7 +51,7 @@ function describe({ findings, warnings, checks }: DoctorResult): string {
     .filter(({ state }) => state !== 'ok')
     .map(({ area, name, fix }) => `  ${area} ${name}: ${fix ?? 'look closer'}`);
   const found = findings === 0 ? 'No findings' : countText(findings, 'finding');
-  const title = findings === 0 ? paint.good(found) : paint.alarming(found);
+  const title = findings === 0 ? paint.good(found) : paint.bad(found);
   if (fixes.length === 0) return `${rows}\n\n${title}`;
   const warned = warnings === 0 ? '' : `, ${paint.notable(countText(warnings, 'warning'))}`;
   return `${rows}\n\n${title}${warned}; how to mend:\n${fixes.join('\n')}`;
@@ -60,6 +60,6 @@ function describe({ findings, warnings, checks }: DoctorResult): string {
 const MARKS: Readonly<Record<Check['state'], string>> = {
   ok: paint.good('ok'),
   warning: paint.notable('!'),
-  finding: paint.alarming('BAD'),
+  finding: paint.bad('BAD'),
   unknown: paint.notable('?'),
 };

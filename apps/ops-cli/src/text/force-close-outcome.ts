@@ -96,7 +96,7 @@ function rank({ outcome }: CloseResult): number {
 }
 
 function paintOutcome({ outcome }: CloseResult, dryRun: boolean): string {
-  if (outcome === 'failed') return paint.alarming(outcome);
+  if (outcome === 'failed') return paint.bad(outcome);
   if (outcome === 'skipped') return paint.notable(outcome);
   return paint.good(dryRun ? `would be ${outcome}` : outcome);
 }

@@ -10,12 +10,12 @@ function styled(stream: NodeJS.WriteStream, style: Style): (text: string) => str
 /** Colours by meaning, for a terminal that wants them. */
 export const paint = {
   /** On stderr. */
-  bad: styled(process.stderr, 'red'),
+  failure: styled(process.stderr, 'red'),
   warn: styled(process.stderr, 'yellow'),
   /** On stdout. */
   heading: styled(process.stdout, 'bold'),
   faint: styled(process.stdout, 'dim'),
   good: styled(process.stdout, 'green'),
-  alarming: styled(process.stdout, 'red'),
+  bad: styled(process.stdout, 'red'),
   notable: styled(process.stdout, 'yellow'),
 };

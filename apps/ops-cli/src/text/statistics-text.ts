@@ -38,7 +38,7 @@ export function statisticsText(view: StatisticsView): string {
     [
       'Timer',
       facts([
-        ['alarms', timer.alarms ?? paint.alarming('the timer store does not answer')],
+        ['alarms', timer.alarms ?? paint.bad('the timer store does not answer')],
         ['workers', workersText(timer)],
         [
           'last sweep',
@@ -60,10 +60,8 @@ function overdueText({ overdueDeadlines, oldestLagMs }: StatisticsView): string 
 }
 
 function workersText({ workersAlive, workersSilent }: StatisticsView['timer']): string {
-  const silent = workersSilent > 0 ? paint.alarming(`, ${workersSilent} silent`) : '';
-  return workersAlive === 0
-    ? paint.alarming(`none alive${silent}`)
-    : `${workersAlive} alive${silent}`;
+  const silent = workersSilent > 0 ? paint.bad(`, ${workersSilent} silent`) : '';
+  return workersAlive === 0 ? paint.bad(`none alive${silent}`) : `${workersAlive} alive${silent}`;
 }
 
 function countsText(counts: Readonly<Record<string, number>>): string {
@@ -72,5 +70,5 @@ function countsText(counts: Readonly<Record<string, number>>): string {
 }
 
 function alarmIf(count: number, text: string): string {
-  return count > 0 ? paint.alarming(text) : text;
+  return count > 0 ? paint.bad(text) : text;
 }

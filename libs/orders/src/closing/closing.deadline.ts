@@ -66,7 +66,7 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
     for (const { due: one, attempt } of attempts) {
       if (attempt !== ALARM_AT_ATTEMPT) continue;
       tx.afterCommit(() =>
-        this.telemetry.alarm('closing_takes_long', { orderId: one.subjectId, attempt }),
+        this.telemetry.alert('closing_takes_long', { orderId: one.subjectId, attempt }),
       );
     }
     return { changed: attempts.length, lost: due.length - attempts.length };

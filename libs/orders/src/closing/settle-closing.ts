@@ -122,8 +122,8 @@ export class SettleClosing {
     const closed: string[] = [];
     for (const { ref, isExpired, answer } of asked) {
       if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);
-      const alarm = alarmOf(ref, isExpired, answer);
-      if (alarm) tx.afterCommit(() => this.telemetry.alarm(alarm, { ...ref }));
+      const alert = alertOf(ref, isExpired, answer);
+      if (alert) tx.afterCommit(() => this.telemetry.alert(alert, { ...ref }));
     }
     // A negative answer never beats recorded money: only what is still open is closed.
     await tx.rows(
@@ -190,7 +190,7 @@ function isFinal({ state }: ProviderAnswer): boolean {
 }
 
 /** Answers that end the payment and that an operator should know of all the same. */
-function alarmOf(ref: PaymentRef, isExpired: boolean, answer: ProviderAnswer): string | undefined {
+function alertOf(ref: PaymentRef, isExpired: boolean, answer: ProviderAnswer): string | undefined {
   if (answer.state === 'REFUNDED') return 'refunded_outside';
   const wasThere = ref.providerPaymentId !== null;
   return answer.state === 'NOT_FOUND' && isExpired && wasThere ? 'payment_vanished' : undefined;

@@ -12,22 +12,22 @@ describe('what is watched for the metrics', () => {
     Object.fromEntries(
       world.get(WatchInvariants).last.map(({ name, violations: found }) => [name, found]),
     );
-  const alarms = () => world.told.filter(({ name }) => name === 'alarm').map(({ args }) => args[1]);
+  const alerts = () => world.told.filter(({ name }) => name === 'alert').map(({ args }) => args[1]);
 
   it('is nothing before the first run, and twelve times 0 in a shop that is well', async () => {
     await insertOrders(world, { count: 3, closesInMs: 60_000 });
     expect(violations()).toEqual({});
     await world.get(WatchInvariants).runOnce();
     expect(Object.values(violations())).toEqual(Array.from({ length: 12 }, () => 0));
-    expect(alarms()).toEqual([]);
+    expect(alerts()).toEqual([]);
   });
 
-  it('is what is broken, with an alarm; of lateness, none', async () => {
+  it('is what is broken, with an alert; of lateness, none', async () => {
     const [order] = await insertOrders(world, { count: 1, closesInMs: -60_000 });
     await world.rows(`UPDATE orders SET paid_at = now() WHERE id = $1`, [order?.id]);
     await world.get(WatchInvariants).runOnce();
     expect(violations()).toMatchObject({ timestamps_agree: 1, not_overdue: 1, not_early: 0 });
-    expect(alarms()).toEqual([{ name: 'timestamps_agree', violations: 1 }]);
+    expect(alerts()).toEqual([{ name: 'timestamps_agree', violations: 1 }]);
     expect((await world.get(Gauges).read()).oldestOverdueSeconds).toBeGreaterThan(50);
   });
 

@@ -43,7 +43,7 @@ export class WatchInvariants {
       }));
       const broken = this.#last.filter(({ violations }) => violations);
       for (const { name, violations } of broken) {
-        if (!OF_LATENESS.has(name)) this.telemetry.alarm('invariant_broken', { name, violations });
+        if (!OF_LATENESS.has(name)) this.telemetry.alert('invariant_broken', { name, violations });
       }
       return results;
     } catch (error) {

@@ -86,7 +86,7 @@ export class RecordCaptures {
     for (const { row, judgement } of wave) {
       if (judgement.verdict !== 'hold') continue;
       tx.afterCommit(() =>
-        this.telemetry.alarm('money_on_hold', {
+        this.telemetry.alert('money_on_hold', {
           paymentId: row.payment_id,
           orderId: row.order_id,
           reason: judgement.reason,

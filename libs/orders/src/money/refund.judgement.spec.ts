@@ -26,7 +26,7 @@ describe('judgeRefund', () => {
     expect(judgeRefund(facts('pending', MAX_REFUND_ATTEMPTS), MAX_REFUND_ATTEMPTS, FAILED)).toEqual(
       {
         to: 'needs_attention',
-        alarm: 'refund_needs_attention',
+        alert: 'refund_needs_attention',
       },
     );
   });
@@ -34,7 +34,7 @@ describe('judgeRefund', () => {
   it('never ignores a failure that comes after the success', () => {
     expect(judgeRefund(facts('succeeded'), 1, FAILED)).toEqual({
       to: 'failed',
-      alarm: 'refund_failed_afterwards',
+      alert: 'refund_failed_afterwards',
     });
   });
 
@@ -52,7 +52,7 @@ describe('judgeRefund', () => {
     for (const status of ['requested', 'pending', 'failed'] as const) {
       expect(judgeRefund(facts(status, 2), 1, SUCCEEDED)).toEqual({
         to: 'needs_attention',
-        alarm: 'refund_contradiction',
+        alert: 'refund_contradiction',
       });
     }
     expect(judgeRefund(facts('succeeded', 2), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });

@@ -15,7 +15,7 @@ export interface RefundFacts {
 export interface RefundJudgement {
   readonly to: 'unchanged' | 'pending' | 'succeeded' | 'failed' | 'needs_attention';
   /** Something an operator should hear of. */
-  readonly alarm?: string;
+  readonly alert?: string;
 }
 
 const UNCHANGED: RefundJudgement = { to: 'unchanged' };
@@ -55,15 +55,15 @@ function judgeSuccess(facts: RefundFacts, providerRefundId: string): RefundJudge
  */
 function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
   if (status === 'succeeded' || status === 'needs_attention') return UNCHANGED;
-  return { to: 'needs_attention', alarm: 'refund_contradiction' };
+  return { to: 'needs_attention', alert: 'refund_contradiction' };
 }
 
 function judgeFailure({ status, attempt }: RefundFacts): RefundJudgement {
   if (status === 'failed' || status === 'needs_attention') return UNCHANGED;
   if (attempt >= MAX_REFUND_ATTEMPTS) {
-    return { to: 'needs_attention', alarm: 'refund_needs_attention' };
+    return { to: 'needs_attention', alert: 'refund_needs_attention' };
   }
   return status === 'succeeded'
-    ? { to: 'failed', alarm: 'refund_failed_afterwards' }
+    ? { to: 'failed', alert: 'refund_failed_afterwards' }
     : { to: 'failed' };
 }

@@ -52,10 +52,10 @@ export class SettleRefunds {
     if (judgement.to === 'unchanged') return false;
     await this.#write(tx, refundId, judgement.to, answer);
     if (judgement.to === 'failed') await this.#tryAnew(tx, refundId, attempt);
-    const { alarm } = judgement;
-    if (alarm !== undefined) {
+    const { alert } = judgement;
+    if (alert !== undefined) {
       const why = answer.state === 'FAILED' ? answer.why : answer.state;
-      tx.afterCommit(() => this.telemetry.alarm(alarm, { refundId, attempt, why }));
+      tx.afterCommit(() => this.telemetry.alert(alert, { refundId, attempt, why }));
     }
     return true;
   }

@@ -23,7 +23,7 @@ export type StockEffect = 'none' | 'release' | 'sell' | 'restock';
 
 /**
  * Every change of status there is, and what it does to stock. `closed -> paid` exists for the
- * late-payment policy `revive` alone; its stock is reserved again first (revive-order.ts).
+ * late-payment policy `revive` alone; its stock is reserved again first.
  */
 export const TRANSITIONS = {
   pending_payment: { paid: 'sell', closing: 'none', closed: 'release' },

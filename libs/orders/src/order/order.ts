@@ -58,7 +58,7 @@ export interface OrderView {
   readonly payments: readonly PaymentView[];
 }
 
-/** The lock key of an order; design.md, "The guard". */
+/** The lock key of an order. */
 export function orderLockKey(orderId: string): string {
   return `lock:order:${orderId}`;
 }

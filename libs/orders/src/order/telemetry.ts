@@ -20,7 +20,7 @@ export interface OrdersTelemetry extends TimeoutTelemetry {
   race(winner: 'payment' | 'close'): void;
   webhook(result: WebhookResult): void;
   /** Something needs an operator's eye: mismatched money, a refund that cannot be made. */
-  alarm(what: string, fields: Readonly<Record<string, unknown>>): void;
+  alert(what: string, fields: Readonly<Record<string, unknown>>): void;
   /** A call to the provider, how it ended and how long it took. */
   providerCall(operation: string, outcome: string, tookMs: number): void;
 }

@@ -13,7 +13,7 @@ const UNKNOWN: ProviderAnswer = { state: 'UNKNOWN', why: 'no answer' };
 const UNPAID: ProviderAnswer = { state: 'UNPAID', providerPaymentId: 'pay_1' };
 
 describe('GuardedProvider', () => {
-  const telemetry = { providerCall: jest.fn(), alarm: jest.fn(), failed: jest.fn() };
+  const telemetry = { providerCall: jest.fn(), alert: jest.fn(), failed: jest.fn() };
   const findPayment = jest.fn<Promise<ProviderAnswer>, [PaymentRef]>();
   const createPayment = jest.fn();
   const guard = (timeout = 1_000): GuardedProvider =>
@@ -43,7 +43,7 @@ describe('GuardedProvider', () => {
     await expect(guarded.createPayment(REF)).rejects.toMatchObject({ code: 'provider_error' });
     expect(findPayment).not.toHaveBeenCalled();
     expect(createPayment).not.toHaveBeenCalled();
-    expect(telemetry.alarm).toHaveBeenCalledWith('provider_does_not_answer', { provider: 'acme' });
+    expect(telemetry.alert).toHaveBeenCalledWith('provider_does_not_answer', { provider: 'acme' });
   });
 
   it('waits for no provider longer than it may take', async () => {

@@ -46,7 +46,7 @@ export class GuardedProvider implements PaymentProvider {
     this.name = provider.name;
     this.#breaker = new CircuitBreaker((call: () => Promise<void>) => call(), options);
     this.#breaker.on('open', () =>
-      telemetry.alarm('provider_does_not_answer', { provider: this.name }),
+      telemetry.alert('provider_does_not_answer', { provider: this.name }),
     );
   }
 

@@ -6,7 +6,7 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 /** At night, and not on the hour, when everybody's jobs run. */
 const DAILY = '17 3 * * *';
 
-/** Reconciles once a day; the count left over is a gauge and an alarm. */
+/** Reconciles once a day; the count left over is a gauge and an alert. */
 @Injectable()
 export class ReconcileSchedule implements BeforeApplicationShutdown {
   readonly #stop = new AbortController();

@@ -81,7 +81,7 @@ export class Reconcile {
     }
   }
 
-  /** The daily run: counts, and raises an alarm; it settles nothing by itself. */
+  /** The daily run: counts, and raises an alert; it settles nothing by itself. */
   async runOnce(signal?: AbortSignal): Promise<ReconcileCounts> {
     const runner = this.dataSource.createQueryRunner();
     try {
@@ -95,7 +95,7 @@ export class Reconcile {
       const counts = await this.run({ since, onDifference: () => undefined, signal });
       if (signal?.aborted) return counts;
       this.#lastDifferences = counts.differences;
-      if (counts.differences > 0) this.telemetry.alarm('reconcile_differences', { ...counts });
+      if (counts.differences > 0) this.telemetry.alert('reconcile_differences', { ...counts });
       return counts;
     } finally {
       await runner.query(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => undefined);

@@ -123,7 +123,7 @@ function sampleRows({ deadlines, alarms }: Pick<VerifyResult, 'deadlines' | 'ala
 
 function verdict({ deadlines, alarms, findings, left }: VerifyResult, isFixed: boolean): string {
   if (findings === 0) return paint.good('No findings');
-  if (!isFixed) return paint.alarming(`${findings} findings`);
+  if (!isFixed) return paint.bad(`${findings} findings`);
   const { inserted, deleted } = deadlines.fixed;
   const { armed, disarmed } = alarms.fixed;
   const mended =
