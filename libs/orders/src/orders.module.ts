@@ -26,7 +26,6 @@ import { EVENT_STREAM, type EventStream, RedisEventStream } from './events/event
 import { ExtendWindow } from './closing/extend-window';
 import { ForceCloseOrder } from './closing/force-close-order';
 import { Gauges } from './ops/gauges';
-import { InvariantsSchedule } from './invariants/invariants.schedule';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
 import { DEADLINE_KINDS } from './order/order.lifecycle';
@@ -41,12 +40,10 @@ import { ListOrders, ReadOrder } from './closing/read-order';
 import { ReceiptDeadline } from './fulfilment/receipt.deadline';
 import { ReceiveWebhook } from './payments/receive-webhook';
 import { Reconcile } from './reconciling/reconcile';
-import { ReconcileSchedule } from './reconciling/reconcile.schedule';
 import { RecordCaptures } from './money/record-captures';
 import { RelayEvents } from './events/relay-events';
-import { RelaySchedule } from './events/relay.schedule';
 import { Retention } from './retention';
-import { RetentionSchedule } from './retention.schedule';
+import { Schedules } from './schedules';
 import { RefundDeadline } from './money/refund.deadline';
 import { SettleClosing } from './closing/settle-closing';
 import { SettleRefunds } from './money/settle-refunds';
@@ -183,9 +180,7 @@ export class OrdersModule implements OnApplicationShutdown {
         },
         ...USE_CASES,
         ...HANDLERS,
-        ...(options.ring
-          ? [RelaySchedule, ReconcileSchedule, InvariantsSchedule, RetentionSchedule]
-          : []),
+        ...(options.ring ? [Schedules] : []),
       ],
       exports: [
         ...[CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, OPEN_ALARM_QUEUE],

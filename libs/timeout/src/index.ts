@@ -30,6 +30,7 @@ export {
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
+export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';
 export { type HeldDeadline, listHeld, releaseHeld } from './held-deadlines';
 export type { Held, Lock } from './lock';

@@ -1,0 +1,91 @@
+import type { TimeoutService } from '@app/timeout';
+import type { RelayEvents } from './events/relay-events';
+import type { WatchInvariants } from './invariants/watch-invariants';
+import type { OrdersTelemetry } from './order/telemetry';
+import type { Reconcile } from './reconciling/reconcile';
+import type { Retention } from './retention';
+import { msUntil, Schedules } from './schedules';
+
+const MINUTE = 60_000;
+
+beforeEach(() => jest.useFakeTimers({ now: new Date('2026-03-14T03:00:00Z') }));
+afterEach(() => jest.useRealTimers());
+
+/** Schedules over use cases that only count their turns. */
+function startSchedules() {
+  const turns = { relay: 0, invariants: 0, retention: 0, reconcile: 0 };
+  const load = { isBursting: false };
+  const failures: [string, unknown][] = [];
+  const count = (what: keyof typeof turns) => ({
+    runOnce: async () => {
+      turns[what] += 1;
+      if (what === 'retention') throw new Error('no database');
+    },
+  });
+  const schedules = new Schedules(
+    count('relay') as unknown as RelayEvents,
+    count('invariants') as unknown as WatchInvariants,
+    count('retention') as unknown as Retention,
+    count('reconcile') as unknown as Reconcile,
+    load as TimeoutService,
+    {
+      failed: (what: string, error: unknown) => failures.push([what, error]),
+    } as unknown as OrdersTelemetry,
+  );
+  schedules.onApplicationBootstrap();
+  return { schedules, turns, load, failures };
+}
+
+const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+
+describe('the schedules', () => {
+  it('give each kind of work its turns, until they stop', async () => {
+    const { schedules, turns } = startSchedules();
+    await pass(30 * MINUTE);
+    expect(turns).toEqual({ relay: 30 * 60 * 4, invariants: 6, retention: 3, reconcile: 1 });
+    const before = { ...turns };
+    await schedules.beforeApplicationShutdown();
+    await pass(30 * MINUTE);
+    expect(turns).toEqual(before);
+  });
+
+  it('tell of work that failed by its name', async () => {
+    const { failures } = startSchedules();
+    await pass(10 * MINUTE);
+    expect(failures).toEqual([['retention', new Error('no database')]]);
+  });
+
+  it('relay every two seconds in a burst, and at once after it', async () => {
+    const { turns, load } = startSchedules();
+    await pass(250);
+    load.isBursting = true;
+    await pass(10_000);
+    expect(turns.relay).toBe(1 + 5);
+    load.isBursting = false;
+    await pass(250);
+    expect(turns.relay).toBe(1 + 5 + 1);
+  });
+
+  it('reconcile at 03:17 UTC, every day', async () => {
+    const { turns } = startSchedules();
+    await pass(17 * MINUTE - 1);
+    expect(turns.reconcile).toBe(0);
+    await pass(1);
+    expect(turns.reconcile).toBe(1);
+    await pass(1_440 * MINUTE);
+    expect(turns.reconcile).toBe(2);
+  });
+});
+
+describe('msUntil', () => {
+  const at = (time: string): number => new Date(`2026-03-14T${time}Z`).getTime();
+
+  it.each([
+    ['03:00:00.000', 17 * MINUTE],
+    ['03:16:59.999', 1],
+    ['03:17:00.000', 1_440 * MINUTE],
+    ['23:17:00.000', 240 * MINUTE],
+  ])('at %s', (time, ms) => {
+    expect(msUntil(197 * MINUTE, at(time))).toBe(ms);
+  });
+});

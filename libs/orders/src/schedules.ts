@@ -1,0 +1,82 @@
+import { every, TimeoutService, type Turns } from '@app/timeout';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { RelayEvents } from './events/relay-events';
+import { WatchInvariants } from './invariants/watch-invariants';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
+import { Reconcile } from './reconciling/reconcile';
+import { Retention } from './retention';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 1_440 * MINUTE_MS;
+
+const RELAY_EVERY_MS = 250;
+const RELAY_IN_A_BURST_EVERY_MS = 2_000;
+/** A run reads for a second or so, in every worker: often enough to know within minutes. */
+const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
+/** Half a million rows a run at the most: more than comes in ten minutes. */
+const RETENTION_EVERY_MS = 10 * MINUTE_MS;
+/** 03:17 UTC: at night, and not on the hour, when everybody's jobs run. */
+const RECONCILE_AT_MS = (3 * 60 + 17) * MINUTE_MS;
+
+/** The background work of a worker beside closing: each in turns of its own, one at a time. */
+@Injectable()
+export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  #turns: Turns[] = [];
+  #relayEndedMs = 0;
+
+  constructor(
+    private readonly relay: RelayEvents,
+    private readonly invariants: WatchInvariants,
+    private readonly retention: Retention,
+    private readonly reconcile: Reconcile,
+    private readonly timeouts: TimeoutService,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const told = (what: string) => ({
+      onError: (error: unknown) => this.telemetry.failed(what, error),
+    });
+    const { invariants, retention, reconcile } = this;
+    this.#turns = [
+      every(RELAY_EVERY_MS, () => this.#relayEvents(), told('relay events')),
+      // Each worker exports what it found.
+      every(INVARIANTS_EVERY_MS, () => invariants.runOnce(), told('invariants')),
+      // Several workers share the rows by SKIP LOCKED.
+      every(RETENTION_EVERY_MS, () => retention.runOnce(), told('retention')),
+      // All workers at the same time: one of them gets to it. The count left over is an alert.
+      every(DAY_MS, (stopping) => reconcile.runOnce(stopping), {
+        ...told('reconcile'),
+        firstAfterMs: msUntil(RECONCILE_AT_MS, Date.now()),
+      }),
+    ];
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#turns.map((turns) => turns.stop()));
+  }
+
+  /**
+   * In a burst of closing one batch every two seconds: orders close on time first, and the shop
+   * hears of it right after.
+   */
+  async #relayEvents(): Promise<void> {
+    const soonestMs = this.#relayEndedMs + RELAY_IN_A_BURST_EVERY_MS;
+    if (this.timeouts.isBursting && performance.now() < soonestMs) return;
+    try {
+      await this.relay.runOnce(() => this.timeouts.isBursting);
+    } finally {
+      this.#relayEndedMs = performance.now();
+    }
+  }
+}
+
+/** How long until it is next `timeOfDayMs` after midnight, UTC. */
+export function msUntil(timeOfDayMs: number, nowMs: number): number {
+  return DAY_MS - ((nowMs - timeOfDayMs) % DAY_MS);
+}
