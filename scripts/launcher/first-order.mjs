@@ -5,10 +5,12 @@
  * @param {string} installation.apiUrl
  * @param {string | null} installation.sandboxUrl null: another provider
  * @param {string | null} installation.homeName null: the default
+ * @param {boolean} installation.isDatabaseGiven by the environment, which hides the home from the CLI
  * @param {'generated' | 'given' | 'issuer'} installation.tokenSource where the signing key is
  */
-export async function firstOrder({ apiUrl, sandboxUrl, homeName, tokenSource }) {
-  const lastcall = `${homeName ? `LASTCALL_HOME=${homeName} ` : ''}npx lastcall`;
+export async function firstOrder({ apiUrl, sandboxUrl, homeName, isDatabaseGiven, tokenSource }) {
+  const home = homeName ? `LASTCALL_HOME=${homeName} ` : '';
+  const lastcall = `${isDatabaseGiven ? 'env -u DATABASE_URL ' : ''}${home}npx lastcall`;
   const post = `curl -s -X POST -H "Authorization: Bearer $TOKEN"`;
   const sku = await firstSku(apiUrl);
   const lines = [

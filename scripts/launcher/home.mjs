@@ -2,12 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
+  chmodSync,
   constants,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -18,6 +21,8 @@ import { projectFolder } from '../services/folders.mjs';
 
 /** A reason not to start, told without a stack. */
 export class Refusal extends Error {}
+
+const WRITABLE_BY_OTHERS = 0o022;
 
 export class Home {
   /** @param {string | undefined} name LASTCALL_HOME */
@@ -33,6 +38,7 @@ export class Home {
         cause,
       });
     }
+    tighten(this.folder);
   }
 
   /** @param {string} name */
@@ -99,6 +105,7 @@ export class Home {
   #read(name) {
     const file = this.path(name);
     if (!existsSync(file)) return {};
+    refuseForeign(file);
     try {
       return JSON.parse(readFileSync(file, 'utf8'));
     } catch (cause) {
@@ -115,6 +122,36 @@ export class Home {
     writeFileSync(unfinished, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 });
     renameSync(unfinished, this.path(name));
   }
+}
+
+/**
+ * A folder of ours that was made with an open umask; what strangers have put into it meanwhile is
+ * refused as theirs.
+ * @param {string} folder
+ */
+function tighten(folder) {
+  const { uid, mode } = statSync(folder);
+  if (process.getuid !== undefined && uid !== process.getuid()) throw foreign(folder);
+  if ((mode & WRITABLE_BY_OTHERS) !== 0) chmodSync(folder, mode & 0o777 & ~WRITABLE_BY_OTHERS);
+}
+
+/**
+ * The same rule as the application's (libs/orders/src/home.ts), which is not built yet.
+ * @param {string} file
+ */
+function refuseForeign(file) {
+  const { uid, mode } = lstatSync(file);
+  const self = process.getuid?.();
+  if (self !== undefined && (uid !== self || (mode & WRITABLE_BY_OTHERS) !== 0))
+    throw foreign(file);
+}
+
+/** @param {string} path */
+function foreign(path) {
+  return new Refusal(
+    `${path} is another user's, or can be written by others: not used. Delete it, or set ` +
+      'LASTCALL_HOME to a folder of your own',
+  );
 }
 
 function newSecret() {

@@ -114,7 +114,14 @@ class Launcher {
       ...(sandboxPort === null ? {} : { SANDBOX_URL: `http://127.0.0.1:${sandboxPort}` }),
       ...(env.SANDBOX_URL ? { SANDBOX_URL: env.SANDBOX_URL } : {}),
     };
-    const childEnv = { ...env, ...runtime, LASTCALL_HOME: home.folder };
+    // With DATABASE_URL set nobody reads the home: the app gets what is kept there from here.
+    const childEnv = {
+      ...(env.AUTH_JWKS_URL ? {} : { AUTH_JWT_SECRET: secrets.AUTH_JWT_SECRET }),
+      SANDBOX_WEBHOOK_SECRET: secrets.SANDBOX_WEBHOOK_SECRET,
+      ...env,
+      ...runtime,
+      LASTCALL_HOME: home.folder,
+    };
     await this.#migrate(childEnv);
     home.announce(runtime);
 
@@ -247,6 +254,7 @@ class Launcher {
       apiUrl,
       sandboxUrl: ownSandbox ? (runtime.SANDBOX_URL ?? null) : null,
       homeName: env.LASTCALL_HOME ? home.displayName : null,
+      isDatabaseGiven: env.DATABASE_URL !== undefined,
       tokenSource: env.AUTH_JWKS_URL ? 'issuer' : env.AUTH_JWT_SECRET ? 'given' : 'generated',
     });
     const places = [

@@ -26,7 +26,9 @@ const port = name === 'app' ? process.env.PORT : process.env.SANDBOX_PORT;
 if (name === 'app' && process.env.STAND_IN_APP === 'refuses') {
   console.error('PAYMENT_WINDOW must be a duration'); process.exit(1);
 }
-createServer((request, response) => response.end('{"items":[{"sku":"tea","available":1}]}')).listen(port, '127.0.0.1');
+const { AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET } = process.env;
+createServer((request, response) => response.end(request.url === '/environment'
+  ? JSON.stringify({ AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET }) : '{"items":[{"sku":"tea","available":1}]}')).listen(port, '127.0.0.1');
 process.on('SIGTERM', () => setTimeout(() => {
   appendFileSync(process.env.LASTCALL_HOME + '/order-of-stops', name + '\\n');
   process.exit(0);
@@ -193,6 +195,31 @@ it('refuses to start twice in one home and leaves the first alone', async () => 
   expect(second.output()).toMatch(/LASTCALL_HOME=\S+ PORT=\d+ npm start/);
   expect(runtimeOf(home)).toEqual(runtime);
   expect((await fetch(`http://127.0.0.1:${runtime.PORT}/health/ready`)).ok).toBe(true);
+});
+
+it('does not use what others could have written', async () => {
+  writeFileSync(join(home, 'secrets.json'), '{"AUTH_JWT_SECRET":"known to others"}');
+  chmodSync(join(home, 'secrets.json'), 0o666);
+  const launched = start(SERVERS_ELSEWHERE);
+  expect(await launched.exitCode()).toBe(1);
+  expect(launched.output()).toMatch(/secrets\.json is another user's, or can be written by others/);
+});
+
+it('closes a folder that was made with an open umask', async () => {
+  chmodSync(home, 0o775);
+  await start(SERVERS_ELSEWHERE).says(running);
+  expect(statSync(home).mode & 0o777).toBe(0o755);
+});
+
+it('hands the app the secrets that are kept', async () => {
+  await start(SERVERS_ELSEWHERE).says(running);
+  const secrets = JSON.parse(readFileSync(join(home, 'secrets.json'), 'utf8')) as Record<
+    'AUTH_JWT_SECRET' | 'SANDBOX_WEBHOOK_SECRET',
+    string
+  >;
+  const answer = await fetch(`http://127.0.0.1:${runtimeOf(home).PORT}/environment`);
+  const { AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET } = (await answer.json()) as typeof secrets;
+  expect(secrets).toMatchObject({ AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET });
 });
 
 it('lets two homes run beside each other', async () => {

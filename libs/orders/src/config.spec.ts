@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig, SETTING_NAMES } from './config';
@@ -112,18 +112,5 @@ describe('loadConfig', () => {
       'SANDBOX_WEBHOOK_SECRET is missing',
     );
     expect(complaint({ PAYMENT_PROVIDER: 'stripe' })).toContain('STRIPE_SECRET_KEY');
-  });
-
-  it('lets a running installation fill in, and the environment win', () => {
-    writeFileSync(
-      join(home, 'secrets.json'),
-      JSON.stringify({ PAYMENT_WINDOW: '2m', PORT: '4000' }),
-    );
-    expect(load({ PORT: '5000' })).toMatchObject({ PORT: 5000, PAYMENT_WINDOW: 120_000 });
-  });
-
-  it('says which file it cannot read', () => {
-    writeFileSync(join(home, 'runtime.json'), '{');
-    expect(complaint({})).toContain('runtime.json cannot be read as JSON');
   });
 });

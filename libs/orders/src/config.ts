@@ -1,7 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from './duration';
+import { HomeError, homeFolder, writtenSettings } from './home';
 
 /** A setting is wrong. The message names each one, what is wrong with it and what it may be. */
 export class ConfigError extends Error {
@@ -136,22 +135,37 @@ export const SETTING_NAMES = Object.keys(schema.shape) as (keyof Config)[];
 
 /**
  * Reads and validates the settings. What `npm start` wrote into `LASTCALL_HOME` (secrets.json,
- * runtime.json) fills in for names the environment does not set.
- * @throws {ConfigError} naming every setting that is wrong
+ * runtime.json) fills in for names the environment does not set, unless the environment says by
+ * `DATABASE_URL` that another installation is meant.
+ * @throws {ConfigError} naming every setting, or the file, that is wrong
  */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const home = resolve(env.LASTCALL_HOME || '.lastcall');
+  const home = homeFolder(env.LASTCALL_HOME);
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const written = writtenSettings(home);
+  const written = given.DATABASE_URL ? {} : settingsOf(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
   const result = rules.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
-  const lines = result.error.issues.map((issue) => `  ${issue.path.join('.')} ${phrase(issue)}`);
+  const lines = result.error.issues.map(
+    (issue) => `  ${issue.path.join('.')} ${phrase(issue, given)}`,
+  );
   throw new ConfigError(`These settings are wrong:\n${[...new Set(lines)].join('\n')}`);
 }
 
-function phrase(issue: z.core.$ZodIssue): string {
+function settingsOf(home: string): Record<string, string> {
+  try {
+    return writtenSettings(home);
+  } catch (cause) {
+    if (cause instanceof HomeError) throw new ConfigError(cause.message, { cause });
+    throw cause;
+  }
+}
+
+function phrase(issue: z.core.$ZodIssue, given: NodeJS.ProcessEnv): string {
   const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined');
+  if (missing && given.DATABASE_URL) {
+    return 'is not set; with DATABASE_URL in the environment LASTCALL_HOME is not read';
+  }
   if (missing) return 'is not set, and no running installation was found (`npm start` starts one)';
   if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
   if (issue.code === 'invalid_union') {
@@ -161,26 +175,4 @@ function phrase(issue: z.core.$ZodIssue): string {
     return inner ? inner.message : 'has a value that is not allowed';
   }
   return issue.message;
-}
-
-/**
- * The settings of the installation that `npm start` runs with this folder; empty when none does.
- * @throws {ConfigError} when a file there is no JSON
- */
-export function writtenSettings(home: string): Record<string, string> {
-  return {
-    ...readSettings(join(home, 'secrets.json')),
-    ...readSettings(join(home, 'runtime.json')),
-  };
-}
-
-function readSettings(file: string): Record<string, string> {
-  if (!existsSync(file)) return {};
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
-  } catch (cause) {
-    throw new ConfigError(`${file} cannot be read as JSON; delete it and run \`npm start\` again`, {
-      cause,
-    });
-  }
 }

@@ -1,6 +1,7 @@
 import { DatabaseClock, queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
-import { type Config, writtenSettings } from '../../config';
+import type { Config } from '../../config';
+import { trustedSettings } from '../../home';
 import { createDataSource } from '../../data-source';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
 
@@ -141,7 +142,7 @@ async function role(dataSource: DataSource, config: Config): Promise<Check[]> {
 
 /** True for the database that `npm start` runs and has written down. */
 function isEmbedded({ LASTCALL_HOME, DATABASE_URL }: Config): boolean {
-  return writtenSettings(LASTCALL_HOME).DATABASE_URL === DATABASE_URL;
+  return trustedSettings(LASTCALL_HOME).DATABASE_URL === DATABASE_URL;
 }
 
 /** An index that was being built when something broke is there and is not used. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config';
+import { HomeError, trustedSettings, writtenSettings } from '../../home';
 import { type Check, expectation, finding, ok } from './check';
 
 const SECRET_AGE_LIMIT_DAYS = 365;
@@ -24,7 +25,19 @@ export function examineSettings(config: Config): Check[] {
       'TIMER_DRIVER=bullmq: alarms in memory end with their process',
     ),
     ...webhookSecret(config),
+    ...foreignHome(config),
   ];
+}
+
+/** Not read, as the environment says where the installation is; somebody put it there all the same. */
+function foreignHome({ LASTCALL_HOME }: Config): Check[] {
+  try {
+    writtenSettings(LASTCALL_HOME);
+    return [];
+  } catch (error) {
+    if (!(error instanceof HomeError)) throw error;
+    return [finding('settings', 'home', error.message, 'look who wrote it, and delete it')];
+  }
 }
 
 function webhookSecret(config: Config): Check[] {
@@ -70,10 +83,8 @@ function fingerprint(secret: string): string {
 
 /** Known only for a secret that `npm start` made and keeps. */
 function ageInDays(home: string, name: string, secret: string): number | undefined {
+  if (trustedSettings(home)[name] !== secret) return undefined;
   const file = join(home, 'secrets.json');
-  if (!existsSync(file)) return undefined;
-  const kept = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
-  if (kept[name] !== secret) return undefined;
   return Math.floor((Date.now() - statSync(file).mtimeMs) / DAY_MS);
 }
 
