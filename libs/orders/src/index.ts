@@ -1,6 +1,5 @@
 export { isInfrastructureError } from '@app/timeout';
 export { CancelOrder } from './closing/cancel-order';
-export { changeStatus } from './order/change-status';
 export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { createDataSource, dataSourceOptions } from './data-source';

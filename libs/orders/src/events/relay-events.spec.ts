@@ -1,7 +1,7 @@
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
-import { changeStatus } from '../order/change-status';
+import { OrderGuard } from '../order/order-guard';
 import { Transaction } from '@app/timeout';
 import { RelayEvents } from './relay-events';
 
@@ -82,7 +82,9 @@ describe('RelayEvents', () => {
       closeReason: 'payment_timeout',
     } as const;
     // Takes its ids now and commits last.
-    await changeStatus(tx, { ...close, orderIds: [late?.id as string], by: 'timer' });
+    await world
+      .get(OrderGuard)
+      .change(tx, { ...close, orderIds: [late?.id as string], by: 'timer' });
     await world.timeouts.runSweep();
     await relay.runOnce();
     expect(sent()).not.toContain(`${late?.id} 2`);

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { changeStatus, type ChangedOrder, type StatusChange } from './change-status';
 import { LastcallError } from './errors';
 import { orderLockKey } from './order';
-import type { OrderStatus } from './order.lifecycle';
+import type { By, OrderStatus } from './order.lifecycle';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 export const ORDER_LOCK = Symbol('OrderLock');
@@ -35,9 +35,16 @@ interface GuardedRow {
   extended: boolean;
 }
 
+/** The change that is reported; an order that is placed comes from nowhere. */
+interface Transition {
+  readonly from: OrderStatus | 'none';
+  readonly to: OrderStatus;
+  readonly by: By;
+}
+
 /**
  * Lock, check, update: the one way to change an order's status. The lock saves work; the
- * conditional update in {@link changeStatus} decides, so everything stays right without it.
+ * conditional update in change-status.ts decides, so everything stays right without it.
  */
 @Injectable()
 export class OrderGuard {
@@ -73,25 +80,37 @@ export class OrderGuard {
     }
   }
 
-  /** Changes the status of orders, arms what follows and reports it; see {@link changeStatus}. */
+  /**
+   * Changes the status of those orders that still are in `from`, arms what follows and reports it
+   * after the commit. Orders that are not in the answer were somebody else's.
+   */
   async change(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
     const changed = await changeStatus(tx, change);
-    if (changed.length === 0) return changed;
+    this.#follow(tx, change, changed);
+    return changed;
+  }
+
+  /** The same for orders that the caller's statement has just placed, with their deadlines. */
+  placed(tx: Transaction, orders: readonly ChangedOrder[]): void {
+    this.#follow(tx, { from: 'none', to: 'pending_payment', by: 'customer' }, orders);
+  }
+
+  #follow(tx: Transaction, transition: Transition, changed: readonly ChangedOrder[]): void {
+    if (changed.length === 0) return;
     this.timeouts.armed(
       tx,
       changed.flatMap(({ orderId, version, deadline }) =>
         deadline ? [{ ...deadline, subjectId: orderId, version }] : [],
       ),
     );
-    tx.afterCommit(() => this.#report(change, changed));
-    return changed;
+    tx.afterCommit(() => this.#report(transition, changed));
   }
 
-  #report(change: StatusChange, changed: readonly ChangedOrder[]): void {
-    this.telemetry.transitions(change.from, change.to, change.by, changed.length);
-    if (change.to !== 'closed') return;
+  #report({ from, to, by }: Transition, changed: readonly ChangedOrder[]): void {
+    this.telemetry.transitions(from, to, by, changed.length);
+    if (to !== 'closed') return;
     for (const { closesAt, changedAt } of changed) {
-      if (closesAt) this.telemetry.closed(change.by, changedAt.getTime() - closesAt.getTime());
+      if (closesAt) this.telemetry.closed(by, changedAt.getTime() - closesAt.getTime());
     }
   }
 }

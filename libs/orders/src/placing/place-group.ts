@@ -1,35 +1,36 @@
-import type { Deadline, Transaction } from '@app/timeout';
+import type { Transaction } from '@app/timeout';
 import { v7 as uuidv7 } from 'uuid';
-import { changeStatus } from '../order/change-status';
 import type { Config } from '../config';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
+import type { OrderGuard } from '../order/order-guard';
 import { readOrders } from '../order/order-rows';
 import { type LockedProduct, lockProducts, takeAll } from '../stock/products';
-import { type Draft, keyOf, type PlaceRequest, viewOf, writeOrders } from './write-orders';
+import {
+  type Draft,
+  keyOf,
+  type Placing,
+  type PlaceRequest,
+  viewOf,
+  writeOrders,
+} from './write-orders';
 
 export type PlaceOutcome =
   { readonly order: OrderView; readonly replayed: boolean } | { readonly refused: LastcallError };
 
 type Decision = Draft | { readonly refused: LastcallError } | { readonly existing: string };
 
-export interface PlacedGroup {
-  /** One for each request, in their order. */
-  readonly outcomes: readonly PlaceOutcome[];
-  readonly deadlines: readonly Deadline[];
-  readonly placed: number;
-}
-
 /**
  * Places a group of orders in the given transaction: each wholly or not at all, one refused
- * beside its placed neighbours, in the order they came. Locks are taken in one order by
+ * beside its placed neighbours. One outcome for each request, in their order. Locks are taken in one order by
  * everybody: customers, products by SKU, keys.
  */
 export async function placeGroup(
   tx: Transaction,
   requests: readonly PlaceRequest[],
+  guard: OrderGuard,
   config: Config,
-): Promise<PlacedGroup> {
+): Promise<PlaceOutcome[]> {
   const open = await countOpenOrders(tx, requests, config.MAX_OPEN_ORDERS);
   const existing = await findKeys(tx, requests);
   const skus = [...new Set(requests.flatMap(({ items }) => items.map(({ sku }) => sku)))];
@@ -43,9 +44,33 @@ export async function placeGroup(
     return decide(request, products, open, config.MAX_OPEN_ORDERS);
   });
   const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
-  const placedAt = await writeOrders(tx, drafts, config);
-  return assemble(tx, decisions, drafts, placedAt, config);
+  const placing = drafts.length > 0 ? await writeOrders(tx, drafts, config) : undefined;
+  if (placing) await enter(tx, drafts, placing, guard);
+  return assemble(tx, decisions, placing);
 }
+
+/** The orders' way into their lifecycle; with nothing to pay, they are paid at once. */
+async function enter(
+  tx: Transaction,
+  drafts: readonly Draft[],
+  { at, closesAt }: Placing,
+  guard: OrderGuard,
+): Promise<void> {
+  const deadline = { kind: 'payment', dueAt: closesAt };
+  guard.placed(
+    tx,
+    drafts.map(({ id }) => ({ orderId: id, version: 1, closesAt, changedAt: at, deadline })),
+  );
+  await guard.change(tx, {
+    from: 'pending_payment',
+    to: 'paid',
+    orderIds: drafts.filter(isFree).map(({ id }) => id),
+    by: 'system',
+    reason: 'nothing_to_pay',
+  });
+}
+
+const isFree = ({ amount }: { amount: number }): boolean => amount === 0;
 
 function decide(
   request: PlaceRequest,
@@ -62,16 +87,15 @@ function decide(
   const currencies = new Set(items.map(({ sku }) => (products.get(sku) as LockedProduct).currency));
   if (currencies.size > 1) return { refused: mixedCurrencies([...currencies]) };
   const amount = items.reduce((sum, { quantity, unitPrice }) => sum + quantity * unitPrice, 0);
-  const isFree = amount === 0;
   const openNow = open.get(request.customerId) ?? 0;
-  if (maxOpen !== null && !isFree && openNow >= maxOpen) {
+  if (maxOpen !== null && !isFree({ amount }) && openNow >= maxOpen) {
     return { refused: tooManyOpenOrders(maxOpen) };
   }
   const { missing } = takeAll(products, items);
   if (missing !== undefined) {
     return { refused: outOfStock(missing, (products.get(missing) as LockedProduct).available) };
   }
-  if (!isFree) open.set(request.customerId, openNow + 1);
+  if (!isFree({ amount })) open.set(request.customerId, openNow + 1);
   return { id: uuidv7(), request, items, amount, currency: [...currencies][0] as string };
 }
 
@@ -127,44 +151,26 @@ async function findKeys(
   );
 }
 
+/** Only what was not written just now, as it stands here, is read. */
 async function assemble(
   tx: Transaction,
   decisions: readonly Decision[],
-  drafts: readonly Draft[],
-  placedAtMs: number,
-  config: Config,
-): Promise<PlacedGroup> {
-  const free = drafts.filter((draft) => draft.amount === 0).map((draft) => draft.id);
-  // Nothing to pay: paid at once, through the same lifecycle.
-  const paid = await changeStatus(tx, {
-    from: 'pending_payment',
-    to: 'paid',
-    orderIds: free,
-    by: 'system',
-    reason: 'nothing_to_pay',
-  });
-  // Only what was not written just now, as it stands here, has to be read.
-  const known = decisions.flatMap((decision) =>
-    'existing' in decision ? [decision.existing] : [],
+  placing: Placing | undefined,
+): Promise<PlaceOutcome[]> {
+  const views = await readOrders(
+    tx,
+    decisions.flatMap((decision) => {
+      if ('existing' in decision) return [decision.existing];
+      return 'id' in decision && isFree(decision) ? [decision.id] : [];
+    }),
   );
-  const views = await readOrders(tx, [...free, ...known]);
-  const outcomes = decisions.map((decision): PlaceOutcome => {
+  return decisions.map((decision): PlaceOutcome => {
     if ('refused' in decision) return decision;
     const order = views.get('id' in decision ? decision.id : decision.existing);
     if (order) return { order, replayed: 'existing' in decision };
     if (!('id' in decision)) throw new Error('The order of an idempotency key cannot be read');
-    return { order: viewOf(decision, placedAtMs, config), replayed: false };
+    return { order: viewOf(decision, placing as Placing), replayed: false };
   });
-  const dueAt = new Date(placedAtMs + config.PAYMENT_WINDOW + config.PAYMENT_GRACE);
-  const deadlines = drafts.map(({ id }) => paymentDeadline(id, dueAt));
-  const shipments = paid.flatMap(({ orderId, version, deadline }) =>
-    deadline ? [{ ...deadline, subjectId: orderId, version }] : [],
-  );
-  return { outcomes, deadlines: [...deadlines, ...shipments], placed: drafts.length };
-}
-
-function paymentDeadline(orderId: string, dueAt: Date): Deadline {
-  return { kind: 'payment', subjectId: orderId, dueAt, version: 1 };
 }
 
 const keyReused = (): LastcallError =>

@@ -142,6 +142,16 @@ describe('PlaceOrder', () => {
     expect(free[0]?.order).toMatchObject({ amount: 0, version: 2, payments: [] });
   });
 
+  it('counts both changes of a free order', async () => {
+    const before = world.told.length;
+    await place({ FREE: 1 });
+    const counted = world.told.slice(before).filter(({ name }) => name === 'transitions');
+    expect(counted.map(({ args }) => args)).toEqual([
+      ['none', 'pending_payment', 'customer', 1],
+      ['pending_payment', 'paid', 'system', 1],
+    ]);
+  });
+
   it('gives each of a mixed crowd its own answer', async () => {
     const all = await outcomes(
       Array.from({ length: 60 }, (_, i) =>

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { failpoint, inTransaction, isInfrastructureError, TimeoutService } from '@app/timeout';
+import { failpoint, inTransaction, isInfrastructureError } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
@@ -7,10 +7,10 @@ import { type Config, CONFIG } from '../config';
 import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
 import type { OrderView } from '../order/order';
+import { OrderGuard } from '../order/order-guard';
 import { placeGroup, type PlaceOutcome } from './place-group';
 import { sumBySku } from '../stock/products';
-import type { PlaceRequest } from './write-orders';
-import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { keyOf, type PlaceRequest } from './write-orders';
 
 export interface PlaceCommand {
   readonly customerId: string;
@@ -31,18 +31,21 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    private readonly timeouts: TimeoutService,
+    private readonly guard: OrderGuard,
     @Inject(CONFIG) private readonly config: Config,
-    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {
-    this.#groups = new GroupCommit((requests) => this.#placeGroup(requests), {
-      maxGroup: MAX_GROUP,
-      lanes: LANES,
-      maxWaiting: MAX_WAITING,
-      overflow: () => new LastcallError('busy', 'Too many orders are being placed; try again soon'),
-      keyOf: ({ customerId, idempotencyKey }) => `${customerId}\n${idempotencyKey}`,
-      isEverybodys: isInfrastructureError,
-    });
+    this.#groups = new GroupCommit<PlaceRequest, PlaceOutcome>(
+      (requests) => this.#placeGroup(requests),
+      {
+        maxGroup: MAX_GROUP,
+        lanes: LANES,
+        maxWaiting: MAX_WAITING,
+        overflow: () =>
+          new LastcallError('busy', 'Too many orders are being placed; try again soon'),
+        keyOf,
+        isEverybodys: isInfrastructureError,
+      },
+    );
   }
 
   /**
@@ -68,14 +71,8 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   async #placeGroup(requests: readonly PlaceRequest[]): Promise<readonly PlaceOutcome[]> {
     const outcomes = await inTransaction(this.dataSource, async (tx) => {
-      const { outcomes, deadlines, placed } = await placeGroup(tx, requests, this.config);
+      const outcomes = await placeGroup(tx, requests, this.guard, this.config);
       await failpoint('place.written');
-      this.timeouts.armed(tx, deadlines);
-      tx.afterCommit(() => {
-        if (placed > 0) {
-          this.telemetry.transitions('none', 'pending_payment', 'customer', placed);
-        }
-      });
       return outcomes;
     });
     await failpoint('place.committed');

@@ -20,23 +20,31 @@ export interface Draft {
   readonly currency: string;
 }
 
+/** Names an idempotency key; keys of two customers are two keys. */
 export const keyOf = (request: { customerId: string; idempotencyKey: string }): string =>
   `${request.customerId}\n${request.idempotencyKey}`;
 
+/** The instants of orders that are placed together. */
+export interface Placing {
+  readonly at: Date;
+  readonly payBy: Date;
+  readonly closesAt: Date;
+}
+
 /**
- * Writes orders, keys, lines, history, deadlines and stock; answers with the instant of placing.
- * One statement: the products are locked already, so all of it sees what was decided on.
+ * Writes orders, keys, lines, history, deadlines and stock of some drafts; answers with what was
+ * written of the orders' instants. One statement: the products are locked already, so all of it
+ * sees what was decided on.
  */
 export async function writeOrders(
   tx: Transaction,
   drafts: readonly Draft[],
   config: Config,
-): Promise<number> {
-  if (drafts.length === 0) return 0;
+): Promise<Placing> {
   // Sorted, so that two groups that share keys wait for each other in one direction only.
   const sorted = [...drafts].sort((a, b) => (keyOf(a.request) < keyOf(b.request) ? -1 : 1));
   const stock = sumBySku(drafts.flatMap(({ items }) => items));
-  const [written] = await tx.hot<{ at: number; keys: number; reserved: number }>(WRITE, [
+  const [written] = await tx.hot<WrittenRow>(WRITE, [
     sorted.map(({ id }) => id),
     sorted.map(({ request }) => request.customerId),
     sorted.map(({ amount }) => amount),
@@ -57,13 +65,22 @@ export async function writeOrders(
   ]);
   if (written?.keys !== drafts.length) throw new KeyTakenMeanwhileError();
   if (written.reserved !== stock.size) throw new Error('The lock on the products did not hold');
-  return Math.round(written.at);
+  return { at: written.at, payBy: written.pay_by, closesAt: written.closes_at };
+}
+
+interface WrittenRow {
+  at: Date;
+  pay_by: Date;
+  closes_at: Date;
+  keys: number;
+  reserved: number;
 }
 
 const WRITE = `
   WITH drafts AS (
-    SELECT *, now()::timestamptz(3) AS at
-      FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $14::text[], $15::text[])
+    SELECT d.*, at, at + $8 * interval '1 millisecond' AS pay_by,
+           at + ($8 + $9) * interval '1 millisecond' AS closes_at
+      FROM (SELECT now()::timestamptz(3) AS at) AS clock, unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $14::text[], $15::text[])
         AS d (id, customer_id, amount, currency, key, body_hash)
   ), keys AS (
     INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id)
@@ -72,8 +89,7 @@ const WRITE = `
   ), placed AS (
     INSERT INTO orders (id, customer_id, status, amount, currency, late_payment,
                         ship_within_ms, receive_within_ms, created_at, pay_by, closes_at)
-    SELECT id, customer_id, 'pending_payment', amount, currency, $5, $6, $7, at,
-           at + $8 * interval '1 millisecond', at + ($8 + $9) * interval '1 millisecond'
+    SELECT id, customer_id, 'pending_payment', amount, currency, $5, $6, $7, at, pay_by, closes_at
       FROM drafts
   ), history AS (
     INSERT INTO order_events (order_id, version, type, to_status, by, actor)
@@ -83,20 +99,20 @@ const WRITE = `
     SELECT * FROM unnest($10::uuid[], $11::text[], $12::int[], $13::bigint[])
   ), due AS (
     INSERT INTO deadlines (kind, due_at, subject_id, version)
-    SELECT 'payment', at + ($8 + $9) * interval '1 millisecond', id, 1 FROM drafts
+    SELECT 'payment', closes_at, id, 1 FROM drafts
   ), stock AS (
     UPDATE products p SET available = available - r.quantity, reserved = reserved + r.quantity
       FROM unnest($16::text[], $17::int[]) AS r (sku, quantity)
      WHERE p.sku = r.sku AND available >= r.quantity RETURNING 1
   )
-  SELECT date_part('epoch', now()::timestamptz(3)) * 1000 AS at,
-         (SELECT count(*)::int FROM keys) AS keys, (SELECT count(*)::int FROM stock) AS reserved`;
+  SELECT at, pay_by, closes_at,
+         (SELECT count(*)::int FROM keys) AS keys, (SELECT count(*)::int FROM stock) AS reserved
+    FROM drafts LIMIT 1`;
 
 /** What reading the order back would answer. */
-export function viewOf(draft: Draft, placedAtMs: number, config: Config): OrderView {
+export function viewOf(draft: Draft, { at, payBy, closesAt }: Placing): OrderView {
   const { id, request, items, amount, currency } = draft;
-  const payByMs = placedAtMs + config.PAYMENT_WINDOW;
-  const createdAt = new Date(placedAtMs).toISOString();
+  const createdAt = at.toISOString();
   return {
     id,
     customerId: request.customerId,
@@ -106,8 +122,8 @@ export function viewOf(draft: Draft, placedAtMs: number, config: Config): OrderV
     amount,
     currency,
     createdAt,
-    payBy: new Date(payByMs).toISOString(),
-    closesAt: new Date(payByMs + config.PAYMENT_GRACE).toISOString(),
+    payBy: payBy.toISOString(),
+    closesAt: closesAt.toISOString(),
     serverNow: createdAt,
     paidAt: null,
     closedAt: null,
