@@ -1,7 +1,7 @@
 import { type InvariantResult, runInvariants } from '@app/orders';
 import type { Client } from './client';
 import type { Acknowledged } from './load';
-import { SWEEP_MS, type Stage } from './rig';
+import { SWEEP_MS, type Rig } from './rig';
 
 /** What one drain may take on a machine that others use as well. */
 const DRAIN_MS = 3_000;
@@ -33,8 +33,8 @@ interface Ours {
 }
 
 /** The invariants that are violated at this moment, in words; none is the only good answer. */
-export async function violations(stage: Stage): Promise<string[]> {
-  const results = await runInvariants(stage, { limitMs: SWEEP_MS + DRAIN_MS, newest: 'all' });
+export async function violations(rig: Rig): Promise<string[]> {
+  const results = await runInvariants(rig, { limitMs: SWEEP_MS + DRAIN_MS, newest: 'all' });
   return results.filter(isViolated).map(({ id, name, violations: n }) => `${id} ${name}: ${n}`);
 }
 
@@ -42,8 +42,8 @@ const isViolated = ({ violations: n, incomplete }: InvariantResult): boolean =>
   n > 0 || incomplete === true;
 
 /** What is still on its way: orders open, refunds and webhooks under way. */
-export async function unsettled(stage: Stage, client: Client): Promise<number> {
-  const [row] = await stage.rows<{ n: string }>(
+export async function unsettled(rig: Rig, client: Client): Promise<number> {
+  const [row] = await rig.rows<{ n: string }>(
     `SELECT (SELECT count(*) FROM orders WHERE status IN ('pending_payment', 'closing'))
           + (SELECT count(*) FROM refunds WHERE status IN ('requested', 'pending', 'failed'))
           + (SELECT count(*) FROM webhook_events WHERE status = 'received') AS n`,
@@ -54,12 +54,12 @@ export async function unsettled(stage: Stage, client: Client): Promise<number> {
 
 /** Everything that was acknowledged and is not so, and every cent the two books differ by. */
 export async function losses(
-  stage: Stage,
+  rig: Rig,
   client: Client,
   { placed, canceled, captured }: Acknowledged,
 ): Promise<string[]> {
   const lost: string[] = [];
-  const orders = await stage.rows<{ id: string; status: string; amount: string; key: string }>(
+  const orders = await rig.rows<{ id: string; status: string; amount: string; key: string }>(
     `SELECT o.id, o.status, o.amount, k.key FROM orders o
        LEFT JOIN idempotency_keys k ON k.order_id = o.id`,
   );
@@ -79,15 +79,15 @@ export async function losses(
   const taken = ledger.payments.filter(({ paidAt }) => paidAt !== null);
   const known = new Set(taken.map(({ id }) => id));
   for (const id of captured) if (!known.has(id)) lost.push(`the provider forgot payment ${id}`);
-  return [...lost, ...(await compareMoney(stage, taken, ledger.refunds))];
+  return [...lost, ...(await compareMoney(rig, taken, ledger.refunds))];
 }
 
 async function compareMoney(
-  stage: Stage,
+  rig: Rig,
   taken: readonly LedgerPayment[],
   refunds: readonly LedgerRefund[],
 ): Promise<string[]> {
-  const rows = await stage.rows<Ours>(
+  const rows = await rig.rows<Ours>(
     `SELECT p.id, p.provider_payment_id, p.status AS payment_status, p.captured_amount, p.order_id,
             o.status AS order_status, p.hold_reason,
             (SELECT coalesce(sum(r.amount), 0) FROM refunds r

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
-import { assert, type Fault, type Scene, USUAL_CAST } from './fault';
+import { assert, type Fault, type Step, USUAL_PROCESSES } from './fault';
 import { pause } from './load';
 
 const OLD = 100_000;
@@ -30,15 +30,15 @@ interface Round {
 export const BURST: Fault = {
   area: 'Burst',
   name: '100,000 orders due in the same second, an hour ago, while customers go on',
-  play: async (scene) => {
-    await withoutProxies(scene);
-    await probe(scene, pause(CALM_MS)); // they have just started
-    const rounds = [await playRound(scene)];
+  run: async (step) => {
+    await withoutProxies(step);
+    await probe(step, pause(CALM_MS)); // they have just started
+    const rounds = [await runRound(step)];
     // Once is enough: to look through three times as many orders takes three times as long.
-    await scene.heal();
-    while (rounds.length < ROUNDS) rounds.push(await playRound(scene));
-    await scene.stage.stopAll();
-    await scene.backToUsual();
+    await step.heal();
+    while (rounds.length < ROUNDS) rounds.push(await runRound(step));
+    await step.rig.stopAll();
+    await step.backToUsual();
     const all = (of: keyof Round): string => rounds.map((round) => round[of]).join(', ');
     const early = rounds.filter(({ youngestAfter }) => youngestAfter < 90);
     assert(early.length === 0, `the youngest came after ${all('youngestAfter')}% of all`);
@@ -50,23 +50,23 @@ export const BURST: Fault = {
 };
 
 /** This row breaks no connection, and the proxies would take their share of these cores. */
-async function withoutProxies({ stage }: Scene): Promise<void> {
-  const env = { DATABASE_URL: stage.databaseUrl, REDIS_URL: stage.redisUrl };
-  await stage.stopAll();
-  for (const cast of USUAL_CAST) await stage.start({ ...cast, env });
+async function withoutProxies({ rig }: Step): Promise<void> {
+  const env = { DATABASE_URL: rig.databaseUrl, REDIS_URL: rig.redisUrl };
+  await rig.stopAll();
+  for (const usual of USUAL_PROCESSES) await rig.start({ ...usual, env });
 }
 
-async function playRound(scene: Scene): Promise<Round> {
-  const calm = await probe(scene, pause(CALM_MS));
-  const placed = await placeOverdue(scene);
+async function runRound(step: Step): Promise<Round> {
+  const calm = await probe(step, pause(CALM_MS));
+  const placed = await placeOverdue(step);
   const startedMs = performance.now();
   const sinceStartS = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
-  const meanwhile = await probe(scene, allClosed(scene, placed));
+  const meanwhile = await probe(step, allClosed(step, placed));
   const closedS = sinceStartS();
   // Closing comes first; then the shop hears of two hundred thousand events.
-  await until('all is relayed', () => isRelayed(scene), RELAY_LIMIT_MS);
+  await until('all is relayed', () => isRelayed(step), RELAY_LIMIT_MS);
   const relayedS = sinceStartS();
-  const [order] = await scene.stage.rows<{ share: number }>(
+  const [order] = await step.rig.rows<{ share: number }>(
     `WITH closings AS (
        SELECT o.closes_at < now() - interval '30 minutes' AS old,
               percent_rank() OVER (ORDER BY e.id) AS place
@@ -84,8 +84,8 @@ function median(rounds: readonly Round[], of: keyof Round): number {
   return sorted[Math.floor(sorted.length / 2)] as number;
 }
 
-async function isRelayed({ stage }: Scene): Promise<boolean> {
-  const [row] = await stage.rows<{ behind: boolean }>(
+async function isRelayed({ rig }: Step): Promise<boolean> {
+  const [row] = await rig.rows<{ behind: boolean }>(
     `SELECT EXISTS (SELECT FROM order_events, relay_cursor
                      WHERE tx >= tx_until AND at < now() - interval '2 seconds')
          OR (SELECT tx_from <> tx_until FROM relay_cursor) AS behind`,
@@ -94,8 +94,8 @@ async function isRelayed({ stage }: Scene): Promise<boolean> {
 }
 
 /** Committed at once, so that the next sweep finds them all. */
-async function placeOverdue({ stage }: Scene): Promise<string[]> {
-  const client = await stage.pool.connect();
+async function placeOverdue({ rig }: Step): Promise<string[]> {
+  const client = await rig.pool.connect();
   const sql = {
     rows: async <T>(text: string, params: readonly unknown[] = []): Promise<T[]> =>
       (await client.query(text, [...params])).rows as T[],
@@ -119,13 +119,13 @@ async function placeOverdue({ stage }: Scene): Promise<string[]> {
   }
 }
 
-async function allClosed({ stage }: Scene, ids: readonly string[]): Promise<void> {
+async function allClosed({ rig }: Step, ids: readonly string[]): Promise<void> {
   for (;;) {
-    const [row] = await stage.rows<{ n: string }>(
+    const [row] = await rig.rows<{ n: string }>(
       `SELECT count(*) AS n FROM deadlines WHERE kind = 'payment' AND subject_id = ANY ($1::uuid[])`,
       [ids.slice(-YOUNG)],
     );
-    const [old] = await stage.rows<{ n: string }>(
+    const [old] = await rig.rows<{ n: string }>(
       `SELECT count(*) AS n FROM deadlines WHERE kind = 'payment'
           AND due_at < now() - interval '30 minutes'`,
     );
@@ -135,7 +135,7 @@ async function allClosed({ stage }: Scene, ids: readonly string[]): Promise<void
 }
 
 /** The 99th percentile of placing an order, in milliseconds, until `over`. */
-async function probe({ client }: Scene, over: Promise<void>): Promise<number> {
+async function probe({ client }: Step, over: Promise<void>): Promise<number> {
   let isOver = false;
   void over.then(() => (isOver = true));
   const calls: Promise<number>[] = [];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
-import type { Stage } from './rig';
+import type { Rig } from './rig';
 
 export interface Answer {
   readonly status: number;
@@ -17,7 +17,7 @@ const CALL_LIMIT_MS = 30_000;
 export class Client {
   readonly #tokens = new Map<string, Promise<string>>();
 
-  constructor(private readonly stage: Stage) {}
+  constructor(private readonly rig: Rig) {}
 
   async api(
     methodAndPath: string,
@@ -30,11 +30,11 @@ export class Client {
   ): Promise<Answer> {
     const token = await this.#token(options.sub ?? 'ann', options.scope ?? 'orders');
     const headers = { authorization: `Bearer ${token}`, ...options.headers };
-    return call(this.stage.apiUrl, methodAndPath, { ...options, headers });
+    return call(this.rig.apiUrl, methodAndPath, { ...options, headers });
   }
 
   sandbox(methodAndPath: string, body?: unknown): Promise<Answer> {
-    return call(this.stage.sandboxUrl, methodAndPath, { body });
+    return call(this.rig.sandboxUrl, methodAndPath, { body });
   }
 
   faults(faults: Readonly<Record<string, unknown>>): Promise<Answer> {
@@ -51,10 +51,10 @@ export class Client {
     forge: { readonly id?: string; readonly secret?: string; readonly ageS?: number } = {},
   ): Promise<Answer> {
     const id = forge.id ?? randomUUID();
-    const secret = forge.secret ?? this.stage.secrets.SANDBOX_WEBHOOK_SECRET;
+    const secret = forge.secret ?? this.rig.secrets.SANDBOX_WEBHOOK_SECRET;
     const sentAtMs = Date.now() - 1_000 * (forge.ageS ?? 0);
     const headers = signedHeaders(signingKey(secret), id, JSON.stringify(body), sentAtMs);
-    return call(this.stage.apiUrl, 'POST /v1/webhooks/sandbox', { body, headers });
+    return call(this.rig.apiUrl, 'POST /v1/webhooks/sandbox', { body, headers });
   }
 
   #token(sub: string, scope: string): Promise<string> {
@@ -64,7 +64,7 @@ export class Client {
       .setProtectedHeader({ alg: 'HS256' })
       .setSubject(sub)
       .setExpirationTime('5h')
-      .sign(new TextEncoder().encode(this.stage.secrets.AUTH_JWT_SECRET));
+      .sign(new TextEncoder().encode(this.rig.secrets.AUTH_JWT_SECRET));
     this.#tokens.set(`${sub} ${scope}`, made);
     return made;
   }

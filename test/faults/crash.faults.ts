@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
-import { assert, type Fault, type Scene } from './fault';
+import { assert, type Fault, type Step } from './fault';
 import { payLate } from './provider.faults';
 
-/** A step at which a process dies, and who gets there. */
-interface Step {
+/** Where a process dies, and who gets there. */
+interface KillPoint {
   readonly of: string;
   readonly failpoint: string;
   readonly who: 'api' | 'worker-1';
   /** Brings about what the usual load does too rarely. */
-  readonly provoke?: (scene: Scene) => Promise<unknown>;
+  readonly provoke?: (step: Step) => Promise<unknown>;
   readonly quick?: boolean;
 }
 
-const late = (scene: Scene): Promise<unknown> => payLate(scene, 3);
+const late = (step: Step): Promise<unknown> => payLate(step, 3);
 
 /** The provider still waits for the buyer: only then is it told to close. */
-async function cancelWhilePaying({ client }: Scene): Promise<void> {
+async function cancelWhilePaying({ client }: Step): Promise<void> {
   const body = { items: [{ sku: 'TEA-A', quantity: 1 }] };
   const headers = { 'idempotency-key': randomUUID() };
   const placed = await client.api('POST /v1/orders', { body, headers });
@@ -24,7 +24,7 @@ async function cancelWhilePaying({ client }: Scene): Promise<void> {
   await client.api(`POST /v1/orders/${String(placed.body.id)}/cancel`);
 }
 
-const STEPS: readonly Step[] = [
+const KILL_POINTS: readonly KillPoint[] = [
   { of: 'place, written and not committed', failpoint: 'place.written@5', who: 'api', quick: true },
   { of: 'place, committed and not answered', failpoint: 'place.committed@5', who: 'api' },
   {
@@ -81,43 +81,43 @@ const STEPS: readonly Step[] = [
 ];
 
 export const CRASH_FAULTS: readonly Fault[] = [
-  ...STEPS.map((step): Fault => ({
+  ...KILL_POINTS.map((point): Fault => ({
     area: 'kill -9',
-    name: step.of,
-    quick: step.quick ?? false,
-    play: (scene) => crash(scene, step),
+    name: point.of,
+    quick: point.quick ?? false,
+    run: (step) => crash(step, point),
   })),
-  { area: 'kill -9', name: 'backfill, between two batches, then run again', play: crashBackfill },
+  { area: 'kill -9', name: 'backfill, between two batches, then run again', run: crashBackfill },
 ];
 
 /** Nobody else could do the work: the other worker is away until the first has died of it. */
-async function crash(scene: Scene, { failpoint, who, provoke }: Step): Promise<string> {
-  const { stage } = scene;
-  for (const name of new Set([who, 'worker-2'])) await stage.process(name).stop();
+async function crash(step: Step, { failpoint, who, provoke }: KillPoint): Promise<string> {
+  const { rig } = step;
+  for (const name of new Set([who, 'worker-2'])) await rig.process(name).stop();
   const env = { FAILPOINT: failpoint };
-  const dying = await stage.start({ name: who, roles: who === 'api' ? 'api' : 'worker', env });
+  const dying = await rig.start({ name: who, roles: who === 'api' ? 'api' : 'worker', env });
   // Its webhooks must come to the dying API, and refunds to the dying worker.
   await until(
     `it dies at ${failpoint}`,
     async () => {
-      if (dying.isRunning) await provoke?.(scene).catch(() => undefined);
+      if (dying.isRunning) await provoke?.(step).catch(() => undefined);
       return !dying.isRunning;
     },
     45_000,
   );
-  await scene.heal(() => scene.backToUsual());
+  await step.heal(() => step.backToUsual());
   return `died at ${failpoint}; resumed after its restart`;
 }
 
-async function crashBackfill(scene: Scene): Promise<string> {
-  const { stage } = scene;
-  const first = stage.backfill({ FAILPOINT: 'backfill.armed@2' });
+async function crashBackfill(step: Step): Promise<string> {
+  const { rig } = step;
+  const first = rig.backfill({ FAILPOINT: 'backfill.armed@2' });
   await first.ended();
   assert(first.log.includes('backfilled') === false, 'it did not die');
-  const second = stage.backfill({});
+  const second = rig.backfill({});
   await second.ended();
   assert(second.log.includes('backfilled'), `the second run failed: ${second.log.slice(-500)}`);
-  await scene.heal();
-  await scene.alarmsAreBack();
+  await step.heal();
+  await step.alarmsAreBack();
   return 'died after its second batch; run again, it went through';
 }

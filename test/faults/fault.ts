@@ -3,7 +3,7 @@ import { until } from '../support/until';
 import { losses, unsettled, violations } from './books';
 import { Client } from './client';
 import { type Acknowledged, type Experience, Load, newExperience, pause } from './load';
-import { type Cast, type Stage, SWEEP_MS } from './rig';
+import { type ProcessSettings, type Rig, SWEEP_MS } from './rig';
 
 /** A row of the fault table of docs/faults.md. */
 export interface Fault {
@@ -11,8 +11,8 @@ export interface Fault {
   readonly name: string;
   /** True: part of the short form that CI runs. */
   readonly quick?: boolean;
-  /** Breaks something under load, mends it by {@link Scene.heal}; answers with what was seen. */
-  readonly play: (scene: Scene) => Promise<string>;
+  /** Breaks something under load, mends it by {@link Step.heal}; answers with what was seen. */
+  readonly run: (step: Step) => Promise<string>;
 }
 
 export interface Outcome {
@@ -29,32 +29,32 @@ export interface Outcome {
 
 /** Two sweeps, and what a busy machine needs for its drains. */
 const HEAL_LIMIT_MS = 2 * SWEEP_MS + 6_000;
-/** To look costs something on a machine that plays shop, provider and customers. */
+/** To look costs something on a machine that is shop, provider and customers. */
 const POLL_MS = 300;
 const SETTLE_LIMIT_MS = 150_000;
 const OPEN = `status IN ('pending_payment', 'closing')`;
 
-export const USUAL_CAST: readonly Cast[] = [
+export const USUAL_PROCESSES: readonly ProcessSettings[] = [
   { name: 'api', roles: 'api' },
   { name: 'worker-1', roles: 'worker' },
   { name: 'worker-2', roles: 'worker' },
 ];
 
-/** One fault being played: the stage under load, and what its rows need again and again. */
-export class Scene {
+/** One step of the suite: a fault on the rig under load, and what the rows need again and again. */
+export class Step {
   readonly client: Client;
   readonly load: Load;
   inFlight = 0;
   healedMs = 0;
 
   constructor(
-    readonly stage: Stage,
+    readonly rig: Rig,
     /** True: shorter outages, for CI. */
     readonly quick: boolean,
     private readonly acknowledged: Acknowledged,
     random: () => number,
   ) {
-    this.client = new Client(stage);
+    this.client = new Client(rig);
     this.load = new Load(this.client, acknowledged, random);
   }
 
@@ -64,14 +64,14 @@ export class Scene {
     return new Promise((resolve) => setTimeout(resolve, lastMs));
   }
 
-  /** Starts whoever of the usual cast is missing. */
+  /** Starts whichever of the usual processes is missing. */
   backToUsual(): Promise<void> {
-    return assemble(this.stage);
+    return assemble(this.rig);
   }
 
   /** Counts what is in flight at the moment the fault strikes, and forgets the calls before it. */
   async strikes(): Promise<void> {
-    const [row] = await this.stage.rows<{ n: string }>(
+    const [row] = await this.rig.rows<{ n: string }>(
       `SELECT count(*) AS n FROM orders WHERE ${OPEN}`,
     );
     this.inFlight = Number(row?.n);
@@ -87,7 +87,7 @@ export class Scene {
       'every invariant is 0 within two sweeps',
       async () => {
         await pause(POLL_MS);
-        last = await violations(this.stage).catch((error: unknown) => [String(error)]);
+        last = await violations(this.rig).catch((error: unknown) => [String(error)]);
         return last.length === 0;
       },
       HEAL_LIMIT_MS * Math.min(3, slowness()),
@@ -99,7 +99,7 @@ export class Scene {
 
   /** How many orders have been closed by whom since `since`. */
   async closedBy(since: Date): Promise<Record<string, number>> {
-    const rows = await this.stage.rows<{ by: string; n: string }>(
+    const rows = await this.rig.rows<{ by: string; n: string }>(
       `SELECT by, count(*) AS n FROM order_events
         WHERE to_status = 'closed' AND at >= $1 GROUP BY by`,
       [since],
@@ -114,7 +114,7 @@ export class Scene {
   }
 
   async now(): Promise<Date> {
-    const [row] = await this.stage.rows<{ now: Date }>('SELECT clock_timestamp() AS now');
+    const [row] = await this.rig.rows<{ now: Date }>('SELECT clock_timestamp() AS now');
     return (row as { now: Date }).now;
   }
 
@@ -126,7 +126,7 @@ export class Scene {
       'everything comes to rest',
       async () => {
         await pause(POLL_MS);
-        return (left = await unsettled(this.stage, this.client)) === 0;
+        return (left = await unsettled(this.rig, this.client)) === 0;
       },
       SETTLE_LIMIT_MS,
     ).catch((error: Error) => {
@@ -134,19 +134,19 @@ export class Scene {
     });
     let after: string[] = [];
     for (let look = 0; look < 20; look++) {
-      after = await violations(this.stage);
+      after = await violations(this.rig);
       if (after.length === 0) break;
       await pause(POLL_MS);
     }
-    return [...after, ...(await losses(this.stage, this.client, this.acknowledged))];
+    return [...after, ...(await losses(this.rig, this.client, this.acknowledged))];
   }
 }
 
-/** Starts whoever of the usual cast is missing. */
-export async function assemble(stage: Stage): Promise<void> {
-  const running = new Set(stage.processes.filter((one) => one.isRunning).map(({ name }) => name));
+/** Starts whichever of the usual processes is missing. */
+export async function assemble(rig: Rig): Promise<void> {
+  const running = new Set(rig.processes.filter((one) => one.isRunning).map(({ name }) => name));
   // One after the other: three that start at once on two cores time out on each other.
-  for (const cast of USUAL_CAST) if (!running.has(cast.name)) await stage.start(cast);
+  for (const usual of USUAL_PROCESSES) if (!running.has(usual.name)) await rig.start(usual);
 }
 
 /** How many want each of this machine's cores: limits are for a machine of one's own. */

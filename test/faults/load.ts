@@ -32,7 +32,7 @@ const FATES: readonly Fate[] = [
 const SKUS = ['TEA-A', 'TEA-B', 'TEA-C', 'TEA-D'];
 const RETRY_MS = 250;
 const RETRY_MAX_MS = 2_000;
-/** A shop that answers nobody gets no new customers: this machine has to play them all. */
+/** A shop that answers nobody gets no new customers: they would all be on this machine. */
 const MAX_ALIVE = 300;
 /** Customers give up at some time; by then every fault has healed. */
 const PATIENCE_MS = 120_000;

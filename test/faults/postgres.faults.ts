@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { until } from '../support/until';
-import { assert, type Fault, type Scene, slowness } from './fault';
+import { assert, type Fault, type Step, slowness } from './fault';
 import { pause } from './load';
 
 /** "503 fast": the wait for a connection (2 s) or for a lock (3 s), and the way there and back. */
@@ -11,53 +11,53 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
     area: 'Postgres',
     name: 'immediate shutdown (every backend gone), started again',
     quick: true,
-    play: async (scene) => {
-      await scene.stage.crashPostgres();
-      await scene.lasting(5_000, 2_000);
+    run: async (step) => {
+      await step.rig.crashPostgres();
+      await step.lasting(5_000, 2_000);
       const startedMs = performance.now();
-      await scene.stage.startPostgres();
+      await step.rig.startPostgres();
       const recovered = `recovered in ${Math.round(performance.now() - startedMs)} ms`;
-      await scene.heal();
-      return `${recovered}; ${refusals(scene)}`;
+      await step.heal();
+      return `${recovered}; ${refusals(step)}`;
     },
   },
   {
     area: 'Postgres',
     name: 'every connection reset, five times',
-    play: async (scene) => {
+    run: async (step) => {
       for (let time = 0; time < 5; time++) {
-        scene.stage.postgres.reset();
+        step.rig.postgres.reset();
         await pause(1_000);
       }
-      await scene.heal();
-      return refusals(scene);
+      await step.heal();
+      return refusals(step);
     },
   },
   {
     area: 'Postgres',
     name: 'pool of the API exhausted by sixty calls on locked orders',
-    play: exhaustPool,
+    run: exhaustPool,
   },
   {
     area: 'Postgres',
     name: 'one transaction in five fails: serialization, deadlock, lock timeout',
     quick: true,
-    play: async (scene) => {
-      await scene.stage.rows(UNLUCKY_FUNCTION);
-      await scene.stage.rows(
+    run: async (step) => {
+      await step.rig.rows(UNLUCKY_FUNCTION);
+      await step.rig.rows(
         `CREATE TRIGGER unlucky BEFORE INSERT OR UPDATE ON orders
            FOR EACH STATEMENT EXECUTE FUNCTION unlucky()`,
       );
-      await scene.lasting(15_000, 5_000);
-      await scene.heal(() => scene.stage.rows('DROP TRIGGER unlucky ON orders'));
-      return refusals(scene);
+      await step.lasting(15_000, 5_000);
+      await step.heal(() => step.rig.rows('DROP TRIGGER unlucky ON orders'));
+      return refusals(step);
     },
   },
   {
     area: 'Postgres',
     name: 'somebody locks products in the opposite order: real deadlocks',
-    play: async (scene) => {
-      const client = await scene.stage.pool.connect();
+    run: async (step) => {
+      const client = await step.rig.pool.connect();
       let deadlocks = 0;
       try {
         for (const endMs = performance.now() + 12_000; performance.now() < endMs;) {
@@ -66,24 +66,24 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
       } finally {
         client.release();
       }
-      await scene.heal();
-      return `the other side lost ${deadlocks} deadlocks; ${refusals(scene)}`;
+      await step.heal();
+      return `the other side lost ${deadlocks} deadlocks; ${refusals(step)}`;
     },
   },
   {
     area: 'Postgres',
     name: 'every product locked for 8 s: lock timeouts',
-    play: async (scene) => {
-      const client = await scene.stage.pool.connect();
+    run: async (step) => {
+      const client = await step.rig.pool.connect();
       try {
         await client.query('BEGIN');
         await client.query('SELECT 1 FROM products FOR UPDATE');
         await pause(8_000);
-        await scene.heal(() => client.query('ROLLBACK'));
+        await step.heal(() => client.query('ROLLBACK'));
       } finally {
         client.release();
       }
-      return refusals(scene);
+      return refusals(step);
     },
   },
 ];
@@ -97,20 +97,20 @@ const UNLUCKY_FUNCTION = `
     RETURN NULL;
   END $$`;
 
-function refusals(scene: Scene): string {
-  const { refused, slowestRefusedMs, unanswered } = scene.load.experience;
+function refusals(step: Step): string {
+  const { refused, slowestRefusedMs, unanswered } = step.load.experience;
   assert(slowestRefusedMs <= REFUSED_WITHIN_MS * slowness(), `a 503 took ${slowestRefusedMs} ms`);
   return `${refused} calls refused, the slowest after ${slowestRefusedMs} ms, ${unanswered} cut off; all were repeated and done`;
 }
 
 /** Sixty cancels of the newest orders wait for their rows; the closers go on with the others. */
-async function exhaustPool(scene: Scene): Promise<string> {
-  const orders = await scene.stage.rows<{ id: string; customer_id: string }>(
+async function exhaustPool(step: Step): Promise<string> {
+  const orders = await step.rig.rows<{ id: string; customer_id: string }>(
     `SELECT id, customer_id FROM orders WHERE status = 'pending_payment'
       ORDER BY closes_at DESC LIMIT 30`,
   );
-  const client = await scene.stage.pool.connect();
-  const since = await scene.now();
+  const client = await step.rig.pool.connect();
+  const since = await step.now();
   let calls: Promise<unknown>[] = [];
   try {
     await client.query('BEGIN');
@@ -118,16 +118,16 @@ async function exhaustPool(scene: Scene): Promise<string> {
       orders.map(({ id }) => id),
     ]);
     calls = [...orders, ...orders].map(({ id, customer_id: sub }) =>
-      scene.client.api(`POST /v1/orders/${id}/cancel`, { sub }),
+      step.client.api(`POST /v1/orders/${id}/cancel`, { sub }),
     );
     await pause(6_000);
     const closed = await until('the closers go on', async () => {
-      const { timer = 0, sweep = 0 } = await scene.closedBy(since);
+      const { timer = 0, sweep = 0 } = await step.closedBy(since);
       return timer + sweep;
     });
-    await scene.heal(() => client.query('ROLLBACK'));
+    await step.heal(() => client.query('ROLLBACK'));
     await Promise.all(calls);
-    return `${closed} other orders closed meanwhile; ${refusals(scene)}`;
+    return `${closed} other orders closed meanwhile; ${refusals(step)}`;
   } finally {
     client.release();
     await Promise.all(calls);

@@ -1,5 +1,5 @@
 import { until } from '../support/until';
-import { assert, type Fault, type Scene } from './fault';
+import { assert, type Fault, type Step } from './fault';
 
 /** Long enough for orders with open payments to come to their deadline meanwhile. */
 const misbehaving = (
@@ -10,11 +10,11 @@ const misbehaving = (
   area: 'Provider',
   name,
   quick,
-  play: async (scene) => {
-    await scene.client.faults({ ...faults, seed: 7 });
-    await scene.lasting(10_000, 5_000);
-    const before = await count(scene);
-    await scene.heal(() => scene.client.healProvider());
+  run: async (step) => {
+    await step.client.faults({ ...faults, seed: 7 });
+    await step.lasting(10_000, 5_000);
+    const before = await count(step);
+    await step.heal(() => step.client.healProvider());
     return `${before.closing} orders waited behind the fence; ${before.refunds} refunds so far, each once`;
   },
 });
@@ -37,39 +37,39 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   {
     area: 'Provider',
     name: 'unreachable: connections refused',
-    play: async (scene) => {
-      await scene.stage.provider.refuse();
-      await scene.lasting(10_000, 6_000);
-      const { closing } = await count(scene);
-      await scene.heal(() => scene.stage.provider.restore());
+    run: async (step) => {
+      await step.rig.provider.refuse();
+      await step.lasting(10_000, 6_000);
+      const { closing } = await count(step);
+      await step.heal(() => step.rig.provider.restore());
       return `${closing} orders waited behind the fence, stock and all`;
     },
   },
   {
     area: 'Provider',
     name: 'refunds that are accepted and fail later',
-    play: async (scene) => {
-      const since = await scene.now();
-      await scene.client.faults({ failRefunds: true, captureAfterClose: true });
-      await payLate(scene, 8);
+    run: async (step) => {
+      const since = await step.now();
+      await step.client.faults({ failRefunds: true, captureAfterClose: true });
+      await payLate(step, 8);
       // Healed before the third and last attempt: after that it is an operator's to decide.
       const tried = await until('a refund is tried again', async () => {
-        const [row] = await scene.stage.rows<{ tried: number }>(
+        const [row] = await step.rig.rows<{ tried: number }>(
           `SELECT max(attempt) AS tried FROM refunds WHERE created_at >= $1
            HAVING max(attempt) > 1`,
           [since],
         );
         return row?.tried;
       });
-      await scene.client.healProvider();
-      await scene.heal();
+      await step.client.healProvider();
+      await step.heal();
       return `refunds tried again with a key of their own, up to attempt ${tried}`;
     },
   },
 ];
 
-async function count(scene: Scene): Promise<{ closing: string; refunds: string }> {
-  const [row] = await scene.stage.rows<{ closing: string; refunds: string }>(
+async function count(step: Step): Promise<{ closing: string; refunds: string }> {
+  const [row] = await step.rig.rows<{ closing: string; refunds: string }>(
     `SELECT (SELECT count(*) FROM orders WHERE status = 'closing') AS closing,
             (SELECT count(*) FROM refunds) AS refunds`,
   );
@@ -77,10 +77,10 @@ async function count(scene: Scene): Promise<{ closing: string; refunds: string }
 }
 
 /** Buyers pay orders that have been closed: the provider takes the money all the same. */
-export async function payLate(scene: Scene, howMany: number): Promise<string[]> {
+export async function payLate(step: Step, howMany: number): Promise<string[]> {
   const paid: string[] = [];
   const closed = () =>
-    scene.stage.rows<{ provider_payment_id: string }>(
+    step.rig.rows<{ provider_payment_id: string }>(
       `SELECT p.provider_payment_id FROM payments p JOIN orders o ON o.id = p.order_id
       WHERE o.status = 'closed' AND p.status IN ('closed', 'failed') AND p.provider_payment_id IS NOT NULL
       ORDER BY o.closed_at DESC LIMIT $1`,
@@ -92,7 +92,7 @@ export async function payLate(scene: Scene, howMany: number): Promise<string[]> 
   });
   for (const { provider_payment_id: id } of rows) {
     if (paid.length === howMany) break;
-    const answer = await scene.client.sandbox(`POST /v1/payments/${id}/pay`, { afterClose: true });
+    const answer = await step.client.sandbox(`POST /v1/payments/${id}/pay`, { afterClose: true });
     if (answer.status === 200) paid.push(id);
   }
   assert(paid.length > 0, 'no late payment could be made');

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { assert, type Fault, type Scene, slowness } from './fault';
+import { assert, type Fault, type Step, slowness } from './fault';
 
 /** What the table promises while Redis is in trouble. */
 const ACCEPTED_WITHIN_MS = 3_000;
@@ -9,31 +9,31 @@ export const REDIS_FAULTS: readonly Fault[] = [
     area: 'Redis',
     name: 'silent for a minute, connections open',
     quick: true,
-    play: (scene) =>
-      outage(scene, {
-        begin: () => scene.stage.redis.pause(),
-        last: () => scene.lasting(60_000, 7_000),
-        end: () => scene.stage.redis.resume(),
+    run: (step) =>
+      outage(step, {
+        begin: () => step.rig.redis.pause(),
+        last: () => step.lasting(60_000, 7_000),
+        end: () => step.rig.redis.resume(),
       }),
   },
   {
     area: 'Redis',
     name: '500 ms of latency in each direction',
-    play: (scene) =>
-      outage(scene, {
-        begin: () => scene.stage.redis.delay(500),
-        last: () => scene.lasting(15_000, 6_000),
-        end: () => scene.stage.redis.delay(0),
+    run: (step) =>
+      outage(step, {
+        begin: () => step.rig.redis.delay(500),
+        last: () => step.lasting(15_000, 6_000),
+        end: () => step.rig.redis.delay(0),
       }),
   },
   {
     area: 'Redis',
     name: 'every connection reset twice a second',
-    play: async (scene) => {
-      const timer = setInterval(() => scene.stage.redis.reset(), 500);
-      return outage(scene, {
-        begin: () => scene.stage.redis.reset(),
-        last: () => scene.lasting(15_000, 5_000),
+    run: async (step) => {
+      const timer = setInterval(() => step.rig.redis.reset(), 500);
+      return outage(step, {
+        begin: () => step.rig.redis.reset(),
+        last: () => step.lasting(15_000, 5_000),
         end: () => clearInterval(timer),
       }).finally(() => clearInterval(timer));
     },
@@ -41,47 +41,47 @@ export const REDIS_FAULTS: readonly Fault[] = [
   {
     area: 'Redis',
     name: 'killed and started again, empty',
-    play: (scene) =>
-      outage(scene, {
-        begin: () => scene.stage.crashRedis(),
-        last: () => scene.lasting(5_000, 3_000),
-        end: () => scene.stage.startRedis(),
+    run: (step) =>
+      outage(step, {
+        begin: () => step.rig.crashRedis(),
+        last: () => step.lasting(5_000, 3_000),
+        end: () => step.rig.startRedis(),
       }),
   },
   {
     area: 'Redis',
     name: 'FLUSHALL',
     quick: true,
-    play: (scene) =>
-      outage(scene, {
-        begin: () => command(scene, (redis) => redis.flushall()),
-        last: () => scene.lasting(2_000, 500),
+    run: (step) =>
+      outage(step, {
+        begin: () => command(step, (redis) => redis.flushall()),
+        last: () => step.lasting(2_000, 500),
         end: () => undefined,
       }),
   },
   {
     area: 'Redis',
     name: 'maxmemory reached, every write refused',
-    play: (scene) =>
-      outage(scene, {
-        begin: () => command(scene, (redis) => redis.config('SET', 'maxmemory', '1')),
-        last: () => scene.lasting(15_000, 5_000),
-        end: () => command(scene, (redis) => redis.config('SET', 'maxmemory', '0')),
+    run: (step) =>
+      outage(step, {
+        begin: () => command(step, (redis) => redis.config('SET', 'maxmemory', '1')),
+        last: () => step.lasting(15_000, 5_000),
+        end: () => command(step, (redis) => redis.config('SET', 'maxmemory', '0')),
       }),
   },
   {
     area: 'Redis',
     name: 'gone for good, then replaced by an empty one',
-    play: (scene) =>
-      outage(scene, {
+    run: (step) =>
+      outage(step, {
         begin: async () => {
-          await scene.stage.redis.refuse();
-          await scene.stage.crashRedis();
+          await step.rig.redis.refuse();
+          await step.rig.crashRedis();
         },
-        last: () => scene.lasting(20_000, 6_000),
+        last: () => step.lasting(20_000, 6_000),
         end: async () => {
-          await scene.stage.startRedis();
-          await scene.stage.redis.restore();
+          await step.rig.startRedis();
+          await step.rig.redis.restore();
         },
       }),
   },
@@ -89,25 +89,25 @@ export const REDIS_FAULTS: readonly Fault[] = [
 
 /** Orders are accepted in time, the sweep closes all, and alarms come back by themselves. */
 async function outage(
-  scene: Scene,
+  step: Step,
   fault: {
     readonly begin: () => unknown;
     readonly last: () => Promise<void>;
     readonly end: () => unknown;
   },
 ): Promise<string> {
-  const struckAt = await scene.now();
+  const struckAt = await step.now();
   await fault.begin();
   await fault.last();
-  const closed = await scene.closedBy(struckAt);
-  const [late] = await scene.stage.rows<{ lag: string | null }>(
+  const closed = await step.closedBy(struckAt);
+  const [late] = await step.rig.rows<{ lag: string | null }>(
     `SELECT max(extract(epoch FROM closed_at - closes_at)) AS lag FROM orders
       WHERE closed_at >= $1 AND close_reason = 'payment_timeout'`,
     [struckAt],
   );
-  await scene.heal(async () => fault.end());
-  const { slowestAcceptedMs, refused } = scene.load.experience;
-  await scene.alarmsAreBack();
+  await step.heal(async () => fault.end());
+  const { slowestAcceptedMs, refused } = step.load.experience;
+  await step.alarmsAreBack();
   assert(
     slowestAcceptedMs <= ACCEPTED_WITHIN_MS * slowness(),
     `an answer took ${slowestAcceptedMs} ms`,
@@ -122,8 +122,8 @@ async function outage(
   return `meanwhile closed by alarm ${timer}, by sweep ${sweep}, at most ${lag} s late; alarms came back`;
 }
 
-async function command(scene: Scene, act: (redis: Redis) => Promise<unknown>): Promise<void> {
-  const redis = new Redis(scene.stage.redisUrl, { maxRetriesPerRequest: 1 });
+async function command(step: Step, act: (redis: Redis) => Promise<unknown>): Promise<void> {
+  const redis = new Redis(step.rig.redisUrl, { maxRetriesPerRequest: 1 });
   try {
     await act(redis);
   } finally {

@@ -26,15 +26,15 @@ interface Row {
   readonly outcome: Outcome;
 }
 
-/** Keeps what was played now beside the latest of the other rows, and writes the page anew. */
+/** Keeps what was run now beside the latest of the other rows, and writes the page anew. */
 export async function writeReport(
-  played: readonly { readonly fault: Fault; readonly outcome: Outcome }[],
+  outcomes: readonly { readonly fault: Fault; readonly outcome: Outcome }[],
   seed: number,
 ): Promise<void> {
   const before = await readFile(RESULTS, 'utf8').catch(() => '[]');
   const rows = new Map((JSON.parse(before) as Row[]).map((row) => [row.name, row]));
   const ranAt = new Date().toISOString().slice(0, 16);
-  for (const { fault, outcome } of played) {
+  for (const { fault, outcome } of outcomes) {
     const name = nameOf(fault);
     const { experience } = outcome;
     const wrong = experience.wrong.slice(0, 5);
@@ -60,7 +60,7 @@ function page(rows: readonly Row[]): string {
   const held = rows.filter(({ outcome }) => outcome.held).length;
   return `# What faults do to lastcall
 
-Written by \`npm run test:faults\`: ${rows.length} of ${FAULTS.length} rows have been played in full length,
+Written by \`npm run test:faults\`: ${rows.length} of ${FAULTS.length} rows have been run in full length,
 ${held} held. Each row is from its latest run, on ${cpus().length} cores that others used as well, Node ${process.version}.
 
 One API and two workers (unless the row says otherwise), the sandbox provider, Postgres with fsync and

@@ -28,7 +28,7 @@ export const SETTINGS = {
 export const SWEEP_MS = 2_000;
 
 /** Which of its roles a process takes, and how it is sabotaged. */
-export interface Cast {
+export interface ProcessSettings {
   readonly name: string;
   readonly roles: 'api' | 'worker';
   readonly env?: Readonly<Record<string, string>>;
@@ -38,14 +38,14 @@ export interface Cast {
  * Postgres, Redis and the sandbox provider, each behind a proxy; the product's processes; and
  * connections past the proxies, to look and to sabotage.
  */
-export class Stage {
+export class Rig {
   readonly #folder = mkdtempSync(join(tmpdir(), 'lastcall-faults-'));
   readonly #password = randomBytes(12).toString('hex');
   readonly secrets = {
     AUTH_JWT_SECRET: randomBytes(32).toString('hex'),
     SANDBOX_WEBHOOK_SECRET: randomBytes(32).toString('hex'),
   };
-  readonly #cast = new Map<string, Process>();
+  readonly #processes = new Map<string, Process>();
   readonly #ports = { postgres: 0, redis: 0, api: 0, sandbox: 0 };
   /** Past the proxies. */
   pool!: Pool;
@@ -132,11 +132,11 @@ export class Stage {
   }
 
   get processes(): readonly Process[] {
-    return [...this.#cast.values()];
+    return [...this.#processes.values()];
   }
 
   /** Starts a process and waits until it is ready; `await` it later to let several start at once. */
-  async start({ name, roles, env = {} }: Cast): Promise<Process> {
+  async start({ name, roles, env = {} }: ProcessSettings): Promise<Process> {
     const port = roles === 'api' ? this.#ports.api : await freePort();
     const settings = {
       ROLES: roles,
@@ -149,7 +149,7 @@ export class Stage {
     // As whoever runs it would: one that finds no database in time ends, and is started again.
     for (let tries = 1; ; tries++) {
       const child = this.#spawn(name, 'test/faults/faulty-main.js', settings);
-      this.#cast.set(name, child);
+      this.#processes.set(name, child);
       try {
         await child.ready(`http://127.0.0.1:${port}/health/live`);
         return child;
@@ -169,14 +169,14 @@ export class Stage {
   }
 
   process(name: string): Process {
-    const found = this.#cast.get(name);
+    const found = this.#processes.get(name);
     if (!found) throw new Error(`There is no process "${name}"`);
     return found;
   }
 
   /** Forgets a process that is meant to be gone. */
   forget(name: string): void {
-    this.#cast.delete(name);
+    this.#processes.delete(name);
   }
 
   async rows<Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> {
@@ -187,7 +187,7 @@ export class Stage {
     const stopping = this.processes.map(async (child) => {
       if (child.isRunning) await child.stop();
     });
-    this.#cast.clear();
+    this.#processes.clear();
     for (const result of await Promise.allSettled(stopping)) {
       if (result.status === 'rejected') throw result.reason;
     }

@@ -1,10 +1,10 @@
-/* Plays the faults one after the other; test/faults/main.mjs starts it. Exit code 0: all held. */
+/* Runs the faults one after the other; test/faults/main.mjs starts it. Exit code 0: all held. */
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults';
-import { assemble, type Fault, type Outcome, Scene, slowness } from './fault';
+import { assemble, type Fault, type Outcome, Step, slowness } from './fault';
 import { type Acknowledged, dice } from './load';
 import { line, writeReport } from './report';
-import { Stage } from './rig';
+import { Rig } from './rig';
 
 const { values } = parseArgs({
   options: {
@@ -14,77 +14,77 @@ const { values } = parseArgs({
   },
 });
 const seed = Number(values.seed);
-let stage: Stage | undefined;
+let rig: Rig | undefined;
 
 async function main(): Promise<boolean> {
   const chosen = FAULTS.filter(({ quick }) => !values.quick || quick).filter(
     ({ area, name }) => !values.only || `${area}: ${name}`.includes(values.only),
   );
-  const played: { fault: Fault; outcome: Outcome }[] = [];
+  const outcomes: { fault: Fault; outcome: Outcome }[] = [];
   let acknowledged = nothing();
   try {
     for (const fault of chosen) {
-      if (!stage) {
+      if (!rig) {
         acknowledged = nothing();
-        stage = await openStage();
+        rig = await openRig();
       }
-      const outcome = await play(stage, fault, acknowledged);
-      played.push({ fault, outcome });
+      const outcome = await runStep(rig, fault, acknowledged);
+      outcomes.push({ fault, outcome });
       console.log(line(fault, outcome));
       if (!values.quick) await writeReport([{ fault, outcome }], seed);
       // What one fault has broken must not be held against the next.
       if (!outcome.held) {
         if (process.env.KEEP_LOGS)
-          for (const one of stage.processes) console.log(one.name, one.log.slice(-4_000));
-        await stage.close();
-        stage = undefined;
+          for (const one of rig.processes) console.log(one.name, one.log.slice(-4_000));
+        await rig.close();
+        rig = undefined;
       }
     }
   } finally {
-    await stage?.close();
+    await rig?.close();
   }
-  const held = played.filter(({ outcome }) => outcome.held).length;
-  console.log(`\n${held} held, ${played.length - held} broken; seed ${seed}`);
-  return held === played.length && played.length > 0;
+  const held = outcomes.filter(({ outcome }) => outcome.held).length;
+  console.log(`\n${held} held, ${outcomes.length - held} broken; seed ${seed}`);
+  return held === outcomes.length && outcomes.length > 0;
 }
 
-async function openStage(): Promise<Stage> {
-  const stage = new Stage();
+async function openRig(): Promise<Rig> {
+  const rig = new Rig();
   try {
-    await stage.open();
+    await rig.open();
     for (const sku of ['TEA-A', 'TEA-B', 'TEA-C', 'TEA-D']) {
-      await stage.rows(
+      await rig.rows(
         `INSERT INTO products (sku, name, unit_price, currency, on_hand, available)
          VALUES ($1, $1, 700, 'EUR', 10000000, 10000000)`,
         [sku],
       );
     }
-    return stage;
+    return rig;
   } catch (error) {
-    await stage.close();
+    await rig.close();
     throw error;
   }
 }
 
-async function play(on: Stage, fault: Fault, acknowledged: Acknowledged): Promise<Outcome> {
-  const scene = new Scene(on, values.quick, acknowledged, dice(seed));
+async function runStep(on: Rig, fault: Fault, acknowledged: Acknowledged): Promise<Outcome> {
+  const step = new Step(on, values.quick, acknowledged, dice(seed));
   let lost: string[] = [];
   let seen: string;
   try {
     await assemble(on);
-    scene.load.start();
-    await scene.lasting(4_000, 2_500);
-    await scene.strikes();
-    seen = await fault.play(scene);
-    const { wrong } = scene.load.experience;
-    lost = [...(await scene.settle()), ...new Set(wrong)];
+    step.load.start();
+    await step.lasting(4_000, 2_500);
+    await step.strikes();
+    seen = await fault.run(step);
+    const { wrong } = step.load.experience;
+    lost = [...(await step.settle()), ...new Set(wrong)];
   } catch (error) {
     seen = error instanceof Error ? error.message : String(error);
     if (process.env.KEEP_LOGS) console.log(await activity(on));
     lost.push(seen);
-    await scene.load.stop().catch(() => undefined);
+    await step.load.stop().catch(() => undefined);
   }
-  const { inFlight, healedMs, load } = scene;
+  const { inFlight, healedMs, load } = step;
   const { begun: orders, experience } = load;
   return {
     held: lost.length === 0,
@@ -99,7 +99,7 @@ async function play(on: Stage, fault: Fault, acknowledged: Acknowledged): Promis
 }
 
 /** Who did what in Postgres as the row broke, and who waited for whom. */
-async function activity(on: Stage): Promise<string> {
+async function activity(on: Rig): Promise<string> {
   const rows = await on.rows<{ line: string }>(
     `SELECT concat_ws(' ', pid, application_name, state, wait_event_type, wait_event,
                       pg_blocking_pids(pid), now() - xact_start, now() - state_change,
@@ -118,7 +118,7 @@ const nothing = (): Acknowledged => ({
 // What was started is stopped, whoever ends this run.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
-    void stage?.close().finally(() => process.exit(130));
+    void rig?.close().finally(() => process.exit(130));
   });
 }
 

@@ -7,18 +7,18 @@ const ORDERS = 2_000;
 export const STORM: Fault = {
   area: 'Storm',
   name: '2,000 orders, three workers, errors, timeouts, duplicated, reordered and dropped notices',
-  play: async (scene) => {
-    const { stage, client, load } = scene;
-    await stage.start({ name: 'worker-3', roles: 'worker' });
+  run: async (step) => {
+    const { rig, client, load } = step;
+    await rig.start({ name: 'worker-3', roles: 'worker' });
     await client.faults({
       ...{ errorRate: 0.1, timeoutRate: 0.03, timeoutHoldMs: 3_500, seed: 11 },
       ...{ duplicateWebhooks: 1, reorderWebhooks: true, dropWebhooks: 0.1, webhookDelayMs: 100 },
     });
     await until('2,000 orders are placed', () => load.begun >= ORDERS, 600_000);
-    await scene.heal(() => client.healProvider());
-    await stage.process('worker-3').stop();
-    stage.forget('worker-3');
-    const rows = await stage.rows<{ status: string; n: string }>(
+    await step.heal(() => client.healProvider());
+    await rig.process('worker-3').stop();
+    rig.forget('worker-3');
+    const rows = await rig.rows<{ status: string; n: string }>(
       'SELECT status, count(*) AS n FROM orders GROUP BY status ORDER BY status',
     );
     return rows.map(({ status, n }) => `${n} ${status}`).join(', ');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { assert, type Fault, type Scene } from './fault';
+import { assert, type Fault, type Step } from './fault';
 import { pause } from './load';
 import { payLate } from './provider.faults';
 
@@ -7,24 +7,22 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   {
     area: 'Webhooks',
     name: 'fifty at once for each payment, reordered and duplicated',
-    play: async (scene) => {
-      await scene.client.faults({ duplicateWebhooks: 49, reorderWebhooks: true });
-      await scene.lasting(8_000, 3_000);
-      await scene.heal(() => scene.client.healProvider());
-      const [row] = await scene.stage.rows<{ n: string }>(
-        `SELECT count(*) AS n FROM webhook_events`,
-      );
+    run: async (step) => {
+      await step.client.faults({ duplicateWebhooks: 49, reorderWebhooks: true });
+      await step.lasting(8_000, 3_000);
+      await step.heal(() => step.client.healProvider());
+      const [row] = await step.rig.rows<{ n: string }>(`SELECT count(*) AS n FROM webhook_events`);
       return `${row?.n} events stored, each once, whatever came how often`;
     },
   },
   {
     area: 'Webhooks',
     name: 'dropped for good: the close asks',
-    play: async (scene) => {
-      await scene.client.faults({ dropWebhooks: true });
-      await scene.lasting(10_000, 5_000);
-      await scene.heal(() => scene.client.healProvider());
-      const [row] = await scene.stage.rows<{ n: string }>(
+    run: async (step) => {
+      await step.client.faults({ dropWebhooks: true });
+      await step.lasting(10_000, 5_000);
+      await step.heal(() => step.client.healProvider());
+      const [row] = await step.rig.rows<{ n: string }>(
         `SELECT count(*) AS n FROM order_events WHERE from_status = 'closing' AND to_status = 'paid'`,
       );
       return `${row?.n} payments were found by asking`;
@@ -33,11 +31,11 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   {
     area: 'Webhooks',
     name: 'three days late, for orders that are long closed',
-    play: async (scene) => {
-      const paid = await payLate(scene, 5);
-      await scene.heal();
+    run: async (step) => {
+      const paid = await payLate(step, 5);
+      await step.heal();
       await pause(3_000);
-      const rows = await scene.stage.rows<{ status: string }>(
+      const rows = await step.rig.rows<{ status: string }>(
         `SELECT r.status FROM refunds r JOIN payments p ON p.id = r.payment_id
           WHERE p.provider_payment_id = ANY ($1)`,
         [paid],
@@ -53,13 +51,13 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     area: 'Webhooks',
     name: 'forged, stale, replayed, of a wrong amount, for nobody',
     quick: true,
-    play: bogus,
+    run: bogus,
   },
 ];
 
-async function bogus(scene: Scene): Promise<string> {
-  const { client, stage } = scene;
-  const [open] = await stage.rows<{ id: string; provider_payment_id: string; amount: string }>(
+async function bogus(step: Step): Promise<string> {
+  const { client, rig } = step;
+  const [open] = await rig.rows<{ id: string; provider_payment_id: string; amount: string }>(
     `SELECT p.id, p.provider_payment_id, p.amount FROM payments p JOIN orders o ON o.id = p.order_id
       WHERE p.status = 'open' AND o.status = 'pending_payment' AND p.provider_payment_id IS NOT NULL
       ORDER BY o.closes_at DESC LIMIT 1`,
@@ -78,7 +76,7 @@ async function bogus(scene: Scene): Promise<string> {
     await client.webhook(right, { ageS: 301 }),
   ].map(({ status, body }) => `${status} ${String(body.code)}`);
   assert(refused.join() === '400 bad_signature,400 stale_timestamp', refused.join());
-  const stored = await stage.rows(`SELECT 1 FROM payments WHERE id = $1 AND status = 'open'`, [
+  const stored = await rig.rows(`SELECT 1 FROM payments WHERE id = $1 AND status = 'open'`, [
     open.id,
   ]);
   assert(stored.length === 1, 'a forged webhook had an effect');
@@ -90,7 +88,7 @@ async function bogus(scene: Scene): Promise<string> {
     answers.every(({ status }) => status === 200),
     'a stored webhook was not answered with 200',
   );
-  const [unknown] = await stage.rows<{ status: string; result: string }>(
+  const [unknown] = await rig.rows<{ status: string; result: string }>(
     'SELECT status, result FROM webhook_events WHERE event_id = $1',
     [id],
   );
@@ -98,9 +96,9 @@ async function bogus(scene: Scene): Promise<string> {
   // The provider really took one cent less: that is money of ours, and it waits for an operator.
   const amount = Number(open.amount) - 1;
   await client.sandbox(`POST /v1/payments/${open.provider_payment_id}/pay`, { amount });
-  await scene.heal();
+  await step.heal();
   await pause(2_000);
-  const [held] = await stage.rows<{ hold_reason: string }>(
+  const [held] = await rig.rows<{ hold_reason: string }>(
     'SELECT hold_reason FROM payments WHERE id = $1',
     [open.id],
   );

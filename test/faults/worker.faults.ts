@@ -1,155 +1,155 @@
 import { until } from '../support/until';
-import { assert, type Fault, type Scene } from './fault';
+import { assert, type Fault, type Step } from './fault';
 import { pause } from './load';
 
 export const WORKER_FAULTS: readonly Fault[] = [
   {
     area: 'Locks',
     name: 'a lock lives for 1 ms: it always expires inside the section',
-    play: (scene) => withSabotage(scene, { LOCK_TTL_MS: '1' }),
+    run: (step) => withSabotage(step, { LOCK_TTL_MS: '1' }),
   },
-  { area: 'Locks', name: 'no lock at all', play: (scene) => withSabotage(scene, { LOCK: 'none' }) },
+  { area: 'Locks', name: 'no lock at all', run: (step) => withSabotage(step, { LOCK: 'none' }) },
   {
     area: 'Locks',
     name: 'five sweepers, every second, no alarms',
-    play: async (scene) => {
+    run: async (step) => {
       const names = ['sweeper-1', 'sweeper-2', 'sweeper-3', 'sweeper-4', 'sweeper-5'];
-      await scene.stage.process('worker-1').stop();
-      await scene.stage.process('worker-2').stop();
+      await step.rig.process('worker-1').stop();
+      await step.rig.process('worker-2').stop();
       // Each has alarms of its own that nobody else arms: only sweeps close.
       const env = { SWEEP_INTERVAL: '1s', TIMER_DRIVER: 'memory' };
-      for (const name of names) await scene.stage.start({ name, roles: 'worker', env });
-      const since = await scene.now();
-      await scene.lasting(15_000, 6_000);
-      await scene.heal();
-      const { sweep = 0, timer = 0 } = await scene.closedBy(since);
+      for (const name of names) await step.rig.start({ name, roles: 'worker', env });
+      const since = await step.now();
+      await step.lasting(15_000, 6_000);
+      await step.heal();
+      const { sweep = 0, timer = 0 } = await step.closedBy(since);
       for (const name of names) {
-        await scene.stage.process(name).stop();
-        scene.stage.forget(name);
+        await step.rig.process(name).stop();
+        step.rig.forget(name);
       }
-      await scene.backToUsual();
+      await step.backToUsual();
       return `closed by sweep ${sweep}, by alarm ${timer}, each once`;
     },
   },
   {
     area: 'Workers',
     name: 'stopped for 40 s in the middle of a transaction, then woken',
-    play: (scene) => freeze(scene, 'close.changed'),
+    run: (step) => freeze(step, 'close.changed'),
   },
   {
     area: 'Workers',
     name: 'stopped for 40 s while the provider is asked, then woken',
-    play: (scene) => freeze(scene, 'closing.answered'),
+    run: (step) => freeze(step, 'closing.answered'),
   },
   {
     area: 'Workers',
     name: 'SIGTERM under load every 20 s, one worker after the other, and the API',
     quick: true,
-    play: async (scene) => {
+    run: async (step) => {
       const took: string[] = [];
       const names = ['worker-1', 'api', 'worker-2'];
-      for (const name of scene.quick ? names.slice(0, 2) : [...names, 'worker-1']) {
-        took.push(`${name} ${await scene.stage.process(name).stop()} ms`);
-        await scene.backToUsual();
-        await scene.lasting(20_000, 1_000);
+      for (const name of step.quick ? names.slice(0, 2) : [...names, 'worker-1']) {
+        took.push(`${name} ${await step.rig.process(name).stop()} ms`);
+        await step.backToUsual();
+        await step.lasting(20_000, 1_000);
       }
-      await scene.heal();
+      await step.heal();
       return `ended with code 0 after ${took.join(', ')}`;
     },
   },
   {
     area: 'Poison',
     name: 'a deadline without an order, an order that cannot be closed',
-    play: poison,
+    run: poison,
   },
 ];
 
-async function withSabotage(scene: Scene, env: Readonly<Record<string, string>>): Promise<string> {
+async function withSabotage(step: Step, env: Readonly<Record<string, string>>): Promise<string> {
   for (const name of ['worker-1', 'worker-2', 'api']) {
-    await scene.stage.process(name).stop();
-    await scene.stage.start({ name, roles: name === 'api' ? 'api' : 'worker', env });
+    await step.rig.process(name).stop();
+    await step.rig.start({ name, roles: name === 'api' ? 'api' : 'worker', env });
   }
-  const since = await scene.now();
-  await scene.lasting(15_000, 5_000);
-  await scene.heal();
-  const { timer = 0, sweep = 0, customer = 0 } = await scene.closedBy(since);
-  for (const name of ['worker-1', 'worker-2', 'api']) await scene.stage.process(name).stop();
-  await scene.backToUsual();
+  const since = await step.now();
+  await step.lasting(15_000, 5_000);
+  await step.heal();
+  const { timer = 0, sweep = 0, customer = 0 } = await step.closedBy(since);
+  for (const name of ['worker-1', 'worker-2', 'api']) await step.rig.process(name).stop();
+  await step.backToUsual();
   return `closed by alarm ${timer}, by sweep ${sweep}, by customers ${customer}; one winner each`;
 }
 
-/** The worker stops itself at a step, holding whatever it holds there. */
-async function freeze(scene: Scene, step: string): Promise<string> {
-  await scene.stage.process('worker-1').stop();
-  const env = { FREEZE_AT: step };
-  const worker = await scene.stage.start({ name: 'worker-1', roles: 'worker', env });
+/** The worker stops itself at a failpoint, holding whatever it holds there. */
+async function freeze(step: Step, failpoint: string): Promise<string> {
+  await step.rig.process('worker-1').stop();
+  const env = { FREEZE_AT: failpoint };
+  const worker = await step.rig.start({ name: 'worker-1', roles: 'worker', env });
   await until('the worker stops', () => worker.isFrozen, 30_000);
-  const since = await scene.now();
-  await scene.lasting(40_000, 8_000);
-  const { timer = 0, sweep = 0 } = await scene.closedBy(since);
+  const since = await step.now();
+  await step.lasting(40_000, 8_000);
+  const { timer = 0, sweep = 0 } = await step.closedBy(since);
   assert(timer + sweep > 0, 'the other worker stood still');
-  await scene.heal(() => worker.signal('SIGCONT'));
+  await step.heal(() => worker.signal('SIGCONT'));
   await worker.stop();
-  await scene.backToUsual();
-  return `stopped at ${step}; the other worker closed ${timer + sweep} meanwhile`;
+  await step.backToUsual();
+  return `stopped at ${failpoint}; the other worker closed ${timer + sweep} meanwhile`;
 }
 
-async function poison(scene: Scene): Promise<string> {
-  const { stage } = scene;
+async function poison(step: Step): Promise<string> {
+  const { rig } = step;
   const nobody = '00000000-0000-7000-8000-000000000001';
-  await stage.rows(
+  await rig.rows(
     `INSERT INTO deadlines (kind, due_at, subject_id) VALUES ('payment', now() + interval '1 s', $1)`,
     [nobody],
   );
-  const [victim] = await stage.rows<{ id: string; closes_at: Date }>(
+  const [victim] = await rig.rows<{ id: string; closes_at: Date }>(
     `SELECT id, closes_at FROM orders o WHERE status = 'pending_payment'
         AND NOT EXISTS (SELECT 1 FROM payments WHERE order_id = o.id)
       ORDER BY closes_at DESC LIMIT 1`,
   );
   const { id } = victim as { id: string };
-  await stage.rows(
+  await rig.rows(
     `CREATE OR REPLACE FUNCTION poisoned() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN RAISE EXCEPTION 'poisoned'; END $$`,
   );
-  await stage.rows(
+  await rig.rows(
     `CREATE TRIGGER poisoned BEFORE UPDATE ON orders FOR EACH ROW
        WHEN (old.id = '${id}'::uuid) EXECUTE FUNCTION poisoned()`,
   );
   const failures = async (): Promise<number> => {
-    const [row] = await stage.rows<{ failures: number }>(
+    const [row] = await rig.rows<{ failures: number }>(
       `SELECT failures FROM deadlines WHERE subject_id = $1 AND kind = 'payment'`,
       [id],
     );
     return row?.failures ?? 0;
   };
   await until('it backs off', async () => (await failures()) >= 2, 30_000);
-  const [late] = await stage.rows<{ n: string }>(
+  const [late] = await rig.rows<{ n: string }>(
     `SELECT count(*) AS n FROM orders WHERE status = 'pending_payment' AND id <> $1
         AND closes_at < now() - interval '5 s'`,
     [id],
   );
   assert(Number(late?.n) === 0, `${late?.n} neighbours were not closed`);
   // Seven failures take two minutes of backing off; the eighth is what holds it.
-  await stage.rows(`UPDATE deadlines SET failures = 7 WHERE subject_id = $1`, [id]);
+  await rig.rows(`UPDATE deadlines SET failures = 7 WHERE subject_id = $1`, [id]);
   const held = await until(
     'it is held',
     async () =>
       (
-        await stage.rows<{ error: string }>(
+        await rig.rows<{ error: string }>(
           `SELECT error FROM held_deadlines WHERE subject_id = $1`,
           [id],
         )
       )[0],
     20_000,
   );
-  const isAlarmed = stage.processes.some(({ log }) => log.includes('a deadline is held'));
+  const isAlarmed = rig.processes.some(({ log }) => log.includes('a deadline is held'));
   assert(isAlarmed, 'nobody was told that a deadline is held');
-  const left = await stage.rows('SELECT 1 FROM deadlines WHERE subject_id = $1', [nobody]);
+  const left = await rig.rows('SELECT 1 FROM deadlines WHERE subject_id = $1', [nobody]);
   assert(left.length === 0, 'the deadline without an order is still there');
-  await scene.heal(async () => {
-    await stage.rows('DROP TRIGGER poisoned ON orders');
+  await step.heal(async () => {
+    await rig.rows('DROP TRIGGER poisoned ON orders');
     // As `lastcall timeouts verify` tells the operator to: libs/timeout/src/held-deadlines.ts.
-    await stage.rows(
+    await rig.rows(
       `WITH released AS (DELETE FROM held_deadlines WHERE subject_id = $1 RETURNING *)
        INSERT INTO deadlines (kind, due_at, subject_id, version)
        SELECT kind, now(), subject_id, version + 1 FROM released`,
