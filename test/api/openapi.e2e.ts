@@ -48,8 +48,8 @@ describe('the OpenAPI document', () => {
       const statuses = Object.keys(operation.responses);
       expect(statuses.filter((status) => status < '300')).toHaveLength(1);
       expect(statuses).toEqual(expect.arrayContaining(['500', '503']));
-      if (operation.security) {
-        expect(statuses).toEqual(expect.arrayContaining(['401', '403', '429']));
+      if (operation.security?.length) {
+        expect(statuses).toEqual(expect.arrayContaining(['401', '403']));
       }
       if (path.includes('{id}')) expect(statuses).toContain('404');
       for (const [status, { content }] of Object.entries(operation.responses)) {

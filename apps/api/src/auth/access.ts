@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiBearerAuth } from '@nestjs/swagger';
+import { ApiSecurity } from '@nestjs/swagger';
 
 /** The scopes a token can grant. */
 export type ScopeName = 'orders' | 'merchant' | 'ops';
@@ -12,4 +12,5 @@ export const Access = Reflector.createDecorator<'public' | ScopeName>();
 export const Public = () => Access('public');
 
 /** Only for tokens that grant `scope`. */
-export const Scope = (scope: ScopeName) => applyDecorators(Access(scope), ApiBearerAuth());
+export const Scope = (scope: ScopeName) =>
+  applyDecorators(Access(scope), ApiSecurity('bearer', [scope]));

@@ -1,15 +1,16 @@
 import { LastcallError } from '@app/orders';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { SkipThrottle } from '@nestjs/throttler';
+
 import { Public } from '../auth/access';
 import { Draining } from '../draining';
+import { Unlimited } from '../rate-limit/unlimited';
 import { Answers } from '../openapi/answers';
 import { Dependencies, type DependencyStates } from './dependencies';
 
 @ApiTags('ops')
 @Controller('health')
-@SkipThrottle()
+@Unlimited()
 export class HealthController {
   constructor(
     private readonly dependencies: Dependencies,

@@ -11,7 +11,7 @@ export interface ErrorAnswer {
 }
 
 /** Seconds after which trying again is worth it, for codes that say nothing more exact. */
-const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, number>> = {
+export const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, number>> = {
   busy: 1,
   unavailable: 2,
   rate_limited: 1,

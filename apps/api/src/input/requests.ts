@@ -37,7 +37,7 @@ const orderLine = z.strictObject({
   sku: z
     .string(unlessMissing('must be a text'))
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_" or "-"')
-    .meta({ examples: ['TEA-001'] }),
+    .meta({ examples: ['TEA-SENCHA'] }),
   quantity: wholeNumber(1, MAX_QUANTITY).meta({ examples: [2] }),
 });
 

@@ -1,11 +1,12 @@
 import { Gauges } from '@app/orders';
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { SkipThrottle } from '@nestjs/throttler';
+
 import type { FastifyReply } from 'fastify';
 import { Scope } from '../auth/access';
 import { withinMs } from '../health/within';
 import { InjectLogger, type Logger } from '../logging/logger';
+import { Unlimited } from '../rate-limit/unlimited';
 import { Answers } from '../openapi/answers';
 import { PrometheusTelemetry } from './prometheus-telemetry';
 
@@ -14,7 +15,7 @@ const GAUGES_LIMIT_MS = 1_500;
 
 @ApiTags('ops')
 @Controller('metrics')
-@SkipThrottle()
+@Unlimited()
 export class MetricsController {
   constructor(
     private readonly gauges: Gauges,

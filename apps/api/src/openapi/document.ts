@@ -1,13 +1,22 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { problem, PROBLEM_TYPE, type ProblemCode, statusOf } from '../http/problem';
-import { REFUSALS } from './answers';
-import { toSchemaObject } from './json-schema';
+import { describeProblems, describeRefusals, type Operation, PROBLEM_EXAMPLES } from './problems';
+import { toComponents } from './json-schema';
 import { RESPONSES } from './responses';
 
-type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
-
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+
+const DESCRIPTION = `Orders that close on time, and money that is never mishandled.
+
+JSON with camelCase names; instants are ISO 8601 in UTC; money is whole minor units of an ISO 4217
+currency; ids are UUIDs. Every answer of 400 and above is a problem (RFC 9457) whose \`code\` is
+stable. An address that is known, asked with another method, answers 405 with \`Allow\`.`;
+
+const TAGS = {
+  storefront: 'What a shop asks for its customers: place, pay, cancel, follow.',
+  webhooks: 'What payment providers tell.',
+  ops: 'For operators and for the machines that watch.',
+} as const;
 
 /**
  * Serves the document at /docs-json (for programs) and, unless told otherwise, at /docs (to read):
@@ -23,70 +32,59 @@ export function serveDocument(app: INestApplication, { page = true } = {}): void
 }
 
 export function createDocument(app: INestApplication): OpenAPIObject {
-  const words = new DocumentBuilder()
+  const builder = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.1')
     .setTitle('lastcall')
-    .setDescription('Orders that close on time, and money that is never mishandled.')
+    .setDescription(DESCRIPTION)
     .setVersion('1')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
-    .build();
-  const document = SwaggerModule.createDocument(app, words, {
+    .setLicense('MIT', 'https://opensource.org/license/mit')
+    // Relative: the same document serves every installation.
+    .addServer('/', 'The installation that serves this document')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' });
+  for (const [name, description] of Object.entries(TAGS)) builder.addTag(name, description);
+  const document = SwaggerModule.createDocument(app, builder.build(), {
     operationIdFactory: (controller, method) => `${method}${controller.replace('Controller', '')}`,
   });
-  document.components ??= {};
-  document.components.schemas = Object.fromEntries(
-    Object.entries(RESPONSES).map(([name, schema]) => [name, toSchemaObject(schema, 'output')]),
-  );
+  document.components = {
+    ...document.components,
+    schemas: toComponents(RESPONSES),
+    examples: {},
+  };
+  const told = new Set<keyof typeof PROBLEM_EXAMPLES>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {
       const operation = item[method];
       if (!operation) continue;
-      describeProblems(operation, method);
-      describeOrderId(operation, path);
+      describePathParameters(operation, path);
+      describeAccess(operation);
+      for (const code of describeProblems(operation, method)) told.add(code);
     }
   }
+  document.components.examples = describeRefusals(told);
   return document;
 }
 
-/** Our decorator that reads the id from the path is not one that Nest's document knows. */
-function describeOrderId(operation: Operation, path: string): void {
-  if (!path.includes('{id}')) return;
-  operation.parameters ??= [];
-  operation.parameters.unshift({
-    name: 'id',
-    in: 'path',
-    required: true,
-    description: 'The id of the order',
-    schema: { type: 'string', format: 'uuid' },
-  });
+/** What Nest's document does not know: our decorators that read a parameter from the path. */
+const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: object }>> = {
+  id: { description: 'The id of the order', schema: { type: 'string', format: 'uuid' } },
+};
+
+function describePathParameters(operation: Operation, path: string): void {
+  const known = new Set((operation.parameters ?? []).map((one) => ('name' in one ? one.name : '')));
+  const missing = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  operation.parameters = [
+    ...missing
+      .filter((name) => !known.has(name))
+      .map((name) => ({ name, in: 'path' as const, required: true, ...PATH_PARAMETERS[name] })),
+    ...(operation.parameters ?? []),
+  ];
 }
 
-/** One answer a status, with an example for each code that has it. */
-function describeProblems(operation: Operation, method: (typeof METHODS)[number]): void {
-  const own = (operation as { [REFUSALS]?: ProblemCode[] })[REFUSALS] ?? [];
-  // Even where no body is wanted: one with fields in it is refused.
-  const takesInput = method !== 'get' || (operation.parameters ?? []).length > 0;
-  const codes = new Set<ProblemCode>([
-    ...own,
-    ...(takesInput ? (['invalid_request'] as const) : []),
-    ...(operation.security ? (['unauthorized', 'forbidden', 'rate_limited'] as const) : []),
-    'internal_error',
-    'unavailable',
-  ]);
-  for (const status of new Set([...codes].map(statusOf))) {
-    const those = [...codes].filter((code) => statusOf(code) === status);
-    operation.responses[String(status)] = {
-      description: those.join(', '),
-      content: {
-        [PROBLEM_TYPE]: {
-          schema: { $ref: '#/components/schemas/Problem' },
-          examples: Object.fromEntries(
-            those.map((code) => [
-              code,
-              { value: problem(code, 'What is wrong, and how to mend it') },
-            ]),
-          ),
-        },
-      },
-    };
-  }
+/** Who may call it, in words: validators know scopes of OAuth flows only. */
+function describeAccess(operation: Operation): void {
+  const [scope] = operation.security?.flatMap((one) => Object.values(one).flat()) ?? [];
+  operation.description = scope
+    ? `For a token with the scope \`${scope}\`.`
+    : 'Open to everybody, token or not.';
+  operation.security = scope ? [{ bearer: [] }] : [];
 }

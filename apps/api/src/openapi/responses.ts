@@ -1,5 +1,6 @@
 import { ORDER_STATUSES } from '@app/orders';
 import { z } from 'zod';
+import { schemaAt } from './json-schema';
 
 /*
  * The answers, for the OpenAPI document. test/api/openapi.e2e.ts holds real answers against these,
@@ -7,7 +8,12 @@ import { z } from 'zod';
  */
 
 const instant = z.iso.datetime().meta({ examples: ['2026-01-31T12:00:00.000Z'] });
-const amount = z.int().min(0).describe('In minor units of the currency');
+const amount = z
+  .int()
+  .min(0)
+  .describe('In minor units of the currency')
+  .meta({ examples: [1250] });
+const sku = z.string().meta({ examples: ['TEA-SENCHA'] });
 const currency = z
   .string()
   .length(3)
@@ -41,6 +47,15 @@ const Payment = z.strictObject({
   refund: Refund.nullable(),
 });
 
+const OrderItem = z.strictObject({
+  sku,
+  quantity: z
+    .int()
+    .min(1)
+    .meta({ examples: [2] }),
+  unitPrice: amount.describe('As it was when the order was placed'),
+});
+
 const Order = z.strictObject({
   id,
   customerId: z.string(),
@@ -48,7 +63,7 @@ const Order = z.strictObject({
   closeReason: z
     .enum(['payment_timeout', 'customer_canceled', 'operator_closed', 'shipment_timeout'])
     .nullable(),
-  items: z.array(z.strictObject({ sku: z.string(), quantity: z.int().min(1), unitPrice: amount })),
+  items: z.array(OrderItem),
   amount,
   currency,
   createdAt: instant,
@@ -67,8 +82,8 @@ const Order = z.strictObject({
 });
 
 const Product = z.strictObject({
-  sku: z.string().meta({ examples: ['TEA-001'] }),
-  name: z.string(),
+  sku,
+  name: z.string().meta({ examples: ['Sencha, 100 g'] }),
   unitPrice: amount,
   currency,
   available: z.int().min(0),
@@ -91,22 +106,74 @@ const Problem = z
   })
   .describe('RFC 9457');
 
+const OrderEvent = z
+  .strictObject({
+    id: z.string().describe('Increases along the history; what Last-Event-ID resumes after'),
+    orderId: id,
+    version: z.int().min(1),
+    type: z.string().meta({ examples: ['order.paid'] }),
+    from: z.enum(ORDER_STATUSES).nullable(),
+    to: z.enum(ORDER_STATUSES),
+    by: z.string().meta({ examples: ['provider'] }),
+    reason: z.string().nullable(),
+    at: instant,
+  })
+  .describe('A change of an order; the data of one server-sent event');
+
+const count = z.int().min(0);
+
+const Overview = z
+  .strictObject({
+    open: z
+      .strictObject({ total: count, dueIn1m: count, dueIn5m: count, dueIn10m: count })
+      .describe('Unpaid orders by when they are due'),
+    closing: count,
+    overdueDeadlines: count,
+    oldestLagMs: count,
+    lag: z
+      .strictObject({ p50Ms: z.int(), p99Ms: z.int(), maxMs: z.int() })
+      .describe('How late the closes of the last hour were'),
+    closedBy: z.record(z.string(), count).describe('Closes of the last hour, by whom'),
+    refunds: z
+      .strictObject({
+        requested: count,
+        pending: count,
+        succeeded: count,
+        failed: count,
+        needs_attention: count,
+      })
+      .describe('By status; above 10,000 `succeeded` is an estimate'),
+    heldDeadlines: count,
+    heldWebhooks: count,
+    heldPayments: count,
+  })
+  .describe('What an operator wants to see first');
+
 const checks = z.strictObject({ postgres: z.enum(['up', 'down']), redis: z.enum(['up', 'down']) });
 
 /** Every schema of the document, by the name it has there. */
 export const RESPONSES = {
   Order,
+  OrderItem,
+  OrderEvent,
   OrderPage: z.strictObject({ items: z.array(Order), nextCursor: z.string().nullable() }),
   Payment,
+  Refund,
+  Product,
   ProductList: z.strictObject({ items: z.array(Product) }),
   OrderEventStream: z
     .string()
-    .describe('Events whose data is {id, type, orderId, from, to, by, reason, at, version}'),
+    .describe('Server-sent events; the data of each is an OrderEvent')
+    .meta({
+      contentMediaType: 'application/json',
+      contentSchema: { $ref: schemaAt('OrderEvent') },
+    }),
   WebhookStored: z.strictObject({ stored: z.literal(true) }),
-  Overview: z.looseObject({}),
+  Overview,
   Alive: z.strictObject({ status: z.literal('ok') }),
   Ready: z.strictObject({ status: z.enum(['ok', 'degraded']), checks }),
   Metrics: z.string(),
+  FieldError,
   Problem,
 } as const satisfies Record<string, z.ZodType>;
 

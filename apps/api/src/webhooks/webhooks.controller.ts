@@ -2,16 +2,17 @@ import { ReceiveWebhook } from '@app/orders';
 import { Body, Controller, Headers, Param, Post } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiTags } from '@nestjs/swagger';
-import { SkipThrottle } from '@nestjs/throttler';
+
 import { Public } from '../auth/access';
 import { RAW_BODY } from '../http/body-parsers';
+import { Unlimited } from '../rate-limit/unlimited';
 import { Answers } from '../openapi/answers';
 import { TakesWebhook } from '../openapi/takes';
 
 /** Open to everybody, as it is the signature that tells who speaks; and never dropped by a limit. */
 @ApiTags('webhooks')
 @Controller('v1/webhooks')
-@SkipThrottle()
+@Unlimited()
 export class WebhooksController {
   constructor(private readonly webhooks: ReceiveWebhook) {}
 

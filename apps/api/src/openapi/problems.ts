@@ -1,0 +1,107 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { problem, PROBLEM_TYPE, type ProblemCode, statusOf } from '../http/problem';
+import { RETRY_AFTER_SECONDS } from '../http/error-problem';
+import { UNLIMITED } from '../rate-limit/unlimited';
+import { REFUSALS } from './answers';
+import { schemaAt } from './json-schema';
+
+export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
+
+/** What a caller reads when this is the answer: an example of every code there is. */
+export const PROBLEM_EXAMPLES = {
+  invalid_request: 'items[0].quantity: must be a whole number from 1 to 999',
+  idempotency_key_missing: 'Send the header Idempotency-Key: any text that is new for a new order',
+  bad_signature: 'The webhook is not genuine: no signature fits',
+  stale_timestamp: 'The webhook was signed too long ago',
+  unauthorized: 'Send a token: Authorization: Bearer <JWT>',
+  forbidden: 'Your token does not grant the scope "orders"',
+  not_found: 'There is nothing at this address',
+  order_not_found: 'There is no such order',
+  payment_not_found: 'There is no payment 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
+  refund_not_found: 'There is no refund 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
+  webhook_not_found: 'There is no stored webhook evt_1',
+  unknown_provider: 'No provider "acme" is switched on',
+  method_not_allowed: 'GET is not a method of this address',
+  not_acceptable: 'This route answers with application/json',
+  idempotency_in_progress: 'The first request with this Idempotency-Key is still being handled',
+  out_of_stock: 'Only 3 of "TEA-SENCHA" can be had now',
+  payment_window_over: 'The time to pay this order is over; place a new one',
+  order_not_payable: 'This order is paid; nothing is to pay',
+  order_not_cancelable: 'This order is paid; only an unpaid order can be canceled',
+  order_not_shippable: 'This order is closed; only a paid order can be shipped',
+  order_not_receivable: 'This order is paid; only a shipped order can be received',
+  order_not_closable: 'This order is paid; only an unpaid order can be closed by force',
+  order_not_extendable: 'This shop does not extend payment windows',
+  payment_not_settleable: 'This payment holds no money for an operator',
+  refund_not_retryable: 'This refund has succeeded: the money is back',
+  webhook_not_replayable: 'Webhook evt_1 was processed (paid); it has had its effect',
+  timeouts_not_stopped: 'Timeouts are running: nothing to resume',
+  too_many_payments: 'This order has 20 payments already; cancel it and place a new one',
+  request_timeout: 'The request took too long to arrive',
+  body_too_large: 'The body is larger than this route takes',
+  uri_too_long: 'The address has a part that is too long',
+  unsupported_media_type: 'Send the body as application/json',
+  idempotency_key_reused:
+    'This Idempotency-Key has placed a different order; use a new key for a new order',
+  unknown_sku: 'There is no product "TEA-NOBODY"; GET /v1/products lists them',
+  mixed_currencies:
+    'One order has one currency, and these items have EUR and USD; place two orders',
+  too_many_open_orders: 'You have 20 unpaid orders, which is the most; pay or cancel one first',
+  rate_limited: 'Too many requests; try again in a moment',
+  headers_too_large: 'The headers are larger than this server takes',
+  internal_error: 'Something went wrong on our side; it has been logged',
+  provider_error: 'The payment provider did not open a payment; try again in a moment',
+  busy: 'This order is being changed; try again in a moment',
+  unavailable: 'The database cannot be reached; try again soon',
+} as const satisfies Record<ProblemCode, string>;
+
+/** The examples of these codes, each once for the whole document. */
+export function describeRefusals(codes: Iterable<ProblemCode>): Record<string, object> {
+  return Object.fromEntries(
+    [...codes].map((code) => [code, { value: problem(code, PROBLEM_EXAMPLES[code]) }]),
+  );
+}
+
+/** One answer a status, with an example for each code that has it; returns the codes. */
+export function describeProblems(operation: Operation, method: string): Set<ProblemCode> {
+  const codes = codesOf(operation, method);
+  for (const status of new Set([...codes].map(statusOf))) {
+    const those = [...codes].filter((code) => statusOf(code) === status);
+    operation.responses[String(status)] = {
+      description: those.join(', '),
+      ...(those.some((code) => code in RETRY_AFTER_SECONDS) ? { headers: RETRY_AFTER } : {}),
+      content: {
+        [PROBLEM_TYPE]: {
+          schema: { $ref: schemaAt('Problem') },
+          examples: Object.fromEntries(
+            those.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+          ),
+        },
+      },
+    };
+  }
+  return codes;
+}
+
+const RETRY_AFTER = {
+  'Retry-After': {
+    description: 'Seconds after which trying again is worth it',
+    schema: { type: 'integer' as const, minimum: 0, examples: [1] },
+  },
+};
+
+function codesOf(operation: Operation, method: string): Set<ProblemCode> {
+  const own = (operation as { [REFUSALS]?: ProblemCode[] })[REFUSALS] ?? [];
+  // Even where no body is wanted: one with fields in it is refused.
+  const takesBody = method !== 'get' && method !== 'delete';
+  const takesInput = takesBody || (operation.parameters ?? []).length > 0;
+  return new Set<ProblemCode>([
+    ...own,
+    ...(takesInput ? (['invalid_request'] as const) : []),
+    ...(takesBody ? (['body_too_large', 'unsupported_media_type'] as const) : []),
+    ...(operation.security?.length ? (['unauthorized', 'forbidden'] as const) : []),
+    ...(UNLIMITED in operation ? [] : (['rate_limited'] as const)),
+    'internal_error',
+    'unavailable',
+  ]);
+}
