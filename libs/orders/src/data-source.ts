@@ -35,8 +35,11 @@ const STATEMENT_LIMIT_MS = 15_000;
 const ANSWER_LIMIT_MS = STATEMENT_LIMIT_MS + 1_000;
 /** A request that waits for a row tries a few times, and still has to answer within seconds. */
 const LOCK_LIMIT_MS = 1_000;
-/** A process that was stopped in a transaction must not hold its locks for ever. */
-const IDLE_TRANSACTION_LIMIT_MS = 20_000;
+/**
+ * A process that stands still in a transaction holds products and a drainer's turn: others wait so
+ * long for it at most. No transaction of ours waits for anything but Postgres, and for Redis briefly.
+ */
+const IDLE_TRANSACTION_LIMIT_MS = 3_000;
 
 /** What TimeoutService and the guard rely on, whatever the database's own default is. */
 const ISOLATION = '-c default_transaction_isolation=read\\ committed';

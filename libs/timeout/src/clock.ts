@@ -5,3 +5,11 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { nowMs: () => Date.now() };
+
+/**
+ * This machine's clock as it was when the process began, and run by the monotonic clock since: it
+ * is never set, neither forth nor back. Where the machine sleeps, it may stand still meanwhile.
+ */
+export const monotonicClock: Clock = {
+  nowMs: () => Math.round(performance.timeOrigin + performance.now()),
+};

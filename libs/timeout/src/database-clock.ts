@@ -1,46 +1,51 @@
 import type { DataSource } from 'typeorm';
-import { type Clock, systemClock } from './clock';
-import { queryRows } from './transaction';
+import { type Clock, monotonicClock, systemClock } from './clock';
+import { timedRows } from './transaction';
 
 /** An offset known this well is as good as any. */
 const GOOD_ERROR_MS = 5;
 
 /**
- * The database's clock, estimated: this machine's clock plus the offset last measured. Decisions
- * use `now()` in SQL; this estimate only tells a driver how long to wait.
+ * The database's clock, estimated: a local clock plus the offset last measured. Decisions use
+ * `now()` in SQL; this estimate only tells a driver how long to wait. The local one is monotonic,
+ * so that setting this machine's clock changes nothing.
  */
 export class DatabaseClock implements Clock {
-  #offsetMs = 0;
+  /** Undefined until it was measured once. */
+  #offsetMs: number | undefined;
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly local: Clock = systemClock,
+    private readonly local: Clock = monotonicClock,
   ) {}
 
   nowMs(): number {
-    return this.local.nowMs() + this.#offsetMs;
+    return this.local.nowMs() + (this.#offsetMs ?? 0);
   }
 
-  /** Milliseconds by which the database is ahead of this machine. */
+  /** Milliseconds by which the database is ahead of what this machine's clock says now. */
   get offsetMs(): number {
-    return this.#offsetMs;
+    return Math.round(this.nowMs() - systemClock.nowMs());
   }
 
-  /** Measures the offset, at the middle of one round trip, and returns the database's now. */
+  /** Measures the offset by one round trip, and returns the database's now. */
   async measure(): Promise<Date> {
-    const before = this.local.nowMs();
-    const [row] = await queryRows<{ now: Date }>(
+    const { rows, sentAtMs, answeredAtMs } = await timedRows<{ now: Date }>(
       this.dataSource,
+      this.local,
       'SELECT clock_timestamp() AS now',
     );
-    const after = this.local.nowMs();
-    const now = (row as { now: Date }).now;
-    // A slow round trip says little about the offset; a large change is believed all the same.
-    const measuredMs = Math.round(now.getTime() - (before + after) / 2);
-    const errorMs = (after - before) / 2;
-    if (errorMs <= GOOD_ERROR_MS || Math.abs(measuredMs - this.#offsetMs) > errorMs) {
-      this.#offsetMs = measuredMs;
-    }
+    const { now } = rows[0] as { now: Date };
+    this.#learn(now.getTime() - answeredAtMs, now.getTime() - sentAtMs);
     return now;
+  }
+
+  /** The offset is somewhere between these two: where a wait was one-sided, at its end. */
+  #learn(leastMs: number, mostMs: number): void {
+    const middleMs = Math.round((leastMs + mostMs) / 2);
+    const isGood = (mostMs - leastMs) / 2 <= GOOD_ERROR_MS;
+    if (this.#offsetMs === undefined || isGood) this.#offsetMs = middleMs;
+    // A slow round trip only refutes what cannot be.
+    else this.#offsetMs = Math.min(mostMs, Math.max(leastMs, this.#offsetMs));
   }
 }

@@ -9,7 +9,7 @@ export {
   type BackfillResult,
 } from './backfill';
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
-export { systemClock, type Clock } from './clock';
+export { monotonicClock, systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
 export { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 export type {

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+import type { Clock } from './clock';
 import { sqlStateOf } from './database-errors';
 import { pause } from './pause';
 
 /** What this file uses of node-postgres, which TypeORM hands out untyped. */
 interface Connection {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
+  end(): Promise<void>;
 }
 
 interface Statement {
@@ -90,9 +92,15 @@ async function run<T>(runner: QueryRunner, statement: Statement): Promise<T[]> {
   try {
     return (await connection.query(statement)).rows as T[];
   } catch (error) {
-    throw new QueryFailedError(statement.text, statement.values, error as Error);
+    const failure = new QueryFailedError(statement.text, statement.values, error as Error);
+    // Whoever it is connected to has become a standby: the pool, asked again, finds the primary.
+    if (sqlStateOf(failure) === READ_ONLY) void connection.end();
+    throw failure;
   }
 }
+
+/** A write on a standby, as after a failover that left the connection alive. */
+const READ_ONLY = '25006';
 
 /** Errors after which the same transaction, begun anew, may well succeed. */
 const TRANSIENT_SQLSTATES = new Set([
@@ -160,6 +168,24 @@ export async function queryRows<T>(
   const runner = dataSource.createQueryRunner();
   try {
     return await run(runner, { text: sql, values: [...params] });
+  } finally {
+    await runner.release();
+  }
+}
+
+/** One statement, and the instants by `clock` between which it was under way. */
+export async function timedRows<T>(
+  dataSource: DataSource,
+  clock: Clock,
+  sql: string,
+): Promise<{ readonly rows: T[]; readonly sentAtMs: number; readonly answeredAtMs: number }> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    // Waiting for a connection is no part of it.
+    await runner.connect();
+    const sentAtMs = clock.nowMs();
+    const rows = await run<T>(runner, { text: sql, values: [] });
+    return { rows, sentAtMs, answeredAtMs: clock.nowMs() };
   } finally {
     await runner.release();
   }

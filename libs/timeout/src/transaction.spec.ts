@@ -1,0 +1,43 @@
+import { isInfrastructureError } from './database-errors';
+import { DeadlineStore } from './testing/deadline-store';
+import { inTransaction, queryRows } from './transaction';
+
+describe('after a failover that left connections alive', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+
+  /** What a connection to a former primary answers: its session cannot write any more. */
+  const demoteAll = async (): Promise<void> => {
+    const runners = Array.from({ length: 8 }, () => store.dataSource.createQueryRunner());
+    // All at once, so that each gets a connection of its own.
+    await Promise.all(
+      runners.map((runner) => runner.query('SET default_transaction_read_only=on')),
+    );
+    await Promise.all(runners.map((runner) => runner.release()));
+  };
+  const write = (tag: string) =>
+    inTransaction(store.dataSource, (tx) =>
+      tx.rows(`INSERT INTO effects VALUES (gen_random_uuid(), $1) RETURNING by`, [tag]),
+    );
+
+  it('drops each connection that refuses to write, until writing works', async () => {
+    await demoteAll();
+    for (let refused = 0; refused < 8; refused++) {
+      const error: unknown = await write('refused').catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ driverError: { code: '25006' } });
+      expect(isInfrastructureError(error)).toBe(true);
+    }
+    expect(await write('kept')).toEqual([{ by: 'kept' }]);
+  });
+
+  it('does so outside transactions as well', async () => {
+    await demoteAll();
+    const once = (): Promise<unknown> =>
+      queryRows(store.dataSource, `INSERT INTO effects VALUES (gen_random_uuid(), 'once')`);
+    for (let refused = 0; refused < 8; refused++) {
+      await expect(once()).rejects.toMatchObject({ driverError: { code: '25006' } });
+    }
+    await once();
+  });
+});
