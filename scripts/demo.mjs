@@ -1,7 +1,7 @@
 // npm run demo: the story of lastcall in the terminal, on a scaled clock and throw-away services.
 // Exit code 0 only if every promise held. `--json` prints the table as JSON.
-import { ALONE, TOGETHER } from './demo/scenes.mjs';
-import { SCALED_SETTINGS, Stage } from './demo/stage.mjs';
+import { ALONE, TOGETHER } from './demo/steps.mjs';
+import { SCALED_SETTINGS, Rig } from './demo/rig.mjs';
 import { interruption } from './run-command.mjs';
 import { setUp } from './set-up.mjs';
 
@@ -17,32 +17,32 @@ process.exitCode = rows.length > 0 && rows.every(({ held }) => held) ? 0 : 1;
 /** @returns {Promise<Row[]>} */
 async function tell() {
   await setUp({ signal: interruption(), say });
-  const stage = new Stage();
+  const rig = new Rig();
   try {
     say('Starting Postgres, Redis, the sandbox provider and lastcall');
-    await stage.open(say);
+    await rig.open(say);
     const { PAYMENT_WINDOW, PAYMENT_GRACE } = SCALED_SETTINGS;
     say(`On a scaled clock: a payment window of ${PAYMENT_WINDOW} and ${PAYMENT_GRACE} of grace`);
-    const together = await Promise.all(TOGETHER.map((scene) => play(stage, scene)));
+    const together = await Promise.all(TOGETHER.map((step) => runStep(rig, step)));
     /** @type {Row[]} */
     const alone = [];
-    for (const scene of ALONE) alone.push(await play(stage, scene));
+    for (const step of ALONE) alone.push(await runStep(rig, step));
     return [...together, ...alone];
   } finally {
-    await stage.close();
+    await rig.close();
   }
 }
 
 /**
- * @param {Stage} stage
- * @param {import('./demo/scenes.mjs').Scene} scene
+ * @param {Rig} rig
+ * @param {import('./demo/steps.mjs').Step} step
  * @returns {Promise<Row>}
  */
-async function play(stage, { name, play }) {
+async function runStep(rig, { name, run }) {
   /** @type {Row} */
   let row;
   try {
-    row = { name, ...(await play(stage)) };
+    row = { name, ...(await run(rig)) };
   } catch (error) {
     row = { name, held: false, detail: error instanceof Error ? error.message : String(error) };
   }

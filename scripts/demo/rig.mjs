@@ -1,4 +1,4 @@
-// The demo's stage: throw-away services, the real application and the real sandbox provider, each
+// The demo's rig: throw-away services, the real application and the real sandbox provider, each
 // a process of its own, and the calls that a storefront, a buyer and an operator make to them.
 import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -23,7 +23,7 @@ const POLL_MS = 50;
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 /** @typedef {Record<string, any>} Json */
 
-export class Stage {
+export class Rig {
   /** @type {ChildProcess | undefined} */ #app;
   /** @type {ChildProcess | undefined} */ #sandbox;
   /** @type {Awaited<ReturnType<typeof startThrowawayServices>> | undefined} */ #services;
