@@ -19,7 +19,8 @@ import { parse, View } from 'vega';
 
 const DOCS = 'docs';
 const WIDTH = 520;
-const COLORS = ['#2f6f4e', '#8a9199'];
+const OURS = '#2f6f4e';
+const THEIRS = '#8a9199';
 
 /** @type {Record<string, { findings: { charts?: Chart[] } }>} */
 const kept = JSON.parse(readFileSync(join(DOCS, 'benchmarks.json'), 'utf8'));
@@ -52,10 +53,9 @@ function bars(chart) {
     scales: [
       {
         name: 'x',
-        type: logarithmic ? 'log' : 'linear',
         range: 'width',
         domain: { data: 'points', field: 'y' },
-        ...(logarithmic ? { domainMin: 1 } : { zero: true }),
+        ...(logarithmic ? { type: 'log', domainMin: 1 } : { type: 'linear', zero: true }),
       },
       {
         name: 'y',
@@ -79,10 +79,7 @@ function bars(chart) {
             height: { scale: 'y', band: 1 },
             x: { scale: 'x', value: logarithmic ? 1 : 0 },
             x2: { scale: 'x', field: 'y' },
-            fill: [
-              { test: 'test(/^(lastcall|groups)/, datum.x)', value: COLORS[0] },
-              { value: COLORS[1] },
-            ],
+            fill: [{ test: 'test(/^(lastcall|groups)/, datum.x)', value: OURS }, { value: THEIRS }],
           },
         },
       },
@@ -121,7 +118,7 @@ function lines(chart) {
       {
         name: 'color',
         type: 'ordinal',
-        range: COLORS,
+        range: [OURS, THEIRS],
         domain: { data: 'points', field: 'series' },
       },
     ],

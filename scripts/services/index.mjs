@@ -1,3 +1,5 @@
+/** @typedef {import('./service.mjs').Service} Service */
+
 export { startPostgres } from './postgres.mjs';
 export { startRedis } from './redis.mjs';
 export { findRedisBinary } from './redis-binary.mjs';

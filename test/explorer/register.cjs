@@ -12,7 +12,10 @@ const root = join(__dirname, '..', '..');
 const edits = mutation ? mutation.edits : [];
 const pending = new Set(edits);
 
-require.extensions['.ts'] = (module, filename) => {
+require.extensions['.ts'] = (
+  /** @type {NodeJS.Module} */ module,
+  /** @type {string} */ filename,
+) => {
   let source = readFileSync(filename, 'utf8');
   for (const edit of edits.filter(({ file }) => file === relative(root, filename))) {
     if (source.split(edit.find).length !== 2) {

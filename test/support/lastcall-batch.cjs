@@ -29,9 +29,10 @@ async function main() {
     try {
       await run(args, config);
       code = process.exitCode;
-    } catch (error) {
-      code = error?.oclif?.exit ?? 1;
-      said += String(error?.message);
+    } catch (thrown) {
+      const error = /** @type {Error & { oclif?: { exit?: number } }} */ (thrown);
+      code = error.oclif?.exit ?? 1;
+      said += error.message;
     }
     answer(`${JSON.stringify({ args, code, said })}\n`);
   }

@@ -2,13 +2,17 @@
 const { readFileSync } = require('node:fs');
 const { transformSync } = require('@swc/core');
 
-/** @param {{ _compile(code: string, filename: string): void }} module */
-function load(module, /** @type {string} */ filename, /** @type {string} */ source) {
+/**
+ * @param {NodeJS.Module} module
+ * @param {string} filename
+ * @param {string} source
+ */
+function load(module, filename, source) {
   const { code } = transformSync(source, { filename, sourceMaps: 'inline' });
-  module._compile(code, filename);
+  /** @type {any} */ (module)._compile(code, filename);
 }
 
-require.extensions['.ts'] = (module, filename) =>
+require.extensions['.ts'] = (/** @type {NodeJS.Module} */ module, /** @type {string} */ filename) =>
   load(module, filename, readFileSync(filename, 'utf8'));
 
 module.exports = { load };
