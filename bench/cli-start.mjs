@@ -11,7 +11,7 @@ const runs = Number(process.env.ITERATIONS ?? 10);
 const env = {
   ...process.env,
   AUTH_JWT_SECRET: 'only-for-measuring-how-long-it-takes',
-  SANDBOX_WEBHOOK_SECRET: 'only-for-measuring',
+  SANDBOX_WEBHOOK_SECRET: 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=',
 };
 
 measure('lastcall --help', ['--help']);

@@ -23,7 +23,7 @@ export interface World extends Servers {
 }
 
 export const JWT_SECRET = 'a-secret-for-benchmarks-of-32-characters';
-export const WEBHOOK_SECRET = 'a-webhook-secret-for-benchmarks';
+export const WEBHOOK_SECRET = 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=';
 
 let made = 0;
 

@@ -147,7 +147,12 @@ describe('compose.yaml', () => {
     const asText = Object.fromEntries(
       Object.entries(sandbox).map(([key, value]) => [key, String(value)]),
     );
-    expect(readConfig({ ...asText, SANDBOX_WEBHOOK_SECRET: 'secret' })).toMatchObject({
+    expect(
+      readConfig({
+        ...asText,
+        SANDBOX_WEBHOOK_SECRET: 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=',
+      }),
+    ).toMatchObject({
       port: 3001,
     });
   });

@@ -30,7 +30,7 @@ export class Rig {
   #folder = mkdtempSync(join(tmpdir(), 'lastcall-demo-'));
   #secrets = {
     AUTH_JWT_SECRET: randomBytes(32).toString('hex'),
-    SANDBOX_WEBHOOK_SECRET: randomBytes(32).toString('hex'),
+    SANDBOX_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
   };
   /** @type {Map<string, string>} */ #tokens = new Map();
   #apiPort = 0;

@@ -76,7 +76,8 @@ export class Home {
     const kept = this.#read('secrets.json');
     const secrets = {
       AUTH_JWT_SECRET: newSecret(),
-      SANDBOX_WEBHOOK_SECRET: newSecret(),
+      // Standard Webhooks writes secrets so; its official libraries take no others.
+      SANDBOX_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
       POSTGRES_PASSWORD: newSecret(),
       REDIS_PASSWORD: newSecret(),
       ...kept,

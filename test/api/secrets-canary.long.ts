@@ -16,11 +16,13 @@ import { until } from '../support/until';
  */
 
 const canary = (name: string): string => `canary-${name}-${randomUUID()}`;
+const webhookCanary = (name: string): string =>
+  `whsec_${Buffer.from(canary(name)).toString('base64')}`;
 const SECRETS = {
   jwt: canary('jwt'),
-  webhook: canary('webhook'),
-  previous: canary('previous'),
-  stripe: canary('stripe'),
+  webhook: webhookCanary('webhook'),
+  previous: webhookCanary('previous'),
+  stripe: `whsec_${canary('stripe')}`,
   database: canary('database'),
   redis: canary('redis'),
 };

@@ -43,7 +43,7 @@ export class Rig {
   readonly #password = randomBytes(12).toString('hex');
   readonly secrets = {
     AUTH_JWT_SECRET: randomBytes(32).toString('hex'),
-    SANDBOX_WEBHOOK_SECRET: randomBytes(32).toString('hex'),
+    SANDBOX_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
   };
   readonly #processes = new Map<string, Process>();
   readonly #ports = { postgres: 0, redis: 0, api: 0, sandbox: 0 };

@@ -72,7 +72,9 @@ async function bogus(step: Step): Promise<string> {
   });
   const right = told(open.id, Number(open.amount));
   const refused = [
-    await client.webhook(right, { secret: 'a-secret-that-nobody-has-agreed-on' }),
+    await client.webhook(right, {
+      secret: `whsec_${Buffer.from('a-secret-nobody-agreed-on').toString('base64')}`,
+    }),
     await client.webhook(right, { ageS: 301 }),
   ].map(({ status, body }) => `${status} ${String(body.code)}`);
   assert(refused.join() === '400 bad_signature,400 stale_timestamp', refused.join());

@@ -12,7 +12,7 @@ const ORDERS = 500;
 const CAREFUL = 100;
 /** The deadline of all of them, counted from when everything stands ready. */
 const CLOSES_IN_MS = 500;
-const WEBHOOK_SECRET = 'a-webhook-secret-for-tests';
+const WEBHOOK_SECRET = 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=';
 /** Of ten orders, so many are paid, in the span around the deadline. */
 const PAID_OF_TEN = 7;
 const SPAN_MS = 400;

@@ -17,7 +17,7 @@ import { createTestDatabase } from './database';
 import { takeRedisDatabase } from './redis';
 
 export const JWT_SECRET = 'a-secret-for-tests-of-32-characters';
-export const WEBHOOK_SECRET = 'a-webhook-secret-for-tests';
+export const WEBHOOK_SECRET = 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=';
 
 export interface TestAppOptions {
   /** Settings beside or instead of those below, as in the environment. */

@@ -11,6 +11,7 @@ import { SHORT, Shop } from './shop';
 
 const ROOT = join(__dirname, '..', '..');
 const SECRET = 'a-secret-for-tests-of-32-characters';
+const WEBHOOK_SECRET = 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=';
 /** Two cores may be starting several of these at once. */
 const START_LIMIT_MS = 60_000;
 
@@ -43,7 +44,7 @@ export async function startInstallation(
     DATABASE_URL: database.url,
     REDIS_URL: await takeRedisDatabase(),
     AUTH_JWT_SECRET: SECRET,
-    SANDBOX_WEBHOOK_SECRET: SECRET,
+    SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
     RATE_LIMIT: 'off',
     MAX_OPEN_ORDERS: 'off',
     ...settings,
@@ -53,7 +54,7 @@ export async function startInstallation(
   const running = new Set<ChildProcess>();
   const sandbox = await startNode(['dist/apps/sandbox/src/main.js'], running, {
     SANDBOX_PORT: '0',
-    SANDBOX_WEBHOOK_SECRET: SECRET,
+    SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
     SANDBOX_DATA: join(home, 'sandbox'),
   });
   const shop = new Shop('', sandbox.url, onDataSource(dataSource));

@@ -82,7 +82,7 @@ export const silentDriver: TimerDriver = {
 const SETTINGS = {
   LASTCALL_HOME: join(tmpdir(), 'lastcall-tests-have-no-home'),
   AUTH_JWT_SECRET: 'a-secret-for-tests-of-32-characters',
-  SANDBOX_WEBHOOK_SECRET: 'a-webhook-secret-for-tests',
+  SANDBOX_WEBHOOK_SECRET: 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=',
   MAX_OPEN_ORDERS: 'off',
   // Nobody is there: parts that would speak to Redis are replaced.
   REDIS_URL: 'redis://127.0.0.1:1',

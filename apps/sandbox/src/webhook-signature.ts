@@ -2,11 +2,10 @@ import { createHmac } from 'node:crypto';
 
 const SECRET_PREFIX = 'whsec_';
 
-/** The key of a Standard Webhooks secret: base64 after `whsec_`, else the text's own bytes. */
+/** The key of a Standard Webhooks secret: base64, after `whsec_` or alone. */
 export function signingKey(secret: string): Buffer {
-  return secret.startsWith(SECRET_PREFIX)
-    ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
-    : Buffer.from(secret, 'utf8');
+  const encoded = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret;
+  return Buffer.from(encoded, 'base64');
 }
 
 export function signedHeaders(

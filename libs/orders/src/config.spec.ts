@@ -16,7 +16,7 @@ describe('loadConfig', () => {
       DATABASE_URL: 'postgres://127.0.0.1/shop',
       REDIS_URL: 'redis://127.0.0.1',
       AUTH_JWT_SECRET: 'a-secret-for-tests-of-32-characters',
-      SANDBOX_WEBHOOK_SECRET: 'a-webhook-secret-for-tests',
+      SANDBOX_WEBHOOK_SECRET: 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=',
       LASTCALL_HOME: home,
       ...change,
     });
@@ -96,6 +96,10 @@ describe('loadConfig', () => {
     ['MAX_OPEN_ORDERS', '0'],
     ['LATE_PAYMENT', 'keep'],
     ['AUTH_JWT_SECRET', 'short'],
+    ['AUTH_JWT_SECRET', 'secret'.repeat(8)],
+    ['SANDBOX_WEBHOOK_SECRET', 'whsec_!!!!'],
+    ['SANDBOX_WEBHOOK_SECRET_PREVIOUS', 'whsec_c2hvcnQ='],
+    ['STRIPE_WEBHOOK_SECRET', 'whsec_'],
   ])('names %s when it is "%s"', (name, value) => {
     expect(complaint({ [name]: value })).toMatch(new RegExp(`^  ${name} `, 'm'));
   });

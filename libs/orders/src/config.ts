@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
+import { stripeWeaknessOf, weaknessOf } from './providers/webhook-secret';
 
 /** A setting is wrong. The message names each one, what is wrong with it and what it may be. */
 export class ConfigError extends Error {
@@ -49,6 +50,19 @@ const rateLimit = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** A secret that somebody could guess is worse than none: nobody would notice. */
+const strong = (weakness: (secret: string) => string | undefined) =>
+  z.string().superRefine((secret, context) => {
+    const message = weakness(secret);
+    if (message) context.addIssue(message);
+  });
+
+function tokenSecretWeakness(secret: string): string | undefined {
+  if (secret.length < 32) return 'must have at least 32 characters';
+  if (new Set(secret).size >= 8) return undefined;
+  return 'can be guessed: openssl rand -base64 32 makes a good one';
+}
+
 const roles = z.string().transform((text, context) => {
   const names = text.split(',').map((name) => name.trim());
   if (names.every((name) => name === 'api' || name === 'worker')) return new Set(names);
@@ -71,7 +85,7 @@ const schema = z.object({
   DATABASE_URL: url(['postgres:', 'postgresql:']),
   REDIS_URL: url(['redis:', 'rediss:']),
   LASTCALL_HOME: z.string().min(1),
-  AUTH_JWT_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
+  AUTH_JWT_SECRET: strong(tokenSecretWeakness).optional(),
   AUTH_JWKS_URL: url(['http:', 'https:']).optional(),
   ROLES: roles.prefault('api,worker'),
   PAYMENT_WINDOW: positiveDuration.prefault('10m'),
@@ -87,10 +101,10 @@ const schema = z.object({
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDER: z.enum(['sandbox', 'stripe']).prefault('sandbox'),
   SANDBOX_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3001'),
-  SANDBOX_WEBHOOK_SECRET: z.string().min(16, 'must have at least 16 characters').optional(),
-  SANDBOX_WEBHOOK_SECRET_PREVIOUS: z.string().min(16).optional(),
+  SANDBOX_WEBHOOK_SECRET: strong(weaknessOf).optional(),
+  SANDBOX_WEBHOOK_SECRET_PREVIOUS: strong(weaknessOf).optional(),
   STRIPE_SECRET_KEY: z.string().min(1).optional(),
-  STRIPE_WEBHOOK_SECRET: z.string().min(1).optional(),
+  STRIPE_WEBHOOK_SECRET: strong(stripeWeaknessOf).optional(),
   STRIPE_API_URL: url(['http:', 'https:']).optional(),
   STRIPE_RETURN_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3000/docs'),
   LATE_PAYMENT: z.enum(['refund', 'revive', 'hold']).prefault('refund'),

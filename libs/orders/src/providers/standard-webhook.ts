@@ -1,10 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { LastcallError } from '../order/errors';
+import { webhookKey } from './webhook-secret';
 
 /** Standard Webhooks: how far the sender's clock and ours may differ. */
 const TOLERANCE_S = 300;
 const MAX_ID_LENGTH = 200;
-const SECRET_PREFIX = 'whsec_';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -26,7 +26,7 @@ export function verifyStandardWebhook(
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), rawBody]);
   const given = signatures.split(' ').filter((part) => part.startsWith('v1,'));
   const isGenuine = secrets.some((secret) => {
-    const expected = createHmac('sha256', keyOf(secret)).update(signed).digest();
+    const expected = createHmac('sha256', webhookKey(secret)).update(signed).digest();
     return given.some((part) => isEqual(expected, Buffer.from(part.slice(3), 'base64')));
   });
   if (!isGenuine) throw badSignature('no signature matches the body');
@@ -39,13 +39,6 @@ export function verifyStandardWebhook(
     );
   }
   return id;
-}
-
-/** The key of a secret: base64 after `whsec_`, else the text's own bytes. */
-function keyOf(secret: string): Buffer {
-  return secret.startsWith(SECRET_PREFIX)
-    ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
-    : Buffer.from(secret, 'utf8');
 }
 
 function isEqual(expected: Buffer, given: Buffer): boolean {
