@@ -59,11 +59,9 @@ export async function findFaults(
 
 /** The provider's ledger against our books: what it took, what it gave back. */
 async function moneyFaults(world: World, { provider }: Outside): Promise<string[]> {
-  const rows = await world.rows<{ id: string; status: string; refunded: string }>(
-    `SELECT p.provider_payment_id AS id, p.status,
-            (SELECT coalesce(sum(amount), 0) FROM refunds r
-              WHERE r.payment_id = p.id AND r.status = 'succeeded') AS refunded
-       FROM payments p`,
+  const rows = await world.rows<{ id: string; captured: string | null; refunded: string | null }>(
+    `SELECT p.provider_payment_id AS id, b.captured, b.refunded
+       FROM payments p LEFT JOIN payment_balances b ON b.payment_id = p.id`,
   );
   const ours = new Map(rows.map((row) => [row.id, row]));
   return [...provider.entries.values()].flatMap(({ id, status, money, refunds }) => {
@@ -74,7 +72,7 @@ async function moneyFaults(world: World, { provider }: Outside): Promise<string[
     if (refunds.length > 1) faults.push(`${id}: given back ${refunds.length} times`);
     if (refunded !== Number(row?.refunded ?? 0))
       faults.push(`${id}: refunds differ from our books`);
-    if (status === 'paid' && row?.status !== 'succeeded') {
+    if (status === 'paid' && Number(row?.captured ?? 0) !== money?.amount) {
       faults.push(`${id}: took money that our books do not know`);
     }
     return faults;

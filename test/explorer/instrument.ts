@@ -55,6 +55,8 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
       try {
         const result = await query.apply(this, args);
         inTransaction.add(this);
+        // Before it waits for any row: so of two that want one order, either may have the older id.
+        await query.call(this, 'SELECT pg_current_xact_id()');
         await setTime(this, true);
         return result;
       } finally {

@@ -41,6 +41,17 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'events-by-own-transaction',
+    what: "Events relayed by their own transaction's id, which may be older than their predecessor's",
+    edits: [
+      {
+        file: `${ORDERS}order/change-status.ts`,
+        find: "'greatest(event_tx, pg_current_xact_id())'",
+        replace: "'pg_current_xact_id()'",
+      },
+    ],
+  },
+  {
     name: 'refund-without-key',
     what: 'A refund asked for with a new idempotency key each time',
     edits: [

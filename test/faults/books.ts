@@ -25,7 +25,7 @@ interface Ours {
   id: string;
   provider_payment_id: string | null;
   payment_status: string;
-  captured_amount: string | null;
+  captured: string;
   order_id: string;
   order_status: string;
   hold_reason: string | null;
@@ -88,11 +88,11 @@ async function compareMoney(
   refunds: readonly LedgerRefund[],
 ): Promise<string[]> {
   const rows = await rig.rows<Ours>(
-    `SELECT p.id, p.provider_payment_id, p.status AS payment_status, p.captured_amount, p.order_id,
+    `SELECT p.id, p.provider_payment_id, p.status AS payment_status, p.order_id,
             o.status AS order_status, p.hold_reason,
-            (SELECT coalesce(sum(r.amount), 0) FROM refunds r
-              WHERE r.payment_id = p.id AND r.status = 'succeeded') AS refunded
-       FROM payments p JOIN orders o ON o.id = p.order_id`,
+            coalesce(b.captured, 0) AS captured, coalesce(b.refunded, 0) AS refunded
+       FROM payments p JOIN orders o ON o.id = p.order_id
+       LEFT JOIN payment_balances b ON b.payment_id = p.id`,
   );
   const ours = new Map(rows.map((row) => [row.id, row]));
   const theirs = new Map(taken.map((payment) => [payment.reference, payment]));
@@ -102,10 +102,8 @@ async function compareMoney(
     const row = ours.get(payment.reference);
     const back = sum(given.filter(({ paymentId }) => paymentId === payment.id));
     if (!row) wrong.push(`payment ${payment.id} is unknown to us`);
-    else if (Number(row.captured_amount ?? 0) !== payment.capturedAmount) {
-      wrong.push(
-        `payment ${row.id}: they took ${payment.capturedAmount}, we have ${row.captured_amount}`,
-      );
+    else if (Number(row.captured) !== payment.capturedAmount) {
+      wrong.push(`payment ${row.id}: they took ${payment.capturedAmount}, we have ${row.captured}`);
     } else if (Number(row.refunded) !== back) {
       wrong.push(`payment ${row.id}: they gave back ${back}, we have ${row.refunded}`);
     } else if (!isHome(row) && back !== payment.capturedAmount) {

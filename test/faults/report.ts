@@ -69,7 +69,7 @@ second throughout and abandon, pay, pay around the deadline, fail to pay, cancel
 place twice; they repeat calls that broke, as good clients do. The clock is scaled: a payment window of
 3 s, 1 s of grace, a sweep every 2 s.
 
-After each fault: all twelve invariants are 0 over the whole database within two sweeps of healing
+After each fault: all invariants are 0 over the whole database within two sweeps of healing
 (while load goes on), then everything is left to come to rest, and every acknowledged order, cancelling
 and payment is looked up, and the provider's ledger compared with ours to the cent.
 

@@ -3,6 +3,8 @@ import { TimeoutBrakes1763600020000 } from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
+import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
+import { MoneyMovements1763700100000 } from './migrations/1763700100000-money-movements';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
@@ -18,6 +20,8 @@ const MIGRATIONS = [
   OperatorActions1763600011000,
   PaymentsOnHold1763600012000,
   Retention1763600040000,
+  MoneyMovements1763700100000,
+  EventOrder1763700110000,
 ];
 
 export interface PoolOptions {

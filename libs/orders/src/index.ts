@@ -17,6 +17,7 @@ export {
 } from './invariants/run-invariants';
 export { type InvariantReading, WatchInvariants } from './invariants/watch-invariants';
 export type {
+  OrderBalance,
   OrderItem,
   OrderView,
   PaymentStatus,

@@ -29,6 +29,13 @@ describe('lastcall payments list and settle', () => {
               paid_at = now(), recorded_at = now(), hold_reason = $3 WHERE id = $1`,
       [order?.paymentId, amount, holdReason],
     );
+    await world.sql.rows(
+      `INSERT INTO money_movements
+              (order_id, payment_id, kind, ref, amount, currency, source, reason)
+       SELECT order_id, id, kind, provider_payment_id, $2, 'EUR', 'webhook', $3
+         FROM payments, unnest('{captured,held}'::text[]) AS k (kind) WHERE id = $1`,
+      [order?.paymentId, amount, holdReason],
+    );
     return order?.paymentId as string;
   };
   const settle = (id: string, ...flags: string[]) => {

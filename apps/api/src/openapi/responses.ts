@@ -78,6 +78,14 @@ const Order = z.strictObject({
   shippedAt: instant.nullable(),
   completedAt: instant.nullable(),
   version: z.int().min(1).describe('Goes up with every change'),
+  balance: z
+    .strictObject({
+      captured: amount,
+      refunded: amount.describe('Has gone back, by our refunds or at the provider'),
+      disputed: amount.describe('Taken by disputes that are open or lost'),
+      held: amount.describe('Waits for an operator'),
+    })
+    .describe("What the order's payments hold, in minor units of its currency"),
   payments: z.array(Payment),
 });
 

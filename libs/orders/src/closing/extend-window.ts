@@ -2,6 +2,7 @@ import { TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Config, CONFIG } from '../config';
 import { LastcallError } from '../order/errors';
+import { EVENT_TX } from '../order/change-status';
 import type { OrderView } from '../order/order';
 import { type GuardedOrder, OrderGuard, orderNotFound } from '../order/order-guard';
 import { ReadOrder } from './read-order';
@@ -39,13 +40,15 @@ export class ExtendWindow {
         `WITH extended AS (
            UPDATE orders SET pay_by = pay_by + $2 * interval '1 millisecond',
                   closes_at = closes_at + $2 * interval '1 millisecond',
-                  version = version + 1, extended = extended OR $3 = 'customer'
+                  version = version + 1, extended = extended OR $3 = 'customer',
+                  event_tx = ${EVENT_TX}
             WHERE id = $1 AND status = 'pending_payment' AND closes_at > now()
-           RETURNING id, version, closes_at
+           RETURNING id, version, closes_at, event_tx
          ), history AS (
            INSERT INTO order_events
-                  (order_id, version, type, from_status, to_status, by, actor, reason)
-           SELECT id, version, 'order.extended', 'pending_payment', 'pending_payment', $3, $4, $5
+                  (order_id, version, type, from_status, to_status, by, actor, reason, tx)
+           SELECT id, version, 'order.extended', 'pending_payment', 'pending_payment', $3, $4, $5,
+                  event_tx
              FROM extended
          )
          SELECT version, closes_at FROM extended`,

@@ -118,7 +118,7 @@ export class SettleClosing {
           ]
         : [],
     );
-    await this.captures.record(tx, captured);
+    await this.captures.record(tx, captured, 'answer');
     const closed: string[] = [];
     for (const { ref, isExpired, answer } of asked) {
       if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);

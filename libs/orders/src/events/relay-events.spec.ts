@@ -17,6 +17,16 @@ beforeEach(() => {
   world.stream.before = async () => undefined;
 });
 
+async function begin() {
+  const runner = world.dataSource.createQueryRunner();
+  await runner.startTransaction();
+  const commit = async () => {
+    await runner.commitTransaction();
+    await runner.release();
+  };
+  return { sql: new Transaction(runner), commit };
+}
+
 const due = (count: number) => insertOrders(world, { count, closesInMs: -1 });
 /** Other databases of the server have transactions too, and the relay waits behind those. */
 const othersEnded = () =>
@@ -94,6 +104,30 @@ describe('RelayEvents', () => {
     await relay.runOnce();
     expect(sent()).toContain(`${late?.id} 2`);
     expect(sent()).toContain(`${early?.id} 2`);
+    await expectComplete();
+  });
+
+  it('keeps the order of an order whose older transaction came second', async () => {
+    const [order] = await due(1);
+    const orderIds = [order?.id as string];
+    const [webhook, between, close] = await Promise.all([1, 2, 3].map(() => begin()));
+    // Each gets its id now, in this turn; the close then overtakes the webhook.
+    for (const tx of [webhook, between, close]) await tx?.sql.rows('SELECT pg_current_xact_id()');
+    const by = { orderIds, closeReason: 'payment_timeout' } as const;
+    const guard = world.get(OrderGuard);
+    await guard.change(close?.sql as Transaction, {
+      ...{ ...by, from: 'pending_payment', to: 'closing', by: 'timer' },
+    });
+    await close?.commit();
+    await guard.change(webhook?.sql as Transaction, {
+      ...{ orderIds, from: 'closing', to: 'paid', by: 'provider' },
+    });
+    await webhook?.commit();
+    await relay.runOnce();
+    await between?.commit();
+    await othersEnded();
+    await relay.runOnce();
+    expect(world.stream.events.map(({ to }) => to)).toEqual(['pending_payment', 'closing', 'paid']);
     await expectComplete();
   });
 

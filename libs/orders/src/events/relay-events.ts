@@ -21,7 +21,8 @@ const MAX_ROUNDS = 200;
  * Identity values are handed out before the commit, so reading "ids above the last" would lose
  * events that commit late. The relay reads by transaction instead: windows of transactions that
  * are all finished (below the snapshot's xmin), ordered by id within a window. Two changes of one
- * order take turns on its row, so the later one has the greater id and never an earlier window.
+ * order take turns on its row, so the later one has the greater id; and it carries no smaller
+ * transaction than the one before it (`EVENT_TX`), so it is never in an earlier window.
  */
 @Injectable()
 export class RelayEvents {

@@ -165,8 +165,9 @@ SELECT count(*) AS violations FROM seen w
      ELSE result IS NULL OR processed_at IS NULL
        -- Money that was told of and processed is in the books.
        OR (notice ->> 'type' = 'payment.succeeded' AND NOT EXISTS (
-             SELECT 1 FROM payments p WHERE p.id::text = notice ->> 'paymentId'
-                AND p.status = 'succeeded'))
+             SELECT 1 FROM payments p JOIN payments paid ON paid.order_id = p.order_id
+              WHERE p.id::text = notice ->> 'paymentId' AND paid.status = 'succeeded'
+                AND coalesce(paid.provider_payment_id = notice ->> 'providerPaymentId', true)))
    END;
 
 -- 9. deadlines_present: Every order whose status has a deadline has that deadline's row, or it is held
@@ -224,16 +225,66 @@ SELECT count(*) AS violations FROM order_events
 WITH changed AS (SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8),
 sent AS (
   SELECT e.order_id, e.version, e.id, lag(e.id) OVER visits AS id_before,
+         e.tx, lag(e.tx) OVER visits AS tx_before,
          NOT ahead AS relayed, lag(NOT ahead) OVER visits AS relayed_before
     FROM order_events e JOIN changed USING (order_id),
          relay_cursor c, LATERAL (
            SELECT e.tx >= c.tx_from AND (e.tx >= c.tx_until OR e.id > c.last_id) AS ahead) AS a
   WINDOW visits AS (PARTITION BY e.order_id ORDER BY e.version)
 )
-SELECT (SELECT count(*) FROM sent WHERE id_before > id OR (relayed AND NOT relayed_before))
+SELECT (SELECT count(*) FROM sent
+         WHERE id_before > id OR tx_before > tx OR (relayed AND NOT relayed_before))
      -- That there are very many is enough to know.
      + (SELECT count(*) FROM (
           SELECT 1 FROM order_events e, relay_cursor c
            WHERE e.tx >= c.tx_from AND (e.tx >= c.tx_until OR e.id > c.last_id)
              AND e.at < now() - :limit_ms * interval '1 millisecond' LIMIT 10000) AS waiting)
      + (SELECT abs(count(*) - 1) FROM relay_cursor) AS violations;
+
+-- 13. balances_add_up: An order's balance is the sum of its money movements, and its books agree
+-- The rows of payments and refunds say what the movements add up to. What we send back is at most
+-- what was captured and not taken otherwise; others may take more than there is. That the movements
+-- equal the provider's ledger is shown by the tests, who can read both.
+WITH seen AS (
+  SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8
+  UNION
+  SELECT order_id FROM money_movements
+   WHERE at >= coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8), '-infinity')
+), refunds_of AS (
+  SELECT p.id, coalesce(sum(r.amount) FILTER (WHERE r.status = 'succeeded'), 0) AS refunded,
+         coalesce(sum(r.amount) FILTER (WHERE r.status IN
+           ('requested', 'pending', 'failed', 'needs_attention')), 0) AS refunding
+    FROM payments p LEFT JOIN refunds r ON r.payment_id = p.id
+   WHERE p.order_id IN (SELECT order_id FROM seen) GROUP BY p.id
+), others AS (
+  SELECT payment_id, sum(CASE kind WHEN 'foreign_refund' THEN amount ELSE -amount END) AS refunded
+    FROM money_movements
+   WHERE kind IN ('foreign_refund', 'foreign_refund_failed')
+     AND order_id IN (SELECT order_id FROM seen)
+   GROUP BY payment_id
+), apart AS (
+  SELECT p.id FROM payments p JOIN refunds_of r USING (id)
+    LEFT JOIN LATERAL (
+      SELECT * FROM payment_balances m WHERE m.payment_id = p.id AND m.order_id = p.order_id
+         AND m.currency = coalesce(p.captured_currency, m.currency)) AS b ON true
+    LEFT JOIN others o ON o.payment_id = p.id
+   WHERE coalesce(p.captured_amount, 0) <> coalesce(b.captured, 0)
+      OR r.refunded + coalesce(o.refunded, 0) <> coalesce(b.refunded, 0)
+      OR r.refunding <> coalesce(b.refunding, 0)
+      OR (p.hold_reason IS NOT NULL) <> EXISTS (
+           SELECT 1 FROM money_movements h WHERE h.payment_id = p.id AND h.kind = 'held'
+              AND NOT EXISTS (SELECT 1 FROM money_movements e WHERE e.payment_id = p.id
+                                 AND e.kind = 'released' AND e.ref = h.ref))
+      OR least(b.disputed, b.in_dispute, b.refunding, b.refunded, b.held) < 0
+      OR b.in_dispute > b.disputed
+), unpaid AS (
+  -- Shipped without its money having come; what went back afterwards says why in its movement.
+  SELECT o.id FROM orders o
+   WHERE o.id IN (SELECT order_id FROM seen) AND o.status IN ('shipped', 'completed')
+     AND o.amount > coalesce((SELECT sum(b.captured) FROM payment_balances b
+                               WHERE b.order_id = o.id AND b.currency = o.currency), 0)
+     AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.order_id = o.id
+                        AND (p.hold_reason IS NOT NULL OR EXISTS (
+                          SELECT 1 FROM operator_actions a WHERE a.subject_id = p.id)))
+)
+SELECT (SELECT count(*) FROM apart) + (SELECT count(*) FROM unpaid) AS violations;

@@ -78,7 +78,7 @@ const PLANTED: Record<number, readonly [what: string, ...sql: string[]][]> = {
     ],
     [
       'two live refunds for one reason',
-      'ALTER TABLE refunds DROP CONSTRAINT refunds_payment_id_reason_key',
+      'DROP INDEX refunds_one_a_reason',
       `UPDATE payments SET status = 'succeeded', captured_amount = 500, captured_currency = 'EUR'
         WHERE order_id = $ORDER`,
       `INSERT INTO refunds (id, payment_id, reason, amount, currency)
@@ -169,6 +169,39 @@ const PLANTED: Record<number, readonly [what: string, ...sql: string[]][]> = {
        VALUES ($ORDER, 1, 'order.placed', 'pending_payment', 'customer')`,
     ],
     ['a relay that has lost its place', 'DELETE FROM relay_cursor'],
+    [
+      'an event that would be relayed before the one that it follows',
+      `INSERT INTO order_events (order_id, version, type, from_status, to_status, by, tx)
+       VALUES ($ORDER, 2, 'order.paid', 'pending_payment', 'paid', 'provider', '1')`,
+    ],
+  ],
+  13: [
+    [
+      'a capture that no movement tells of',
+      `UPDATE payments SET status = 'succeeded', captured_amount = amount,
+              captured_currency = currency WHERE order_id = $ORDER`,
+    ],
+    [
+      'a movement of a refund that there is not',
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+       SELECT order_id, id, 'refund_succeeded', 'r1', 1, 'EUR', 'webhook' FROM payments
+        WHERE order_id = $ORDER`,
+    ],
+    [
+      'a hold without its movement',
+      `UPDATE payments SET hold_reason = 'late_payment' WHERE order_id = $ORDER`,
+    ],
+    [
+      'a dispute that was won and never opened',
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+       SELECT order_id, id, 'dispute_won', 'd1', 1, 'EUR', 'webhook' FROM payments
+        WHERE order_id = $ORDER`,
+    ],
+    [
+      'an order shipped without its money',
+      `UPDATE orders SET status = 'shipped', paid_at = now(), shipped_at = now()
+        WHERE id = $ORDER`,
+    ],
   ],
 };
 
@@ -187,8 +220,8 @@ describe('invariants', () => {
       .filter(({ violations, incomplete }) => violations > 0 || incomplete)
       .map(({ id }) => id);
 
-  it('are twelve, each with a name and the promise it checks', () => {
-    expect(INVARIANTS.map(({ id }) => id)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
+  it('are thirteen, each with a name and the promise it checks', () => {
+    expect(INVARIANTS.map(({ id }) => id)).toEqual(Array.from({ length: 13 }, (_, i) => i + 1));
     expect(INVARIANTS[1]).toMatchObject({
       name: 'not_early',
       promise: 'No order was closed by a timeout before closesAt',

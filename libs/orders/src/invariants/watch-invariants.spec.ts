@@ -14,11 +14,11 @@ describe('what is watched for the metrics', () => {
     );
   const alerts = () => world.told.filter(({ name }) => name === 'alert').map(({ args }) => args[1]);
 
-  it('is nothing before the first run, and twelve times 0 in a shop that is well', async () => {
+  it('is nothing before the first run, and 0 for each in a shop that is well', async () => {
     await insertOrders(world, { count: 3, closesInMs: 60_000 });
     expect(violations()).toEqual({});
     await world.get(WatchInvariants).runOnce();
-    expect(Object.values(violations())).toEqual(Array.from({ length: 12 }, () => 0));
+    expect(Object.values(violations())).toEqual(Array.from({ length: 13 }, () => 0));
     expect(alerts()).toEqual([]);
   });
 

@@ -1,11 +1,13 @@
 import { failpoint, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { type CaptureJudgement, judgeCapture } from './capture.judgement';
+import { v7 as uuidv7 } from 'uuid';
+import { type CaptureJudgement, type HoldReason, judgeCapture } from './capture.judgement';
 import type { PaymentStatus } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { lockProducts, reserve, sumBySku, takeAll } from '../stock/products';
 import type { CapturedMoney } from '../providers/payment-provider';
+import { type Movement, type MovementSource, recordMovements } from './movements';
 import { requestRefunds } from './request-refunds';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -21,10 +23,12 @@ export type CaptureOutcome = CaptureJudgement['verdict'] | 'unknown_payment';
 
 interface CaptureRow {
   payment_id: string;
+  provider: string;
   payment_status: PaymentStatus;
   provider_payment_id: string | null;
   captured_amount: string | null;
   captured_currency: string | null;
+  hold_reason: string | null;
   amount: string;
   currency: string;
   order_id: string;
@@ -52,8 +56,12 @@ export class RecordCaptures {
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
-  /** One outcome for each capture, in their order. */
-  async record(tx: Transaction, captures: readonly Capture[]): Promise<CaptureOutcome[]> {
+  /** One outcome for each capture, in their order; `source` is who told of them. */
+  async record(
+    tx: Transaction,
+    captures: readonly Capture[],
+    source: MovementSource,
+  ): Promise<CaptureOutcome[]> {
     const outcomes = new Map<Capture, CaptureOutcome>();
     // Several captures for one order are judged one after the other: the second sees the first.
     for (let rest = [...captures]; rest.length > 0;) {
@@ -62,7 +70,7 @@ export class RecordCaptures {
       const wave: Judged[] = [];
       const later: Capture[] = [];
       for (const capture of rest) {
-        const row = rows.get(capture.paymentId);
+        const row = rows.get(capture);
         if (!row) outcomes.set(capture, 'unknown_payment');
         else if (orders.has(row.order_id)) later.push(capture);
         else {
@@ -70,15 +78,21 @@ export class RecordCaptures {
           wave.push({ capture, row, judgement: judge(capture, row) });
         }
       }
-      for (const [capture, outcome] of await this.#settle(tx, wave)) outcomes.set(capture, outcome);
+      for (const [capture, outcome] of await this.#settle(tx, wave, source)) {
+        outcomes.set(capture, outcome);
+      }
       rest = later;
     }
     return captures.map((capture) => outcomes.get(capture) as CaptureOutcome);
   }
 
-  async #settle(tx: Transaction, wave: readonly Judged[]): Promise<Map<Capture, CaptureOutcome>> {
-    await recordMoney(tx, wave.filter(isNewMoney));
-    await markChanged(tx, wave);
+  async #settle(
+    tx: Transaction,
+    judged: readonly Judged[],
+    source: MovementSource,
+  ): Promise<Map<Capture, CaptureOutcome>> {
+    const wave = await keepStrays(tx, await settleClaims(tx, judged, source));
+    await recordMoney(tx, wave.filter(isNewMoney), source);
     await failpoint('capture.recorded');
     for (const from of ['pending_payment', 'closing'] as const) await this.#pay(tx, wave, from);
     const unrevived = await this.#revive(tx, wave);
@@ -209,17 +223,19 @@ function judge(capture: Capture, row: CaptureRow): CaptureJudgement {
   );
 }
 
-/** Money that belongs into the payment's row. What was taken for another payment does not. */
-function isNewMoney({ judgement, row }: Judged): boolean {
-  const isElsewhere = judgement.verdict === 'hold' && judgement.reason === 'reference_mismatch';
-  return row.payment_status !== 'succeeded' && !isElsewhere;
+/** Money that is not in its payment's row yet. */
+function isNewMoney({ row }: Judged): boolean {
+  return row.payment_status !== 'succeeded';
 }
+
+const isHeldFor = ({ judgement }: Judged, reason: HoldReason): boolean =>
+  judgement.verdict === 'hold' && judgement.reason === reason;
 
 /** Locks the orders' rows in id order, then reads them with their payments afresh. */
 async function lockRows(
   tx: Transaction,
   captures: readonly Capture[],
-): Promise<Map<string, CaptureRow>> {
+): Promise<Map<Capture, CaptureRow>> {
   const paymentIds = captures.map(({ paymentId }) => paymentId);
   await tx.hot(
     `SELECT 1 FROM orders
@@ -227,17 +243,71 @@ async function lockRows(
       ORDER BY id FOR NO KEY UPDATE`,
     [paymentIds],
   );
-  const rows = await tx.hot<CaptureRow>(
-    `SELECT p.id AS payment_id, p.status AS payment_status, p.amount, p.currency, p.order_id,
-            p.provider_payment_id, p.captured_amount, p.captured_currency, o.status, o.close_reason, o.closes_at, o.late_payment
-       FROM payments p JOIN orders o ON o.id = p.order_id WHERE p.id = ANY ($1::uuid[])`,
-    [paymentIds],
+  const rows = await tx.hot<CaptureRow>(`${ROW} WHERE p.id = ANY ($1::uuid[])`, [paymentIds]);
+  const byId = new Map(rows.map((row) => [row.payment_id, row]));
+  const found = new Map<Capture, CaptureRow>();
+  for (const capture of captures) {
+    const row = byId.get(capture.paymentId);
+    if (!row) continue;
+    const isOther = row.provider_payment_id !== null && !isFor(row, capture);
+    found.set(capture, (isOther && (await readStray(tx, row, capture))) || row);
+  }
+  return found;
+}
+
+const ROW = `SELECT p.id AS payment_id, p.provider, p.status AS payment_status, p.amount, p.currency,
+         p.order_id, p.provider_payment_id, p.captured_amount, p.captured_currency, p.hold_reason,
+         o.status, o.close_reason, o.closes_at, o.late_payment
+    FROM payments p JOIN orders o ON o.id = p.order_id`;
+
+const isFor = (row: CaptureRow, { providerPaymentId }: Capture): boolean =>
+  row.provider_payment_id === providerPaymentId;
+
+/** Money of another payment of the provider, which was given a row of its own when it came first. */
+async function readStray(
+  tx: Transaction,
+  { order_id: orderId, provider }: CaptureRow,
+  { providerPaymentId }: Capture,
+): Promise<CaptureRow | undefined> {
+  const [row] = await tx.rows<CaptureRow>(
+    `${ROW} WHERE p.order_id = $1 AND p.provider = $2 AND p.provider_payment_id = $3`,
+    [orderId, provider, providerPaymentId],
   );
-  return new Map(rows.map((row) => [row.payment_id, row]));
+  return row;
+}
+
+/**
+ * Money taken under our reference for a payment that we did not open gets a payment of its own, so
+ * that it is counted, can go back, and an operator sees it.
+ */
+async function keepStrays(tx: Transaction, wave: readonly Judged[]): Promise<readonly Judged[]> {
+  const kept: Judged[] = [];
+  for (const one of wave) {
+    if (!isHeldFor(one, 'reference_mismatch')) {
+      kept.push(one);
+      continue;
+    }
+    const paymentId = uuidv7();
+    const { providerPaymentId } = one.capture;
+    await tx.rows(
+      `INSERT INTO payments (id, order_id, provider, provider_payment_id, status, amount, currency,
+                             expires_at)
+       SELECT $1, order_id, provider, $2, 'closed', amount, currency, now()
+         FROM payments WHERE id = $3`,
+      [paymentId, providerPaymentId, one.row.payment_id],
+    );
+    const row = { ...one.row, payment_id: paymentId, payment_status: 'closed' as const };
+    kept.push({ ...one, row: { ...row, provider_payment_id: providerPaymentId } });
+  }
+  return kept;
 }
 
 /** Money is recorded first, whatever is decided about it; it never becomes unrecorded. */
-async function recordMoney(tx: Transaction, wave: readonly Judged[]): Promise<void> {
+async function recordMoney(
+  tx: Transaction,
+  wave: readonly Judged[],
+  source: MovementSource,
+): Promise<void> {
   if (wave.length === 0) return;
   await tx.hot(
     `UPDATE payments p
@@ -256,17 +326,61 @@ async function recordMoney(tx: Transaction, wave: readonly Judged[]): Promise<vo
       wave.map(({ judgement }) => (judgement.verdict === 'hold' ? judgement.reason : null)),
     ],
   );
+  await recordMovements(
+    tx,
+    wave.flatMap((one) => movementsOf(one, source)),
+  );
 }
 
-/** A payment whose provider changed its mind about the amount keeps what was recorded, on hold. */
-async function markChanged(tx: Transaction, wave: readonly Judged[]): Promise<void> {
-  const ids = wave.flatMap(({ row, judgement }) =>
-    judgement.verdict === 'hold' && judgement.reason === 'capture_changed' ? [row.payment_id] : [],
-  );
-  if (ids.length === 0) return;
-  await tx.rows(
-    `UPDATE payments SET hold_reason = coalesce(hold_reason, 'capture_changed')
-      WHERE id = ANY ($1::uuid[])`,
-    [ids],
-  );
+function movementsOf({ row, capture, judgement }: Judged, source: MovementSource): Movement[] {
+  const { amount, currency } = capture.money;
+  const { order_id: orderId, payment_id: paymentId } = row;
+  const money = { orderId, paymentId, amount, currency, source };
+  const captured = { ...money, kind: 'captured', ref: capture.providerPaymentId } as const;
+  if (judgement.verdict !== 'hold') return [captured];
+  const { reason } = judgement;
+  return [captured, { ...money, kind: 'held', ref: reason, reason }];
+}
+
+/**
+ * A provider that changed its mind about the amount: what was recorded stays, on hold, and what is
+ * said now is a row beside it. Said again after an operator has settled it, it is known.
+ */
+async function settleClaims(
+  tx: Transaction,
+  wave: readonly Judged[],
+  source: MovementSource,
+): Promise<readonly Judged[]> {
+  const changed = wave.filter((one) => isHeldFor(one, 'capture_changed'));
+  if (changed.length === 0) return wave;
+  const claims = changed.map((one) => ({ ...claimOf(one, source), one }));
+  const fresh = new Set((await recordMovements(tx, claims)).map(({ one }) => one));
+  for (const { one, orderId, paymentId, ref } of claims) {
+    if (!fresh.has(one) || one.row.hold_reason !== null) continue;
+    await tx.rows(`UPDATE payments SET hold_reason = 'capture_changed' WHERE id = $1`, [paymentId]);
+    const held = { amount: Number(one.row.captured_amount), reason: 'capture_changed' };
+    const currency = one.row.captured_currency as string;
+    await recordMovements(tx, [
+      { orderId, paymentId, kind: 'held', ref, ...held, currency, source },
+    ]);
+  }
+  return wave.map((one) => {
+    const isSettled =
+      isHeldFor(one, 'capture_changed') && !fresh.has(one) && one.row.hold_reason === null;
+    return isSettled ? { ...one, judgement: { verdict: 'known' } } : one;
+  });
+}
+
+function claimOf({ row, capture }: Judged, source: MovementSource): Movement {
+  const { amount, currency } = capture.money;
+  return {
+    orderId: row.order_id,
+    paymentId: row.payment_id,
+    kind: 'mismatch',
+    ref: `${capture.providerPaymentId} ${amount} ${currency}`,
+    amount,
+    currency,
+    source,
+    reason: 'capture_changed',
+  };
 }

@@ -113,7 +113,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     // No answer is no answer: the deadline that is armed already asks again with the same key.
     if (answer.state === 'UNKNOWN') return;
     await inTransaction(this.dataSource, async (tx) => {
-      await this.settling.settle(tx, row.id, row.attempt, answer);
+      await this.settling.settle(tx, row.id, row.attempt, answer, 'answer');
       await failpoint('refund.applied');
     });
     await failpoint('refund.settled');

@@ -1,6 +1,7 @@
 import type { TimeoutService, Transaction } from '@app/timeout';
 import { v7 as uuidv7 } from 'uuid';
 import type { RefundReason } from '../order/order';
+import type { MovementSource } from './movements';
 
 export interface RefundOrder {
   readonly paymentId: string;
@@ -12,20 +13,27 @@ export interface RefundOrder {
 
 /**
  * Writes refunds as rows in the transaction that decided them, due at once; the call to the
- * provider follows the commit (run-refunds.handler.ts). One for each payment and reason: asking
- * again changes nothing.
+ * provider follows the commit (refund.deadline.ts). One for each payment and reason, but for an
+ * operator's: asking again changes nothing. Answers with the ids of those that were written.
  */
 export async function requestRefunds(
   tx: Transaction,
   timeouts: TimeoutService,
   refunds: readonly RefundOrder[],
-): Promise<void> {
-  if (refunds.length === 0) return;
+  source: MovementSource = 'system',
+): Promise<string[]> {
+  if (refunds.length === 0) return [];
   const written = await tx.rows<{ id: string; due_at: Date }>(
     `WITH written AS (
        INSERT INTO refunds (id, payment_id, reason, amount, currency)
        SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[])
-       ON CONFLICT (payment_id, reason) DO NOTHING RETURNING id
+       ON CONFLICT (payment_id, reason) WHERE reason <> 'operator' DO NOTHING
+       RETURNING id, payment_id, reason, amount, currency
+     ), owed AS (
+       INSERT INTO money_movements
+              (order_id, payment_id, kind, ref, amount, currency, source, reason)
+       SELECT p.order_id, p.id, 'refund_requested', w.id, w.amount, w.currency, $6, w.reason
+         FROM written w JOIN payments p ON p.id = w.payment_id
      )
      INSERT INTO deadlines (kind, due_at, subject_id)
      SELECT 'refund', now(), id FROM written RETURNING subject_id AS id, due_at`,
@@ -35,10 +43,12 @@ export async function requestRefunds(
       refunds.map((refund) => refund.reason),
       refunds.map((refund) => refund.amount),
       refunds.map((refund) => refund.currency),
+      source,
     ],
   );
   timeouts.armed(
     tx,
     written.map(({ id, due_at }) => ({ kind: 'refund', subjectId: id, dueAt: due_at, version: 1 })),
   );
+  return written.map(({ id }) => id);
 }

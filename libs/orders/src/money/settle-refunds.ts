@@ -2,7 +2,8 @@ import { backoffMs, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
-import { judgeRefund, type RefundJudgement } from './refund.judgement';
+import { type MovementKind, type MovementSource, recordMovements } from './movements';
+import { judgeRefund, type RefundFacts, type RefundJudgement } from './refund.judgement';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /** The provider's idempotency key of an attempt: the refund's id, then the id with a number. */
@@ -24,6 +25,10 @@ interface RefundRow {
   status: RefundStatus;
   attempt: number;
   provider_refund_id: string | null;
+  order_id: string;
+  payment_id: string;
+  amount: string;
+  currency: string;
 }
 
 /** Applies what the provider says of a refund, by answer or by webhook, in whatever order. */
@@ -40,9 +45,13 @@ export class SettleRefunds {
     refundId: string,
     attempt: number,
     answer: SettledAnswer,
+    source: MovementSource,
   ): Promise<boolean> {
     const [row] = await tx.rows<RefundRow>(
-      'SELECT status, attempt, provider_refund_id FROM refunds WHERE id = $1 FOR NO KEY UPDATE',
+      `SELECT r.status, r.attempt, r.provider_refund_id, r.payment_id, r.amount, r.currency,
+              p.order_id
+         FROM refunds r JOIN payments p ON p.id = r.payment_id
+        WHERE r.id = $1 FOR NO KEY UPDATE OF r`,
       [refundId],
     );
     if (!row) return false;
@@ -51,6 +60,16 @@ export class SettleRefunds {
     const judgement = judgeRefund(facts, attempt, answer);
     if (judgement.to === 'unchanged') return false;
     await this.#write(tx, refundId, judgement.to, answer);
+    const kind = movementOf(facts, answer, judgement);
+    if (kind) {
+      const ref = answer.providerRefundId || providerRefundId || refundKey(refundId, attempt);
+      const reason = answer.state === 'FAILED' ? answer.why : null;
+      const { order_id: orderId, payment_id: paymentId, currency } = row;
+      const amount = Number(row.amount);
+      await recordMovements(tx, [
+        { orderId, paymentId, kind, ref, amount, currency, source, reason },
+      ]);
+    }
     if (judgement.to === 'failed') await this.#tryAnew(tx, refundId, attempt);
     const { alert } = judgement;
     if (alert !== undefined) {
@@ -87,4 +106,20 @@ export class SettleRefunds {
       { kind: 'refund', subjectId: refundId, dueAt, version: attempt + 1 },
     ]);
   }
+}
+
+/**
+ * What an answer moved. A success that contradicts a later attempt moves nothing here: whether it
+ * did at the provider is what the operator has to look at.
+ */
+function movementOf(
+  facts: RefundFacts,
+  answer: SettledAnswer,
+  { to }: RefundJudgement,
+): MovementKind | undefined {
+  if (to === 'succeeded') return 'refund_succeeded';
+  if (answer.state === 'FAILED') {
+    return facts.status === 'succeeded' ? 'refund_reversed' : 'refund_failed';
+  }
+  return undefined;
 }

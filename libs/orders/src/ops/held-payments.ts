@@ -107,7 +107,7 @@ export class SettlePayment {
     accountable: Accountable,
   ): Promise<SettledPayment> {
     const payment = await lockHeld(tx, paymentId);
-    await tx.rows('UPDATE payments SET hold_reason = NULL WHERE id = $1', [paymentId]);
+    await release(tx, paymentId);
     const refundId = decision === 'refund' ? await this.#refund(tx, payment) : null;
     await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
     return { decision, payment, refundId };
@@ -145,6 +145,19 @@ const REFUND_REASONS: Readonly<Record<HoldReason, RefundReason>> = {
 function actionOf(decision: PaymentDecision, { holdReason }: HeldPayment) {
   if (decision === 'refund') return 'payment.refund';
   return holdReason === 'capture_changed' ? 'payment.confirm' : 'payment.keep';
+}
+
+/** Ends the hold, and says so among the payment's movements. */
+async function release(tx: Transaction, paymentId: string): Promise<void> {
+  await tx.rows('UPDATE payments SET hold_reason = NULL WHERE id = $1', [paymentId]);
+  await tx.rows(
+    `INSERT INTO money_movements
+            (order_id, payment_id, kind, ref, amount, currency, source, reason)
+     SELECT order_id, payment_id, 'released', ref, amount, currency, 'operator', reason
+       FROM money_movements WHERE payment_id = $1 AND kind = 'held'
+     ON CONFLICT DO NOTHING`,
+    [paymentId],
+  );
 }
 
 /** Locks the order's row before the payment's, as whoever records a capture does. */

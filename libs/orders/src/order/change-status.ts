@@ -144,20 +144,28 @@ async function moveStock(
   );
 }
 
+/**
+ * What the relay orders an event by. Never less than the order's event before it: this transaction
+ * may have got its id before it waited for the row. SET sees the row as it is after the wait.
+ */
+export const EVENT_TX = 'greatest(event_tx, pg_current_xact_id())';
+
 function statementFor({ from, to, onlyIfOverdue, onlyIfNoPaymentOpen }: StatusChange): string {
   const deadline = deadlineOf(to);
   const instant = INSTANTS[to];
   return `
     WITH changed AS (
-      UPDATE orders o SET status = $3, version = version + 1, close_reason = $4
+      UPDATE orders o SET status = $3, version = version + 1, close_reason = $4,
+             event_tx = ${EVENT_TX}
              ${instant ? `, ${instant}` : ''}
        WHERE id = ANY ($1::uuid[]) AND status = $2
              ${onlyIfOverdue ? `AND ${OVERDUE[from]}` : ''}
              ${onlyIfNoPaymentOpen ? `AND NOT EXISTS (${OPEN_PAYMENT})` : ''}
-      RETURNING id, version, closes_at, ${deadline?.dueAt ?? 'NULL::timestamptz'} AS due_at
+      RETURNING id, version, closes_at, event_tx, ${deadline?.dueAt ?? 'NULL::timestamptz'} AS due_at
     ), history AS (
-      INSERT INTO order_events (order_id, version, type, from_status, to_status, by, actor, reason)
-      SELECT id, version, 'order.' || $3, $2, $3, $5, $6, $7 FROM changed
+      INSERT INTO order_events
+             (order_id, version, type, from_status, to_status, by, actor, reason, tx)
+      SELECT id, version, 'order.' || $3, $2, $3, $5, $6, $7, event_tx FROM changed
     )${deadline ? DEADLINE_SQL(deadline.kind) : ''}
     SELECT ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
            ${COLUMN(MS('closes_at'))} AS closes_at, ${COLUMN(MS('due_at'))} AS due_at,

@@ -1,6 +1,12 @@
 import { queryRows, type Transaction } from '@app/timeout';
 import type { DataSource } from 'typeorm';
-import type { OrderItem, OrderView, PaymentView } from './order';
+import {
+  EMPTY_BALANCE,
+  type OrderBalance,
+  type OrderItem,
+  type OrderView,
+  type PaymentView,
+} from './order';
 import type { CloseReason, OrderStatus } from './order.lifecycle';
 
 /** Whatever can run a statement: a transaction, or {@link onDataSource}. */
@@ -29,6 +35,7 @@ interface OrderRow {
   shipped_at: Date | null;
   completed_at: Date | null;
   items: OrderItem[];
+  balance: OrderBalance | null;
   payments: PaymentView[] | null;
 }
 
@@ -42,6 +49,10 @@ const COLUMNS = `o.id, o.customer_id, o.status, o.close_reason, o.amount, o.curr
   (SELECT json_agg(json_build_object('sku', i.sku, 'quantity', i.quantity,
                                      'unitPrice', i.unit_price) ORDER BY i.sku)
      FROM order_items i WHERE i.order_id = o.id) AS items,
+  (SELECT json_build_object('captured', sum(b.captured), 'refunded', sum(b.refunded),
+                            'disputed', sum(b.disputed), 'held', sum(b.held))
+     FROM payment_balances b WHERE b.order_id = o.id AND b.currency = o.currency
+   HAVING count(*) > 0) AS balance,
   (SELECT json_agg(json_build_object(
             'id', p.id, 'provider', p.provider, 'providerPaymentId', p.provider_payment_id,
             'status', p.status, 'amount', p.amount, 'currency', p.currency,
@@ -120,6 +131,7 @@ function toView(row: OrderRow): OrderView {
     shippedAt: iso(row.shipped_at),
     completedAt: iso(row.completed_at),
     version: row.version,
+    balance: row.balance ?? EMPTY_BALANCE,
     payments: row.payments ?? [],
   };
 }

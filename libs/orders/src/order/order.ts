@@ -34,6 +34,22 @@ export interface PaymentView {
   readonly refund: RefundView | null;
 }
 
+/**
+ * What an order's payments hold, in minor units of its currency: the sum of their movements.
+ * Money that was taken in another currency is on hold on its payment, and not in here.
+ */
+export interface OrderBalance {
+  readonly captured: number;
+  /** Has gone back, by our refunds or at the provider. */
+  readonly refunded: number;
+  /** Taken by disputes that are open or lost. */
+  readonly disputed: number;
+  /** Waits for an operator. */
+  readonly held: number;
+}
+
+export const EMPTY_BALANCE: OrderBalance = { captured: 0, refunded: 0, disputed: 0, held: 0 };
+
 /** An order as the API answers it: instants are ISO 8601 UTC. */
 export interface OrderView {
   readonly id: string;
@@ -55,6 +71,7 @@ export interface OrderView {
   readonly shippedAt: string | null;
   readonly completedAt: string | null;
   readonly version: number;
+  readonly balance: OrderBalance;
   readonly payments: readonly PaymentView[];
 }
 

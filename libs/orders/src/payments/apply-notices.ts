@@ -56,7 +56,7 @@ export class ApplyNotices {
     notices: readonly Of<'payment.succeeded'>[],
     results: Map<ProviderNotice, NoticeResult>,
   ): Promise<void> {
-    const outcomes = await this.captures.record(tx, notices);
+    const outcomes = await this.captures.record(tx, notices, 'webhook');
     notices.forEach((notice, index) => {
       results.set(notice, CAPTURE_RESULTS[outcomes[index] as CaptureOutcome]);
     });
@@ -117,17 +117,15 @@ export class ApplyNotices {
     const { refundId, attempt } = target;
     const isOurs = await tx.rows('SELECT 1 FROM refunds WHERE id = $1', [refundId]);
     if (isOurs.length === 0) return { status: 'held', result: 'unknown_refund' };
-    const changed =
+    const answer =
       notice.type === 'refund.succeeded'
-        ? await this.refunds.settle(tx, refundId, attempt, {
-            state: 'SUCCEEDED',
-            providerRefundId: notice.providerRefundId ?? '',
-          })
-        : await this.refunds.settle(tx, refundId, attempt, {
-            state: 'FAILED',
+        ? { state: 'SUCCEEDED' as const, providerRefundId: notice.providerRefundId ?? '' }
+        : {
+            state: 'FAILED' as const,
             providerRefundId: notice.providerRefundId,
             why: notice.why ?? 'the provider gave no reason',
-          });
+          };
+    const changed = await this.refunds.settle(tx, refundId, attempt, answer, 'webhook');
     return { status: 'processed', result: changed ? notice.type.replace('.', '_') : 'known' };
   }
 }

@@ -1,6 +1,6 @@
 import type { Transaction } from '@app/timeout';
 import type { Config } from '../config';
-import type { OrderItem, OrderView } from '../order/order';
+import { EMPTY_BALANCE, type OrderItem, type OrderView } from '../order/order';
 import { sumBySku } from '../stock/products';
 
 export interface PlaceRequest {
@@ -131,6 +131,7 @@ export function viewOf(draft: Draft, { at, payBy, closesAt }: Placing): OrderVie
     shippedAt: null,
     completedAt: null,
     version: 1,
+    balance: EMPTY_BALANCE,
     payments: [],
   };
 }

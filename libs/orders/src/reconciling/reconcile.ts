@@ -149,7 +149,7 @@ export class Reconcile {
     if (fix.type === 'refund') {
       const { refundId, attempt, answer } = fix;
       return inTransaction(this.dataSource, async (tx) => {
-        const isSettled = await this.refunds.settle(tx, refundId, attempt, answer);
+        const isSettled = await this.refunds.settle(tx, refundId, attempt, answer, 'reconcile');
         if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
         return isSettled;
       });
@@ -157,7 +157,7 @@ export class Reconcile {
     const { orderId, capture } = fix;
     try {
       return await this.guard.withOrder(orderId, async (_order, tx) => {
-        const [outcome] = await this.captures.record(tx, [capture]);
+        const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
         if (outcome === 'unknown_payment') return false;
         // Known: its webhook came while the books were compared, and nothing is left to settle.
         if (outcome !== 'known') {

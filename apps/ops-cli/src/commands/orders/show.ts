@@ -1,4 +1,4 @@
-import type { OrderDetailsView } from '@app/orders';
+import type { OrderDetailsView, OrderView } from '@app/orders';
 import { idArg } from '../../filters';
 import { OpsCommand } from '../../ops-command';
 import { dueText } from '../../text/order-text';
@@ -120,6 +120,7 @@ function orderFacts({ order, lagMs }: OrderDetailsView): string {
     ['status', order.status],
     ['close reason', order.closeReason],
     ['amount', moneyText(order.amount, order.currency)],
+    ['balance', balanceText(order)],
     ['placed', order.createdAt],
     ['pay by', order.payBy],
     ['closes at', order.closesAt],
@@ -131,4 +132,13 @@ function orderFacts({ order, lagMs }: OrderDetailsView): string {
     ['shipped', order.shippedAt],
     ['completed', order.completedAt],
   ]);
+}
+
+/** What the payments hold; null while no money has moved. */
+function balanceText({ balance, currency }: OrderView): string | null {
+  if (balance.captured === 0) return null;
+  const parts = (['captured', 'refunded', 'disputed', 'held'] as const).filter(
+    (part) => part === 'captured' || balance[part] !== 0,
+  );
+  return parts.map((part) => `${part} ${moneyText(balance[part], currency)}`).join(', ');
 }

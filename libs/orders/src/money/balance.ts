@@ -1,0 +1,46 @@
+import type { Queryable } from '../order/order-rows';
+
+/** What one payment holds, as its movements add up; minor units of `currency`. */
+export interface PaymentBalance {
+  readonly orderId: string;
+  readonly paymentId: string;
+  readonly currency: string;
+  readonly captured: number;
+  /** Has gone back, by our refunds and by others. */
+  readonly refunded: number;
+  /** Is owed and has not gone back. */
+  readonly refunding: number;
+  /** Taken by disputes that are open or lost. */
+  readonly disputed: number;
+  /** The part of `disputed` whose dispute is open. */
+  readonly inDispute: number;
+  /** Waits for an operator. */
+  readonly held: number;
+}
+
+/** What can still go back: never what has gone, is going, or was taken by a dispute. */
+export function refundable({ captured, refunded, refunding, disputed }: PaymentBalance): number {
+  return Math.max(0, captured - refunded - refunding - disputed);
+}
+
+/** What the shop may count on for its order. */
+export function kept(balance: PaymentBalance): number {
+  return Math.max(0, refundable(balance) - balance.held);
+}
+
+const COLUMNS = `order_id AS "orderId", payment_id AS "paymentId", currency,
+  captured::float8 AS captured, refunded::float8 AS refunded, refunding::float8 AS refunding,
+  disputed::float8 AS disputed, in_dispute::float8 AS "inDispute", held::float8 AS held`;
+
+/** The balances of these orders' payments, oldest payment first; payments without money are left out. */
+export async function readBalances(
+  sql: Queryable,
+  orderIds: readonly string[],
+): Promise<PaymentBalance[]> {
+  if (orderIds.length === 0) return [];
+  return sql.rows<PaymentBalance>(
+    `SELECT ${COLUMNS} FROM payment_balances WHERE order_id = ANY ($1::uuid[])
+      ORDER BY payment_id, currency`,
+    [orderIds],
+  );
+}

@@ -1,0 +1,71 @@
+import type { Transaction } from '@app/timeout';
+
+/** Who told of a movement, or decided it. */
+export type MovementSource =
+  'webhook' | 'answer' | 'reconcile' | 'operator' | 'customer' | 'system' | 'migration';
+
+/**
+ * What can happen to a payment's money. `mismatch` and `refund_failed` are told and move nothing;
+ * a failed refund is still owed until it is canceled. `refund_reversed`: one that had succeeded came
+ * back. `foreign_refund`: made at the provider, by none of our requests.
+ */
+export type MovementKind =
+  | 'captured'
+  | 'mismatch'
+  | 'held'
+  | 'released'
+  | 'refund_requested'
+  | 'refund_succeeded'
+  | 'refund_failed'
+  | 'refund_reversed'
+  | 'refund_canceled'
+  | 'foreign_refund'
+  | 'foreign_refund_failed'
+  | 'disputed'
+  | 'dispute_won'
+  | 'dispute_lost';
+
+/** One movement of one payment's money; amounts in minor units. */
+export interface Movement {
+  readonly orderId: string;
+  readonly paymentId: string;
+  readonly kind: MovementKind;
+  /** Unique for the payment and the kind: the provider's id of what moved. */
+  readonly ref: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly source: MovementSource;
+  readonly reason?: string | null | undefined;
+}
+
+/**
+ * Appends movements, in the transaction of what they are about. Answers with those that are new:
+ * one that is known changes nothing, so whatever was told twice moves money once.
+ */
+export async function recordMovements<T extends Movement>(
+  tx: Transaction,
+  movements: readonly T[],
+): Promise<T[]> {
+  if (movements.length === 0) return [];
+  const rows = await tx.hot<{ key: string }>(
+    `INSERT INTO money_movements
+            (order_id, payment_id, kind, ref, amount, currency, source, reason)
+     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[],
+                          $7::text[], $8::text[])
+     ON CONFLICT (payment_id, kind, ref) DO NOTHING
+     RETURNING payment_id || ' ' || kind || ' ' || ref AS key`,
+    [
+      movements.map(({ orderId }) => orderId),
+      movements.map(({ paymentId }) => paymentId),
+      movements.map(({ kind }) => kind),
+      movements.map(({ ref }) => ref),
+      movements.map(({ amount }) => amount),
+      movements.map(({ currency }) => currency),
+      movements.map(({ source }) => source),
+      movements.map(({ reason }) => reason ?? null),
+    ],
+  );
+  const written = new Set(rows.map(({ key }) => key));
+  // Told twice in one call: the first of the two is the new one.
+  return movements.filter((one) => written.delete(`${one.paymentId} ${one.kind} ${one.ref}`));
+}
