@@ -1,4 +1,4 @@
-// Draws the charts of docs/benchmarks.md from the figures that the runs have left beside it. Plain
+// Draws the charts of docs/benchmarks.md from the figures that the runs have left. Plain
 // JavaScript, as Vega comes as ES modules only.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,18 +17,18 @@ import { parse, View } from 'vega';
  */
 /** @typedef {import('vega').Spec} Spec */
 
-const DOCS = 'docs';
+const GENERATED = join('docs', 'generated');
 const WIDTH = 520;
 const OURS = '#2f6f4e';
 const THEIRS = '#8a9199';
 
 /** @type {Record<string, { findings: { charts?: Chart[] } }>} */
-const kept = JSON.parse(readFileSync(join(DOCS, 'benchmarks.json'), 'utf8'));
+const kept = JSON.parse(readFileSync(join(GENERATED, 'benchmarks.json'), 'utf8'));
 for (const chart of Object.values(kept).flatMap(({ findings }) => findings.charts ?? [])) {
   const view = new View(parse(chart.kind === 'bars' ? bars(chart) : lines(chart)), {
     renderer: 'none',
   });
-  writeFileSync(join(DOCS, `benchmarks-${chart.name}.svg`), `${await view.toSVG()}\n`);
+  writeFileSync(join(GENERATED, `benchmarks-${chart.name}.svg`), `${await view.toSVG()}\n`);
   view.finalize();
 }
 

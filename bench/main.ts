@@ -69,7 +69,7 @@ async function keep(
   findings: Findings,
   { servers, rounds }: BenchOptions,
 ): Promise<void> {
-  const file = join(folder, 'benchmarks.json');
+  const file = join(folder, 'generated', 'benchmarks.json');
   const kept: Record<string, Measured> = existsSync(file)
     ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, Measured>)
     : {};

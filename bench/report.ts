@@ -50,7 +50,7 @@ function tableParts({ title, columns, rows, note }: Table): string[] {
 }
 
 function fileOf({ name }: Chart): string {
-  return `benchmarks-${name}.svg`;
+  return `generated/benchmarks-${name}.svg`;
 }
 
 function goalLine({ text, met, measured }: Goal): string {

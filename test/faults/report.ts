@@ -5,7 +5,7 @@ import type { Fault, Outcome } from './fault';
 import { FAULTS } from './faults';
 
 const REPORT = 'docs/faults.md';
-const RESULTS = 'docs/faults.json';
+const RESULTS = 'docs/generated/faults.json';
 
 export function line({ area, name }: Fault, outcome: Outcome): string {
   const { held, seen, healedMs, inFlight, orders, lost, experience: calls } = outcome;
