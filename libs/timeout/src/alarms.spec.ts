@@ -11,7 +11,11 @@ const HORIZON_MS = 60_000;
 class FakeDriver implements TimerDriver {
   readonly name = 'fake';
   armed: string[] = [];
+  /** What it has lost of it. */
+  readonly lost = new Set<string>();
   calls = 0;
+  onArm = (): void => undefined;
+  #next: (() => void) | undefined;
   generation = 'one';
   isAway = false;
 
@@ -22,12 +26,26 @@ class FakeDriver implements TimerDriver {
   async arm(alarms: readonly Alarm[]): Promise<void> {
     this.calls += 1;
     if (this.isAway) throw new Error('away');
+    this.onArm();
+    for (const { id } of alarms) this.lost.delete(id);
     this.armed.push(...alarms.map(({ id }) => id));
+    this.#next?.();
+  }
+
+  /** Resolves when it takes the next alarm. */
+  nextArmed(): Promise<void> {
+    return new Promise((resolve) => (this.#next = resolve));
   }
 
   async survey() {
     if (this.isAway) throw new Error('away');
-    return { generation: this.generation, alarms: async function* () {} };
+    const held = this.armed.filter((id) => !this.lost.has(id));
+    return {
+      generation: this.generation,
+      async *alarms() {
+        for (const id of held) yield { id, at: new Date(Number(id.split('-').at(-1))) };
+      },
+    };
   }
 
   lose(): void {
@@ -51,7 +69,7 @@ describe('alarmFor', () => {
 
   it('is one for each version of an order’s deadline, if asked for', () => {
     expect(alarmFor(at(1_001), 'subject')).toEqual({
-      id: `payment-${subject(0)}-1`,
+      id: `payment-${subject(0)}-1-1001`,
       at: new Date(1_001),
     });
   });
@@ -60,6 +78,9 @@ describe('alarmFor', () => {
 describe('Alarms', () => {
   let store: DeadlineStore;
   let nowMs: number;
+  /** Of the machine, until somebody compares it with the database's. */
+  let clockIsOffByMs = 0;
+  const measure = (): void => void (clockIsOffByMs = 0);
   beforeAll(async () => (store = await DeadlineStore.open()));
   afterAll(() => store?.close());
   beforeEach(async () => {
@@ -71,7 +92,8 @@ describe('Alarms', () => {
     const timerStore = (state: string) => void changes.push(state === 'healthy');
     const health = new TimerStoreHealth({ ...silentTelemetry, timerStore });
     const options = { granularity, horizonMs: HORIZON_MS, kinds: [KIND] };
-    return new Alarms(store.dataSource, driver, { nowMs: () => nowMs }, health, options);
+    const clock = { nowMs: () => nowMs + clockIsOffByMs, freshen: async () => measure() };
+    return new Alarms(store.dataSource, driver, clock, health, options);
   };
 
   it('shares one alarm among the deadlines of a slot', async () => {
@@ -149,6 +171,93 @@ describe('Alarms', () => {
     driver.isAway = false;
     driver.armed = [];
     expect(await alarms.catchUp()).toBe(2);
+  });
+
+  it('offers again what the store did not take, for it may be the only one who knows', async () => {
+    const driver = new FakeDriver();
+    driver.isAway = true;
+    const alarms = create(driver);
+    alarms.ensure([at(nowMs + 5_000), at(nowMs + 6_000)]);
+    await alarms.settled();
+    const armed = driver.nextArmed();
+    driver.isAway = false;
+    const backMs = performance.now();
+    await armed;
+    expect(performance.now() - backMs).toBeLessThan(1_000);
+    expect(driver.armed).toEqual([`slot-${nowMs + 5_000}`, `slot-${nowMs + 6_000}`]);
+    await alarms.close();
+  });
+
+  it('asks a store that refuses in its own time, not with every commit', async () => {
+    const driver = new FakeDriver();
+    driver.isAway = true;
+    const alarms = create(driver);
+    for (let i = 0; i < 50; i++) {
+      alarms.ensure([at(nowMs + 5_000 + i)]);
+      await alarms.settled();
+    }
+    expect(driver.calls).toBe(1);
+    await alarms.close();
+  });
+
+  it('arms by the database’s clock on a machine that is five minutes behind', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    clockIsOffByMs = -5 * 60_000;
+    alarms.ensure([at(nowMs + HORIZON_MS)]);
+    await alarms.settled();
+    expect(driver.armed).toEqual([`slot-${nowMs + HORIZON_MS}`]);
+  });
+
+  it('forgets slots that are past in a process that never sweeps, too', async () => {
+    const alarms = create(new FakeDriver());
+    for (let i = 0; i < 3_000; i++) {
+      alarms.ensure([at(nowMs + 500)]);
+      await alarms.settled();
+      nowMs += 100;
+    }
+    expect(alarms.rememberedSlots).toBeLessThan(30);
+  });
+
+  it.each<Granularity>([100, 'subject'])(
+    'notices that a part was lost, arms it, and tells (%s)',
+    async (granularity) => {
+      const driver = new FakeDriver();
+      const told: boolean[] = [];
+      const alarms = create(driver, granularity, told);
+      await store.add(KIND, [30_000, 40_000, 50_000]);
+      await alarms.catchUp();
+      driver.lost.add(driver.armed[1] as string);
+      let mended = 0;
+      for (let i = 0; i < 6; i++) mended += await alarms.catchUp();
+      expect({ mended, told, lost: driver.lost.size }).toEqual({
+        mended: 1,
+        told: [false],
+        lost: 0,
+      });
+    },
+  );
+
+  it('arms what rings before the next sweep but one anyway', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    await store.add(KIND, [10_000, 20_000]);
+    await alarms.catchUp();
+    for (const id of driver.armed) driver.lost.add(id);
+    await alarms.catchUp();
+    expect(driver.lost.size).toBe(0);
+  });
+
+  it('does not believe what it armed while it was told to forget', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    await store.add(KIND, [30_000, 40_000]);
+    driver.onArm = () => alarms.forget();
+    await alarms.catchUp();
+    driver.onArm = () => undefined;
+    for (const id of driver.armed) driver.lost.add(id);
+    expect(await alarms.catchUp()).toBe(2);
+    expect(driver.lost.size).toBe(0);
   });
 
   it('rejects when the store does not answer', async () => {

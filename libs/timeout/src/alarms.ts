@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
-import type { Clock } from './clock';
+import type { MeasuredClock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { deadlinesBetween, slotsBetween } from './deadlines';
-import type { Alarm, TimerDriver } from './timer-driver';
+import type { Alarm, Survey, TimerDriver } from './timer-driver';
 import type { TimerStoreHealth } from './timer-store-health';
 
 /** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
@@ -17,12 +17,28 @@ export interface AlarmsOptions {
 
 /** Deadlines read from Postgres at once when every single one has an alarm of its own. */
 const REARM_PAGE = 1_000;
+/** What the store did not take is offered again after so long: a late ring beats the sweep. */
+const RETRY_MS = 400;
+/** So long after its instant an alarm is worth nothing: a sweep has been there. */
+const WORTHLESS_AFTER_MS = 60_000;
+/** Kept while the store is away. What is beyond is the sweep's. */
+const MOST_WAITING = 20_000;
+/**
+ * Slots that end so soon are armed with every `catchUp`, whatever is believed of them: a store may
+ * have lost a few. Longer than two sweeps are apart.
+ */
+const ARM_ANYWAY_MS = 25_000;
+/** Every so many calls of `catchUp` read through what the store holds. */
+const LOOK_THROUGH_EVERY = 6;
+/** What rings so soon may be gone because it rang. */
+const SOON_MS = 2_000;
 
 /** The alarm whose ring covers this deadline: never before it is due. */
 export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
   if (granularity === 'subject') {
     const { kind, subjectId, version, dueAt } = deadline;
-    return { id: `${kind}-${subjectId}-${version}`, at: dueAt };
+    // The instant is part of it: one that was put back must not be taken for its old alarm.
+    return { id: `${kind}-${subjectId}-${version}-${dueAt.getTime()}`, at: dueAt };
   }
   return slotAlarm(Math.ceil(deadline.dueAt.getTime() / granularity) * granularity);
 }
@@ -33,67 +49,93 @@ function slotAlarm(endMs: number): Alarm {
 
 /**
  * Keeps the timer driver's alarms in step with the deadlines in Postgres. Arming is for
- * punctuality only, so it happens after the commit, in the background, and a failure costs
- * lateness: the sweep re-arms and claims.
+ * punctuality only, so it happens after the commit, in the background. What the store does not
+ * take is offered again until it does, by the process that knows of it; what the store loses is
+ * armed again by `catchUp`, which those who sweep call.
  */
 export class Alarms {
   /** Slots known to be armed, by their end. Bounded by horizon / granularity. */
   readonly #armedSlots = new Set<number>();
+  #prunedAtMs = 0;
   #waiting = new Map<string, Alarm>();
   #flushing: Promise<void> | undefined;
+  #retry: NodeJS.Timeout | undefined;
   #generation: string | undefined;
   /** Everything up to here has been armed since the store's data was last known to be lost. */
   #armedUntilMs = 0;
+  /** Grows when nothing armed before is to be trusted: also what is just being armed. */
+  #epoch = 0;
+  #catchUps = 0;
+  #closed = false;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly driver: TimerDriver,
-    private readonly clock: Clock,
+    private readonly clock: MeasuredClock,
     private readonly health: TimerStoreHealth,
     readonly options: AlarmsOptions,
   ) {}
+
+  /** How many slots this process knows to be armed. */
+  get rememberedSlots(): number {
+    return this.#armedSlots.size;
+  }
 
   /** Arms what is within the horizon, in the background. Call it after the commit. */
   ensure(deadlines: readonly Deadline[]): void {
     const nowMs = this.clock.nowMs();
     for (const deadline of deadlines) {
-      if (deadline.dueAt.getTime() > nowMs + this.options.horizonMs) continue;
       const alarm = alarmFor(deadline, this.options.granularity);
       const atMs = alarm.at.getTime();
       // A slot that has ended may have rung before this deadline was committed: it rings again.
       if (atMs <= nowMs || !this.#armedSlots.has(atMs)) this.#waiting.set(alarm.id, alarm);
     }
-    if (this.#waiting.size > 0) this.#flushing ??= this.#flush();
+    // While the store refuses, it is asked in its own time, not with every commit.
+    if (this.#waiting.size > 0 && !this.#retry && !this.#closed) this.#flushing ??= this.#flush();
   }
 
-  /** Resolves when everything handed to `ensure` so far was armed or given up. */
+  /** Resolves when everything handed to `ensure` so far was armed, or refused once by the store. */
   async settled(): Promise<void> {
     await this.#flushing;
   }
 
+  /** Offers nothing again from now on; {@link settled}. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    await this.settled();
+  }
+
   /**
    * Arms deadlines that have come within the horizon since the last call, or all of them when
-   * the driver's store lost its data. Rejects when the store does not answer.
+   * the driver's store lost its data, and what it has lost of them. Returns how many
+   * those were. Rejects when the store does not answer.
    */
   async catchUp(): Promise<number> {
+    await this.clock.freshen();
     const nowMs = this.clock.nowMs();
-    this.#forgetPast(nowMs);
-    const { generation } = await this.driver.survey();
-    if (generation !== this.#generation) this.forget();
+    this.#prune(nowMs);
+    const survey = await this.driver.survey();
+    if (survey.generation !== this.#generation) this.forget();
+    const epoch = this.#epoch;
+    let armed = await this.#armLost(survey, nowMs);
+    await this.#armAnyway(nowMs);
     const untilMs = nowMs + this.options.horizonMs;
-    let armed = 0;
     for await (const alarms of this.#due(Math.max(nowMs, this.#armedUntilMs), untilMs)) {
       await this.driver.arm(alarms);
-      this.#remember(alarms);
+      this.#remember(alarms, epoch);
       armed += alarms.length;
     }
-    this.#generation = generation;
+    // Whoever has lost their trust meanwhile is right: the next call begins anew.
+    if (epoch !== this.#epoch) return armed;
+    this.#generation = survey.generation;
     this.#armedUntilMs = untilMs;
     return armed;
   }
 
   /** Trusts nothing armed so far: the next `catchUp` arms everything within the horizon again. */
   forget(): void {
+    this.#epoch += 1;
     this.#armedSlots.clear();
     this.#armedUntilMs = 0;
   }
@@ -101,42 +143,115 @@ export class Alarms {
   async #flush(): Promise<void> {
     // A tick lets one call arm what a whole group commit brought.
     await new Promise((resolve) => setImmediate(resolve));
+    // A machine whose clock is behind would take what is near for far, and arm nothing.
+    // While Postgres is away nothing new is committed, and the estimate has to do.
+    await this.clock.freshen().catch(() => undefined);
     while (this.#waiting.size > 0) {
-      const alarms = [...this.#waiting.values()];
-      this.#waiting = new Map();
+      const alarms = this.#takeWaiting();
+      const epoch = this.#epoch;
       try {
-        await this.driver.arm(alarms);
-        this.#remember(alarms);
+        if (alarms.length > 0) await this.driver.arm(alarms);
+        this.#remember(alarms, epoch);
       } catch (error) {
         this.forget();
         this.health.become(false, error);
+        this.#keep(alarms);
+        break;
       }
     }
+    this.#prune(this.clock.nowMs());
     this.#flushing = undefined;
   }
 
-  async *#due(afterMs: number, untilMs: number): AsyncGenerator<Alarm[]> {
-    const { granularity, kinds } = this.options;
-    const [after, until] = [new Date(afterMs), new Date(untilMs)];
-    if (granularity !== 'subject') {
-      const slots = await slotsBetween(this.dataSource, kinds, after, until, granularity);
-      const fresh = slots.filter((endMs) => !this.#armedSlots.has(endMs));
-      if (fresh.length > 0) yield fresh.map(slotAlarm);
+  /** Those that are worth an alarm now; what is due later is armed when it has come near. */
+  #takeWaiting(): Alarm[] {
+    const nowMs = this.clock.nowMs();
+    const all = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    return all.filter(({ at }) => {
+      const inMs = at.getTime() - nowMs;
+      return inMs <= this.options.horizonMs && inMs > -WORTHLESS_AFTER_MS;
+    });
+  }
+
+  /** A process that only arms has no sweep behind it that would arm these. */
+  #keep(alarms: readonly Alarm[]): void {
+    for (const alarm of alarms) {
+      if (this.#waiting.size < MOST_WAITING) this.#waiting.set(alarm.id, alarm);
+    }
+    clearTimeout(this.#retry);
+    if (this.#closed) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#flushing ??= this.#flush();
+    }, RETRY_MS);
+    this.#retry.unref();
+  }
+
+  /** Reads through what the store holds, now and then, and arms what it should hold and does not. */
+  async #armLost(survey: Survey, nowMs: number): Promise<number> {
+    this.#catchUps += 1;
+    if (this.#armedUntilMs === 0 || this.#catchUps % LOOK_THROUGH_EVERY !== 0) return 0;
+    const expected = new Map<string, Alarm>();
+    const fromMs = nowMs + SOON_MS;
+    if (this.options.granularity === 'subject') {
+      for await (const page of this.#single(fromMs, this.#armedUntilMs)) {
+        for (const alarm of page) expected.set(alarm.id, alarm);
+      }
+    } else {
+      for (const endMs of this.#armedSlots) {
+        if (endMs > fromMs) expected.set(slotAlarm(endMs).id, slotAlarm(endMs));
+      }
+    }
+    for await (const { id } of survey.alarms()) expected.delete(id);
+    if (expected.size === 0) return 0;
+    this.health.become(false, `the store has lost ${expected.size} alarms`);
+    await this.driver.arm([...expected.values()]);
+    return expected.size;
+  }
+
+  /** What is armed already is left as it is, so this costs one call and changes nothing. */
+  async #armAnyway(nowMs: number): Promise<void> {
+    if (this.options.granularity === 'subject') return;
+    const untilMs = Math.min(nowMs + ARM_ANYWAY_MS, this.#armedUntilMs);
+    if (untilMs > nowMs) await this.driver.arm(await this.#slots(nowMs, untilMs));
+  }
+
+  async *#due(fromMs: number, untilMs: number): AsyncGenerator<Alarm[]> {
+    if (this.options.granularity === 'subject') {
+      yield* this.#single(fromMs, untilMs);
       return;
     }
-    for (const kind of kinds) {
+    const slots = await this.#slots(fromMs, untilMs);
+    const fresh = slots.filter(({ at }) => !this.#armedSlots.has(at.getTime()));
+    if (fresh.length > 0) yield fresh;
+  }
+
+  async #slots(fromMs: number, untilMs: number): Promise<Alarm[]> {
+    const { granularity, kinds } = this.options;
+    const [from, until] = [new Date(fromMs), new Date(untilMs)];
+    const slotMs = granularity as number;
+    return (await slotsBetween(this.dataSource, kinds, from, until, slotMs)).map(slotAlarm);
+  }
+
+  async *#single(afterMs: number, untilMs: number): AsyncGenerator<Alarm[]> {
+    const [after, until] = [new Date(afterMs), new Date(untilMs)];
+    for (const kind of this.options.kinds) {
       for await (const page of deadlinesBetween(this.dataSource, kind, after, until, REARM_PAGE)) {
-        yield page.map((deadline) => alarmFor(deadline, granularity));
+        yield page.map((deadline) => alarmFor(deadline, 'subject'));
       }
     }
   }
 
-  #remember(alarms: readonly Alarm[]): void {
-    if (this.options.granularity === 'subject') return;
+  #remember(alarms: readonly Alarm[], epoch: number): void {
+    if (this.options.granularity === 'subject' || epoch !== this.#epoch) return;
     for (const alarm of alarms) this.#armedSlots.add(alarm.at.getTime());
   }
 
-  #forgetPast(nowMs: number): void {
+  /** At most once a second, as every process does it, also one that only arms. */
+  #prune(nowMs: number): void {
+    if (Math.abs(nowMs - this.#prunedAtMs) < 1_000) return;
+    this.#prunedAtMs = nowMs;
     for (const endMs of this.#armedSlots) if (endMs < nowMs) this.#armedSlots.delete(endMs);
   }
 }

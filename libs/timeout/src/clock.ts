@@ -4,6 +4,12 @@ export interface Clock {
   nowMs(): number;
 }
 
+/** A clock that has to be compared with another one now and then. */
+export interface MeasuredClock extends Clock {
+  /** Compares it when that was never done, or long ago. Rejects when the other one is away. */
+  freshen(): Promise<void>;
+}
+
 export const systemClock: Clock = { nowMs: () => Date.now() };
 
 /**

@@ -1,18 +1,22 @@
 import type { DataSource } from 'typeorm';
-import { type Clock, monotonicClock, systemClock } from './clock';
+import { type Clock, type MeasuredClock, monotonicClock, systemClock } from './clock';
 import { timedRows } from './transaction';
 
 /** An offset known this well is as good as any. */
 const GOOD_ERROR_MS = 5;
+/** Clocks drift by a few milliseconds a minute; they are set by hand, too. */
+const FRESH_FOR_MS = 30_000;
 
 /**
  * The database's clock, estimated: a local clock plus the offset last measured. Decisions use
  * `now()` in SQL; this estimate only tells a driver how long to wait. The local one is monotonic,
  * so that setting this machine's clock changes nothing.
  */
-export class DatabaseClock implements Clock {
+export class DatabaseClock implements MeasuredClock {
   /** Undefined until it was measured once. */
   #offsetMs: number | undefined;
+  #measuredMs = -Infinity;
+  #freshening: Promise<unknown> | undefined;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -28,6 +32,12 @@ export class DatabaseClock implements Clock {
     return Math.round(this.nowMs() - systemClock.nowMs());
   }
 
+  async freshen(): Promise<void> {
+    if (performance.now() - this.#measuredMs < FRESH_FOR_MS) return;
+    this.#freshening ??= this.measure().finally(() => (this.#freshening = undefined));
+    await this.#freshening;
+  }
+
   /** Measures the offset by one round trip, and returns the database's now. */
   async measure(): Promise<Date> {
     const { rows, sentAtMs, answeredAtMs } = await timedRows<{ now: Date }>(
@@ -36,6 +46,7 @@ export class DatabaseClock implements Clock {
       'SELECT clock_timestamp() AS now',
     );
     const { now } = rows[0] as { now: Date };
+    this.#measuredMs = performance.now();
     this.#learn(now.getTime() - answeredAtMs, now.getTime() - sentAtMs);
     return now;
   }

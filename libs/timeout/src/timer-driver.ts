@@ -15,7 +15,7 @@ export type RingAnswer = { readonly ringAgainInMs: number } | undefined;
 
 export type OnRing = (alarm: Alarm) => Promise<RingAnswer>;
 
-/** What a driver's store holds at this moment. */
+/** What a driver's store holds at this moment: alarms that ring just now are not among it. */
 export interface Survey {
   /** Changes when the store lost its data; then everything must be armed again. */
   readonly generation: string;
@@ -28,6 +28,10 @@ export interface Survey {
  * alarms and may ring twice; it must never ring more than a clock's error early, and errors of
  * its store reject (nothing is swallowed). Every method may be called from several processes.
  *
+ * An alarm is spent the moment its ring begins: from then on its id is unknown, and armed again
+ * during that ring it rings once more. A ring is on time within a second of its instant, or of
+ * its arming where that came later; what is later costs a sweep's help.
+ *
  * `arm`, `disarm` and `survey` work without `start`: a process that only arms need not ring.
  */
 export interface TimerDriver {
@@ -36,7 +40,10 @@ export interface TimerDriver {
   start(onRing: OnRing): Promise<void>;
   /** Stops ringing, waits for rings under way, closes connections. Safe before `start`, and twice. */
   stop(): Promise<void>;
-  /** Adds alarms; ids already armed are left as they are. Bounded wait: rejects within 2 s. */
+  /**
+   * Adds alarms; ids that are armed and do not ring yet are left as they are. Bounded wait:
+   * rejects within 2 s.
+   */
   arm(alarms: readonly Alarm[]): Promise<void>;
   /** Removes alarms that have not rung; unknown ids are ignored. */
   disarm(ids: readonly string[]): Promise<void>;

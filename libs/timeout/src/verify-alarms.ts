@@ -146,7 +146,8 @@ export class VerifyAlarms {
   /** `alarmFor` in SQL: the alarm's id, and its instant. */
   get #id(): string {
     const { granularity } = this.parts;
-    if (granularity === 'subject') return `kind || '-' || subject_id || '-' || version`;
+    if (granularity === 'subject')
+      return `kind || '-' || subject_id || '-' || version || '-' || (extract(epoch FROM due_at) * 1000)::bigint`;
     return `'slot-' || (${slotEnd(granularity)})`;
   }
 

@@ -25,7 +25,7 @@ export function drainParts(
   { lock = new NoopLock(), ...told }: Partial<TimeoutTelemetry> & { readonly lock?: Lock } = {},
 ): DrainParts {
   const telemetry = { ...silentTelemetry, ...told };
-  const clock = { nowMs: () => Date.now() };
+  const clock = { nowMs: () => Date.now(), freshen: async () => undefined };
   const options = { granularity: 100, horizonMs: 1_000, kinds: [kind] };
   const health = new TimerStoreHealth(telemetry);
   const alarms = new Alarms(dataSource, deafDriver, clock, health, options);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Queue, type BulkJobOptions } from 'bullmq';
+import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock';
 import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../../redis';
@@ -43,6 +43,12 @@ const PAGE = 1_000;
 const KEPT_EVENTS = 100;
 const GOODBYE_LIMIT_MS = 500;
 
+interface AlarmJob extends AlarmData {
+  readonly id: string;
+  /** From now, in milliseconds. */
+  readonly delay: number;
+}
+
 /** The connection that arms: it never queues, so that nobody waits long for a Redis that is away. */
 interface Producer {
   readonly client: Redis;
@@ -50,8 +56,8 @@ interface Producer {
 }
 
 /**
- * Alarms as BullMQ delayed jobs: the job's id is the alarm's. A job is removed as soon as it has
- * rung, whatever came of it, because BullMQ ignores an id that it still remembers.
+ * Alarms as BullMQ delayed jobs: the job's id is the alarm's. A job is removed before it rings,
+ * because BullMQ ignores an id that it still remembers (see {@link BullmqRinger}).
  *
  * Redis compares a job's instant with the clock of the worker that asks, and the instant was
  * written by the clock of the process that armed. The delay between them comes from the
@@ -76,7 +82,13 @@ export class BullmqDriver implements TimerDriver {
   async start(onRing: OnRing): Promise<void> {
     this.#refuseIfStopped();
     this.#ringer ??= new BullmqRinger(
-      { ...this.#options, onError: (error) => this.#report(error) },
+      {
+        ...this.#options,
+        onError: (error) => this.#report(error),
+        // Also while we stop: rings under way are waited for.
+        armAgain: (alarm, inMs) =>
+          this.#call((producer) => add(producer, [{ ...this.#jobFor(alarm), delay: inMs }])),
+      },
       onRing,
     );
   }
@@ -88,7 +100,8 @@ export class BullmqDriver implements TimerDriver {
 
   async arm(alarms: readonly Alarm[]): Promise<void> {
     for (const chunk of chunksOf(alarms)) {
-      await this.#ask(({ queue }) => queue.addBulk(chunk.map((alarm) => this.#jobFor(alarm))));
+      const jobs = chunk.map((alarm) => this.#jobFor(alarm));
+      await this.#ask((producer) => add(producer, jobs));
     }
   }
 
@@ -106,14 +119,10 @@ export class BullmqDriver implements TimerDriver {
     return { generation, alarms: () => this.#alarms() };
   }
 
-  #jobFor(alarm: Alarm): { name: string; data: AlarmData; opts: BulkJobOptions } {
-    const atMs = alarm.at.getTime();
+  #jobFor({ id, at }: Alarm): AlarmJob {
+    const atMs = at.getTime();
     const delay = Math.max(0, Math.ceil(atMs - this.#options.databaseClock.nowMs()));
-    return {
-      name: 'alarm',
-      data: { atMs },
-      opts: { jobId: alarm.id, delay, removeOnComplete: true, removeOnFail: true },
-    };
+    return { id, atMs, delay };
   }
 
   /** A marker that is lost with everything else: by FLUSHALL, by an empty disk, by eviction. */
@@ -164,9 +173,13 @@ export class BullmqDriver implements TimerDriver {
     });
   }
 
-  /** Talks to Redis in bounded time; a connection that went silent is replaced. */
   async #ask<T>(call: (producer: Producer) => Promise<T>): Promise<T> {
     this.#refuseIfStopped();
+    return this.#call(call);
+  }
+
+  /** Talks to Redis in bounded time; a connection that went silent is replaced. */
+  async #call<T>(call: (producer: Producer) => Promise<T>): Promise<T> {
     const producer = (this.#producer ??= this.#openProducer());
     const { client, queue } = producer;
     const heard = bytesHeard(client);
@@ -219,6 +232,16 @@ export class BullmqDriver implements TimerDriver {
   #refuseIfStopped(): void {
     if (this.#stopping) throw new AlarmStoreError('The BullMQ driver was stopped');
   }
+}
+
+async function add({ queue }: Producer, jobs: readonly AlarmJob[]): Promise<void> {
+  await queue.addBulk(
+    jobs.map(({ id, atMs, delay }) => ({
+      name: 'alarm',
+      data: { atMs },
+      opts: { jobId: id, delay, removeOnComplete: true, removeOnFail: true },
+    })),
+  );
 }
 
 function* chunksOf<T>(items: readonly T[]): Generator<readonly T[]> {

@@ -2,7 +2,7 @@ import { DelayedError, Worker, type Job } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
 import { PATIENT, redisArguments, type RedisAddress } from '../../redis';
 import { withTimeLimit } from '../../time-limit';
-import type { OnRing } from '../../timer-driver';
+import type { Alarm, OnRing } from '../../timer-driver';
 
 /** What a job carries: its id is the alarm's id. */
 export interface AlarmData {
@@ -16,6 +16,8 @@ export interface BullmqRingerOptions {
   readonly concurrency: number;
   readonly stopTimeoutMs: number;
   readonly onError: (error: Error) => void;
+  /** Arms an alarm that has rung too early, to ring after so long. */
+  readonly armAgain: (alarm: Alarm, inMs: number) => Promise<void>;
 }
 
 /** BullMQ sleeps so long after a connection error; its default of 15 s is 15 s of late rings. */
@@ -43,15 +45,23 @@ class ConnectionWithCopies extends Redis {
   }
 }
 
-/** The half of the driver that rings: one BullMQ worker, from construction until `stop`. */
+/**
+ * The half of the driver that rings: one BullMQ worker, from construction until `stop`.
+ *
+ * BullMQ ignores an id as long as it knows its job, so the job has to be gone before its alarm
+ * rings: the ring begins when Redis has taken note that the job is done. A process that dies in
+ * its ring loses it, which costs nothing: BullMQ would repeat it after 30 s, a sweep comes first.
+ */
 export class BullmqRinger {
   readonly #connection: ConnectionWithCopies;
   readonly #worker: Worker<AlarmData>;
   readonly #watch: NodeJS.Timeout;
   /** Calls of `onRing` under way. */
   readonly #rings = new Set<Promise<unknown>>();
-  /** Jobs that Redis still believes to be rung by us. */
+  /** Jobs that we have taken, and of which Redis has not taken note yet. */
   readonly #unacknowledged = new Set<string>();
+  /** Jobs that wait until fewer rings are under way. */
+  #waiting: (() => void)[] = [];
   #stopping = false;
   #refused: NodeJS.Timeout | undefined;
 
@@ -78,7 +88,7 @@ export class BullmqRinger {
       this.#unacknowledged.delete(job?.id ?? '');
       onError(error);
     });
-    this.#worker.on('completed', (job) => this.#unacknowledged.delete(job.id ?? ''));
+    this.#worker.on('completed', (job) => this.#ring(job));
     this.#watch = setInterval(() => void this.#replaceSilentConnection(), PING_INTERVAL_MS);
     this.#watch.unref();
   }
@@ -91,39 +101,53 @@ export class BullmqRinger {
     this.#stopping = true;
     clearInterval(this.#watch);
     clearTimeout(this.#refused);
+    for (const goOn of this.#waiting.splice(0)) goOn();
     await this.#worker.pause(true);
+    // What Redis notes until then still rings, here and now: it is armed nowhere any more.
+    await this.#acknowledged();
     await withTimeLimit(
       this.#ringsEnded(),
       this.options.stopTimeoutMs,
       'Rings under way did not end',
     ).catch(this.options.onError);
-    await this.#acknowledged();
     const closed = withTimeLimit(this.#worker.close(true), FAREWELL_LIMIT_MS, 'No close');
     await closed.catch(this.options.onError);
     for (const client of [this.#connection, ...this.#connection.copies]) client.disconnect();
   }
 
+  /** Done as soon as there is room for its ring. */
   async #process(job: Job<AlarmData>, token: string | undefined): Promise<void> {
-    const id = job.id as string;
-    // A fetch that was under way when we were stopped: back with it, for another process.
-    if (this.#stopping) return this.#putOff(job, token, 0);
-    this.#unacknowledged.add(id);
-    const ring = this.onRing({ id, at: new Date(job.data.atMs) });
-    this.#rings.add(ring);
-    try {
-      const answer = await ring;
-      if (answer) await this.#putOff(job, token, answer.ringAgainInMs);
-    } catch (error) {
-      // BullMQ reads `message` of whatever is thrown.
-      throw error instanceof Error ? error : new Error(`Ringing ${id} failed: ${String(error)}`);
-    } finally {
-      this.#rings.delete(ring);
+    while (this.#rings.size >= this.options.concurrency && !this.#stopping) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+    // Fetched, or kept waiting, while we were stopped: back with it, for another process.
+    if (this.#stopping) return this.#putOff(job, token);
+    this.#unacknowledged.add(job.id as string);
   }
 
-  async #putOff(job: Job<AlarmData>, token: string | undefined, delayMs: number): Promise<never> {
-    await job.moveToDelayed(Date.now() + Math.ceil(delayMs), token);
-    this.#unacknowledged.delete(job.id as string);
+  #ring(job: Job<AlarmData>): void {
+    const alarm = { id: job.id as string, at: new Date(job.data.atMs) };
+    const ring = this.#ringOnce(alarm)
+      .catch((error: unknown) =>
+        this.options.onError(
+          error instanceof Error ? error : new Error(`Ringing ${alarm.id}: ${String(error)}`),
+        ),
+      )
+      .finally(() => {
+        this.#rings.delete(ring);
+        this.#waiting.shift()?.();
+      });
+    this.#rings.add(ring);
+    this.#unacknowledged.delete(alarm.id);
+  }
+
+  async #ringOnce(alarm: Alarm): Promise<void> {
+    const answer = await this.onRing(alarm);
+    if (answer) await this.options.armAgain(alarm, answer.ringAgainInMs);
+  }
+
+  async #putOff(job: Job<AlarmData>, token: string | undefined): Promise<never> {
+    await job.moveToDelayed(Date.now(), token);
     throw new DelayedError();
   }
 
@@ -140,7 +164,7 @@ export class BullmqRinger {
       this.#worker.on('completed', check);
       this.#worker.on('failed', check);
     });
-    // If Redis does not take note, another worker rings these alarms again. That is allowed.
+    // If Redis does not take note, another worker rings these alarms. A sweep is there before.
     await withTimeLimit(done, FAREWELL_LIMIT_MS, 'Redis took no note of the last rings').catch(
       this.options.onError,
     );

@@ -26,7 +26,7 @@ export const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 interface Entry {
   readonly alarm: Alarm;
-  /** Absent while the driver is not started, and while the alarm rings. */
+  /** Absent while the driver is not started. */
   timer?: unknown;
 }
 
@@ -107,23 +107,23 @@ export class MemoryDriver implements TimerDriver {
     );
   }
 
-  #ring(entry: Entry): void {
-    const ring = this.#ringOnce(entry).catch((error: unknown) => {
+  #ring({ alarm }: Entry): void {
+    // Spent as soon as it rings: whoever arms it now means another ring.
+    this.#entries.delete(alarm.id);
+    const ring = this.#ringOnce(alarm).catch((error: unknown) => {
       // Dropped, like an alarm of any other driver: the sweep takes what it stood for.
-      this.#entries.delete(entry.alarm.id);
       this.#onError(error instanceof Error ? error : new Error(String(error)));
     });
     this.#rings.add(ring);
     void ring.then(() => this.#rings.delete(ring));
   }
 
-  async #ringOnce(entry: Entry): Promise<void> {
-    entry.timer = undefined;
-    const answer = await this.#onRing?.(entry.alarm);
-    if (this.#stopped) return;
-    const disarmed = this.#entries.get(entry.alarm.id) !== entry;
-    if (answer && !disarmed) this.#wait(entry, this.#clock.nowMs() + answer.ringAgainInMs);
-    else if (!disarmed) this.#entries.delete(entry.alarm.id);
+  async #ringOnce(alarm: Alarm): Promise<void> {
+    const answer = await this.#onRing?.(alarm);
+    if (!answer || this.#stopped || this.#entries.has(alarm.id)) return;
+    const entry: Entry = { alarm };
+    this.#entries.set(alarm.id, entry);
+    this.#wait(entry, this.#clock.nowMs() + answer.ringAgainInMs);
   }
 
   #refuseIfStopped(): void {
