@@ -20,6 +20,10 @@ export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
     providerCall: ignore,
     failed: (what, error) => once(`${what}: ${reasonOf(error)}`),
     alert: (what, fields) => once(`${what} ${JSON.stringify(fields)}`),
+    unknownKinds: (kinds) =>
+      once(
+        `deadlines of kinds that this version does not know are left alone: ${kinds.join(', ')}`,
+      ),
     deadlineHeld: (kind, subjectId) => once(`the ${kind} deadline of ${subjectId} is now held`),
     timerStore: (state, why) => {
       if (state === 'unhealthy') once(`the timer store takes no alarms: ${reasonOf(why)}`);

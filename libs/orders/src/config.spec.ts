@@ -110,6 +110,12 @@ describe('loadConfig', () => {
     expect(message).not.toContain('hunter2');
   });
 
+  it('refuses alarms in the memory of a process that rings for nobody', () => {
+    const message = complaint({ TIMER_DRIVER: 'memory', ROLES: 'api' });
+    expect(message).toMatch(/^ {2}TIMER_DRIVER is memory.*add worker to ROLES$/m);
+    expect(load({ TIMER_DRIVER: 'memory', ROLES: 'worker' }).TIMER_DRIVER).toBe('memory');
+  });
+
   it('asks for what is needed to check tokens and webhooks', () => {
     expect(complaint({ AUTH_JWT_SECRET: '' })).toContain('AUTH_JWT_SECRET is missing');
     expect(complaint({ SANDBOX_WEBHOOK_SECRET: '' })).toContain(

@@ -134,6 +134,12 @@ const rules = schema.superRefine((settings, context) => {
   if (settings.PAYMENT_GRACE > 0 && settings.SWEEP_INTERVAL >= 60_000) {
     complain('SWEEP_INTERVAL', 'must be less than 1m: it bounds how late an order may close');
   }
+  if (settings.TIMER_DRIVER === 'memory' && !settings.ROLES.has('worker')) {
+    complain(
+      'TIMER_DRIVER',
+      'is memory, and this process is no worker: its alarms would ring for nobody. Use bullmq, or add worker to ROLES',
+    );
+  }
   if (settings.TIMER_HORIZON < 2 * settings.SWEEP_INTERVAL) {
     complain('TIMER_HORIZON', 'must be at least twice SWEEP_INTERVAL, which arms alarms ahead');
   }

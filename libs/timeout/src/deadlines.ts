@@ -159,6 +159,21 @@ export async function slotsBetween(
   return rows.map((row) => Number(row.slot) * slotMs);
 }
 
+/** The kinds that have a deadline waiting: a step through the index for each, however many wait. */
+export async function waitingKinds(dataSource: DataSource): Promise<string[]> {
+  const rows = await queryRows<{ kind: string }>(
+    dataSource,
+    `WITH RECURSIVE kinds AS (
+       (SELECT kind FROM deadlines ORDER BY kind LIMIT 1)
+       UNION ALL
+       SELECT (SELECT d.kind FROM deadlines d WHERE d.kind > k.kind ORDER BY d.kind LIMIT 1)
+         FROM kinds k WHERE k.kind IS NOT NULL
+     )
+     SELECT kind FROM kinds WHERE kind IS NOT NULL`,
+  );
+  return rows.map(({ kind }) => kind);
+}
+
 /** How many deadlines of these kinds are overdue, and by how long the oldest. */
 export async function countOverdue(
   dataSource: DataSource,

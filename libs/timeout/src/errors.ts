@@ -1,11 +1,11 @@
-/** A kind of deadline waits in the table, or was asked for, that no handler answers for. */
+/** A kind of deadline was declared, or asked for, that no handler answers for. */
 export class UnhandledDeadlineError extends Error {
   readonly code = 'unhandled_deadline';
 
   constructor(readonly kinds: readonly string[]) {
     super(
       `No handler for deadlines of kind ${kinds.map((kind) => `"${kind}"`).join(', ')}. ` +
-        'Register one with @HandlesDeadline(kind), or finish these deadlines with the version that has it.',
+        'Register one with @HandlesDeadline(kind), or take it out of the kinds given to TimeoutModule.',
     );
   }
 }

@@ -148,8 +148,20 @@ describe('TimeoutService', () => {
     expect(() => timeouts.handle(KIND, handler)).toThrow(`Two handlers for deadlines`);
     expect(() => timeouts.handle('other', handler)).toThrow('not among the kinds');
     await expect(service().assertAllHandled()).rejects.toThrow('No handler for deadlines of kind');
-    await store.add('from-a-newer-version', [60_000]);
-    await expect(timeouts.assertAllHandled()).rejects.toThrow('"from-a-newer-version"');
+    await expect(timeouts.assertAllHandled()).resolves.toBeUndefined();
+  });
+
+  it('tells of kinds of a newer version, and leaves their deadlines alone', async () => {
+    const told: (readonly string[])[] = [];
+    const timeouts = handling(new HandDriver(), { unknownKinds: (kinds) => void told.push(kinds) });
+    await store.add('from-a-newer-version', [-60_000]);
+    await store.add('one-more', [60_000]);
+    await store.add(KIND, [-1_000]);
+    await timeouts.assertAllHandled();
+    await timeouts.runSweep();
+    expect(told).toEqual([['from-a-newer-version', 'one-more']]);
+    const left = (await store.deadlines()).map(({ kind }) => kind);
+    expect(left).toEqual(['from-a-newer-version', 'one-more']);
   });
 
   const arm = (timeouts: TimeoutService, dueAt: Date, isKept = true) =>

@@ -5,6 +5,8 @@ export interface TimeoutTelemetry {
   locked(outcome: Held['outcome']): void;
   /** A batch could not be handled; it is tried again in smaller ones. */
   batchFailed(kind: string, size: number, error: unknown): void;
+  /** Deadlines of these kinds wait, and this version knows none of them: they are left alone. */
+  unknownKinds(kinds: readonly string[]): void;
   /** A subject failed too often and waits for an operator. */
   deadlineHeld(kind: string, subjectId: string, error: unknown): void;
   /** The timer's store did not take alarms, lost its data, or came back. */
@@ -17,6 +19,7 @@ export interface TimeoutTelemetry {
 export const silentTelemetry: TimeoutTelemetry = {
   locked: () => undefined,
   batchFailed: () => undefined,
+  unknownKinds: () => undefined,
   deadlineHeld: () => undefined,
   timerStore: () => undefined,
   swept: () => undefined,

@@ -7,10 +7,10 @@ import type { BatchResult, DeadlineHandler, DueDeadline } from './deadline-handl
 import { MemoryDriver } from './drivers/memory/memory.driver';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry } from './telemetry';
-import { DeadlineStore } from './testing/deadline-store';
+import { DeadlineStore, subject } from './testing/deadline-store';
 import { HandlesDeadline, TimeoutModule } from './timeout.module';
 import { TimeoutService } from './timeout.service';
-import type { Transaction } from './transaction';
+import { inTransaction, type Transaction } from './transaction';
 
 const KIND = 'payment';
 
@@ -88,6 +88,15 @@ describe('TimeoutModule', () => {
     await module.get(TimeoutService).alarms.settled();
     await module.close();
     expect(await store.deadlines()).toHaveLength(1);
+  });
+
+  it('needs no handlers to arm, nor knows all kinds that wait', async () => {
+    await store.add('from-a-newer-version', [60_000]);
+    const module = await start([], { ring: false });
+    const deadline = { kind: KIND, subjectId: subject(7), dueAt: new Date(), version: 1 };
+    await inTransaction(store.dataSource, (tx) => module.get(TimeoutService).arm(tx, [deadline]));
+    await module.close();
+    expect(await store.deadlines()).toHaveLength(2);
   });
 
   it.each([

@@ -48,7 +48,8 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
       const kind = this.discovery.getMetadataByDecorator(HandlesDeadline, provider);
       if (kind !== undefined) this.timeouts.handle(kind, provider.instance as DeadlineHandler);
     }
-    await this.timeouts.assertAllHandled();
+    // Who only arms rings for nobody, and needs no handlers.
+    if (this.options.ring) await this.timeouts.assertAllHandled();
   }
 
   async onApplicationBootstrap(): Promise<void> {

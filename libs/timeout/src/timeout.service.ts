@@ -4,7 +4,7 @@ import { Backfill } from './backfill';
 import { Brake, type BrakeOptions } from './brake';
 import { DatabaseClock } from './database-clock';
 import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
-import { insertDeadlines } from './deadlines';
+import { insertDeadlines, waitingKinds } from './deadlines';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import {
   AmbiguousDeadlineHandlerError,
@@ -17,7 +17,7 @@ import type { TimeoutTelemetry } from './telemetry';
 import { withTimeLimit } from './time-limit';
 import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
 import { TimerStoreHealth } from './timer-store-health';
-import { queryRows, type Transaction } from './transaction';
+import type { Transaction } from './transaction';
 import { VerifyAlarms } from './verify-alarms';
 
 /** Below what a process gets to end in (docs/operations.md). */
@@ -104,15 +104,17 @@ export class TimeoutService {
     );
   }
 
-  /** Fails when a kind that is declared, or that waits in the table, has no handler. */
+  /**
+   * Fails when a declared kind has no handler: for those who ring. Kinds that wait in the table and
+   * are not declared belong to another version of the application, beside which this one may run
+   * for a while: they are told of and left alone.
+   */
   async assertAllHandled(): Promise<void> {
-    const waiting = await queryRows<{ kind: string }>(
-      this.parts.dataSource,
-      'SELECT DISTINCT kind FROM deadlines',
-    );
-    const kinds = new Set([...this.options.kinds, ...waiting.map(({ kind }) => kind)]);
-    const unhandled = [...kinds].filter((kind) => !this.#drains.has(kind));
+    const unhandled = this.options.kinds.filter((kind) => !this.#drains.has(kind));
     if (unhandled.length > 0) throw new UnhandledDeadlineError(unhandled);
+    const waiting = await waitingKinds(this.parts.dataSource);
+    const unknown = waiting.filter((kind) => !this.options.kinds.includes(kind));
+    if (unknown.length > 0) this.parts.telemetry.unknownKinds(unknown);
   }
 
   /** Arms deadlines with the caller's transaction; their alarms follow its commit. */
@@ -156,7 +158,7 @@ export class TimeoutService {
     await withTimeLimit(this.idle(), STOP_LIMIT_MS, 'Work under way did not end').catch(
       (error: unknown) => this.parts.telemetry.failed('stop', error),
     );
-    await this.alarms.settled();
+    await this.alarms.close();
     await this.parts.lock.close();
   }
 

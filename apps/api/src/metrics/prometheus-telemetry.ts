@@ -134,6 +134,10 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.logger.error({ kind, size, err: error }, 'a batch of deadlines failed');
   }
 
+  unknownKinds(kinds: readonly string[]): void {
+    this.logger.warn({ kinds }, 'deadlines of kinds that this version does not know: left alone');
+  }
+
   deadlineHeld(kind: string, subjectId: string, error: unknown): void {
     this.#held.inc({ kind: this.#bounded('kind', kind) });
     this.logger.error({ kind, subjectId, err: error, alert: true }, 'a deadline is held');
