@@ -89,7 +89,7 @@ class Launcher {
     this.#undo.push(() => this.#processes?.clear());
 
     await this.#setUp({ signal, say: this.#say });
-    const ownSandbox = (env.PAYMENT_PROVIDER ?? 'sandbox') === 'sandbox' && !env.SANDBOX_URL;
+    const ownSandbox = usesSandbox(env) && !env.SANDBOX_URL;
     const port = await choosePort(
       { setting: 'PORT', given: env.PORT, standard: 3000, taken: [Number(env.SANDBOX_PORT)] },
       this.#say,
@@ -249,7 +249,7 @@ class Launcher {
   async #welcome(home, runtime) {
     const env = this.#env;
     const apiUrl = `http://127.0.0.1:${runtime.PORT}`;
-    const ownSandbox = (env.PAYMENT_PROVIDER ?? 'sandbox') === 'sandbox';
+    const ownSandbox = usesSandbox(env);
     const lines = await firstOrder({
       apiUrl,
       sandboxUrl: ownSandbox ? (runtime.SANDBOX_URL ?? null) : null,
@@ -323,6 +323,12 @@ function describe(error) {
     (bug) => error instanceof bug,
   );
   return isBug ? String(error.stack) : error.message;
+}
+
+/** As libs/orders/src/config.ts reads it. @param {NodeJS.ProcessEnv} env */
+function usesSandbox(env) {
+  const names = env.PAYMENT_PROVIDERS || env.PAYMENT_PROVIDER || 'sandbox';
+  return names.split(',').some((name) => name.trim() === 'sandbox');
 }
 
 /** @param {AbortSignal} signal */

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase, testServers } from '../support/d
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
 import { LedgerProvider } from '../support/ledger-provider';
 import { until } from '../support/until';
-import { PAYMENT_PROVIDER } from '@app/orders';
+import { PaymentProviders } from '@app/orders';
 import { migrateDatabase } from '../../apps/api/src/migrate-database';
 
 /*
@@ -31,7 +31,8 @@ beforeAll(async () => {
     settings: { DATABASE_URL: url.href, REDIS_URL: testServers().redisUrl, SHIP_WITHIN: '30d' },
     beside: { config: { DATABASE_URL: url.href, REDIS_URL: testServers().redisUrl } } as TestApp,
     parts: { redisPrefix: user },
-    override: (module) => module.overrideProvider(PAYMENT_PROVIDER).useValue(provider),
+    override: (module) =>
+      module.overrideProvider(PaymentProviders).useValue(new PaymentProviders([provider])),
   });
   await insertProduct(app);
 });

@@ -37,12 +37,14 @@ export interface Posted {
 
 /** A provider in this process, with a real ledger: each call decides at once and has one effect. */
 export class LedgerProvider implements PaymentProvider {
-  readonly name = 'sandbox';
+  readonly takesRealMoney = false;
   readonly entries = new Map<string, LedgerEntry>();
   /** Called before and after the effect of each call: to hold it up, or to lose its answer. */
   around: (call: string, when: 'before' | 'after') => Promise<void> = async () => undefined;
   /** While set, nothing is answered; the effect may be there all the same. */
   unreachable: 'before' | 'after' | undefined;
+
+  constructor(readonly name = 'sandbox') {}
 
   async createPayment(ref: Ref): Promise<{ providerPaymentId: string; checkoutUrl: string }> {
     await this.around('create', 'before');

@@ -9,7 +9,7 @@ import {
   type OrdersTelemetry,
   OrdersModule,
   type OrdersModuleOptions,
-  PAYMENT_PROVIDER,
+  PaymentProviders,
   type Queryable,
 } from '@app/orders';
 import { type Lock, NoopLock, TimeoutService, type TimerDriver } from '@app/timeout';
@@ -33,6 +33,8 @@ export interface WorldOptions {
   readonly beside?: World;
   /** A migrated database that somebody else made and will drop. */
   readonly databaseUrl?: string;
+  /** Switched on, too; new payments are for {@link World.provider}. */
+  readonly otherProviders?: readonly LedgerProvider[];
   /** True: the provider that the settings ask for, instead of one in this process. */
   readonly configuredProvider?: boolean;
 }
@@ -111,7 +113,11 @@ async function startWorld(
   })
     .overrideProvider(EVENT_STREAM)
     .useValue(stream);
-  if (!options.configuredProvider) building.overrideProvider(PAYMENT_PROVIDER).useValue(provider);
+  if (!options.configuredProvider) {
+    const others = options.otherProviders ?? [];
+    const providers = new PaymentProviders([provider, ...others]);
+    building.overrideProvider(PaymentProviders).useValue(providers);
+  }
   const module = await building.compile();
   module.useLogger(false);
   await module.init();

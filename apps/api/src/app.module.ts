@@ -1,5 +1,11 @@
-import { type Config, OrdersModule, type OrdersModuleOptions } from '@app/orders';
-import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
+import { type Config, OrdersModule, type OrdersModuleOptions, StrandedWork } from '@app/orders';
+import {
+  type DynamicModule,
+  Module,
+  type OnModuleInit,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { AccessGuard } from './auth/access.guard';
@@ -46,7 +52,14 @@ const SERVING: Type[] = [
 ];
 
 @Module({})
-export class AppModule {
+export class AppModule implements OnModuleInit {
+  constructor(private readonly stranded: StrandedWork) {}
+
+  /** Before anything rings or is served; the CLI, which helps to mend it, starts all the same. */
+  onModuleInit(): Promise<void> {
+    return this.stranded.refuse();
+  }
+
   static forRoot(parts: ProcessParts): DynamicModule {
     const { config, logger, telemetry, draining, routes, orderParts } = parts;
     const { RATE_LIMIT: rate, ROLES: roles } = config;

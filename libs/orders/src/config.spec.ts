@@ -44,7 +44,7 @@ describe('loadConfig', () => {
       TIMER_HORIZON: 900_000,
       MAX_OPEN_ORDERS: 20,
       RATE_LIMIT: { limit: 300, perMs: 60_000 },
-      PAYMENT_PROVIDER: 'sandbox',
+      PAYMENT_PROVIDERS: ['sandbox'],
       LATE_PAYMENT: 'refund',
     });
   });
@@ -122,5 +122,6 @@ describe('loadConfig', () => {
       'SANDBOX_WEBHOOK_SECRET is missing',
     );
     expect(complaint({ PAYMENT_PROVIDER: 'stripe' })).toContain('STRIPE_SECRET_KEY');
+    expect(complaint({ PAYMENT_PROVIDERS: 'sandbox,stripe' })).toContain('STRIPE_SECRET_KEY');
   });
 });

@@ -70,6 +70,23 @@ const roles = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const PROVIDER_NAMES = ['sandbox', 'stripe'] as const;
+export type ProviderName = (typeof PROVIDER_NAMES)[number];
+
+const providers = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim());
+  const [first, ...others] = names.filter((name) => isProviderName(name));
+  const areKnown = first !== undefined && others.length === names.length - 1;
+  if (areKnown && new Set(names).size === names.length) {
+    return [first, ...others] as const satisfies readonly ProviderName[];
+  }
+  context.addIssue(`must name each of ${PROVIDER_NAMES.join(', ')} once at most, not "${text}"`);
+  return z.NEVER;
+});
+
+const isProviderName = (name: string): name is ProviderName =>
+  PROVIDER_NAMES.some((one) => one === name);
+
 const granularity = z.union([
   // The library knows no orders: to it this is one alarm a subject.
   z.literal('order').transform(() => 'subject' as const),
@@ -99,7 +116,9 @@ const schema = z.object({
   BLAST_RADIUS: orOff(percentage).prefault('20%'),
   MAX_OPEN_ORDERS: orOff(wholeNumber(1, 200)).prefault('20'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
-  PAYMENT_PROVIDER: z.enum(['sandbox', 'stripe']).prefault('sandbox'),
+  PAYMENT_PROVIDERS: providers.prefault('sandbox'),
+  /** The older name, from when there was one at a time. */
+  PAYMENT_PROVIDER: z.enum(PROVIDER_NAMES).optional(),
   SANDBOX_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3001'),
   SANDBOX_WEBHOOK_SECRET: strong(weaknessOf).optional(),
   SANDBOX_WEBHOOK_SECRET_PREVIOUS: strong(weaknessOf).optional(),
@@ -123,12 +142,16 @@ const rules = schema.superRefine((settings, context) => {
   if (settings.AUTH_JWT_SECRET && settings.AUTH_JWKS_URL) {
     complain('AUTH_JWKS_URL', 'and AUTH_JWT_SECRET are both set: keep one');
   }
-  if (settings.PAYMENT_PROVIDER === 'sandbox' && !settings.SANDBOX_WEBHOOK_SECRET) {
+  const { PAYMENT_PROVIDERS: names, PAYMENT_PROVIDER: alias } = settings;
+  if (alias && alias !== names[0]) {
+    complain('PAYMENT_PROVIDER', `and PAYMENT_PROVIDERS differ: keep PAYMENT_PROVIDERS`);
+  }
+  if (names.includes('sandbox') && !settings.SANDBOX_WEBHOOK_SECRET) {
     complain('SANDBOX_WEBHOOK_SECRET', 'is missing: the sandbox signs its webhooks with it');
   }
-  if (settings.PAYMENT_PROVIDER === 'stripe') {
+  if (names.includes('stripe')) {
     for (const name of ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const) {
-      if (!settings[name]) complain(name, 'is missing, and PAYMENT_PROVIDER is stripe');
+      if (!settings[name]) complain(name, 'is missing, and stripe is switched on');
     }
   }
   if (settings.PAYMENT_GRACE > 0 && settings.SWEEP_INTERVAL >= 60_000) {
@@ -164,6 +187,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const written = given.DATABASE_URL ? {} : settingsOf(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
+  if (given.PAYMENT_PROVIDER) given.PAYMENT_PROVIDERS ??= given.PAYMENT_PROVIDER;
   const result = rules.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
   const lines = result.error.issues.map(

@@ -74,11 +74,9 @@ export {
 export { Overview, type OverviewView } from './ops/overview';
 export { PlaceOrder } from './placing/place-order';
 export { ListProducts, type ProductView } from './stock/products';
-export {
-  PAYMENT_PROVIDER,
-  type PaymentProvider,
-  type ProviderAnswer,
-} from './providers/payment-provider';
+export { type PaymentProvider, type ProviderAnswer } from './providers/payment-provider';
+export { PaymentProviders } from './providers/payment-providers';
+export { StrandedWork } from './providers/stranded-work';
 export { ListOrders, ReadOrder } from './closing/read-order';
 export { ReceiveWebhook } from './payments/receive-webhook';
 export { type Difference, Reconcile, type ReconcileCounts } from './reconciling/reconcile';

@@ -34,8 +34,9 @@ import { Overview } from './ops/overview';
 import { PlaceOrder } from './placing/place-order';
 import { ListProducts } from './stock/products';
 import { ProviderSuspicion } from './providers/provider-suspicion';
-import { createProvider } from './providers/create-provider';
-import { PAYMENT_PROVIDER } from './providers/payment-provider';
+import { StrandedWork } from './providers/stranded-work';
+import { createProviders } from './providers/create-providers';
+import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
 import { ReceiptDeadline } from './fulfilment/receipt.deadline';
 import { ReceiveWebhook } from './payments/receive-webhook';
@@ -104,6 +105,7 @@ const USE_CASES = [
   SettleRefunds,
   ShipOrder,
   StartPayment,
+  StrandedWork,
   WatchInvariants,
 ];
 
@@ -160,7 +162,7 @@ export class OrdersModule implements OnApplicationShutdown {
         { provide: CONFIG, useValue: config },
         { provide: ORDERS_TELEMETRY, useValue: telemetry },
         { provide: ORDER_LOCK, useValue: lock },
-        { provide: PAYMENT_PROVIDER, useFactory: () => createProvider(config, overheard) },
+        { provide: PaymentProviders, useFactory: () => createProviders(config, overheard) },
         {
           provide: EVENT_STREAM,
           useFactory: () =>
@@ -183,7 +185,7 @@ export class OrdersModule implements OnApplicationShutdown {
         ...(options.ring ? [Schedules] : []),
       ],
       exports: [
-        ...[CONFIG, ORDERS_TELEMETRY, PAYMENT_PROVIDER, ORDER_LOCK, OPEN_ALARM_QUEUE],
+        ...[CONFIG, ORDERS_TELEMETRY, PaymentProviders, ORDER_LOCK, OPEN_ALARM_QUEUE],
         ...USE_CASES,
       ],
     };

@@ -46,6 +46,7 @@ export const PROBLEM_EXAMPLES = {
   unknown_sku: 'There is no product "TEA-NOBODY"; GET /v1/products lists them',
   mixed_currencies:
     'One order has one currency, and these items have EUR and USD; place two orders',
+  provider_not_available: 'The provider "acme" takes no payments here; choose one of: sandbox',
   too_many_open_orders: 'You have 20 unpaid orders, which is the most; pay or cancel one first',
   rate_limited: 'Too many requests; try again in a moment',
   headers_too_large: 'The headers are larger than this server takes',

@@ -5,12 +5,8 @@ import { DataSource } from 'typeorm';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
 import { judgeAnswer } from './provider-answer.judgement';
-import {
-  PAYMENT_PROVIDER,
-  type PaymentProvider,
-  type PaymentRef,
-  type ProviderAnswer,
-} from '../providers/payment-provider';
+import type { PaymentRef, ProviderAnswer } from '../providers/payment-provider';
+import { PaymentProviders } from '../providers/payment-providers';
 import { RecordCaptures } from '../money/record-captures';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -55,7 +51,7 @@ export class SettleClosing {
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly captures: RecordCaptures,
-    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -92,18 +88,15 @@ export class SettleClosing {
   }
 
   /** Query first, so that money that is there is never missed; then close; then query again. */
-  async #endAtProvider({ ref, provider }: OpenPayment): Promise<ProviderAnswer> {
-    // Its provider was switched off: the one that is on would only say that it knows of nothing.
-    if (provider !== this.provider.name) {
-      return { state: 'UNKNOWN', why: `the payment was opened at ${provider}` };
-    }
-    const before = await this.provider.findPayment(ref);
+  async #endAtProvider({ ref, provider: name }: OpenPayment): Promise<ProviderAnswer> {
+    const provider = this.providers.of(name);
+    const before = await provider.findPayment(ref);
     await failpoint('closing.asked');
     if (before.state !== 'UNPAID') return before;
     const known = { ...ref, providerPaymentId: before.providerPaymentId };
-    const closed = await this.provider.closePayment(known);
+    const closed = await provider.closePayment(known);
     await failpoint('closing.closed_at_provider');
-    return isFinal(closed) ? closed : this.provider.findPayment(known);
+    return isFinal(closed) ? closed : provider.findPayment(known);
   }
 
   async #apply(tx: Transaction, asked: readonly Asked[]): Promise<void> {

@@ -14,11 +14,8 @@ import {
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import {
-  PAYMENT_PROVIDER,
-  type PaymentProvider,
-  type RefundAnswer,
-} from '../providers/payment-provider';
+import type { RefundAnswer } from '../providers/payment-provider';
+import { PaymentProviders } from '../providers/payment-providers';
 import { refundKey, SettleRefunds } from './settle-refunds';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -32,6 +29,7 @@ interface RefundRow {
   currency: string;
   provider_refund_id: string | null;
   payment_id: string;
+  provider: string;
   provider_payment_id: string;
 }
 
@@ -49,7 +47,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
     private readonly settling: SettleRefunds,
-    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) telemetry: OrdersTelemetry,
   ) {
     this.#queue = new AttemptQueue(
@@ -102,10 +100,10 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     const [row] = await queryRows<RefundRow>(
       this.dataSource,
       `SELECT r.id, r.attempt, r.status, r.amount, r.currency, r.provider_refund_id, r.payment_id,
-              p.provider_payment_id
+              p.provider, p.provider_payment_id
          FROM refunds r JOIN payments p ON p.id = r.payment_id
-        WHERE r.id = $1 AND r.status IN ('requested', 'pending') AND p.provider = $2`,
-      [refundId, this.provider.name],
+        WHERE r.id = $1 AND r.status IN ('requested', 'pending')`,
+      [refundId],
     );
     if (!row) return;
     const answer = await this.#ask(row);
@@ -120,10 +118,11 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
   }
 
   #ask(row: RefundRow): Promise<RefundAnswer> {
+    const provider = this.providers.of(row.provider);
     if (row.status === 'pending' && row.provider_refund_id) {
-      return this.provider.findRefund(row.provider_refund_id);
+      return provider.findRefund(row.provider_refund_id);
     }
-    return this.provider.refund({
+    return provider.refund({
       paymentId: row.payment_id,
       providerPaymentId: row.provider_payment_id,
       amount: Number(row.amount),

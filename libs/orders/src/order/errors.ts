@@ -46,6 +46,7 @@ export const ERROR_STATUS = {
   idempotency_key_reused: 422,
   unknown_sku: 422,
   mixed_currencies: 422,
+  provider_not_available: 422,
   too_many_open_orders: 429,
   rate_limited: 429,
   internal_error: 500,

@@ -16,11 +16,8 @@ import { GroupCommit } from '../group-commit';
 import { orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
 import { isUuid } from '../order/uuid';
-import {
-  PAYMENT_PROVIDER,
-  type PaymentProvider,
-  type ProviderNotice,
-} from '../providers/payment-provider';
+import type { PaymentProvider, ProviderNotice } from '../providers/payment-provider';
+import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
 import { applyStored, storeNotices, type StoredNotice } from './webhook-inbox';
 
@@ -37,23 +34,26 @@ const MAX_WAITING = 10_000;
  */
 @Injectable()
 export class ReceiveWebhook implements OnApplicationShutdown {
-  readonly #groups: GroupCommit<ProviderNotice, WebhookResult>;
+  /** By provider's name: a busy one's notices wait for each other, and for nobody else's. */
+  readonly #groups: ReadonlyMap<string, GroupCommit<ProviderNotice, WebhookResult>>;
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly applying: ApplyNotices,
     private readonly timeouts: TimeoutService,
     @Inject(ORDER_LOCK) private readonly lock: Lock,
-    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {
-    this.#groups = new GroupCommit((notices) => this.#takeGroup(notices), {
-      maxGroup: MAX_GROUP,
-      lanes: LANES,
-      maxWaiting: MAX_WAITING,
-      overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
-      isEverybodys: isInfrastructureError,
-    });
+    const group = (provider: string): GroupCommit<ProviderNotice, WebhookResult> =>
+      new GroupCommit((notices) => this.#takeGroup(provider, notices), {
+        maxGroup: MAX_GROUP,
+        lanes: LANES,
+        maxWaiting: MAX_WAITING,
+        overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
+        isEverybodys: isInfrastructureError,
+      });
+    this.#groups = new Map(providers.names.map((name) => [name, group(name)]));
   }
 
   /**
@@ -61,19 +61,21 @@ export class ReceiveWebhook implements OnApplicationShutdown {
    * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
    */
   async receive(providerName: string, rawBody: Buffer, headers: Headers): Promise<void> {
-    if (providerName !== this.provider.name) {
+    const provider = this.providers.find(providerName);
+    const group = this.#groups.get(providerName);
+    if (!provider || !group) {
       throw new LastcallError('unknown_provider', `No provider "${providerName}" is switched on`);
     }
-    this.telemetry.webhook(await this.#groups.submit(this.#verify(rawBody, headers)));
+    this.telemetry.webhook(await group.submit(this.#verify(provider, rawBody, headers)));
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.#groups.drained();
+    await Promise.all([...this.#groups.values()].map((group) => group.drained()));
   }
 
-  #verify(rawBody: Buffer, headers: Headers): ProviderNotice {
+  #verify(provider: PaymentProvider, rawBody: Buffer, headers: Headers): ProviderNotice {
     try {
-      const notice = this.provider.readWebhook(rawBody, headers, new Date());
+      const notice = provider.readWebhook(rawBody, headers, new Date());
       return rawBody.includes('\\u') ? storable(notice) : notice;
     } catch (error) {
       const code = error instanceof LastcallError ? error.code : undefined;
@@ -83,7 +85,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     }
   }
 
-  async #takeGroup(notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
+  async #takeGroup(provider: string, notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
     const orders = await this.#ordersOf(notices);
     const held = await this.lock.acquireFree([...new Set(orders.values())].map(orderLockKey));
     this.telemetry.locked(held.outcome);
@@ -92,13 +94,13 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       return orderId === undefined || held.keys.has(orderLockKey(orderId));
     };
     try {
-      const results = await this.#store(notices, isFree);
+      const results = await this.#store(provider, notices, isFree);
       await failpoint('webhook.stored');
       return results;
     } catch (error) {
       if (notices.length > 1 || isInfrastructureError(error)) throw error;
       this.telemetry.failed('apply webhook', error);
-      return await this.#store(notices, () => false);
+      return await this.#store(provider, notices, () => false);
     } finally {
       await held.release();
     }
@@ -106,11 +108,12 @@ export class ReceiveWebhook implements OnApplicationShutdown {
 
   /** Stores all and applies what may be applied now; the rest gets a deadline that applies it. */
   #store(
+    provider: string,
     notices: readonly ProviderNotice[],
     mayApply: (notice: ProviderNotice) => boolean,
   ): Promise<WebhookResult[]> {
     return inTransaction(this.dataSource, async (tx) => {
-      const fresh = await storeNotices(tx, this.provider.name, notices);
+      const fresh = await storeNotices(tx, provider, notices);
       const ready = fresh.filter(({ notice }) => mayApply(notice));
       const results = await applyStored(tx, this.applying, ready);
       await failpoint('webhook.applied');

@@ -1,5 +1,5 @@
 import { failpoint, queryRows } from '@app/timeout';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
@@ -8,12 +8,8 @@ import type { PaymentStatus, PaymentView } from '../order/order';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { OrderGuard, orderNotFound, type GuardedOrder } from '../order/order-guard';
 import { onDataSource, readOrders } from '../order/order-rows';
-import {
-  type CreatedPayment,
-  PAYMENT_PROVIDER,
-  type PaymentProvider,
-  type PaymentRef,
-} from '../providers/payment-provider';
+import type { CreatedPayment, PaymentProvider, PaymentRef } from '../providers/payment-provider';
+import { PaymentProviders } from '../providers/payment-providers';
 import { ReadOrder } from '../closing/read-order';
 
 /** Attempts to pay one order; more are a program gone wrong. */
@@ -29,7 +25,7 @@ export class StartPayment {
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly reading: ReadOrder,
-    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    private readonly providers: PaymentProviders,
   ) {}
 
   /**
@@ -39,9 +35,10 @@ export class StartPayment {
   async start(orderId: string, customerId: string): Promise<PaymentView> {
     // Looking at an overdue order closes it.
     await this.reading.read(orderId, customerId);
-    const payment = await this.#open(orderId, customerId);
+    const provider = this.providers.choose(undefined);
+    const payment = await this.#open(orderId, customerId, provider.name);
     await failpoint('payment.opened');
-    const created = await this.provider.createPayment(payment);
+    const created = await provider.createPayment(payment);
     await failpoint('payment.created');
     const [row] = await queryRows<{ status: PaymentStatus }>(
       this.dataSource,
@@ -49,21 +46,14 @@ export class StartPayment {
        RETURNING status`,
       [payment.paymentId, created.providerPaymentId, created.checkoutUrl],
     );
-    if (row?.status === 'closed') await this.#refuseTooLate(payment, created);
+    if (row?.status === 'closed') await refuseTooLate(provider, payment, created);
     const views = await readOrders(onDataSource(this.dataSource), [orderId]);
     const view = views.get(orderId)?.payments.find(({ id }) => id === payment.paymentId);
     if (!view) throw new Error('A payment that was just written cannot be read');
     return view;
   }
 
-  /** The order was closed while the provider took its time: nobody may pay there any more. */
-  async #refuseTooLate(payment: PaymentRef, created: CreatedPayment): Promise<never> {
-    const { providerPaymentId } = created;
-    await this.provider.closePayment({ ...payment, providerPaymentId });
-    throw paymentWindowOver('closed');
-  }
-
-  async #open(orderId: string, customerId: string): Promise<PaymentRef> {
+  async #open(orderId: string, customerId: string, provider: string): Promise<PaymentRef> {
     return this.guard.withOrder(orderId, async (order, tx) => {
       assertPayable(order, customerId);
       const paymentId = uuidv7();
@@ -73,7 +63,7 @@ export class StartPayment {
            FROM orders WHERE id = $2 AND status = 'pending_payment'
             AND (SELECT count(*) FROM payments WHERE order_id = $2) < $4
          RETURNING amount, currency, expires_at`,
-        [paymentId, orderId, this.provider.name, MAX_PAYMENTS],
+        [paymentId, orderId, provider, MAX_PAYMENTS],
       );
       if (!row) throw tooManyPayments();
       return {
@@ -85,6 +75,16 @@ export class StartPayment {
       };
     });
   }
+}
+
+/** The order was closed while the provider took its time: nobody may pay there any more. */
+async function refuseTooLate(
+  provider: PaymentProvider,
+  payment: PaymentRef,
+  { providerPaymentId }: CreatedPayment,
+): Promise<never> {
+  await provider.closePayment({ ...payment, providerPaymentId });
+  throw paymentWindowOver('closed');
 }
 
 function assertPayable(order: GuardedOrder, customerId: string): void {

@@ -36,6 +36,7 @@ type Unknown = Extract<ProviderAnswer, { state: 'UNKNOWN' }>;
  */
 export class GuardedProvider implements PaymentProvider {
   readonly name: string;
+  readonly takesRealMoney: boolean;
   readonly #breaker: CircuitBreaker<[() => Promise<void>], void>;
 
   constructor(
@@ -44,6 +45,7 @@ export class GuardedProvider implements PaymentProvider {
     options: CircuitBreaker.Options = BREAKER,
   ) {
     this.name = provider.name;
+    this.takesRealMoney = provider.takesRealMoney;
     this.#breaker = new CircuitBreaker((call: () => Promise<void>) => call(), options);
     this.#breaker.on('open', () =>
       telemetry.alert('provider_does_not_answer', { provider: this.name }),

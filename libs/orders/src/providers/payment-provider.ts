@@ -104,6 +104,8 @@ export interface LedgerPayment {
 export interface PaymentProvider {
   /** As in `POST /v1/webhooks/{name}` and in the `payments.provider` column. */
   readonly name: string;
+  /** False: nobody is charged (a sandbox, a test key). Never to be chosen beside one that is true. */
+  readonly takesRealMoney: boolean;
   /** Creates the payment; `paymentId` is the idempotency key, so repeating it is safe. */
   createPayment(payment: PaymentRef): Promise<CreatedPayment>;
   findPayment(payment: PaymentRef): Promise<ProviderAnswer>;
@@ -123,5 +125,3 @@ export interface PaymentProvider {
   /** Streams everything that happened at the provider since `since`. */
   ledger(since: Date): AsyncIterable<LedgerPayment>;
 }
-
-export const PAYMENT_PROVIDER = Symbol('PaymentProvider');

@@ -71,6 +71,7 @@ interface Answer {
 /** The sandbox (apps/sandbox), spoken to as to a foreign system. */
 export class SandboxProvider implements PaymentProvider {
   readonly name = 'sandbox';
+  readonly takesRealMoney = false;
 
   constructor(private readonly options: SandboxProviderOptions) {}
 

@@ -49,9 +49,12 @@ const SESSION = 'lastcall_session';
 /** Stripe Checkout: a payment is a Checkout Session that carries our payment id. */
 export class StripeProvider implements PaymentProvider {
   readonly name = 'stripe';
+  readonly takesRealMoney: boolean;
   readonly #stripe: Stripe;
 
   constructor(private readonly options: StripeProviderOptions) {
+    // sk_test_ and rk_test_ charge nobody; Stripe's own reference names the prefixes.
+    this.takesRealMoney = !/^[a-z]+_test_/.test(options.secretKey);
     this.#stripe = new Stripe(options.secretKey, {
       ...hostOf(options.apiUrl),
       timeout: CALL_LIMIT_MS,

@@ -5,11 +5,8 @@ import { DataSource, type QueryRunner } from 'typeorm';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
-import {
-  type LedgerPayment,
-  PAYMENT_PROVIDER,
-  type PaymentProvider,
-} from '../providers/payment-provider';
+import type { LedgerPayment, PaymentProvider } from '../providers/payment-provider';
+import { PaymentProviders } from '../providers/payment-providers';
 import { oursOnly, PAGE, query, readOurs } from './reconcile-books';
 import { comparePayment, type Finding, type Fix } from './reconcile.judgement';
 import { RecordCaptures } from '../money/record-captures';
@@ -61,7 +58,7 @@ export class Reconcile {
     private readonly guard: OrderGuard,
     private readonly captures: RecordCaptures,
     private readonly refunds: SettleRefunds,
-    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -116,32 +113,22 @@ export class Reconcile {
     const [clock] = await query<{ now: Date }>(runner, 'SELECT now() AS now');
     const startedAt = (clock as { now: Date }).now;
     await runner.query('CREATE TEMP TABLE seen_payments (id uuid PRIMARY KEY)');
-    for await (const page of this.#ledgerPages(request)) {
-      const ours = await readOurs(runner, this.provider.name, page);
-      counts.checked += page.length;
-      for (const theirs of page) {
-        const known = theirs.paymentId ? ours.get(theirs.paymentId) : undefined;
-        for (const finding of comparePayment(known, theirs)) await tell(finding);
+    for (const provider of this.providers.all) {
+      for await (const page of ledgerPages(provider, request)) {
+        const ours = await readOurs(runner, provider.name, page);
+        counts.checked += page.length;
+        for (const theirs of page) {
+          const known = theirs.paymentId ? ours.get(theirs.paymentId) : undefined;
+          for (const finding of comparePayment(known, theirs)) await tell(finding);
+        }
       }
-    }
-    const { name } = this.provider;
-    for await (const finding of oursOnly(runner, name, request, startedAt)) {
-      counts.checked += 1;
-      await tell(finding);
+      for await (const finding of oursOnly(runner, provider.name, request, startedAt)) {
+        counts.checked += 1;
+        await tell(finding);
+      }
+      await runner.query('TRUNCATE pg_temp.seen_payments');
     }
     return counts;
-  }
-
-  async *#ledgerPages({ since, signal }: ReconcileRequest): AsyncGenerator<LedgerPayment[]> {
-    let page: LedgerPayment[] = [];
-    for await (const payment of this.provider.ledger(new Date(since.getTime() - CLOCK_SKEW_MS))) {
-      page.push(payment);
-      if (page.length < PAGE) continue;
-      yield page;
-      page = [];
-      if (signal?.aborted) return;
-    }
-    if (page.length > 0) yield page;
   }
 
   /** True when our books say the same as the provider now. */
@@ -171,4 +158,19 @@ export class Reconcile {
       throw error;
     }
   }
+}
+
+async function* ledgerPages(
+  provider: PaymentProvider,
+  { since, signal }: ReconcileRequest,
+): AsyncGenerator<LedgerPayment[]> {
+  let page: LedgerPayment[] = [];
+  for await (const payment of provider.ledger(new Date(since.getTime() - CLOCK_SKEW_MS))) {
+    page.push(payment);
+    if (page.length < PAGE) continue;
+    yield page;
+    page = [];
+    if (signal?.aborted) return;
+  }
+  if (page.length > 0) yield page;
 }

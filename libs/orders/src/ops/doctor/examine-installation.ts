@@ -7,7 +7,9 @@ import { type Config, CONFIG } from '../../config';
 import { Gauges } from '../gauges';
 import { onDataSource } from '../../order/order-rows';
 import { Overview } from '../overview';
-import { PAYMENT_PROVIDER, type PaymentProvider } from '../../providers/payment-provider';
+import type { PaymentProvider } from '../../providers/payment-provider';
+import { PaymentProviders } from '../../providers/payment-providers';
+import { describeWork, mended, StrandedWork } from '../../providers/stranded-work';
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { VerifyDeadlines } from '../verify-deadlines';
 import { type Check, expectation, finding, unknown } from './check';
@@ -24,7 +26,8 @@ export class ExamineInstallation {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @Inject(CONFIG) private readonly config: Config,
-    @Inject(PAYMENT_PROVIDER) private readonly provider: PaymentProvider,
+    private readonly providers: PaymentProviders,
+    private readonly stranded: StrandedWork,
     private readonly overview: Overview,
     private readonly gauges: Gauges,
     private readonly timeouts: TimeoutService,
@@ -39,7 +42,7 @@ export class ExamineInstallation {
       await this.#relay(),
       ...(await this.#deadlines()),
       await this.#alarms(),
-      await this.#reachProvider(),
+      ...(await this.#providers()),
       ...(await examineInvariants(onDataSource(this.dataSource), this.#latenessLimitMs)),
     ];
   }
@@ -157,23 +160,36 @@ export class ExamineInstallation {
     }
   }
 
+  async #providers(): Promise<Check[]> {
+    const checks: Check[] = [];
+    for (const provider of this.providers.all) checks.push(await this.#reach(provider));
+    const stranded = await this.stranded.find();
+    const setting = mended(this.config, stranded);
+    const fix = `set ${setting} and restart: nobody asks it, and refunds wait`;
+    return [
+      ...checks,
+      ...stranded.map((work) =>
+        finding('provider', work.provider, `switched off with ${describeWork(work)}`, fix),
+      ),
+    ];
+  }
+
   /** Asks after a payment that nobody has: an honest answer is that there is none. */
-  async #reachProvider(): Promise<Check> {
+  async #reach(provider: PaymentProvider): Promise<Check> {
     const startedMs = performance.now();
-    const answer = await this.provider.findPayment({
+    const answer = await provider.findPayment({
       paymentId: randomUUID(),
-      providerPaymentId: null,
+      providerPaymentId: `none_${randomUUID()}`,
       amount: 1,
       currency: 'EUR',
       expiresAt: new Date(),
     });
     const tookMs = Math.round(performance.now() - startedMs);
     const isReached = answer.state !== 'UNKNOWN';
-    const name = this.config.PAYMENT_PROVIDER;
     const why = answer.state === 'UNKNOWN' ? answer.why : `answers within ${tookMs} ms`;
     return expectation(
       'provider',
-      name,
+      provider.name,
       isReached && tookMs <= PROVIDER_ANSWER_LIMIT_MS,
       why,
       'closing orders wait for it; check its status page and SANDBOX_URL or the Stripe keys',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../config';
+import type { Config, ProviderName } from '../../config';
 import { HomeError, trustedSettings, writtenSettings } from '../../home';
 import { type Check, expectation, finding, ok } from './check';
 
@@ -24,7 +24,7 @@ export function examineSettings(config: Config): Check[] {
       config.TIMER_DRIVER,
       'TIMER_DRIVER=bullmq: alarms in memory end with their process',
     ),
-    ...webhookSecret(config),
+    ...config.PAYMENT_PROVIDERS.flatMap((name) => webhookSecret(config, name)),
     ...foreignHome(config),
   ];
 }
@@ -40,8 +40,8 @@ function foreignHome({ LASTCALL_HOME }: Config): Check[] {
   }
 }
 
-function webhookSecret(config: Config): Check[] {
-  const isSandbox = config.PAYMENT_PROVIDER === 'sandbox';
+function webhookSecret(config: Config, provider: ProviderName): Check[] {
+  const isSandbox = provider === 'sandbox';
   const name = isSandbox ? 'SANDBOX_WEBHOOK_SECRET' : 'STRIPE_WEBHOOK_SECRET';
   const secret = isSandbox ? config.SANDBOX_WEBHOOK_SECRET : config.STRIPE_WEBHOOK_SECRET;
   if (!secret) return [];

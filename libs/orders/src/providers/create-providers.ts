@@ -1,0 +1,34 @@
+import type { Config, ProviderName } from '../config';
+import type { OrdersTelemetry } from '../order/telemetry';
+import { GuardedProvider } from './guarded.provider';
+import type { PaymentProvider } from './payment-provider';
+import { PaymentProviders } from './payment-providers';
+import { SandboxProvider } from './sandbox.provider';
+import { StripeProvider } from './stripe.provider';
+
+/** One entry for each value of PAYMENT_PROVIDERS; docs/providers.md says how to add one. */
+const PROVIDERS: Readonly<Record<ProviderName, (config: Config) => PaymentProvider>> = {
+  sandbox: (config) => {
+    const secrets = [config.SANDBOX_WEBHOOK_SECRET, config.SANDBOX_WEBHOOK_SECRET_PREVIOUS];
+    return new SandboxProvider({
+      url: config.SANDBOX_URL,
+      webhookSecrets: secrets.filter((secret) => secret !== undefined),
+    });
+  },
+  // loadConfig insists on both secrets while Stripe is switched on.
+  stripe: (config) =>
+    new StripeProvider({
+      secretKey: config.STRIPE_SECRET_KEY ?? '',
+      webhookSecret: config.STRIPE_WEBHOOK_SECRET ?? '',
+      apiUrl: config.STRIPE_API_URL,
+      returnUrl: config.STRIPE_RETURN_URL,
+    }),
+};
+
+/** The providers that the settings ask for, each measured and behind a circuit breaker of its own. */
+export function createProviders(config: Config, telemetry: OrdersTelemetry): PaymentProviders {
+  const [first, ...others] = config.PAYMENT_PROVIDERS;
+  const create = (name: ProviderName): PaymentProvider =>
+    new GuardedProvider(PROVIDERS[name](config), telemetry);
+  return new PaymentProviders([create(first), ...others.map(create)]);
+}

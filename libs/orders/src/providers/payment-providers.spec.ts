@@ -1,0 +1,123 @@
+import { LedgerProvider } from '../../../../test/support/ledger-provider';
+import { insertOrders, type InsertedOrder } from '../../../../test/support/insert-orders';
+import { openWorld, type World } from '../../../../test/support/world';
+import { SettleClosing } from '../closing/settle-closing';
+import { CancelOrder } from '../closing/cancel-order';
+import { ReceiveWebhook } from '../payments/receive-webhook';
+import { PaymentProviders } from './payment-providers';
+import { StrandedWork } from './stranded-work';
+
+const provider = (name: string, takesRealMoney: boolean) =>
+  Object.assign(new LedgerProvider(name), { takesRealMoney });
+
+describe('PaymentProviders', () => {
+  it('gives new payments to the first, unless another one is chosen', () => {
+    const both = new PaymentProviders([provider('acme', true), provider('pear', true)]);
+    expect(both.choose(undefined).name).toBe('acme');
+    expect(both.choose('pear').name).toBe('pear');
+    expect(() => both.choose('unheard-of')).toThrow(/choose one of: acme, pear/);
+  });
+
+  it('lets nobody pay with play money where money is real', () => {
+    const shop = new PaymentProviders([provider('acme', true), provider('sandbox', false)]);
+    expect(() => shop.choose('sandbox')).toThrow(
+      expect.objectContaining({ code: 'provider_not_available', fields: { providers: ['acme'] } }),
+    );
+    // Its old payments are its own all the same.
+    expect(shop.of('sandbox').name).toBe('sandbox');
+  });
+
+  it('knows nothing of the payments of one that is switched off', async () => {
+    const gone = new PaymentProviders([provider('acme', true)]).of('pear');
+    const ref = { amount: 1, currency: 'EUR', expiresAt: new Date(), providerPaymentId: 'x' };
+    expect(await gone.findPayment({ ...ref, paymentId: 'p' })).toMatchObject({
+      state: 'UNKNOWN',
+      why: expect.stringContaining('add it to PAYMENT_PROVIDERS'),
+    });
+  });
+});
+
+describe('a payment of a provider that new payments do not go to', () => {
+  const pear = new LedgerProvider('pear');
+  let world: World;
+  let order: InsertedOrder & { paymentId: string };
+  beforeAll(async () => (world = await openWorld({ otherProviders: [pear] })));
+  afterAll(() => world?.close());
+  beforeEach(async () => {
+    const [inserted] = await insertOrders(world, { count: 1, closesInMs: 60_000, payment: 'open' });
+    order = inserted as InsertedOrder & { paymentId: string };
+    await world.rows(`UPDATE payments SET provider = 'pear' WHERE id = $1`, [order.paymentId]);
+    pear.open({ paymentId: order.paymentId, amount: order.amount, currency: 'EUR' });
+  });
+
+  const status = async () =>
+    (await world.rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [order.id]))[0]
+      ?.status;
+  const paid = () => pear.pay(order.paymentId, new Date(), { late: true });
+
+  it('is ended where it was opened', async () => {
+    await world.get(CancelOrder).cancel(order.id, 'ann');
+    expect(await status()).toBe('closed');
+    expect(pear.entries.get(`pay-${order.paymentId}`)?.status).toBe('closed');
+    expect(await world.get(SettleClosing).settle(order.id)).toBe(true);
+  });
+
+  it('is paid by a webhook of that provider, and of no other', async () => {
+    const notice = paid();
+    const receive = (from: string) =>
+      world.get(ReceiveWebhook).receive(from, notice?.body ?? Buffer.of(), notice?.headers ?? {});
+    await receive('pear');
+    expect(await status()).toBe('paid');
+    await expect(receive('plum')).rejects.toMatchObject({ code: 'unknown_provider' });
+  });
+
+  it('is refunded where the money is', async () => {
+    await world.get(CancelOrder).cancel(order.id, 'ann');
+    const late = paid();
+    await world.get(ReceiveWebhook).receive('pear', late?.body ?? Buffer.of(), late?.headers ?? {});
+    await world.timeouts.runSweep();
+    expect(pear.entries.get(`pay-${order.paymentId}`)?.refunds).toHaveLength(1);
+  });
+});
+
+describe('StrandedWork', () => {
+  let world: World;
+  beforeAll(async () => (world = await openWorld()));
+  afterAll(() => world?.close());
+
+  it('refuses to serve without a provider that payments need, and names it and how much', async () => {
+    const orders = await insertOrders(world, { count: 5, closesInMs: 60_000, payment: 'open' });
+    const stranded = world.get(StrandedWork);
+    expect(await stranded.find()).toEqual([]);
+    const [open, refunded, captured, ended] = orders.map(({ paymentId }) => paymentId);
+    await world.rows(`UPDATE payments SET provider = 'pear' WHERE id <> $1`, [
+      orders[4]?.paymentId,
+    ]);
+    await world.rows(
+      `UPDATE payments SET status = 'succeeded', captured_amount = amount, captured_currency = 'EUR',
+              recorded_at = now() WHERE id = ANY ($1::uuid[])`,
+      [[refunded, captured]],
+    );
+    await world.rows(
+      `UPDATE orders SET status = 'paid', paid_at = now()
+         FROM payments p WHERE p.order_id = orders.id AND p.id = $1`,
+      [captured],
+    );
+    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [ended]);
+    await world.rows(
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency)
+       VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR')`,
+      [refunded],
+    );
+    expect(await stranded.find()).toEqual([
+      { provider: 'pear', openPayments: 1, unfinishedRefunds: 1, refundable: 1 },
+    ]);
+    await expect(stranded.refuse()).rejects.toThrow(
+      /pear: 1 open payments, 1 unfinished refunds, 1 captured .*\nSet PAYMENT_PROVIDERS=sandbox,pear/s,
+    );
+    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [open]);
+    await world.rows(`UPDATE refunds SET status = 'succeeded'`);
+    await world.rows(`UPDATE orders SET status = 'completed' WHERE status = 'paid'`);
+    await expect(stranded.refuse()).resolves.toBeUndefined();
+  });
+});

@@ -1,0 +1,35 @@
+import { LastcallError } from '../order/errors';
+import type { LedgerPayment, PaymentProvider } from './payment-provider';
+
+/**
+ * Stands in for a provider that payments belong to and that is not switched on: nothing is known
+ * of them, and nothing is decided. Boot and doctor refuse to let it come to this (stranded-work.ts).
+ */
+export class SwitchedOffProvider implements PaymentProvider {
+  readonly takesRealMoney = false;
+  readonly #answer: { readonly state: 'UNKNOWN'; readonly why: string };
+
+  constructor(readonly name: string) {
+    const why = `the provider ${name} is switched off; add it to PAYMENT_PROVIDERS`;
+    this.#answer = { state: 'UNKNOWN', why };
+  }
+
+  createPayment = (): Promise<never> => Promise.reject(this.#error());
+  findPayment = () => Promise.resolve(this.#answer);
+  closePayment = () => Promise.resolve(this.#answer);
+  refund = () => Promise.resolve(this.#answer);
+  findRefund = () => Promise.resolve(this.#answer);
+
+  readWebhook(): never {
+    throw this.#error();
+  }
+
+  // eslint-disable-next-line require-yield -- there is no ledger to read
+  async *ledger(): AsyncIterable<LedgerPayment> {
+    throw this.#error();
+  }
+
+  #error(): LastcallError {
+    return new LastcallError('provider_error', this.#answer.why);
+  }
+}
