@@ -9,7 +9,7 @@ const UNDECLARED = ['GET /docs-json', 'HEAD /docs-json'];
 const EXPECTED: Record<string, string> = {
   'GET /health/live': 'public',
   'GET /health/ready': 'public',
-  'GET /metrics': 'ops',
+  'GET /metrics': 'metrics',
   'GET /v1/products': 'public',
   'POST /v1/orders': 'orders',
   'GET /v1/orders': 'orders',
@@ -21,13 +21,13 @@ const EXPECTED: Record<string, string> = {
   'POST /v1/orders/:id/extension': 'orders',
   'POST /v1/orders/:id/shipment': 'merchant',
   'POST /v1/webhooks/:provider': 'public',
-  'GET /v1/ops/overview': 'ops',
-  'POST /v1/ops/orders/:id/force-close': 'ops',
-  'POST /v1/ops/orders/:id/extension': 'ops',
-  'GET /v1/ops/queues': 'ops',
-  'GET /v1/ops/queues/*': 'ops',
+  'GET /v1/ops/overview': 'ops:read',
+  'POST /v1/ops/orders/:id/force-close': 'ops:write',
+  'POST /v1/ops/orders/:id/extension': 'ops:write',
+  'GET /v1/ops/queues': 'ops:read',
+  'GET /v1/ops/queues/*': 'ops:read',
 };
-const SCOPES = ['orders', 'merchant', 'ops'];
+const SCOPES = ['orders', 'merchant', 'ops:read', 'ops:write', 'metrics'];
 
 /** What every handler of every controller declares, by its route. */
 function declarations({ app }: TestApp): Map<string, string | undefined> {
@@ -64,7 +64,9 @@ describe('who may do what', () => {
   it('is declared by every route that is served', () => {
     const declared = declarations(api);
     for (const [route, access] of declared) {
-      expect(`${route} needs ${access}`).toMatch(/ needs (public|orders|merchant|ops)$/);
+      expect(`${route} needs ${access}`).toMatch(
+        / needs (public|orders|merchant|ops:read|ops:write|metrics)$/,
+      );
     }
     const served = api.routes.list().filter((route) => !UNDECLARED.includes(route));
     const known = new Set(declared.keys());
@@ -106,6 +108,16 @@ describe('who may do what', () => {
       });
     },
   );
+
+  it('lets ops into all that operators do, and nowhere else', async () => {
+    const token = await api.token({ scope: 'ops' });
+    for (const [route, access] of Object.entries(EXPECTED)) {
+      if (access === 'public') continue;
+      const { status } = await api.request(concrete(route), { token });
+      const isTheirs = access.startsWith('ops:') || access === 'metrics';
+      expect(`${route}: ${status === 403}`).toBe(`${route}: ${!isTheirs}`);
+    }
+  });
 
   it('lets everybody into what is public', async () => {
     for (const [route, access] of Object.entries(EXPECTED)) {

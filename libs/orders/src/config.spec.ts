@@ -46,6 +46,7 @@ describe('loadConfig', () => {
       RATE_LIMIT: { limit: 300, perMs: 60_000 },
       PAYMENT_PROVIDERS: ['sandbox'],
       LATE_PAYMENT: 'refund',
+      AUTH_MAX_AGE: 30 * 86_400_000,
     });
   });
 
@@ -114,6 +115,21 @@ describe('loadConfig', () => {
     const message = complaint({ TIMER_DRIVER: 'memory', ROLES: 'api' });
     expect(message).toMatch(/^ {2}TIMER_DRIVER is memory.*add worker to ROLES$/m);
     expect(load({ TIMER_DRIVER: 'memory', ROLES: 'worker' }).TIMER_DRIVER).toBe('memory');
+  });
+
+  it('asks for issuer, audience and https with the keys of an issuer', () => {
+    const keys = { AUTH_JWT_SECRET: '', AUTH_JWKS_URL: 'http://issuer.example/keys' };
+    const message = complaint(keys);
+    for (const name of ['AUTH_ISSUER', 'AUTH_AUDIENCE'])
+      expect(message).toContain(`${name} is missing`);
+    expect(message).toContain('AUTH_JWKS_URL must begin with https://');
+    const whole = { ...keys, AUTH_ISSUER: 'https://issuer.example', AUTH_AUDIENCE: 'shop' };
+    for (const url of ['https://issuer.example/keys', 'http://127.0.0.1/keys', 'http://[::1]/']) {
+      expect(complaint({ ...whole, AUTH_JWKS_URL: url })).toBe('accepted');
+    }
+    expect(complaint({ ...whole, AUTH_JWKS_URL: 'http://127.0.0.1.evil.example/' })).toContain(
+      'https',
+    );
   });
 
   it('asks for what is needed to check tokens and webhooks', () => {

@@ -104,6 +104,9 @@ const schema = z.object({
   LASTCALL_HOME: z.string().min(1),
   AUTH_JWT_SECRET: strong(tokenSecretWeakness).optional(),
   AUTH_JWKS_URL: url(['http:', 'https:']).optional(),
+  AUTH_ISSUER: z.string().min(1).optional(),
+  AUTH_AUDIENCE: z.string().min(1).optional(),
+  AUTH_MAX_AGE: positiveDuration.prefault('30d'),
   ROLES: roles.prefault('api,worker'),
   PAYMENT_WINDOW: positiveDuration.prefault('10m'),
   PAYMENT_GRACE: duration.prefault('1m'),
@@ -133,6 +136,8 @@ const schema = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).prefault('info'),
 });
 
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
 const rules = schema.superRefine((settings, context) => {
   const complain = (name: string, message: string): void =>
     context.addIssue({ code: 'custom', path: [name], message });
@@ -141,6 +146,15 @@ const rules = schema.superRefine((settings, context) => {
   }
   if (settings.AUTH_JWT_SECRET && settings.AUTH_JWKS_URL) {
     complain('AUTH_JWKS_URL', 'and AUTH_JWT_SECRET are both set: keep one');
+  }
+  if (settings.AUTH_JWKS_URL) {
+    // Its keys sign tokens for other programs, and for other customers of the issuer.
+    for (const name of ['AUTH_ISSUER', 'AUTH_AUDIENCE'] as const) {
+      if (!settings[name]) complain(name, 'is missing, and AUTH_JWKS_URL is set');
+    }
+    if (!isPrivate(settings.AUTH_JWKS_URL)) {
+      complain('AUTH_JWKS_URL', 'must begin with https:// unless it is on this machine');
+    }
   }
   const { PAYMENT_PROVIDERS: names, PAYMENT_PROVIDER: alias } = settings;
   if (alias && alias !== names[0]) {
@@ -167,6 +181,12 @@ const rules = schema.superRefine((settings, context) => {
     complain('TIMER_HORIZON', 'must be at least twice SWEEP_INTERVAL, which arms alarms ahead');
   }
 });
+
+/** Nobody on the way can change what comes back. */
+function isPrivate(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'https:' || LOOPBACK.test(hostname);
+}
 
 export type Config = z.output<typeof schema>;
 

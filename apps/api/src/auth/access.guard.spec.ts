@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { Public, Scope } from './access';
+import { Public, Scope, type ScopeName } from './access';
 import { AccessGuard } from './access.guard';
 import type { Authenticator } from './authenticator';
 import type { Caller } from './caller';
@@ -11,11 +11,11 @@ class Routes {
   @Public()
   open(): void {}
 
-  @Scope('ops')
+  @Scope('ops:write')
   guarded(): void {}
 }
 
-const callerWith = (...scopes: string[]): Caller => ({
+const callerWith = (...scopes: ScopeName[]): Caller => ({
   subject: 'ann',
   scopes: new Set(scopes),
   expiresAtMs: Infinity,
@@ -32,7 +32,7 @@ describe('AccessGuard', () => {
     } as unknown as ExecutionContext);
 
   it('refuses a route that declares nothing, whoever asks', () => {
-    identify.mockReturnValue(callerWith('orders', 'merchant', 'ops'));
+    identify.mockReturnValue(callerWith('orders', 'merchant', 'ops:read'));
     expect(() => enter('forgotten')).toThrow('not open to anybody');
   });
 
@@ -43,16 +43,16 @@ describe('AccessGuard', () => {
   });
 
   it('lets in who has the scope, at once when the token is known', async () => {
-    identify.mockReturnValue(callerWith('ops'));
+    identify.mockReturnValue(callerWith('ops:write'));
     expect(enter('guarded')).toBe(true);
-    identify.mockReturnValue(Promise.resolve(callerWith('ops')));
+    identify.mockReturnValue(Promise.resolve(callerWith('ops:write')));
     await expect(enter('guarded')).resolves.toBe(true);
   });
 
   it('refuses who has other scopes', async () => {
-    identify.mockReturnValue(callerWith('orders', 'merchant', 'ops2'));
-    expect(() => enter('guarded')).toThrow('scope "ops"');
+    identify.mockReturnValue(callerWith('orders', 'merchant', 'ops:read'));
+    expect(() => enter('guarded')).toThrow('scope "ops:write"');
     identify.mockReturnValue(Promise.resolve(callerWith()));
-    await expect(enter('guarded')).rejects.toThrow('scope "ops"');
+    await expect(enter('guarded')).rejects.toThrow('scope "ops:write"');
   });
 });

@@ -9,9 +9,16 @@ const SECRET = 'a-secret-for-tests-of-32-characters';
 const KEY = new TextEncoder().encode(SECRET);
 const NOW = Math.floor(Date.now() / 1_000);
 
+/** Everything but the clock: the keys are fetched by real timers. */
+const REAL = [
+  ...(['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate'] as const),
+  ...(['clearImmediate', 'nextTick', 'queueMicrotask', 'performance', 'hrtime'] as const),
+] as const;
+
 const requestWith = (authorization?: string) =>
   ({ headers: { authorization }, caller: null }) as unknown as FastifyRequest;
 
+const MAX_AGE = { AUTH_MAX_AGE: 3_600_000 };
 const claims = { sub: 'ann', scope: 'orders', exp: NOW + 60 };
 const sign = (payload: Record<string, unknown>, alg = 'HS256', key: Uint8Array = KEY) =>
   new SignJWT(payload).setProtectedHeader({ alg }).sign(key);
@@ -28,7 +35,7 @@ async function refusalOf(authenticator: Authenticator, authorization?: string) {
 }
 
 describe('Authenticator with a secret', () => {
-  const authenticator = new Authenticator({ AUTH_JWT_SECRET: SECRET } as Config);
+  const authenticator = new Authenticator({ AUTH_JWT_SECRET: SECRET, ...MAX_AGE });
   const refusal = async (token: string | Promise<string>) =>
     refusalOf(authenticator, `Bearer ${await token}`);
 
@@ -42,9 +49,10 @@ describe('Authenticator with a secret', () => {
   it('reads scopes from a text or a list', async () => {
     for (const scope of ['orders ops', ['orders', 'ops']]) {
       const request = requestWith(`Bearer ${await sign({ ...claims, scope })}`);
-      expect([...(await authenticator.identify(request)).scopes]).toEqual(['orders', 'ops']);
+      const { scopes } = await authenticator.identify(request);
+      expect([...scopes]).toEqual(['orders', 'ops:read', 'ops:write', 'metrics']);
     }
-    const none = requestWith(`Bearer ${await sign({ sub: 'ann' })}`);
+    const none = requestWith(`Bearer ${await sign({ sub: 'ann', exp: NOW + 60 })}`);
     expect([...(await authenticator.identify(none)).scopes]).toEqual([]);
   });
 
@@ -78,9 +86,21 @@ describe('Authenticator with a secret', () => {
     ['with an empty subject', () => sign({ ...claims, sub: '' })],
     ['with a subject too long', () => sign({ ...claims, sub: 'a'.repeat(201) })],
     ['with a NUL in its subject', () => sign({ ...claims, sub: 'a\0b' })],
+    ['with half a pair of surrogates in its subject', () => sign({ ...claims, sub: 'a\ud800' })],
+    ['without an end', () => sign({ sub: 'ann', scope: 'orders' })],
+    ['good for longer than AUTH_MAX_AGE', () => sign({ ...claims, exp: NOW + 3_700 })],
+    ['older than AUTH_MAX_AGE', () => sign({ ...claims, iat: NOW - 3_601 })],
     ['too long', () => sign({ ...claims, padding: 'a'.repeat(9_000) })],
   ])('refuses a token that is %s', async (_, token) => {
     expect(await refusal(token())).toMatch(/^unauthorized: /);
+  });
+
+  it('grants nothing for a scope it does not know', async () => {
+    for (const scope of ['ops:*', 'constructor', '__proto__', 'OPS', ['orders', 7, null]]) {
+      const request = requestWith(`Bearer ${await sign({ ...claims, scope })}`);
+      const { scopes } = await authenticator.identify(request);
+      expect([...scopes]).toEqual(Array.isArray(scope) ? ['orders'] : []);
+    }
   });
 
   it('takes a subject of 200 characters', async () => {
@@ -88,21 +108,30 @@ describe('Authenticator with a secret', () => {
   });
 });
 
+const ISSUED = { ...MAX_AGE, AUTH_ISSUER: 'https://issuer.test', AUTH_AUDIENCE: 'shop' };
+
 describe('Authenticator with the keys of an issuer', () => {
   let server: Server;
+  let jwk: object;
+  let published: object[];
   let keys: Awaited<ReturnType<typeof generateKeyPair>>;
+  let settings: Config;
   let authenticator: Authenticator;
 
-  const issue = () =>
-    new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(keys.privateKey);
+  const issue = (change: Record<string, unknown> = {}) =>
+    new SignJWT({ ...claims, iss: 'https://issuer.test', aud: ['shop', 'other'], ...change })
+      .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+      .sign(keys.privateKey);
 
   beforeAll(async () => {
     keys = await generateKeyPair('ES256');
-    const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'k1', alg: 'ES256' };
-    server = createServer((_, answer) => answer.end(JSON.stringify({ keys: [jwk] })));
+    jwk = { ...(await exportJWK(keys.publicKey)), kid: 'k1', alg: 'ES256' };
+    published = [jwk];
+    server = createServer((_, answer) => answer.end(JSON.stringify({ keys: published })));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    authenticator = new Authenticator({ AUTH_JWKS_URL: `http://127.0.0.1:${port}/` } as Config);
+    settings = { ...ISSUED, AUTH_JWKS_URL: `http://127.0.0.1:${port}/` } as Config;
+    authenticator = new Authenticator(settings);
   });
   afterAll(() => server.close());
 
@@ -116,8 +145,40 @@ describe('Authenticator with the keys of an issuer', () => {
     expect(await refusalOf(authenticator, `Bearer ${token}`)).toMatch(/^unauthorized: /);
   });
 
+  it.each<[string, Record<string, unknown>]>([
+    ['of another issuer', { iss: 'https://else.test' }],
+    ['of no issuer', { iss: undefined }],
+    ['for another audience', { aud: 'other' }],
+    ['for no audience', { aud: undefined }],
+    ['without an end', { exp: undefined }],
+  ])('refuses a token %s', async (_, change) => {
+    const header = `Bearer ${await issue(change)}`;
+    expect(await refusalOf(authenticator, header)).toMatch(/^unauthorized: /);
+  });
+
+  it('believes a key that was withdrawn for five minutes at the most', async () => {
+    const fresh = new Authenticator(settings);
+    jest.useFakeTimers({ now: Date.now(), doNotFake: [...REAL] });
+    try {
+      const header = `Bearer ${await issue({ exp: NOW + 3_600 })}`;
+      expect(await refusalOf(fresh, header)).toBeUndefined();
+      published = [];
+      // The token is verified anew just before the keys are too old, and remembered from then on.
+      jest.setSystemTime(Date.now() + 149_000);
+      expect(await refusalOf(fresh, `Bearer ${await issue({ exp: NOW + 3_601 })}`)).toBeUndefined();
+      jest.setSystemTime(Date.now() + 150_001);
+      for (const exp of [NOW + 3_600, NOW + 3_601]) {
+        const again = `Bearer ${await issue({ exp })}`;
+        expect(await refusalOf(fresh, again)).toMatch(/^unauthorized: /);
+      }
+    } finally {
+      jest.useRealTimers();
+      published = [jwk];
+    }
+  });
+
   it('says that it cannot tell, when the issuer does not answer', async () => {
-    const alone = new Authenticator({ AUTH_JWKS_URL: 'http://127.0.0.1:1/' } as Config);
+    const alone = new Authenticator({ ...settings, AUTH_JWKS_URL: 'http://127.0.0.1:1/' });
     expect(await refusalOf(alone, `Bearer ${await issue()}`)).toMatch(/^unavailable: /);
   });
 });

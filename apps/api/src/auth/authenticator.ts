@@ -9,36 +9,47 @@ import {
   type JWTVerifyGetKey,
   type JWTVerifyOptions,
 } from 'jose';
+import { SCOPES_IN } from './access';
 import type { Caller } from './caller';
 
 const MAX_TOKEN_LENGTH = 8_192;
-/** A subject becomes a column and a label: 1 to 200 characters, none of them for control. */
-const SUBJECT = /^\P{Cc}{1,200}$/u;
+/**
+ * A subject becomes a column and a label: 1 to 200 characters, none of them for control. Half a pair
+ * of surrogates is none: Postgres would store all of them as one and the same customer.
+ */
+const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
 /** A few megabytes of tokens at the most; the oldest gives way. */
 const MAX_REMEMBERED = 10_000;
-/** A token without `exp` is verified again after this, in case a key has been withdrawn. */
-const MAX_REMEMBERED_MS = 5 * 60_000;
+/** Keys are fetched again after this, and tokens verified again after this: a key that was withdrawn
+ * is believed for five minutes at the most. */
+const KEYS_MAX_AGE_MS = 150_000;
+const MAX_REMEMBERED_MS = 150_000;
 const JWKS_TIMEOUT_MS = 3_000;
+/** The issuer's clock may be ahead of ours by so much. */
+const CLOCK_TOLERANCE_MS = 60_000;
 
 /** Algorithms are pinned: a token cannot choose how it is verified. */
-const SECRET_OPTIONS: JWTVerifyOptions = { algorithms: ['HS256'], requiredClaims: ['sub'] };
-const JWKS_OPTIONS: JWTVerifyOptions = {
-  algorithms: ['RS256', 'ES256', 'EdDSA'],
-  requiredClaims: ['sub'],
-};
+const SECRET_ALGORITHMS = ['HS256'];
+const JWKS_ALGORITHMS = ['RS256', 'ES256', 'EdDSA'];
 
 type Verify = (token: string) => Promise<JWTPayload>;
+type AuthSettings = Pick<
+  Config,
+  'AUTH_JWKS_URL' | 'AUTH_JWT_SECRET' | 'AUTH_ISSUER' | 'AUTH_AUDIENCE' | 'AUTH_MAX_AGE'
+>;
 
 /** Turns the `Authorization` header into a caller. Verified tokens are remembered until they end. */
 @Injectable()
 export class Authenticator {
   readonly #remembered = new Map<string, { caller: Caller; untilMs: number }>();
   readonly #verify: Verify;
+  readonly #maxAgeMs: number;
 
-  constructor(@Inject(CONFIG) config: Config) {
+  constructor(@Inject(CONFIG) config: AuthSettings) {
+    this.#maxAgeMs = config.AUTH_MAX_AGE;
     this.#verify = config.AUTH_JWKS_URL
-      ? verifyByJwks(new URL(config.AUTH_JWKS_URL))
-      : verifyBySecret(config.AUTH_JWT_SECRET ?? '');
+      ? verifyByJwks(new URL(config.AUTH_JWKS_URL), demands(config, JWKS_ALGORITHMS))
+      : verifyBySecret(config.AUTH_JWT_SECRET ?? '', demands(config, SECRET_ALGORITHMS));
   }
 
   /**
@@ -58,7 +69,9 @@ export class Authenticator {
   }
 
   async #admit(token: string): Promise<Caller> {
-    const caller = toCaller(await this.#verified(token));
+    const payload = await this.#verified(token);
+    refuseOld(payload, this.#maxAgeMs);
+    const caller = toCaller(payload);
     if (this.#remembered.size >= MAX_REMEMBERED) {
       const [oldest] = this.#remembered.keys();
       if (oldest !== undefined) this.#remembered.delete(oldest);
@@ -83,7 +96,32 @@ export class Authenticator {
   }
 }
 
-function verifyBySecret(secret: string): Verify {
+/** Whoever may sign tokens for others with the same keys must not get in here with those. */
+function demands(
+  { AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience }: AuthSettings,
+  algorithms: string[],
+): JWTVerifyOptions {
+  return {
+    algorithms,
+    requiredClaims: ['sub', 'exp'],
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(audience === undefined ? {} : { audience }),
+  };
+}
+
+/** A token that is good for ever is a password that nobody can change. */
+function refuseOld({ iat, exp = Infinity }: JWTPayload, maxAgeMs: number): void {
+  const now = Date.now();
+  const isTooLong = exp * 1_000 > now + maxAgeMs + CLOCK_TOLERANCE_MS;
+  const isTooOld = iat !== undefined && iat * 1_000 < now - maxAgeMs;
+  if (isTooLong || isTooOld) {
+    throw invalidToken(
+      `The token may be good for ${maxAgeMs / 1_000} s at the most (AUTH_MAX_AGE)`,
+    );
+  }
+}
+
+function verifyBySecret(secret: string, options: JWTVerifyOptions): Verify {
   // Imported once; with the plain bytes jose would do it for every token.
   const key = crypto.subtle.importKey(
     'raw',
@@ -92,12 +130,15 @@ function verifyBySecret(secret: string): Verify {
     false,
     ['verify'],
   );
-  return async (token) => (await jwtVerify(token, await key, SECRET_OPTIONS)).payload;
+  return async (token) => (await jwtVerify(token, await key, options)).payload;
 }
 
-function verifyByJwks(url: URL): Verify {
-  const keys: JWTVerifyGetKey = createRemoteJWKSet(url, { timeoutDuration: JWKS_TIMEOUT_MS });
-  return async (token) => (await jwtVerify(token, keys, JWKS_OPTIONS)).payload;
+function verifyByJwks(url: URL, options: JWTVerifyOptions): Verify {
+  const keys: JWTVerifyGetKey = createRemoteJWKSet(url, {
+    timeoutDuration: JWKS_TIMEOUT_MS,
+    cacheMaxAge: KEYS_MAX_AGE_MS,
+  });
+  return async (token) => (await jwtVerify(token, keys, options)).payload;
 }
 
 /** True when the fault is the issuer's or the network's, and not the token's. */
@@ -124,8 +165,8 @@ function toCaller({ sub, exp, scope }: JWTPayload): Caller {
   const scopes = typeof scope === 'string' ? scope.split(' ') : Array.isArray(scope) ? scope : [];
   return {
     subject: sub,
-    scopes: new Set(scopes.filter((name): name is string => typeof name === 'string')),
-    expiresAtMs: exp === undefined ? Infinity : exp * 1_000,
+    scopes: new Set(scopes.flatMap((name) => SCOPES_IN[String(name)] ?? [])),
+    expiresAtMs: (exp as number) * 1_000,
   };
 }
 

@@ -1,9 +1,11 @@
+import type { ScopeName } from './access';
+
 /** Who calls, as the verified token says. */
 export interface Caller {
   /** The customer's or operator's id: the token's `sub`. */
   readonly subject: string;
-  readonly scopes: ReadonlySet<string>;
-  /** When the token ends, in milliseconds since the epoch; Infinity when it says no end. */
+  readonly scopes: ReadonlySet<ScopeName>;
+  /** When the token ends, in milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
 

@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 export const TOKEN_AS_PASSWORD = { tokenAsPassword: true } as const;
 
 const CHALLENGE =
-  'Basic realm="lastcall: any name, and as the password a token with the scope ops", charset="UTF-8"';
+  'Basic realm="lastcall: any name, and as the password a token with the scope ops:read", charset="UTF-8"';
 
 /** For Fastify's `onRoute` hook: routes without the mark get no hook, and pay nothing. */
 export function acceptTokenAsPassword(

@@ -24,7 +24,7 @@ export class MetricsController {
   ) {}
 
   @Get()
-  @Scope('ops')
+  @Scope('metrics')
   @Answers(200, 'Metrics', { summary: 'Metrics in the text format of Prometheus' })
   async read(@Res() reply: FastifyReply): Promise<void> {
     await this.#refreshGauges();

@@ -25,14 +25,14 @@ export class OpsController {
   ) {}
 
   @Get('overview')
-  @Scope('ops')
+  @Scope('ops:read')
   @Answers(200, 'Overview', { summary: 'How the orders, deadlines and refunds are doing' })
   read(): Promise<OverviewView> {
     return this.overview.read();
   }
 
   @Post('orders/:id/force-close')
-  @Scope('ops')
+  @Scope('ops:write')
   @Takes(forceCloseBody)
   @Answers(200, 'Order', {
     summary: 'Close an unpaid order now',
@@ -47,7 +47,7 @@ export class OpsController {
   }
 
   @Post('orders/:id/extension')
-  @Scope('ops')
+  @Scope('ops:write')
   @Takes(operatorExtensionBody)
   @Answers(200, 'Order', {
     summary: 'Give an unpaid order more time',

@@ -17,14 +17,14 @@ export class QueueBoardController {
   constructor(private readonly board: QueueBoard) {}
 
   @Get()
-  @Scope('ops')
+  @Scope('ops:read')
   @RouteConfig(TOKEN_AS_PASSWORD)
   front(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.#show(request, reply);
   }
 
   @Get('*')
-  @Scope('ops')
+  @Scope('ops:read')
   @RouteConfig(TOKEN_AS_PASSWORD)
   rest(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.#show(request, reply);

@@ -3,7 +3,7 @@ import { CommandFailure } from '../command-failure';
 import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
 
-const SCOPES = ['orders', 'merchant', 'ops'];
+const SCOPES = ['orders', 'merchant', 'ops', 'ops:read', 'ops:write', 'metrics'];
 
 export default class Token extends OpsCommand {
   static override summary = 'Make a development token, signed with the secret of this installation';
@@ -26,11 +26,12 @@ export default class Token extends OpsCommand {
     const { flags } = await this.parse(Token);
     const { loadConfig } = await import('@app/orders');
     const { SignJWT } = await import('jose');
-    const { AUTH_JWT_SECRET: secret } = loadConfig();
+    const { AUTH_JWT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = loadConfig();
     if (!secret) throw issuedElsewhere();
     const scope = flags.scope.join(' ');
     const expiresAt = new Date(Date.now() + flags.hours * 3_600_000);
-    const token = await new SignJWT({ scope })
+    const claims = { scope, ...(issuer && { iss: issuer }), ...(audience && { aud: audience }) };
+    const token = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'HS256' })
       .setSubject(flags.sub)
       .setIssuedAt()
