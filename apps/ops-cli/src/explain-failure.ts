@@ -44,30 +44,38 @@ function fromSettings(error: unknown): CommandFailure | undefined {
 }
 
 async function fromCore(error: unknown): Promise<CommandFailure> {
-  const { ERROR_STATUS, isInfrastructureError, LastcallError } = await import('@app/orders');
+  const core = await import('@app/orders');
   const { AlarmStoreError, isCanceledStatement, sqlStateOf } = await import('@app/timeout');
-  if (error instanceof LastcallError) return refusal(error, ERROR_STATUS[error.code]);
+  if (error instanceof core.LastcallError) return refusal(error, core.ERROR_STATUS[error.code]);
+  const dependencyDown = (what: string, next: string): CommandFailure =>
+    new CommandFailure(
+      {
+        code: 'dependency_down',
+        exitCode: EXIT.dependencyDown,
+        what,
+        why: core.reasonOf(error),
+        next,
+      },
+      { cause: error },
+    );
   if (UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '')) {
     return dependencyDown(
-      error,
       'The database is not migrated to this version',
       'npm start migrates; or: node dist/apps/api/src/migrate.js',
     );
   }
   if (isCanceledStatement(error)) {
     const next = 'run it again when the load is lower; lastcall doctor looks at Postgres';
-    return dependencyDown(error, 'Postgres took too long over a statement', next);
+    return dependencyDown('Postgres took too long over a statement', next);
   }
   if (error instanceof AlarmStoreError || isRedisError(error)) {
     return dependencyDown(
-      error,
       'Redis does not answer',
       'start Redis (npm start does) and check REDIS_URL; lastcall doctor looks closer',
     );
   }
-  if (isInfrastructureError(error)) {
+  if (core.isInfrastructureError(error)) {
     return dependencyDown(
-      error,
       'Postgres does not answer',
       'start Postgres (npm start does) and check DATABASE_URL; lastcall doctor looks closer',
     );
@@ -121,24 +129,4 @@ function isRedisError(error: unknown): boolean {
   return (
     error instanceof Error && /MaxRetriesPerRequest|Stream isn't writeable/.test(error.message)
   );
-}
-
-function dependencyDown(error: unknown, what: string, next: string): CommandFailure {
-  const why = reasonOf(error);
-  const parts = {
-    code: 'dependency_down',
-    exitCode: EXIT.dependencyDown,
-    what,
-    why,
-    next,
-  } as const;
-  return new CommandFailure(parts, { cause: error });
-}
-
-/** The innermost message: a refused connection rather than what it was wrapped in. */
-export function reasonOf(error: unknown): string {
-  let inner = error;
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
-  if (inner instanceof AggregateError && inner.errors.length > 0) return reasonOf(inner.errors[0]);
-  return inner instanceof Error ? inner.message || inner.name : String(inner);
 }

@@ -1,4 +1,5 @@
 import { Command, Flags } from '@oclif/core';
+import type { Accountable, Page } from '@app/orders';
 import { CommandFailure, usageFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
@@ -17,9 +18,6 @@ const REASON = {
   },
 };
 
-/** For a command that changes something only with a flag, and then has a reason of its own. */
-export const OPTIONAL_REASON = Flags.string(REASON);
-
 /** Flags of every command that changes something: who did it, and why. */
 export const ACCOUNTABILITY = {
   reason: Flags.string({ ...REASON, required: true }),
@@ -30,6 +28,19 @@ export const ACCOUNTABILITY = {
     defaultHelp: 'the user of this machine',
   }),
 };
+
+/** Flags of a command that mends what it has found only when it is told to. */
+export const fixFlags = (description: string) => ({
+  fix: Flags.boolean({ description }),
+  reason: Flags.string(REASON),
+  actor: ACCOUNTABILITY.actor,
+});
+
+interface FixFlags {
+  readonly fix: boolean;
+  readonly reason: string | undefined;
+  readonly actor: string;
+}
 
 /**
  * What all commands share: results on stdout and the rest on stderr, `--json`, the connection to
@@ -51,6 +62,25 @@ export abstract class OpsCommand extends Command {
   /** For people, beside the result: always on stderr, also with --json. */
   protected note(line: string): void {
     process.stderr.write(`${line}\n`);
+  }
+
+  /** A page of a list, and how to get the next. */
+  protected showPage<Item>(
+    page: Page<Item>,
+    describe: (items: readonly Item[]) => string,
+    nothing: string,
+  ): Page<Item> {
+    if (page.items.length === 0) this.note(nothing);
+    else this.log(describe(page.items));
+    if (page.nextCursor) this.note(`More: --cursor ${page.nextCursor}`);
+    return page;
+  }
+
+  /** For whom --fix mends; undefined without it. A reason of one's own tells more than its name. */
+  protected fixFor({ fix, reason, actor }: FixFlags): Accountable | undefined {
+    if (reason !== undefined && !fix) throw usageFailure('--reason goes with --fix');
+    const command = (this.id ?? '').replaceAll(':', ' ');
+    return fix ? { actor, reason: reason ?? `${command} --fix` } : undefined;
   }
 
   protected endWith(code: ExitCode): void {

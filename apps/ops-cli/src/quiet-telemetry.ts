@@ -1,6 +1,5 @@
-import type { OrdersTelemetry } from '@app/orders';
+import { type OrdersTelemetry, reasonOf } from '@app/orders';
 import { silentTelemetry } from '@app/timeout';
-import { reasonOf } from './explain-failure';
 
 /** Says what an operator should know, once each; the figures are the worker's to keep. */
 export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {

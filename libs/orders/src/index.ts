@@ -4,7 +4,7 @@ export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './c
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { parseDuration } from './duration';
-export { ERROR_STATUS, type ErrorCode, LastcallError } from './order/errors';
+export { ERROR_STATUS, type ErrorCode, LastcallError, reasonOf } from './order/errors';
 export { ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
 export { ForceCloseOrder } from './closing/force-close-order';
 export { Gauges, type GaugesView } from './ops/gauges';
@@ -42,6 +42,8 @@ export {
   SettlePayment,
 } from './ops/held-payments';
 export type { Accountable } from './order/operator-action';
+export type { Page } from './order/page';
+export { isUuid, UUID } from './order/uuid';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';

@@ -1,9 +1,9 @@
 import { type Config, CONFIG } from '@app/orders';
+import { withTimeLimit } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
-import { withinMs } from './within';
 
 /** Longer than that, and a customer would not have waited either. */
 const POSTGRES_LIMIT_MS = 1_000;
@@ -61,7 +61,7 @@ export class Dependencies implements OnApplicationShutdown {
 
 async function isUp(question: () => Promise<unknown>, limitMs: number): Promise<'up' | 'down'> {
   try {
-    await withinMs(limitMs, question());
+    await withTimeLimit(question(), limitMs, 'no answer');
     return 'up';
   } catch {
     return 'down';

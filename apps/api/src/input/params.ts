@@ -1,10 +1,10 @@
-import { LastcallError, orderNotFound } from '@app/orders';
+import { isUuid, LastcallError, orderNotFound } from '@app/orders';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Caller } from '../auth/caller';
 import { invalidInput, readInput } from './read-input';
-import { idempotencyKey, lastEventId, UUID } from './requests';
+import { idempotencyKey, lastEventId } from './requests';
 
 /*
  * Parameter decorators that read and check in one go. They answer synchronously, which spares the
@@ -31,7 +31,7 @@ export const InputQuery = (schema: z.ZodType): ParameterDecorator =>
 /** The order's id. One that cannot exist is answered like one that does not. */
 export const OrderId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
   const { id } = requestOf(context).params;
-  if (id === undefined || !UUID.test(id)) throw orderNotFound();
+  if (id === undefined || !isUuid(id)) throw orderNotFound();
   return id.toLowerCase();
 });
 

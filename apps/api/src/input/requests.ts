@@ -1,4 +1,4 @@
-import { MAX_EXTENSION_MS, ORDER_STATUSES } from '@app/orders';
+import { MAX_EXTENSION_MS, ORDER_STATUSES, UUID } from '@app/orders';
 import { z } from 'zod';
 
 /** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
@@ -7,8 +7,6 @@ const MAX_ITEMS = 50;
 const MAX_QUANTITY = 999;
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
-
-export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** A field that is not there is said to be missing (read-input.ts), and not to be of a wrong kind. */
 const unlessMissing = (message: string) => ({

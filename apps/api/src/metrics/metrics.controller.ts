@@ -1,10 +1,10 @@
 import { Gauges } from '@app/orders';
+import { withTimeLimit } from '@app/timeout';
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 
 import type { FastifyReply } from 'fastify';
 import { Scope } from '../auth/access';
-import { withinMs } from '../health/within';
 import { InjectLogger, type Logger } from '../logging/logger';
 import { Unlimited } from '../rate-limit/unlimited';
 import { Answers } from '../openapi/answers';
@@ -35,7 +35,9 @@ export class MetricsController {
   /** Without the database the gauges say NaN: an old value would look like a true one. */
   async #refreshGauges(): Promise<void> {
     try {
-      this.telemetry.setGauges(await withinMs(GAUGES_LIMIT_MS, this.gauges.read()));
+      this.telemetry.setGauges(
+        await withTimeLimit(this.gauges.read(), GAUGES_LIMIT_MS, 'the gauges were not read'),
+      );
     } catch (error) {
       this.logger.warn({ err: error }, 'the gauges could not be read');
       this.telemetry.setGauges(undefined);

@@ -1,8 +1,7 @@
 import { LastcallError, OPEN_ALARM_QUEUE, type OpenAlarmQueue } from '@app/orders';
-import type { AlarmQueue } from '@app/timeout';
+import { type AlarmQueue, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
-import { withinMs } from '../health/within';
 
 /** Where the controller serves it; the page's own addresses begin with it. */
 const BASE_PATH = '/v1/ops/queues';
@@ -44,11 +43,13 @@ export class QueueBoard implements OnApplicationShutdown {
     });
     const { server } = await this.#opening;
     const headers = pick(asked, PASSED_ON);
-    const answer = await withinMs(LIMIT_MS, server.inject({ method: 'GET', url, headers })).catch(
-      (cause: unknown) => {
-        throw unavailable(cause);
-      },
-    );
+    const answer = await withTimeLimit(
+      server.inject({ method: 'GET', url, headers }),
+      LIMIT_MS,
+      'no answer',
+    ).catch((cause: unknown) => {
+      throw unavailable(cause);
+    });
     const { statusCode: status, rawPayload: body } = answer;
     if (status === 404) throw notFound('The queue board has nothing at this address');
     if (status >= 500) throw unavailable(new Error(answer.payload.slice(0, 200)));

@@ -4,6 +4,7 @@ import {
   ExtendWindow,
   ListOrders,
   type OrderView,
+  type Page,
   type PaymentView,
   PlaceOrder,
   ReadOrder,
@@ -78,7 +79,7 @@ export class OrdersController {
   list(
     @Subject() customerId: string,
     @InputQuery(listOrdersQuery) query: ListOrdersQuery,
-  ): Promise<{ items: OrderView[]; nextCursor: string | null }> {
+  ): Promise<Page<OrderView>> {
     return this.listOrders.list({ customerId, ...query });
   }
 

@@ -1,10 +1,8 @@
-import { Flags } from '@oclif/core';
 import type { Difference, ReconcileCounts } from '@app/orders';
-import { usageFailure } from '../command-failure';
 import { EXIT } from '../exit-code';
 import { instant } from '../filters';
 import { interruption } from '../interruption';
-import { ACCOUNTABILITY, OpsCommand, OPTIONAL_REASON } from '../ops-command';
+import { fixFlags, OpsCommand } from '../ops-command';
 import { paint } from '../text/paint';
 import { table } from '../text/table';
 
@@ -16,8 +14,6 @@ export interface ReconcileResult extends ReconcileCounts {
 }
 
 const KEPT = 1_000;
-/** What --fix is for is in its name; a reason of one's own tells more. */
-const REASON_OF_FIX = 'reconcile --fix';
 
 export default class ReconcileCommand extends OpsCommand {
   static override summary = "Compare our payments and refunds with the provider's ledger";
@@ -30,21 +26,18 @@ export default class ReconcileCommand extends OpsCommand {
   ];
   static override flags = {
     since: instant({ description: 'payments made since then', required: true }),
-    fix: Flags.boolean({ description: 'settle what has one safe answer' }),
-    reason: OPTIONAL_REASON,
-    actor: ACCOUNTABILITY.actor,
+    ...fixFlags('settle what has one safe answer'),
   };
 
   async run(): Promise<ReconcileResult> {
     const { flags } = await this.parse(ReconcileCommand);
-    const { fix, actor, reason = REASON_OF_FIX } = flags;
-    if (flags.reason !== undefined && !fix) throw usageFailure('--reason goes with --fix');
+    const fixFor = this.fixFor(flags);
     const { reconcile } = await this.installation();
     const signal = interruption((line) => this.note(line));
     const found: Difference[] = [];
     const counts = await reconcile.run({
       since: flags.since,
-      fixFor: fix ? { actor, reason } : undefined,
+      fixFor,
       signal,
       onDifference: (difference) => {
         if (found.length < KEPT) found.push(difference);
@@ -55,7 +48,7 @@ export default class ReconcileCommand extends OpsCommand {
     this.log(describe(result));
     if (interrupted) this.endWith(EXIT.interrupted);
     else if (counts.differences > counts.fixed) this.endWith(EXIT.findings);
-    if (!fix && found.some(({ fixable }) => fixable)) {
+    if (!fixFor && found.some(({ fixable }) => fixable)) {
       this.note(`Next: lastcall reconcile --since ${result.since} --fix`);
     }
     return result;

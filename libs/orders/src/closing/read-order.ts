@@ -6,6 +6,7 @@ import { CloseOrder } from './close-order';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { OrderGuard, orderNotFound } from '../order/order-guard';
+import { type Page, pageOf } from '../order/page';
 import { listOrders, onDataSource, type OrderFilter, readOrders } from '../order/order-rows';
 import { SettleClosing } from './settle-closing';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -73,14 +74,13 @@ export class ListOrders {
   /** `cursor` is the `nextCursor` of the page before; null when there is no more. */
   async list(
     filter: Omit<OrderFilter, 'before'> & { readonly cursor?: string | undefined },
-  ): Promise<{ items: OrderView[]; nextCursor: string | null }> {
+  ): Promise<Page<OrderView>> {
     const { cursor, limit, ...rest } = filter;
     const orders = await listOrders(onDataSource(this.dataSource), {
       ...rest,
       limit: limit + 1,
       before: cursor,
     });
-    const items = orders.slice(0, limit);
-    return { items, nextCursor: orders.length > limit ? (items.at(-1)?.id ?? null) : null };
+    return pageOf(orders, limit);
   }
 }

@@ -8,6 +8,7 @@ import type { RefundReason } from '../order/order';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { requestRefunds } from '../money/request-refunds';
 import { type Accountable, recordAction } from '../order/operator-action';
+import { type Page, pageOf } from '../order/page';
 
 /** Money that waits for an operator. */
 export interface HeldPayment {
@@ -54,7 +55,7 @@ export class ListHeldPayments {
   async list(filter: {
     readonly limit: number;
     readonly cursor?: string | undefined;
-  }): Promise<{ items: HeldPayment[]; nextCursor: string | null }> {
+  }): Promise<Page<HeldPayment>> {
     const rows = await queryRows<HeldPayment>(
       this.dataSource,
       `SELECT ${ENTRY} FROM payments p JOIN orders o ON o.id = p.order_id
@@ -62,8 +63,7 @@ export class ListHeldPayments {
         ORDER BY p.id DESC LIMIT $2`,
       [filter.cursor ?? null, filter.limit + 1],
     );
-    const items = rows.slice(0, filter.limit);
-    return { items, nextCursor: rows.length > filter.limit ? (items.at(-1)?.id ?? null) : null };
+    return pageOf(rows, filter.limit);
   }
 }
 

@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm';
 import { LastcallError } from '../order/errors';
 import type { RefundReason, RefundStatus } from '../order/order';
 import { type Accountable, recordAction } from '../order/operator-action';
+import { type Page, pageOf } from '../order/page';
 
 export interface RefundEntry {
   readonly id: string;
@@ -36,7 +37,7 @@ export class ListRefunds {
     readonly unsettled?: boolean | undefined;
     readonly limit: number;
     readonly cursor?: string | undefined;
-  }): Promise<{ items: RefundEntry[]; nextCursor: string | null }> {
+  }): Promise<Page<RefundEntry>> {
     const rows = await queryRows<RefundEntry>(
       this.dataSource,
       `SELECT ${ENTRY} FROM refunds r JOIN payments p ON p.id = r.payment_id
@@ -45,8 +46,7 @@ export class ListRefunds {
         ORDER BY r.id DESC LIMIT $4`,
       [filter.status ?? null, filter.unsettled ?? false, filter.cursor ?? null, filter.limit + 1],
     );
-    const items = rows.slice(0, filter.limit);
-    return { items, nextCursor: rows.length > filter.limit ? (items.at(-1)?.id ?? null) : null };
+    return pageOf(rows, filter.limit);
   }
 }
 

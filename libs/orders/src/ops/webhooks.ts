@@ -4,6 +4,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
+import { type Page, pageOf } from '../order/page';
 
 export const WEBHOOK_STATUSES = ['received', 'processed', 'held'] as const;
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
@@ -35,7 +36,7 @@ export class ListWebhooks {
     readonly status?: WebhookStatus | undefined;
     readonly limit: number;
     readonly cursor?: string | undefined;
-  }): Promise<{ items: WebhookEntry[]; nextCursor: string | null }> {
+  }): Promise<Page<WebhookEntry>> {
     const rows = await queryRows<WebhookEntry>(
       this.dataSource,
       `SELECT ${ENTRY} FROM webhook_events
@@ -43,8 +44,7 @@ export class ListWebhooks {
         ORDER BY id DESC LIMIT $3`,
       [filter.status ?? null, filter.cursor ?? null, filter.limit + 1],
     );
-    const items = rows.slice(0, filter.limit);
-    return { items, nextCursor: rows.length > filter.limit ? (items.at(-1)?.id ?? null) : null };
+    return pageOf(rows, filter.limit);
   }
 }
 

@@ -51,7 +51,7 @@ export default class OrdersForceClose extends OpsCommand {
   async run(): Promise<ForceCloseOutcome> {
     const { argv, flags } = await this.parse(OrdersForceClose);
     const named = await readIds(argv as string[], flags.file);
-    const ids = named.map((text) => parseId(text, 'an order'));
+    const ids = await Promise.all(named.map((text) => parseId(text, 'an order')));
     const isFiltered = flags.overdue || flags.customer !== undefined || flags.since !== undefined;
     if (ids.length > 0 === isFiltered) {
       throw usageFailure(

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core';
-import type { OrderView } from '@app/orders';
-import { instant, PAGE_FLAGS, parseId } from '../../filters';
+import type { OrderView, Page } from '@app/orders';
+import { instant, pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
 import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
@@ -27,12 +27,11 @@ export default class OrdersList extends OpsCommand {
     overdue: Flags.boolean({ description: 'only unpaid ones whose deadline has passed' }),
     customer: Flags.string({ description: "only this customer's", helpValue: 'ID' }),
     since: instant({ description: 'only placed since then' }),
-    ...PAGE_FLAGS,
+    ...pageFlags('an order'),
   };
 
-  async run(): Promise<{ items: OrderView[]; nextCursor: string | null }> {
+  async run(): Promise<Page<OrderView>> {
     const { flags } = await this.parse(OrdersList);
-    const cursor = flags.cursor && parseId(flags.cursor, 'an order');
     const { orders } = await this.installation();
     const page = await orders.list({
       status: flags.status,
@@ -40,12 +39,9 @@ export default class OrdersList extends OpsCommand {
       customerId: flags.customer,
       since: flags.since,
       limit: flags.limit,
-      cursor,
+      cursor: flags.cursor,
     });
-    if (page.items.length === 0) this.note('No order matches');
-    else this.log(ordersTable(page.items));
-    if (page.nextCursor) this.note(`More: --cursor ${page.nextCursor}`);
-    return page;
+    return this.showPage(page, ordersTable, 'No order matches');
   }
 }
 

@@ -1,5 +1,5 @@
-import type { HeldPayment } from '@app/orders';
-import { PAGE_FLAGS, parseId } from '../../filters';
+import type { HeldPayment, Page } from '@app/orders';
+import { pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
 import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
@@ -7,17 +7,13 @@ import { moneyText } from '../../text/wording';
 export default class PaymentsList extends OpsCommand {
   static override summary = 'List payments on hold, newest first';
   static override examples = ['<%= config.bin %> payments list --json'];
-  static override flags = { ...PAGE_FLAGS };
+  static override flags = { ...pageFlags('a payment') };
 
-  async run(): Promise<{ items: HeldPayment[]; nextCursor: string | null }> {
+  async run(): Promise<Page<HeldPayment>> {
     const { flags } = await this.parse(PaymentsList);
-    const cursor = flags.cursor && parseId(flags.cursor, 'a payment');
     const { heldPayments } = await this.installation();
-    const page = await heldPayments.list({ limit: flags.limit, cursor });
-    if (page.items.length === 0) this.note('No payment is on hold');
-    else this.log(paymentsTable(page.items));
-    if (page.nextCursor) this.note(`More: --cursor ${page.nextCursor}`);
-    return page;
+    const page = await heldPayments.list({ limit: flags.limit, cursor: flags.cursor });
+    return this.showPage(page, paymentsTable, 'No payment is on hold');
   }
 }
 

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core';
-import type { RefundEntry } from '@app/orders';
-import { PAGE_FLAGS, parseId } from '../../filters';
+import type { RefundEntry, Page } from '@app/orders';
+import { pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
 import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
@@ -22,19 +22,15 @@ export default class RefundsList extends OpsCommand {
   static override flags = {
     status: Flags.option({ description: 'only in this status', options: STATUSES })(),
     unsettled: Flags.boolean({ description: 'only those that have not succeeded' }),
-    ...PAGE_FLAGS,
+    ...pageFlags('a refund'),
   };
 
-  async run(): Promise<{ items: RefundEntry[]; nextCursor: string | null }> {
+  async run(): Promise<Page<RefundEntry>> {
     const { flags } = await this.parse(RefundsList);
-    const cursor = flags.cursor && parseId(flags.cursor, 'a refund');
     const { refunds } = await this.installation();
-    const { status, unsettled, limit } = flags;
+    const { status, unsettled, limit, cursor } = flags;
     const page = await refunds.list({ status, unsettled, limit, cursor });
-    if (page.items.length === 0) this.note('No refund matches');
-    else this.log(refundsTable(page.items));
-    if (page.nextCursor) this.note(`More: --cursor ${page.nextCursor}`);
-    return page;
+    return this.showPage(page, refundsTable, 'No refund matches');
   }
 }
 

@@ -28,7 +28,9 @@ export default class TimeoutsRelease extends OpsCommand {
 
   async run(): Promise<{ released: { kind: string; subjectId: string }[] }> {
     const { argv, flags } = await this.parse(TimeoutsRelease);
-    const subjectIds = (argv as string[]).map((text) => parseId(text, 'a subject'));
+    const subjectIds = await Promise.all(
+      (argv as string[]).map((text) => parseId(text, 'a subject')),
+    );
     if (subjectIds.length > 0 === flags.all)
       throw usageFailure('Give ids, or --all: one of the two');
     const { releaseDeadlines } = await this.installation();

@@ -1,9 +1,7 @@
-import { Flags } from '@oclif/core';
 import type { DeadlinesReport } from '@app/orders';
 import type { AlarmsReport } from '@app/timeout';
-import { usageFailure } from '../../command-failure';
 import { EXIT } from '../../exit-code';
-import { ACCOUNTABILITY, OpsCommand, OPTIONAL_REASON } from '../../ops-command';
+import { fixFlags, OpsCommand } from '../../ops-command';
 import { paint } from '../../text/paint';
 import { table } from '../../text/table';
 
@@ -17,9 +15,6 @@ export interface VerifyResult {
   readonly left: number;
 }
 
-/** What --fix is for is in its name; a reason of one's own tells more. */
-const REASON_OF_FIX = 'timeouts verify --fix';
-
 export default class TimeoutsVerify extends OpsCommand {
   static override summary = 'Compare deadlines with orders, and alarms with deadlines';
   static override description =
@@ -30,19 +25,16 @@ export default class TimeoutsVerify extends OpsCommand {
     '<%= config.bin %> timeouts verify --fix --reason "restored from the backup of 3 May"',
   ];
   static override flags = {
-    fix: Flags.boolean({ description: 'mend what can be mended' }),
-    reason: OPTIONAL_REASON,
-    actor: ACCOUNTABILITY.actor,
+    ...fixFlags('mend what can be mended'),
   };
 
   async run(): Promise<VerifyResult> {
     const { flags } = await this.parse(TimeoutsVerify);
-    const { fix, actor, reason = REASON_OF_FIX } = flags;
-    if (flags.reason !== undefined && !fix) throw usageFailure('--reason goes with --fix');
+    const fixFor = this.fixFor(flags);
     const { verifyDeadlines, timeouts } = await this.installation();
     // Deadlines first: mended ones get their alarms in the second step.
-    const deadlines = await verifyDeadlines.run(fix ? { fixFor: { actor, reason } } : {});
-    const alarms = await timeouts.verifyAlarms.run({ fix });
+    const deadlines = await verifyDeadlines.run(fixFor ? { fixFor } : {});
+    const alarms = await timeouts.verifyAlarms.run({ fix: flags.fix });
     const mendable = mendableIn(deadlines) + mendableIn(alarms);
     const lasting = deadlines.held.count + alarms.late.count;
     const result = {

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core';
-import type { WebhookEntry } from '@app/orders';
-import { PAGE_FLAGS, parseId } from '../../filters';
+import type { WebhookEntry, Page } from '@app/orders';
+import { pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
 import { table } from '../../text/table';
 
@@ -15,18 +15,18 @@ export default class WebhooksList extends OpsCommand {
   static override examples = ['<%= config.bin %> webhooks list --status held'];
   static override flags = {
     status: Flags.option({ description: 'only in this status', options: STATUSES })(),
-    ...PAGE_FLAGS,
+    ...pageFlags('a webhook'),
   };
 
-  async run(): Promise<{ items: WebhookEntry[]; nextCursor: string | null }> {
+  async run(): Promise<Page<WebhookEntry>> {
     const { flags } = await this.parse(WebhooksList);
-    const cursor = flags.cursor && parseId(flags.cursor, 'a webhook');
     const { webhooks } = await this.installation();
-    const page = await webhooks.list({ status: flags.status, limit: flags.limit, cursor });
-    if (page.items.length === 0) this.note('No webhook matches');
-    else this.log(webhooksTable(page.items));
-    if (page.nextCursor) this.note(`More: --cursor ${page.nextCursor}`);
-    return page;
+    const page = await webhooks.list({
+      status: flags.status,
+      limit: flags.limit,
+      cursor: flags.cursor,
+    });
+    return this.showPage(page, webhooksTable, 'No webhook matches');
   }
 }
 

@@ -1,3 +1,5 @@
+import { reasonOf } from '../../order/errors';
+
 /** What was looked at, and how it is. */
 export interface Check {
   readonly area: 'settings' | 'postgres' | 'redis' | 'workers' | 'flow' | 'provider' | 'invariants';
@@ -25,11 +27,7 @@ export function finding(area: Check['area'], name: string, detail: string, fix: 
 }
 
 export function unknown(area: Check['area'], name: string, error: unknown, fix: string): Check {
-  let inner = error;
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
-  if (inner instanceof AggregateError && inner.errors.length > 0) inner = inner.errors[0];
-  const detail = inner instanceof Error ? inner.message || inner.name : String(inner);
-  return { area, name, state: 'unknown', detail, fix };
+  return { area, name, state: 'unknown', detail: reasonOf(error), fix };
 }
 
 /** `ok` when the condition holds, else a finding. */
