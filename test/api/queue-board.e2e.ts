@@ -44,7 +44,8 @@ describe('the queue board', () => {
   const connections = async (): Promise<number> => {
     const client = new Redis(redisUrl);
     const list = (await client.client('LIST')) as string;
-    client.disconnect();
+    // Not just disconnected: the next look would still see this one.
+    await client.quit();
     const ours = ` db=${new URL(redisUrl).pathname.slice(1)} `;
     return list.split('\n').filter((line) => line.includes(ours)).length - 1;
   };
