@@ -18,7 +18,7 @@ const compiledPackages = [
 module.exports = {
   testEnvironment: 'node',
   testMatch: [
-    '<rootDir>/{apps,libs,scripts,bench,docker}/**/*.spec.ts',
+    '<rootDir>/{apps,libs,scripts,bench,docker,test}/**/*.spec.ts',
     '<rootDir>/test/**/*.e2e.ts',
   ],
   modulePathIgnorePatterns: ['<rootDir>/dist'],

@@ -72,9 +72,9 @@ const MUTATIONS = [
         replace: 'Date.parse(closesAt) <= Date.now()',
       },
       {
-        file: `${ORDERS}order/change-status.ts`,
-        find: "pending_payment: 'closes_at <= now()'",
-        replace: 'pending_payment: `closes_at <= to_timestamp(${Date.now() / 1000})`',
+        file: `${ORDERS}order/deadline-table.ts`,
+        find: '${deadline.dueAt} <= now()',
+        replace: '${deadline.dueAt} <= to_timestamp(${Date.now() / 1000})',
       },
     ],
   },

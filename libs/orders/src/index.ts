@@ -2,6 +2,7 @@ export { isInfrastructureError } from '@app/timeout';
 export { CancelOrder } from './closing/cancel-order';
 export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
+export { DEADLINE_KINDS } from './order/deadline-table';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { parseDuration } from './duration';
 export { ERROR_STATUS, type ErrorCode, LastcallError, reasonOf } from './order/errors';
@@ -61,7 +62,6 @@ export { OrderGuard, orderNotFound } from './order/order-guard';
 export {
   type By,
   type CloseReason,
-  DEADLINE_KINDS,
   ORDER_STATUSES,
   type OrderStatus,
   TRANSITIONS,

@@ -14,21 +14,19 @@ import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { ApplyNotices } from './payments/apply-notices';
-import { WebhookDeadline } from './payments/webhook.deadline';
-import { ClosingDeadline } from './closing/closing.deadline';
 import { CancelOrder } from './closing/cancel-order';
 import { CloseOrder } from './closing/close-order';
-import { PaymentDeadline } from './closing/payment.deadline';
 import { type Config, CONFIG } from './config';
 import { ConfirmReceipt } from './fulfilment/confirm-receipt';
 import { dataSourceOptions } from './data-source';
+import { findDeadlineHandlers } from './deadline-handlers';
 import { EVENT_STREAM, type EventStream, RedisEventStream } from './events/event-stream';
 import { ExtendWindow } from './closing/extend-window';
 import { ForceCloseOrder } from './closing/force-close-order';
 import { Gauges } from './ops/gauges';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
-import { DEADLINE_KINDS } from './order/order.lifecycle';
+import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
 import { OrderFeed } from './events/order-feed';
 import { Overview } from './ops/overview';
 import { PlaceOrder } from './placing/place-order';
@@ -38,18 +36,15 @@ import { StrandedWork } from './providers/stranded-work';
 import { createProviders } from './providers/create-providers';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
-import { ReceiptDeadline } from './fulfilment/receipt.deadline';
 import { ReceiveWebhook } from './payments/receive-webhook';
 import { Reconcile } from './reconciling/reconcile';
 import { RecordCaptures } from './money/record-captures';
 import { RelayEvents } from './events/relay-events';
 import { Retention } from './retention';
 import { Schedules } from './schedules';
-import { RefundDeadline } from './money/refund.deadline';
 import { SettleClosing } from './closing/settle-closing';
 import { SettleRefunds } from './money/settle-refunds';
 import { ShipOrder } from './fulfilment/ship-order';
-import { ShipmentDeadline } from './fulfilment/shipment.deadline';
 import { StartPayment } from './payments/start-payment';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 
@@ -78,9 +73,6 @@ const UNHEALTHY_SWEEP_MS = 1_000;
 /** Slot and driver ring well within this time (bench/punctuality.ts); what is later is the sweep's. */
 const LEAVE_TO_TIMER_MS = 1_000;
 
-/** What the brake stops: the other kinds only ask, or carry on what was decided. */
-const UNDONE_BY_NOBODY = ['payment', 'shipment', 'receipt'];
-
 const USE_CASES = [
   ApplyNotices,
   CancelOrder,
@@ -107,15 +99,6 @@ const USE_CASES = [
   StartPayment,
   StrandedWork,
   WatchInvariants,
-];
-
-const HANDLERS = [
-  WebhookDeadline,
-  ClosingDeadline,
-  PaymentDeadline,
-  ReceiptDeadline,
-  RefundDeadline,
-  ShipmentDeadline,
 ];
 
 /** The order module: import it once, with the settings and where to report. */
@@ -181,7 +164,7 @@ export class OrdersModule implements OnApplicationShutdown {
               : null,
         },
         ...USE_CASES,
-        ...HANDLERS,
+        ...findDeadlineHandlers(),
         ...(options.ring ? [Schedules] : []),
       ],
       exports: [
@@ -237,7 +220,7 @@ function timeoutOptions(
       leaveToTimerMs: LEAVE_TO_TIMER_MS,
     },
     brake: {
-      kinds: UNDONE_BY_NOBODY,
+      kinds: BRAKED_KINDS,
       share: config.BLAST_RADIUS,
       suspicion: () => suspicion.read(),
       onEngaged: (facts) => telemetry.alert('timeouts_stopped', { ...facts }),

@@ -5,11 +5,11 @@ import {
   type DeadlineHandler,
   type DueDeadline,
   failpoint,
-  HandlesDeadline,
   TimeoutService,
   type Transaction,
 } from '@app/timeout';
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { HandlesKind } from '../order/handles-kind';
 import { SettleClosing } from './settle-closing';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -24,7 +24,7 @@ const ALARM_AT_ATTEMPT = 10;
  * transaction, so that a crash while asking only repeats the question.
  */
 @Injectable()
-@HandlesDeadline('closing')
+@HandlesKind('closing')
 export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
   readonly maxBatch = 100;
   readonly #queue: AttemptQueue;

@@ -4,12 +4,12 @@ import {
   type DeadlineHandler,
   type DueDeadline,
   failpoint,
-  HandlesDeadline,
   TimeoutService,
   type Transaction,
   uuidArray,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import { HandlesKind } from '../order/handles-kind';
 import type { ChangedOrder } from '../order/change-status';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
@@ -19,7 +19,7 @@ import { OrderGuard } from '../order/order-guard';
  * open at the provider, nearly all; the others go behind the fence, to the careful lane.
  */
 @Injectable()
-@HandlesDeadline('payment')
+@HandlesKind('payment')
 export class PaymentDeadline implements DeadlineHandler {
   readonly maxBatch = 4_000;
   readonly lockKey = orderLockKey;

@@ -3,16 +3,16 @@ import {
   type Claimant,
   type DeadlineHandler,
   type DueDeadline,
-  HandlesDeadline,
   type Transaction,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 
 /** Shipped orders whose receipt nobody denied in time are completed. */
 @Injectable()
-@HandlesDeadline('receipt')
+@HandlesKind('receipt')
 export class ReceiptDeadline implements DeadlineHandler {
   readonly maxBatch = 500;
   readonly lockKey = orderLockKey;

@@ -3,18 +3,18 @@ import {
   type Claimant,
   type DeadlineHandler,
   type DueDeadline,
-  HandlesDeadline,
   TimeoutService,
   type Transaction,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { requestRefunds } from '../money/request-refunds';
 
 /** Paid orders that were not shipped in time are canceled, their stock and their money go back. */
 @Injectable()
-@HandlesDeadline('shipment')
+@HandlesKind('shipment')
 export class ShipmentDeadline implements DeadlineHandler {
   readonly maxBatch = 500;
   readonly lockKey = orderLockKey;

@@ -5,13 +5,13 @@ import {
   type DeadlineHandler,
   type DueDeadline,
   failpoint,
-  HandlesDeadline,
   inTransaction,
   queryRows,
   TimeoutService,
   type Transaction,
 } from '@app/timeout';
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { HandlesKind } from '../order/handles-kind';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import type { RefundAnswer } from '../providers/payment-provider';
@@ -38,7 +38,7 @@ interface RefundRow {
  * carries the refund's own key, so that a crash at any point repeats it safely.
  */
 @Injectable()
-@HandlesDeadline('refund')
+@HandlesKind('refund')
 export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
   readonly maxBatch = 200;
   readonly #queue: AttemptQueue;

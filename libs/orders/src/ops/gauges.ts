@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { countRefunds } from '../money/count-refunds';
 import { type InvariantReading, WatchInvariants } from '../invariants/watch-invariants';
 import type { RefundStatus } from '../order/order';
-import { DEADLINE_KINDS } from '../order/order.lifecycle';
+import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
 import { readHeld } from './overview';
 import { Reconcile } from '../reconciling/reconcile';

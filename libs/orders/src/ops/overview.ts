@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import type { RefundStatus } from '../order/order';
-import { DEADLINE_KINDS } from '../order/order.lifecycle';
+import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
 import { countRefunds } from '../money/count-refunds';
 

@@ -2,6 +2,7 @@ import { inTransaction, queryRows } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { ASKING_KINDS } from '../order/deadline-table';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 
@@ -16,8 +17,7 @@ export interface BrakeView {
   readonly engagedAt: Date;
 }
 
-/** Kinds that are armed again and again until something outside answers (backoff.ts: a minute). */
-const ATTEMPTS = ['closing', 'refund', 'webhook'];
+/** Kinds that ask are put off by a minute at most (libs/timeout/src/backoff.ts). */
 const LONGER_THAN_BACKOFF = "interval '5 minutes'";
 
 /** Timeouts that stopped themselves (libs/timeout/src/brake.ts), as operators see and release them. */
@@ -58,7 +58,7 @@ export class TimeoutBrake {
          )
          INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
          SELECT kind, now(), subject_id, version, failures FROM put_off ON CONFLICT DO NOTHING`,
-        [ATTEMPTS],
+        [ASKING_KINDS],
       );
       await recordAction(tx, 'timeouts.resume', 'brake', [row.id], { actor, reason });
       return row;

@@ -2,6 +2,7 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { inList, SUBJECT_TABLES, TIMED_KINDS, WAITING } from '../order/deadline-table';
 import type { Accountable } from '../order/operator-action';
 
 export interface DeadlineFinding {
@@ -37,23 +38,7 @@ const STATEMENT_LIMIT = "SET LOCAL statement_timeout = '120s'";
 /** Whole tables meet, some without statistics: a loop over one of them would never end. */
 const NO_LOOPS = 'SET LOCAL enable_nestloop = off';
 
-/** What waits for a deadline, of which kind and until when. One statement, so one snapshot. */
-const WAITING = `
-  SELECT 'payment' AS kind, id AS subject_id, closes_at AS due_at, version FROM orders
-   WHERE status = 'pending_payment' AND closes_at IS NOT NULL
-  UNION ALL
-  SELECT 'closing', id, now(), version FROM orders WHERE status = 'closing'
-  UNION ALL
-  SELECT 'shipment', id, paid_at + ship_within_ms * interval '1 millisecond', version FROM orders
-   WHERE status = 'paid' AND ship_within_ms IS NOT NULL
-  UNION ALL
-  SELECT 'receipt', id, shipped_at + receive_within_ms * interval '1 millisecond', version
-    FROM orders WHERE status = 'shipped' AND receive_within_ms IS NOT NULL
-  UNION ALL
-  SELECT 'refund', id, now(), attempt FROM refunds WHERE status IN ('requested', 'pending', 'failed')
-  UNION ALL
-  SELECT 'webhook', id, now(), 1 FROM webhook_events WHERE status = 'received'`;
-
+/** What waits for a deadline and has none, or one much too late. One statement, so one snapshot. */
 const UNLIKE = `
   WITH waiting AS (${WAITING}),
   armed AS (
@@ -66,14 +51,14 @@ const UNLIKE = `
     LEFT JOIN held_deadlines h ON h.kind = w.kind AND h.subject_id = w.subject_id
    WHERE h.subject_id IS NULL
      AND (a.subject_id IS NULL
-          OR (w.kind IN ('payment', 'shipment', 'receipt')
+          OR (w.kind IN (${inList(TIMED_KINDS)})
               AND a.due_at > greatest(w.due_at, now()) + ${TOO_LATE}))`;
 
 const ORPHANED = `
   SELECT 'orphaned' AS finding, d.kind, d.subject_id, d.due_at, d.version FROM deadlines d
-   WHERE NOT EXISTS (SELECT FROM orders o WHERE o.id = d.subject_id)
-     AND NOT EXISTS (SELECT FROM refunds r WHERE r.id = d.subject_id)
-     AND NOT EXISTS (SELECT FROM webhook_events w WHERE w.id = d.subject_id)`;
+   WHERE ${SUBJECT_TABLES.map(
+     (table) => `NOT EXISTS (SELECT FROM ${table} s WHERE s.id = d.subject_id)`,
+   ).join(' AND ')}`;
 
 /** As recordAction writes it, for subjects that may be too many to be brought here. */
 const RECORDED = `

@@ -1,9 +1,9 @@
 import { type Transaction, uuidArray } from '@app/timeout';
+import { deadlineOf, isOverdue } from './deadline-table';
 import {
   type By,
   type CloseReason,
   type OrderStatus,
-  STATUS_DEADLINES,
   stockEffect,
   type StockEffect,
 } from './order.lifecycle';
@@ -53,13 +53,6 @@ const INSTANTS: Partial<Record<OrderStatus, string>> = {
   canceled: 'canceled_at = now()',
 };
 
-/** When a status has timed out, by the database's clock. */
-const OVERDUE: Partial<Record<OrderStatus, string>> = {
-  pending_payment: 'closes_at <= now()',
-  paid: "paid_at + ship_within_ms * interval '1 millisecond' <= now()",
-  shipped: "shipped_at + receive_within_ms * interval '1 millisecond' <= now()",
-};
-
 /** How each effect moves a line's quantity between the counters of its product. */
 const STOCK_MOVES: Record<Exclude<StockEffect, 'none'>, string> = {
   release: 'reserved = p.reserved - m.quantity, available = p.available + m.quantity',
@@ -68,8 +61,8 @@ const STOCK_MOVES: Record<Exclude<StockEffect, 'none'>, string> = {
 };
 
 /**
- * The one way the status of orders changes: the rows, their history, their next deadlines, and
- * their stock. Conditional on the status, and for timeouts on the deadline: orders that are not in
+ * The update of the guard (order-guard.ts), which alone calls it: the rows of orders, their history,
+ * their next deadlines, and their stock. Conditional on the status, and for timeouts on the deadline: orders that are not in
  * the answer were somebody else's, which is an outcome and not an error.
  */
 export async function changeStatus(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
@@ -159,7 +152,7 @@ function statementFor({ from, to, onlyIfOverdue, onlyIfNoPaymentOpen }: StatusCh
              event_tx = ${EVENT_TX}
              ${instant ? `, ${instant}` : ''}
        WHERE id = ANY ($1::uuid[]) AND status = $2
-             ${onlyIfOverdue ? `AND ${OVERDUE[from]}` : ''}
+             ${onlyIfOverdue ? `AND ${isOverdue(from)}` : ''}
              ${onlyIfNoPaymentOpen ? `AND NOT EXISTS (${OPEN_PAYMENT})` : ''}
       RETURNING id, version, closes_at, event_tx, ${deadline?.dueAt ?? 'NULL::timestamptz'} AS due_at
     ), history AS (
@@ -185,8 +178,3 @@ const DEADLINE_SQL = (kind: string): string => `, armed AS (
       SELECT '${kind}', due_at, id, version FROM changed WHERE due_at IS NOT NULL
       ON CONFLICT DO NOTHING
     )`;
-
-function deadlineOf(status: OrderStatus): { kind: string; dueAt: string } | undefined {
-  const deadlines: Partial<Record<OrderStatus, { kind: string; dueAt: string }>> = STATUS_DEADLINES;
-  return deadlines[status];
-}

@@ -1,11 +1,4 @@
-import {
-  DEADLINE_KINDS,
-  ORDER_STATUSES,
-  type OrderStatus,
-  STATUS_DEADLINES,
-  stockEffect,
-  TRANSITIONS,
-} from './order.lifecycle';
+import { ORDER_STATUSES, type OrderStatus, stockEffect, TRANSITIONS } from './order.lifecycle';
 
 const FINAL: readonly OrderStatus[] = ['completed', 'closed', 'canceled'];
 const exits = (from: OrderStatus) => Object.keys(TRANSITIONS[from]) as OrderStatus[];
@@ -63,13 +56,5 @@ describe('the lifecycle of an order', () => {
     expect(stockEffect('paid', 'closed')).toBeUndefined();
     expect(stockEffect('completed', 'paid')).toBeUndefined();
     expect(stockEffect('pending_payment', 'shipped')).toBeUndefined();
-  });
-
-  it('gives every status that is not final a deadline of its own kind', () => {
-    const open = ORDER_STATUSES.filter((status) => !FINAL.includes(status));
-    expect(Object.keys(STATUS_DEADLINES).sort()).toEqual([...open].sort());
-    const kinds = Object.values(STATUS_DEADLINES).map(({ kind }) => kind);
-    expect(new Set(kinds).size).toBe(kinds.length);
-    expect(DEADLINE_KINDS).toEqual(expect.arrayContaining(kinds));
   });
 });

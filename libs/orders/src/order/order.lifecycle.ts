@@ -40,25 +40,3 @@ export function stockEffect(from: OrderStatus, to: OrderStatus): StockEffect | u
   const exits: Partial<Record<OrderStatus, StockEffect>> = TRANSITIONS[from];
   return exits[to];
 }
-
-/** Kinds of deadlines: one for each status that has one, and one for refunds and stored webhooks. */
-export const DEADLINE_KINDS = [
-  'payment',
-  'closing',
-  'shipment',
-  'receipt',
-  'refund',
-  'webhook',
-] as const;
-export type DeadlineKind = (typeof DEADLINE_KINDS)[number];
-
-/**
- * The one deadline of each status: its kind, and when it is due as SQL over the order's row.
- * NULL means nothing times out. Statuses that are not listed wait for nobody.
- */
-export const STATUS_DEADLINES = {
-  pending_payment: { kind: 'payment', dueAt: 'closes_at' },
-  closing: { kind: 'closing', dueAt: 'now()' },
-  paid: { kind: 'shipment', dueAt: "now() + ship_within_ms * interval '1 millisecond'" },
-  shipped: { kind: 'receipt', dueAt: "now() + receive_within_ms * interval '1 millisecond'" },
-} as const satisfies Partial<Record<OrderStatus, { kind: DeadlineKind; dueAt: string }>>;

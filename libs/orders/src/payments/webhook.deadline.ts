@@ -2,16 +2,16 @@ import {
   type BatchResult,
   type DeadlineHandler,
   type DueDeadline,
-  HandlesDeadline,
   type Transaction,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import { HandlesKind } from '../order/handles-kind';
 import { ApplyNotices } from './apply-notices';
 import { applyStored, takeReceived } from './webhook-inbox';
 
 /** Stored webhooks that could not be applied when they came, or that an operator replays. */
 @Injectable()
-@HandlesDeadline('webhook')
+@HandlesKind('webhook')
 export class WebhookDeadline implements DeadlineHandler {
   readonly maxBatch = 200;
 

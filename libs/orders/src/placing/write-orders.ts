@@ -1,5 +1,6 @@
 import type { Transaction } from '@app/timeout';
 import type { Config } from '../config';
+import { DEADLINES } from '../order/deadline-table';
 import { EMPTY_BALANCE, type OrderItem, type OrderView } from '../order/order';
 import { sumBySku } from '../stock/products';
 
@@ -99,7 +100,7 @@ const WRITE = `
     SELECT * FROM unnest($10::uuid[], $11::text[], $12::int[], $13::bigint[])
   ), due AS (
     INSERT INTO deadlines (kind, due_at, subject_id, version)
-    SELECT 'payment', closes_at, id, 1 FROM drafts
+    SELECT 'payment', ${DEADLINES.payment.dueAt}, id, 1 FROM drafts
   ), stock AS (
     UPDATE products p SET available = available - r.quantity, reserved = reserved + r.quantity
       FROM unnest($16::text[], $17::int[]) AS r (sku, quantity)

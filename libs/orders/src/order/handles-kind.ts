@@ -1,0 +1,5 @@
+import { HandlesDeadline } from '@app/timeout';
+import type { DeadlineKind } from './deadline-table';
+
+/** `@HandlesDeadline` for the kinds of deadline-table.ts alone. */
+export const HandlesKind: (kind: DeadlineKind) => ClassDecorator = HandlesDeadline;
