@@ -35,8 +35,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}payments/receive-webhook.ts`,
-        find: 'await this.#groups.submit(',
-        replace: 'void this.#groups.submit(',
+        find: 'await group.submit(',
+        replace: 'void group.submit(',
       },
     ],
   },

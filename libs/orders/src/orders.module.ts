@@ -117,7 +117,6 @@ export class OrdersModule implements OnApplicationShutdown {
     const lock =
       parts.lock ?? new RedlockLock({ redis: config.REDIS_URL, onError, prefix: `{${prefix}}:` });
     const suspicion = new ProviderSuspicion();
-    const overheard = suspicion.overhear(telemetry);
     const pool = (name: string, connections: number) => ({
       ...dataSourceOptions({ url: config.DATABASE_URL, name: `lastcall ${name}`, connections }),
       retryAttempts: 1,
@@ -145,7 +144,11 @@ export class OrdersModule implements OnApplicationShutdown {
         { provide: CONFIG, useValue: config },
         { provide: ORDERS_TELEMETRY, useValue: telemetry },
         { provide: ORDER_LOCK, useValue: lock },
-        { provide: PaymentProviders, useFactory: () => createProviders(config, overheard) },
+        {
+          provide: PaymentProviders,
+          useFactory: () =>
+            createProviders(config, telemetry, { onOutcome: (outcome) => suspicion.note(outcome) }),
+        },
         {
           provide: EVENT_STREAM,
           useFactory: () =>

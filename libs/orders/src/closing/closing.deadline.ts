@@ -16,7 +16,7 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 /** Providers are asked about so many orders at once. */
 const CONCURRENCY = 10;
 /** About five minutes of asking: by then it is no hiccup, and an operator should know. */
-const ALARM_AT_ATTEMPT = 10;
+const ALERT_AT_ATTEMPT = 10;
 
 /**
  * The careful lane: asks the provider about orders behind the fence, and ends payments that were
@@ -64,7 +64,7 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
     });
     await armNextAttempts(tx, this.timeouts, attempts);
     for (const { due: one, attempt } of attempts) {
-      if (attempt !== ALARM_AT_ATTEMPT) continue;
+      if (attempt !== ALERT_AT_ATTEMPT) continue;
       tx.afterCommit(() =>
         this.telemetry.alert('closing_takes_long', { orderId: one.subjectId, attempt }),
       );

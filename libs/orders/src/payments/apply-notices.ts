@@ -4,17 +4,12 @@ import type { ProviderNotice } from '../providers/payment-provider';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
 import { parseRefundKey, SettleRefunds } from '../money/settle-refunds';
 import { isUuid } from '../order/uuid';
-
-/** What became of a notice; `held` waits for an operator, for the reason given. */
-export interface NoticeResult {
-  readonly status: 'processed' | 'held';
-  readonly result: string;
-}
+import { settleWebhooks, type StoredWebhook, type WebhookOutcome } from './webhook-inbox';
 
 type Of<T extends ProviderNotice['type']> = Extract<ProviderNotice, { type: T }>;
 type RefundNotice = Of<'refund.succeeded' | 'refund.failed'>;
 
-const CAPTURE_RESULTS: Record<CaptureOutcome, NoticeResult> = {
+const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
   pay: { status: 'processed', result: 'paid' },
   known: { status: 'processed', result: 'known' },
   revive: { status: 'processed', result: 'revived' },
@@ -23,7 +18,7 @@ const CAPTURE_RESULTS: Record<CaptureOutcome, NoticeResult> = {
   unknown_payment: { status: 'held', result: 'unknown_reference' },
 };
 
-/** Applies verified, stored notices to payments, orders and refunds, in sets. */
+/** Applies the notices of stored webhooks to payments, orders and refunds, in sets. */
 @Injectable()
 export class ApplyNotices {
   constructor(
@@ -32,9 +27,21 @@ export class ApplyNotices {
     private readonly timeouts: TimeoutService,
   ) {}
 
-  /** One result for each notice, in their order. Applying a notice again changes nothing. */
-  async apply(tx: Transaction, notices: readonly ProviderNotice[]): Promise<NoticeResult[]> {
-    const results = new Map<ProviderNotice, NoticeResult>();
+  /**
+   * Applies each webhook's notice and writes its outcome into the inbox; answers with them, in
+   * order. Applying a notice again changes nothing.
+   */
+  async apply(tx: Transaction, stored: readonly StoredWebhook[]): Promise<WebhookOutcome[]> {
+    const outcomes = await this.#apply(
+      tx,
+      stored.map(({ notice }) => notice),
+    );
+    await settleWebhooks(tx, stored, outcomes);
+    return outcomes;
+  }
+
+  async #apply(tx: Transaction, notices: readonly ProviderNotice[]): Promise<WebhookOutcome[]> {
+    const results = new Map<ProviderNotice, WebhookOutcome>();
     const known = notices.filter((notice) => {
       if (notice.type === 'ignored')
         results.set(notice, { status: 'processed', result: 'ignored' });
@@ -48,13 +55,13 @@ export class ApplyNotices {
     for (const notice of known.filter(isRefund)) {
       results.set(notice, await this.#refund(tx, notice));
     }
-    return notices.map((notice) => results.get(notice) as NoticeResult);
+    return notices.map((notice) => results.get(notice) as WebhookOutcome);
   }
 
   async #capture(
     tx: Transaction,
     notices: readonly Of<'payment.succeeded'>[],
-    results: Map<ProviderNotice, NoticeResult>,
+    results: Map<ProviderNotice, WebhookOutcome>,
   ): Promise<void> {
     const outcomes = await this.captures.record(tx, notices, 'webhook');
     notices.forEach((notice, index) => {
@@ -65,7 +72,7 @@ export class ApplyNotices {
   async #close(
     tx: Transaction,
     notices: readonly Of<'payment.failed' | 'payment.closed'>[],
-    results: Map<ProviderNotice, NoticeResult>,
+    results: Map<ProviderNotice, WebhookOutcome>,
   ): Promise<void> {
     if (notices.length === 0) return;
     const rows = await tx.rows<{ id: string; order_id: string; closing: boolean; due_at: Date }>(
@@ -109,7 +116,7 @@ export class ApplyNotices {
     }
   }
 
-  async #refund(tx: Transaction, notice: RefundNotice): Promise<NoticeResult> {
+  async #refund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
     const target = notice.idempotencyKey
       ? parseRefundKey(notice.idempotencyKey)
       : await findRefund(tx, notice);

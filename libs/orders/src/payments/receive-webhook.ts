@@ -19,7 +19,7 @@ import { isUuid } from '../order/uuid';
 import type { PaymentProvider, ProviderNotice } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
-import { applyStored, storeNotices, type StoredNotice } from './webhook-inbox';
+import { type StoredWebhook, storeWebhooks } from './webhook-inbox';
 
 type Headers = Parameters<PaymentProvider['readWebhook']>[1];
 
@@ -29,7 +29,7 @@ const MAX_WAITING = 10_000;
 
 /**
  * Takes a provider's webhooks: verified on the raw bytes, stored, and applied in the same
- * transaction, many at once. The call resolves when the notice is durable. One that cannot be
+ * transaction, many at once. The call resolves when the webhook is durable. One that cannot be
  * applied is stored alone, with a deadline that applies it later.
  */
 @Injectable()
@@ -57,7 +57,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
   }
 
   /**
-   * Resolves when the notice is stored: answer 2xx then, and only then.
+   * Resolves when the webhook is stored: answer 2xx then, and only then.
    * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
    */
   async receive(providerName: string, rawBody: Buffer, headers: Headers): Promise<void> {
@@ -113,9 +113,9 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     mayApply: (notice: ProviderNotice) => boolean,
   ): Promise<WebhookResult[]> {
     return inTransaction(this.dataSource, async (tx) => {
-      const fresh = await storeNotices(tx, provider, notices);
+      const fresh = await storeWebhooks(tx, provider, notices);
       const ready = fresh.filter(({ notice }) => mayApply(notice));
-      const results = await applyStored(tx, this.applying, ready);
+      const results = await this.applying.apply(tx, ready);
       await failpoint('webhook.applied');
       await this.#applyLater(
         tx,
@@ -131,15 +131,15 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     });
   }
 
-  async #applyLater(tx: Transaction, stored: readonly StoredNotice[]): Promise<void> {
+  async #applyLater(tx: Transaction, stored: readonly StoredWebhook[]): Promise<void> {
     if (stored.length === 0) return;
     const [clock] = await tx.rows<{ now: Date }>('SELECT now() AS now');
     const { now } = clock as { now: Date };
     await this.timeouts.arm(
       tx,
-      stored.map(({ inboxId }) => ({
+      stored.map(({ webhookId }) => ({
         kind: 'webhook',
-        subjectId: inboxId,
+        subjectId: webhookId,
         dueAt: now,
         version: 1,
       })),

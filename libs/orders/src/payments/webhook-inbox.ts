@@ -1,23 +1,28 @@
 import type { Transaction } from '@app/timeout';
 import { v7 as uuidv7 } from 'uuid';
-import type { ApplyNotices, NoticeResult } from './apply-notices';
 import type { ProviderNotice } from '../providers/payment-provider';
 
-/** A stored webhook that has not been applied. */
-export interface StoredNotice {
-  readonly inboxId: string;
+/** A webhook that is stored: our id of it, and the notice it brought. */
+export interface StoredWebhook {
+  readonly webhookId: string;
   readonly notice: ProviderNotice;
 }
 
+/** What became of a webhook; `held` waits for an operator, for the reason given. */
+export interface WebhookOutcome {
+  readonly status: 'processed' | 'held';
+  readonly result: string;
+}
+
 /**
- * Stores notices, unique by provider and event id. Answers with those that still have to be
- * applied; one that was stored before and is settled, or in other hands, is not among them.
+ * Stores webhooks, unique by provider and the provider's id. Answers with those whose notices still
+ * have to be applied; one that was stored before, settled or in other hands, is not among them.
  */
-export async function storeNotices(
+export async function storeWebhooks(
   tx: Transaction,
   provider: string,
   notices: readonly ProviderNotice[],
-): Promise<StoredNotice[]> {
+): Promise<StoredWebhook[]> {
   const rows = await tx.hot<{ id: string; event_id: string }>(
     `INSERT INTO webhook_events (id, provider, event_id, notice)
      SELECT id, $2, event_id, notice FROM unnest($1::uuid[], $3::text[], $4::jsonb[])
@@ -32,46 +37,41 @@ export async function storeNotices(
   );
   const byEvent = new Map(notices.map((notice) => [notice.eventId, notice]));
   return rows.map((row) => ({
-    inboxId: row.id,
+    webhookId: row.id,
     notice: byEvent.get(row.event_id) as ProviderNotice,
   }));
 }
 
-/** Reads stored notices that wait to be applied and locks their rows. */
+/** Reads stored webhooks that wait to be applied and locks their rows. */
 export async function takeReceived(
   tx: Transaction,
-  inboxIds: readonly string[],
-): Promise<StoredNotice[]> {
+  webhookIds: readonly string[],
+): Promise<StoredWebhook[]> {
   const rows = await tx.rows<{ id: string; notice: ProviderNotice }>(
     `SELECT id, notice FROM webhook_events
       WHERE id = ANY ($1::uuid[]) AND status = 'received' FOR NO KEY UPDATE SKIP LOCKED`,
-    [inboxIds],
+    [webhookIds],
   );
-  return rows.map((row) => ({ inboxId: row.id, notice: reviveDates(row.notice) }));
+  return rows.map((row) => ({ webhookId: row.id, notice: reviveDates(row.notice) }));
 }
 
-/** Applies stored notices and writes what became of each beside it. */
-export async function applyStored(
+/** Writes beside each stored webhook what became of it; one outcome for each, in their order. */
+export async function settleWebhooks(
   tx: Transaction,
-  applying: ApplyNotices,
-  stored: readonly StoredNotice[],
-): Promise<NoticeResult[]> {
-  if (stored.length === 0) return [];
-  const results = await applying.apply(
-    tx,
-    stored.map(({ notice }) => notice),
-  );
+  stored: readonly StoredWebhook[],
+  outcomes: readonly WebhookOutcome[],
+): Promise<void> {
+  if (stored.length === 0) return;
   await tx.hot(
     `UPDATE webhook_events w SET status = r.status, result = r.result, processed_at = now()
        FROM unnest($1::uuid[], $2::text[], $3::text[]) AS r (id, status, result)
       WHERE w.id = r.id`,
     [
-      stored.map(({ inboxId }) => inboxId),
-      results.map(({ status }) => status),
-      results.map(({ result }) => result),
+      stored.map(({ webhookId }) => webhookId),
+      outcomes.map(({ status }) => status),
+      outcomes.map(({ result }) => result),
     ],
   );
-  return results;
 }
 
 /** JSON has no instants: the one that decisions need becomes a Date again. */

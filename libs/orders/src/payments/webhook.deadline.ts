@@ -7,7 +7,7 @@ import {
 import { Injectable } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
 import { ApplyNotices } from './apply-notices';
-import { applyStored, takeReceived } from './webhook-inbox';
+import { takeReceived } from './webhook-inbox';
 
 /** Stored webhooks that could not be applied when they came, or that an operator replays. */
 @Injectable()
@@ -26,7 +26,7 @@ export class WebhookDeadline implements DeadlineHandler {
       tx,
       due.map(({ subjectId }) => subjectId),
     );
-    await applyStored(tx, this.applying, stored);
+    await this.applying.apply(tx, stored);
     return { changed: stored.length, lost: due.length - stored.length };
   }
 }

@@ -1,6 +1,6 @@
 import type { Config, ProviderName } from '../config';
 import type { OrdersTelemetry } from '../order/telemetry';
-import { GuardedProvider } from './guarded.provider';
+import { GuardedProvider, type GuardedProviderOptions } from './guarded.provider';
 import type { PaymentProvider } from './payment-provider';
 import { PaymentProviders } from './payment-providers';
 import { SandboxProvider } from './sandbox.provider';
@@ -26,9 +26,13 @@ const PROVIDERS: Readonly<Record<ProviderName, (config: Config) => PaymentProvid
 };
 
 /** The providers that the settings ask for, each measured and behind a circuit breaker of its own. */
-export function createProviders(config: Config, telemetry: OrdersTelemetry): PaymentProviders {
+export function createProviders(
+  config: Config,
+  telemetry: OrdersTelemetry,
+  options: GuardedProviderOptions,
+): PaymentProviders {
   const [first, ...others] = config.PAYMENT_PROVIDERS;
   const create = (name: ProviderName): PaymentProvider =>
-    new GuardedProvider(PROVIDERS[name](config), telemetry);
+    new GuardedProvider(PROVIDERS[name](config), telemetry, options);
   return new PaymentProviders([create(first), ...others.map(create)]);
 }

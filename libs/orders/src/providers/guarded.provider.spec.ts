@@ -16,11 +16,20 @@ describe('GuardedProvider', () => {
   const telemetry = { providerCall: jest.fn(), alert: jest.fn(), failed: jest.fn() };
   const findPayment = jest.fn<Promise<ProviderAnswer>, [PaymentRef]>();
   const createPayment = jest.fn();
+  const onOutcome = jest.fn();
   const guard = (timeout = 1_000): GuardedProvider =>
     new GuardedProvider(
       { name: 'acme', findPayment, createPayment } as unknown as PaymentProvider,
       telemetry as unknown as OrdersTelemetry,
-      { timeout, errorThresholdPercentage: 50, volumeThreshold: 3, resetTimeout: 60_000 },
+      {
+        breaker: {
+          timeout,
+          errorThresholdPercentage: 50,
+          volumeThreshold: 3,
+          resetTimeout: 60_000,
+        },
+        onOutcome,
+      },
     );
   beforeEach(() => jest.resetAllMocks());
 
@@ -32,6 +41,7 @@ describe('GuardedProvider', () => {
       'unpaid',
       expect.any(Number),
     );
+    expect(onOutcome.mock.calls).toEqual([['unpaid']]);
   });
 
   it('stops asking one that does not answer: UNKNOWN at once, and no payment is opened', async () => {

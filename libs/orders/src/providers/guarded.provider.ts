@@ -27,6 +27,12 @@ const BREAKER: CircuitBreaker.Options = {
 /** An answer that says nothing, as the breaker has to hear of it. */
 class NoAnswerError extends Error {}
 
+export interface GuardedProviderOptions {
+  readonly breaker?: CircuitBreaker.Options;
+  /** Told how each call ended, as the metric `lastcall_provider_call_seconds` is. */
+  readonly onOutcome?: (outcome: string) => void;
+}
+
 type Unknown = Extract<ProviderAnswer, { state: 'UNKNOWN' }>;
 
 /**
@@ -42,11 +48,14 @@ export class GuardedProvider implements PaymentProvider {
   constructor(
     private readonly provider: PaymentProvider,
     private readonly telemetry: OrdersTelemetry,
-    options: CircuitBreaker.Options = BREAKER,
+    private readonly options: GuardedProviderOptions = {},
   ) {
     this.name = provider.name;
     this.takesRealMoney = provider.takesRealMoney;
-    this.#breaker = new CircuitBreaker((call: () => Promise<void>) => call(), options);
+    this.#breaker = new CircuitBreaker(
+      (call: () => Promise<void>) => call(),
+      options.breaker ?? BREAKER,
+    );
     this.#breaker.on('open', () =>
       telemetry.alert('provider_does_not_answer', { provider: this.name }),
     );
@@ -128,6 +137,7 @@ export class GuardedProvider implements PaymentProvider {
       if (outcome === 'bug') this.telemetry.failed(`provider ${operation}`, error);
     }
     this.telemetry.providerCall(operation, outcome, performance.now() - startedMs);
+    this.options.onOutcome?.(outcome);
     return failure;
   }
 }

@@ -1,5 +1,3 @@
-import type { OrdersTelemetry } from '../order/telemetry';
-
 /** A minute, in steps short enough to forget an outage soon after it has ended. */
 const STEP_MS = 5_000;
 const STEPS = 12;
@@ -25,21 +23,7 @@ export class ProviderSuspicion {
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
-  /** The same telemetry, overheard. */
-  overhear(telemetry: OrdersTelemetry): OrdersTelemetry {
-    return new Proxy(telemetry, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== 'function') return member;
-        if (name !== 'providerCall') return member.bind(target) as unknown;
-        return (operation: string, outcome: string, tookMs: number) => {
-          this.note(outcome);
-          target.providerCall(operation, outcome, tookMs);
-        };
-      },
-    });
-  }
-
+  /** Is told how each call to the provider ended. */
   note(outcome: string): void {
     const nowMs = this.nowMs();
     let step = this.#steps.at(-1);
