@@ -94,7 +94,7 @@ const MUTATIONS = [
     what: 'A batch close that drops orders whose lock somebody holds',
     edits: [
       {
-        file: `${TIMEOUT}drain.ts`,
+        file: `${TIMEOUT}drain-batch.ts`,
         find: '[...(result.putBack ?? []), ...contended]',
         replace: '[...(result.putBack ?? [])]',
       },

@@ -77,7 +77,7 @@ const KILL_POINTS: readonly KillPoint[] = [
     provoke: late,
   },
   { of: 'refund, settled', failpoint: 'refund.settled', who: 'worker-1', provoke: late },
-  { of: 'sweep, drained and nothing armed', failpoint: 'sweep.drained@2', who: 'worker-1' },
+  { of: 'sweep, armed and nothing drained', failpoint: 'sweep.armed@2', who: 'worker-1' },
 ];
 
 export const CRASH_FAULTS: readonly Fault[] = [

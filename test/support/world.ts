@@ -149,7 +149,16 @@ async function migrate(config: Config): Promise<void> {
 }
 
 const TELEMETRY_NAMES = [
-  ...['locked', 'batchFailed', 'deadlineHeld', 'timerStore', 'swept', 'failed', 'transitions'],
+  ...[
+    'locked',
+    'batchFailed',
+    'deadlineHeld',
+    'timerStore',
+    'swept',
+    'sweptUp',
+    'failed',
+    'transitions',
+  ],
   ...['closed', 'race', 'webhook', 'alert', 'providerCall'],
 ];
 

@@ -1,5 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig, SETTING_NAMES } from './config';
 
@@ -48,6 +48,14 @@ describe('loadConfig', () => {
       LATE_PAYMENT: 'refund',
       AUTH_MAX_AGE: 30 * 86_400_000,
     });
+  });
+
+  it('takes as many drainers as this machine has cores, within reason, or as it is told', () => {
+    const { DRAINERS } = load();
+    expect(DRAINERS).toBe(Math.min(8, Math.max(2, availableParallelism())));
+    expect(load({ DRAINERS: '12' }).DRAINERS).toBe(12);
+    for (const DRAINERS of ['0', '17', 'many'])
+      expect(() => load({ DRAINERS })).toThrow('DRAINERS');
   });
 
   it('has all its settings in .env.example, those with a default at it', () => {

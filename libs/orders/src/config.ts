@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
@@ -93,6 +94,16 @@ const granularity = z.union([
   positiveDuration.refine((ms) => ms >= 10 && ms <= 60_000, 'must be "order" or 10ms to 1m'),
 ]);
 
+/** Two fill two cores with Postgres beside them; more than eight wait for the disk and each other. */
+const [FEWEST_DRAINERS, MOST_DRAINERS] = [2, 8];
+
+const drainers = z.union([
+  z
+    .literal('auto')
+    .transform(() => Math.min(MOST_DRAINERS, Math.max(FEWEST_DRAINERS, availableParallelism()))),
+  wholeNumber(1, 16),
+]);
+
 const schema = z.object({
   /** 127.0.0.1 lets only this machine connect; a container needs 0.0.0.0 to be reached. */
   HOST: z
@@ -113,6 +124,7 @@ const schema = z.object({
   SHIP_WITHIN: orOff(positiveDuration).prefault('30d'),
   RECEIVE_WITHIN: orOff(positiveDuration).prefault('14d'),
   SWEEP_INTERVAL: positiveDuration.prefault('10s'),
+  DRAINERS: drainers.prefault('auto'),
   TIMER_DRIVER: z.enum(['bullmq', 'memory']).prefault('bullmq'),
   TIMER_GRANULARITY: granularity.prefault('100ms'),
   TIMER_HORIZON: positiveDuration.prefault('15m'),

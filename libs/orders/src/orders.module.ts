@@ -65,7 +65,6 @@ export const OPEN_ALARM_QUEUE = Symbol('OpenAlarmQueue');
 export type OpenAlarmQueue = () => AlarmQueue | null;
 
 const API_CONNECTIONS = 20;
-const CLOSER_CONNECTIONS = 6;
 const CLOSERS = 'closers';
 /** Events kept in the stream; a consumer that falls behind further reads order_events instead. */
 const STREAM_LENGTH = 100_000;
@@ -121,12 +120,14 @@ export class OrdersModule implements OnApplicationShutdown {
       ...dataSourceOptions({ url: config.DATABASE_URL, name: `lastcall ${name}`, connections }),
       retryAttempts: 1,
     });
+    // Each kind has one to itself, and those that burst at the same time do not wait for each other.
+    const closerConnections = DEADLINE_KINDS.length + 2 * config.DRAINERS;
     return {
       module: OrdersModule,
       global: true,
       imports: [
         TypeOrmModule.forRoot(pool('api', API_CONNECTIONS)),
-        TypeOrmModule.forRoot({ ...pool(CLOSERS, CLOSER_CONNECTIONS), name: CLOSERS }),
+        TypeOrmModule.forRoot({ ...pool(CLOSERS, closerConnections), name: CLOSERS }),
         TimeoutModule.forRootAsync({
           inject: [getDataSourceToken() as string, getDataSourceToken(CLOSERS) as string],
           useFactory: (dataSource: DataSource, drainDataSource: DataSource) =>
@@ -222,6 +223,7 @@ function timeoutOptions(
       unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
       leaveToTimerMs: LEAVE_TO_TIMER_MS,
     },
+    drain: { drainers: config.DRAINERS },
     brake: {
       kinds: BRAKED_KINDS,
       share: config.BLAST_RADIUS,

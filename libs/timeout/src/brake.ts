@@ -29,10 +29,23 @@ const FEWEST_AFTER_JUMP = 10;
 const FEWEST = 100;
 /** Whoever confirmed has seen what is due: it may all be handled before anybody asks again. */
 const CONFIRMED_FOR = "interval '15 minutes'";
-/** While a suspicion lasts, what is due is counted at most so often. */
+/** While a suspicion of the application's lasts, what is due is counted at most so often. */
 const JUDGE_EVERY_MS = 250;
 
 export const CLOCK_JUMPED = 'clock_jumped';
+
+/** What has to be judged before anything of the kinds covered is handled. */
+interface Suspect {
+  readonly cause: string;
+  readonly fewest: number;
+  readonly seen: Seen;
+}
+
+/** The database's clock at an uptime of this machine. */
+interface Seen {
+  readonly databaseMs: number;
+  readonly uptimeMs: number;
+}
 
 /**
  * Stops timeouts that are about to handle a large share of everything at once while something is
@@ -42,11 +55,17 @@ export const CLOCK_JUMPED = 'clock_jumped';
  * A jump is the database's clock having gone a minute further than this machine's uptime, which
  * no clock setting moves and no process survives: what it was is remembered in Postgres, so that
  * a restart forgets no jump and an hour's outage is none.
+ *
+ * It fails closed. Every batch asks, with the very instant it is about to claim by; what looks
+ * wrong stays so until a judgement has been passed, one for all who wait for it; and whether the
+ * brake is on is read from Postgres in the batch's own transaction.
  */
 export class Brake {
   #engaged = false;
-  #last: { readonly databaseMs: number; readonly uptimeMs: number } | undefined;
+  #last: Seen | undefined;
   #knowsLast = false;
+  #suspect: Suspect | undefined;
+  #judging: Promise<void> | undefined;
   #judgedMs = -Infinity;
 
   constructor(
@@ -56,28 +75,53 @@ export class Brake {
     private readonly machine: string | undefined = bootId(),
   ) {}
 
-  /** True for kinds whose deadlines have to wait for an operator. */
+  /** True for kinds that it stops. */
+  covers(kind: string): boolean {
+    return this.options.share !== null && this.options.kinds.includes(kind);
+  }
+
+  /** True for kinds whose deadlines have to wait for an operator, as far as this process knows. */
   holds(kind: string): boolean {
-    return this.#engaged && this.options.kinds.includes(kind);
+    return this.#engaged && this.covers(kind);
+  }
+
+  /** What a batch has read of the brake: true while it is on, whoever has put it on. */
+  isOnFor({ isBraked }: { readonly isBraked: boolean }): boolean {
+    // Off: an operator has released it. On: the next sweep tells why, and somebody of it.
+    if (!isBraked) this.#engaged = false;
+    return isBraked;
   }
 
   /**
-   * To be called with the database's now before deadlines are claimed. Compares two numbers and
-   * asks Postgres nothing, unless something is wrong.
+   * True when nothing may be claimed by `databaseNow` before {@link judge} has resolved. Compares
+   * two numbers and asks Postgres nothing.
    */
-  async watch(databaseNow: Date): Promise<void> {
-    if (this.options.share === null) return;
-    if (!this.#knowsLast) await this.#recall();
+  wantsToJudge(databaseNow: Date): boolean {
+    if (!this.#knowsLast || this.#suspect) return true;
     const seen = { databaseMs: databaseNow.getTime(), uptimeMs: this.uptimeMs() };
     const last = this.#last ?? seen;
-    this.#last = seen;
-    if (this.#engaged) return;
     const ranAhead = seen.databaseMs - last.databaseMs - (seen.uptimeMs - last.uptimeMs);
-    if (ranAhead > JUMP_MS) return this.#judge(CLOCK_JUMPED, FEWEST_AFTER_JUMP);
-    const suspicion = this.options.suspicion?.();
-    if (suspicion === undefined || seen.uptimeMs - this.#judgedMs < JUDGE_EVERY_MS) return;
-    this.#judgedMs = seen.uptimeMs;
-    await this.#judge(suspicion, FEWEST);
+    if (ranAhead > JUMP_MS) {
+      this.#suspect = { cause: CLOCK_JUMPED, fewest: FEWEST_AFTER_JUMP, seen };
+      return true;
+    }
+    this.#last = seen;
+    const cause = this.options.suspicion?.();
+    if (cause === undefined || seen.uptimeMs - this.#judgedMs < JUDGE_EVERY_MS) return false;
+    this.#suspect = { cause, fewest: FEWEST, seen };
+    return true;
+  }
+
+  /** Passes the judgement that is wanted; rejects where it cannot, and it is still wanted then. */
+  judge(): Promise<void> {
+    this.#judging ??= this.#judgeOnce().finally(() => (this.#judging = undefined));
+    return this.#judging;
+  }
+
+  /** To be called with the database's now before anything is claimed: until nothing is suspect. */
+  async watch(databaseNow: Date): Promise<void> {
+    if (this.options.share === null) return;
+    while (this.wantsToJudge(databaseNow)) await this.judge();
   }
 
   /** {@link watch}, and what other processes found and operators released. With every sweep. */
@@ -109,7 +153,18 @@ export class Brake {
     return (this.#engaged = await this.isEngaged());
   }
 
-  async #judge(cause: string, fewest: number): Promise<void> {
+  async #judgeOnce(): Promise<void> {
+    if (!this.#knowsLast) await this.#recall();
+    const suspect = this.#suspect;
+    if (!suspect) return;
+    await this.#engageIfMany(suspect);
+    // Only now: what could not be judged is still suspect.
+    this.#suspect = undefined;
+    this.#last = suspect.seen;
+    this.#judgedMs = suspect.seen.uptimeMs;
+  }
+
+  async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
     const { kinds, share } = this.options;
     const [worst] = await queryRows<{ kind: string; due: number; waiting: number }>(
       this.dataSource,

@@ -92,20 +92,6 @@ const CLAIM = `
     .map(([name, value]) => `string_agg((${value})::text, ',') AS ${name}`)
     .join(', ')} FROM claimed`;
 
-/**
- * One of `turns` that all processes share to empty this kind, kept until the transaction ends;
- * false when all are taken.
- */
-export async function takeTurn(tx: Transaction, kind: string, turns: number): Promise<boolean> {
-  // Looks at one number after the other, and stops at the first that is free.
-  const rows = await tx.hot(
-    `SELECT FROM generate_series(1, $2::int) AS turn
-      WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || $1), turn) LIMIT 1`,
-    [kind, turns],
-  );
-  return rows.length > 0;
-}
-
 /** Takes one deadline out of the table; false when somebody else has it. */
 export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {
   const rows = await tx.rows(

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
+import type { Brake } from './brake';
 import type { Clock } from './clock';
 import type { Lock } from './lock';
 import type { TimeoutTelemetry } from './telemetry';
@@ -10,7 +11,10 @@ export interface DrainParts {
   readonly dataSource: DataSource;
   readonly lock: Lock;
   readonly alarms: Alarms;
+  readonly brake: Brake;
   /** The database's clock, for when to look again. */
   readonly clock: Clock;
   readonly telemetry: TimeoutTelemetry;
+  /** How long others wait for their answers at present, in milliseconds. */
+  readonly othersWaitMs: () => number;
 }

@@ -20,7 +20,7 @@ export type {
   DueDeadline,
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
-export type { DrainCounts } from './drain';
+export type { DrainCounts } from './drain-batch';
 export { AlarmStoreError } from './drivers/alarm-store.error';
 export { type AlarmQueue, openAlarmQueue } from './drivers/bullmq/alarm-queue';
 export { BullmqDriver } from './drivers/bullmq/bullmq.driver';

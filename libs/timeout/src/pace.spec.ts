@@ -1,22 +1,21 @@
 import { Pace, paceDefaults } from './pace';
 
 const MAX = 4_000;
-const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 
-const newPace = (max = MAX): Pace => new Pace(max, paceDefaults);
+const newPace = (max = MAX, othersWaitMs = 0): Pace =>
+  new Pace(max, paceDefaults, () => othersWaitMs);
 
-/** A batch of so many, overdue by so much. */
-const batchOf = (count: number, overdueMs: number) =>
-  Array.from({ length: count }, (_, index) => ({
-    ...{ kind: 'payment', subjectId: String(index), version: 1, failures: 0 },
-    dueAt: new Date(NOW_MS - overdueMs),
-  }));
+/** A full batch took so long. */
+function took(pace: Pace, tookMs: number): void {
+  const plan = pace.plan();
+  pace.took(plan, plan.limit, tookMs);
+}
 
 /** What the size becomes after batches that each took so long for each subject. */
 function steered(msEach: readonly number[], max = MAX): number {
   const pace = newPace(max);
-  for (const each of msEach) pace.took(pace.batch, pace.batch * each);
-  return pace.batch;
+  for (const each of msEach) took(pace, pace.plan().limit * each);
+  return pace.plan().limit;
 }
 
 describe('the size of a batch', () => {
@@ -39,56 +38,109 @@ describe('the size of a batch', () => {
 
   it('learns nothing from a batch that was not full', () => {
     const pace = newPace();
-    pace.took(499, 1);
-    expect(pace.batch).toBe(500);
+    pace.took(pace.plan(), 499, 1);
+    expect(pace.plan().limit).toBe(500);
   });
 
   it('becomes a quarter after a failure, down to one, and grows again', () => {
     const pace = newPace();
     const seen = Array.from({ length: 6 }, () => {
-      pace.failed(pace.batch);
-      return pace.batch;
+      pace.failed(pace.plan().limit);
+      return pace.plan().limit;
     });
     expect(seen).toEqual([125, 31, 7, 1, 1, 1]);
-    pace.took(1, 0.001);
-    expect(pace.batch).toBe(2);
+    took(pace, 0.001);
+    expect(pace.plan().limit).toBe(2);
   });
 });
 
-describe('a backlog', () => {
-  const inBacklog = (): Pace => {
-    const pace = newPace();
-    for (let n = 0; n < 4; n++) pace.took(pace.batch, 100);
-    pace.claimed(batchOf(4_000, 60_001), 4_000, NOW_MS);
+describe('giving way', () => {
+  /** A round that found its oldest so late, while others wait so long for their answers. */
+  const round = (oldestLagMs: number, othersWaitMs: number): Pace => {
+    const pace = newPace(MAX, othersWaitMs);
+    for (let n = 0; n < 4; n++) took(pace, 100);
+    pace.roundBegins();
+    pace.claimed(oldestLagMs);
     return pace;
   };
+  const FULL = { limit: 4_000, drainers: 2, restMs: 0, givesWay: false };
 
-  it('is handled by one drainer, in smaller batches, with a rest as long as each took', () => {
-    const pace = inBacklog();
-    expect(pace).toMatchObject({ batch: 1_000, drainers: 1, restMs: 100 });
-    pace.took(1_000, 70);
-    expect(pace).toMatchObject({ batch: 1_000, drainers: 1, restMs: 70 });
+  it('leaves half of the time to others who feel it: one drainer, small batches, rests', () => {
+    const pace = round(3_600_000, 50);
+    expect(pace.plan()).toEqual({ limit: 1_000, drainers: 1, restMs: 100, givesWay: true });
+    took(pace, 70);
+    expect(pace.plan().restMs).toBe(70);
+    took(pace, 3_000);
+    expect(pace.plan().restMs).toBe(200);
   });
 
-  it('rests no longer than a batch should take', () => {
-    const pace = inBacklog();
-    pace.took(1_000, 3_000);
-    expect(pace.restMs).toBe(200);
+  it('is for nobody who does not feel it, however late all is', () => {
+    expect(round(3_600_000, 49).plan()).toEqual(FULL);
   });
 
-  it('is over with the first batch that is not full, or not all late', () => {
-    const [youngest] = batchOf(1, 59_999);
-    for (const due of [batchOf(999, 60_001), [...batchOf(999, 60_001), youngest!]]) {
-      const pace = inBacklog();
-      pace.claimed(due, 1_000, NOW_MS);
-      expect(pace).toMatchObject({ drainers: 2, restMs: 0 });
-      expect(pace.batch).toBeGreaterThan(1_000);
+  it('is not for what is due now, however long others wait and the burst lasts', () => {
+    const pace = round(20, 10_000);
+    let slowMs = 0;
+    for (let batch = 0; batch < 1_000; batch++) {
+      const plan = pace.plan();
+      if (plan.givesWay) slowMs += plan.restMs + 100;
+      // By its end, what is claimed is late by minutes.
+      pace.claimed(20 + batch * 100);
+      pace.took(plan, plan.limit, 100);
     }
+    expect(slowMs).toBeLessThanOrEqual(200);
   });
 
-  it('is none where fewer wait than a batch takes, however late', () => {
-    const pace = newPace();
-    pace.claimed(batchOf(499, 3_600_000), 500, NOW_MS);
-    expect(pace).toMatchObject({ batch: 500, drainers: 2, restMs: 0 });
+  it('makes a backlog later by a twentieth at the most, then it hurries until all is done', () => {
+    const pace = round(60_000, 10_000);
+    let spentMs = 0;
+    for (let plan = pace.plan(); plan.givesWay; plan = pace.plan()) {
+      pace.took(plan, plan.limit, 100);
+      spentMs += plan.restMs + 100;
+    }
+    expect(spentMs).toBeGreaterThanOrEqual(3_000);
+    expect(spentMs).toBeLessThan(3_300);
+    pace.claimed(600_000);
+    expect(pace.plan()).toEqual(FULL);
+  });
+
+  it('does not make batches smaller for when it is over', () => {
+    const pace = round(60_000, 10_000);
+    while (pace.plan().givesWay) took(pace, 200);
+    expect(pace.plan().limit).toBe(4_000);
+  });
+});
+
+describe('a rate that leaves little to spare', () => {
+  /**
+   * Steps of 100 ms: so many come due, and so much of the capacity is left to drain. Answers with
+   * how late the oldest is as time goes by. Others wait long all the time.
+   */
+  function lagsAfter(pauseMs: number, share: number, lastMs: number): number[] {
+    const pace = newPace(MAX, 10_000);
+    let doneUntilMs = 0;
+    const lags: number[] = [];
+    for (let nowMs = pauseMs; nowMs < pauseMs + lastMs; nowMs += 100) {
+      if (doneUntilMs >= nowMs - 100) pace.roundBegins();
+      pace.claimed(nowMs - doneUntilMs);
+      const plan = pace.plan();
+      // One drainer that rests half of the time does a quarter of what two can.
+      const done = (100 / share) * (plan.givesWay ? 0.25 : 1);
+      doneUntilMs = Math.min(nowMs, doneUntilMs + done);
+      pace.took({ ...plan, restMs: plan.givesWay ? 50 : 0 }, plan.limit, plan.givesWay ? 50 : 100);
+      lags.push(nowMs - doneUntilMs);
+    }
+    return lags;
+  }
+
+  it.each([
+    [0.7, 1_000],
+    [0.7, 60_000],
+    [0.9, 60_000],
+  ])('of %s comes down again after a pause of %s ms', (share, pauseMs) => {
+    // What nobody can beat: the pause's work, by what is left of the capacity.
+    const bestMs = (pauseMs * share) / (1 - share);
+    const lags = lagsAfter(pauseMs, share, 1.3 * bestMs + 1_000);
+    expect(lags.at(-1)).toBeLessThan(100);
   });
 });

@@ -1,77 +1,101 @@
-import type { DueDeadline } from './deadline-handler';
-
 export interface PaceOptions {
-  /** In a burst, batches of a kind under way at once in all processes, each on its own connection. */
+  /** Batches of a kind under way at once, in all processes together, each on its own connection. */
   readonly drainers: number;
-  /** A batch is sized so that its transaction takes about this long. Why so long: ADR 10. */
+  /** A batch is sized so that its transaction takes about this long. Why so long: ADR 12. */
   readonly targetBatchMs: number;
-  /** A full batch of deadlines that are all overdue by more is a backlog's. Why it matters: ADR 11. */
-  readonly backlogAfterMs: number;
+  /** Others who wait longer than that for their answers feel the drain. */
+  readonly feltFromMs: number;
+  /** By how much of its lateness a backlog may become later for the sake of others: ADR 13. */
+  readonly yieldShare: number;
 }
 
 export const paceDefaults: PaceOptions = {
   drainers: 2,
   targetBatchMs: 200,
-  backlogAfterMs: 60_000,
+  feltFromMs: 50,
+  yieldShare: 0.05,
 };
+
+/** How the next batch goes about it. */
+export interface Plan {
+  /** How many subjects it may take. */
+  readonly limit: number;
+  /** How many batches of the kind may be under way at once. */
+  readonly drainers: number;
+  /** How long it rests before it claims, in milliseconds. */
+  readonly restMs: number;
+  readonly givesWay: boolean;
+}
 
 const FIRST = 500;
 /** Smaller ones would be all overhead, and slow everybody down more than they free. */
 const SMALLEST_GROWN = 500;
-/** The most that is taken at once from a backlog. */
-const LARGEST_OF_BACKLOG = 1_000;
-/** After a failure the next one is so much smaller: the subject to blame is found in a few steps. */
-const SHRINK_BY = 4;
+/** The most that is taken at once while others are given way. */
+const LARGEST_GIVING_WAY = 1_000;
 
 /**
  * How fast a kind's due deadlines are handled: how many at once, by how many, with what rest.
- * A burst is to be over soon. A backlog is late already, so it leaves half of the time to customers.
+ * A burst is to be over soon. Where others feel it, a drain gives way: it leaves them half of the
+ * time. But it may do so for a twentieth of how late it was as it began, no longer. So what is due
+ * now yields to nobody, and no backlog falls behind by yielding, however fast more comes due.
  */
 export class Pace {
   #size: number;
-  #isBacklog = false;
   #lastMs = 0;
+  /** For so long this round may still give way; undefined before its first claim. */
+  #yieldLeftMs: number | undefined;
 
   constructor(
     private readonly max: number,
     private readonly options: PaceOptions,
+    private readonly othersWaitMs: () => number = () => 0,
   ) {
     this.#size = Math.min(FIRST, max);
   }
 
-  /** How many subjects the next batch may take. */
-  get batch(): number {
-    return this.#isBacklog ? Math.min(LARGEST_OF_BACKLOG, this.#size) : this.#size;
+  /** For the next batch. */
+  plan(): Plan {
+    const { drainers, targetBatchMs, feltFromMs } = this.options;
+    // In this order: nobody is asked in a burst that may not give way.
+    const givesWay = (this.#yieldLeftMs ?? 0) > 0 && this.othersWaitMs() >= feltFromMs;
+    if (!givesWay) return { limit: this.#size, drainers, restMs: 0, givesWay };
+    return {
+      limit: Math.min(LARGEST_GIVING_WAY, this.#size),
+      drainers: 1,
+      restMs: Math.min(this.#lastMs, targetBatchMs),
+      givesWay,
+    };
   }
 
-  /** How many batches may be under way at once. */
-  get drainers(): number {
-    return this.#isBacklog ? 1 : this.options.drainers;
+  /** A round begins: nothing is known of how late it is. */
+  roundBegins(): void {
+    this.#yieldLeftMs = undefined;
   }
 
-  /** How long to rest before the next batch, in milliseconds. */
-  get restMs(): number {
-    return this.#isBacklog ? Math.min(this.#lastMs, this.options.targetBatchMs) : 0;
-  }
-
-  /** What a batch of at most `limit` has claimed, at `nowMs` by the database's clock. */
-  claimed(due: readonly DueDeadline[], limit: number, nowMs: number): void {
-    const late = new Date(nowMs - this.options.backlogAfterMs);
-    this.#isBacklog = due.length === limit && due.every(({ dueAt }) => dueAt < late);
+  /** A batch has claimed; the oldest of it is overdue by so much. */
+  claimed(oldestLagMs: number): void {
+    this.#yieldLeftMs ??= Math.max(0, oldestLagMs) * this.options.yieldShare;
   }
 
   /** A batch of `size` took so long. Smaller ones than allowed say nothing about the size. */
-  took(size: number, tookMs: number): void {
+  took(plan: Plan, size: number, tookMs: number): void {
     this.#lastMs = tookMs;
-    if (size < this.batch) return;
+    if (plan.givesWay) this.#yieldLeftMs = (this.#yieldLeftMs ?? 0) - plan.restMs - tookMs;
+    if (size < plan.limit) return;
     const fitting = Math.round(
       size * Math.min(2, Math.max(0.5, this.options.targetBatchMs / tookMs)),
     );
     const floor = Math.min(SMALLEST_GROWN, size * 2);
-    this.#size = Math.min(this.max, Math.max(floor, fitting));
+    // Batches that give way are small on purpose.
+    const bound = plan.givesWay ? Math.max(this.#size, fitting) : fitting;
+    this.#size = Math.min(this.max, Math.max(floor, bound));
   }
 
-  failed(size: number): void {
-    this.#size = Math.max(1, Math.min(this.#size, Math.floor(size / SHRINK_BY)));
+  /** A batch of at most `limit` failed as a whole. */
+  failed(limit: number): void {
+    this.#size = Math.max(1, Math.min(this.#size, Math.floor(limit / SHRINK_BY)));
   }
 }
+
+/** After a failure the next one is so much smaller. */
+const SHRINK_BY = 4;

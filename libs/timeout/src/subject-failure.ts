@@ -25,7 +25,7 @@ function failureBackoffMs(failures: number): number {
  * an operator after `maxFailures`. False when somebody else has the deadline by now.
  */
 export async function setAside(
-  { dataSource, alarms, clock, telemetry }: Omit<DrainParts, 'lock'>,
+  { dataSource, alarms, clock, telemetry }: DrainParts,
   poisoned: DueDeadline,
   error: unknown,
   maxFailures: number,

@@ -3,33 +3,11 @@ import type { DeadlineHandler } from './deadline-handler';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
+import { HandDriver } from './testing/hand-driver';
 import { type TimeoutOptions, TimeoutService } from './timeout.service';
-import type { Alarm, OnRing, TimerDriver } from './timer-driver';
 import { inTransaction } from './transaction';
 
 const KIND = 'payment';
-
-/** Rings when the test says so. */
-class HandDriver implements TimerDriver {
-  readonly name = 'hand';
-  readonly armed: Alarm[] = [];
-  isAway = false;
-  ring: OnRing = async () => undefined;
-
-  async start(onRing: OnRing): Promise<void> {
-    this.ring = onRing;
-  }
-  async stop(): Promise<void> {}
-  async disarm(): Promise<void> {}
-  async arm(alarms: readonly Alarm[]): Promise<void> {
-    if (this.isAway) throw new Error('away');
-    this.armed.push(...alarms);
-  }
-  async survey() {
-    if (this.isAway) throw new Error('away');
-    return { generation: 'one', alarms: async function* () {} };
-  }
-}
 
 let store: DeadlineStore;
 beforeAll(async () => (store = await DeadlineStore.open()));
@@ -116,18 +94,19 @@ describe('Sweep', () => {
     const { sweep } = handling(driver);
     expect(await sweep.runOnce()).toMatchObject({ changed: 1, armed: 0 });
     expect(sweep.timerStoreHealthy).toBe(false);
-    expect(sweep.isDue(Date.now() + 1_000)).toBe(true);
+    expect(sweep.isDue(performance.now() + 1_000)).toBe(true);
     driver.isAway = false;
     await sweep.runOnce();
     expect(sweep.timerStoreHealthy).toBe(true);
-    expect(sweep.isDue(Date.now() + 1_000)).toBe(false);
-    expect(sweep.isDue(Date.now() + 10_000)).toBe(true);
+    expect(sweep.isDue(performance.now() + 1_000)).toBe(false);
+    expect(sweep.isDue(performance.now() + 10_000)).toBe(true);
   });
 
   it('reports each run', async () => {
-    const swept = jest.fn();
-    await handling(new HandDriver(), { swept }).sweep.runOnce();
-    expect(swept).toHaveBeenCalledWith(expect.objectContaining({ found: 0, oldestLagMs: 0 }));
+    const [swept, sweptUp] = [jest.fn(), jest.fn()];
+    await handling(new HandDriver(), { swept, sweptUp }).sweep.runOnce();
+    expect(swept).toHaveBeenCalledWith(expect.objectContaining({ armed: 0, oldestLagMs: 0 }));
+    expect(sweptUp).toHaveBeenCalledWith(expect.objectContaining({ found: 0 }));
   });
 
   it('finishes the other kinds when one fails, and then fails', async () => {
@@ -199,6 +178,7 @@ describe('TimeoutService', () => {
     await timeouts.start();
     const at = await store.now();
     expect(await driver.ring({ id: 'slot-1', at })).toBeUndefined();
+    await timeouts.idle();
     expect(await effects()).toMatchObject([{ by: 'timer' }]);
     await timeouts.stop();
   });
@@ -220,7 +200,7 @@ describe('TimeoutService', () => {
     await store.add(KIND, [-1]);
     const timeouts = handling();
     timeouts.nudge(KIND);
-    await timeouts.stop();
+    await timeouts.idle();
     expect(await effects()).toHaveLength(1);
     expect(() => timeouts.nudge('nobody')).toThrow('No handler');
   });

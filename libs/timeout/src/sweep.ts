@@ -3,7 +3,8 @@ import type { Alarms } from './alarms';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
 import { countOverdue } from './deadlines';
-import type { Drain, DrainCounts } from './drain';
+import type { Drain } from './drain';
+import type { DrainCounts } from './drain-batch';
 import { failpoint } from './failpoint';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerStoreHealth } from './timer-store-health';
@@ -29,12 +30,21 @@ export interface SweepCounts extends DrainCounts {
 /** What the sweep finds overdue by more than this beyond what it leaves to the timer, was missed. */
 const LATE_MS = 1_000;
 
+/** A sweep whose drains are still at it. */
+export interface SweepUnderWay {
+  readonly armed: number;
+  readonly oldestLagMs: number;
+  /** Rejects with the first failure, once all kinds have ended. */
+  readonly drained: Promise<DrainCounts>;
+}
+
 /**
- * The backstop: claims what is overdue, whatever the alarms did, and keeps the alarms armed.
+ * The backstop: keeps the alarms armed, and claims what is overdue, whatever the alarms did.
  * Any number of instances may sweep at once; they share the work by `SKIP LOCKED`.
  */
 export class Sweep {
-  #lastRunAtMs = 0;
+  /** By the monotonic clock: a clock that is set neither stops sweeping nor hurries it. */
+  #lastRunAtMs = -Infinity;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -47,7 +57,7 @@ export class Sweep {
     readonly options: SweepOptions,
   ) {}
 
-  /** True when a sweep should run now; asked every second. */
+  /** True when a sweep should run now, by `performance.now()`; asked every second. */
   isDue(nowMs: number): boolean {
     const { intervalMs, unhealthyIntervalMs } = this.options;
     const everyMs = this.health.healthy ? intervalMs : Math.min(intervalMs, unhealthyIntervalMs);
@@ -60,55 +70,68 @@ export class Sweep {
     return this.health.healthy;
   }
 
-  /** One sweep. Rejects when Postgres is away; a timer store that is away only makes it unhealthy. */
-  async runOnce(
+  /**
+   * Arms first, looks at the brake, then sends the drains out and waits for none of them. Rejects
+   * when Postgres is away; a timer store that is away only makes it unhealthy.
+   */
+  async begin(
     leaveToTimerMs = this.health.healthy ? this.options.leaveToTimerMs : 0,
-  ): Promise<SweepCounts> {
+  ): Promise<SweepUnderWay> {
     const startedMs = performance.now();
-    this.#lastRunAtMs = Date.now();
-    await this.brake.refresh(await this.clock.measure());
+    this.#lastRunAtMs = startedMs;
+    const now = await this.clock.measure();
+    const armed = await this.#arm();
+    await failpoint('sweep.armed');
+    await this.brake.refresh(now);
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
     const kinds = drains.map(({ kind }) => kind);
-    const { oldestLagMs } = await countOverdue(this.dataSource, kinds);
-    const total: SweepCounts = {
-      found: 0,
-      changed: 0,
-      lost: 0,
-      putBack: 0,
-      failed: 0,
-      armed: 0,
-      oldestLagMs: Math.max(0, Math.round(oldestLagMs)),
-    };
-    const results = await Promise.allSettled(
-      drains.map((drain) => drain.run('sweep', leaveToTimerMs)),
+    const overdue = await countOverdue(this.dataSource, kinds);
+    const oldestLagMs = Math.max(0, Math.round(overdue.oldestLagMs));
+    if (armed !== undefined) this.#judgeHealth(oldestLagMs);
+    const drained = sumOf(drains.map((drain) => drain.run('sweep', leaveToTimerMs)));
+    drained.then(
+      (counts) => this.telemetry.sweptUp(counts),
+      (error: unknown) => this.telemetry.failed('sweep', error),
     );
-    for (const result of results) if (result.status === 'fulfilled') addCounts(total, result.value);
-    await failpoint('sweep.drained');
-    total.armed = await this.#arm(total.oldestLagMs);
-    const failure = results.find((result) => result.status === 'rejected');
-    if (failure) throw failure.reason;
-    this.telemetry.swept({ ...total, tookMs: performance.now() - startedMs });
-    return total;
+    const tookMs = performance.now() - startedMs;
+    this.telemetry.swept({ armed: armed ?? 0, oldestLagMs, tookMs });
+    return { armed: armed ?? 0, oldestLagMs, drained };
   }
 
-  async #arm(oldestLagMs: number): Promise<number> {
+  /** One sweep to its end, for whoever wants to see what it did. */
+  async runOnce(leaveToTimerMs?: number): Promise<SweepCounts> {
+    const { armed, oldestLagMs, drained } = await this.begin(leaveToTimerMs);
+    return { ...(await drained), armed, oldestLagMs };
+  }
+
+  /** How many; undefined when the store took none. */
+  async #arm(): Promise<number | undefined> {
     try {
-      const armed = await this.alarms.catchUp();
-      const isLate = oldestLagMs > this.options.leaveToTimerMs + LATE_MS;
-      this.health.become(!isLate, isLate ? `a deadline was ${oldestLagMs} ms overdue` : undefined);
-      return armed;
+      return await this.alarms.catchUp();
     } catch (error) {
       this.alarms.forget();
       this.health.become(false, error);
-      return 0;
+      return undefined;
     }
+  }
+
+  #judgeHealth(oldestLagMs: number): void {
+    const isLate = oldestLagMs > this.options.leaveToTimerMs + LATE_MS;
+    this.health.become(!isLate, isLate ? `a deadline was ${oldestLagMs} ms overdue` : undefined);
   }
 }
 
-function addCounts(total: DrainCounts, counts: DrainCounts): void {
-  total.found += counts.found;
-  total.changed += counts.changed;
-  total.lost += counts.lost;
-  total.putBack += counts.putBack;
-  total.failed += counts.failed;
+/** What all of them did, once all have ended; rejects with the first failure. */
+async function sumOf(rounds: readonly Promise<DrainCounts>[]): Promise<DrainCounts> {
+  const total: DrainCounts = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
+  const results = await Promise.allSettled(rounds);
+  for (const result of results) {
+    if (result.status === 'rejected') throw result.reason;
+    total.found += result.value.found;
+    total.changed += result.value.changed;
+    total.lost += result.value.lost;
+    total.putBack += result.value.putBack;
+    total.failed += result.value.failed;
+  }
+  return total;
 }

@@ -11,7 +11,10 @@ export interface TimeoutTelemetry {
   deadlineHeld(kind: string, subjectId: string, error: unknown): void;
   /** The timer's store did not take alarms, lost its data, or came back. */
   timerStore(state: 'healthy' | 'unhealthy', why?: unknown): void;
-  swept(counts: { found: number; armed: number; oldestLagMs: number; tookMs: number }): void;
+  /** A sweep has armed what was not, and sent the drains out. */
+  swept(counts: { armed: number; oldestLagMs: number; tookMs: number }): void;
+  /** The drains that a sweep has sent out are back: so much was overdue. */
+  sweptUp(counts: { found: number }): void;
   /** Background work failed as a whole and is tried again on its schedule. */
   failed(what: string, error: unknown): void;
 }
@@ -23,5 +26,6 @@ export const silentTelemetry: TimeoutTelemetry = {
   deadlineHeld: () => undefined,
   timerStore: () => undefined,
   swept: () => undefined,
+  sweptUp: () => undefined,
   failed: () => undefined,
 };

@@ -8,8 +8,8 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { Interval, ScheduleModule } from '@nestjs/schedule';
 import type { DeadlineHandler } from './deadline-handler';
+import { every, type Turns } from './every';
 import type { TimeoutTelemetry } from './telemetry';
 import { TimeoutService, type TimeoutOptions, type TimeoutParts } from './timeout.service';
 import { WorkerHeartbeat } from './worker-heartbeat';
@@ -23,13 +23,15 @@ export interface TimeoutModuleOptions extends TimeoutOptions {
   readonly ring: boolean;
 }
 
+/** How often to look whether a sweep is due: in trouble it is every second. */
+const LOOK_EVERY_MS = 1_000;
+
 const OPTIONS = Symbol('TimeoutModuleOptions');
 
 /** Gives every `@HandlesDeadline` provider to the service, then rings while the application runs. */
 @Injectable()
 class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
-  #sweeping: Promise<unknown> | undefined;
-  #running = false;
+  #sweeping: Turns | undefined;
   readonly #telemetry: TimeoutTelemetry;
   readonly #heartbeat: WorkerHeartbeat;
 
@@ -55,30 +57,25 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
   async onApplicationBootstrap(): Promise<void> {
     if (!this.options.ring) return;
     await this.timeouts.start();
-    this.#running = true;
-    this.tick();
+    this.#sweeping = every(LOOK_EVERY_MS, () => this.#sweepIfDue(), {
+      firstAfterMs: 0,
+      onError: (error) => this.#telemetry.failed('sweep', error),
+    });
   }
 
-  @Interval(1_000)
-  tick(): void {
-    if (!this.#running || this.#sweeping || !this.timeouts.sweep.isDue(Date.now())) return;
-    this.#sweeping = this.timeouts.sweep
-      .runOnce()
-      .then(() =>
-        this.#heartbeat.beat({
-          timerStoreHealthy: this.timeouts.sweep.timerStoreHealthy,
-          clockOffsetMs: this.options.parts.clock.offsetMs,
-        }),
-      )
-      .catch((error: unknown) => this.#telemetry.failed('sweep', error))
-      .finally(() => (this.#sweeping = undefined));
+  async #sweepIfDue(): Promise<void> {
+    const { sweep } = this.timeouts;
+    if (!sweep.isDue(performance.now())) return;
+    await sweep.begin();
+    await this.#heartbeat.beat({
+      timerStoreHealthy: sweep.timerStoreHealthy,
+      clockOffsetMs: this.options.parts.clock.offsetMs,
+    });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    const wasRunning = this.#running;
-    this.#running = false;
-    await this.#sweeping;
-    if (wasRunning) {
+    if (this.#sweeping) {
+      await this.#sweeping.stop();
       const end = this.#heartbeat.end();
       await end.catch((error: unknown) => this.#telemetry.failed('heartbeat', error));
     }
@@ -96,7 +93,7 @@ export class TimeoutModule {
     return {
       module: TimeoutModule,
       global: true,
-      imports: [DiscoveryModule, ScheduleModule.forRoot()],
+      imports: [DiscoveryModule],
       providers: [
         {
           provide: OPTIONS,

@@ -13,6 +13,7 @@ import {
 } from './errors';
 import type { Lock } from './lock';
 import { Sweep, type SweepCounts, type SweepOptions } from './sweep';
+import { OthersWait } from './others-wait';
 import type { TimeoutTelemetry } from './telemetry';
 import { withTimeLimit } from './time-limit';
 import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
@@ -32,6 +33,11 @@ export interface TimeoutOptions {
   readonly drain?: Partial<DrainOptions>;
   /** When to stop and wait for an operator; never if absent. */
   readonly brake?: BrakeOptions;
+  /**
+   * How long others wait for their answers at present, in milliseconds: a drain that is late
+   * already gives way to them for a while. Asked twice a second at most, and in bursts only.
+   */
+  readonly othersWaitMs?: () => Promise<number>;
 }
 
 export interface TimeoutParts {
@@ -56,7 +62,7 @@ export class TimeoutService {
   readonly verifyAlarms: VerifyAlarms;
   readonly brake: Brake;
   readonly #drains = new Map<string, Drain>();
-  readonly #ringing = new Set<Promise<unknown>>();
+  readonly #othersWait: OthersWait | undefined;
 
   constructor(
     private readonly parts: TimeoutParts,
@@ -81,6 +87,10 @@ export class TimeoutService {
       telemetry,
       options.sweep,
     );
+    const { othersWaitMs } = options;
+    this.#othersWait =
+      othersWaitMs &&
+      new OthersWait(othersWaitMs, (error) => telemetry.failed('what others wait', error));
     this.backfill = new Backfill({ dataSource, driver, clock, kinds, granularity, horizonMs });
     this.verifyAlarms = new VerifyAlarms({
       dataSource,
@@ -96,8 +106,10 @@ export class TimeoutService {
   handle(kind: string, handler: DeadlineHandler): void {
     if (this.#drains.has(kind)) throw new AmbiguousDeadlineHandlerError(kind);
     if (!this.options.kinds.includes(kind)) throw new UndeclaredDeadlineError(kind);
-    const { drainDataSource, lock, clock, telemetry } = this.parts;
-    const parts = { dataSource: drainDataSource, lock, alarms: this.alarms, clock, telemetry };
+    const { drainDataSource: dataSource, lock, clock, telemetry } = this.parts;
+    const { alarms, brake } = this;
+    const othersWaitMs = (): number => this.#othersWait?.ms ?? 0;
+    const parts = { dataSource, lock, alarms, brake, clock, telemetry, othersWaitMs };
     this.#drains.set(
       kind,
       new Drain(kind, handler, parts, { ...drainDefaults, ...this.options.drain }),
@@ -150,10 +162,10 @@ export class TimeoutService {
     await this.parts.driver.start((alarm) => this.#ring(alarm));
   }
 
-  /** Stops ringing and waits for the drains under way. */
+  /** Stops ringing, and waits for the batches under way: the rest of what is due has to wait. */
   async stop(): Promise<void> {
+    for (const drain of this.#all()) drain.stop();
     await this.parts.driver.stop();
-    await Promise.allSettled(this.#ringing);
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
     await withTimeLimit(this.idle(), STOP_LIMIT_MS, 'Work under way did not end').catch(
       (error: unknown) => this.parts.telemetry.failed('stop', error),
@@ -162,24 +174,22 @@ export class TimeoutService {
     await this.parts.lock.close();
   }
 
-  /** Handles everything due now, but what the brake holds; what a ring does. */
+  /** Handles everything due now; rejects with the first failure, once all kinds have ended. */
   async drainAll(by: Claimant): Promise<void> {
-    const drains = [...this.#drains.values()].filter(({ kind }) => !this.brake.holds(kind));
-    await Promise.all(drains.map((drain) => drain.run(by)));
+    const rounds = await Promise.allSettled(this.#all().map((drain) => drain.run(by)));
+    for (const round of rounds) if (round.status === 'rejected') throw round.reason;
   }
 
   /** Handles what is due of one kind now, in the background: for work that was just made due. */
   nudge(kind: string): void {
     const drain = this.#drains.get(kind);
     if (!drain) throw new UnhandledDeadlineError([kind]);
-    this.#track(drain.run('timer')).catch((error: unknown) =>
-      this.parts.telemetry.failed(`nudge ${kind}`, error),
-    );
+    drain.signal('timer');
   }
 
   /** True while so much is due that batch follows batch: what can wait should give way. */
   get isBursting(): boolean {
-    return [...this.#drains.values()].some((drain) => drain.isBursting);
+    return this.#all().some((drain) => drain.isBursting);
   }
 
   /** One sweep of everything overdue, however little, and what follows its commits. */
@@ -191,7 +201,7 @@ export class TimeoutService {
 
   /** Resolves when nothing is being handled, and nothing follows what was. */
   async idle(): Promise<void> {
-    await Promise.all([...this.#drains.values()].map((drain) => drain.idle()));
+    await Promise.all(this.#all().map((drain) => drain.idle()));
   }
 
   async #ring(alarm: Alarm): Promise<RingAnswer> {
@@ -199,14 +209,12 @@ export class TimeoutService {
     const now = await this.parts.clock.measure();
     const earlyByMs = alarm.at.getTime() - now.getTime();
     if (earlyByMs > 0) return { ringAgainInMs: Math.ceil(earlyByMs) };
-    await this.brake.watch(now);
-    await this.#track(this.drainAll('timer'));
+    // Only told: kinds wait for themselves, and the alarm is done.
+    for (const drain of this.#all()) drain.signal('timer');
     return undefined;
   }
 
-  #track<T>(work: Promise<T>): Promise<T> {
-    const tracked = work.finally(() => this.#ringing.delete(tracked));
-    this.#ringing.add(tracked);
-    return tracked;
+  #all(): Drain[] {
+    return [...this.#drains.values()];
   }
 }

@@ -27,7 +27,8 @@ describe('PrometheusTelemetry', () => {
     metrics.race('payment');
     metrics.locked('held');
     metrics.webhook('processed');
-    metrics.swept({ found: 1, armed: 0, oldestLagMs: 5, tookMs: 3 });
+    metrics.swept({ armed: 0, oldestLagMs: 5, tookMs: 3 });
+    metrics.sweptUp({ found: 1 });
     metrics.setGauges(READINGS);
     const text = await metrics.registry.metrics();
     for (const line of [

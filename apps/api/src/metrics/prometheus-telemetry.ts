@@ -149,10 +149,13 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     else this.logger.warn({ err: why }, 'the timer store is unhealthy: the sweep takes over');
   }
 
-  swept({ found, armed, oldestLagMs, tookMs }: SweepCounts): void {
+  swept({ armed, oldestLagMs, tookMs }: SweepCounts): void {
     this.#sweepRun.setToCurrentTime();
+    this.logger.debug({ armed, oldestLagMs, tookMs }, 'swept');
+  }
+
+  sweptUp({ found }: { readonly found: number }): void {
     this.#sweepFound.inc(found);
-    this.logger.debug({ found, armed, oldestLagMs, tookMs }, 'swept');
   }
 
   failed(what: string, error: unknown): void {

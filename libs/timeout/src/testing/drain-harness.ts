@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { Alarms } from '../alarms';
+import { Brake } from '../brake';
 import type { DeadlineHandler, DueDeadline } from '../deadline-handler';
 import type { DrainParts } from '../drain-parts';
 import type { Lock } from '../lock';
@@ -22,14 +23,18 @@ const deafDriver: TimerDriver = {
 export function drainParts(
   dataSource: DataSource,
   kind: string,
-  { lock = new NoopLock(), ...told }: Partial<TimeoutTelemetry> & { readonly lock?: Lock } = {},
+  {
+    lock = new NoopLock(),
+    brake = new Brake(dataSource, { kinds: [], share: null }),
+    ...told
+  }: Partial<TimeoutTelemetry> & { readonly lock?: Lock; readonly brake?: Brake } = {},
 ): DrainParts {
   const telemetry = { ...silentTelemetry, ...told };
   const clock = { nowMs: () => Date.now(), freshen: async () => undefined };
   const options = { granularity: 100, horizonMs: 1_000, kinds: [kind] };
   const health = new TimerStoreHealth(telemetry);
   const alarms = new Alarms(dataSource, deafDriver, clock, health, options);
-  return { dataSource, lock, alarms, clock, telemetry };
+  return { dataSource, lock, alarms, brake, clock, telemetry, othersWaitMs: () => 0 };
 }
 
 /** Writes an effect for each subject, in the claiming transaction. */

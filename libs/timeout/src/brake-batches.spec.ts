@@ -1,0 +1,149 @@
+import type { DataSource } from 'typeorm';
+import { Brake, type BrakeFacts, type BrakeOptions } from './brake';
+import { Drain, drainDefaults } from './drain';
+import { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
+import { DeadlineStore } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-harness';
+import { Gate } from './testing/gate';
+
+const KIND = 'payment';
+const HOUR_MS = 3_600_000;
+const DUE = 3_000;
+const BATCH = 100;
+
+/** What a machine's clock jump looks like from within: less uptime than the database's clock says. */
+describe('The brake, asked by every batch', () => {
+  let store: DeadlineStore;
+  let uptimeMs: number;
+  let machines = 0;
+  beforeAll(async () => {
+    store = await DeadlineStore.open();
+    const runner = store.dataSource.createQueryRunner();
+    await new TimeoutBrakes1763600020000().up(runner);
+    await runner.release();
+  });
+  afterAll(() => store?.close());
+  beforeEach(async () => {
+    await store.empty();
+    await store.dataSource.query('TRUNCATE timeout_brakes, machine_clocks');
+    uptimeMs = 10 * HOUR_MS;
+    await store.add(KIND, Array<number>(DUE).fill(-1_000));
+  });
+
+  /** The database's clock, seen from this machine, is an hour ahead from now on. */
+  const jump = (): void => void (uptimeMs -= HOUR_MS);
+
+  const brake = (dataSource: DataSource, options: Partial<BrakeOptions> = {}): Brake =>
+    new Brake(
+      dataSource,
+      { kinds: [KIND], share: 0.2, ...options },
+      () => uptimeMs,
+      `machine-${++machines}`,
+    );
+  const drain = (handler: Effects, of: Brake): Drain =>
+    new Drain(KIND, handler, drainParts(store.dataSource, KIND, { brake: of }), {
+      ...drainDefaults,
+      drainers: 2,
+    });
+  const handled = async (): Promise<number> => (await store.rows('SELECT FROM effects')).length;
+
+  it('stops a drain that is under way: no batch claims after the jump', async () => {
+    let batches = 0;
+    const handler = new Effects(BATCH, async () => void (++batches === 5 && jump()));
+    await drain(handler, brake(store.dataSource)).run('timer');
+    // The fifth is the one in which it jumps; a sibling may have claimed before it.
+    expect(await handled()).toBeLessThanOrEqual(6 * BATCH);
+    expect(await store.rows('SELECT cause FROM timeout_brakes')).toEqual([
+      { cause: 'clock_jumped' },
+    ]);
+  });
+
+  it('passes one judgement for all who ask meanwhile, and lets none of them pass', async () => {
+    const gate = new Gate();
+    let asked = 0;
+    const slow = Object.create(store.dataSource, {
+      createQueryRunner: {
+        value: () => {
+          asked += 1;
+          const runner = store.dataSource.createQueryRunner();
+          const connect = runner.connect.bind(runner);
+          runner.connect = async () => {
+            await gate.pass();
+            return connect() as unknown;
+          };
+          return runner;
+        },
+      },
+    }) as DataSource;
+    const one = brake(slow);
+    gate.open();
+    await one.judge();
+    expect(one.wantsToJudge(await store.now())).toBe(false);
+    jump();
+    const before = asked;
+    const drains = [1, 2, 3].map(() => drain(new Effects(BATCH), one).run('timer'));
+    await Promise.all(drains);
+    expect(await handled()).toBe(0);
+    // One count and one row, whoever asked.
+    expect(asked - before).toBe(2);
+  });
+
+  it('judges again where judging has failed, and lets nothing pass until then', async () => {
+    let failures = 0;
+    const failing = Object.create(store.dataSource, {
+      createQueryRunner: {
+        value: () => {
+          if (failures-- > 0) throw new Error('away');
+          return store.dataSource.createQueryRunner();
+        },
+      },
+    }) as DataSource;
+    const told: BrakeFacts[] = [];
+    const one = brake(failing, { onEngaged: (facts) => told.push(facts) });
+    await one.judge();
+    expect(one.wantsToJudge(await store.now())).toBe(false);
+    jump();
+    failures = 2;
+    for (let round = 0; round < 2; round++) {
+      await expect(drain(new Effects(BATCH), one).run('timer')).rejects.toThrow('away');
+      expect(await handled()).toBe(0);
+    }
+    await drain(new Effects(BATCH), one).run('timer');
+    expect(await handled()).toBe(0);
+    expect(told).toMatchObject([{ cause: 'clock_jumped', due: DUE }]);
+  });
+
+  it('is on for a process that has just begun, before any sweep of it', async () => {
+    await store.dataSource.query(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('provider_fails', $1, 1, 1)`,
+      [KIND],
+    );
+    await drain(new Effects(BATCH), brake(store.dataSource)).run('timer');
+    expect(await handled()).toBe(0);
+  });
+
+  it('knows of a jump while no process ran, before its first batch', async () => {
+    const [{ now }] = (await store.rows<{ now: Date }>('SELECT now()')) as [{ now: Date }];
+    const machine = 'machine-that-was-restarted';
+    const made = (): Brake =>
+      new Brake(store.dataSource, { kinds: [KIND], share: 0.2 }, () => uptimeMs, machine);
+    await made().refresh(now);
+    jump();
+    await drain(new Effects(BATCH), made()).run('timer');
+    expect(await handled()).toBe(0);
+  });
+
+  it('lets go on as soon as an operator has released it, without a sweep', async () => {
+    const one = brake(store.dataSource);
+    await one.judge();
+    expect(one.wantsToJudge(await store.now())).toBe(false);
+    jump();
+    await drain(new Effects(BATCH), one).run('timer');
+    expect(one.holds(KIND)).toBe(true);
+    await store.dataSource.query(
+      `UPDATE timeout_brakes SET released_at = now(), released_by = 'ann', release_reason = 'seen'`,
+    );
+    await drain(new Effects(BATCH), one).run('timer');
+    expect(await handled()).toBe(DUE);
+  });
+});

@@ -1,0 +1,152 @@
+import { DatabaseClock } from './database-clock';
+import type { DeadlineHandler } from './deadline-handler';
+import { Drain, drainDefaults } from './drain';
+import { NoopLock } from './locks/noop.lock';
+import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-harness';
+import { Gate } from './testing/gate';
+import { HandDriver } from './testing/hand-driver';
+import { TimeoutService } from './timeout.service';
+
+const [SLOW, QUICK] = ['payment', 'webhook'];
+
+let store: DeadlineStore;
+beforeAll(async () => (store = await DeadlineStore.open()));
+afterAll(() => store?.close());
+beforeEach(() => store.empty());
+
+function service(
+  slow: DeadlineHandler,
+  told: Partial<TimeoutTelemetry> = {},
+): { timeouts: TimeoutService; driver: HandDriver; quick: Effects } {
+  const { dataSource } = store;
+  const driver = new HandDriver();
+  const timeouts = new TimeoutService(
+    {
+      driver,
+      lock: new NoopLock(),
+      dataSource,
+      drainDataSource: dataSource,
+      clock: new DatabaseClock(dataSource),
+      telemetry: { ...silentTelemetry, ...told },
+    },
+    {
+      kinds: [SLOW, QUICK],
+      granularity: 100,
+      horizonMs: 60_000,
+      sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+    },
+  );
+  const quick = new Effects();
+  timeouts.handle(SLOW, slow);
+  timeouts.handle(QUICK, quick);
+  return { timeouts, driver, quick };
+}
+
+const insert = (kind: string, index: number, due: string): Promise<unknown> =>
+  store.rows(`INSERT INTO deadlines (kind, due_at, subject_id) VALUES ($1, now() + $2, $3)`, [
+    kind,
+    due,
+    subject(index),
+  ]);
+
+describe('while one kind’s drain takes its time', () => {
+  it('rings end at once, and the other kind is handled', async () => {
+    const gate = new Gate();
+    const { timeouts, driver, quick } = service(new Effects(100, () => gate.pass()));
+    await timeouts.start();
+    await insert(SLOW, 1, '-1s');
+    await driver.ring({ id: 'slot-1', at: await store.now() });
+    await gate.reached();
+    for (let index = 2; index < 20; index++) {
+      await insert(QUICK, index, '-1ms');
+      const handled = quick.batches.flat().length;
+      await driver.ring({ id: `slot-${index}`, at: await store.now() });
+      while (quick.batches.flat().length === handled) await store.now();
+    }
+    gate.open();
+    await timeouts.stop();
+    expect(await store.deadlines()).toEqual([]);
+  });
+
+  it('a sweep arms, says so and is done; what it sent out is told when it is back', async () => {
+    const gate = new Gate();
+    const [swept, sweptUp] = [jest.fn(), jest.fn()];
+    const { timeouts, driver, quick } = service(new Effects(100, () => gate.pass()), {
+      swept,
+      sweptUp,
+    });
+    await insert(SLOW, 1, '-5s');
+    await insert(QUICK, 2, '-5s');
+    await insert(QUICK, 3, '20s');
+    const underWay = await timeouts.sweep.begin();
+    expect(underWay).toMatchObject({ armed: 1 });
+    expect(driver.armed).toHaveLength(1);
+    expect(swept).toHaveBeenCalledWith(expect.objectContaining({ armed: 1 }));
+    await gate.reached();
+    while (quick.batches.flat().length === 0) await store.now();
+    // The next one neither.
+    await timeouts.sweep.begin();
+    expect(sweptUp).not.toHaveBeenCalled();
+    gate.open();
+    expect(await underWay.drained).toMatchObject({ found: 2 });
+    expect(sweptUp).toHaveBeenCalledWith(expect.objectContaining({ found: 2 }));
+    await timeouts.stop();
+  });
+});
+
+describe('stopping', () => {
+  it('ends after the batches under way, whatever waits', async () => {
+    await store.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id)
+       SELECT $1, now() - interval '1 minute', gen_random_uuid() FROM generate_series(1, 30000)`,
+      [SLOW],
+    );
+    const gate = new Gate();
+    const slow = new Effects(100, () => gate.pass());
+    const { timeouts, driver } = service(slow);
+    await timeouts.start();
+    await driver.ring({ id: 'slot-1', at: await store.now() });
+    await gate.reached();
+    const stopped = timeouts.stop();
+    gate.open();
+    await stopped;
+    expect(slow.batches).toHaveLength(1);
+    expect(await store.deadlines()).toHaveLength(29_900);
+  });
+
+  it('does not begin what is signalled afterwards', async () => {
+    await insert(SLOW, 1, '-1s');
+    const { timeouts } = service(new Effects());
+    await timeouts.stop();
+    timeouts.nudge(SLOW);
+    await timeouts.idle();
+    expect(await store.deadlines()).toHaveLength(1);
+  });
+});
+
+it('rejects when one drainer fails, but not before its siblings have ended', async () => {
+  await store.add(SLOW, Array<number>(60).fill(-1));
+  const gate = new Gate();
+  const away = Object.assign(new Error('terminating connection'), { code: '57P01' });
+  let batches = 0;
+  const handler = new Effects(10, async () => {
+    const batch = ++batches;
+    if (batch === 2) await gate.pass();
+    if (batch === 3) throw away;
+  });
+  const parts = drainParts(store.dataSource, SLOW);
+  const one = new Drain(SLOW, handler, parts, { ...drainDefaults, drainers: 2 });
+  let isOver = false;
+  const round = one.run('timer').finally(() => (isOver = true));
+  round.catch(() => undefined);
+  await gate.reached();
+  while (batches < 3) await store.now();
+  for (let look = 0; look < 20; look++) await store.now();
+  expect(isOver).toBe(false);
+  gate.open();
+  await expect(round).rejects.toBe(away);
+  // The sibling's batch has gone through.
+  expect(await store.rows('SELECT FROM effects')).toHaveLength(20);
+});
