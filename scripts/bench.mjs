@@ -1,9 +1,9 @@
 // npm run bench [-- --only NAME] [--orders N] [--rounds N] [--quick]: measures on throw-away
 // services that flush to disk as in production. A run in full size writes its sections of
 // docs/benchmarks.md and their charts.
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitCodeOf, interruption, runCommand } from './run-command.mjs';
+import { runCommand } from './run-command.mjs';
+import { runScript } from './run-script.mjs';
 import { projectFolder } from './services/folders.mjs';
 import { startThrowawayServices } from './services/index.mjs';
 import { setUp } from './set-up.mjs';
@@ -12,11 +12,9 @@ const SWC = join('node_modules', '@swc', 'cli', 'bin', 'swc.js');
 const MAIN = join('dist', 'bench', 'main.js');
 const CHARTS = join('bench', 'charts.mjs');
 
-const signal = interruption();
-const say = (/** @type {string} */ line) => console.error(line);
 const args = process.argv.slice(2);
 const isFull = !args.some((arg) => /^--(quick|orders|rounds)/.test(arg));
-try {
+await runScript(async ({ signal, say }) => {
   await setUp({ signal, say });
   const how = { cwd: projectFolder, signal };
   const built = await runCommand(process.execPath, [SWC, 'bench', '-d', 'dist', '--quiet'], how);
@@ -35,14 +33,9 @@ try {
     };
     const write = isFull ? ['--write', 'docs'] : [];
     const { code } = await runCommand(process.execPath, [MAIN, ...args, ...write], { ...how, env });
-    process.exitCode = code;
+    if (!isFull || code !== 0) return code;
   } finally {
     await services.stop();
   }
-  if (isFull && process.exitCode === 0 && existsSync(join(projectFolder, CHARTS))) {
-    process.exitCode = (await runCommand(process.execPath, [CHARTS], how)).code;
-  }
-} catch (error) {
-  if (!signal.aborted) console.error(error instanceof Error ? error.message : error);
-  process.exitCode = signal.aborted ? exitCodeOf(signal) : 1;
-}
+  return (await runCommand(process.execPath, [CHARTS], how)).code;
+});

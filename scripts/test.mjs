@@ -1,18 +1,17 @@
 // npm test [-- jest arguments]: everything a fresh clone needs, then every test.
 // TEST_DATABASE_URL and TEST_REDIS_URL name servers to use instead of throw-away ones.
 // TEST_RESULTS names a file for Jest's results as JSON.
-import { exitCodeOf, interruption, runCommand } from './run-command.mjs';
+import { runCommand } from './run-command.mjs';
+import { runScript } from './run-script.mjs';
 import { findRedisBinary, startThrowawayServices } from './services/index.mjs';
 import { projectFolder } from './services/folders.mjs';
 import { setUp } from './set-up.mjs';
 
 const JEST = 'node_modules/jest/bin/jest.js';
 
-const signal = interruption();
-const say = (/** @type {string} */ line) => console.error(line);
 const { TEST_DATABASE_URL, TEST_REDIS_URL, TEST_RESULTS } = process.env;
 const given = Boolean(TEST_DATABASE_URL && TEST_REDIS_URL);
-try {
+await runScript(async ({ signal, say }) => {
   await setUp({ signal, say });
   const services = given ? null : await startThrowawayServices({ say });
   try {
@@ -25,11 +24,8 @@ try {
     const results = TEST_RESULTS ? ['--json', `--outputFile=${TEST_RESULTS}`] : [];
     const args = [JEST, ...results, ...process.argv.slice(2)];
     const { code } = await runCommand(process.execPath, args, { cwd: projectFolder, env, signal });
-    process.exitCode = code;
+    return code;
   } finally {
     await services?.stop();
   }
-} catch (error) {
-  if (!signal.aborted) console.error(error instanceof Error ? error.message : error);
-  process.exitCode = signal.aborted ? exitCodeOf(signal) : 1;
-}
+});

@@ -1,7 +1,8 @@
 // Runs a command beside a throw-away Postgres and Redis:
 //   node scripts/with-services.mjs [--durable] -- command argument...
 // It finds them in DATABASE_URL and REDIS_URL (and the TEST_ names that the tests read).
-import { exitCodeOf, interruption, runCommand } from './run-command.mjs';
+import { runCommand } from './run-command.mjs';
+import { runScript } from './run-script.mjs';
 import { startThrowawayServices } from './services/index.mjs';
 import { setUp } from './set-up.mjs';
 
@@ -13,9 +14,7 @@ if (!command || flags.some((flag) => flag !== '--durable')) {
   process.exit(2);
 }
 
-const signal = interruption();
-const say = (/** @type {string} */ line) => console.error(line);
-try {
+await runScript(async ({ signal, say }) => {
   await setUp({ signal, say });
   const services = await startThrowawayServices({ durable: flags.includes('--durable'), say });
   try {
@@ -28,11 +27,8 @@ try {
       TEST_REDIS_URL: redisUrl,
       TEST_REDIS_BIN: redisBinary,
     };
-    process.exitCode = (await runCommand(command, args, { env, signal })).code;
+    return (await runCommand(command, args, { env, signal })).code;
   } finally {
     await services.stop();
   }
-} catch (error) {
-  if (!signal.aborted) console.error(error instanceof Error ? error.message : error);
-  process.exitCode = signal.aborted ? exitCodeOf(signal) : 1;
-}
+});

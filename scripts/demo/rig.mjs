@@ -33,6 +33,7 @@ export class Rig {
     SANDBOX_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
   };
   /** @type {Map<string, string>} */ #tokens = new Map();
+  #isClosed = false;
   #apiPort = 0;
   #sandboxPort = 0;
 
@@ -71,6 +72,7 @@ export class Rig {
   }
 
   async close() {
+    this.#isClosed = true;
     for (const child of [this.#app, this.#sandbox]) {
       if (!child || child.exitCode !== null || child.signalCode !== null) continue;
       child.kill('SIGTERM');
@@ -215,6 +217,7 @@ export class Rig {
    * @param {Record<string, string>} settings
    */
   #spawn(file, settings) {
+    if (this.#isClosed) throw new Error('The demo is over');
     const log = openSync(join(this.#folder, 'processes.log'), 'a');
     const child = spawn(process.execPath, [file], {
       env: { ...this.environment, ...settings },
