@@ -1,5 +1,6 @@
 import { ReadOrder, runInvariants } from '@app/orders';
 import * as fc from 'fast-check';
+import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { OwnRedis } from '../../libs/timeout/src/testing/own-redis';
 import { startTestApp, type TestApp } from '../support/app';
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
@@ -105,6 +106,7 @@ describe('20,000 orders due at once', () => {
     expect(await world.rows(`SELECT status, count(*) AS n FROM orders GROUP BY status`)).toEqual([
       { status: 'closed', n: '20000' },
     ]);
+    await world.get(FoldStock).runOnce();
     expect(await world.rows(`SELECT reserved, available = on_hand AS back FROM products`)).toEqual([
       { reserved: 0, back: true },
     ]);

@@ -11,6 +11,7 @@ import {
   ShipOrder,
   StartPayment,
 } from '@app/orders';
+import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import type { LedgerEntry, LedgerProvider, Posted } from '../support/ledger-provider';
 import { TEST_SKU } from '../support/insert-orders';
 import type { World } from '../support/world';
@@ -77,6 +78,9 @@ async function perform(action: Action, around: Surroundings): Promise<void> {
       return;
     case 'relay':
       await around.world(action.process).get(RelayEvents).runOnce();
+      return;
+    case 'fold':
+      await around.world(action.process).get(FoldStock).runOnce();
       return;
     case 'place': {
       const placing = around.world(action.process).get(PlaceOrder);

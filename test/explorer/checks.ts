@@ -1,4 +1,5 @@
 import { LastcallError, runInvariants } from '@app/orders';
+import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { relayAll } from '../support/relay-all';
 import type { World } from '../support/world';
 import { type Outside, post } from './actors';
@@ -19,6 +20,7 @@ export async function heal(world: World, outside: Outside, time: FakeTime): Prom
     if (round > 0) outside.provider.unreachable = undefined;
     if (round > 0) time.nowMs += ROUND_MS;
     await world.timeouts.runSweep();
+    await world.get(FoldStock).runOnce();
     if (!(await isQuiet(world))) continue;
     await relayAll(world);
     return [];
@@ -31,6 +33,7 @@ async function isQuiet(world: World): Promise<boolean> {
     `SELECT (SELECT count(*) FROM orders WHERE status IN ('pending_payment', 'closing'))
           + (SELECT count(*) FROM refunds WHERE status IN ('requested', 'pending', 'failed'))
           + (SELECT count(*) FROM webhook_events WHERE status = 'received')
+          + (SELECT count(*) FROM unfolded_stock_movements)
           + (SELECT count(*) FROM payments p JOIN orders o ON o.id = p.order_id
               WHERE p.status = 'open' AND o.status IN ('paid', 'shipped', 'completed')) AS n`,
   );

@@ -226,6 +226,7 @@ function backendsOf({ driver }: DataSource): number[] {
 const EMPTY = [
   ...['refunds', 'payments', 'order_items', 'order_events', 'idempotency_keys', 'deadlines'],
   ...['held_deadlines', 'webhook_events', 'orders', 'products'],
+  ...['unfolded_stock_movements', 'stock_movements'],
 ]
   .map((table) => `DELETE FROM ${table}`)
   .join(';');

@@ -19,13 +19,35 @@ const MUTATIONS = [
     ],
   },
   {
-    name: 'stock-outside-transaction',
-    what: 'Stock moved after the commit, outside the transaction that changed the order',
+    name: 'folded-twice',
+    what: 'Folding does not hold the row of the product meanwhile, so that two fold the same',
     edits: [
       {
-        file: `${ORDERS}order/change-status.ts`,
-        find: 'await moveStock(',
-        replace: 'await (async (t, ...rest) => t.afterCommit(() => void moveStock(t, ...rest)))(',
+        file: `${ORDERS}migrations/1763700200000-stock-movements.ts`,
+        find: 'FOR NO KEY UPDATE SKIP LOCKED) AS p;',
+        replace: ') AS p;',
+      },
+    ],
+  },
+  {
+    name: 'products-not-held',
+    what: 'Placing looks at what is available without holding the products meanwhile',
+    edits: [
+      {
+        file: `${ORDERS}stock/products.ts`,
+        find: 'WHERE sku = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED`,',
+        replace: 'WHERE sku = ANY ($1::text[])`,',
+      },
+    ],
+  },
+  {
+    name: 'held-stock-forgets-notice',
+    what: 'A late payment whose product somebody holds is acknowledged and never decided about',
+    edits: [
+      {
+        file: `${ORDERS}payments/receive-webhook.ts`,
+        find: "if (status !== 'received') outcomes.set(notice, status);",
+        replace: "outcomes.set(notice, status === 'received' ? 'processed' : status);",
       },
     ],
   },
@@ -133,8 +155,9 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}order/change-status.ts`,
-        find: 'changed.map(({ orderId }) => orderId),',
-        replace: 'change.orderIds,',
+        find: 'FROM changed c JOIN order_items i ON i.order_id = c.id GROUP',
+        replace:
+          'FROM order_items i, (SELECT pg_current_xact_id() AS event_tx) AS c WHERE i.order_id = ANY ($1::uuid[]) GROUP',
       },
     ],
   },

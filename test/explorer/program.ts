@@ -5,7 +5,7 @@ export type Action = { readonly process: number } & (
   | { readonly do: 'place'; readonly key: number; readonly quantity: number }
   | { readonly do: 'advance'; readonly ms: number }
   | {
-      readonly do: 'crash' | 'lose locks' | 'lose redis' | 'ring' | 'sweep' | 'relay';
+      readonly do: 'crash' | 'lose locks' | 'lose redis' | 'ring' | 'sweep' | 'relay' | 'fold';
     }
   | {
       readonly do:
@@ -61,7 +61,7 @@ const onOrder = (orders: number) =>
 const onShop = fc.record({
   process,
   do: one(
-    ...(['ring', 'ring', 'ring', 'sweep', 'sweep', 'relay'] as const),
+    ...(['ring', 'ring', 'ring', 'sweep', 'sweep', 'relay', 'fold'] as const),
     ...(['crash', 'crash', 'lose locks', 'lose redis'] as const),
   ),
 });

@@ -36,7 +36,7 @@ describe('a provider that is down for the whole closing time', () => {
     await shop.faults(UP);
     await shop.untilOrder(paid.orderId, 'paid');
     await shop.untilOrder(unpaid.orderId, 'closed');
-    expect(await reserved(shop)).toBe(0);
+    await until('the stock is back', async () => (await reserved(shop)) === 0);
     expect((await gauges.read()).oldestClosingSeconds).toBe(0);
     await shop.untilSound();
   });

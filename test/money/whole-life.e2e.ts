@@ -170,7 +170,12 @@ async function pass(shop: Shop, orderId: string, kind: 'shipment' | 'receipt'): 
   ]);
 }
 
+/** The counters, once the worker has folded what has moved. */
 async function stock(shop: Shop): Promise<{ available: number; sold: number }> {
+  await until('the stock is folded', async () => {
+    const rows = await shop.sql.rows('SELECT 1 FROM unfolded_stock_movements LIMIT 1');
+    return rows.length === 0;
+  });
   const [row] = await shop.sql.rows<{ available: number; sold: number }>(
     'SELECT available, sold FROM products WHERE sku = $1',
     [TEST_SKU],

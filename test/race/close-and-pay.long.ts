@@ -1,5 +1,6 @@
 import { runInvariants } from '@app/orders';
 import { startSandbox, type Sandbox } from '../../apps/sandbox/src/sandbox';
+import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import type { LockMode } from './racer';
 import { Racer } from './racers';
 import { type InsertedOrder, insertOrders } from '../support/insert-orders';
@@ -164,6 +165,7 @@ describe('a payment and a close that meet', () => {
     });
     expect(wrong).toEqual([]);
     const count = (status: string): number => rows.filter((row) => row.status === status).length;
+    await world.get(FoldStock).runOnce();
     const stock = await world.rows(
       'SELECT sum(sold)::int AS sold, sum(reserved)::int AS reserved FROM products',
     );

@@ -9,6 +9,7 @@ import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
+import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
 
 /** Oldest first; TypeORM runs those that are missing. */
 const MIGRATIONS = [
@@ -22,7 +23,11 @@ const MIGRATIONS = [
   Retention1763600040000,
   MoneyMovements1763700100000,
   EventOrder1763700110000,
+  StockMovements1763700200000,
 ];
+
+/** The data source of closing, and of what must go on when customers have taken all connections. */
+export const CLOSERS = 'closers';
 
 export interface PoolOptions {
   readonly url: string;

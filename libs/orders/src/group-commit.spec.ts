@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { GroupCommit, type GroupCommitOptions } from './group-commit';
+import { GroupCommit, type GroupCommitOptions, HeldElsewhere } from './group-commit';
 
 const away = new Error('away');
 const poison = new Error('poison');
@@ -146,5 +146,107 @@ describe('GroupCommit', () => {
       ),
       { numRuns: 50 },
     );
+  });
+});
+
+describe('GroupCommit, where requests need something to themselves', () => {
+  const needsOf = (request: string): string[] => request.split('+').map((need) => need.slice(0, 1));
+  const tired = (needs: readonly string[]) => new Error(`tired of ${needs.join()}`);
+
+  it('never has two groups under way that share a need', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('a', 'b', 'c', 'a+b', 'b+c', 'a+c', 'd'), { maxLength: 30 }),
+        fc.array(fc.boolean(), { minLength: 60, maxLength: 60 }),
+        async (wanted, oldestFirst) => {
+          const underWay: { needs: string[]; finish: () => void }[] = [];
+          const groups = new GroupCommit<string, string>(
+            async (group) => {
+              const needs = [...new Set(group.flatMap(needsOf))];
+              for (const other of underWay) {
+                expect(needs.filter((need) => other.needs.includes(need))).toEqual([]);
+              }
+              await new Promise<void>((finish) => underWay.push({ needs, finish }));
+              return group.map((request) => `${request}!`);
+            },
+            {
+              ...{ maxGroup: 3, lanes: 3, maxWaiting: 100, needsOf },
+              overflow: () => new Error('overflow'),
+              isEverybodys: () => true,
+            },
+          );
+          const all = Promise.all(wanted.map((request) => groups.submit(request)));
+          const isDone = all.then(() => true);
+          for (const first of [...oldestFirst, ...oldestFirst]) {
+            await turn();
+            const [one] = underWay.splice(first ? 0 : underWay.length - 1, 1);
+            one?.finish();
+          }
+          expect(await Promise.race([isDone, turn().then(() => false)])).toBe(true);
+          expect(await all).toEqual(wanted.map((request) => `${request}!`));
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  /** `b` is somebody else's until it is given back. */
+  function withHeld(options: Partial<GroupCommitOptions<string>> = {}) {
+    const held = new Set(['b']);
+    const asked: string[][] = [];
+    const groups = new GroupCommit<string, string>(
+      async (group) => {
+        asked.push([...group]);
+        await turn();
+        return group.map((request) => {
+          const needs = needsOf(request).filter((need) => held.has(need));
+          return needs.length > 0 ? new HeldElsewhere(needs) : `${request}!`;
+        });
+      },
+      {
+        ...{ maxGroup: 10, lanes: 2, maxWaiting: 100, needsOf, tired, ...options },
+        overflow: () => new Error('overflow'),
+        isEverybodys: () => true,
+      },
+    );
+    return { held, asked, groups };
+  }
+
+  it('keeps who needs what somebody holds, and nobody else, until it is free', async () => {
+    const { held, groups } = withHeld();
+    const kept = ['b', 'a+b'].map((request) => groups.submit(request));
+    expect(await Promise.all(['a', 'c'].map((r) => groups.submit(r)))).toEqual(['a!', 'c!']);
+    expect(await groups.submit('a')).toBe('a!');
+    held.clear();
+    expect(await Promise.all(kept)).toEqual(['b!', 'a+b!']);
+    await groups.drained();
+  });
+
+  it('tells them after two seconds, and looks seldom meanwhile', async () => {
+    const { asked, groups } = withHeld();
+    const startedMs = performance.now();
+    const kept = await Promise.allSettled(['b', 'a+b', 'b'].map((r) => groups.submit(r)));
+    expect(performance.now() - startedMs).toBeLessThan(2_900);
+    for (const one of kept) expect(one).toMatchObject({ reason: tired(['b']) });
+    expect(asked.length).toBeLessThan(50);
+    await groups.drained();
+  });
+
+  it('leaves most of the room to strangers', async () => {
+    const { held, groups } = withHeld({ maxWaiting: 20 });
+    const kept = [groups.submit('b')];
+    await turn();
+    await turn();
+    const crowd = await Promise.allSettled(
+      Array.from({ length: 15 }, () => {
+        const one = groups.submit('b');
+        kept.push(one);
+        return Promise.race([one, turn()]);
+      }),
+    );
+    expect(crowd.filter(({ status }) => status === 'rejected').length).toBeGreaterThanOrEqual(10);
+    expect(await groups.submit('a')).toBe('a!');
+    held.clear();
+    await Promise.allSettled(kept);
   });
 });

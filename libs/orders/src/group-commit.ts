@@ -8,48 +8,100 @@ export interface GroupCommitOptions<Request> {
   readonly overflow: () => Error;
   /** Requests with the same key never share a group: the later one sees what the earlier did. */
   readonly keyOf?: (request: Request) => string;
+  /** What a request needs to itself: groups that are under way at once never share any of it. */
+  readonly needsOf?: (request: Request) => readonly string[];
+  /** For a request that waited for too long for what somebody else holds of its needs. */
+  readonly tired?: (needs: readonly string[]) => Error;
   /** True for errors that splitting a group cannot cure, such as a database that is away. */
   readonly isEverybodys: (error: unknown) => boolean;
+}
+
+/** The answer for a request that needs what somebody else holds: it is tried again in a while. */
+export class HeldElsewhere {
+  constructor(readonly needs: readonly string[]) {}
 }
 
 interface Waiting<Request, Result> {
   readonly request: Request;
   readonly key: string | undefined;
+  readonly needs: readonly string[];
+  readonly sinceMs: number;
+  /** How often a group has left it behind for what another group needed. */
+  passedOver: number;
+  /** What somebody else held of its needs when it was looked at, and how often that was tried. */
+  held: readonly string[];
+  tries: number;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
 
+/** Whoever was passed over so often goes before those behind it, even where that idles a lane. */
+const MAX_PASSED_OVER = 4;
+/** Who holds a thing for milliseconds is not waited for longer than that; who keeps it, is. */
+const FIRST_PAUSE_MS = 2;
+const LONGEST_PAUSE_MS = 100;
+/** So long a request waits for what somebody else holds; the answer then comes within 3 s. */
+const PATIENCE_MS = 2_000;
+/** Of those that may wait, so many at the most for what others hold: the rest is for strangers. */
+const SHARE_OF_HELD = 0.1;
+
 /**
  * Carries out concurrent requests in groups, one transaction a group: those that arrive while a
  * commit is under way are taken together by the next. A lone request starts at once. A group that
- * fails is tried again in halves, so that one poisoned request cannot fail its neighbours.
+ * fails is tried again in halves, so that one poisoned request cannot fail its neighbours. One that
+ * needs what somebody else holds waits beside the groups, and holds up nobody.
  */
 export class GroupCommit<Request, Result> {
   #waiting: Waiting<Request, Result>[] = [];
   #busyLanes = 0;
   #idle: (() => void)[] = [];
+  /** What the groups under way need. */
+  readonly #inUse = new Set<string>();
+  /** What somebody else held, and when to look again. */
+  readonly #held = new Map<string, number>();
+  #wakeUp: NodeJS.Timeout | undefined;
 
   constructor(
     /** Carries out a group and answers in its order; what rejects has had no effect. */
-    private readonly carryOut: (requests: readonly Request[]) => Promise<readonly Result[]>,
+    private readonly carryOut: (
+      requests: readonly Request[],
+    ) => Promise<readonly (Result | HeldElsewhere)[]>,
     private readonly options: GroupCommitOptions<Request>,
   ) {}
 
   /** Resolves after the commit of the group that the request was part of. */
   submit(request: Request): Promise<Result> {
-    if (this.#waiting.length >= this.options.maxWaiting) {
-      return Promise.reject(this.options.overflow());
+    const needs = this.options.needsOf?.(request) ?? [];
+    const { maxWaiting } = this.options;
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(this.options.overflow());
+    const held = this.#heldOf(needs);
+    if (held.length > 0 && this.#waiting.length >= maxWaiting * SHARE_OF_HELD) {
+      return Promise.reject(this.#tiredOf(held));
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ request, key: this.options.keyOf?.(request), resolve, reject });
+      this.#waiting.push({
+        request,
+        key: this.options.keyOf?.(request),
+        needs,
+        sinceMs: performance.now(),
+        passedOver: 0,
+        held,
+        tries: 0,
+        resolve,
+        reject,
+      });
       this.#fillLanes();
     });
   }
 
   /** Resolves when no request is waiting or under way. */
   async drained(): Promise<void> {
-    if (this.#busyLanes === 0) return;
+    if (this.#isIdle) return;
     await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  get #isIdle(): boolean {
+    return this.#busyLanes === 0 && this.#waiting.length === 0;
   }
 
   #fillLanes(): void {
@@ -60,29 +112,82 @@ export class GroupCommit<Request, Result> {
   }
 
   async #runLane(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#settle(this.#cutGroup());
+    for (let group = this.#cutGroup(); group.length > 0; group = this.#cutGroup()) {
+      const needs = new Set(group.flatMap((one) => one.needs));
+      for (const need of needs) this.#inUse.add(need);
+      await this.#settle(group);
+      for (const need of needs) this.#inUse.delete(need);
+    }
     this.#busyLanes -= 1;
-    if (this.#busyLanes === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    this.#wakeUpLater();
+    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
+  /** The oldest requests that can go on: not with their like, nor with what another group needs. */
   #cutGroup(): Waiting<Request, Result>[] {
-    if (!this.options.keyOf) return this.#waiting.splice(0, this.options.maxGroup);
+    const { maxGroup } = this.options;
+    this.#forgetHeld();
     const keys = new Set<string | undefined>();
+    const reserved = new Set<string>();
     const group: Waiting<Request, Result>[] = [];
     const later: Waiting<Request, Result>[] = [];
+    let looked = 0;
     for (const waiting of this.#waiting) {
-      if (group.length < this.options.maxGroup && !keys.has(waiting.key)) group.push(waiting);
-      else later.push(waiting);
+      if (group.length === maxGroup) break;
+      looked += 1;
+      const held = this.#heldOf(waiting.needs);
+      if (held.length > 0) waiting.held = held;
+      if (waiting.held.length > 0 && performance.now() - waiting.sinceMs > PATIENCE_MS) {
+        waiting.reject(this.#tiredOf(waiting.held));
+        continue;
+      }
+      const isLike = waiting.key !== undefined && keys.has(waiting.key);
       keys.add(waiting.key);
+      if (isLike || held.length > 0) later.push(waiting);
+      else if (!waiting.needs.some((need) => this.#inUse.has(need) || reserved.has(need))) {
+        group.push(waiting);
+      } else {
+        waiting.passedOver += 1;
+        if (waiting.passedOver > MAX_PASSED_OVER) waiting.needs.forEach((n) => reserved.add(n));
+        later.push(waiting);
+      }
     }
-    this.#waiting = later;
+    this.#waiting = [...later, ...this.#waiting.slice(looked)];
     return group;
+  }
+
+  #tiredOf(held: readonly string[]): Error {
+    return this.options.tired?.(held) ?? this.options.overflow();
+  }
+
+  #heldOf(needs: readonly string[]): readonly string[] {
+    return this.#held.size === 0 ? [] : needs.filter((need) => this.#held.has(need));
+  }
+
+  #forgetHeld(): void {
+    const nowMs = performance.now();
+    for (const [need, untilMs] of this.#held) if (untilMs <= nowMs) this.#held.delete(need);
+  }
+
+  /** The time of what is held elsewhere comes without a request that brings it. */
+  #wakeUpLater(): void {
+    clearTimeout(this.#wakeUp);
+    if (this.#waiting.length === 0 || this.#held.size === 0) return;
+    const soonestMs = Math.min(...this.#held.values());
+    this.#wakeUp = setTimeout(() => this.#fillLanes(), Math.max(1, soonestMs - performance.now()));
   }
 
   async #settle(group: readonly Waiting<Request, Result>[]): Promise<void> {
     try {
       const results = await this.carryOut(group.map(({ request }) => request));
-      group.forEach(({ resolve }, index) => resolve(results[index] as Result));
+      const again: Waiting<Request, Result>[] = [];
+      group.forEach((waiting, index) => {
+        const result = results[index] as Result | HeldElsewhere;
+        if (!(result instanceof HeldElsewhere)) return waiting.resolve(result);
+        this.#holdBack(waiting, result);
+        again.push(waiting);
+      });
+      if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
     } catch (error) {
       if (group.length === 1 || this.options.isEverybodys(error)) {
         for (const { reject } of group) reject(error);
@@ -92,5 +197,13 @@ export class GroupCommit<Request, Result> {
       await this.#settle(group.slice(0, middle));
       await this.#settle(group.slice(middle));
     }
+  }
+
+  #holdBack(waiting: Waiting<Request, Result>, { needs }: HeldElsewhere): void {
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** waiting.tries);
+    waiting.tries += 1;
+    waiting.held = needs;
+    const untilMs = performance.now() + pauseMs * (0.5 + Math.random());
+    for (const need of needs) this.#held.set(need, Math.max(untilMs, this.#held.get(need) ?? 0));
   }
 }

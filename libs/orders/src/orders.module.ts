@@ -18,7 +18,7 @@ import { CancelOrder } from './closing/cancel-order';
 import { CloseOrder } from './closing/close-order';
 import { type Config, CONFIG } from './config';
 import { ConfirmReceipt } from './fulfilment/confirm-receipt';
-import { dataSourceOptions } from './data-source';
+import { CLOSERS, dataSourceOptions } from './data-source';
 import { findDeadlineHandlers } from './deadline-handlers';
 import { EVENT_STREAM, type EventStream, RedisEventStream } from './events/event-stream';
 import { ExtendWindow } from './closing/extend-window';
@@ -30,6 +30,7 @@ import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
 import { OrderFeed } from './events/order-feed';
 import { Overview } from './ops/overview';
 import { PlaceOrder } from './placing/place-order';
+import { FoldStock } from './stock/fold-stock';
 import { ListProducts } from './stock/products';
 import { ProviderSuspicion } from './providers/provider-suspicion';
 import { StrandedWork } from './providers/stranded-work';
@@ -65,7 +66,6 @@ export const OPEN_ALARM_QUEUE = Symbol('OpenAlarmQueue');
 export type OpenAlarmQueue = () => AlarmQueue | null;
 
 const API_CONNECTIONS = 20;
-const CLOSERS = 'closers';
 /** Events kept in the stream; a consumer that falls behind further reads order_events instead. */
 const STREAM_LENGTH = 100_000;
 const UNHEALTHY_SWEEP_MS = 1_000;
@@ -78,6 +78,7 @@ const USE_CASES = [
   CloseOrder,
   ConfirmReceipt,
   ExtendWindow,
+  FoldStock,
   ForceCloseOrder,
   Gauges,
   ListOrders,

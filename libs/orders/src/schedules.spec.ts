@@ -4,6 +4,7 @@ import type { WatchInvariants } from './invariants/watch-invariants';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { Reconcile } from './reconciling/reconcile';
 import type { Retention } from './retention';
+import type { FoldStock } from './stock/fold-stock';
 import { msUntil, Schedules } from './schedules';
 
 const MINUTE = 60_000;
@@ -13,7 +14,7 @@ afterEach(() => jest.useRealTimers());
 
 /** Schedules over use cases that only count their turns. */
 function startSchedules() {
-  const turns = { relay: 0, invariants: 0, retention: 0, reconcile: 0 };
+  const turns = { fold: 0, relay: 0, invariants: 0, retention: 0, reconcile: 0 };
   const load = { isBursting: false };
   const failures: [string, unknown][] = [];
   const count = (what: keyof typeof turns) => ({
@@ -23,6 +24,7 @@ function startSchedules() {
     },
   });
   const schedules = new Schedules(
+    count('fold') as unknown as FoldStock,
     count('relay') as unknown as RelayEvents,
     count('invariants') as unknown as WatchInvariants,
     count('retention') as unknown as Retention,
@@ -42,7 +44,13 @@ describe('the schedules', () => {
   it('give each kind of work its turns, until they stop', async () => {
     const { schedules, turns } = startSchedules();
     await pass(30 * MINUTE);
-    expect(turns).toEqual({ relay: 30 * 60 * 4, invariants: 6, retention: 3, reconcile: 1 });
+    expect(turns).toEqual({
+      fold: 30 * 60 * 4,
+      relay: 30 * 60 * 4,
+      invariants: 6,
+      retention: 3,
+      reconcile: 1,
+    });
     const before = { ...turns };
     await schedules.beforeApplicationShutdown();
     await pass(30 * MINUTE);

@@ -10,10 +10,13 @@ import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 import { Reconcile } from './reconciling/reconcile';
 import { Retention } from './retention';
+import { FoldStock } from './stock/fold-stock';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;
 
+/** What was released can be had again within a second; what is wanted before is folded by placing. */
+const FOLD_EVERY_MS = 250;
 const RELAY_EVERY_MS = 250;
 const RELAY_IN_A_BURST_EVERY_MS = 2_000;
 /** A run reads for a second or so, in every worker: often enough to know within minutes. */
@@ -30,6 +33,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
   #relayEndedMs = 0;
 
   constructor(
+    private readonly foldStock: FoldStock,
     private readonly relay: RelayEvents,
     private readonly invariants: WatchInvariants,
     private readonly retention: Retention,
@@ -42,8 +46,10 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const told = (what: string) => ({
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
-    const { invariants, retention, reconcile } = this;
+    const { foldStock, invariants, retention, reconcile } = this;
     this.#turns = [
+      // Several workers share the products by SKIP LOCKED.
+      every(FOLD_EVERY_MS, () => foldStock.runOnce(), told('fold stock')),
       every(RELAY_EVERY_MS, () => this.#relayEvents(), told('relay events')),
       // Each worker exports what it found.
       every(INVARIANTS_EVERY_MS, () => invariants.runOnce(), told('invariants')),

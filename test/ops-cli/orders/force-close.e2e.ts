@@ -47,7 +47,8 @@ describe('lastcall orders force-close', () => {
       { to_status: 'closed', by: 'operator', actor: 'eve', reason: 'fraud, case 17' },
     ]);
     const stock = await world.sql.rows<{ off: number }>(
-      `SELECT reserved - (SELECT count(*) FROM orders WHERE status = 'pending_payment')::int AS off
+      `SELECT reserved - (SELECT count(*) FROM orders WHERE status = 'pending_payment')::int
+              - (SELECT coalesce(sum(quantity), 0) FROM unfolded_stock_movements)::int AS off
          FROM products WHERE sku = 'TEA'`,
     );
     expect(stock).toEqual([{ off: 0 }]);

@@ -2,6 +2,7 @@ import { failpoint, queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { LastcallError } from '../order/errors';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
 import { judgeAnswer } from './provider-answer.judgement';
@@ -111,7 +112,10 @@ export class SettleClosing {
           ]
         : [],
     );
-    await this.captures.record(tx, captured, 'answer');
+    const outcomes = await this.captures.record(tx, captured, 'answer');
+    if (outcomes.includes('busy')) {
+      throw new LastcallError('busy', 'Somebody is changing a product of this order');
+    }
     const closed: string[] = [];
     for (const { ref, isExpired, answer } of asked) {
       if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);

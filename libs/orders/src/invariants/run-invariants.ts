@@ -4,7 +4,7 @@ import { isCanceledStatement } from '@app/timeout';
 import type { Queryable } from '../order/order-rows';
 
 export interface Invariant {
-  /** 1 to 13, as in invariants.sql. */
+  /** The promise's number, as in invariants.sql. */
   readonly id: number;
   readonly name: string;
   /** The promise in one sentence. */

@@ -5,7 +5,14 @@ import { type CaptureJudgement, type HoldReason, judgeCapture } from './capture.
 import type { PaymentStatus } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import type { OrderStatus } from '../order/order.lifecycle';
-import { lockProducts, reserve, sumBySku, takeAll } from '../stock/products';
+import {
+  foldWhereShort,
+  type LockedProduct,
+  lockProducts,
+  reserve,
+  sumBySku,
+  takeAll,
+} from '../stock/products';
 import type { CapturedMoney } from '../providers/payment-provider';
 import { type Movement, type MovementSource, recordMovements } from './movements';
 import { requestRefunds } from './request-refunds';
@@ -18,8 +25,11 @@ export interface Capture {
   readonly money: CapturedMoney;
 }
 
-/** What became of a capture; `unknown_payment` when it is for no payment of ours. */
-export type CaptureOutcome = CaptureJudgement['verdict'] | 'unknown_payment';
+/**
+ * What became of a capture; `unknown_payment` when it is for no payment of ours. `busy`: somebody
+ * holds a product of the order that it would revive, so nothing was done, and it has to be told again.
+ */
+export type CaptureOutcome = CaptureJudgement['verdict'] | 'unknown_payment' | 'busy';
 
 interface CaptureRow {
   payment_id: string;
@@ -91,11 +101,13 @@ export class RecordCaptures {
     judged: readonly Judged[],
     source: MovementSource,
   ): Promise<Map<Capture, CaptureOutcome>> {
-    const wave = await keepStrays(tx, await settleClaims(tx, judged, source));
+    const { stock, busy } = await lockStock(tx, judged);
+    const free = judged.filter((one) => !busy.has(one));
+    const wave = await keepStrays(tx, await settleClaims(tx, free, source));
     await recordMoney(tx, wave.filter(isNewMoney), source);
     await failpoint('capture.recorded');
     for (const from of ['pending_payment', 'closing'] as const) await this.#pay(tx, wave, from);
-    const unrevived = await this.#revive(tx, wave);
+    const unrevived = await this.#revive(tx, wave, stock);
     await this.#refund(tx, wave, unrevived);
     for (const { row, judgement } of wave) {
       if (judgement.verdict !== 'hold') continue;
@@ -107,9 +119,13 @@ export class RecordCaptures {
         }),
       );
     }
-    return new Map(
-      wave.map((one) => [one.capture, unrevived.has(one) ? 'refund' : one.judgement.verdict]),
+    const outcomes = new Map<Capture, CaptureOutcome>(
+      [...busy].map(({ capture }) => [capture, 'busy']),
     );
+    for (const one of wave) {
+      outcomes.set(one.capture, unrevived.has(one) ? 'refund' : one.judgement.verdict);
+    }
+    return outcomes;
   }
 
   async #pay(
@@ -173,19 +189,16 @@ export class RecordCaptures {
   }
 
   /** Reopens closed orders as paid where stock can be had again; answers with those where not. */
-  async #revive(tx: Transaction, wave: readonly Judged[]): Promise<Set<Judged>> {
+  async #revive(
+    tx: Transaction,
+    wave: readonly Judged[],
+    { products, linesOf }: StockToRevive,
+  ): Promise<Set<Judged>> {
     const failed = new Set<Judged>();
     for (const one of wave) {
       if (one.judgement.verdict !== 'revive') continue;
       const orderId = one.row.order_id;
-      const lines = await tx.rows<{ sku: string; quantity: number }>(
-        'SELECT sku, quantity FROM order_items WHERE order_id = $1 ORDER BY sku',
-        [orderId],
-      );
-      const products = await lockProducts(
-        tx,
-        lines.map(({ sku }) => sku),
-      );
+      const lines = linesOf.get(orderId) ?? [];
       if (takeAll(products, lines).missing !== undefined) {
         failed.add(one);
         continue;
@@ -201,6 +214,39 @@ export class RecordCaptures {
     }
     return failed;
   }
+}
+
+interface StockToRevive {
+  readonly products: ReadonlyMap<string, LockedProduct>;
+  readonly linesOf: ReadonlyMap<string, readonly OrderLine[]>;
+}
+
+interface OrderLine {
+  readonly sku: string;
+  readonly quantity: number;
+}
+
+/** Locks the products of orders to revive, before anything is recorded about those that cannot. */
+async function lockStock(
+  tx: Transaction,
+  judged: readonly Judged[],
+): Promise<{ readonly stock: StockToRevive; readonly busy: ReadonlySet<Judged> }> {
+  const reviving = judged.filter(({ judgement }) => judgement.verdict === 'revive');
+  const linesOf = new Map<string, OrderLine[]>(reviving.map(({ row }) => [row.order_id, []]));
+  if (reviving.length === 0) {
+    return { stock: { products: new Map(), linesOf }, busy: new Set() };
+  }
+  const lines = await tx.rows<OrderLine & { order_id: string }>(
+    'SELECT order_id, sku, quantity FROM order_items WHERE order_id = ANY ($1::uuid[])',
+    [[...linesOf.keys()]],
+  );
+  for (const { order_id, sku, quantity } of lines) linesOf.get(order_id)?.push({ sku, quantity });
+  const wanted = sumBySku(lines);
+  const { products, heldElsewhere } = await lockProducts(tx, [...wanted.keys()]);
+  await foldWhereShort(tx, products, wanted);
+  const isBusy = ({ row }: Judged): boolean =>
+    linesOf.get(row.order_id)?.some(({ sku }) => heldElsewhere.has(sku)) ?? false;
+  return { stock: { products, linesOf }, busy: new Set(reviving.filter(isBusy)) };
 }
 
 function judge(capture: Capture, row: CaptureRow): CaptureJudgement {

@@ -53,17 +53,11 @@ const INSTANTS: Partial<Record<OrderStatus, string>> = {
   canceled: 'canceled_at = now()',
 };
 
-/** How each effect moves a line's quantity between the counters of its product. */
-const STOCK_MOVES: Record<Exclude<StockEffect, 'none'>, string> = {
-  release: 'reserved = p.reserved - m.quantity, available = p.available + m.quantity',
-  sell: 'reserved = p.reserved - m.quantity, sold = p.sold + m.quantity',
-  restock: 'sold = p.sold - m.quantity, available = p.available + m.quantity',
-};
-
 /**
  * The update of the guard (order-guard.ts), which alone calls it: the rows of orders, their history,
- * their next deadlines, and their stock. Conditional on the status, and for timeouts on the deadline: orders that are not in
- * the answer were somebody else's, which is an outcome and not an error.
+ * their next deadlines, and the movements of their stock. Conditional on the status, and for
+ * timeouts on the deadline: orders that are not in the answer were somebody else's, which is an
+ * outcome and not an error.
  */
 export async function changeStatus(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
   if (change.orderIds.length === 0) return [];
@@ -71,7 +65,7 @@ export async function changeStatus(tx: Transaction, change: StatusChange): Promi
   if (effect === undefined) {
     throw new Error(`The lifecycle has no change from ${change.from} to ${change.to}`);
   }
-  const [columns] = await tx.hot<ChangedColumns>(statementFor(change), [
+  const [columns] = await tx.hot<ChangedColumns>(statementFor(change, effect), [
     uuidArray(change.orderIds),
     change.from,
     change.to,
@@ -80,15 +74,7 @@ export async function changeStatus(tx: Transaction, change: StatusChange): Promi
     change.actor ?? null,
     change.reason ?? change.closeReason ?? null,
   ]);
-  const changed = changedOrders(columns as ChangedColumns, deadlineOf(change.to)?.kind);
-  if (effect !== 'none' && changed.length > 0) {
-    await moveStock(
-      tx,
-      effect,
-      changed.map(({ orderId }) => orderId),
-    );
-  }
-  return changed;
+  return changedOrders(columns as ChangedColumns, deadlineOf(change.to)?.kind);
 }
 
 function changedOrders(columns: ChangedColumns, kind: string | undefined): ChangedOrder[] {
@@ -112,38 +98,15 @@ const deadlineAt = (kind: string | undefined, dueAt: Date | null): ChangedOrder[
   kind && dueAt ? { kind, dueAt } : undefined;
 
 /**
- * Moves the stock of these orders' lines, summed per SKU. The products are locked in SKU order, so
- * that two of these cannot deadlock; and in a statement of its own, so that the update after it
- * sees them as they are now: rechecking each row that changed meanwhile took longer than the rest.
- */
-async function moveStock(
-  tx: Transaction,
-  effect: Exclude<StockEffect, 'none'>,
-  orderIds: readonly string[],
-): Promise<void> {
-  const lines = await tx.hot<{ sku: string; quantity: number }>(
-    `WITH moved AS (
-       SELECT sku, sum(quantity)::int AS quantity FROM order_items
-        WHERE order_id = ANY ($1::uuid[]) GROUP BY sku
-     )
-     SELECT p.sku, m.quantity FROM moved m JOIN products p USING (sku)
-      ORDER BY p.sku FOR NO KEY UPDATE OF p`,
-    [uuidArray(orderIds)],
-  );
-  await tx.hot(
-    `UPDATE products p SET ${STOCK_MOVES[effect]}
-       FROM unnest($1::text[], $2::int[]) AS m (sku, quantity) WHERE p.sku = m.sku`,
-    [lines.map(({ sku }) => sku), lines.map(({ quantity }) => quantity)],
-  );
-}
-
-/**
  * What the relay orders an event by. Never less than the order's event before it: this transaction
  * may have got its id before it waited for the row. SET sees the row as it is after the wait.
  */
 export const EVENT_TX = 'greatest(event_tx, pg_current_xact_id())';
 
-function statementFor({ from, to, onlyIfOverdue, onlyIfNoPaymentOpen }: StatusChange): string {
+function statementFor(
+  { from, to, onlyIfOverdue, onlyIfNoPaymentOpen }: StatusChange,
+  effect: StockEffect,
+): string {
   const deadline = deadlineOf(to);
   const instant = INSTANTS[to];
   return `
@@ -159,7 +122,7 @@ function statementFor({ from, to, onlyIfOverdue, onlyIfNoPaymentOpen }: StatusCh
       INSERT INTO order_events
              (order_id, version, type, from_status, to_status, by, actor, reason, tx)
       SELECT id, version, 'order.' || $3, $2, $3, $5, $6, $7, event_tx FROM changed
-    )${deadline ? DEADLINE_SQL(deadline.kind) : ''}
+    )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${effect === 'none' ? '' : MOVEMENTS_SQL(effect)}
     SELECT ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
            ${COLUMN(MS('closes_at'))} AS closes_at, ${COLUMN(MS('due_at'))} AS due_at,
            ${MS('now()')} AS changed_at
@@ -177,4 +140,14 @@ const DEADLINE_SQL = (kind: string): string => `, armed AS (
       INSERT INTO deadlines (kind, due_at, subject_id, version)
       SELECT '${kind}', due_at, id, version FROM changed WHERE due_at IS NOT NULL
       ON CONFLICT DO NOTHING
+    )`;
+
+/**
+ * The stock of these orders' lines, summed per SKU, under the tx of their events: appended here and
+ * folded into the products later, so that a change of status waits for no product and holds none.
+ */
+const MOVEMENTS_SQL = (effect: Exclude<StockEffect, 'none'>): string => `, moved AS (
+      INSERT INTO unfolded_stock_movements (tx, sku, effect, quantity)
+      SELECT c.event_tx, i.sku, '${effect}', sum(i.quantity)
+        FROM changed c JOIN order_items i ON i.order_id = c.id GROUP BY c.event_tx, i.sku
     )`;

@@ -16,6 +16,7 @@ const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
   refund: { status: 'processed', result: 'refund_requested' },
   hold: { status: 'held', result: 'money_on_hold' },
   unknown_payment: { status: 'held', result: 'unknown_reference' },
+  busy: { status: 'received', result: 'busy' },
 };
 
 /** Applies the notices of stored webhooks to payments, orders and refunds, in sets. */

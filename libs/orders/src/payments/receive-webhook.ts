@@ -117,15 +117,16 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       const ready = fresh.filter(({ notice }) => mayApply(notice));
       const results = await this.applying.apply(tx, ready);
       await failpoint('webhook.applied');
-      await this.#applyLater(
-        tx,
-        fresh.filter(({ notice }) => !mayApply(notice)),
-      );
       const outcomes = new Map<ProviderNotice, WebhookResult>(
         fresh.map(({ notice }) => [notice, 'deferred']),
       );
-      ready.forEach(({ notice }, index) =>
-        outcomes.set(notice, results[index]?.status === 'held' ? 'held' : 'processed'),
+      ready.forEach(({ notice }, index) => {
+        const status = results[index]?.status ?? 'received';
+        if (status !== 'received') outcomes.set(notice, status);
+      });
+      await this.#applyLater(
+        tx,
+        fresh.filter(({ notice }) => outcomes.get(notice) === 'deferred'),
       );
       return notices.map((notice) => outcomes.get(notice) ?? 'duplicate');
     });

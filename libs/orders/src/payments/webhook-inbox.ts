@@ -8,9 +8,12 @@ export interface StoredWebhook {
   readonly notice: ProviderNotice;
 }
 
-/** What became of a webhook; `held` waits for an operator, for the reason given. */
+/**
+ * What became of a webhook; `held` waits for an operator, for the reason given. `received`: nothing
+ * has been done yet, as somebody holds what it needs; it has to be applied again.
+ */
 export interface WebhookOutcome {
-  readonly status: 'processed' | 'held';
+  readonly status: 'processed' | 'held' | 'received';
   readonly result: string;
 }
 
@@ -55,21 +58,28 @@ export async function takeReceived(
   return rows.map((row) => ({ webhookId: row.id, notice: reviveDates(row.notice) }));
 }
 
-/** Writes beside each stored webhook what became of it; one outcome for each, in their order. */
+/**
+ * Writes beside each stored webhook what became of it, unless nothing has yet; one outcome for each,
+ * in their order.
+ */
 export async function settleWebhooks(
   tx: Transaction,
   stored: readonly StoredWebhook[],
   outcomes: readonly WebhookOutcome[],
 ): Promise<void> {
   if (stored.length === 0) return;
+  const settled = stored.flatMap(({ webhookId }, index) => {
+    const { status, result } = outcomes[index] as WebhookOutcome;
+    return status === 'received' ? [] : [{ webhookId, status, result }];
+  });
   await tx.hot(
     `UPDATE webhook_events w SET status = r.status, result = r.result, processed_at = now()
        FROM unnest($1::uuid[], $2::text[], $3::text[]) AS r (id, status, result)
       WHERE w.id = r.id`,
     [
-      stored.map(({ webhookId }) => webhookId),
-      outcomes.map(({ status }) => status),
-      outcomes.map(({ result }) => result),
+      settled.map(({ webhookId }) => webhookId),
+      settled.map(({ status }) => status),
+      settled.map(({ result }) => result),
     ],
   );
 }

@@ -26,7 +26,21 @@ export class WebhookDeadline implements DeadlineHandler {
       tx,
       due.map(({ subjectId }) => subjectId),
     );
-    await this.applying.apply(tx, stored);
-    return { changed: stored.length, lost: due.length - stored.length };
+    const results = await this.applying.apply(tx, stored);
+    const waiting = stored.filter((_, index) => results[index]?.status === 'received');
+    const putBack = await this.#later(tx, due, new Set(waiting.map(({ webhookId }) => webhookId)));
+    const changed = stored.length - putBack.length;
+    return { changed, lost: due.length - stored.length, putBack };
+  }
+
+  async #later(
+    tx: Transaction,
+    due: readonly DueDeadline[],
+    waiting: ReadonlySet<string>,
+  ): Promise<DueDeadline[]> {
+    if (waiting.size === 0) return [];
+    const [clock] = await tx.rows<{ again: Date }>(`SELECT now() + interval '1 second' AS again`);
+    const { again: dueAt } = clock as { again: Date };
+    return due.filter(({ subjectId }) => waiting.has(subjectId)).map((one) => ({ ...one, dueAt }));
   }
 }

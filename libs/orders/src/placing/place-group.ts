@@ -1,11 +1,18 @@
 import type { Transaction } from '@app/timeout';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config';
+import { HeldElsewhere } from '../group-commit';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import type { OrderGuard } from '../order/order-guard';
 import { readOrders } from '../order/order-rows';
-import { type LockedProduct, lockProducts, takeAll } from '../stock/products';
+import {
+  foldWhereShort,
+  type LockedProduct,
+  lockProducts,
+  sumBySku,
+  takeAll,
+} from '../stock/products';
 import {
   type Draft,
   keyOf,
@@ -18,29 +25,34 @@ import {
 export type PlaceOutcome =
   { readonly order: OrderView; readonly replayed: boolean } | { readonly refused: LastcallError };
 
-type Decision = Draft | { readonly refused: LastcallError } | { readonly existing: string };
+type Decision =
+  Draft | { readonly refused: LastcallError } | { readonly existing: string } | HeldElsewhere;
 
 /**
  * Places a group of orders in the given transaction: each wholly or not at all, one refused
- * beside its placed neighbours. One outcome for each request, in their order. Locks are taken in one order by
- * everybody: customers, products by SKU, keys.
+ * beside its placed neighbours. One outcome for each request, in their order; for one that wants a
+ * product whose row somebody else has locked, that is the answer. Locks are waited for in one order
+ * by everybody, customers before keys; products are not waited for.
  */
 export async function placeGroup(
   tx: Transaction,
   requests: readonly PlaceRequest[],
   guard: OrderGuard,
   config: Config,
-): Promise<PlaceOutcome[]> {
+): Promise<(PlaceOutcome | HeldElsewhere)[]> {
   const open = await countOpenOrders(tx, requests, config.MAX_OPEN_ORDERS);
   const existing = await findKeys(tx, requests);
-  const skus = [...new Set(requests.flatMap(({ items }) => items.map(({ sku }) => sku)))];
-  const products = await lockProducts(tx, skus.sort());
+  const wanted = sumBySku(requests.flatMap(({ items }) => items));
+  const { products, heldElsewhere } = await lockProducts(tx, [...wanted.keys()]);
+  await foldWhereShort(tx, products, wanted);
   const decisions = requests.map((request): Decision => {
     const known = existing.get(keyOf(request));
     if (known) {
       if (known.bodyHash === request.bodyHash) return { existing: known.orderId };
       return { refused: keyReused() };
     }
+    const held = request.items.map(({ sku }) => sku).filter((sku) => heldElsewhere.has(sku));
+    if (held.length > 0) return new HeldElsewhere(held);
     return decide(request, products, open, config.MAX_OPEN_ORDERS);
   });
   const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
@@ -156,7 +168,7 @@ async function assemble(
   tx: Transaction,
   decisions: readonly Decision[],
   placing: Placing | undefined,
-): Promise<PlaceOutcome[]> {
+): Promise<(PlaceOutcome | HeldElsewhere)[]> {
   const views = await readOrders(
     tx,
     decisions.flatMap((decision) => {
@@ -164,8 +176,8 @@ async function assemble(
       return 'id' in decision && isFree(decision) ? [decision.id] : [];
     }),
   );
-  return decisions.map((decision): PlaceOutcome => {
-    if ('refused' in decision) return decision;
+  return decisions.map((decision) => {
+    if ('refused' in decision || decision instanceof HeldElsewhere) return decision;
     const order = views.get('id' in decision ? decision.id : decision.existing);
     if (order) return { order, replayed: 'existing' in decision };
     if (!('id' in decision)) throw new Error('The order of an idempotency key cannot be read');

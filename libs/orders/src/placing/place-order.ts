@@ -5,7 +5,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { type Config, CONFIG } from '../config';
 import { LastcallError } from '../order/errors';
-import { GroupCommit } from '../group-commit';
+import { GroupCommit, type HeldElsewhere } from '../group-commit';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { placeGroup, type PlaceOutcome } from './place-group';
@@ -19,7 +19,7 @@ export interface PlaceCommand {
 }
 
 const MAX_GROUP = 200;
-/** Two commits overlap; more would only wait for the same product rows. */
+/** Two commits overlap; more would only want the same products. */
 const LANES = 2;
 /** About two seconds of placing at full speed: beyond it a clear 503 is kinder than a long wait. */
 const MAX_WAITING = 10_000;
@@ -43,6 +43,8 @@ export class PlaceOrder implements OnApplicationShutdown {
         overflow: () =>
           new LastcallError('busy', 'Too many orders are being placed; try again soon'),
         keyOf,
+        needsOf: ({ items }) => items.map(({ sku }) => sku),
+        tired: inUse,
         isEverybodys: isInfrastructureError,
       },
     );
@@ -69,7 +71,9 @@ export class PlaceOrder implements OnApplicationShutdown {
     await this.#groups.drained();
   }
 
-  async #placeGroup(requests: readonly PlaceRequest[]): Promise<readonly PlaceOutcome[]> {
+  async #placeGroup(
+    requests: readonly PlaceRequest[],
+  ): Promise<readonly (PlaceOutcome | HeldElsewhere)[]> {
     const outcomes = await inTransaction(this.dataSource, async (tx) => {
       const outcomes = await placeGroup(tx, requests, this.guard, this.config);
       await failpoint('place.written');
@@ -86,3 +90,10 @@ function mergeLines(items: PlaceCommand['items']): { sku: string; quantity: numb
     .map(([sku, quantity]) => ({ sku, quantity }))
     .sort((a, b) => (a.sku < b.sku ? -1 : 1));
 }
+
+const inUse = (skus: readonly string[]): LastcallError =>
+  new LastcallError(
+    'busy',
+    `Somebody is changing ${skus.map((sku) => `"${sku}"`).join(', ')} at this moment; try again soon`,
+    { skus },
+  );

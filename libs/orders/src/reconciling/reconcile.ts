@@ -145,7 +145,7 @@ export class Reconcile {
     try {
       return await this.guard.withOrder(orderId, async (_order, tx) => {
         const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
-        if (outcome === 'unknown_payment') return false;
+        if (outcome === 'unknown_payment' || outcome === 'busy') return false;
         // Known: its webhook came while the books were compared, and nothing is left to settle.
         if (outcome !== 'known') {
           await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);

@@ -2,6 +2,7 @@ import { queryRows, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { foldLocked } from './fold-stock';
 
 export interface ProductView {
   readonly sku: string;
@@ -38,17 +39,50 @@ export interface LockedProduct {
   available: number;
 }
 
-/** Locks the products' rows in SKU order, the order everybody takes them in. */
+export interface LockedProducts {
+  readonly products: ReadonlyMap<string, LockedProduct>;
+  /** Products that there are, and whose row somebody else has locked. */
+  readonly heldElsewhere: ReadonlySet<string>;
+}
+
+/**
+ * Locks the rows of products, but for those that somebody holds: it waits for nobody, so whoever
+ * holds a row, a merchant in the middle of an update, keeps nobody who does not need it.
+ */
 export async function lockProducts(
   tx: Transaction,
   skus: readonly string[],
-): Promise<Map<string, LockedProduct>> {
+): Promise<LockedProducts> {
   const rows = await tx.hot<LockedProduct & { unitPrice: string }>(
     `SELECT sku, unit_price AS "unitPrice", currency, available FROM products
-      WHERE sku = ANY ($1::text[]) ORDER BY sku FOR NO KEY UPDATE`,
+      WHERE sku = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED`,
     [skus],
   );
-  return new Map(rows.map((row) => [row.sku, { ...row, unitPrice: Number(row.unitPrice) }]));
+  const products = new Map(
+    rows.map((row) => [row.sku, { ...row, unitPrice: Number(row.unitPrice) }]),
+  );
+  const missing = skus.filter((sku) => !products.has(sku));
+  if (missing.length === 0) return { products, heldElsewhere: new Set() };
+  const there = await tx.hot<{ sku: string }>(
+    'SELECT sku FROM products WHERE sku = ANY ($1::text[])',
+    [missing],
+  );
+  return { products, heldElsewhere: new Set(there.map(({ sku }) => sku)) };
+}
+
+/** Where a product is short, what was released of it and waits to be folded is folded at once. */
+export async function foldWhereShort(
+  tx: Transaction,
+  products: ReadonlyMap<string, LockedProduct>,
+  wanted: ReadonlyMap<string, number>,
+): Promise<void> {
+  const short = [...wanted]
+    .filter(([sku, quantity]) => quantity > (products.get(sku)?.available ?? quantity))
+    .map(([sku]) => sku);
+  if (short.length === 0) return;
+  for (const [sku, available] of await foldLocked(tx, short)) {
+    (products.get(sku) as LockedProduct).available = available;
+  }
 }
 
 /**

@@ -1,0 +1,54 @@
+import { queryRows, type Transaction } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { CLOSERS } from '../data-source';
+
+export interface FoldCounts {
+  readonly folded: number;
+}
+
+/** Movements one statement begins with; it holds their products' rows, so it has to be short. */
+const TO_LOOK_AT = 250;
+/** Movements one statement folds: of few products there may be many. */
+const MOST = 2_000;
+/** Statements of a run: half a million movements, then the next run goes on. */
+const MAX_STEPS = 250;
+
+/**
+ * Folds stock movements into the products. Changes of status only append movements, so they wait
+ * for no product; here nobody waits for them: a product whose row somebody holds is left for the
+ * next run. Several processes may do this at once.
+ */
+@Injectable()
+export class FoldStock {
+  constructor(@InjectDataSource(CLOSERS) private readonly dataSource: DataSource) {}
+
+  async runOnce(): Promise<FoldCounts> {
+    let folded = 0;
+    for (let afterId = '0', step = 0; step < MAX_STEPS; step++) {
+      const [row] = await queryRows<{ last_id: string; looked_at: number; folded: number }>(
+        this.dataSource,
+        'SELECT * FROM fold_stock($1, $2, $3)',
+        [afterId, TO_LOOK_AT, MOST],
+      );
+      folded += row?.folded ?? 0;
+      if (!row || row.looked_at < TO_LOOK_AT) break;
+      afterId = row.last_id;
+    }
+    return { folded };
+  }
+}
+
+/** Folds what is due of products that this transaction has locked: so much is available then. */
+export async function foldLocked(
+  tx: Transaction,
+  skus: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  await tx.hot('SELECT fold_stock_of($1, 0, $2)', [skus, MOST]);
+  const rows = await tx.hot<{ sku: string; available: number }>(
+    'SELECT sku, available FROM products WHERE sku = ANY ($1::text[])',
+    [skus],
+  );
+  return new Map(rows.map(({ sku, available }) => [sku, available]));
+}
