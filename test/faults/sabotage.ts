@@ -22,7 +22,7 @@ if (skewMs !== 0 || CLOCK_STEP_MS !== '0') {
   process.on('SIGUSR2', () => (skewMs += Number(CLOCK_STEP_MS)));
 }
 
-if (LOCK_TTL_MS) Object.assign(REDLOCK_DEFAULTS, { ttlMs: Number(LOCK_TTL_MS) });
+if (LOCK_TTL_MS) Object.assign(REDLOCK_DEFAULTS, { ttlMs: Number(LOCK_TTL_MS), extendForMs: 0 });
 
 if (LOCK === 'none') {
   const none = new NoopLock();

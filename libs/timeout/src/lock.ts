@@ -8,7 +8,12 @@ export interface Held {
    * goes on without a lock, because the conditional update decides, not the lock.
    */
   readonly outcome: 'held' | 'contended' | 'degraded';
-  /** Gives the locks back. Never rejects: a lock that has expired is gone already. */
+  /** Keys that are somebody else's: how long ago they were last taken or extended, where known. */
+  readonly busyForMs?: ReadonlyMap<string, number>;
+  /**
+   * Gives the locks back; until then they are extended, as long as this process lives and for a
+   * bounded time. Never rejects: a lock that has expired is gone already.
+   */
   release(): Promise<void>;
 }
 

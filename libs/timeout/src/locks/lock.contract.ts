@@ -4,6 +4,8 @@ import type { Lock } from '../lock';
 /** How a test wants its lock; absent = the lock's own default. */
 export interface LockWish {
   readonly ttlMs?: number;
+  /** 0: whoever holds does so for `ttlMs` only, as if it had died. */
+  readonly extendForMs?: number;
   readonly waitMs?: number;
 }
 
@@ -130,15 +132,40 @@ export function describeLock(name: string, subject: LockUnderTest): void {
 
     excluding('frees a key whose holder never came back', async () => {
       const key = keysOf(1)[0] as string;
-      const first = await open({ ttlMs: 50 }).acquireOne(key);
+      const first = await open({ ttlMs: 50, extendForMs: 0 }).acquireOne(key);
       const second = await open().acquireOne(key);
       expect([first.outcome, second.outcome]).toEqual(['held', 'held']);
       await second.release();
     });
 
+    excluding('keeps what is not given back, also beyond its time', async () => {
+      const keys = keysOf(3);
+      const first = await open({ ttlMs: 90 }).acquireFree(keys);
+      // As long as several times its own: whoever waits for it waits in vain.
+      const second = await open({ waitMs: 400 }).acquireOne(keys[1] as string);
+      expect(second.outcome).toBe('contended');
+      await first.release();
+      const third = await open().acquireFree(keys);
+      expect(third.outcome).toBe('held');
+      await third.release();
+    });
+
+    excluding('says for how long those keys are held that are somebody else’s', async () => {
+      const [mine, theirs] = keysOf(2) as [string, string];
+      const options = { ttlMs: 5_000, extendForMs: 0 };
+      const held = await open(options).acquireOne(theirs);
+      const waiting = await open({ ...options, waitMs: 100 }).acquireOne(theirs);
+      expect(waiting.outcome).toBe('contended');
+      const batch = await open(options).acquireFree([mine, theirs]);
+      expect([...(batch.busyForMs?.keys() ?? [])]).toEqual([theirs]);
+      expect(batch.busyForMs?.get(theirs)).toBeGreaterThanOrEqual(95);
+      expect(batch.busyForMs?.get(theirs)).toBeLessThan(4_000);
+      await Promise.all([held.release(), batch.release()]);
+    });
+
     excluding('does not give back what somebody else has taken meanwhile', async () => {
       const key = keysOf(1)[0] as string;
-      const late = await open({ ttlMs: 50 }).acquireOne(key);
+      const late = await open({ ttlMs: 50, extendForMs: 0 }).acquireOne(key);
       const next = await open().acquireOne(key);
       await expect(late.release()).resolves.toBeUndefined();
       const third = await open().acquireFree([key]);

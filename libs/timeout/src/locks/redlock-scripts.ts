@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { Redis, Result } from 'ioredis';
 
 /** Lua's stack ends a little above 8,000 values. */
 const SLICE = 4_000;
@@ -20,6 +20,18 @@ const ACQUIRE = `${IN_SLICES}
   for _, key in ipairs(KEYS) do redis.call('SET', key, ARGV[2], 'PX', ARGV[3]) end
   return #KEYS`;
 
+/** Sets the time of all keys anew, if all still have this hold's value; else of none. */
+const EXTEND = `${IN_SLICES}
+  local lost = 0
+  in_slices(function(first, last)
+    for _, value in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do
+      if value ~= ARGV[2] then lost = lost + 1 end
+    end
+  end)
+  if lost > 0 then return 0 end
+  for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end
+  return #KEYS`;
+
 /** Frees the keys that still have this hold's value, and says how many they were. */
 const RELEASE = `${IN_SLICES}
   local freed = 0
@@ -32,6 +44,18 @@ const RELEASE = `${IN_SLICES}
   end)
   return freed`;
 
+/** How long each key still lives, in milliseconds; below 0: it is free. */
+const LIVES = `
+  local lives = {}
+  for index, key in ipairs(KEYS) do lives[index] = redis.call('PTTL', key) end
+  return lives`;
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    locksLive(keys: number, ...names: string[]): Result<number[], Context>;
+  }
+}
+
 /**
  * Redlock's scripts for many keys at once. Its own ask Redis twice for every key; these look at
  * all of them at once, and free them at once. Redlock takes a client's commands of these names for
@@ -40,5 +64,7 @@ const RELEASE = `${IN_SLICES}
  */
 export function defineBatchScripts(client: Redis): void {
   client.defineCommand('acquireLock', { lua: ACQUIRE });
+  client.defineCommand('extendLock', { lua: EXTEND });
   client.defineCommand('releaseLock', { lua: RELEASE });
+  client.defineCommand('locksLive', { lua: LIVES });
 }

@@ -10,8 +10,13 @@ export interface RedlockLockOptions {
   readonly redis: RedisAddress;
   /** Told of errors of Redis and its connection; that a key is taken is none. */
   readonly onError: (error: Error) => void;
-  /** A lock not given back is free again after this time. Whole milliseconds. */
+  /**
+   * The locks of a process that died are free again after this time: its orders wait no longer.
+   * Whole milliseconds.
+   */
   readonly ttlMs?: number;
+  /** A hold that is not given back is extended for so long, well before it ends; 0: never. */
+  readonly extendForMs?: number;
   /** How long `acquireOne` waits for whoever holds the key. */
   readonly waitMs?: number;
   /** Silence of Redis for so long, and the caller goes on without a lock. */
@@ -26,7 +31,8 @@ export interface RedlockLockOptions {
 }
 
 export const REDLOCK_DEFAULTS = {
-  ttlMs: 10_000,
+  ttlMs: 2_000,
+  extendForMs: 30_000,
   waitMs: 1_500,
   callTimeoutMs: 250,
   shortCircuitMs: 1_000,
@@ -40,12 +46,14 @@ const RETRY_MAX_MS = 100;
 const SILENT_LIMIT_MS = 5_000;
 const GOODBYE_LIMIT_MS = 300;
 
+type BusyKeys = ReadonlyMap<string, number>;
 type Attempt = { readonly hold: RedlockHold } | 'contended' | 'down';
 
 /**
  * Locks in Redis by the Redlock script: all keys of a call or none.
  *
- * A hold is never extended; one that outlives `ttlMs` ends, and the conditional update decides.
+ * A hold is short and extended while its owner lives, so that a killed process delays nobody for
+ * long. One that ends all the same (this process slept) lets the conditional update decide.
  * A hold that has already ended when Redis's answer arrives (this process slept, or `ttlMs` is
  * tiny) protects nothing. That is reported as `degraded`, which means just that: go on, unlocked.
  */
@@ -80,13 +88,16 @@ export class RedlockLock implements Lock {
     if (wanted.length === 0) return heldNothing('held');
     const first = await this.#attempt(wanted);
     if (first !== 'contended') return this.#held(wanted, first, 'held');
-    const free = await this.#freeAmong(wanted);
-    if (free === 'down') return unlocked(wanted);
-    if (free.length === 0) return heldNothing('contended');
+    const busyForMs = await this.#busyAmong(wanted);
+    if (busyForMs === 'down') return unlocked(wanted);
+    const free = wanted.filter((key) => !busyForMs.has(key));
+    if (free.length === 0) return heldNothing('contended', busyForMs);
     const second = await this.#attempt(free);
     // Somebody was faster again. They come back with the next ring, so nobody insists.
-    if (second === 'contended') return heldNothing('contended');
-    return this.#held(free, second, free.length === wanted.length ? 'held' : 'contended');
+    if (second === 'contended') {
+      return heldNothing('contended', new Map(wanted.map((key) => [key, busyForMs.get(key) ?? 0])));
+    }
+    return this.#held(free, second, busyForMs.size === 0 ? 'held' : 'contended', busyForMs);
   }
 
   async acquireOne(key: string): Promise<Held> {
@@ -132,27 +143,57 @@ export class RedlockLock implements Lock {
     }
   }
 
-  async #freeAmong(keys: readonly string[]): Promise<string[] | 'down'> {
+  /** Those that are held, and since when. */
+  async #busyAmong(keys: readonly string[]): Promise<BusyKeys | 'down'> {
+    const { prefix, ttlMs, onError } = this.#options;
     try {
-      const names = keys.map((key) => this.#options.prefix + key);
-      const holders = await this.#ask(() => this.#client.mget(names));
-      return keys.filter((_, index) => holders[index] === null);
+      const names = keys.map((key) => prefix + key);
+      const lives = await this.#ask(() => this.#client.locksLive(names.length, ...names));
+      const busy = keys.map((key, index) => [key, lives[index] ?? 0] as const);
+      return new Map(
+        busy.filter(([, ms]) => ms >= 0).map(([key, ms]) => [key, Math.max(0, ttlMs - ms)]),
+      );
     } catch (error) {
-      if (!(error instanceof TimeLimitError)) this.#options.onError(error as Error);
+      if (!(error instanceof TimeLimitError)) onError(error as Error);
       return 'down';
     }
   }
 
-  #held(keys: readonly string[], attempt: Exclude<Attempt, 'contended'>, outcome: Held['outcome']) {
+  #held(
+    keys: readonly string[],
+    attempt: Exclude<Attempt, 'contended'>,
+    outcome: Held['outcome'],
+    busyForMs: BusyKeys = new Map(),
+  ): Held {
     if (attempt === 'down') return unlocked(keys);
     const { hold } = attempt;
     const ended = hold.expiration <= Date.now();
+    const stopExtending = ended ? () => undefined : this.#extend(hold);
     let released: Promise<void> | undefined;
     return {
       keys: new Set(keys),
       outcome: ended ? 'degraded' : outcome,
-      release: () => (released ??= this.#giveBack(hold)),
-    } satisfies Held;
+      busyForMs,
+      release: () => {
+        stopExtending();
+        return (released ??= this.#giveBack(hold));
+      },
+    };
+  }
+
+  /** Until it is stopped, or a call fails: then the hold ends, and the conditional update decides. */
+  #extend(first: RedlockHold): () => void {
+    const { ttlMs, extendForMs } = this.#options;
+    const untilMs = performance.now() + extendForMs;
+    if (extendForMs === 0) return () => undefined;
+    let hold = first;
+    const stop = (): void => clearInterval(timer);
+    const timer = setInterval(() => {
+      if (performance.now() > untilMs) return stop();
+      this.#ask(() => this.#redlock.extend(hold, ttlMs)).then((longer) => (hold = longer), stop);
+    }, ttlMs / 3);
+    timer.unref();
+    return stop;
   }
 
   /** Whatever goes wrong: the lock ends by itself. A silent Redis is not waited for. */
@@ -210,8 +251,8 @@ async function isContention(error: unknown): Promise<boolean> {
   return false;
 }
 
-function heldNothing(outcome: 'held' | 'contended'): Held {
-  return { keys: new Set(), outcome, release: async () => undefined };
+function heldNothing(outcome: 'held' | 'contended', busyForMs: BusyKeys = new Map()): Held {
+  return { keys: new Set(), outcome, busyForMs, release: async () => undefined };
 }
 
 function unlocked(keys: readonly string[]): Held {
