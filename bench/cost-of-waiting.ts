@@ -83,9 +83,9 @@ async function costOfOurs(world: World, count: number) {
   const redis = (await redisBytes(world)) - empty;
   await worker.stop();
   const [size] = await world.rows<{ deadlines: string; postgres: string }>(
-    `SELECT pg_total_relation_size('deadlines') AS deadlines,
+    `SELECT pg_total_relation_size('near_deadlines') AS deadlines,
             sum(pg_total_relation_size(oid)) AS postgres
-       FROM pg_class WHERE relname IN ('deadlines', 'orders', 'order_items', 'order_events')`,
+       FROM pg_class WHERE relname IN ('near_deadlines', 'orders', 'order_items', 'order_events')`,
   );
   return { redis, deadlines: Number(size?.deadlines), postgres: Number(size?.postgres) };
 }

@@ -28,8 +28,8 @@ const PROCEDURE = `
   BEGIN
     LOOP
       WITH claimed AS (
-        DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM deadlines WHERE kind = 'payment' AND due_at <= now()
+        DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM near_deadlines WHERE kind = 'payment' AND due_at <= now()
            ORDER BY kind, due_at LIMIT batch FOR UPDATE SKIP LOCKED))
         RETURNING subject_id)
       SELECT array_agg(subject_id) INTO ids FROM claimed;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { burst } from './burst';
 import { costOfWaiting } from './cost-of-waiting';
+import { farDeadlines } from './far-deadlines';
 import { growth } from './growth';
 import { guard } from './guard';
 import { machine } from './machine';
@@ -23,6 +24,7 @@ const QUESTIONS: readonly Question[] = [
   placingDuringBurst,
   costOfWaiting,
   growth,
+  farDeadlines,
   guard,
 ];
 const ROUNDS = 3;

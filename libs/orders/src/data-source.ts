@@ -1,5 +1,5 @@
 import { Deadlines1763600000000, Workers1763600010000 } from '@app/timeout';
-import { TimeoutBrakes1763600020000 } from '@app/timeout';
+import { NearAndFarDeadlines1763700210000, TimeoutBrakes1763600020000 } from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
@@ -8,6 +8,7 @@ import { MoneyMovements1763700100000 } from './migrations/1763700100000-money-mo
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
+import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
 
@@ -24,6 +25,8 @@ const MIGRATIONS = [
   MoneyMovements1763700100000,
   EventOrder1763700110000,
   StockMovements1763700200000,
+  NearAndFarDeadlines1763700210000,
+  RetentionByKey1763700220000,
 ];
 
 /** The data source of closing, and of what must go on when customers have taken all connections. */

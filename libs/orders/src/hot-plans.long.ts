@@ -15,7 +15,8 @@ const GROWING = [
   'order_items',
   'order_events',
   'payments',
-  'deadlines',
+  'near_deadlines',
+  'far_deadlines',
   'idempotency_keys',
 ];
 

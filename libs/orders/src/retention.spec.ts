@@ -37,6 +37,42 @@ describe('Retention', () => {
     expect(names).not.toContain('processed 8');
   });
 
+  it.each([
+    ['idempotency_keys', 'customer_id'],
+    ['webhook_events', 'id'],
+  ])(
+    'forgets no row of %s that lies in the same place of another partition',
+    async (table, key) => {
+      const other = await openWorld();
+      await other.rows(`ALTER TABLE ${table} RENAME TO whole`);
+      await other.rows(
+        `CREATE TABLE ${table} (LIKE whole INCLUDING DEFAULTS) PARTITION BY HASH (${key})`,
+      );
+      for (const part of [0, 1, 2]) {
+        await other.rows(
+          `CREATE TABLE part_${part} PARTITION OF ${table} FOR VALUES WITH (MODULUS 3, REMAINDER ${part})`,
+        );
+      }
+      // Every second one is old, so that equal places hold old and new ones.
+      await other.rows(
+        table === 'webhook_events'
+          ? `INSERT INTO webhook_events (id, provider, event_id, notice, status, received_at)
+           SELECT gen_random_uuid(), 'sandbox', i::text, '{}', 'processed',
+                  now() - i % 2 * interval '8 days' FROM generate_series(1, 300) AS i`
+          : `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)
+           SELECT i::text, 'k', 'x', gen_random_uuid(), now() - i % 2 * interval '3 days'
+             FROM generate_series(1, 300) AS i`,
+      );
+      const { keys, webhooks } = await other.get(Retention).runOnce();
+      const rows = await other.rows(`SELECT 1 FROM ${table}`);
+      await other.close();
+      expect({ forgotten: keys + webhooks, left: rows.length }).toEqual({
+        forgotten: 150,
+        left: 150,
+      });
+    },
+  );
+
   it('goes on beyond one batch, and does nothing when there is nothing', async () => {
     await world.rows(
       `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)

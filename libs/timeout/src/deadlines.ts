@@ -1,6 +1,8 @@
 import { queryRows, type Transaction } from './transaction';
 import type { DataSource } from 'typeorm';
 import type { Deadline, DueDeadline } from './deadline-handler';
+import { isFar } from './far-deadlines';
+import { LowWater } from './low-water';
 
 interface DeadlineRow {
   kind: string;
@@ -25,8 +27,8 @@ export async function putBackDeadlines(
 ): Promise<void> {
   if (deadlines.length === 0) return;
   await tx.hot(
-    `INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
-     SELECT kind, due_at, subject_id, version, failures
+    `INSERT INTO deadlines (kind, due_at, subject_id, version, failures, far)
+     SELECT kind, due_at, subject_id, version, failures, ${isFar('due_at')}
        FROM unnest($1::text[], $2::timestamptz[], $3::uuid[], $4::int[], $5::smallint[])
          AS d (kind, due_at, subject_id, version, failures)
      ON CONFLICT DO NOTHING`,
@@ -43,19 +45,34 @@ export async function putBackDeadlines(
 /**
  * Claims up to `limit` deadlines of a kind that have been due for at least `overdueByMs`, oldest
  * first, and takes them out of the table; rows that somebody else is claiming are passed over.
- * A rollback puts them back. Found by ctid, so that no plan can turn it into a table scan.
+ * A rollback puts them back. Looks from `lowWater` on, and raises it.
  */
 export async function claimDue(
   tx: Transaction,
   kind: string,
   limit: number,
   overdueByMs: number,
+  lowWater = new LowWater(),
 ): Promise<DueDeadline[]> {
-  const [columns] = await tx.hot<Record<ClaimedColumn, string | null>>(CLAIM, [
-    kind,
-    limit,
-    overdueByMs,
-  ]);
+  const look = lowWater.begin();
+  let oldestMs: number | undefined;
+  try {
+    const [columns] = await tx.hot<ClaimedColumns>(CLAIM, [
+      kind,
+      limit,
+      overdueByMs,
+      new Date(look.fromMs),
+    ]);
+    oldestMs = columns && Number(columns.oldest_ms);
+    return rowsOf(kind, columns);
+  } finally {
+    lowWater.end(look, oldestMs);
+  }
+}
+
+type ClaimedColumns = Record<ClaimedColumn, string | null> & { readonly oldest_ms: string };
+
+function rowsOf(kind: string, columns: ClaimedColumns | undefined): DueDeadline[] {
   const valuesOf = (name: ClaimedColumn): string[] => columns?.[name]?.split(',') ?? [];
   const [dueMs, versions, failures] = [
     valuesOf('due_ms'),
@@ -80,31 +97,43 @@ const CLAIMED = {
 } as const;
 type ClaimedColumn = keyof typeof CLAIMED;
 
-/** All rows in one, a text a column: reading rows costs Node and Postgres more than the claim. */
+/**
+ * Found by ctid, so that no plan can turn it into a table scan, and the key again, as a ctid is
+ * unique in one partition only. All rows in one, a text a column: reading rows costs Node and
+ * Postgres more than the claim. The oldest is as it was before: what others claim counts, for
+ * they may roll back.
+ */
 const CLAIM = `
-  WITH claimed AS (
-    DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM deadlines
-       WHERE kind = $1 AND due_at <= now() - $3 * interval '1 millisecond'
-       ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+  WITH picked AS MATERIALIZED (
+    SELECT ctid AS place, due_at, subject_id FROM near_deadlines
+     WHERE kind = $1 AND due_at >= $4 AND due_at <= now() - $3 * interval '1 millisecond'
+     ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  ), claimed AS (
+    DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND kind = $1
+       AND (due_at, subject_id) IN (SELECT due_at, subject_id FROM picked)
     RETURNING subject_id, due_at, version, failures)
   SELECT ${Object.entries(CLAIMED)
     .map(([name, value]) => `string_agg((${value})::text, ',') AS ${name}`)
-    .join(', ')} FROM claimed`;
+    .join(', ')},
+         floor(date_part('epoch', least(now(), (
+           SELECT due_at FROM near_deadlines WHERE kind = $1 AND due_at >= $4
+            ORDER BY kind, due_at LIMIT 1))) * 1000)::bigint AS oldest_ms
+    FROM claimed`;
 
 /** Takes one deadline out of the table; false when somebody else has it. */
 export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {
   const rows = await tx.rows(
-    `DELETE FROM deadlines WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM deadlines
+    `DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM near_deadlines
         WHERE kind = $1 AND due_at = $2 AND subject_id = $3 FOR UPDATE SKIP LOCKED))
+        AND kind = $1 AND due_at = $2 AND subject_id = $3
      RETURNING 1`,
     [deadline.kind, deadline.dueAt, deadline.subjectId],
   );
   return rows.length > 0;
 }
 
-/** Deadlines due in `(after, until]`, oldest first, in pages of `pageSize`. */
+/** Near deadlines due in `(after, until]`, oldest first, in pages of `pageSize`. */
 export async function* deadlinesBetween(
   dataSource: DataSource,
   kind: string,
@@ -116,7 +145,7 @@ export async function* deadlinesBetween(
   for (;;) {
     const rows = await queryRows<DeadlineRow>(
       dataSource,
-      `SELECT kind, subject_id, due_at, version, failures FROM deadlines
+      `SELECT kind, subject_id, due_at, version, failures FROM near_deadlines
         WHERE kind = $1 AND (due_at, subject_id) > ($2, $3) AND due_at <= $4
         ORDER BY kind, due_at, subject_id LIMIT $5`,
       [kind, cursor.dueAt, cursor.subjectId, until, pageSize],
@@ -128,7 +157,7 @@ export async function* deadlinesBetween(
   }
 }
 
-/** The ends of all slots of `slotMs` in `(after, until]` that have a deadline, in milliseconds. */
+/** The ends of all slots of `slotMs` in `(after, until]` that have a near deadline, in milliseconds. */
 export async function slotsBetween(
   dataSource: DataSource,
   kinds: readonly string[],
@@ -139,7 +168,7 @@ export async function slotsBetween(
   const rows = await queryRows<{ slot: string }>(
     dataSource,
     `SELECT DISTINCT ceil(extract(epoch FROM due_at) * 1000 / $4::int)::bigint AS slot
-       FROM deadlines WHERE kind = ANY ($1) AND due_at > $2 AND due_at <= $3`,
+       FROM near_deadlines WHERE kind = ANY ($1) AND due_at > $2 AND due_at <= $3`,
     [kinds, after, until, slotMs],
   );
   return rows.map((row) => Number(row.slot) * slotMs);
@@ -172,6 +201,27 @@ export async function countOverdue(
     [kinds],
   );
   return { overdue: Number(row?.overdue ?? 0), oldestLagMs: Number(row?.oldest ?? 0) };
+}
+
+/**
+ * By how much the oldest near deadline of these kinds is overdue, in milliseconds; 0 when none is.
+ * `fromMs`: for each kind where to begin to look, if not at the beginning.
+ */
+export async function oldestLagMs(
+  dataSource: DataSource,
+  kinds: readonly string[],
+  fromMs: readonly number[] = kinds.map(() => 0),
+): Promise<number> {
+  const [row] = await queryRows<{ lag: string | null }>(
+    dataSource,
+    `SELECT extract(epoch FROM now() - min(oldest.due_at)) * 1000 AS lag
+       FROM unnest($1::text[], $2::timestamptz[]) AS k (kind, since),
+            LATERAL (SELECT due_at FROM near_deadlines d
+                      WHERE d.kind = k.kind AND d.due_at >= k.since
+                      ORDER BY d.kind, due_at LIMIT 1) AS oldest`,
+    [kinds, fromMs.map((ms) => new Date(ms))],
+  );
+  return Math.max(0, Math.round(Number(row?.lag ?? 0)));
 }
 
 /** Takes a deadline that keeps failing out of the way until an operator releases it. */

@@ -2,6 +2,7 @@ import { type BatchEntry, enterBatch } from './batch-entry';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import { claimDue, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
+import type { LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { isSubjectsFault, setAside } from './subject-failure';
@@ -29,8 +30,12 @@ export interface Asked {
   readonly overdueByMs: number;
 }
 
-/** Somebody else holds the subject: look again after this long. */
-const CONTENDED_RETRY_MS = 100;
+/**
+ * Somebody else holds the subject: look again after as long as they had it already, so that the
+ * waits grow, whoever looks; most are done soon, and those who died are outlived in a few steps.
+ */
+const CONTENDED_RETRY_FIRST_MS = 100;
+const CONTENDED_RETRY_MAX_MS = 800;
 
 /** Handles one kind's due deadlines, a batch a transaction. */
 export class DrainBatch {
@@ -44,6 +49,7 @@ export class DrainBatch {
     private readonly handler: DeadlineHandler,
     private readonly parts: DrainParts,
     private readonly pace: Pace,
+    private readonly lowWater: LowWater,
     private readonly maxFailures: number,
   ) {}
 
@@ -60,7 +66,9 @@ export class DrainBatch {
       if (refused) return claimed;
       // Having the turn, so that nobody else makes use of the rest.
       if (plan.restMs > 0) await pause(plan.restMs);
-      claimed = await claimDue(tx, this.kind, plan.limit, overdueByMs);
+      claimed = await claimDue(tx, this.kind, plan.limit, overdueByMs, this.lowWater);
+      // Whoever dies in this batch leaves it to that ring, not to a sweep.
+      if (claimed.length > 0) this.parts.alarms.ringAgainSoon();
       const oldestMs = Math.min(...claimed.map(({ dueAt }) => dueAt.getTime()));
       if (claimed.length > 0) this.pace.claimed(entry.now.getTime() - oldestMs);
       return claimed;
@@ -169,10 +177,18 @@ export class DrainBatch {
       const key = keyOf.get(one);
       return key === undefined || held.keys.has(key);
     };
-    const again = new Date(this.parts.clock.nowMs() + CONTENDED_RETRY_MS);
+    const nowMs = this.parts.clock.nowMs();
+    const later = (one: DueDeadline): DueDeadline => {
+      const busyForMs = held.busyForMs?.get(keyOf.get(one) ?? '') ?? 0;
+      const waitMs = Math.min(
+        CONTENDED_RETRY_MAX_MS,
+        Math.max(CONTENDED_RETRY_FIRST_MS, busyForMs),
+      );
+      return { ...one, dueAt: new Date(nowMs + waitMs) };
+    };
     return {
       mine: due.filter(isMine),
-      contended: due.filter((one) => !isMine(one)).map((one) => ({ ...one, dueAt: again })),
+      contended: due.filter((one) => !isMine(one)).map(later),
       giveBack: () => held.release(),
     };
   }

@@ -1,6 +1,7 @@
 import type { Claimant, DeadlineHandler } from './deadline-handler';
 import { type Asked, DrainBatch, type DrainCounts } from './drain-batch';
 import type { DrainParts } from './drain-parts';
+import { LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
 
@@ -33,6 +34,8 @@ export class Drain {
   #next: Promise<DrainCounts> | undefined;
   /** What the next round was asked for. */
   #nextAsked: Asked | undefined;
+  /** Where claims begin to look; whoever arms a deadline before it lowers it. */
+  readonly lowWater = new LowWater();
   readonly #pace: Pace;
   readonly #batch: DrainBatch;
   #isBursting = false;
@@ -45,18 +48,28 @@ export class Drain {
     options: DrainOptions,
   ) {
     this.#pace = new Pace(handler.maxBatch, options, parts.othersWaitMs);
-    this.#batch = new DrainBatch(kind, handler, parts, this.#pace, options.maxFailures);
+    const { maxFailures } = options;
+    this.#batch = new DrainBatch(kind, handler, parts, this.#pace, this.lowWater, maxFailures);
   }
 
-  /** {@link run} in the background: what fails is told, and comes back with the next signal. */
-  signal(by: Claimant, overdueByMs = 0): void {
-    this.run(by, overdueByMs).catch((error: unknown) =>
+  /**
+   * Handles what is due, in the background: what fails is told, and comes back with the next
+   * signal. `sinceMs`: what asks for it is not due earlier, in milliseconds since the epoch.
+   */
+  signal(by: Claimant, sinceMs: number): void {
+    this.lowWater.lower(sinceMs);
+    this.#start(by, 0).catch((error: unknown) =>
       this.parts.telemetry.failed(`drain ${this.kind}`, error),
     );
   }
 
   /** Handles everything that has been due for `overdueByMs`; resolves when nothing is left. */
   run(by: Claimant, overdueByMs = 0): Promise<DrainCounts> {
+    this.lowWater.lookAtEverything();
+    return this.#start(by, overdueByMs);
+  }
+
+  #start(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
     if (!this.#current) return (this.#current = this.#round({ by, overdueByMs }));
     // The round under way may have looked already, so what rang now needs another one. Of those
     // who share it, the one who asked for the least overdue decides: a ring must not wait behind a

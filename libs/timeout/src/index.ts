@@ -37,6 +37,8 @@ export type { Held, Lock } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
 export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
+export { isFar } from './far-deadlines';
+export { NearAndFarDeadlines1763700210000 } from './migrations/1763700210000-near-and-far-deadlines';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';

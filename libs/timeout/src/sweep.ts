@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
-import { countOverdue } from './deadlines';
+import { oldestLagMs } from './deadlines';
 import type { Drain } from './drain';
 import type { DrainCounts } from './drain-batch';
 import { failpoint } from './failpoint';
@@ -38,6 +38,9 @@ export interface SweepUnderWay {
   readonly drained: Promise<DrainCounts>;
 }
 
+/** No ring of ours is so late, by the contract of timer drivers nearly always. */
+const MISSED_MS = 700;
+
 /**
  * The backstop: keeps the alarms armed, and claims what is overdue, whatever the alarms did.
  * Any number of instances may sweep at once; they share the work by `SKIP LOCKED`.
@@ -65,6 +68,20 @@ export class Sweep {
     return nowMs - this.#lastRunAtMs >= everyMs - 500;
   }
 
+  /**
+   * True when something is late that nobody of this process is at: its alarm was lost, on
+   * whichever way, and a sweep that waited for its interval would come late. One look at the
+   * oldest deadline of each kind.
+   */
+  async isMissed(): Promise<boolean> {
+    const idle = [...this.drains.values()].filter(
+      (drain) => !drain.isBursting && !this.brake.holds(drain.kind),
+    );
+    const fromMs = idle.map(({ lowWater }) => lowWater.fromMs);
+    const kinds = idle.map(({ kind }) => kind);
+    return (await oldestLagMs(this.dataSource, kinds, fromMs)) > MISSED_MS;
+  }
+
   /** False since arming failed, or since alarms that should have rung did not. */
   get timerStoreHealthy(): boolean {
     return this.health.healthy;
@@ -85,17 +102,16 @@ export class Sweep {
     await this.brake.refresh(now);
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
     const kinds = drains.map(({ kind }) => kind);
-    const overdue = await countOverdue(this.dataSource, kinds);
-    const oldestLagMs = Math.max(0, Math.round(overdue.oldestLagMs));
-    if (armed !== undefined) this.#judgeHealth(oldestLagMs);
+    const lagMs = await oldestLagMs(this.dataSource, kinds);
+    if (armed !== undefined) this.#judgeHealth(lagMs);
     const drained = sumOf(drains.map((drain) => drain.run('sweep', leaveToTimerMs)));
     drained.then(
       (counts) => this.telemetry.sweptUp(counts),
       (error: unknown) => this.telemetry.failed('sweep', error),
     );
     const tookMs = performance.now() - startedMs;
-    this.telemetry.swept({ armed: armed ?? 0, oldestLagMs, tookMs });
-    return { armed: armed ?? 0, oldestLagMs, drained };
+    this.telemetry.swept({ armed: armed ?? 0, oldestLagMs: lagMs, tookMs });
+    return { armed: armed ?? 0, oldestLagMs: lagMs, drained };
   }
 
   /** One sweep to its end, for whoever wants to see what it did. */
@@ -115,9 +131,9 @@ export class Sweep {
     }
   }
 
-  #judgeHealth(oldestLagMs: number): void {
-    const isLate = oldestLagMs > this.options.leaveToTimerMs + LATE_MS;
-    this.health.become(!isLate, isLate ? `a deadline was ${oldestLagMs} ms overdue` : undefined);
+  #judgeHealth(lagMs: number): void {
+    const isLate = lagMs > this.options.leaveToTimerMs + LATE_MS;
+    this.health.become(!isLate, isLate ? `a deadline was ${lagMs} ms overdue` : undefined);
   }
 }
 

@@ -65,8 +65,9 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
 
   async #sweepIfDue(): Promise<void> {
     const { sweep } = this.timeouts;
-    if (!sweep.isDue(performance.now())) return;
-    await sweep.begin();
+    if (sweep.isDue(performance.now())) await sweep.begin();
+    else if (await sweep.isMissed()) await sweep.begin(0);
+    else return;
     await this.#heartbeat.beat({
       timerStoreHealthy: sweep.timerStoreHealthy,
       clockOffsetMs: this.options.parts.clock.offsetMs,

@@ -23,6 +23,8 @@ import { VerifyAlarms } from './verify-alarms';
 
 /** Below what a process gets to end in (docs/operations.md). */
 const STOP_LIMIT_MS = 10_000;
+/** What was made due just now was made so by a transaction that is not older. */
+const JUST_NOW_MS = 5_000;
 
 export interface TimeoutOptions {
   /** Every kind of deadline there is; each must get exactly one handler before `start`. */
@@ -137,7 +139,12 @@ export class TimeoutService {
 
   /** For deadlines that the caller's own SQL has inserted: arms their alarms after the commit. */
   armed(tx: Transaction, deadlines: readonly Deadline[]): void {
-    tx.afterCommit(() => this.alarms.ensure(deadlines));
+    tx.afterCommit(() => {
+      for (const { kind, dueAt } of deadlines) {
+        this.#drains.get(kind)?.lowWater.lower(dueAt.getTime());
+      }
+      this.alarms.ensure(deadlines);
+    });
   }
 
   /** The alarm that the driver's store holds for this deadline. Reads the store through. */
@@ -184,7 +191,7 @@ export class TimeoutService {
   nudge(kind: string): void {
     const drain = this.#drains.get(kind);
     if (!drain) throw new UnhandledDeadlineError([kind]);
-    drain.signal('timer');
+    drain.signal('timer', this.parts.clock.nowMs() - JUST_NOW_MS);
   }
 
   /** True while so much is due that batch follows batch: what can wait should give way. */
@@ -210,7 +217,10 @@ export class TimeoutService {
     const earlyByMs = alarm.at.getTime() - now.getTime();
     if (earlyByMs > 0) return { ringAgainInMs: Math.ceil(earlyByMs) };
     // Only told: kinds wait for themselves, and the alarm is done.
-    for (const drain of this.#all()) drain.signal('timer');
+    // A ring may be late, or for what was committed late: it names the slot where to look from.
+    const { granularity } = this.options;
+    const sinceMs = alarm.at.getTime() - (granularity === 'subject' ? 0 : granularity);
+    for (const drain of this.#all()) drain.signal('timer', sinceMs);
     return undefined;
   }
 

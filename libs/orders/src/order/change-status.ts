@@ -1,5 +1,5 @@
-import { type Transaction, uuidArray } from '@app/timeout';
-import { deadlineOf, isOverdue } from './deadline-table';
+import { isFar, type Transaction, uuidArray } from '@app/timeout';
+import { deadlineOf, isOverdue, TIMED_KINDS } from './deadline-table';
 import {
   type By,
   type CloseReason,
@@ -103,11 +103,13 @@ const deadlineAt = (kind: string | undefined, dueAt: Date | null): ChangedOrder[
  */
 export const EVENT_TX = 'greatest(event_tx, pg_current_xact_id())';
 
-function statementFor(
-  { from, to, onlyIfOverdue, onlyIfNoPaymentOpen }: StatusChange,
-  effect: StockEffect,
-): string {
+function statementFor(change: StatusChange, effect: StockEffect): string {
+  const { from, to, by, onlyIfOverdue, onlyIfNoPaymentOpen } = change;
   const deadline = deadlineOf(to);
+  const before = deadlineOf(from);
+  // Whoever acts on a deadline has claimed it: it is gone already.
+  const isClaimed = by === 'timer' || by === 'sweep';
+  const over = before && !isClaimed && TIMED.includes(before.kind) ? before : undefined;
   const instant = INSTANTS[to];
   return `
     WITH changed AS (
@@ -117,12 +119,14 @@ function statementFor(
        WHERE id = ANY ($1::uuid[]) AND status = $2
              ${onlyIfOverdue ? `AND ${isOverdue(from)}` : ''}
              ${onlyIfNoPaymentOpen ? `AND NOT EXISTS (${OPEN_PAYMENT})` : ''}
-      RETURNING id, version, closes_at, event_tx, ${deadline?.dueAt ?? 'NULL::timestamptz'} AS due_at
+      RETURNING id, version, closes_at, event_tx, ${deadline?.dueAt ?? 'NULL::timestamptz'} AS due_at${over ? `, ${over.dueAt} AS over_at` : ''}
     ), history AS (
       INSERT INTO order_events
              (order_id, version, type, from_status, to_status, by, actor, reason, tx)
       SELECT id, version, 'order.' || $3, $2, $3, $5, $6, $7, event_tx FROM changed
-    )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${effect === 'none' ? '' : MOVEMENTS_SQL(effect)}
+    )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${over ? OVER_SQL(over.kind) : ''}${
+      effect === 'none' ? '' : MOVEMENTS_SQL(effect)
+    }
     SELECT ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
            ${COLUMN(MS('closes_at'))} AS closes_at, ${COLUMN(MS('due_at'))} AS due_at,
            ${MS('now()')} AS changed_at
@@ -136,9 +140,28 @@ const COLUMN = (value: string): string => `string_agg(coalesce((${value})::text,
 
 const OPEN_PAYMENT = `SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open'`;
 
+/** Kinds whose deadline's instant is known from the order's row. */
+const TIMED: readonly string[] = TIMED_KINDS;
+
+/**
+ * The deadline of the status that is over goes with it, so that far ones do not pile up for weeks.
+ * A closer takes the deadline first and the order second: so nobody here waits for a deadline,
+ * and one that somebody is claiming stays: it fires, changes nothing and is gone.
+ */
+const OVER_SQL = (kind: string): string => `, over AS MATERIALIZED (
+      SELECT d.due_at, d.subject_id, d.far
+        FROM changed JOIN deadlines d
+          ON d.kind = '${kind}' AND d.due_at = changed.over_at AND d.subject_id = changed.id
+         FOR UPDATE OF d SKIP LOCKED
+    ), gone AS (
+      DELETE FROM deadlines d USING over
+       WHERE d.kind = '${kind}' AND d.due_at = over.due_at AND d.subject_id = over.subject_id
+         AND d.far = over.far
+    )`;
+
 const DEADLINE_SQL = (kind: string): string => `, armed AS (
-      INSERT INTO deadlines (kind, due_at, subject_id, version)
-      SELECT '${kind}', due_at, id, version FROM changed WHERE due_at IS NOT NULL
+      INSERT INTO deadlines (kind, due_at, subject_id, version, far)
+      SELECT '${kind}', due_at, id, version, ${isFar('due_at')} FROM changed WHERE due_at IS NOT NULL
       ON CONFLICT DO NOTHING
     )`;
 

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { insertDeadlines } from '../deadlines';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
+import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { inTransaction, queryRows } from '../transaction';
 
 export interface StoredDeadline {
@@ -32,7 +33,7 @@ export class DeadlineStore {
       type: 'postgres',
       url: url.href,
       poolSize: 8,
-      migrations: [Deadlines1763600000000],
+      migrations: [Deadlines1763600000000, NearAndFarDeadlines1763700210000],
     });
     await dataSource.initialize();
     await dataSource.runMigrations();
@@ -72,7 +73,9 @@ export class DeadlineStore {
   }
 
   deadlines(): Promise<StoredDeadline[]> {
-    return this.rows('SELECT * FROM deadlines ORDER BY due_at, subject_id');
+    return this.rows(
+      'SELECT kind, subject_id, due_at, version, failures FROM deadlines ORDER BY due_at, subject_id',
+    );
   }
 }
 

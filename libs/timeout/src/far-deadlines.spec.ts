@@ -1,0 +1,97 @@
+import { claimDue, insertDeadlines, oldestLagMs } from './deadlines';
+import { bringNear } from './far-deadlines';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import { inTransaction } from './transaction';
+
+const KIND = 'shipment';
+const HOUR_MS = 3_600_000;
+const REACH_MS = 30 * 60_000;
+
+let store: DeadlineStore;
+beforeEach(async () => (store = await DeadlineStore.open()));
+afterEach(() => store?.close());
+
+const whereabouts = async () => {
+  const rows = await store.rows<{ place: string; n: number }>(
+    'SELECT tableoid::regclass::text AS place, count(*)::int AS n FROM deadlines GROUP BY 1',
+  );
+  return Object.fromEntries(rows.map(({ place, n }) => [place, n]));
+};
+const claim = (kind = KIND, limit = 100) =>
+  inTransaction(store.dataSource, (tx) => claimDue(tx, kind, limit, 0));
+/** Time passes for what waits. */
+const pass = (ms: number) =>
+  store.rows(`UPDATE deadlines SET due_at = due_at - $1 * interval '1 millisecond'`, [ms]);
+
+describe('far deadlines', () => {
+  it('wait apart from near ones until they come within reach', async () => {
+    await store.add(KIND, [60_000, 2 * HOUR_MS, 3 * HOUR_MS]);
+    expect(await whereabouts()).toEqual({ near_deadlines: 1, far_deadlines: 2 });
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(0);
+    await pass(2 * HOUR_MS - REACH_MS + 1_000);
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(1);
+    expect(await whereabouts()).toEqual({ near_deadlines: 2, far_deadlines: 1 });
+  });
+
+  it('are claimed once, though several bring them near at once', async () => {
+    const many = Array.from({ length: 5_000 }, (_, i) => 2 * HOUR_MS + i);
+    await store.add(KIND, many);
+    await pass(3 * HOUR_MS);
+    const moved = await Promise.all(
+      [1, 2, 3].map(() => bringNear(store.dataSource, [KIND], REACH_MS)),
+    );
+    expect(moved.reduce((sum, n) => sum + n)).toBe(many.length);
+    expect(await claim(KIND, 10_000)).toHaveLength(many.length);
+    expect(await whereabouts()).toEqual({});
+  });
+
+  it('of kinds that this version does not know stay where they are', async () => {
+    await store.add('newer', [2 * HOUR_MS]);
+    await pass(3 * HOUR_MS);
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(0);
+    expect(await whereabouts()).toEqual({ far_deadlines: 1 });
+  });
+
+  it('do not count as overdue lag before they are near, and are one with their double', async () => {
+    const deadline = { kind: KIND, subjectId: subject(1), version: 1 };
+    const dueAt = new Date(Date.now() + 2 * HOUR_MS);
+    await inTransaction(store.dataSource, (tx) => insertDeadlines(tx, [{ ...deadline, dueAt }]));
+    await store.rows(
+      'INSERT INTO deadlines SELECT kind, due_at, subject_id, 1, 0, false FROM deadlines',
+    );
+    await pass(3 * HOUR_MS);
+    await bringNear(store.dataSource, [KIND], REACH_MS);
+    expect(await whereabouts()).toEqual({ near_deadlines: 1 });
+    expect(await oldestLagMs(store.dataSource, [KIND, 'other'])).toBeGreaterThan(HOUR_MS - 1_000);
+  });
+});
+
+describe('a claim from a table with partitions', () => {
+  it('takes what it has picked, and nothing that lies in the same place of another', async () => {
+    await store.rows('DROP TABLE near_deadlines');
+    await store.rows(
+      'CREATE TABLE near_deadlines PARTITION OF deadlines FOR VALUES IN (false) PARTITION BY HASH (subject_id)',
+    );
+    for (const part of [0, 1, 2]) {
+      await store.rows(
+        `CREATE TABLE near_${part} PARTITION OF near_deadlines FOR VALUES WITH (MODULUS 3, REMAINDER ${part})`,
+      );
+    }
+    await store.add(
+      KIND,
+      Array.from({ length: 60 }, (_, i) => -1_000 - i),
+    );
+    await store.add(
+      'refund',
+      Array.from({ length: 60 }, (_, i) => -1_000 - i),
+    );
+    const seen = new Set<string>();
+    for (let left = 60; left > 0; left -= 10) {
+      for (const { subjectId } of await claim(KIND, 10)) seen.add(subjectId);
+      const rows = await store.rows('SELECT 1 FROM deadlines WHERE kind = $1', [KIND]);
+      expect(rows).toHaveLength(left - 10);
+    }
+    expect(seen.size).toBe(60);
+    expect(await store.rows(`SELECT 1 FROM deadlines WHERE kind = 'refund'`)).toHaveLength(60);
+  });
+});

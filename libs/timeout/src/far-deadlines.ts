@@ -1,0 +1,52 @@
+import type { DataSource } from 'typeorm';
+import { queryRows } from './transaction';
+
+/**
+ * SQL for the column `far` of a deadline that is inserted with this instant: whether it waits
+ * where rings and sweeps do not look. A deadline inserted without it counts as near, whenever it
+ * is due: it is found all the same, and only takes up room there.
+ */
+export function isFar(dueAt: string): string {
+  return `(${dueAt}) > now() + interval '1 hour'`;
+}
+
+/** Moved at once. */
+const BATCH = 2_000;
+/** Batches of a kind in one go: what is left over, after months of standstill, has its next turn. */
+const MOST_BATCHES = 25;
+
+/**
+ * Moves deadlines of these kinds that are due within `reachMs` to where rings and sweeps look, and
+ * says how many. Any number of processes may do it at once. `reachMs` must be more than an alarm's
+ * horizon, so that nothing comes due out of sight.
+ */
+export async function bringNear(
+  dataSource: DataSource,
+  kinds: readonly string[],
+  reachMs: number,
+): Promise<number> {
+  let moved = 0;
+  for (const kind of kinds) {
+    for (let batch = 0; batch < MOST_BATCHES; batch++) {
+      const [row] = await queryRows<{ n: number }>(dataSource, BRING_NEAR, [kind, reachMs, BATCH]);
+      moved += row?.n ?? 0;
+      if ((row?.n ?? 0) < BATCH) break;
+    }
+  }
+  return moved;
+}
+
+const BRING_NEAR = `
+  WITH picked AS MATERIALIZED (
+    SELECT ctid AS place, due_at, subject_id FROM far_deadlines
+     WHERE kind = $1 AND due_at <= now() + $2 * interval '1 millisecond'
+     ORDER BY kind, due_at LIMIT $3 FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM far_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND kind = $1
+       AND (due_at, subject_id) IN (SELECT due_at, subject_id FROM picked)
+    RETURNING kind, due_at, subject_id, version, failures
+  ), near AS (
+    INSERT INTO near_deadlines (kind, due_at, subject_id, version, failures)
+    SELECT * FROM gone ON CONFLICT DO NOTHING
+  )
+  SELECT count(*)::int AS n FROM gone`;

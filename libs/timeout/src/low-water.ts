@@ -1,0 +1,49 @@
+/** The earliest instant there is: what claims from here misses nothing. */
+const EVERYTHING_MS = 0;
+
+/**
+ * Where to begin to look for a kind's due deadlines, in milliseconds since the epoch. All before
+ * it were gone when somebody looked, but what is gone stays in the index until no snapshot needs it:
+ * with an old one open (a dump, a forgotten transaction), each claim would read all of it again.
+ *
+ * A deadline may still appear before the mark: it was committed after its instant, or put there by
+ * hand. Whoever hears of it lowers the mark (a ring names its instant), a sweep looks at everything.
+ */
+export class LowWater {
+  #fromMs = EVERYTHING_MS;
+  readonly #looking = new Set<Look>();
+
+  /** As it is now. */
+  get fromMs(): number {
+    return this.#fromMs;
+  }
+
+  /** To be called before a claim, whose answer goes to {@link end}. */
+  begin(): Look {
+    const look = { fromMs: this.#fromMs, atMostMs: Infinity };
+    this.#looking.add(look);
+    return look;
+  }
+
+  /** `oldestMs`: nothing lay before it when the claim looked; undefined when the claim failed. */
+  end(look: Look, oldestMs: number | undefined): void {
+    this.#looking.delete(look);
+    if (oldestMs === undefined) return;
+    this.#fromMs = Math.max(this.#fromMs, Math.min(oldestMs, look.atMostMs));
+  }
+
+  /** The next claim looks from here at least, whatever those under way have found. */
+  lower(toMs: number): void {
+    this.#fromMs = Math.min(this.#fromMs, toMs);
+    for (const look of this.#looking) look.atMostMs = Math.min(look.atMostMs, toMs);
+  }
+
+  lookAtEverything(): void {
+    this.lower(EVERYTHING_MS);
+  }
+}
+
+export interface Look {
+  readonly fromMs: number;
+  atMostMs: number;
+}
