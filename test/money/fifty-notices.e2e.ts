@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type AppProcess, type Installation, startInstallation } from '../support/installation';
+import { WEBHOOK_SECRET } from '../support/app';
 import { sendWebhook } from '../support/send-webhook';
 import { until } from '../support/until';
 
 jest.setTimeout(120_000);
-
-const SECRET = 'a-secret-for-tests-of-32-characters';
 
 describe('fifty late notices at once, on three processes', () => {
   let shop: Installation;
@@ -28,7 +27,7 @@ describe('fifty late notices at once, on three processes', () => {
       Array.from({ length: 50 }, (_, i) => {
         const url = (processes[i % 3] as AppProcess).url;
         const id = i % 2 ? (event?.id as string) : `evt_${randomUUID()}`;
-        return sendWebhook(url, SECRET, body, id);
+        return sendWebhook(url, WEBHOOK_SECRET, body, id);
       }),
     );
     expect(new Set(answers)).toEqual(new Set([200]));

@@ -2,11 +2,12 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Payment, Refund } from './payment';
+import type { Dispute, Payment, Refund } from './payment';
 import type { WebhookEvent } from './webhook-event';
 
 /** A row as it is from now on: the last record of an id wins. */
-export type JournalRecord = { payment: Payment } | { refund: Refund } | { event: WebhookEvent };
+export type JournalRecord =
+  { payment: Payment } | { refund: Refund } | { dispute: Dispute } | { event: WebhookEvent };
 
 export interface Journal {
   /** The records of one change, kept all or none. Resolves when they would survive the process. */

@@ -1,6 +1,6 @@
 import type { Clock } from './clock';
 import { noJournal, type Journal, type JournalRecord } from './journal';
-import { refundView, type Payment, type PaymentView, type Refund } from './payment';
+import { refundView, type Dispute, type Payment, type PaymentView, type Refund } from './payment';
 import type { RefundView } from './payment';
 import { Refusal } from './problem';
 import type { WebhookEvent } from './webhook-event';
@@ -11,6 +11,7 @@ type Entry = { readonly payment: Payment } | { readonly refund: Refund };
 export interface Change {
   readonly payment?: Payment;
   readonly refund?: Refund;
+  readonly dispute?: Dispute;
   readonly events?: readonly WebhookEvent[];
 }
 
@@ -33,6 +34,8 @@ export class Ledger {
   readonly #refunds = new Map<string, Refund>();
   readonly #refundsByKey = new Map<string, Refund>();
   readonly #refundsByPayment = new Map<string, Refund[]>();
+  readonly #disputes = new Map<string, Dispute>();
+  readonly #disputesByPayment = new Map<string, Dispute[]>();
 
   constructor(clock: Clock, outbox: WebhookOutbox) {
     this.#clock = clock;
@@ -67,6 +70,25 @@ export class Ledger {
     return this.#refundsByKey.get(idempotencyKey);
   }
 
+  dispute(id: string): Dispute {
+    const dispute = this.#disputes.get(id);
+    if (dispute === undefined) {
+      throw new Refusal(404, 'dispute_not_found', 'There is no dispute with this id.');
+    }
+    return dispute;
+  }
+
+  disputesOf(paymentId: string): readonly Dispute[] {
+    return this.#disputesByPayment.get(paymentId) ?? [];
+  }
+
+  addDispute(dispute: Dispute): void {
+    this.#disputes.set(dispute.id, dispute);
+    const siblings = this.#disputesByPayment.get(dispute.paymentId);
+    if (siblings === undefined) this.#disputesByPayment.set(dispute.paymentId, [dispute]);
+    else siblings.push(dispute);
+  }
+
   refundsOf(paymentId: string): readonly Refund[] {
     return this.#refundsByPayment.get(paymentId) ?? [];
   }
@@ -87,27 +109,31 @@ export class Ledger {
   addRefund(refund: Refund): void {
     this.#entries.push({ refund });
     this.#refunds.set(refund.id, refund);
-    this.#refundsByKey.set(refund.idempotencyKey, refund);
+    if (refund.idempotencyKey !== null) this.#refundsByKey.set(refund.idempotencyKey, refund);
     const siblings = this.#refundsByPayment.get(refund.paymentId);
     if (siblings === undefined) this.#refundsByPayment.set(refund.paymentId, [refund]);
     else siblings.push(refund);
   }
 
   /** Makes a change durable, and only then lets its webhooks go. */
-  async save({ payment, refund, events = [] }: Change): Promise<void> {
+  async save({ payment, refund, dispute, events = [] }: Change): Promise<void> {
     for (const event of events) this.#outbox.add(event);
     const records: JournalRecord[] = events.map((event) => ({ event }));
+    if (dispute !== undefined) records.unshift({ dispute });
     if (refund !== undefined) records.unshift({ refund });
     if (payment !== undefined) records.unshift({ payment });
     await this.journal.append(records);
     for (const event of events) this.#outbox.dispatch(event);
   }
 
-  /** Entries created at or after `sinceMs`, from the cursor on. `limit` counts both kinds. */
+  /** Entries that changed at or after `sinceMs`, from the cursor on. `limit` counts both kinds. */
   page(sinceMs: number | null, cursor: number, limit: number): LedgerPage {
-    const from = Math.max(cursor, sinceMs === null ? 0 : this.#firstSince(sinceMs));
-    const entries = this.#entries.slice(from, from + limit);
-    const next = from + entries.length;
+    const entries: Entry[] = [];
+    let next = cursor;
+    for (; next < this.#entries.length && entries.length < limit; next++) {
+      const entry = this.#entries[next]!;
+      if (sinceMs === null || this.#changedAtMs(entry) >= sinceMs) entries.push(entry);
+    }
     return {
       payments: entries.flatMap((entry) => ('payment' in entry ? [this.view(entry.payment)] : [])),
       refunds: entries.flatMap((entry) => ('refund' in entry ? [refundView(entry.refund)] : [])),
@@ -120,6 +146,7 @@ export class Ledger {
       ...payment,
       checkoutUrl: `${this.baseUrl}/pay/${payment.id}`,
       refunds: this.refundsOf(payment.id).map(refundView),
+      disputes: this.disputesOf(payment.id),
     };
   }
 
@@ -132,6 +159,10 @@ export class Ledger {
       const known = this.#refunds.get(record.refund.id);
       if (known === undefined) this.addRefund(record.refund);
       else Object.assign(known, record.refund);
+    } else if ('dispute' in record) {
+      const known = this.#disputes.get(record.dispute.id);
+      if (known === undefined) this.addDispute(record.dispute);
+      else Object.assign(known, record.dispute);
     } else {
       this.#outbox.restore(record.event);
     }
@@ -139,6 +170,7 @@ export class Ledger {
 
   *snapshot(): Iterable<JournalRecord> {
     yield* this.#entries;
+    for (const dispute of this.#disputes.values()) yield { dispute };
     yield* this.#outbox.snapshot();
   }
 
@@ -150,16 +182,20 @@ export class Ledger {
     yield* this.#refunds.values();
   }
 
-  #firstSince(sinceMs: number): number {
-    let low = 0;
-    let high = this.#entries.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (Date.parse(createdAtOf(this.#entries[middle]!)) < sinceMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  /** A payment has changed when its refunds and disputes have, however long ago it was made. */
+  #changedAtMs(entry: Entry): number {
+    if ('refund' in entry) return latest(entry.refund.createdAt, entry.refund.settledAt);
+    const { id, createdAt, paidAt, closedAt } = entry.payment;
+    const later = [...this.refundsOf(id), ...this.disputesOf(id)].flatMap((one) => [
+      one.createdAt,
+      one.settledAt,
+    ]);
+    return latest(createdAt, paidAt, closedAt, ...later);
   }
+}
+
+function latest(...instants: readonly (string | null)[]): number {
+  return Math.max(...instants.map((at) => (at === null ? 0 : Date.parse(at))));
 }
 
 function createdAtOf(entry: Entry): string {

@@ -24,7 +24,8 @@ export interface Refund {
   readonly paymentId: string;
   readonly amount: number;
   readonly currency: string;
-  readonly idempotencyKey: string;
+  /** Null for one that was made by hand. */
+  readonly idempotencyKey: string | null;
   readonly createdAt: string;
   /** When the bank is to answer, and what: decided on acceptance, so that a restart keeps it. */
   readonly settlesAt: string;
@@ -34,6 +35,17 @@ export interface Refund {
   failureReason: string | null;
 }
 
+/** Money that the buyer's bank has taken back, until the merchant has won. */
+export interface Dispute {
+  readonly id: string;
+  readonly paymentId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly createdAt: string;
+  status: 'open' | 'won' | 'lost';
+  settledAt: string | null;
+}
+
 /** What the API tells about a refund. */
 export type RefundView = Omit<Refund, 'settlesAt' | 'willFail'>;
 
@@ -41,6 +53,7 @@ export type RefundView = Omit<Refund, 'settlesAt' | 'willFail'>;
 export interface PaymentView extends Payment {
   readonly checkoutUrl: string;
   readonly refunds: readonly RefundView[];
+  readonly disputes: readonly Dispute[];
 }
 
 export function refundView(refund: Refund): RefundView {

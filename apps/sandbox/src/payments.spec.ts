@@ -23,6 +23,7 @@ describe('creating a payment', () => {
       capturedCurrency: null,
       checkoutUrl: `${sandbox.url}/pay/${body.id}`,
       refunds: [],
+      disputes: [],
     });
   });
 

@@ -33,14 +33,35 @@ export class Refunds {
       return { refund: known, created: false };
     }
     const payment = this.ledger.payment(wanted.paymentId);
-    this.#refuseBeyondCaptured(payment, wanted.amount);
+    const refund = await this.#make(payment, wanted.amount, wanted.idempotencyKey);
+    return { refund, created: true };
+  }
+
+  /** Somebody refunds in the dashboard; by default all that is left. */
+  async createByHand(paymentId: string, wanted?: number): Promise<Refund> {
+    const payment = this.ledger.payment(paymentId);
+    return this.#make(payment, wanted ?? Math.max(1, this.#left(payment)), null);
+  }
+
+  /** The money came back, days after: the account it went to was closed. */
+  async failLater(id: string): Promise<Refund> {
+    const refund = this.ledger.refund(id);
+    if (refund.status !== 'succeeded') {
+      throw new Refusal(409, 'refund_not_succeeded', `This refund is ${refund.status}.`);
+    }
+    await this.#finish(refund, 'failed', 'account_closed');
+    return refund;
+  }
+
+  async #make(payment: Payment, amount: number, idempotencyKey: string | null): Promise<Refund> {
+    this.#refuseBeyondCaptured(payment, amount);
     const { failRefunds, refundDelayMs } = this.faults.current;
     const refund: Refund = {
       id: newId('re'),
       paymentId: payment.id,
-      amount: wanted.amount,
+      amount,
       currency: payment.capturedCurrency ?? payment.currency,
-      idempotencyKey: wanted.idempotencyKey,
+      idempotencyKey,
       createdAt: this.ledger.nextCreatedAt(),
       settlesAt: new Date(this.clock.now() + refundDelayMs).toISOString(),
       willFail: failRefunds,
@@ -51,7 +72,7 @@ export class Refunds {
     this.ledger.addRefund(refund);
     this.#settleInTime(refund);
     await this.ledger.save({ refund });
-    return { refund, created: true };
+    return refund;
   }
 
   find(id: string): Refund {
@@ -70,12 +91,19 @@ export class Refunds {
       const detail = 'Nothing was captured for this payment.';
       throw new Refusal(409, 'payment_not_paid', detail);
     }
-    const live = this.ledger.refundsOf(payment.id).filter(({ status }) => status !== 'failed');
-    const refunded = live.reduce((sum, refund) => sum + refund.amount, 0);
-    if (refunded + amount <= payment.capturedAmount) return;
-    const left = payment.capturedAmount - refunded;
+    const left = this.#left(payment);
+    if (amount <= left) return;
     const detail = `Of the ${payment.capturedAmount} captured, ${left} can still be refunded.`;
     throw new Refusal(409, 'refund_exceeds_captured', detail);
+  }
+
+  /** What has neither gone back nor been taken by a dispute. */
+  #left({ id, capturedAmount }: Payment): number {
+    const gone = [
+      ...this.ledger.refundsOf(id).filter(({ status }) => status !== 'failed'),
+      ...this.ledger.disputesOf(id).filter(({ status }) => status !== 'won'),
+    ];
+    return gone.reduce((left, { amount }) => left - amount, capturedAmount);
   }
 
   #settleInTime(refund: Refund): void {
@@ -83,9 +111,15 @@ export class Refunds {
   }
 
   #settle(refund: Refund): Promise<void> {
+    return refund.willFail
+      ? this.#finish(refund, 'failed', 'declined_by_bank')
+      : this.#finish(refund, 'succeeded', null);
+  }
+
+  #finish(refund: Refund, status: 'succeeded' | 'failed', why: string | null): Promise<void> {
     refund.settledAt = new Date(this.clock.now()).toISOString();
-    refund.status = refund.willFail ? 'failed' : 'succeeded';
-    refund.failureReason = refund.willFail ? 'declined_by_bank' : null;
+    refund.status = status;
+    refund.failureReason = why;
     const payment = this.ledger.payment(refund.paymentId);
     return this.ledger.save({
       refund,

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { Agenda } from './agenda';
 import { systemClock, type Clock } from './clock';
 import type { SandboxConfig } from './config';
+import { Disputes } from './disputes';
 import { FaultBox } from './faults';
 import { openJournal } from './journal';
 import { Ledger } from './ledger';
@@ -34,11 +35,12 @@ export async function startSandbox(
   const ledger = new Ledger(clock, outbox);
   const payments = new Payments(ledger, agenda, clock, faults);
   const refunds = new Refunds(ledger, agenda, clock, faults);
+  const disputes = new Disputes(ledger, clock);
   let markRestored!: () => void;
   const restored = new Promise<void>((resolve) => {
     markRestored = resolve;
   });
-  const app = buildServer({ ledger, payments, refunds, outbox, faults, clock, restored });
+  const app = buildServer({ ledger, payments, refunds, disputes, outbox, faults, clock, restored });
 
   // Listening comes first: a port that is taken must be found out before the data is touched,
   // because whoever has it may be another sandbox on the same folder.

@@ -1,11 +1,13 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Clock } from './clock';
+import type { Disputes } from './disputes';
 import type { FaultBox } from './faults';
 import { FaultyRoutes } from './faulty-route';
 import type { Ledger } from './ledger';
 import type { Payments } from './payments';
 import { problem, Refusal } from './problem';
 import type { Refunds } from './refunds';
+import { dashboardRoutes } from './routes/dashboard.routes';
 import { faultsRoutes } from './routes/faults.routes';
 import { ledgerRoutes } from './routes/ledger.routes';
 import { payPageRoutes } from './routes/pay-page.routes';
@@ -20,6 +22,7 @@ export interface ServerParts {
   readonly ledger: Ledger;
   readonly payments: Payments;
   readonly refunds: Refunds;
+  readonly disputes: Disputes;
   readonly outbox: WebhookOutbox;
   readonly faults: FaultBox;
   readonly clock: Clock;
@@ -48,6 +51,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   }));
   paymentsRoutes(app, parts.payments, parts.ledger, faulty);
   refundsRoutes(app, parts.refunds, faulty);
+  dashboardRoutes(app, parts.refunds, parts.disputes);
   ledgerRoutes(app, parts.ledger);
   faultsRoutes(app, parts.faults);
   webhooksRoutes(app, parts.outbox);

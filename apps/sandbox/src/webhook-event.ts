@@ -1,14 +1,15 @@
 import { newId } from './id';
-import type { Payment, Refund } from './payment';
+import type { Dispute, Payment, Refund } from './payment';
 
 export type PaymentEventType = 'payment.succeeded' | 'payment.failed' | 'payment.closed';
 export type RefundEventType = 'refund.succeeded' | 'refund.failed';
+export type DisputeEventType = 'dispute.opened' | 'dispute.won' | 'dispute.lost';
 export type DeliveryStatus = 'pending' | 'delivered' | 'dropped';
 
 /** One thing the merchant is told. Every delivery has the same id and the same body. */
 export interface WebhookEvent {
   readonly id: string;
-  readonly type: PaymentEventType | RefundEventType;
+  readonly type: PaymentEventType | RefundEventType | DisputeEventType;
   readonly providerPaymentId: string;
   readonly reference: string;
   readonly body: string;
@@ -44,6 +45,19 @@ export function refundEvent(refund: Refund, payment: Payment, at: string): Webho
     refundId: refund.id,
     idempotencyKey: refund.idempotencyKey,
     failureReason: refund.failureReason,
+  });
+}
+
+export function disputeEvent(dispute: Dispute, payment: Payment, at: string): WebhookEvent {
+  const type =
+    dispute.status === 'open' ? 'dispute.opened' : (`dispute.${dispute.status}` as const);
+  return event(type, payment, at, {
+    providerPaymentId: payment.id,
+    reference: payment.reference,
+    amount: dispute.amount,
+    currency: dispute.currency,
+    paidAt: payment.paidAt,
+    disputeId: dispute.id,
   });
 }
 

@@ -4,6 +4,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
+import { MoneyAfterPaid1763700120000 } from './migrations/1763700120000-money-after-paid';
 import { MoneyMovements1763700100000 } from './migrations/1763700100000-money-movements';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
@@ -24,6 +25,7 @@ const MIGRATIONS = [
   Retention1763600040000,
   MoneyMovements1763700100000,
   EventOrder1763700110000,
+  MoneyAfterPaid1763700120000,
   StockMovements1763700200000,
   NearAndFarDeadlines1763700210000,
   RetentionByKey1763700220000,

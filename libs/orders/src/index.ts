@@ -61,6 +61,7 @@ export { OrderFeed, type OrderEventView, readHistory } from './events/order-feed
 export { OrderGuard, orderNotFound } from './order/order-guard';
 export {
   type By,
+  CLOSE_REASONS,
   type CloseReason,
   ORDER_STATUSES,
   type OrderStatus,

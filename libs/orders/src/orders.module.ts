@@ -23,6 +23,7 @@ import { findDeadlineHandlers } from './deadline-handlers';
 import { EVENT_STREAM, type EventStream, RedisEventStream } from './events/event-stream';
 import { ExtendWindow } from './closing/extend-window';
 import { ForceCloseOrder } from './closing/force-close-order';
+import { ForeignMoney } from './money/foreign-money';
 import { Gauges } from './ops/gauges';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
@@ -80,6 +81,7 @@ const USE_CASES = [
   ExtendWindow,
   FoldStock,
   ForceCloseOrder,
+  ForeignMoney,
   Gauges,
   ListOrders,
   ListProducts,

@@ -123,6 +123,13 @@ describe('lastcall payments list and settle', () => {
        VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR', 'succeeded')`,
       [id],
     );
+    await world.sql.rows(
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+       SELECT order_id, id, kind, 'r1', 500, 'EUR', 'system'
+         FROM payments, unnest('{refund_requested,refund_succeeded}'::text[]) AS k (kind)
+        WHERE id = $1`,
+      [id],
+    );
     const again = await settle(id, '--refund', '--yes');
     expect(again).toMatchObject({ code: 4, result: { error: { code: 'payment_not_settleable' } } });
     expect((await settle(id, '--keep', '--yes')).code).toBe(0);

@@ -4,7 +4,7 @@ import { PrometheusTelemetry } from './prometheus-telemetry';
 const READINGS = {
   overdueDeadlines: 3,
   oldestOverdueSeconds: 12.5,
-  refunds: { requested: 1, pending: 0, succeeded: 4, failed: 0, needs_attention: 2 },
+  refunds: { requested: 1, pending: 0, succeeded: 4, failed: 0, needs_attention: 2, canceled: 0 },
   relayAgeSeconds: 0.5,
   oldestClosingSeconds: 7,
   oldestUnsentRefundSeconds: 90,

@@ -1,4 +1,4 @@
-import { ORDER_STATUSES } from '@app/orders';
+import { CLOSE_REASONS, ORDER_STATUSES } from '@app/orders';
 import { z } from 'zod';
 import { schemaAt } from './json-schema';
 
@@ -23,13 +23,16 @@ const id = z.uuid().meta({ examples: ['0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e'] })
 
 const Refund = z.strictObject({
   id,
-  status: z.enum(['requested', 'pending', 'succeeded', 'failed', 'needs_attention']),
+  status: z.enum(['requested', 'pending', 'succeeded', 'failed', 'needs_attention', 'canceled']),
   amount,
   reason: z.enum([
     'late_payment',
     'duplicate_payment',
     'payment_mismatch',
     'shipment_timeout',
+    'customer_canceled',
+    'operator_canceled',
+    'returned_money',
     'operator',
   ]),
 });
@@ -60,9 +63,7 @@ const Order = z.strictObject({
   id,
   customerId: z.string(),
   status: z.enum(ORDER_STATUSES),
-  closeReason: z
-    .enum(['payment_timeout', 'customer_canceled', 'operator_closed', 'shipment_timeout'])
-    .nullable(),
+  closeReason: z.enum(CLOSE_REASONS).nullable(),
   items: z.array(OrderItem),
   amount,
   currency,
@@ -149,6 +150,7 @@ const Overview = z
         succeeded: count,
         failed: count,
         needs_attention: count,
+        canceled: count,
       })
       .describe('By status; above 10,000 `succeeded` is an estimate'),
     heldDeadlines: count,

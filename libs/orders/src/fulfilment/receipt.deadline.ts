@@ -41,8 +41,12 @@ export class ReceiptDeadline implements DeadlineHandler {
   async #paused(tx: Transaction, due: readonly DueDeadline[]): Promise<Map<string, Date>> {
     const rows = await tx.rows<{ order_id: string; again: Date }>(
       `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again
-         FROM payments p LEFT JOIN refunds r ON r.payment_id = p.id AND r.status <> 'succeeded'
-        WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR r.id IS NOT NULL)`,
+         FROM payments p
+        WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR EXISTS (
+                SELECT 1 FROM refunds r
+                 WHERE r.payment_id = p.id AND r.status NOT IN ('succeeded', 'canceled'))
+              OR EXISTS (
+                SELECT 1 FROM payment_balances b WHERE b.payment_id = p.id AND b.in_dispute > 0))`,
       [due.map(({ subjectId }) => subjectId)],
     );
     return new Map(rows.map((row) => [row.order_id, row.again]));

@@ -1,7 +1,10 @@
+import type { Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+import { readBalances } from '../money/balance';
+import { judgeShipping, type ShippingObstacle } from '../money/balance.judgement';
 import { ReadOrder } from '../closing/read-order';
 
 /** The merchant has shipped a paid order; from then on it waits for its receipt. */
@@ -12,10 +15,15 @@ export class ShipOrder {
     private readonly reading: ReadOrder,
   ) {}
 
-  /** @throws {LastcallError} order_not_found, order_not_shippable, busy */
+  /**
+   * Goods leave the house for money that is there: not while it is disputed or on hold, and not
+   * once it has gone back.
+   * @throws {LastcallError} order_not_found, order_not_shippable, busy
+   */
   async ship(orderId: string, actor: string): Promise<OrderView> {
     await this.guard.withOrder(orderId, async (order, tx) => {
       const change = { orderIds: [orderId], by: 'merchant', actor } as const;
+      if (order.status === 'paid') await assertMoneyIsThere(tx, order.id);
       const shipped = await this.guard.change(tx, { from: 'paid', to: 'shipped', ...change });
       if (shipped.length > 0) return;
       throw new LastcallError(
@@ -27,3 +35,22 @@ export class ShipOrder {
     return this.reading.read(orderId);
   }
 }
+
+async function assertMoneyIsThere(tx: Transaction, orderId: string): Promise<void> {
+  const [order] = await tx.rows<{ amount: string; currency: string }>(
+    'SELECT amount, currency FROM orders WHERE id = $1',
+    [orderId],
+  );
+  const { amount, currency } = order as { amount: string; currency: string };
+  const all = await readBalances(tx, [orderId]);
+  const balances = all.filter((balance) => balance.currency === currency);
+  const why = judgeShipping({ amount: Number(amount), balances });
+  if (!why) return;
+  throw new LastcallError('order_not_shippable', OBSTACLES[why], { status: 'paid', why });
+}
+
+const OBSTACLES: Readonly<Record<ShippingObstacle, string>> = {
+  disputed: "The customer disputes this order's payment; it can be shipped once that is won",
+  money_on_hold: "This order's money is on hold; it can be shipped once an operator has settled it",
+  refunded: "This order's money has gone back; there is nothing to ship for",
+};

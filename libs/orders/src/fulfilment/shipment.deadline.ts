@@ -25,10 +25,12 @@ export class ShipmentDeadline implements DeadlineHandler {
   ) {}
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
+    const undecided = await this.#undecided(tx, due);
+    const ready = due.filter(({ subjectId }) => !undecided.has(subjectId));
     const canceled = await this.guard.change(tx, {
       from: 'paid',
       to: 'canceled',
-      orderIds: due.map(({ subjectId }) => subjectId),
+      orderIds: ready.map(({ subjectId }) => subjectId),
       by,
       closeReason: 'shipment_timeout',
       onlyIfOverdue: true,
@@ -37,15 +39,37 @@ export class ShipmentDeadline implements DeadlineHandler {
       tx,
       canceled.map(({ orderId }) => orderId),
     );
-    return { changed: canceled.length, lost: due.length - canceled.length };
+    const putBack = due.flatMap((one) => {
+      const dueAt = undecided.get(one.subjectId);
+      return dueAt ? [{ ...one, dueAt }] : [];
+    });
+    return { changed: canceled.length, lost: ready.length - canceled.length, putBack };
   }
 
-  /** All money of these orders that is not going back already and waits for nobody. */
+  /**
+   * Money that is on hold or disputed cannot be sent back, and an order must not be canceled without
+   * its money: these are looked at again in an hour. Hold and dispute have alerts of their own.
+   */
+  async #undecided(tx: Transaction, due: readonly DueDeadline[]): Promise<Map<string, Date>> {
+    const orderIds = due.map(({ subjectId }) => subjectId);
+    await tx.rows(
+      'SELECT 1 FROM orders WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+      [orderIds],
+    );
+    const rows = await tx.rows<{ order_id: string; again: Date }>(
+      `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again FROM payments p
+        WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR EXISTS (
+                SELECT 1 FROM payment_balances b WHERE b.payment_id = p.id AND b.in_dispute > 0))`,
+      [orderIds],
+    );
+    return new Map(rows.map((row) => [row.order_id, row.again]));
+  }
+
+  /** All money of these orders that is not going back already. */
   async #refundAll(tx: Transaction, orderIds: readonly string[]): Promise<void> {
     const rows = await tx.rows<{ id: string; captured_amount: string; captured_currency: string }>(
       `SELECT id, captured_amount, captured_currency FROM payments p
-        WHERE order_id = ANY ($1::uuid[]) AND status = 'succeeded' AND hold_reason IS NULL
-          AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.payment_id = p.id)`,
+        WHERE order_id = ANY ($1::uuid[]) AND status = 'succeeded'`,
       [orderIds],
     );
     await requestRefunds(

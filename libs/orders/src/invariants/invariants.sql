@@ -77,7 +77,7 @@ SELECT count(*) AS violations FROM broken;
 
 -- 5. money_has_a_home: Captured money belongs to a paid order, or goes back, or is on hold
 -- Counted by order: what is kept (captured, not on hold, not going back) is the amount of an order
--- that is paid, once, and nothing for one that is not. An operator's refund leaves the order paid,
+-- that is paid, once; for one that is not, nothing is left that has not gone back or been disputed. An operator's refund leaves the order paid,
 -- and so does a notice that contradicts the money it was paid with, which is put on hold. What an
 -- operator has decided to keep beside that is the shop's.
 WITH seen AS (
@@ -92,6 +92,7 @@ WITH seen AS (
 ), kept AS (
   SELECT o.id, o.status, o.amount, o.currency, count(p.id) AS payments,
          coalesce(sum(p.captured_amount), 0) AS captured,
+         coalesce(sum(greatest(b.captured - b.refunded - b.refunding - b.disputed, 0)), 0) AS rest,
          coalesce(bool_and(p.captured_currency = o.currency), true) AS same_currency,
          EXISTS (SELECT 1 FROM payments h WHERE h.order_id = o.id AND h.hold_reason IS NOT NULL)
            AS on_hold
@@ -100,13 +101,15 @@ WITH seen AS (
      AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.payment_id = p.id AND r.reason <> 'operator')
      AND NOT EXISTS (SELECT 1 FROM operator_actions a
                       WHERE a.subject_id = p.id AND a.action = 'payment.keep')
+    LEFT JOIN LATERAL (SELECT * FROM payment_balances m
+                        WHERE m.payment_id = p.id AND m.currency = p.captured_currency) AS b ON true
    WHERE o.id IN (SELECT order_id FROM seen)
    GROUP BY o.id
 ), counts AS (
   SELECT count(*) AS n FROM kept
    WHERE NOT CASE WHEN status IN ('paid', 'shipped', 'completed')
                   THEN payments <= 1 AND (captured = amount AND same_currency OR on_hold)
-                  ELSE payments = 0 END
+                  ELSE rest = 0 END
 )
 SELECT n + (SELECT count(*) FROM payments
              WHERE order_id IN (SELECT order_id FROM seen)
@@ -119,13 +122,15 @@ SELECT count(*) AS violations FROM (
   SELECT r.payment_id FROM refunds r JOIN payments p ON p.id = r.payment_id
    WHERE r.payment_id IN (
      SELECT payment_id FROM refunds
-      WHERE status <> 'succeeded'
+      WHERE status NOT IN ('succeeded', 'canceled')
          OR created_at >= coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8),
                                    '-infinity'))
    GROUP BY r.payment_id, p.captured_amount, p.captured_currency
-  HAVING sum(r.amount) > coalesce(p.captured_amount, 0)
+  HAVING sum(r.amount) FILTER (WHERE r.status <> 'canceled') > coalesce(p.captured_amount, 0)
       OR bool_or(r.currency IS DISTINCT FROM p.captured_currency)
-      OR count(*) FILTER (WHERE r.status <> 'needs_attention') > count(DISTINCT r.reason)
+      OR count(*) FILTER (WHERE r.status NOT IN ('needs_attention', 'canceled')
+                            AND r.reason <> 'operator')
+           > count(DISTINCT r.reason) FILTER (WHERE r.reason <> 'operator')
 ) AS exceeding;
 
 -- 7. stock_adds_up: Per SKU on hand = available + reserved + sold; each release has its reservation

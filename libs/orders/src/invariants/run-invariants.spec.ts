@@ -56,6 +56,9 @@ const PLANTED: Record<number, readonly [what: string, ...sql: string[]][]> = {
       'money for an order that is not paid',
       `UPDATE payments SET status = 'succeeded', captured_amount = amount,
               captured_currency = currency WHERE order_id = $ORDER`,
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+       SELECT order_id, id, 'captured', 'p1', amount, currency, 'webhook' FROM payments
+        WHERE order_id = $ORDER`,
     ],
     [
       'a paid order without money',

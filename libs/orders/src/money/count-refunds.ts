@@ -4,13 +4,15 @@ import type { Queryable } from '../order/order-rows';
 /** So many are counted one by one: milliseconds, and beyond it nobody asks for the last digit. */
 const EXACT_SUCCEEDED = 10_000;
 
+const FEW = { requested: 0, pending: 0, failed: 0, needs_attention: 0, canceled: 0 };
+
 /**
- * Refunds by status, in bounded time however many there have ever been. Unfinished ones are few and
+ * Refunds by status, in bounded time however many there have ever been. Unfinished and canceled ones are few and
  * have an index of their own. Succeeded ones only grow: above 10,000 they are what the planner's
  * statistics say, which trail the truth by a share of the table.
  */
 export async function countRefunds(sql: Queryable): Promise<Record<RefundStatus, number>> {
-  const counts = { requested: 0, pending: 0, succeeded: 0, failed: 0, needs_attention: 0 };
+  const counts = { ...FEW, succeeded: 0 };
   const rows = await sql.rows<{ status: RefundStatus; n: string }>(
     `SELECT status, count(*) AS n FROM refunds WHERE status <> 'succeeded' GROUP BY status
      UNION ALL

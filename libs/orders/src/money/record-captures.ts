@@ -14,6 +14,7 @@ import {
   takeAll,
 } from '../stock/products';
 import type { CapturedMoney } from '../providers/payment-provider';
+import { ForeignMoney } from './foreign-money';
 import { type Movement, type MovementSource, recordMovements } from './movements';
 import { requestRefunds } from './request-refunds';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -63,6 +64,7 @@ export class RecordCaptures {
   constructor(
     private readonly guard: OrderGuard,
     private readonly timeouts: TimeoutService,
+    private readonly foreign: ForeignMoney,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -109,6 +111,7 @@ export class RecordCaptures {
     for (const from of ['pending_payment', 'closing'] as const) await this.#pay(tx, wave, from);
     const unrevived = await this.#revive(tx, wave, stock);
     await this.#refund(tx, wave, unrevived);
+    await this.#settleEarlierMoves(tx, wave);
     for (const { row, judgement } of wave) {
       if (judgement.verdict !== 'hold') continue;
       tx.afterCommit(() =>
@@ -144,6 +147,20 @@ export class RecordCaptures {
     if (from === 'closing') {
       tx.afterCommit(() => orderIds.forEach(() => this.telemetry.race('payment')));
     }
+  }
+
+  /** Money that was refunded or disputed before its capture was told of. */
+  async #settleEarlierMoves(tx: Transaction, wave: readonly Judged[]): Promise<void> {
+    const rows = await tx.hot<{ order_id: string }>(
+      `SELECT DISTINCT order_id FROM money_movements
+        WHERE order_id = ANY ($1::uuid[]) AND kind IN ('foreign_refund', 'disputed')`,
+      [wave.map(({ row }) => row.order_id)],
+    );
+    if (rows.length === 0) return;
+    await this.foreign.settle(
+      tx,
+      rows.map(({ order_id: orderId }) => orderId),
+    );
   }
 
   /** A paid order needs no other payment: those still open are ended at the provider. */

@@ -16,10 +16,18 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
+import { cancelUnowed } from './cancel-unowed';
 import { refundKey, SettleRefunds } from './settle-refunds';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 const CONCURRENCY = 10;
+
+/**
+ * While the buyer's bank has the money, sending it back would lose it twice: a refund that the
+ * provider has not been asked for waits for the dispute's end. `r` is the refund.
+ */
+const IN_DISPUTE = `EXISTS (
+  SELECT 1 FROM payment_balances b WHERE b.payment_id = r.payment_id AND b.in_dispute > 0)`;
 
 interface RefundRow {
   id: string;
@@ -63,11 +71,12 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
 
   async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
     const ids = due.map(({ subjectId }) => subjectId);
+    await cancelUnowed(tx, this.timeouts, ids);
     // A failed attempt is over for good: the next one has a key of its own.
     const rows = await tx.rows<{ id: string }>(
       `WITH renewed AS (
          UPDATE refunds SET status = 'requested', attempt = attempt + 1, provider_refund_id = NULL,
-                updated_at = now()
+                asked_at = NULL, updated_at = now()
           WHERE id = ANY ($1::uuid[]) AND status = 'failed' RETURNING id
        )
        SELECT id FROM renewed
@@ -96,13 +105,15 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
   }
 
   async #advance(refundId: string): Promise<void> {
-    // Read when its turn comes: a webhook may have settled it meanwhile.
+    // Read when its turn comes: a webhook may have settled it meanwhile. From here on the provider
+    // may have it, and this attempt has to be seen to its end.
     const [row] = await queryRows<RefundRow>(
       this.dataSource,
-      `SELECT r.id, r.attempt, r.status, r.amount, r.currency, r.provider_refund_id, r.payment_id,
-              p.provider, p.provider_payment_id
-         FROM refunds r JOIN payments p ON p.id = r.payment_id
-        WHERE r.id = $1 AND r.status IN ('requested', 'pending')`,
+      `UPDATE refunds r SET asked_at = coalesce(r.asked_at, now()) FROM payments p
+        WHERE p.id = r.payment_id AND r.id = $1 AND r.status IN ('requested', 'pending')
+          AND NOT (r.asked_at IS NULL AND ${IN_DISPUTE})
+       RETURNING r.id, r.attempt, r.status, r.amount, r.currency, r.provider_refund_id,
+                 r.payment_id, p.provider, p.provider_payment_id`,
       [refundId],
     );
     if (!row) return;

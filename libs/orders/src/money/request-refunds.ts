@@ -14,7 +14,8 @@ export interface RefundOrder {
 /**
  * Writes refunds as rows in the transaction that decided them, due at once; the call to the
  * provider follows the commit (refund.deadline.ts). One for each payment and reason, but for an
- * operator's: asking again changes nothing. Answers with the ids of those that were written.
+ * operator's: asking again changes nothing. Never more than the payment still holds, whatever was
+ * asked for: the caller has locked the order's row, and has recorded the capture. Answers with the ids of those that were written.
  */
 export async function requestRefunds(
   tx: Transaction,
@@ -26,8 +27,15 @@ export async function requestRefunds(
   const written = await tx.rows<{ id: string; due_at: Date }>(
     `WITH written AS (
        INSERT INTO refunds (id, payment_id, reason, amount, currency)
-       SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[])
-       ON CONFLICT (payment_id, reason) WHERE reason <> 'operator' DO NOTHING
+       SELECT r.id, r.payment_id, r.reason, least(r.amount, b.rest), r.currency
+         FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[])
+              AS r (id, payment_id, reason, amount, currency),
+              LATERAL (SELECT captured - refunded - refunding - disputed AS rest
+                         FROM payment_balances b
+                        WHERE b.payment_id = r.payment_id AND b.currency = r.currency) AS b
+        WHERE b.rest > 0
+       ON CONFLICT (payment_id, reason) WHERE reason <> 'operator' AND status <> 'canceled'
+       DO NOTHING
        RETURNING id, payment_id, reason, amount, currency
      ), owed AS (
        INSERT INTO money_movements

@@ -1,4 +1,4 @@
-import { inTransaction, queryRows, TimeoutService, type Transaction } from '@app/timeout';
+import { queryRows, TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
@@ -6,6 +6,8 @@ import type { HoldReason } from '../money/capture.judgement';
 import { LastcallError } from '../order/errors';
 import type { RefundReason } from '../order/order';
 import type { OrderStatus } from '../order/order.lifecycle';
+import { ForeignMoney } from '../money/foreign-money';
+import { OrderGuard } from '../order/order-guard';
 import { requestRefunds } from '../money/request-refunds';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
@@ -27,7 +29,10 @@ export interface HeldPayment {
   readonly recordedAt: string | null;
 }
 
-/** `refund`: all of it goes back. `keep`: it stays with the shop. The order stays as it is. */
+/**
+ * `refund`: all of it goes back, and an order that it had paid is canceled. `keep`: it stays with the
+ * shop, and the order stays as it is.
+ */
 export type PaymentDecision = 'refund' | 'keep';
 
 export interface SettledPayment {
@@ -80,16 +85,19 @@ export class SettlePayment {
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
+    private readonly guard: OrderGuard,
+    private readonly money: ForeignMoney,
   ) {}
 
-  /** @throws {LastcallError} payment_not_found, payment_not_settleable */
+  /** @throws {LastcallError} payment_not_found, payment_not_settleable, busy */
   async settle(
     paymentId: string,
     decision: PaymentDecision,
     { dryRun = false, ...accountable }: SettleRun,
   ): Promise<SettledPayment> {
     try {
-      return await inTransaction(this.dataSource, async (tx) => {
+      const orderId = await this.#orderOf(paymentId);
+      return await this.guard.withOrder(orderId, async (_order, tx) => {
         const outcome = await this.#decide(tx, paymentId, decision, accountable);
         if (dryRun) throw new Rehearsed({ ...outcome, refundId: null });
         return outcome;
@@ -98,6 +106,16 @@ export class SettlePayment {
       if (error instanceof Rehearsed) return error.outcome;
       throw error;
     }
+  }
+
+  async #orderOf(paymentId: string): Promise<string> {
+    const [row] = await queryRows<{ order_id: string }>(
+      this.dataSource,
+      'SELECT order_id FROM payments WHERE id = $1',
+      [paymentId],
+    );
+    if (!row) throw new LastcallError('payment_not_found', `There is no payment ${paymentId}`);
+    return row.order_id;
   }
 
   async #decide(
@@ -109,30 +127,27 @@ export class SettlePayment {
     const payment = await lockHeld(tx, paymentId);
     await release(tx, paymentId);
     const refundId = decision === 'refund' ? await this.#refund(tx, payment) : null;
+    await endWebhooks(tx, payment);
+    // A paid order whose money goes back must not be shipped.
+    await this.money.settle(tx, [payment.orderId], {
+      cause: { by: 'operator', closeReason: 'operator_canceled', ...accountable },
+    });
     await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
     return { decision, payment, refundId };
   }
 
   async #refund(tx: Transaction, payment: HeldPayment): Promise<string> {
     const { id: paymentId, capturedAmount: amount, capturedCurrency: currency } = payment;
-    const [earlier] = await tx.rows<{ id: string; status: string }>(
-      'SELECT id, status FROM refunds WHERE payment_id = $1',
-      [paymentId],
-    );
-    if (earlier) {
-      throw notSettleable(paymentId, `refund ${earlier.id} of it is ${earlier.status} already`);
-    }
     if (amount === 0) throw notSettleable(paymentId, 'nothing was taken, so nothing can go back');
     const reason = REFUND_REASONS[payment.holdReason];
-    await requestRefunds(tx, this.timeouts, [{ paymentId, reason, amount, currency }]);
-    const [refund] = await tx.rows<{ id: string }>('SELECT id FROM refunds WHERE payment_id = $1', [
-      paymentId,
-    ]);
-    return (refund as { id: string }).id;
+    const refund = { paymentId, reason, amount, currency };
+    const [refundId] = await requestRefunds(tx, this.timeouts, [refund], 'operator');
+    if (!refundId) throw notSettleable(paymentId, 'all of it has gone back or is going already');
+    return refundId;
   }
 }
 
-/** `operator` leaves its order paid: money that was put on hold for a later notice had paid it. */
+/** `operator`: money that was put on hold for a later notice, and may have paid its order. */
 const REFUND_REASONS: Readonly<Record<HoldReason, RefundReason>> = {
   late_payment: 'late_payment',
   amount_mismatch: 'payment_mismatch',
@@ -145,6 +160,16 @@ const REFUND_REASONS: Readonly<Record<HoldReason, RefundReason>> = {
 function actionOf(decision: PaymentDecision, { holdReason }: HeldPayment) {
   if (decision === 'refund') return 'payment.refund';
   return holdReason === 'capture_changed' ? 'payment.confirm' : 'payment.keep';
+}
+
+/** What was told of this money is settled with it: its webhooks wait for nobody any more. */
+async function endWebhooks(tx: Transaction, payment: HeldPayment): Promise<void> {
+  await tx.rows(
+    `UPDATE webhook_events SET status = 'processed', result = 'settled', processed_at = now()
+      WHERE status = 'held' AND result = 'money_on_hold' AND provider = $1
+        AND notice ->> 'providerPaymentId' = $2`,
+    [payment.provider, payment.providerPaymentId],
+  );
 }
 
 /** Ends the hold, and says so among the payment's movements. */
@@ -160,20 +185,13 @@ async function release(tx: Transaction, paymentId: string): Promise<void> {
   );
 }
 
-/** Locks the order's row before the payment's, as whoever records a capture does. */
 async function lockHeld(tx: Transaction, paymentId: string): Promise<HeldPayment> {
-  await tx.rows(
-    `SELECT 1 FROM orders WHERE id = (SELECT order_id FROM payments WHERE id = $1)
-        FOR NO KEY UPDATE`,
-    [paymentId],
-  );
   const [payment] = await tx.rows<HeldPayment & { holdReason: HoldReason | null }>(
     `SELECT ${ENTRY} FROM payments p JOIN orders o ON o.id = p.order_id
       WHERE p.id = $1 FOR NO KEY UPDATE OF p`,
     [paymentId],
   );
-  if (!payment) throw new LastcallError('payment_not_found', `There is no payment ${paymentId}`);
-  if (payment.holdReason === null) throw notSettleable(paymentId, 'it is not on hold');
+  if (!payment?.holdReason) throw notSettleable(paymentId, 'it is not on hold');
   return payment;
 }
 

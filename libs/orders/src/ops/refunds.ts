@@ -41,7 +41,7 @@ export class ListRefunds {
     const rows = await queryRows<RefundEntry>(
       this.dataSource,
       `SELECT ${ENTRY} FROM refunds r JOIN payments p ON p.id = r.payment_id
-        WHERE ($1::text IS NULL OR r.status = $1) AND (NOT $2 OR r.status <> 'succeeded')
+        WHERE ($1::text IS NULL OR r.status = $1) AND (NOT $2 OR r.status NOT IN ('succeeded', 'canceled'))
           AND ($3::uuid IS NULL OR r.id < $3)
         ORDER BY r.id DESC LIMIT $4`,
       [filter.status ?? null, filter.unsettled ?? false, filter.cursor ?? null, filter.limit + 1],
@@ -72,7 +72,7 @@ export class RetryRefund {
       }
       const [entry] = await tx.rows<RefundEntry & { now: Date }>(
         `UPDATE refunds r SET status = 'requested', attempt = r.attempt + 1,
-                provider_refund_id = NULL, updated_at = now()
+                provider_refund_id = NULL, asked_at = NULL, updated_at = now()
            FROM payments p
           WHERE r.id = $1 AND r.status = 'needs_attention' AND p.id = r.payment_id
          RETURNING ${ENTRY}, now() AS now`,
@@ -93,4 +93,5 @@ const WHY_NOT: Readonly<Record<Exclude<RefundStatus, 'needs_attention'>, string>
   pending: 'the provider has it and has not decided',
   failed: 'it is tried again by itself',
   succeeded: 'the money has gone back',
+  canceled: 'it is owed no longer',
 };

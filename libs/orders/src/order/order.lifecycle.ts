@@ -11,8 +11,16 @@ export const ORDER_STATUSES = [
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
 /** Why an order was closed or canceled. */
-export type CloseReason =
-  'payment_timeout' | 'customer_canceled' | 'operator_closed' | 'shipment_timeout';
+export const CLOSE_REASONS = [
+  'payment_timeout',
+  'customer_canceled',
+  'operator_closed',
+  'shipment_timeout',
+  'operator_canceled',
+  'refunded_at_provider',
+  'dispute_lost',
+] as const;
+export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /** Who changed an order. */
 export type By =

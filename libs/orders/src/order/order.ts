@@ -8,9 +8,18 @@ export interface OrderItem {
 }
 
 export type PaymentStatus = 'open' | 'succeeded' | 'failed' | 'closed';
-export type RefundStatus = 'requested' | 'pending' | 'succeeded' | 'failed' | 'needs_attention';
+/** `canceled`: owed no longer, as the money has gone back in another way. */
+export type RefundStatus =
+  'requested' | 'pending' | 'succeeded' | 'failed' | 'needs_attention' | 'canceled';
 export type RefundReason =
-  'late_payment' | 'duplicate_payment' | 'payment_mismatch' | 'shipment_timeout' | 'operator';
+  | 'late_payment'
+  | 'duplicate_payment'
+  | 'payment_mismatch'
+  | 'shipment_timeout'
+  | 'customer_canceled'
+  | 'operator_canceled'
+  | 'returned_money'
+  | 'operator';
 
 export interface RefundView {
   readonly id: string;

@@ -1,6 +1,7 @@
 import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import type { ProviderNotice } from '../providers/payment-provider';
+import { ForeignMoney, type ForeignOutcome } from '../money/foreign-money';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
 import { parseRefundKey, SettleRefunds } from '../money/settle-refunds';
 import { isUuid } from '../order/uuid';
@@ -8,6 +9,7 @@ import { settleWebhooks, type StoredWebhook, type WebhookOutcome } from './webho
 
 type Of<T extends ProviderNotice['type']> = Extract<ProviderNotice, { type: T }>;
 type RefundNotice = Of<'refund.succeeded' | 'refund.failed'>;
+type DisputeNotice = Of<'dispute.opened' | 'dispute.won' | 'dispute.lost'>;
 
 const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
   pay: { status: 'processed', result: 'paid' },
@@ -19,12 +21,20 @@ const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
   busy: { status: 'received', result: 'busy' },
 };
 
+const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
+  recorded: { status: 'processed', result: 'recorded' },
+  known: { status: 'processed', result: 'known' },
+  unknown_payment: { status: 'held', result: 'unknown_reference' },
+  contradiction: { status: 'held', result: 'dispute_contradiction' },
+};
+
 /** Applies the notices of stored webhooks to payments, orders and refunds, in sets. */
 @Injectable()
 export class ApplyNotices {
   constructor(
     private readonly captures: RecordCaptures,
     private readonly refunds: SettleRefunds,
+    private readonly foreign: ForeignMoney,
     private readonly timeouts: TimeoutService,
   ) {}
 
@@ -55,6 +65,11 @@ export class ApplyNotices {
     await this.#close(tx, known.filter(isNegative), results);
     for (const notice of known.filter(isRefund)) {
       results.set(notice, await this.#refund(tx, notice));
+    }
+    for (const notice of known.filter(isDispute)) {
+      const { type: what, disputeId: providerId } = notice;
+      const outcome = await this.foreign.record(tx, { ...notice, what, providerId }, 'webhook');
+      results.set(notice, FOREIGN_RESULTS[outcome]);
     }
     return notices.map((notice) => results.get(notice) as WebhookOutcome);
   }
@@ -117,14 +132,24 @@ export class ApplyNotices {
     }
   }
 
+  /** Made in the provider's dashboard, by none of our requests. */
+  async #foreignRefund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
+    const { type: what, providerRefundId: providerId } = notice;
+    // Without an id it could not be told from the next one.
+    if (!providerId) return { status: 'held', result: 'unknown_refund' };
+    return FOREIGN_RESULTS[
+      await this.foreign.record(tx, { ...notice, what, providerId }, 'webhook')
+    ];
+  }
+
   async #refund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
     const target = notice.idempotencyKey
       ? parseRefundKey(notice.idempotencyKey)
       : await findRefund(tx, notice);
-    if (!target) return { status: 'held', result: 'unknown_refund' };
+    const isOurs =
+      target && (await tx.rows('SELECT 1 FROM refunds WHERE id = $1', [target.refundId]));
+    if (!target || isOurs?.length === 0) return this.#foreignRefund(tx, notice);
     const { refundId, attempt } = target;
-    const isOurs = await tx.rows('SELECT 1 FROM refunds WHERE id = $1', [refundId]);
-    if (isOurs.length === 0) return { status: 'held', result: 'unknown_refund' };
     const answer =
       notice.type === 'refund.succeeded'
         ? { state: 'SUCCEEDED' as const, providerRefundId: notice.providerRefundId ?? '' }
@@ -138,18 +163,29 @@ export class ApplyNotices {
   }
 }
 
-/** A notice without our key: found by the payment and the amount, when that is unambiguous. */
+/**
+ * A notice without our key: the refund that it names, else one that is still owed, by the payment
+ * and the amount, when that is unambiguous: somebody made by hand what we could not.
+ */
 async function findRefund(
   tx: Transaction,
   notice: RefundNotice,
 ): Promise<{ refundId: string; attempt: number } | undefined> {
   const rows = await tx.rows<{ id: string; attempt: number }>(
-    `SELECT id, attempt FROM refunds WHERE payment_id = $1 AND amount = $2`,
-    [notice.paymentId, notice.amount],
+    `SELECT id, attempt FROM refunds
+      WHERE payment_id = $1 AND (provider_refund_id = $3 OR amount = $2
+        AND status IN ('requested', 'failed', 'needs_attention') AND NOT EXISTS (
+          SELECT 1 FROM refunds named WHERE named.payment_id = $1 AND named.provider_refund_id = $3))`,
+    [notice.paymentId, notice.amount, notice.providerRefundId],
   );
   const [only] = rows;
   return rows.length === 1 && only ? { refundId: only.id, attempt: only.attempt } : undefined;
 }
+
+const isDispute = (notice: ProviderNotice): notice is DisputeNotice =>
+  notice.type === 'dispute.opened' ||
+  notice.type === 'dispute.won' ||
+  notice.type === 'dispute.lost';
 
 async function existing(tx: Transaction, paymentIds: readonly string[]): Promise<Set<string>> {
   const rows = await tx.rows<{ id: string }>(

@@ -79,6 +79,14 @@ export type ProviderNotice = {
       readonly amount: number;
       readonly why: string | null;
     }
+  | {
+      /** The buyer's bank takes the money back; then it decides for us (won) or for the buyer. */
+      readonly type: 'dispute.opened' | 'dispute.won' | 'dispute.lost';
+      readonly paymentId: string;
+      readonly providerPaymentId: string;
+      readonly disputeId: string;
+      readonly amount: number;
+    }
   | { readonly type: 'ignored'; readonly providerType: string }
 );
 
@@ -92,6 +100,11 @@ export interface LedgerPayment {
     readonly idempotencyKey: string | null;
     readonly amount: number;
     readonly state: 'PENDING' | 'SUCCEEDED' | 'FAILED';
+  }[];
+  readonly disputes?: readonly {
+    readonly disputeId: string;
+    readonly amount: number;
+    readonly state: 'OPEN' | 'WON' | 'LOST';
   }[];
 }
 

@@ -31,7 +31,8 @@ const REFUSAL_STATUSES = new Set([400, 404, 409, 422]);
 const refundSchema = z.object({
   id: z.string(),
   status: z.enum(['pending', 'succeeded', 'failed']),
-  idempotencyKey: z.string(),
+  /** Null for one that was made by hand in the dashboard. */
+  idempotencyKey: z.string().nullable(),
   amount: z.number(),
   failureReason: z.string().nullish(),
 });
@@ -46,6 +47,11 @@ const paymentSchema = z.object({
   capturedAmount: z.number(),
   capturedCurrency: z.string().nullable(),
   refunds: z.array(refundSchema).optional(),
+  disputes: z
+    .array(
+      z.object({ id: z.string(), amount: z.number(), status: z.enum(['open', 'won', 'lost']) }),
+    )
+    .optional(),
 });
 type SandboxPayment = z.output<typeof paymentSchema>;
 
@@ -58,6 +64,7 @@ const noticeSchema = z.object({
     currency: z.string().length(3),
     paidAt: z.iso.datetime({ offset: true }).nullish(),
     refundId: z.string().nullish(),
+    disputeId: z.string().nullish(),
     idempotencyKey: z.string().nullish(),
     failureReason: z.string().nullish(),
   }),
@@ -296,6 +303,11 @@ function toLedgerPayment(payment: SandboxPayment): LedgerPayment {
       amount: refund.amount,
       state: states[refund.status],
     })),
+    disputes: (payment.disputes ?? []).map(({ id: disputeId, amount, status }) => ({
+      disputeId,
+      amount,
+      state: ({ open: 'OPEN', won: 'WON', lost: 'LOST' } as const)[status],
+    })),
   };
 }
 
@@ -325,6 +337,11 @@ function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
         amount: data.amount,
         why: data.failureReason ?? null,
       };
+    case 'dispute.opened':
+    case 'dispute.won':
+    case 'dispute.lost':
+      if (!data.disputeId) throw malformed('data.disputeId is missing');
+      return { type, ...ids, disputeId: data.disputeId, amount: data.amount };
     default:
       return { type: 'ignored', providerType: type };
   }

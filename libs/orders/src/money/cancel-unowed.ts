@@ -1,0 +1,50 @@
+import type { TimeoutService, Transaction } from '@app/timeout';
+import type { RefundReason } from '../order/order';
+import { requestRefunds } from './request-refunds';
+
+/**
+ * Cancels refunds that are owed no longer, one of a payment at a time: their money has gone back at
+ * the provider, or was lost in a dispute. What is owed of it all the same is requested anew. Those
+ * that the provider may have been asked for are seen to their end first.
+ */
+export async function cancelUnowed(
+  tx: Transaction,
+  timeouts: TimeoutService,
+  refundIds: readonly string[],
+): Promise<void> {
+  const canceled = await tx.rows<{
+    payment_id: string;
+    reason: RefundReason;
+    amount: string;
+    currency: string;
+  }>(
+    `WITH canceled AS (
+       UPDATE refunds SET status = 'canceled', updated_at = now(), finished_at = now()
+        WHERE id IN (
+          SELECT DISTINCT ON (r.payment_id) r.id
+            FROM refunds r JOIN payment_balances b
+              ON b.payment_id = r.payment_id AND b.currency = r.currency
+           WHERE r.id = ANY ($1::uuid[])
+             AND (r.status = 'failed' OR r.status = 'requested' AND r.asked_at IS NULL)
+             AND b.in_dispute = 0 AND b.captured < b.refunded + b.refunding + b.disputed
+           ORDER BY r.payment_id, r.id DESC)
+       RETURNING id, payment_id, reason, amount, currency
+     ), moved AS (
+       INSERT INTO money_movements
+              (order_id, payment_id, kind, ref, amount, currency, source, reason)
+       SELECT p.order_id, p.id, 'refund_canceled', c.id, c.amount, c.currency, 'system', 'not_owed'
+         FROM canceled c JOIN payments p ON p.id = c.payment_id
+     )
+     SELECT payment_id, reason, amount, currency FROM canceled`,
+    [refundIds],
+  );
+  await requestRefunds(
+    tx,
+    timeouts,
+    canceled.map(({ payment_id: paymentId, amount, ...rest }) => ({
+      ...rest,
+      paymentId,
+      amount: Number(amount),
+    })),
+  );
+}

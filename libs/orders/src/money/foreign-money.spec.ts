@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto';
+import { insertOrders, type InsertedOrder, TEST_SKU } from '../../../../test/support/insert-orders';
+import { post, type Posted } from '../../../../test/support/ledger-provider';
+import { until } from '../../../../test/support/until';
+import { openWorld, type World } from '../../../../test/support/world';
+import { ShipOrder } from '../fulfilment/ship-order';
+import { runInvariants } from '../invariants/run-invariants';
+import { FoldStock } from '../stock/fold-stock';
+import { ForeignMoney } from './foreign-money';
+import { SettlePayment } from '../ops/held-payments';
+import { OrderGuard } from '../order/order-guard';
+import { readOrders } from '../order/order-rows';
+import { ReceiveWebhook } from '../payments/receive-webhook';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+afterEach(async () => {
+  const results = await runInvariants(world, { limitMs: 60_000, newest: 'all' });
+  // Nothing relays here.
+  const broken = results.filter(({ id, violations }) => id !== 12 && violations > 0);
+  expect(broken.map(({ id, name, violations }) => `${id} ${name} ${violations}`)).toEqual([]);
+});
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+
+interface Placed extends InsertedOrder {
+  readonly paymentId: string;
+}
+
+async function placed(wanted: { shipWithinMs?: number } = {}): Promise<Placed> {
+  const [order] = await insertOrders(world, {
+    ...{ count: 1, closesInMs: 60_000, payment: 'open', quantity: 2, ...wanted },
+  });
+  const { paymentId, amount } = order as Placed;
+  world.provider.open({ paymentId, amount, currency: 'EUR' });
+  return order as Placed;
+}
+
+const receive = ({ body, headers }: Posted) =>
+  world.get(ReceiveWebhook).receive('sandbox', body, headers);
+
+async function paid(wanted: { shipWithinMs?: number } = {}): Promise<Placed> {
+  const order = await placed(wanted);
+  await receive(world.provider.pay(order.paymentId, new Date()) as Posted);
+  return order;
+}
+
+/** A notice about the order's payment. */
+const tell = (
+  { paymentId }: Placed,
+  type: string,
+  data: Readonly<Record<string, unknown>>,
+): Promise<void> =>
+  receive(
+    post({
+      ...{ eventId: randomUUID(), type, paymentId, providerPaymentId: `pay-${paymentId}` },
+      ...{ idempotencyKey: null, why: null, ...data },
+    }),
+  );
+const refunded = (order: Placed, amount: number, providerRefundId = `re-${randomUUID()}`) =>
+  tell(order, 'refund.succeeded', { providerRefundId, amount });
+const disputed = (
+  order: Placed,
+  what: 'opened' | 'won' | 'lost',
+  disputeId = 'dp',
+  amount = 1_000,
+) => tell(order, `dispute.${what}`, { disputeId: `${disputeId}-${order.id}`, amount });
+
+const read = async ({ id }: Placed) => {
+  const view = (await readOrders(world, [id])).get(id);
+  return view as NonNullable<typeof view>;
+};
+const refundsOf = ({ paymentId }: Placed) =>
+  world.rows('SELECT reason, amount, status FROM refunds WHERE payment_id = $1', [paymentId]);
+const settle = ({ paymentId }: Placed, decision: 'refund' | 'keep') =>
+  new SettlePayment(
+    world.dataSource,
+    world.timeouts,
+    world.get(OrderGuard),
+    world.get(ForeignMoney),
+  ).settle(paymentId, decision, OLGA);
+const ship = ({ id }: Placed) => world.get(ShipOrder).ship(id, 'mia');
+const sold = async () => {
+  await world.get(FoldStock).runOnce();
+  const [row] = await world.rows<{ sold: number }>('SELECT sold FROM products WHERE sku = $1', [
+    TEST_SKU,
+  ]);
+  return row?.sold;
+};
+
+describe('money that moves at the provider', () => {
+  it('cancels a paid order that is refunded in full, with its stock, once', async () => {
+    const before = (await sold()) ?? 0;
+    const order = await paid();
+    expect(await sold()).toBe(before + 2);
+    await refunded(order, 1_000, 're-1');
+    await refunded(order, 1_000, 're-1');
+    expect(await read(order)).toMatchObject({
+      ...{ status: 'canceled', closeReason: 'refunded_at_provider' },
+      balance: { captured: 1_000, refunded: 1_000, disputed: 0, held: 0 },
+    });
+    expect(await sold()).toBe(before);
+    expect(await refundsOf(order)).toEqual([]);
+  });
+
+  it('records a partial refund and ships the order all the same', async () => {
+    const order = await paid();
+    await refunded(order, 300);
+    expect(await read(order)).toMatchObject({ status: 'paid', balance: { refunded: 300 } });
+    expect((await ship(order)).status).toBe('shipped');
+    await refunded(order, 700);
+    expect(await read(order)).toMatchObject({ status: 'shipped', balance: { refunded: 1_000 } });
+  });
+
+  it('cancels the order when its capture is told of after the refund', async () => {
+    const order = await placed();
+    const capture = world.provider.pay(order.paymentId, new Date()) as Posted;
+    await refunded(order, 1_000);
+    await receive(capture);
+    expect(await read(order)).toMatchObject({ closeReason: 'refunded_at_provider' });
+  });
+
+  it('does not count a dashboard refund that failed, in whatever order that is told', async () => {
+    const order = await paid();
+    const failed = { providerRefundId: 're-f', amount: 1_000, why: 'account closed' };
+    await tell(order, 'refund.failed', failed);
+    await refunded(order, 1_000, 're-f');
+    expect(await read(order)).toMatchObject({ status: 'paid', balance: { refunded: 0 } });
+  });
+
+  it('sends back what a canceled order got back from its dashboard refund', async () => {
+    const order = await paid();
+    await refunded(order, 1_000, 're-back');
+    await tell(order, 'refund.failed', { providerRefundId: 're-back', amount: 1_000 });
+    expect(await refundsOf(order)).toMatchObject([{ reason: 'returned_money', amount: '1000' }]);
+  });
+});
+
+describe('a dispute', () => {
+  it('stops shipping, and says so, until it is won', async () => {
+    const order = await paid();
+    await disputed(order, 'opened');
+    expect((await read(order)).balance).toMatchObject({ disputed: 1_000 });
+    await expect(ship(order)).rejects.toMatchObject({
+      ...{ code: 'order_not_shippable', fields: { why: 'disputed' } },
+    });
+    await disputed(order, 'won');
+    // Told late, of what is over.
+    await disputed(order, 'opened');
+    expect((await read(order)).balance).toMatchObject({ disputed: 0 });
+    expect((await ship(order)).status).toBe('shipped');
+  });
+
+  it('that is lost cancels an order that has not been shipped, and refunds nothing', async () => {
+    const order = await paid();
+    await disputed(order, 'lost');
+    await disputed(order, 'opened');
+    expect(await read(order)).toMatchObject({ status: 'canceled', closeReason: 'dispute_lost' });
+    expect(await refundsOf(order)).toEqual([]);
+  });
+
+  it('keeps a refund from being sent, and a lost one cancels it', async () => {
+    const order = await paid({ shipWithinMs: 0 });
+    await world.timeouts.runSweep();
+    expect(await refundsOf(order)).toMatchObject([{ status: 'requested' }]);
+    await disputed(order, 'opened');
+    const asked = jest.spyOn(world.provider, 'refund');
+    const again = async () => {
+      await world.rows(`UPDATE deadlines SET due_at = now() WHERE kind = 'refund'`);
+      await world.timeouts.runSweep();
+    };
+    await again();
+    expect(await refundsOf(order)).toMatchObject([{ status: 'requested' }]);
+    await disputed(order, 'lost');
+    await again();
+    expect(await refundsOf(order)).toMatchObject([{ status: 'canceled' }]);
+    expect(asked).not.toHaveBeenCalled();
+  });
+
+  it('that was lost and is said to be won is for an operator to look at', async () => {
+    const order = await paid();
+    await disputed(order, 'lost');
+    await disputed(order, 'won');
+    const [held] = await world.rows<{ n: number }>(
+      `SELECT count(*)::int AS n FROM webhook_events WHERE result = 'dispute_contradiction'`,
+    );
+    expect(held?.n).toBe(1);
+  });
+});
+
+describe('a paid order', () => {
+  it('is canceled when an operator refunds the money it was paid with', async () => {
+    const order = await paid();
+    await tell(order, 'payment.succeeded', {
+      money: { amount: 999, currency: 'EUR', paidAt: new Date() },
+    });
+    await expect(ship(order)).rejects.toMatchObject({ fields: { why: 'money_on_hold' } });
+    await settle(order, 'refund');
+    expect(await read(order)).toMatchObject({
+      ...{ status: 'canceled', closeReason: 'operator_canceled' },
+    });
+    await expect(ship(order)).rejects.toMatchObject({ code: 'order_not_shippable' });
+    await until('the refund is there', async () => (await refundsOf(order)).length === 1);
+  });
+
+  it('with its money on hold is not canceled by its deadline; kept, it then is, and refunded', async () => {
+    const order = await paid({ shipWithinMs: 0 });
+    await tell(order, 'payment.succeeded', {
+      money: { amount: 999, currency: 'EUR', paidAt: new Date() },
+    });
+    await world.timeouts.runSweep();
+    expect((await read(order)).status).toBe('paid');
+    await settle(order, 'keep');
+    await world.rows(`UPDATE deadlines SET due_at = now() WHERE subject_id = $1`, [order.id]);
+    await world.timeouts.runSweep();
+    expect(await read(order)).toMatchObject({ closeReason: 'shipment_timeout' });
+    expect(await refundsOf(order)).toMatchObject([{ amount: '1000' }]);
+  });
+});

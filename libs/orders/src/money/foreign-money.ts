@@ -1,0 +1,189 @@
+import { TimeoutService, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import type { StatusChange } from '../order/change-status';
+import { OrderGuard } from '../order/order-guard';
+import type { OrderStatus } from '../order/order.lifecycle';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { readBalances } from './balance';
+import { judgeMoney } from './balance.judgement';
+import {
+  type Movement,
+  type MovementKind,
+  type MovementSource,
+  recordMovements,
+} from './movements';
+import { type RefundOrder, requestRefunds } from './request-refunds';
+
+/** Money that moved at the provider and that nobody of ours asked to move. */
+export interface ForeignMove {
+  readonly what:
+    'refund.succeeded' | 'refund.failed' | 'dispute.opened' | 'dispute.won' | 'dispute.lost';
+  readonly paymentId: string;
+  readonly providerPaymentId: string;
+  /** The provider's id of the refund or the dispute. */
+  readonly providerId: string;
+  /** Minor units. */
+  readonly amount: number;
+}
+
+/** `contradiction`: a dispute that was decided is said to have been decided otherwise. */
+export type ForeignOutcome = 'recorded' | 'known' | 'unknown_payment' | 'contradiction';
+
+interface PaymentRow {
+  id: string;
+  order_id: string;
+  currency: string;
+  status: OrderStatus;
+}
+
+/**
+ * What each tells, in any order: what is over has been there, so its beginning is written with it
+ * and is known when it is told of later.
+ */
+const KINDS: Readonly<Record<ForeignMove['what'], readonly MovementKind[]>> = {
+  'refund.succeeded': ['foreign_refund'],
+  'refund.failed': ['foreign_refund', 'foreign_refund_failed'],
+  'dispute.opened': ['disputed'],
+  'dispute.won': ['disputed', 'dispute_won'],
+  'dispute.lost': ['disputed', 'dispute_lost'],
+};
+
+/** What an order is settled for. */
+export interface MoneySettlement {
+  /** Money that is with us again. */
+  readonly cameBack?: Omit<RefundOrder, 'reason'>;
+  /** Who made the money go back; by default the provider. */
+  readonly cause?: Pick<StatusChange, 'by' | 'actor' | 'reason' | 'closeReason'>;
+}
+
+/** Records refunds made at the provider and disputes, and settles the order with what is left. */
+@Injectable()
+export class ForeignMoney {
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly timeouts: TimeoutService,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  async record(
+    tx: Transaction,
+    move: ForeignMove,
+    source: MovementSource,
+  ): Promise<ForeignOutcome> {
+    const payment = await lockPayment(tx, move);
+    if (!payment) return 'unknown_payment';
+    if (await isDecidedOtherwise(tx, payment.id, move)) return 'contradiction';
+    const { id: paymentId, order_id: orderId, currency } = payment;
+    const { providerId: ref, amount } = move;
+    const written = await recordMovements(
+      tx,
+      KINDS[move.what].map((kind): Movement => ({
+        orderId,
+        paymentId,
+        kind,
+        ref,
+        amount,
+        currency,
+        source,
+      })),
+    );
+    if (written.length === 0) return 'known';
+    const about = { orderId, paymentId, amount, currency, providerId: ref };
+    tx.afterCommit(() => this.telemetry.alert(ALERTS[move.what], about));
+    const isBack = move.what === 'refund.failed' || move.what === 'dispute.won';
+    await this.settle(tx, [orderId], isBack ? { cameBack: { paymentId, amount, currency } } : {});
+    return 'recorded';
+  }
+
+  /**
+   * Looks at orders whose money has moved: one without any left is canceled, and what came back to
+   * us for one that is over goes to the customer. The caller has locked the orders' rows.
+   */
+  async settle(
+    tx: Transaction,
+    orderIds: readonly string[],
+    { cameBack, cause }: MoneySettlement = {},
+  ): Promise<void> {
+    const orders = await tx.rows<{
+      id: string;
+      status: OrderStatus;
+      amount: string;
+      currency: string;
+    }>('SELECT id, status, amount, currency FROM orders WHERE id = ANY ($1::uuid[])', [orderIds]);
+    const all = await readBalances(tx, orderIds);
+    for (const { id, status, amount, currency } of orders) {
+      const balances = all.filter((one) => one.orderId === id && one.currency === currency);
+      const judgement = judgeMoney({ status, amount: Number(amount), balances });
+      if (judgement === 'cancel') {
+        await this.guard.change(tx, {
+          from: 'paid',
+          to: 'canceled',
+          orderIds: [id],
+          by: 'provider',
+          ...cause,
+          closeReason: cause
+            ? cause.closeReason
+            : balances.some(({ disputed }) => disputed > 0)
+              ? 'dispute_lost'
+              : 'refunded_at_provider',
+        });
+      }
+      if (judgement === 'refund' && cameBack && !(await isKept(tx, cameBack.paymentId))) {
+        await requestRefunds(tx, this.timeouts, [{ ...cameBack, reason: 'returned_money' }]);
+      }
+    }
+  }
+}
+
+const ALERTS: Readonly<Record<ForeignMove['what'], string>> = {
+  'refund.succeeded': 'refunded_outside',
+  'refund.failed': 'refund_failed_outside',
+  'dispute.opened': 'dispute_opened',
+  'dispute.won': 'dispute_won',
+  'dispute.lost': 'dispute_lost',
+};
+
+/** The payment that the provider means: ours by its id there, else by our reference. */
+async function lockPayment(
+  tx: Transaction,
+  { paymentId, providerPaymentId }: ForeignMove,
+): Promise<PaymentRow | undefined> {
+  await tx.rows(
+    `SELECT 1 FROM orders WHERE id = (SELECT order_id FROM payments WHERE id = $1)
+        FOR NO KEY UPDATE`,
+    [paymentId],
+  );
+  const [row] = await tx.rows<PaymentRow>(
+    `SELECT p.id, p.order_id, coalesce(p.captured_currency, p.currency) AS currency, o.status
+       FROM payments asked JOIN payments p ON p.order_id = asked.order_id
+        AND (p.id = asked.id OR p.provider_payment_id = $2) JOIN orders o ON o.id = p.order_id
+      WHERE asked.id = $1
+      ORDER BY (p.provider_payment_id = $2) DESC NULLS LAST LIMIT 1`,
+    [paymentId, providerPaymentId],
+  );
+  return row;
+}
+
+/** An operator has decided that the shop keeps it. */
+async function isKept(tx: Transaction, paymentId: string): Promise<boolean> {
+  const rows = await tx.rows(
+    `SELECT 1 FROM operator_actions WHERE subject_id = $1 AND action = 'payment.keep'`,
+    [paymentId],
+  );
+  return rows.length > 0;
+}
+
+async function isDecidedOtherwise(
+  tx: Transaction,
+  paymentId: string,
+  { what, providerId }: ForeignMove,
+): Promise<boolean> {
+  const other = { 'dispute.won': 'dispute_lost', 'dispute.lost': 'dispute_won' } as const;
+  const kind: string | undefined = { ...other }[what as keyof typeof other];
+  if (!kind) return false;
+  const rows = await tx.rows(
+    'SELECT 1 FROM money_movements WHERE payment_id = $1 AND kind = $2 AND ref = $3',
+    [paymentId, kind, providerId],
+  );
+  return rows.length > 0;
+}
