@@ -185,19 +185,18 @@ SELECT count(*) AS violations FROM seen w
 -- 9. deadlines_present: Every order whose status has a deadline has that deadline's row, or it is held
 -- So has every refund that is under way.
 WITH waiting AS (
-  SELECT id, closes_at AS due_at, CASE status WHEN 'pending_payment' THEN 'payment' WHEN 'closing' THEN 'closing'
-                  WHEN 'paid' THEN 'shipment' ELSE 'receipt' END AS kind
-    FROM orders
-   WHERE id IN (SELECT order_id FROM order_events WHERE tx >= :since_tx::xid8)
-     AND CASE status WHEN 'pending_payment' THEN closes_at IS NOT NULL
-                     WHEN 'closing' THEN true
-                     WHEN 'paid' THEN ship_within_ms IS NOT NULL
-                     WHEN 'shipped' THEN receive_within_ms IS NOT NULL ELSE false END
+  SELECT id, closes_at AS due_at, CASE
+           WHEN status = 'pending_payment' AND closes_at IS NOT NULL THEN 'payment'
+           WHEN status = 'closing' THEN 'closing'
+           WHEN status = 'paid' AND ship_within_ms IS NOT NULL THEN 'shipment'
+           WHEN status = 'shipped' AND receive_within_ms IS NOT NULL THEN 'receipt' END AS kind
+    FROM orders WHERE id IN (SELECT order_id FROM order_events WHERE tx >= :since_tx::xid8)
   UNION ALL
   SELECT id, NULL, 'refund' FROM refunds WHERE status IN ('requested', 'pending', 'failed')
 )
 SELECT count(*) AS violations FROM waiting w
- WHERE NOT EXISTS (SELECT 1 FROM held_deadlines d WHERE d.kind = w.kind AND d.subject_id = w.id)
+ WHERE kind IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM held_deadlines d WHERE d.kind = w.kind AND d.subject_id = w.id)
    -- A payment deadline from before an extension fires too early to close anything.
    AND NOT EXISTS (SELECT 1 FROM deadlines d WHERE d.kind = w.kind AND d.subject_id = w.id
                       AND (w.kind <> 'payment' OR d.due_at >= w.due_at));
