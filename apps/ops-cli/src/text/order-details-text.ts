@@ -1,0 +1,125 @@
+import type { OrderDetailsView, OrderView } from '@app/orders';
+import { dueText } from './order-text';
+import { paint } from './paint';
+import { type Column, facts, table } from './table';
+import { durationText, moneyText } from './wording';
+
+/** Everything that is known of an order, a section each. */
+export function orderDetailsText(details: OrderDetailsView): string {
+  const { order, history, refunds, deadlines, held } = details;
+  return [
+    section('Order', orderFacts(details)),
+    section('Lines', linesText(order)),
+    section('History', historyText(history)),
+    section('Payments', paymentsText(order.payments)),
+    section('Refunds', refundsText(refunds)),
+    section('Deadlines', deadlinesText(deadlines)),
+    ...(held.length > 0 ? [section('Held deadlines', heldText(held))] : []),
+  ].join('\n\n');
+}
+
+const section = (title: string, text: string): string => `${paint.heading(title)}\n${text}`;
+
+const tableOrNone = <Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string =>
+  rows.length === 0 ? 'none' : table(rows, columns);
+
+function orderFacts({ order, lagMs }: OrderDetailsView): string {
+  return facts([
+    ['id', order.id],
+    ['customer', order.customerId],
+    ['status', order.status],
+    ['close reason', order.closeReason],
+    ['amount', moneyText(order.amount, order.currency)],
+    ['balance', balanceText(order)],
+    ['placed', order.createdAt],
+    ['pay by', order.payBy],
+    ['closes at', order.closesAt],
+    ['deadline', dueText(order)],
+    ['paid', order.paidAt],
+    ['closed', order.closedAt],
+    ['closed late by', lagMs === null ? null : durationText(lagMs)],
+    ['canceled', order.canceledAt],
+    ['shipped', order.shippedAt],
+    ['completed', order.completedAt],
+  ]);
+}
+
+/** What the payments hold; null while no money has moved. */
+function balanceText({ balance, currency }: OrderView): string | null {
+  if (balance.captured === 0) return null;
+  const parts = (['captured', 'refunded', 'disputed', 'held'] as const).filter(
+    (part) => part === 'captured' || balance[part] !== 0,
+  );
+  return parts.map((part) => `${part} ${moneyText(balance[part], currency)}`).join(', ');
+}
+
+function linesText({ items, currency }: OrderView): string {
+  return table(items, [
+    { title: 'SKU', value: ({ sku }) => sku },
+    { title: 'QUANTITY', value: ({ quantity }) => quantity, align: 'right' },
+    {
+      title: 'UNIT PRICE',
+      value: ({ unitPrice }) => moneyText(unitPrice, currency),
+      align: 'right',
+    },
+  ]);
+}
+
+function historyText(history: OrderDetailsView['history']): string {
+  return table(history, [
+    { title: 'AT', value: ({ at }) => at },
+    { title: 'FROM', value: ({ from }) => from },
+    { title: 'TO', value: ({ to }) => to },
+    { title: 'BY', value: ({ by, actor }) => (actor ? `${by} (${actor})` : by) },
+    { title: 'WHY', value: ({ reason }) => reason },
+  ]);
+}
+
+/** An amount in its own currency, of a payment or of a refund. */
+const AMOUNT: Column<{ readonly amount: number; readonly currency: string }> = {
+  title: 'AMOUNT',
+  value: ({ amount, currency }) => moneyText(amount, currency),
+  align: 'right',
+};
+
+function paymentsText(payments: OrderView['payments']): string {
+  return tableOrNone(payments, [
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'STATUS', value: ({ status }) => status },
+    AMOUNT,
+    { title: 'PAID AT', value: ({ paidAt }) => paidAt },
+    {
+      title: 'AT THE PROVIDER',
+      value: ({ provider, providerPaymentId }) => `${provider} ${providerPaymentId ?? '?'}`,
+    },
+    { title: 'ON HOLD', value: ({ holdReason }) => holdReason },
+  ]);
+}
+
+function refundsText(refunds: OrderDetailsView['refunds']): string {
+  return tableOrNone(refunds, [
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'STATUS', value: ({ status }) => status },
+    AMOUNT,
+    { title: 'WHY', value: ({ reason }) => reason },
+    { title: 'ATTEMPT', value: ({ attempt }) => attempt, align: 'right' },
+    { title: 'ERROR', value: ({ error }) => error },
+  ]);
+}
+
+function deadlinesText(deadlines: OrderDetailsView['deadlines']): string {
+  return tableOrNone(deadlines, [
+    { title: 'KIND', value: ({ kind }) => kind },
+    { title: 'DUE AT', value: ({ dueAt }) => dueAt },
+    { title: 'FAILURES', value: ({ failures }) => failures, align: 'right' },
+    { title: 'ALARM', value: ({ alarm, alarmAt }) => (alarmAt ? `rings at ${alarmAt}` : alarm) },
+  ]);
+}
+
+function heldText(held: OrderDetailsView['held']): string {
+  return table(held, [
+    { title: 'KIND', value: ({ kind }) => kind },
+    { title: 'FAILURES', value: ({ failures }) => failures, align: 'right' },
+    { title: 'ERROR', value: ({ error }) => error },
+  ]);
+}
