@@ -6,6 +6,35 @@ const forbid = (name, comment, from, to) => ({ name, severity: 'error', comment,
 /** Files that stand beside the code to test it may use what the code may not. */
 const TESTS = '\\.(spec|long)\\.ts$|\\.e2e\\.ts$|/testing/|\\.contract\\.ts$|-bench\\.ts$';
 
+/** The rooms of libs/orders/src by floors: a room knows those on the floors before its own. */
+const FLOORS = [
+  ['order'],
+  ['stock', 'providers', 'events', 'invariants'],
+  ['money'],
+  ['placing', 'closing', 'reconciling'],
+  ['payments', 'fulfilment'],
+  ['ops'],
+];
+const ORDERS = '^libs/orders/src/';
+const ROOMS = FLOORS.flat().join('|');
+/** Beside the rooms: what every room may read, and what puts the rooms together. */
+const FOR_ALL_ROOMS = '(config|data-source|duration|group-commit|home)';
+
+const ROOMS_OF_ORDERS = FLOORS.map((rooms, floor) => {
+  const above = FLOORS.slice(floor + 1).flat();
+  const name = `rooms-on-floor-${floor + 1}-of-orders`;
+  const from = { path: `${ORDERS}(${rooms.join('|')})/`, pathNot: TESTS };
+  const others = [...above.map((room) => `${room}/`), `(${rooms.join('|')})/`];
+  return forbid(name, `${rooms.join(', ')}: see docs/architecture.md`, from, {
+    path: `${ORDERS}(${[...others, '[^/]+\\.ts$'].join('|')})`,
+    pathNot: `${ORDERS}($1/|${FOR_ALL_ROOMS}\\.ts$)`,
+  });
+});
+
+/** What drivers and locks may know of libs/timeout: their ports, and tools that know nothing. */
+const TIMEOUT_PORTS =
+  '(backoff|clock|failpoint|lock|pause|redis|telemetry|time-limit|timer-driver)\\.ts$';
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
@@ -38,6 +67,55 @@ module.exports = {
       'test set-up does not ship',
       { path: '^(apps|libs)/', pathNot: TESTS },
       { path: '^(test|bench)/|\\.(spec|long)\\.ts$|/testing/' },
+    ),
+    ...ROOMS_OF_ORDERS,
+    forbid(
+      'every-room-of-orders-has-its-floor',
+      'a new room gets its place in FLOORS, and in docs/architecture.md',
+      { path: `${ORDERS}[^/]+/`, pathNot: `${ORDERS}(${ROOMS}|migrations)/` },
+      {},
+    ),
+    forbid(
+      'status-by-the-guard',
+      'every change of an order status goes through order-guard.ts',
+      { pathNot: `${ORDERS}order/order-guard\\.ts$|${TESTS}` },
+      { path: `${ORDERS}order/change-status\\.ts$`, dependencyTypesNot: ['type-only'] },
+    ),
+    forbid(
+      'deadline-handlers-are-found',
+      'deadline-handlers.ts registers them by the names of their files',
+      { pathNot: TESTS },
+      { path: '\\.deadline\\.ts$' },
+    ),
+    forbid(
+      'drivers-and-locks-know-ports',
+      'an alarm clock or a lock knows neither deadlines nor who uses it',
+      { path: '^libs/timeout/src/(drivers|locks)/', pathNot: TESTS },
+      { path: '^libs/timeout/src/[^/]+\\.ts$', pathNot: `^libs/timeout/src/${TIMEOUT_PORTS}` },
+    ),
+    forbid(
+      'drivers-know-no-other',
+      'a timer driver is one folder',
+      { path: '^libs/timeout/src/drivers/([^/]+)/', pathNot: TESTS },
+      { path: '^libs/timeout/src/drivers/[^/]+/', pathNot: '^libs/timeout/src/drivers/$1/' },
+    ),
+    forbid(
+      'timeout-names-no-driver',
+      'which driver and which lock is for whoever sets it up: only the barrel offers them',
+      { path: '^libs/timeout/src/[^/]+\\.ts$', pathNot: `/index\\.ts$|${TESTS}` },
+      { path: '^libs/timeout/src/(drivers|locks)/' },
+    ),
+    forbid(
+      'commands-stand-alone',
+      'what two commands share is a text or stands beside ops-command.ts',
+      { path: '^apps/ops-cli/src/' },
+      { path: '^apps/ops-cli/src/commands/' },
+    ),
+    forbid(
+      'cli-texts-are-words',
+      'texts say what they are given: they run nothing and know no installation',
+      { path: '^apps/ops-cli/src/text/' },
+      { path: '^apps/ops-cli/src/', pathNot: '^apps/ops-cli/src/(text/|exit-code\\.ts$)' },
     ),
     forbid(
       'bullmq-in-its-driver',

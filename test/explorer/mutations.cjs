@@ -67,7 +67,7 @@ const MUTATIONS = [
     what: "Events relayed by their own transaction's id, which may be older than their predecessor's",
     edits: [
       {
-        file: `${ORDERS}order/change-status.ts`,
+        file: `${ORDERS}order/event-tx.ts`,
         find: "'greatest(event_tx, pg_current_xact_id())'",
         replace: "'pg_current_xact_id()'",
       },

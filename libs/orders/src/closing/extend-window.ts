@@ -2,7 +2,7 @@ import { TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Config, CONFIG } from '../config';
 import { LastcallError } from '../order/errors';
-import { EVENT_TX } from '../order/change-status';
+import { EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
 import { type GuardedOrder, OrderGuard, orderNotFound } from '../order/order-guard';
 import { ReadOrder } from './read-order';

@@ -1,5 +1,6 @@
 import { isFar, type Transaction, uuidArray } from '@app/timeout';
 import { deadlineOf, isOverdue, TIMED_KINDS } from './deadline-table';
+import { EVENT_TX } from './event-tx';
 import {
   type By,
   type CloseReason,
@@ -96,12 +97,6 @@ const instant = (ms: string | undefined): Date | null => (ms ? new Date(Number(m
 
 const deadlineAt = (kind: string | undefined, dueAt: Date | null): ChangedOrder['deadline'] =>
   kind && dueAt ? { kind, dueAt } : undefined;
-
-/**
- * What the relay orders an event by. Never less than the order's event before it: this transaction
- * may have got its id before it waited for the row. SET sees the row as it is after the wait.
- */
-export const EVENT_TX = 'greatest(event_tx, pg_current_xact_id())';
 
 function statementFor(change: StatusChange, effect: StockEffect): string {
   const { from, to, by, onlyIfOverdue, onlyIfNoPaymentOpen } = change;
