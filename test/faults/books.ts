@@ -41,12 +41,13 @@ export async function violations(rig: Rig): Promise<string[]> {
 const isViolated = ({ violations: n, incomplete }: InvariantResult): boolean =>
   n > 0 || incomplete === true;
 
-/** What is still on its way: orders open, refunds and webhooks under way. */
+/** What is still on its way: orders open, refunds, webhooks and stock under way. */
 export async function unsettled(rig: Rig, client: Client): Promise<number> {
   const [row] = await rig.rows<{ n: string }>(
     `SELECT (SELECT count(*) FROM orders WHERE status IN ('pending_payment', 'closing'))
           + (SELECT count(*) FROM refunds WHERE status IN ('requested', 'pending', 'failed'))
-          + (SELECT count(*) FROM webhook_events WHERE status = 'received') AS n`,
+          + (SELECT count(*) FROM webhook_events WHERE status = 'received')
+          + (SELECT count(*) FROM unfolded_stock_movements) AS n`,
   );
   const { body } = await client.sandbox('GET /health');
   return Number(row?.n) + Number(body.undeliveredWebhooks ?? 1);

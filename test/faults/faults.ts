@@ -3,6 +3,7 @@ import { CLOCK_FAULTS } from './clock.faults';
 import { CRASH_FAULTS } from './crash.faults';
 import type { Fault } from './fault';
 import { POSTGRES_FAULTS } from './postgres.faults';
+import { PRODUCT_FAULTS } from './product.faults';
 import { PROVIDER_FAULTS } from './provider.faults';
 import { REDIS_FAULTS } from './redis.faults';
 import { STORM } from './storm.faults';
@@ -14,6 +15,7 @@ export const FAULTS: readonly Fault[] = [
   ...CRASH_FAULTS,
   ...REDIS_FAULTS,
   ...POSTGRES_FAULTS,
+  ...PRODUCT_FAULTS,
   ...WEBHOOK_FAULTS,
   ...PROVIDER_FAULTS,
   ...WORKER_FAULTS,

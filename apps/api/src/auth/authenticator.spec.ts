@@ -1,8 +1,9 @@
+import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Config, LastcallError } from '@app/orders';
 import type { FastifyRequest } from 'fastify';
-import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { exportJWK, generateKeyPair, jwtVerify, SignJWT, UnsecuredJWT } from 'jose';
 import { Authenticator } from './authenticator';
 
 const SECRET = 'a-secret-for-tests-of-32-characters';
@@ -22,6 +23,19 @@ const MAX_AGE = { AUTH_MAX_AGE: 3_600_000 };
 const claims = { sub: 'ann', scope: 'orders', exp: NOW + 60 };
 const sign = (payload: Record<string, unknown>, alg = 'HS256', key: Uint8Array = KEY) =>
   new SignJWT(payload).setProtectedHeader({ alg }).sign(key);
+
+const encode = (text: string) => Buffer.from(text).toString('base64url');
+const signText = (text: string) =>
+  `${text}.${createHmac('sha256', SECRET).update(text).digest('base64url')}`;
+/** Signed with the right secret, whatever it says. */
+const forge = (header: object, payload: object) =>
+  signText(`${encode(JSON.stringify(header))}.${encode(JSON.stringify(payload))}`);
+
+/** The last character of 32 bytes in base64url carries two bits that mean nothing. */
+function otherText(token: string): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return token.slice(0, -1) + letters[letters.indexOf(token.at(-1) as string) ^ 1];
+}
 
 /** How the token is refused: its code and words; undefined when it is not. */
 async function refusalOf(authenticator: Authenticator, authorization?: string) {
@@ -91,6 +105,20 @@ describe('Authenticator with a secret', () => {
     ['good for longer than AUTH_MAX_AGE', () => sign({ ...claims, exp: NOW + 3_700 })],
     ['older than AUTH_MAX_AGE', () => sign({ ...claims, iat: NOW - 3_601 })],
     ['too long', () => sign({ ...claims, padding: 'a'.repeat(9_000) })],
+    ['not valid yet, in words', () => forge({ alg: 'HS256' }, { ...claims, nbf: 'soon' })],
+    ['good until a word', () => forge({ alg: 'HS256' }, { ...claims, exp: '9999999999' })],
+    [
+      'of the day before yesterday, in words',
+      () => forge({ alg: 'HS256' }, { ...claims, iat: '' }),
+    ],
+    ['signed, and says that it is not', () => forge({ alg: 'none' }, claims)],
+    ['signed, and names no algorithm', () => forge({}, claims)],
+    ['full of demands', () => forge({ alg: 'HS256', crit: ['exp'] }, claims)],
+    ['a list', () => forge({ alg: 'HS256' }, [claims])],
+    ['no JSON', () => signText(`${encode('{"alg":"HS256"}')}.${encode('{')}`)],
+    ['of two parts', () => signText(encode('{"alg":"HS256"}'))],
+    ['of four parts', () => signText(`${encode('{"alg":"HS256"}')}.${encode('{}')}.e30`)],
+    ['signed by other text for the same bytes', async () => otherText(await sign(claims))],
   ])('refuses a token that is %s', async (_, token) => {
     expect(await refusal(token())).toMatch(/^unauthorized: /);
   });
@@ -100,6 +128,28 @@ describe('Authenticator with a secret', () => {
       const request = requestWith(`Bearer ${await sign({ ...claims, scope })}`);
       const { scopes } = await authenticator.identify(request);
       expect([...scopes]).toEqual(Array.isArray(scope) ? ['orders'] : []);
+    }
+  });
+
+  it('agrees with jose about issuer and audience', async () => {
+    const strict = new Authenticator({
+      ...{ AUTH_JWT_SECRET: SECRET, AUTH_ISSUER: 'us', AUTH_AUDIENCE: 'shop' },
+      ...MAX_AGE,
+    });
+    const cases: object[] = [
+      ...[{}, { iss: 'us' }, { iss: ['us'], aud: 'shop' }, { iss: 'us', aud: ['x'] }],
+      ...[{ iss: 'us', aud: 'shop' }, { iss: 'us', aud: ['x', 'shop'] }, { aud: 'shop' }],
+    ];
+    for (const given of cases) {
+      const token = forge({ alg: 'HS256' }, { ...claims, ...given });
+      const byJose = await jwtVerify(token, KEY, { issuer: 'us', audience: 'shop' }).then(
+        () => undefined,
+        () => 'unauthorized: The token is not valid',
+      );
+      expect({ given, refusal: await refusalOf(strict, `Bearer ${token}`) }).toEqual({
+        given,
+        refusal: byJose,
+      });
     }
   });
 

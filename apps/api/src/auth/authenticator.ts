@@ -11,6 +11,8 @@ import {
 } from 'jose';
 import { SCOPES_IN } from './access';
 import type { Caller } from './caller';
+import { invalidToken } from './invalid-token';
+import { verifyBySecret } from './shared-secret';
 
 const MAX_TOKEN_LENGTH = 8_192;
 /**
@@ -29,10 +31,9 @@ const JWKS_TIMEOUT_MS = 3_000;
 const CLOCK_TOLERANCE_MS = 60_000;
 
 /** Algorithms are pinned: a token cannot choose how it is verified. */
-const SECRET_ALGORITHMS = ['HS256'];
 const JWKS_ALGORITHMS = ['RS256', 'ES256', 'EdDSA'];
 
-type Verify = (token: string) => Promise<JWTPayload>;
+type Verify = (token: string) => JWTPayload | Promise<JWTPayload>;
 type AuthSettings = Pick<
   Config,
   'AUTH_JWKS_URL' | 'AUTH_JWT_SECRET' | 'AUTH_ISSUER' | 'AUTH_AUDIENCE' | 'AUTH_MAX_AGE'
@@ -49,12 +50,15 @@ export class Authenticator {
     this.#maxAgeMs = config.AUTH_MAX_AGE;
     this.#verify = config.AUTH_JWKS_URL
       ? verifyByJwks(new URL(config.AUTH_JWKS_URL), demands(config, JWKS_ALGORITHMS))
-      : verifyBySecret(config.AUTH_JWT_SECRET ?? '', demands(config, SECRET_ALGORITHMS));
+      : verifyBySecret(config.AUTH_JWT_SECRET ?? '', {
+          issuer: config.AUTH_ISSUER,
+          audience: config.AUTH_AUDIENCE,
+        });
   }
 
   /**
-   * The caller of a request, which is also kept on it. Answers without a promise for a token that
-   * is remembered: this runs on every request.
+   * The caller of a request, which is also kept on it. Answers without a promise where no keys have
+   * to be fetched, and for a token that is remembered: this runs on every request.
    * @throws {LastcallError} unauthorized; unavailable when the issuer's keys cannot be had
    */
   identify(request: FastifyRequest): Caller | Promise<Caller> {
@@ -65,11 +69,12 @@ export class Authenticator {
       request.caller = remembered.caller;
       return remembered.caller;
     }
-    return this.#admit(token).then((caller) => (request.caller = caller));
+    const payload = this.#verify(token);
+    if (!(payload instanceof Promise)) return (request.caller = this.#admit(token, payload));
+    return payload.then((known) => (request.caller = this.#admit(token, known)));
   }
 
-  async #admit(token: string): Promise<Caller> {
-    const payload = await this.#verified(token);
+  #admit(token: string, payload: JWTPayload): Caller {
     refuseOld(payload, this.#maxAgeMs);
     const caller = toCaller(payload);
     if (this.#remembered.size >= MAX_REMEMBERED) {
@@ -80,19 +85,6 @@ export class Authenticator {
     this.#remembered.delete(token);
     this.#remembered.set(token, { caller, untilMs });
     return caller;
-  }
-
-  async #verified(token: string): Promise<JWTPayload> {
-    try {
-      return await this.#verify(token);
-    } catch (cause) {
-      if (cause instanceof errors.JWTExpired) throw invalidToken('The token has expired', cause);
-      if (areKeysMissing(cause)) {
-        const message = "The token issuer's keys cannot be fetched; try again soon";
-        throw new LastcallError('unavailable', message, {}, { cause });
-      }
-      throw invalidToken('The token is not valid', cause);
-    }
   }
 }
 
@@ -121,24 +113,23 @@ function refuseOld({ iat, exp = Infinity }: JWTPayload, maxAgeMs: number): void 
   }
 }
 
-function verifyBySecret(secret: string, options: JWTVerifyOptions): Verify {
-  // Imported once; with the plain bytes jose would do it for every token.
-  const key = crypto.subtle.importKey(
-    'raw',
-    new TextEncoder().encode(secret),
-    { name: 'HMAC', hash: 'SHA-256' },
-    false,
-    ['verify'],
-  );
-  return async (token) => (await jwtVerify(token, await key, options)).payload;
-}
-
 function verifyByJwks(url: URL, options: JWTVerifyOptions): Verify {
   const keys: JWTVerifyGetKey = createRemoteJWKSet(url, {
     timeoutDuration: JWKS_TIMEOUT_MS,
     cacheMaxAge: KEYS_MAX_AGE_MS,
   });
-  return async (token) => (await jwtVerify(token, keys, options)).payload;
+  return async (token) => {
+    try {
+      return (await jwtVerify(token, keys, options)).payload;
+    } catch (cause) {
+      if (cause instanceof errors.JWTExpired) throw invalidToken('The token has expired', cause);
+      if (areKeysMissing(cause)) {
+        const message = "The token issuer's keys cannot be fetched; try again soon";
+        throw new LastcallError('unavailable', message, {}, { cause });
+      }
+      throw invalidToken('The token is not valid', cause);
+    }
+  };
 }
 
 /** True when the fault is the issuer's or the network's, and not the token's. */
@@ -168,8 +159,4 @@ function toCaller({ sub, exp, scope }: JWTPayload): Caller {
     scopes: new Set(scopes.flatMap((name) => SCOPES_IN[String(name)] ?? [])),
     expiresAtMs: (exp as number) * 1_000,
   };
-}
-
-function invalidToken(message: string, cause?: unknown): LastcallError {
-  return new LastcallError('unauthorized', message, { error: 'invalid_token' }, { cause });
 }

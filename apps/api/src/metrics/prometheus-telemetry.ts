@@ -73,6 +73,14 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     'oldest_unsent_refund_seconds',
     'Age of the oldest refund that no provider has been told of',
   );
+  readonly #unfoldedStock = this.#gauge(
+    'unfolded_stock_movements',
+    'Stock movements that are not in the counters of their products yet',
+  );
+  readonly #oldestUnfoldedStock = this.#gauge(
+    'oldest_unfolded_stock_movement_seconds',
+    'Age of the oldest stock movement that is not in the counters of its product yet',
+  );
   readonly #onHold = this.#gauge('on_hold', 'What waits for an operator to decide', ['what']);
   readonly #timeoutsStopped = this.#gauge(
     'timeouts_stopped',
@@ -173,6 +181,8 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.#relayAge.set(readings?.relayAgeSeconds ?? NaN);
     this.#oldestClosing.set(readings?.oldestClosingSeconds ?? NaN);
     this.#oldestUnsentRefund.set(readings?.oldestUnsentRefundSeconds ?? NaN);
+    this.#unfoldedStock.set(readings?.unfoldedStockMovements ?? NaN);
+    this.#oldestUnfoldedStock.set(readings?.oldestUnfoldedStockSeconds ?? NaN);
     this.#timeoutsStopped.set(readings ? Number(readings.timeoutsStopped) : NaN);
     this.#reconcileDifferences.set(readings?.reconcileDifferences ?? NaN);
     for (const [status, count] of Object.entries(readings?.refunds ?? {})) {

@@ -9,6 +9,7 @@ import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
 import { readHeld } from './overview';
 import { Reconcile } from '../reconciling/reconcile';
+import { readUnfolded } from '../stock/fold-stock';
 
 export interface GaugesView {
   readonly overdueDeadlines: number;
@@ -22,6 +23,10 @@ export interface GaugesView {
   readonly oldestClosingSeconds: number;
   /** Age of the oldest refund that no provider has been told of; 0 when none waits. */
   readonly oldestUnsentRefundSeconds: number;
+  /** Stock movements that are not in the counters of their products yet; 100,000 and more are that. */
+  readonly unfoldedStockMovements: number;
+  /** Age of the oldest of them; 0 when none waits. */
+  readonly oldestUnfoldedStockSeconds: number;
   /** What waits for an operator's decision. */
   readonly onHold: {
     readonly payments: number;
@@ -47,16 +52,25 @@ export class Gauges {
   ) {}
 
   async read(): Promise<GaugesView> {
-    const [overdue, refunds, unsent, relayAgeSeconds, oldestClosingSeconds, held, timeoutsStopped] =
-      await Promise.all([
-        countOverdue(this.dataSource, DEADLINE_KINDS),
-        countRefunds(onDataSource(this.dataSource)),
-        readOldestUnsentRefund(this.dataSource),
-        readRelayAge(this.dataSource),
-        readOldestClosing(this.dataSource),
-        readHeld(this.dataSource),
-        this.timeouts.brake.isEngaged(),
-      ]);
+    const [
+      overdue,
+      refunds,
+      unsent,
+      unfolded,
+      relayAgeSeconds,
+      oldestClosingSeconds,
+      held,
+      timeoutsStopped,
+    ] = await Promise.all([
+      countOverdue(this.dataSource, DEADLINE_KINDS),
+      countRefunds(onDataSource(this.dataSource)),
+      readOldestUnsentRefund(this.dataSource),
+      readUnfolded(onDataSource(this.dataSource)),
+      readRelayAge(this.dataSource),
+      readOldestClosing(this.dataSource),
+      readHeld(this.dataSource),
+      this.timeouts.brake.isEngaged(),
+    ]);
     return {
       overdueDeadlines: overdue.overdue,
       oldestOverdueSeconds: Math.max(0, overdue.oldestLagMs / 1_000),
@@ -64,6 +78,8 @@ export class Gauges {
       relayAgeSeconds,
       oldestClosingSeconds,
       oldestUnsentRefundSeconds: unsent,
+      unfoldedStockMovements: unfolded.movements,
+      oldestUnfoldedStockSeconds: unfolded.oldestSeconds,
       onHold: {
         payments: held.heldPayments,
         webhooks: held.heldWebhooks,

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { CLOSERS } from '../data-source';
+import type { Queryable } from '../order/order-rows';
 
 export interface FoldCounts {
   readonly folded: number;
@@ -51,4 +52,21 @@ export async function foldLocked(
     [skus],
   );
   return new Map(rows.map(({ sku, available }) => [sku, available]));
+}
+
+/** Beyond that it is enough to know that there are very many. */
+const MOST_COUNTED = 100_000;
+
+/** How much waits to be folded, and for how long: that is less than a second, unless a row is held. */
+export async function readUnfolded(
+  sql: Queryable,
+): Promise<{ readonly movements: number; readonly oldestSeconds: number }> {
+  const [row] = await sql.rows<{ movements: number; age: string | null }>(
+    `SELECT (SELECT count(*)::int FROM (SELECT FROM unfolded_stock_movements LIMIT $1) AS some)
+              AS movements,
+            (SELECT extract(epoch FROM now() - at) FROM unfolded_stock_movements
+              ORDER BY id LIMIT 1) AS age`,
+    [MOST_COUNTED],
+  );
+  return { movements: row?.movements ?? 0, oldestSeconds: Math.max(0, Number(row?.age ?? 0)) };
 }

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { until } from '../support/until';
+import { violations } from './books';
+import { assert, type Fault, slowness, type Step } from './fault';
+import { pause } from './load';
+
+const CALM_MS = 10_000;
+const EVERY_MS = 25;
+/** "A clear 503 within 3 s." */
+const REFUSED_WITHIN_MS = 3_000;
+/** Below that, doubling is noise. */
+const NOISE_MS = 50;
+const HELD = 'TEA-B';
+
+interface Placing {
+  readonly tookMs: number;
+  readonly status: number;
+  readonly code: string;
+}
+
+export const PRODUCT_FAULTS: readonly Fault[] = [
+  {
+    area: 'Postgres',
+    name: "somebody holds one product's row for a minute, as a merchant's update does",
+    quick: true,
+    run: async (step) => {
+      const calm = await probe(step, pause(CALM_MS));
+      const merchant = await step.rig.pool.connect();
+      try {
+        await merchant.query('BEGIN');
+        await merchant.query('UPDATE products SET name = name WHERE sku = $1', [HELD]);
+        const since = await step.now();
+        const meanwhile = await probe(step, step.lasting(60_000, 12_000));
+        const wanting = await Promise.all(Array.from({ length: 4 }, () => place(step, HELD)));
+        const closed = Object.values(await step.closedBy(since)).reduce((a, b) => a + b, 0);
+        assert(closed > 0, 'nothing was closed meanwhile');
+        let broken: string[] = [];
+        await until('every invariant is 0 with the row held', async () => {
+          // Events wait for every open transaction that writes, to be relayed in order.
+          broken = (await violations(step.rig)).filter((one) => !one.startsWith('12 '));
+          return broken.length === 0;
+        }).catch((error: Error) => {
+          throw new Error(`${error.message}: ${broken.join(', ')}`);
+        });
+        assert(
+          wanting.every(({ status, code }) => status === 503 && code === 'busy'),
+          `who wanted it heard ${JSON.stringify(wanting)}`,
+        );
+        const slowest = Math.max(...wanting.map(({ tookMs }) => tookMs));
+        assert(slowest <= REFUSED_WITHIN_MS * slowness(), `they heard it after ${slowest} ms`);
+        const p99s = `p99 of placing others ${p99(calm)} ms before, ${p99(meanwhile)} ms meanwhile`;
+        assert(p99(meanwhile) <= 2 * Math.max(NOISE_MS, p99(calm)), p99s);
+        const refused = meanwhile.filter(({ status }) => status !== 201);
+        assert(refused.length === 0, `${refused.length} others were refused`);
+        await step.heal(() => merchant.query('ROLLBACK'));
+        await until('what was released is back', async () => {
+          const rows = await step.rig.rows(
+            `SELECT 1 FROM unfolded_stock_movements WHERE at < now() - interval '1 second'`,
+          );
+          return rows.length === 0;
+        });
+        return `${closed} orders closed meanwhile; who wanted it heard busy after ${slowest} ms at most; ${p99s}`;
+      } finally {
+        await merchant.query('ROLLBACK');
+        merchant.release();
+      }
+    },
+  },
+];
+
+/** Orders of products that nobody holds, until `over`. */
+async function probe(step: Step, over: Promise<void>): Promise<Placing[]> {
+  let isOver = false;
+  void over.then(() => (isOver = true));
+  const placing: Promise<Placing>[] = [];
+  while (!isOver) {
+    placing.push(place(step, placing.length % 2 ? 'TEA-A' : 'TEA-C'));
+    await pause(EVERY_MS);
+  }
+  return Promise.all(placing);
+}
+
+async function place({ client }: Step, sku: string): Promise<Placing> {
+  const body = { items: [{ sku, quantity: 1 }] };
+  const headers = { 'idempotency-key': randomUUID() };
+  const { status, tookMs, body: answer } = await client.api('POST /v1/orders', { body, headers });
+  return { status, tookMs, code: String(answer.code ?? '') };
+}
+
+function p99(placing: readonly Placing[]): number {
+  const sorted = placing.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
+}
