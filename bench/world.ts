@@ -44,6 +44,9 @@ export async function createWorld(servers: Servers): Promise<World> {
     SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
     RATE_LIMIT: 'off',
     MAX_OPEN_ORDERS: 'off',
+    MAX_HELD_UNITS: 'off',
+    MAX_HELD_SHARE: 'off',
+    MAX_UNPAID_IN_A_ROW: 'off',
     LOG_LEVEL: 'error',
   };
   await migrateDatabase(loadConfig(env));

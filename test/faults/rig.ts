@@ -211,7 +211,14 @@ export class Rig {
 
   #spawn(name: string, file: string, env: Readonly<Record<string, string>>): Process {
     const inherited = { PATH: process.env.PATH, HOME: process.env.HOME };
-    const common = { MAX_OPEN_ORDERS: 'off', RATE_LIMIT: 'off', LASTCALL_HOME: this.#folder };
+    const common = {
+      MAX_OPEN_ORDERS: 'off',
+      MAX_HELD_UNITS: 'off',
+      MAX_HELD_SHARE: 'off',
+      MAX_UNPAID_IN_A_ROW: 'off',
+      RATE_LIMIT: 'off',
+      LASTCALL_HOME: this.#folder,
+    };
     const all = { ...inherited, ...common, ...SETTINGS, ...this.secrets, ...env };
     const direct = { DATABASE_URL: this.#postgres.url, REDIS_URL: this.#redis.url };
     const log = join(this.#folder, `${name}.log`);

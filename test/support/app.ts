@@ -77,6 +77,9 @@ const SETTINGS = {
   SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
   RATE_LIMIT: 'off',
   MAX_OPEN_ORDERS: 'off',
+  MAX_HELD_UNITS: 'off',
+  MAX_HELD_SHARE: 'off',
+  MAX_UNPAID_IN_A_ROW: 'off',
   LOG_LEVEL: 'silent',
 };
 

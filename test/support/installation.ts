@@ -47,6 +47,9 @@ export async function startInstallation(
     SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
     RATE_LIMIT: 'off',
     MAX_OPEN_ORDERS: 'off',
+    MAX_HELD_UNITS: 'off',
+    MAX_HELD_SHARE: 'off',
+    MAX_UNPAID_IN_A_ROW: 'off',
     ...settings,
   };
   const dataSource = await createDataSource(loadConfig(environment), 'test', 3).initialize();

@@ -43,6 +43,9 @@ describe('loadConfig', () => {
       TIMER_GRANULARITY: 100,
       TIMER_HORIZON: 900_000,
       MAX_OPEN_ORDERS: 20,
+      MAX_HELD_UNITS: 200,
+      MAX_HELD_SHARE: 0.2,
+      MAX_UNPAID_IN_A_ROW: 5,
       RATE_LIMIT: { limit: 300, perMs: 60_000 },
       PAYMENT_PROVIDERS: ['sandbox'],
       LATE_PAYMENT: 'refund',
@@ -78,6 +81,9 @@ describe('loadConfig', () => {
       SHIP_WITHIN: 'off',
       RECEIVE_WITHIN: 'off',
       MAX_OPEN_ORDERS: 'off',
+      MAX_HELD_UNITS: 'off',
+      MAX_HELD_SHARE: 'off',
+      MAX_UNPAID_IN_A_ROW: 'off',
       RATE_LIMIT: 'off',
     };
     expect(load(off)).toMatchObject(

@@ -130,6 +130,9 @@ const schema = z.object({
   TIMER_HORIZON: positiveDuration.prefault('15m'),
   BLAST_RADIUS: orOff(percentage).prefault('20%'),
   MAX_OPEN_ORDERS: orOff(wholeNumber(1, 200)).prefault('20'),
+  MAX_HELD_UNITS: orOff(wholeNumber(1, 1_000_000)).prefault('200'),
+  MAX_HELD_SHARE: orOff(percentage).prefault('20%'),
+  MAX_UNPAID_IN_A_ROW: orOff(wholeNumber(1, 1_000)).prefault('5'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDERS: providers.prefault('sandbox'),
   /** The older name, from when there was one at a time. */

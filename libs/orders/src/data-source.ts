@@ -12,6 +12,7 @@ import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments
 import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
+import { UnpaidOrders1763700250000 } from './migrations/1763700250000-unpaid-orders';
 
 /** Oldest first; TypeORM runs those that are missing. */
 const MIGRATIONS = [
@@ -29,6 +30,7 @@ const MIGRATIONS = [
   StockMovements1763700200000,
   NearAndFarDeadlines1763700210000,
   RetentionByKey1763700220000,
+  UnpaidOrders1763700250000,
 ];
 
 /** The data source of closing, and of what must go on when customers have taken all connections. */

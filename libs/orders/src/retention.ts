@@ -6,6 +6,8 @@ import { DataSource } from 'typeorm';
 export interface RetentionCounts {
   readonly keys: number;
   readonly webhooks: number;
+  /** What the limits of customers who have not come back remember. */
+  readonly limits: number;
 }
 
 /** A key is promised to be known for 24 hours; twice that forgives a client's retry next day. */
@@ -35,6 +37,16 @@ export class Retention {
            DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(SELECT place FROM old))
               AND (customer_id, key) IN (SELECT customer_id, key FROM old)
            RETURNING 1)
+         SELECT count(*)::int AS n FROM gone`,
+      ),
+      limits: await this.#delete(
+        `WITH gone AS (
+           DELETE FROM unpaid_orders WHERE ctid = ANY (ARRAY(
+             SELECT u.ctid FROM unpaid_orders u JOIN orders o ON o.id = u.order_id
+              WHERE o.status NOT IN ('pending_payment', 'closing')
+                AND o.created_at < now() - interval '1 day' LIMIT $1))
+           RETURNING 1), forgiven AS (
+           DELETE FROM unpaid_streaks WHERE last_at < now() - interval '1 day')
          SELECT count(*)::int AS n FROM gone`,
       ),
       // A function, as the application itself may not delete from the inbox.

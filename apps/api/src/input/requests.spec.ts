@@ -64,6 +64,7 @@ describe('what may be sent', () => {
           /whole number from 1 to 999/,
         ] as [z.ZodType, unknown, string, RegExp],
     ),
+    [placeOrderBody, { items: [line, { ...line, quantity: 999 }] }, 'items', /all its lines/],
     [noBody, { note: 'x' }, 'note', /not a field/],
     [noBody, [1], 'body', /expected object/],
     [listOrdersQuery, { status: 'lost' }, 'status', /one of: pending_payment/],

@@ -43,8 +43,21 @@ export const placeOrderBody = z.strictObject({
   items: z
     .array(orderLine, unlessMissing('must be a list'))
     .min(1, `must have 1 to ${MAX_ITEMS} items`)
-    .max(MAX_ITEMS, `must have 1 to ${MAX_ITEMS} items`),
+    .max(MAX_ITEMS, `must have 1 to ${MAX_ITEMS} items`)
+    // Lines of one product are one: many small ones are no way around the limit of each.
+    .refine((lines) => mostOfOneSku(lines) <= MAX_QUANTITY || lines.some(isTooMany), {
+      message: `must have at most ${MAX_QUANTITY} of one sku, all its lines together`,
+    }),
 });
+
+/** Complained about already, by its own name. */
+const isTooMany = ({ quantity }: { quantity: number }): boolean => quantity > MAX_QUANTITY;
+
+function mostOfOneSku(lines: readonly { sku: string; quantity: number }[]): number {
+  const sums = new Map<string, number>();
+  for (const { sku, quantity } of lines) sums.set(sku, (sums.get(sku) ?? 0) + quantity);
+  return Math.max(...sums.values());
+}
 
 export const noBody = z.strictObject({}).nullish();
 

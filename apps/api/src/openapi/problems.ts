@@ -48,6 +48,9 @@ export const PROBLEM_EXAMPLES = {
     'One order has one currency, and these items have EUR and USD; place two orders',
   provider_not_available: 'The provider "acme" takes no payments here; choose one of: sandbox',
   too_many_open_orders: 'You have 20 unpaid orders, which is the most; pay or cancel one first',
+  too_many_units:
+    'At most 200 units may wait for their payment, and 190 do; order fewer, or pay first',
+  ordering_paused: 'Too many of your orders in a row were not paid; order again in 120 s',
   rate_limited: 'Too many requests; try again in a moment',
   headers_too_large: 'The headers are larger than this server takes',
   internal_error: 'Something went wrong on our side; it has been logged',

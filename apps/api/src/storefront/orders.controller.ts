@@ -54,6 +54,8 @@ export class OrdersController {
       'mixed_currencies',
       'out_of_stock',
       'too_many_open_orders',
+      'too_many_units',
+      'ordering_paused',
       'busy',
     ],
   })

@@ -48,6 +48,8 @@ export const ERROR_STATUS = {
   mixed_currencies: 422,
   provider_not_available: 422,
   too_many_open_orders: 429,
+  too_many_units: 409,
+  ordering_paused: 429,
   rate_limited: 429,
   internal_error: 500,
   provider_error: 502,

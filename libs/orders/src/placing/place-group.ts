@@ -13,6 +13,7 @@ import {
   sumBySku,
   takeAll,
 } from '../stock/products';
+import { CustomerLimits } from './customer-limits';
 import {
   type Draft,
   keyOf,
@@ -40,7 +41,7 @@ export async function placeGroup(
   guard: OrderGuard,
   config: Config,
 ): Promise<(PlaceOutcome | HeldElsewhere)[]> {
-  const open = await countOpenOrders(tx, requests, config.MAX_OPEN_ORDERS);
+  const limits = await CustomerLimits.read(tx, requests, config);
   const existing = await findKeys(tx, requests);
   const wanted = sumBySku(requests.flatMap(({ items }) => items));
   const { products, heldElsewhere } = await lockProducts(tx, [...wanted.keys()]);
@@ -53,11 +54,14 @@ export async function placeGroup(
     }
     const held = request.items.map(({ sku }) => sku).filter((sku) => heldElsewhere.has(sku));
     if (held.length > 0) return new HeldElsewhere(held);
-    return decide(request, products, open, config.MAX_OPEN_ORDERS);
+    return decide(request, products, limits);
   });
   const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
   const placing = drafts.length > 0 ? await writeOrders(tx, drafts, config) : undefined;
-  if (placing) await enter(tx, drafts, placing, guard);
+  if (placing) {
+    await limits.write(tx, drafts);
+    await enter(tx, drafts, placing, guard);
+  }
   return assemble(tx, decisions, placing);
 }
 
@@ -87,8 +91,7 @@ const isFree = ({ amount }: { amount: number }): boolean => amount === 0;
 function decide(
   request: PlaceRequest,
   products: ReadonlyMap<string, LockedProduct>,
-  open: Map<string, number>,
-  maxOpen: number | null,
+  limits: CustomerLimits,
 ): Decision {
   const unknown = request.items.find(({ sku }) => !products.has(sku));
   if (unknown) return { refused: unknownSku(unknown.sku) };
@@ -99,46 +102,16 @@ function decide(
   const currencies = new Set(items.map(({ sku }) => (products.get(sku) as LockedProduct).currency));
   if (currencies.size > 1) return { refused: mixedCurrencies([...currencies]) };
   const amount = items.reduce((sum, { quantity, unitPrice }) => sum + quantity * unitPrice, 0);
-  const openNow = open.get(request.customerId) ?? 0;
-  if (maxOpen !== null && !isFree({ amount }) && openNow >= maxOpen) {
-    return { refused: tooManyOpenOrders(maxOpen) };
-  }
+  const availableOf = (sku: string) => (products.get(sku) as LockedProduct).available;
+  const refused = limits.refusalOf(request, availableOf);
+  if (refused) return { refused };
   const { missing } = takeAll(products, items);
   if (missing !== undefined) {
-    return { refused: outOfStock(missing, (products.get(missing) as LockedProduct).available) };
+    return { refused: outOfStock(missing, availableOf(missing)) };
   }
-  if (!isFree({ amount })) open.set(request.customerId, openNow + 1);
+  limits.add(request);
   return { id: uuidv7(), request, items, amount, currency: [...currencies][0] as string };
 }
-
-/**
- * How many unpaid orders each customer has, counted among their newest ones. The advisory locks
- * make two groups with the same customer take turns, so that the cap holds exactly.
- */
-async function countOpenOrders(
-  tx: Transaction,
-  requests: readonly PlaceRequest[],
-  maxOpen: number | null,
-): Promise<Map<string, number>> {
-  if (maxOpen === null) return new Map();
-  const customers = [...new Set(requests.map(({ customerId }) => customerId))];
-  await tx.hot(
-    `SELECT pg_advisory_xact_lock(1, k) FROM (
-       SELECT DISTINCT hashtext(c) AS k FROM unnest($1::text[]) AS c ORDER BY k) AS keys`,
-    [customers],
-  );
-  const rows = await tx.hot<{ customer_id: string; open: string }>(
-    `SELECT c AS customer_id, recent.open FROM unnest($1::text[]) AS c,
-       LATERAL (SELECT count(*) FILTER (WHERE status IN ('pending_payment', 'closing')) AS open
-          FROM (SELECT status FROM orders WHERE customer_id = c ORDER BY id DESC LIMIT $2) AS newest
-       ) AS recent`,
-    [customers, NEWEST_ORDERS],
-  );
-  return new Map(rows.map((row) => [row.customer_id, Number(row.open)]));
-}
-
-/** Unpaid orders are among a customer's newest: at most 200 may be open, and they live minutes. */
-const NEWEST_ORDERS = 400;
 
 async function findKeys(
   tx: Transaction,
@@ -208,10 +181,3 @@ const outOfStock = (sku: string, available: number): LastcallError =>
     sku,
     available,
   });
-
-const tooManyOpenOrders = (maxOpen: number): LastcallError =>
-  new LastcallError(
-    'too_many_open_orders',
-    `You have ${maxOpen} unpaid orders, which is the most; pay or cancel one first`,
-    { maxOpen },
-  );
