@@ -121,8 +121,10 @@ async function performOnOrder(
     case 'late fail':
       return post(world, outside, entry && outside.provider.failed(entry));
     case 'start payment': {
-      const payment = await world.get(StartPayment).start(orderId, CUSTOMER);
-      outside.paymentIds[action.order]?.push(payment.id);
+      const command = { orderId, customerId: CUSTOMER };
+      const { payment } = await world.get(StartPayment).start(command);
+      const ids = outside.paymentIds[action.order];
+      if (ids && !ids.includes(payment.id)) ids.push(payment.id);
       return;
     }
     case 'read':

@@ -1,69 +1,253 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { PaymentRequest } from '../../libs/orders/src/providers/payment-provider';
 import { describeProvider } from '../../libs/orders/src/providers/provider.contract';
-import { StripeProvider } from '../../libs/orders/src/providers/stripe.provider';
-import { Shop, SHORT } from '../support/shop';
-import { startTestApp, type TestApp } from '../support/app';
-import { STRIPE_WEBHOOK_SECRET, StripeServer } from '../support/stripe-server';
+import { StripeProvider } from '../../libs/orders/src/providers/stripe/stripe.provider';
+import {
+  startStripe,
+  type StripeStandIn,
+  STRIPE_WEBHOOK_SECRET,
+} from '../support/stripe/start-stripe';
 import { until } from '../support/until';
 
-const SECRETS = { secretKey: 'sk_test_local', webhookSecret: STRIPE_WEBHOOK_SECRET };
 const NOBODY = 'http://127.0.0.1:9';
-const returnUrl = 'https://shop.test/thanks';
+const INSTALLATION = uuidv7();
+/** Of a create call: ours and, on a connection that breaks, the SDK's. */
+const ALL_TRIES = 4;
+
+const connect = (apiUrl: string, installation = INSTALLATION): StripeProvider =>
+  new StripeProvider({
+    secretKey: 'sk_test_local',
+    webhookSecret: STRIPE_WEBHOOK_SECRET,
+    apiUrl,
+    returnUrl: 'https://shop.test/thanks',
+    installation,
+  });
 
 describeProvider('Stripe', async () => {
-  const server = new StripeServer();
-  const apiUrl = await server.start();
+  const stripe = await startStripe();
   return {
-    provider: new StripeProvider({ ...SECRETS, apiUrl, returnUrl }),
-    unreachable: new StripeProvider({ ...SECRETS, apiUrl: NOBODY, returnUrl }),
-    buyerPays: async (id) => server.pay(id),
-    failRefunds: async (fail) => void (server.failRefunds = fail),
+    provider: connect(stripe.url),
+    unreachable: connect(NOBODY),
+    buyerPays: async (id) => void (await stripe.pay(id)),
+    failRefunds: async (fail) => void (await stripe.failRefunds(fail)),
     webhook: (matches) =>
-      until('the webhook', () => server.events.find(({ rawBody }) => matches(rawBody.toString()))),
-    close: () => server.stop(),
+      until('the webhook', async () => {
+        const event = (await stripe.state()).events.find(({ body }) => matches(body));
+        return event && { ...event, rawBody: Buffer.from(event.body) };
+      }),
+    close: () => stripe.stop(),
   };
 });
 
-describe('a shop with PAYMENT_PROVIDER=stripe', () => {
-  const server = new StripeServer();
-  let app: TestApp;
-  let shop: Shop;
-
+describe('Stripe', () => {
+  let stripe: StripeStandIn;
+  let provider: StripeProvider;
   beforeAll(async () => {
-    app = await startTestApp({
-      settings: {
-        ...SHORT,
-        PAYMENT_WINDOW: '10m',
-        PAYMENT_PROVIDER: 'stripe',
-        STRIPE_SECRET_KEY: SECRETS.secretKey,
-        STRIPE_WEBHOOK_SECRET: SECRETS.webhookSecret,
-        STRIPE_API_URL: await server.start(),
-        STRIPE_RETURN_URL: returnUrl,
-      },
+    stripe = await startStripe();
+    provider = connect(stripe.url);
+  });
+  afterAll(() => stripe?.stop());
+
+  /** As our row has it: `plannedAgoMs` after the customer asked for it. */
+  const plan = ({ amount = 1_999, currency = 'EUR', plannedAgoMs = 0 } = {}) => {
+    const now = new Date(Date.now() - plannedAgoMs);
+    const expiresAt = new Date(now.getTime() + 600_000);
+    const given = { paymentId: uuidv7(), amount, currency, expiresAt };
+    const request = JSON.parse(
+      JSON.stringify(provider.planPayment({ ...given, now })),
+    ) as PaymentRequest;
+    return { ...given, providerPaymentId: null, request };
+  };
+  const opened = async (ref = plan()) => {
+    const answer = await provider.createPayment(ref);
+    if (answer.state !== 'CREATED') throw new Error(`${answer.state}: ${answer.why}`);
+    return { ...ref, providerPaymentId: answer.providerPaymentId };
+  };
+  const sessionsOf = async (paymentId: string) =>
+    (await stripe.state()).sessions.filter((one) => one.client_reference_id === paymentId);
+  const notices = async (installation = INSTALLATION) => {
+    const reader = connect(stripe.url, installation);
+    return (await stripe.state()).events.map(({ body, headers }) =>
+      reader.readWebhook(Buffer.from(body), headers, new Date()),
+    );
+  };
+
+  describe('when the answer to a create call is lost', () => {
+    it('finds the session among 20,000 of others in one call', async () => {
+      await stripe.populate(20_000);
+      const ref = plan();
+      await stripe.lose(ALL_TRIES);
+      expect(await provider.createPayment(ref)).toMatchObject({ state: 'UNKNOWN' });
+      const before = (await stripe.state()).calls.length;
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'UNPAID' });
+      expect((await stripe.state()).calls.length - before).toBe(2);
+      expect(await provider.closePayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+      expect(await sessionsOf(ref.paymentId)).toMatchObject([{ status: 'expired' }]);
     });
-    server.endpoint = `${app.baseUrl}/v1/webhooks/stripe`;
-    shop = new Shop(app.baseUrl, '', app);
-  });
-  afterAll(async () => {
-    await app?.close();
-    await server.stop();
+
+    it('ends at once what only the second call has made', async () => {
+      const ref = plan();
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+      expect(await sessionsOf(ref.paymentId)).toMatchObject([{ status: 'expired' }]);
+    });
+
+    it('knows that nothing was made when Stripe would not make it any more', async () => {
+      expect(await provider.findPayment(plan({ plannedAgoMs: 3_600_000 }))).toMatchObject({
+        state: 'NEVER_MADE',
+        why: expect.stringContaining('expires_at'),
+      });
+    });
+
+    it('asks nobody once the key is forgotten: a session of that time has ended', async () => {
+      const before = (await stripe.state()).calls.length;
+      expect(await provider.findPayment(plan({ plannedAgoMs: 86_400_000 }))).toEqual({
+        state: 'NOT_FOUND',
+      });
+      expect((await stripe.state()).calls).toHaveLength(before);
+    });
+
+    it('does not know while the first call is still under way', async () => {
+      const ref = plan();
+      await stripe.hold(ref.paymentId, true);
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'UNKNOWN' });
+      await stripe.hold(ref.paymentId, false);
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+    });
+
+    it('waits behind a stored 500 until the session has ended by itself, and no longer', async () => {
+      const ref = plan();
+      await stripe.fail(1);
+      expect(await provider.createPayment(ref)).toMatchObject({ state: 'UNKNOWN' });
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'UNKNOWN' });
+      const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 3_600_000);
+      expect(await provider.findPayment(ref)).toEqual({ state: 'NOT_FOUND' });
+      now.mockRestore();
+    });
   });
 
-  it('is paid by a webhook', async () => {
-    const { orderId, providerId } = await shop.placeWithPayment();
-    server.pay(providerId);
-    await shop.untilOrder(orderId, 'paid');
+  it.each([
+    ['ISK', 500, 50_000],
+    ['UGX', 5_000, 500_000],
+    ['JPY', 500, 500],
+    ['KWD', 5_120, 5_120],
+    ['MGA', 500_000, 5_000],
+    ['EUR', 1_999, 1_999],
+  ])('charges %s %d as %d, and tells it back', async (currency, amount, units) => {
+    const ref = await opened(plan({ currency, amount }));
+    const session = await stripe.pay(ref.providerPaymentId);
+    expect(session).toMatchObject({ amount_total: units, currency: currency.toLowerCase() });
+    const answer = await provider.findPayment(ref);
+    expect(answer).toMatchObject({ state: 'PAID', money: { amount, currency } });
+    const told = (await notices()).find((one) => 'money' in one && one.paymentId === ref.paymentId);
+    expect(told).toMatchObject({ type: 'payment.succeeded', money: { amount, currency } });
+    const { paymentId, providerPaymentId } = ref;
+    const back = { paymentId, providerPaymentId, amount, currency, idempotencyKey: uuidv7() };
+    await provider.refund(back);
+    expect((await stripe.state()).refunds.at(-1)).toMatchObject({ amount: units });
   });
 
-  it('expires the session when an order is closed, though Stripe would keep it for half an hour', async () => {
-    const { orderId, providerId } = await shop.placeAndCancel();
-    expect(server.sessions.get(providerId)?.status).toBe('expired');
-    expect(await shop.orderStatus(orderId)).toBe('closed');
+  it.each([
+    ['EUR', 49, 'amount_too_small'],
+    ['HUF', 17_499, 'amount_too_small'],
+    ['JPY', 49, 'amount_too_small'],
+    ['KWD', 1_234, 'amount_not_chargeable'],
+    ['MGA', 150, 'amount_not_chargeable'],
+    ['CLF', 10_000, 'currency_not_supported'],
+  ])('refuses %s %d before any call: %s', (currency, amount, code) => {
+    expect(() => plan({ currency, amount })).toThrow(expect.objectContaining({ code }));
   });
 
-  it('refunds what was paid all the same', async () => {
-    const { orderId, providerId } = await shop.placeAndCancel();
-    server.pay(providerId);
-    await shop.untilRefunded(orderId);
-    expect(server.refunds).toMatchObject([{ amount: 500, status: 'succeeded' }]);
+  it('takes what Stripe says no to for an answer: nothing was made', async () => {
+    const ref = plan();
+    const { params } = ref.request as { params: object };
+    const refused = { ...ref, request: { ...ref.request, params: { ...params, mode: '' } } };
+    expect(await provider.createPayment(refused)).toMatchObject({ state: 'REFUSED' });
+    const wrongKey = new StripeProvider({
+      secretKey: 'sk_live_revoked',
+      webhookSecret: 'x',
+      apiUrl: stripe.url,
+      returnUrl: 'https://shop.test',
+      installation: INSTALLATION,
+    });
+    expect(await wrongKey.createPayment(ref)).toMatchObject({ state: 'NOT_MADE' });
+    expect(wrongKey.takesRealMoney).toBe(true);
+    expect(await sessionsOf(ref.paymentId)).toEqual([]);
+  });
+
+  it('does not offer methods that say days later whether they pay', async () => {
+    const ref = await opened();
+    expect(await stripe.pay(ref.providerPaymentId, { method: 'sepa_debit' })).toBeNull();
+    expect(await stripe.pay(ref.providerPaymentId)).toMatchObject({ payment_status: 'paid' });
+  });
+
+  describe('with STRIPE_ASYNC_METHODS=on', () => {
+    it.each([
+      [true, 'payment.succeeded', 'PAID'],
+      [false, 'payment.failed', 'CLOSED_UNPAID'],
+    ])('keeps asking until the bank has decided: %s', async (succeeds, type, state) => {
+      const patient = new StripeProvider({
+        secretKey: 'sk_test_local',
+        webhookSecret: STRIPE_WEBHOOK_SECRET,
+        apiUrl: stripe.url,
+        returnUrl: 'https://shop.test/thanks',
+        installation: INSTALLATION,
+        offersAsyncMethods: true,
+      });
+      const given = plan();
+      const ref = { ...given, request: patient.planPayment({ ...given, now: new Date() }) };
+      const created = await opened(ref);
+      await stripe.pay(created.providerPaymentId, { method: 'sepa_debit' });
+      expect(await provider.findPayment(created)).toMatchObject({ state: 'IN_FLIGHT' });
+      await stripe.settlePayment(created.providerPaymentId, succeeds);
+      expect(await provider.findPayment(created)).toMatchObject({ state });
+      const last = (await notices()).filter((one) => 'paymentId' in one).at(-1);
+      expect(last).toMatchObject({ type, paymentId: ref.paymentId });
+    });
+  });
+
+  it('tells money by what the page presented, also when it is settled in another currency', async () => {
+    const ref = await opened();
+    await stripe.pay(ref.providerPaymentId, { charged: { amount: 2_154, currency: 'usd' } });
+    const money = { amount: 1_999, currency: 'EUR' };
+    expect(await provider.findPayment(ref)).toMatchObject({ state: 'PAID', money });
+    expect((await notices()).at(-1)).toMatchObject({ type: 'payment.succeeded', money });
+  });
+
+  it('knows its own sessions from those of another installation on the same account', async () => {
+    const ref = await opened();
+    await stripe.pay(ref.providerPaymentId);
+    const theirs = await notices(uuidv7());
+    expect(new Set(theirs.map(({ type }) => type))).toEqual(new Set(['ignored']));
+    for await (const payment of connect(stripe.url, uuidv7()).ledger(new Date(0))) {
+      throw new Error(`${payment.providerPaymentId} is not of this installation`);
+    }
+  });
+
+  it('leaves disputes and dashboard refunds of others alone, and reads their signatures', async () => {
+    const ref = await opened();
+    await stripe.pay(ref.providerPaymentId);
+    await stripe.refundInDashboard(ref.providerPaymentId, 500);
+    const { id } = await stripe.dispute(ref.providerPaymentId);
+    await stripe.settleDispute(id, false);
+    expect((await notices()).slice(-4).map(({ eventId }) => eventId)).toEqual(
+      Array.from({ length: 4 }, () => expect.stringMatching(/^evt_/)),
+    );
+  });
+
+  it('finds a webhook endpoint that sends another version, or too little', async () => {
+    const [none] = await provider.examine();
+    expect(none).toMatchObject({ detail: expect.stringContaining('none'), fix: expect.anything() });
+    const endpoint = {
+      id: 'we_1',
+      object: 'webhook_endpoint',
+      api_version: '2020-08-27',
+      created: 1,
+      enabled_events: ['refund.updated'],
+      status: 'enabled',
+      url: 'https://shop.test/v1/webhooks/stripe',
+    } as const;
+    await stripe.register({ ...endpoint, enabled_events: [...endpoint.enabled_events] });
+    const [finding] = await provider.examine();
+    expect(finding?.detail).toMatch(/version 2020-08-27; it does not send checkout\.session/);
   });
 });

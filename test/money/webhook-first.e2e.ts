@@ -46,7 +46,7 @@ describe('a notice that is faster than the answer to our own call', () => {
     await starting;
     await shop.faults({ timeoutRate: 0, operations: null });
     // The customer tries again, and pays; the first one is still open at the provider.
-    const second = await shop.startPayment(order.id);
+    const second = await shop.startAnotherPayment(order.id);
     await shop.buyerPays(second.providerPaymentId as string);
     await shop.untilOrder(order.id, 'paid');
     await until('the other payment is closed at the provider', async () =>
@@ -80,7 +80,7 @@ describe('a notice that is faster than the answer to our own call', () => {
 
   it('does not let a failed attempt undo another that has paid', async () => {
     const { orderId, providerId } = await shop.placeWithPayment();
-    const second = await shop.startPayment(orderId);
+    const second = await shop.startAnotherPayment(orderId);
     await shop.faults({ reorderWebhooks: true, duplicateWebhooks: 2 });
     await shop.sandbox('POST', `/v1/payments/${second.providerPaymentId}/fail`);
     await shop.buyerPays(providerId);

@@ -141,7 +141,7 @@ describe('late money where the policy is to revive', () => {
 async function paidOrder(shop: Shop, payments = 1): Promise<{ orderId: string }> {
   const { orderId, providerId } = await shop.placeWithPayment();
   const others = [];
-  for (let i = 1; i < payments; i++) others.push(await shop.startPayment(orderId));
+  for (let i = 1; i < payments; i++) others.push(await shop.startAnotherPayment(orderId));
   await shop.buyerPays(providerId);
   await shop.untilOrder(orderId, 'paid');
   for (const other of others) {

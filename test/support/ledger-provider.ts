@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LastcallError, type PaymentProvider, type ProviderAnswer } from '@app/orders';
+import type { PaymentProvider, ProviderAnswer } from '@app/orders';
 
 type Call<Name extends keyof PaymentProvider> = PaymentProvider[Name] extends (
   ...args: infer Args
@@ -8,6 +8,7 @@ type Call<Name extends keyof PaymentProvider> = PaymentProvider[Name] extends (
   : never;
 type Ref = Call<'createPayment'>;
 type RefundCall = Call<'refund'>;
+type CreateAnswer = Awaited<ReturnType<PaymentProvider['createPayment']>>;
 type RefundAnswer = Awaited<ReturnType<PaymentProvider['refund']>>;
 type Notice = ReturnType<PaymentProvider['readWebhook']>;
 type Money = Extract<ProviderAnswer, { state: 'PAID' }>['money'];
@@ -43,16 +44,28 @@ export class LedgerProvider implements PaymentProvider {
   around: (call: string, when: 'before' | 'after') => Promise<void> = async () => undefined;
   /** While set, nothing is answered; the effect may be there all the same. */
   unreachable: 'before' | 'after' | undefined;
+  /** While set, every payment is refused so. */
+  refusal: CreateAnswer | undefined;
 
   constructor(readonly name = 'sandbox') {}
 
-  async createPayment(ref: Ref): Promise<{ providerPaymentId: string; checkoutUrl: string }> {
+  takes(): boolean {
+    return true;
+  }
+
+  planPayment({ amount, currency }: Call<'planPayment'>): { amount: number; currency: string } {
+    return { amount, currency };
+  }
+
+  async createPayment(ref: Ref): Promise<CreateAnswer> {
     await this.around('create', 'before');
-    if (this.unreachable === 'before') throw away();
+    if (this.unreachable === 'before') return { state: 'UNKNOWN', why: 'away' };
+    if (this.refusal) return this.refusal;
     const entry = this.#byReference(ref.paymentId) ?? this.open(ref);
     await this.around('create', 'after');
-    if (this.unreachable) throw away();
-    return { providerPaymentId: entry.id, checkoutUrl: `https://pay.test/${entry.id}` };
+    if (this.unreachable) return { state: 'UNKNOWN', why: 'away' };
+    const checkoutUrl = `https://pay.test/${entry.id}`;
+    return { state: 'CREATED', providerPaymentId: entry.id, checkoutUrl };
   }
 
   findPayment(ref: Ref): Promise<ProviderAnswer> {
@@ -150,10 +163,6 @@ export class LedgerProvider implements PaymentProvider {
     await this.around(call, 'after');
     return this.unreachable ? { state: 'UNKNOWN', why: 'away' } : answer;
   }
-}
-
-function away(): LastcallError {
-  return new LastcallError('provider_error', 'The provider is away');
 }
 
 export function post(notice: Readonly<Record<string, unknown>> & { eventId: string }): Posted {

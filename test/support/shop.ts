@@ -54,6 +54,23 @@ export class Shop {
     return this.api('POST', `/v1/orders/${orderId}/payments`);
   }
 
+  /**
+   * A second payment beside one that is open: of another provider, or of a process that is not yet
+   * replaced, which opens a new one each time it is asked.
+   */
+  async startAnotherPayment(orderId: string): Promise<PaymentView> {
+    const set = (from: string, to: string): Promise<unknown> =>
+      this.sql.rows(`UPDATE payments SET status = $3 WHERE order_id = $1 AND status = $2`, [
+        orderId,
+        from,
+        to,
+      ]);
+    await set('open', 'failed');
+    const payment = await this.startPayment(orderId);
+    await set('failed', 'open');
+    return payment;
+  }
+
   /** An order with a payment open at the provider. */
   async placeWithPayment(): Promise<{ orderId: string; paymentId: string; providerId: string }> {
     const order = await this.place();

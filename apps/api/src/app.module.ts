@@ -1,4 +1,10 @@
-import { type Config, OrdersModule, type OrdersModuleOptions, StrandedWork } from '@app/orders';
+import {
+  type Config,
+  OrdersModule,
+  type OrdersModuleOptions,
+  StrandedWork,
+  UnchargeableProducts,
+} from '@app/orders';
 import {
   type DynamicModule,
   Module,
@@ -53,11 +59,15 @@ const SERVING: Type[] = [
 
 @Module({})
 export class AppModule implements OnModuleInit {
-  constructor(private readonly stranded: StrandedWork) {}
+  constructor(
+    private readonly stranded: StrandedWork,
+    private readonly unchargeable: UnchargeableProducts,
+  ) {}
 
   /** Before anything rings or is served; the CLI, which helps to mend it, starts all the same. */
-  onModuleInit(): Promise<void> {
-    return this.stranded.refuse();
+  async onModuleInit(): Promise<void> {
+    await this.stranded.refuse();
+    await this.unchargeable.refuse();
   }
 
   static forRoot(parts: ProcessParts): DynamicModule {

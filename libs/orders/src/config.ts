@@ -144,6 +144,11 @@ const schema = z.object({
   STRIPE_WEBHOOK_SECRET: strong(stripeWeaknessOf).optional(),
   STRIPE_API_URL: url(['http:', 'https:']).optional(),
   STRIPE_RETURN_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3000/docs'),
+  /** Methods whose money comes days after the payment window keep an order behind the fence. */
+  STRIPE_ASYNC_METHODS: z
+    .enum(['on', 'off'])
+    .transform((text) => text === 'on')
+    .prefault('off'),
   LATE_PAYMENT: z.enum(['refund', 'revive', 'hold']).prefault('refund'),
   CUSTOMER_EXTENSION: orOff(
     positiveDuration.refine((ms) => ms <= 120_000, 'must be at most 2m'),

@@ -5,6 +5,7 @@ import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { MoneyAfterPaid1763700120000 } from './migrations/1763700120000-money-after-paid';
+import { PaymentsAtProviders1763700260000 } from './migrations/1763700260000-payments-at-providers';
 import { MoneyMovements1763700100000 } from './migrations/1763700100000-money-movements';
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
@@ -31,6 +32,7 @@ const MIGRATIONS = [
   NearAndFarDeadlines1763700210000,
   RetentionByKey1763700220000,
   UnpaidOrders1763700250000,
+  PaymentsAtProviders1763700260000,
 ];
 
 /** The data source of closing, and of what must go on when customers have taken all connections. */

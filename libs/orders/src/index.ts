@@ -79,6 +79,7 @@ export { PlaceOrder } from './placing/place-order';
 export { ListProducts, type ProductView } from './stock/products';
 export { type PaymentProvider, type ProviderAnswer } from './providers/payment-provider';
 export { PaymentProviders } from './providers/payment-providers';
+export { UnchargeableProducts } from './providers/unchargeable-products';
 export { StrandedWork } from './providers/stranded-work';
 export { ListOrders, ReadOrder } from './closing/read-order';
 export { ReceiveWebhook } from './payments/receive-webhook';

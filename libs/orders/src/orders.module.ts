@@ -35,6 +35,8 @@ import { FoldStock } from './stock/fold-stock';
 import { ListProducts } from './stock/products';
 import { ProviderSuspicion } from './providers/provider-suspicion';
 import { StrandedWork } from './providers/stranded-work';
+import { readInstallationId } from './providers/installation-id';
+import { UnchargeableProducts } from './providers/unchargeable-products';
 import { createProviders } from './providers/create-providers';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
@@ -100,6 +102,7 @@ const USE_CASES = [
   ShipOrder,
   StartPayment,
   StrandedWork,
+  UnchargeableProducts,
   WatchInvariants,
 ];
 
@@ -150,8 +153,12 @@ export class OrdersModule implements OnApplicationShutdown {
         { provide: ORDER_LOCK, useValue: lock },
         {
           provide: PaymentProviders,
-          useFactory: () =>
-            createProviders(config, telemetry, { onOutcome: (outcome) => suspicion.note(outcome) }),
+          inject: [getDataSourceToken() as string],
+          useFactory: async (dataSource: DataSource) =>
+            createProviders(config, telemetry, {
+              installation: await readInstallationId(dataSource),
+              onOutcome: (outcome) => suspicion.note(outcome),
+            }),
         },
         {
           provide: EVENT_STREAM,

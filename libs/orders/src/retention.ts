@@ -38,6 +38,13 @@ export class Retention {
               AND (customer_id, key) IN (SELECT customer_id, key FROM old)
            RETURNING 1)
          SELECT count(*)::int AS n FROM gone`,
+        `WITH gone AS (
+           DELETE FROM payment_keys WHERE ctid = ANY (ARRAY(
+             SELECT ctid FROM payment_keys
+              WHERE created_at < now() - interval '${KEYS_FOR_HOURS} hours'
+              ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+           RETURNING 1)
+         SELECT count(*)::int AS n FROM gone`,
       ),
       limits: await this.#delete(
         `WITH gone AS (
@@ -54,12 +61,14 @@ export class Retention {
     };
   }
 
-  async #delete(sql: string): Promise<number> {
+  async #delete(...statements: readonly string[]): Promise<number> {
     let deleted = 0;
-    for (let batch = 0; batch < MAX_BATCHES; batch++) {
-      const [row] = await queryRows<{ n: number }>(this.dataSource, sql, [BATCH]);
-      deleted += row?.n ?? 0;
-      if ((row?.n ?? 0) < BATCH) break;
+    for (const sql of statements) {
+      for (let batch = 0; batch < MAX_BATCHES; batch++) {
+        const [row] = await queryRows<{ n: number }>(this.dataSource, sql, [BATCH]);
+        deleted += row?.n ?? 0;
+        if ((row?.n ?? 0) < BATCH) break;
+      }
     }
     return deleted;
   }

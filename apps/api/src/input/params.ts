@@ -56,6 +56,15 @@ export const IdempotencyKey = createParamDecorator(
   },
 );
 
+/** Of a route that also does without one. */
+export const OptionalIdempotencyKey = createParamDecorator(
+  (_: unknown, context: ExecutionContext): string | undefined => {
+    const key = requestOf(context).headers['idempotency-key'];
+    const isGiven = key !== undefined && key !== '';
+    return isGiven ? readHeader('Idempotency-Key', idempotencyKey, key) : undefined;
+  },
+);
+
 /** Where a stream of events goes on; undefined for its beginning. */
 export const LastEventId = createParamDecorator(
   (_: unknown, context: ExecutionContext): string | undefined => {

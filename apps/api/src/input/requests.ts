@@ -61,6 +61,16 @@ function mostOfOneSku(lines: readonly { sku: string; quantity: number }[]): numb
 
 export const noBody = z.strictObject({}).nullish();
 
+/** Also no body at all: the shop's first provider then. */
+export const startPaymentBody = z
+  .strictObject({
+    provider: z
+      .string()
+      .regex(/^[a-z][a-z0-9-]{0,49}$/, 'must be the name of a payment provider')
+      .optional(),
+  })
+  .nullish();
+
 export const listOrdersQuery = z.strictObject({
   status: z.enum(ORDER_STATUSES).optional(),
   limit: z

@@ -47,6 +47,10 @@ export const PROBLEM_EXAMPLES = {
   mixed_currencies:
     'One order has one currency, and these items have EUR and USD; place two orders',
   provider_not_available: 'The provider "acme" takes no payments here; choose one of: sandbox',
+  payment_refused: 'The payment provider refuses this payment; trying again will not help',
+  currency_not_supported: 'Stripe takes no payments in XTS',
+  amount_too_small: 'Stripe charges at least 50 minor units of EUR, and this is 10',
+  amount_not_chargeable: 'Stripe charges KWD in steps of 10 minor units only, and this is 1234',
   too_many_open_orders: 'You have 20 unpaid orders, which is the most; pay or cancel one first',
   too_many_units:
     'At most 200 units may wait for their payment, and 190 do; order fewer, or pay first',

@@ -19,11 +19,11 @@ export const TakesQuery = (schema: z.ZodObject): MethodDecorator =>
     ),
   );
 
-export const TakesIdempotencyKey = (): MethodDecorator =>
+export const TakesIdempotencyKey = ({ required = true, of = 'order' } = {}): MethodDecorator =>
   ApiHeader({
     name: 'Idempotency-Key',
-    required: true,
-    description: 'New for a new order; the same to repeat a request whose answer got lost',
+    required,
+    description: `New for a new ${of}; the same to repeat a request whose answer got lost`,
     schema: toSchemaObject(idempotencyKey, 'input'),
   });
 

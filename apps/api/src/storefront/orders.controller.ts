@@ -16,12 +16,26 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { Scope } from '../auth/access';
-import { IdempotencyKey, InputBody, InputQuery, OrderId, Subject } from '../input/params';
-import { customerExtensionBody, listOrdersQuery, noBody, placeOrderBody } from '../input/requests';
+import {
+  IdempotencyKey,
+  InputBody,
+  InputQuery,
+  OptionalIdempotencyKey,
+  OrderId,
+  Subject,
+} from '../input/params';
+import {
+  customerExtensionBody,
+  listOrdersQuery,
+  noBody,
+  placeOrderBody,
+  startPaymentBody,
+} from '../input/requests';
 import { Answers } from '../openapi/answers';
 import { Takes, TakesIdempotencyKey, TakesQuery } from '../openapi/takes';
 
 type PlaceOrderBody = z.output<typeof placeOrderBody>;
+type StartPaymentBody = z.output<typeof startPaymentBody>;
 type ListOrdersQuery = z.output<typeof listOrdersQuery>;
 type NoBody = z.output<typeof noBody>;
 
@@ -97,23 +111,41 @@ export class OrdersController {
 
   @Post(':id/payments')
   @Scope('orders')
+  @Takes(startPaymentBody)
+  @TakesIdempotencyKey({ required: false, of: 'payment' })
   @Answers(201, 'Payment', {
-    summary: 'Start a payment; the buyer pays at its checkoutUrl',
+    summary: 'Start a payment, or get the one that is open; the buyer pays at its checkoutUrl',
+    headers: { 'Idempotent-Replayed': '"true" when this key had started the payment before' },
     refusals: [
       'order_not_found',
       'payment_window_over',
       'order_not_payable',
       'too_many_payments',
+      'idempotency_key_reused',
+      'provider_not_available',
+      'currency_not_supported',
+      'amount_too_small',
+      'amount_not_chargeable',
+      'payment_refused',
       'provider_error',
       'busy',
     ],
   })
-  pay(
+  async pay(
     @Subject() customerId: string,
-    @OrderId() id: string,
-    @InputBody(noBody) _body: NoBody,
+    @OrderId() orderId: string,
+    @OptionalIdempotencyKey() idempotencyKey: string | undefined,
+    @InputBody(startPaymentBody) body: StartPaymentBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PaymentView> {
-    return this.startPayment.start(id, customerId);
+    const { payment, replayed } = await this.startPayment.start({
+      orderId,
+      customerId,
+      provider: body?.provider,
+      idempotencyKey,
+    });
+    if (replayed) reply.header('Idempotent-Replayed', 'true');
+    return payment;
   }
 
   @Post(':id/cancel')

@@ -5,6 +5,7 @@ describe('judgeAnswer', () => {
     ['PAID', 'captured', 'captured'],
     ['CLOSED_UNPAID', 'closed', 'closed'],
     ['REFUNDED', 'closed', 'closed'],
+    ['NEVER_MADE', 'closed', 'closed'],
     ['UNPAID', 'unknown', 'unknown'],
     ['IN_FLIGHT', 'unknown', 'unknown'],
     ['UNKNOWN', 'unknown', 'unknown'],

@@ -13,6 +13,7 @@ const MEANINGS = {
   REFUNDED: 'closed',
   UNPAID: 'unknown',
   IN_FLIGHT: 'unknown',
+  NEVER_MADE: 'closed',
   NOT_FOUND: 'unknown',
   UNKNOWN: 'unknown',
 } as const satisfies Record<ProviderAnswer['state'], AnswerMeaning>;

@@ -6,7 +6,7 @@ import { LastcallError } from '../order/errors';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
 import { judgeAnswer } from './provider-answer.judgement';
-import type { PaymentRef, ProviderAnswer } from '../providers/payment-provider';
+import type { PaymentRef, PaymentRequest, ProviderAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { RecordCaptures } from '../money/record-captures';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -27,6 +27,7 @@ interface OpenPaymentRow {
   amount: string;
   currency: string;
   expires_at: Date;
+  request: PaymentRequest | null;
   is_expired: boolean;
 }
 
@@ -162,6 +163,7 @@ export class SettleClosing {
     const rows = await queryRows<OpenPaymentRow>(
       this.dataSource,
       `SELECT p.id, p.provider, p.provider_payment_id, p.amount, p.currency, p.expires_at,
+              p.request,
               greatest(p.expires_at, p.created_at + $2 * interval '1 second') <= now() AS is_expired
          FROM payments p JOIN orders o ON o.id = p.order_id
         WHERE p.order_id = $1 AND p.status = 'open' AND o.status <> 'pending_payment'
@@ -177,6 +179,7 @@ export class SettleClosing {
         amount: Number(row.amount),
         currency: row.currency,
         expiresAt: row.expires_at,
+        request: row.request,
       },
     }));
   }

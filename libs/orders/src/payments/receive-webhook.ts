@@ -1,4 +1,5 @@
 import {
+  DatabaseClock,
   failpoint,
   inTransaction,
   isInfrastructureError,
@@ -36,6 +37,7 @@ const MAX_WAITING = 10_000;
 export class ReceiveWebhook implements OnApplicationShutdown {
   /** By provider's name: a busy one's notices wait for each other, and for nobody else's. */
   readonly #groups: ReadonlyMap<string, GroupCommit<ProviderNotice, WebhookResult>>;
+  readonly #clock: DatabaseClock;
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
@@ -45,6 +47,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {
+    this.#clock = new DatabaseClock(dataSource);
     const group = (provider: string): GroupCommit<ProviderNotice, WebhookResult> =>
       new GroupCommit((notices) => this.#takeGroup(provider, notices), {
         maxGroup: MAX_GROUP,
@@ -66,16 +69,19 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     if (!provider || !group) {
       throw new LastcallError('unknown_provider', `No provider "${providerName}" is switched on`);
     }
-    this.telemetry.webhook(await group.submit(this.#verify(provider, rawBody, headers)));
+    // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
+    await this.#clock.freshen();
+    const now = new Date(this.#clock.nowMs());
+    this.telemetry.webhook(await group.submit(this.#verify(provider, rawBody, headers, now)));
   }
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([...this.#groups.values()].map((group) => group.drained()));
   }
 
-  #verify(provider: PaymentProvider, rawBody: Buffer, headers: Headers): ProviderNotice {
+  #verify(provider: PaymentProvider, rawBody: Buffer, headers: Headers, now: Date): ProviderNotice {
     try {
-      const notice = provider.readWebhook(rawBody, headers, new Date());
+      const notice = provider.readWebhook(rawBody, headers, now);
       return rawBody.includes('\\u') ? storable(notice) : notice;
     } catch (error) {
       const code = error instanceof LastcallError ? error.code : undefined;

@@ -4,10 +4,12 @@ import { GuardedProvider, type GuardedProviderOptions } from './guarded.provider
 import type { PaymentProvider } from './payment-provider';
 import { PaymentProviders } from './payment-providers';
 import { SandboxProvider } from './sandbox.provider';
-import { StripeProvider } from './stripe.provider';
+import { StripeProvider } from './stripe/stripe.provider';
 
 /** One entry for each value of PAYMENT_PROVIDERS; docs/providers.md says how to add one. */
-const PROVIDERS: Readonly<Record<ProviderName, (config: Config) => PaymentProvider>> = {
+const PROVIDERS: Readonly<
+  Record<ProviderName, (config: Config, installation: string) => PaymentProvider>
+> = {
   sandbox: (config) => {
     const secrets = [config.SANDBOX_WEBHOOK_SECRET, config.SANDBOX_WEBHOOK_SECRET_PREVIOUS];
     return new SandboxProvider({
@@ -16,12 +18,14 @@ const PROVIDERS: Readonly<Record<ProviderName, (config: Config) => PaymentProvid
     });
   },
   // loadConfig insists on both secrets while Stripe is switched on.
-  stripe: (config) =>
+  stripe: (config, installation) =>
     new StripeProvider({
       secretKey: config.STRIPE_SECRET_KEY ?? '',
       webhookSecret: config.STRIPE_WEBHOOK_SECRET ?? '',
       apiUrl: config.STRIPE_API_URL,
       returnUrl: config.STRIPE_RETURN_URL,
+      offersAsyncMethods: config.STRIPE_ASYNC_METHODS,
+      installation,
     }),
 };
 
@@ -29,10 +33,10 @@ const PROVIDERS: Readonly<Record<ProviderName, (config: Config) => PaymentProvid
 export function createProviders(
   config: Config,
   telemetry: OrdersTelemetry,
-  options: GuardedProviderOptions,
+  { installation, ...options }: GuardedProviderOptions & { readonly installation: string },
 ): PaymentProviders {
   const [first, ...others] = config.PAYMENT_PROVIDERS;
   const create = (name: ProviderName): PaymentProvider =>
-    new GuardedProvider(PROVIDERS[name](config), telemetry, options);
+    new GuardedProvider(PROVIDERS[name](config, installation), telemetry, options);
   return new PaymentProviders([create(first), ...others.map(create)]);
 }

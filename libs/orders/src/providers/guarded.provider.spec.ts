@@ -2,13 +2,14 @@ import type { OrdersTelemetry } from '../order/telemetry';
 import { GuardedProvider } from './guarded.provider';
 import type { PaymentProvider, PaymentRef, ProviderAnswer } from './payment-provider';
 
-const REF: PaymentRef = {
+const REF = {
   paymentId: 'p1',
   providerPaymentId: 'pay_1',
   amount: 500,
   currency: 'EUR',
   expiresAt: new Date(0),
-};
+  request: {},
+} satisfies PaymentRef;
 const UNKNOWN: ProviderAnswer = { state: 'UNKNOWN', why: 'no answer' };
 const UNPAID: ProviderAnswer = { state: 'UNPAID', providerPaymentId: 'pay_1' };
 
@@ -50,10 +51,24 @@ describe('GuardedProvider', () => {
     for (let i = 0; i < 3; i++) expect(await guarded.findPayment(REF)).toEqual(UNKNOWN);
     findPayment.mockClear();
     expect(await guarded.findPayment(REF)).toMatchObject({ state: 'UNKNOWN' });
-    await expect(guarded.createPayment(REF)).rejects.toMatchObject({ code: 'provider_error' });
+    expect(await guarded.createPayment(REF)).toMatchObject({ state: 'NOT_MADE' });
     expect(findPayment).not.toHaveBeenCalled();
     expect(createPayment).not.toHaveBeenCalled();
     expect(telemetry.alert).toHaveBeenCalledWith('provider_does_not_answer', { provider: 'acme' });
+  });
+
+  it('takes a refusal for an answer, however many there are', async () => {
+    createPayment.mockResolvedValue({ state: 'REFUSED', why: 'amount too small' });
+    const guarded = guard();
+    for (let i = 0; i < 10; i++) await guarded.createPayment(REF);
+    expect(telemetry.providerCall).toHaveBeenLastCalledWith(
+      'create_payment',
+      'refused',
+      expect.any(Number),
+    );
+    createPayment.mockResolvedValue({ state: 'CREATED', providerPaymentId: 'pay_2' });
+    expect(await guarded.createPayment(REF)).toMatchObject({ state: 'CREATED' });
+    expect(telemetry.alert).not.toHaveBeenCalled();
   });
 
   it('waits for no provider longer than it may take', async () => {

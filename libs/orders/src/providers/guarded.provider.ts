@@ -2,11 +2,14 @@ import CircuitBreaker from 'opossum';
 import { LastcallError } from '../order/errors';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type {
-  CreatedPayment,
+  CreateAnswer,
   LedgerPayment,
+  NewPayment,
   PaymentProvider,
   PaymentRef,
+  PaymentRequest,
   ProviderAnswer,
+  ProviderFinding,
   ProviderNotice,
   RefundAnswer,
   RefundRequest,
@@ -38,7 +41,7 @@ type Unknown = Extract<ProviderAnswer, { state: 'UNKNOWN' }>;
 /**
  * Stands before any provider: measures each call, and stops calling one that does not answer, so
  * that nobody waits for it. While the breaker is open every question is answered UNKNOWN at once,
- * which keeps fences and stock and is asked again by deadline; opening a payment is refused.
+ * which keeps fences and stock and is asked again by deadline; no payment is opened.
  */
 export class GuardedProvider implements PaymentProvider {
   readonly name: string;
@@ -61,20 +64,14 @@ export class GuardedProvider implements PaymentProvider {
     );
   }
 
-  async createPayment(payment: PaymentRef): Promise<CreatedPayment> {
-    const made: { payment?: CreatedPayment } = {};
-    const error = await this.#fire('create_payment', async () => {
-      made.payment = await this.provider.createPayment(payment);
-      return 'ok';
-    });
-    if (made.payment) return made.payment;
-    if (error instanceof LastcallError) throw error;
-    throw new LastcallError(
-      'provider_error',
-      'The payment provider does not answer; try again in a moment',
-      {},
-      { cause: error },
-    );
+  planPayment(payment: NewPayment): PaymentRequest {
+    return this.provider.planPayment(payment);
+  }
+
+  /** While the breaker is open nothing is sent, and that is known: NOT_MADE. */
+  createPayment(payment: PaymentRef & { readonly request: PaymentRequest }): Promise<CreateAnswer> {
+    const notMade: CreateAnswer = { state: 'NOT_MADE', why: `${this.name} does not answer` };
+    return this.#ask('create_payment', () => this.provider.createPayment(payment), notMade);
   }
 
   findPayment(payment: PaymentRef): Promise<ProviderAnswer> {
@@ -106,18 +103,30 @@ export class GuardedProvider implements PaymentProvider {
     return this.provider.ledger(since);
   }
 
+  takes(currency: string): boolean {
+    return this.provider.takes(currency);
+  }
+
+  async examine(): Promise<readonly ProviderFinding[]> {
+    return (await this.provider.examine?.()) ?? [];
+  }
+
   async #ask<Answer extends { readonly state: string }>(
     operation: string,
     call: () => Promise<Answer>,
+    notCalled?: Answer,
   ): Promise<Answer | Unknown> {
     const got: { answer?: Answer } = {};
     const error = await this.#fire(operation, async () => {
       got.answer = await call();
-      if (got.answer.state === 'UNKNOWN') throw new NoAnswerError();
-      return got.answer.state.toLowerCase();
+      const { state } = got.answer;
+      // A refusal is an answer: however many there are, the provider is well.
+      if (state === 'UNKNOWN' || state === 'NOT_MADE') throw new NoAnswerError();
+      return state.toLowerCase();
     });
     // What came after the limit is no answer: it may be older than one that came since.
     if (got.answer && (!error || error instanceof NoAnswerError)) return got.answer;
+    if (notCalled && outcomeOf(error) === 'not_called') return notCalled;
     return { state: 'UNKNOWN', why: error instanceof Error ? error.message : String(error) };
   }
 

@@ -1,3 +1,20 @@
+/** A payment that is to be opened. */
+export interface NewPayment {
+  readonly paymentId: string;
+  readonly amount: number;
+  readonly currency: string;
+  /** When the provider lets the payment expire by itself. */
+  readonly expiresAt: Date;
+  /** By the database's clock. */
+  readonly now: Date;
+}
+
+/**
+ * What is sent to open a payment, as JSON, with everything that the settings said at that moment.
+ * It is stored before it is sent: a call whose answer was lost is repeated word for word.
+ */
+export type PaymentRequest = Readonly<Record<string, unknown>>;
+
 /** How we and the provider name one payment. */
 export interface PaymentRef {
   /** Our payment id; the provider stores it as its reference. */
@@ -8,7 +25,19 @@ export interface PaymentRef {
   readonly currency: string;
   /** When the provider lets the payment expire by itself. */
   readonly expiresAt: Date;
+  /** What was sent, or was about to be, to open it. */
+  readonly request?: PaymentRequest | null;
 }
+
+/** What became of opening a payment. */
+export type CreateAnswer =
+  | ({ readonly state: 'CREATED' } & CreatedPayment)
+  /** The provider looked at it and said no: nothing was made, and the same is refused again. */
+  | { readonly state: 'REFUSED'; readonly why: string }
+  /** Nothing was made, for no fault of the payment: never sent, or turned away unseen. */
+  | { readonly state: 'NOT_MADE'; readonly why: string }
+  /** No answer: there may be a payment or none. */
+  | { readonly state: 'UNKNOWN'; readonly why: string };
 
 export interface CreatedPayment {
   readonly providerPaymentId: string;
@@ -24,7 +53,7 @@ export interface CapturedMoney {
 }
 
 /**
- * What a provider says of a payment. Only PAID, CLOSED_UNPAID and REFUNDED are final;
+ * What a provider says of a payment. PAID, CLOSED_UNPAID, REFUNDED and NEVER_MADE are final;
  * NOT_FOUND is final once the payment's own expiry has passed. UNKNOWN is no answer at all.
  */
 export type ProviderAnswer =
@@ -36,6 +65,8 @@ export type ProviderAnswer =
     }
   | { readonly state: 'UNPAID' | 'IN_FLIGHT' | 'CLOSED_UNPAID'; readonly providerPaymentId: string }
   | { readonly state: 'NOT_FOUND' }
+  /** Its create call was refused, and would be again. */
+  | { readonly state: 'NEVER_MADE'; readonly why: string }
   | { readonly state: 'UNKNOWN'; readonly why: string };
 
 export interface RefundRequest {
@@ -90,6 +121,13 @@ export type ProviderNotice = {
   | { readonly type: 'ignored'; readonly providerType: string }
 );
 
+export interface ProviderFinding {
+  readonly name: string;
+  readonly detail: string;
+  /** How to mend it; null when it is as it has to be. */
+  readonly fix: string | null;
+}
+
 /** A line of the provider's ledger, for reconciling. */
 export interface LedgerPayment {
   readonly providerPaymentId: string;
@@ -111,16 +149,25 @@ export interface LedgerPayment {
 /**
  * A payment provider. One file implements it, and the provider contract suite runs over it.
  * Calls take bounded time (a few seconds), are never made inside a transaction, and reject only
- * for bugs: an unreachable or confused provider is the answer UNKNOWN, except `createPayment`
- * and `ledger`, which reject with `provider_error`.
+ * for bugs: an unreachable or confused provider is the answer UNKNOWN, except `ledger`, which
+ * rejects with `provider_error`.
  */
 export interface PaymentProvider {
   /** As in `POST /v1/webhooks/{name}` and in the `payments.provider` column. */
   readonly name: string;
   /** False: nobody is charged (a sandbox, a test key). Never to be chosen beside one that is true. */
   readonly takesRealMoney: boolean;
-  /** Creates the payment; `paymentId` is the idempotency key, so repeating it is safe. */
-  createPayment(payment: PaymentRef): Promise<CreatedPayment>;
+  /**
+   * Says what would be sent; calls nobody. Refuses what the provider would refuse for certain.
+   * @throws {LastcallError} currency_not_supported, amount_too_small, amount_not_chargeable
+   */
+  planPayment(payment: NewPayment): PaymentRequest;
+  /** Sends the planned request; `paymentId` is its idempotency key, so repeating it is safe. */
+  createPayment(payment: PaymentRef & { readonly request: PaymentRequest }): Promise<CreateAnswer>;
+  /**
+   * Also while `providerPaymentId` is null: then the call that was lost may be repeated, and a
+   * payment that it makes only now is ended at once.
+   */
   findPayment(payment: PaymentRef): Promise<ProviderAnswer>;
   /** Ends the payment at the provider. "Already paid" is a normal answer. */
   closePayment(payment: PaymentRef): Promise<ProviderAnswer>;
@@ -137,4 +184,8 @@ export interface PaymentProvider {
   ): ProviderNotice;
   /** Streams everything that happened at the provider since `since`. */
   ledger(since: Date): AsyncIterable<LedgerPayment>;
+  /** False for a currency in which no payment can be opened. */
+  takes(currency: string): boolean;
+  /** What an operator should mend at the provider: a webhook endpoint that is not as it has to be. */
+  examine?(): Promise<readonly ProviderFinding[]>;
 }

@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { LedgerPayment, PaymentProvider, PaymentRef, RefundAnswer } from './payment-provider';
+import type {
+  CreatedPayment,
+  LedgerPayment,
+  NewPayment,
+  PaymentProvider,
+  PaymentRef,
+  PaymentRequest,
+  RefundAnswer,
+} from './payment-provider';
 
 /** A webhook as the provider posts it. */
 export interface SentWebhook {
@@ -24,6 +32,7 @@ export interface ProviderUnderTest {
 }
 
 const AMOUNT = 1_999;
+type Planned = PaymentRef & { readonly request: PaymentRequest };
 
 /** What every payment provider does; run it over each (docs/providers.md). */
 export function describeProvider(name: string, setUp: () => Promise<ProviderUnderTest>): void {
@@ -36,12 +45,17 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
     });
     afterAll(() => hands?.close());
 
-    const open = async (): Promise<PaymentRef & { providerPaymentId: string }> => {
+    const open = async (): Promise<NewPayment & { providerPaymentId: string }> => {
       const ref = newRef();
-      const { providerPaymentId } = await provider.createPayment(ref);
+      const { providerPaymentId } = await create(ref);
       return { ...ref, providerPaymentId };
     };
-    const paid = async (): Promise<PaymentRef & { providerPaymentId: string }> => {
+    const create = async (ref: NewPayment): Promise<CreatedPayment> => {
+      const answer = await provider.createPayment(planned(provider, ref));
+      if (answer.state === 'CREATED') return answer;
+      throw new Error(`The payment was not opened: ${answer.why}`);
+    };
+    const paid = async (): Promise<NewPayment & { providerPaymentId: string }> => {
       const ref = await open();
       await hands.buyerPays(ref.providerPaymentId);
       return ref;
@@ -64,7 +78,7 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
 
     it('opens a payment that is unpaid, with a page to pay it on', async () => {
       const ref = newRef();
-      const created = await provider.createPayment(ref);
+      const created = await create(ref);
       expect(new URL(created.checkoutUrl).protocol).toMatch(/^https?:$/);
       expect(await provider.findPayment({ ...ref, ...created })).toEqual({
         state: 'UNPAID',
@@ -74,17 +88,30 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
 
     it('opens one payment, however often it is asked to', async () => {
       const ref = newRef();
-      const [first, second] = [
-        await provider.createPayment(ref),
-        await provider.createPayment(ref),
-      ];
+      const [first, second] = [await create(ref), await create(ref)];
       expect(second.providerPaymentId).toBe(first.providerPaymentId);
     });
 
     it('finds and ends a payment by our id alone, when the answer to the call was lost', async () => {
-      const ref = { ...(await open()), providerPaymentId: null };
+      const ref = planned(provider, newRef());
+      await provider.createPayment(ref);
       expect(await provider.findPayment(ref)).toMatchObject({ state: 'UNPAID' });
       expect(await provider.closePayment(ref)).toMatchObject({ state: 'CLOSED_UNPAID' });
+    });
+
+    it('leaves nothing open of a payment whose create call never arrived', async () => {
+      const ref = planned(provider, newRef());
+      expect((await provider.findPayment(ref)).state).toMatch(/^(NOT_FOUND|CLOSED_UNPAID)$/);
+      expect((await provider.closePayment(ref)).state).toMatch(/^(NOT_FOUND|CLOSED_UNPAID)$/);
+      expect((await provider.findPayment(ref)).state).toMatch(/^(NOT_FOUND|CLOSED_UNPAID)$/);
+    });
+
+    it('plans nothing in a currency that has no number of decimals', () => {
+      expect(provider.takes('EUR')).toBe(true);
+      expect(provider.takes('XTS')).toBe(false);
+      expect(codeOf(() => provider.planPayment({ ...newRef(), currency: 'XTS' }))).toBe(
+        'currency_not_supported',
+      );
     });
 
     it('says of a payment that was never made that it is not found', async () => {
@@ -177,17 +204,10 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
         body.includes(ref.providerPaymentId),
       );
       const forged = Buffer.from(rawBody.toString().replace(String(AMOUNT), String(AMOUNT * 10)));
-      const code = (read: () => unknown): unknown => {
-        try {
-          return read();
-        } catch (error) {
-          return (error as { code?: string }).code;
-        }
-      };
-      expect(code(() => provider.readWebhook(forged, headers, new Date()))).toBe('bad_signature');
-      expect(code(() => provider.readWebhook(rawBody, {}, new Date()))).toBe('bad_signature');
+      expect(codeOf(() => provider.readWebhook(forged, headers, new Date()))).toBe('bad_signature');
+      expect(codeOf(() => provider.readWebhook(rawBody, {}, new Date()))).toBe('bad_signature');
       const later = new Date(Date.now() + 600_000);
-      expect(code(() => provider.readWebhook(rawBody, headers, later))).toBe('stale_timestamp');
+      expect(codeOf(() => provider.readWebhook(rawBody, headers, later))).toBe('stale_timestamp');
     });
 
     it('streams its ledger, with the refunds of each payment', async () => {
@@ -207,15 +227,14 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
       const { unreachable } = hands;
       expect(await unreachable.findPayment(ref)).toMatchObject({ state: 'UNKNOWN' });
       expect(await unreachable.closePayment(ref)).toMatchObject({ state: 'UNKNOWN' });
-      const lost = { ...ref, providerPaymentId: null };
+      const lost = planned(unreachable, newRef());
       expect(await unreachable.findPayment(lost)).toMatchObject({ state: 'UNKNOWN' });
       expect(await unreachable.closePayment(lost)).toMatchObject({ state: 'UNKNOWN' });
       expect(await unreachable.findRefund('re_1')).toMatchObject({ state: 'UNKNOWN' });
       const request = { ...ref, idempotencyKey: uuidv7() };
       expect(await unreachable.refund(request)).toMatchObject({ state: 'UNKNOWN' });
-      await expect(unreachable.createPayment(newRef())).rejects.toMatchObject({
-        code: 'provider_error',
-      });
+      const neverSeen = planned(unreachable, newRef());
+      expect(await unreachable.createPayment(neverSeen)).toMatchObject({ state: 'UNKNOWN' });
       const read = unreachable.ledger(new Date())[Symbol.asyncIterator]().next();
       await expect(read).rejects.toMatchObject({ code: 'provider_error' });
     });
@@ -229,12 +248,28 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
   });
 }
 
-function newRef(): PaymentRef {
+/** The code with which it refuses, or what it answers. */
+function codeOf(call: () => unknown): unknown {
+  try {
+    return call();
+  } catch (error) {
+    return (error as { code?: string }).code;
+  }
+}
+
+/** As it is stored and read again, before it is sent. */
+function planned(provider: PaymentProvider, ref: NewPayment): Planned {
+  const request = JSON.parse(JSON.stringify(provider.planPayment(ref))) as PaymentRequest;
+  return { ...ref, providerPaymentId: null, request };
+}
+
+function newRef(): NewPayment & PaymentRef {
   return {
     paymentId: uuidv7(),
     providerPaymentId: null,
     amount: AMOUNT,
     currency: 'EUR',
     expiresAt: new Date(Date.now() + 60_000),
+    now: new Date(),
   };
 }

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { LastcallError } from '../order/errors';
+import { decimalsOf } from './currencies';
 import type {
   CapturedMoney,
-  CreatedPayment,
+  CreateAnswer,
   LedgerPayment,
+  NewPayment,
   PaymentProvider,
   PaymentRef,
+  PaymentRequest,
   ProviderAnswer,
   ProviderNotice,
   RefundAnswer,
@@ -27,6 +30,9 @@ const LEDGER_ATTEMPTS = 3;
 const NOT_FOUND_CODE = 'payment_not_found';
 /** Statuses with which the sandbox refuses what was understood; others (401, 429, 5xx) may pass. */
 const REFUSAL_STATUSES = new Set([400, 404, 409, 422]);
+
+/** Said before the sandbox has looked at what was asked. */
+const TURNED_AWAY = new Set([401, 403, 429]);
 
 const refundSchema = z.object({
   id: z.string(),
@@ -82,23 +88,32 @@ export class SandboxProvider implements PaymentProvider {
 
   constructor(private readonly options: SandboxProviderOptions) {}
 
-  async createPayment(payment: PaymentRef): Promise<CreatedPayment> {
-    const { paymentId, amount, currency, expiresAt } = payment;
-    const answer = await this.#call('POST', '/v1/payments', {
-      reference: paymentId,
-      amount,
-      currency,
-      expiresAt: expiresAt.toISOString(),
-    });
+  takes(currency: string): boolean {
+    return decimalsOf(currency) !== undefined;
+  }
+
+  planPayment({ paymentId, amount, currency, expiresAt }: NewPayment): PaymentRequest {
+    if (this.takes(currency)) {
+      return { reference: paymentId, amount, currency, expiresAt: expiresAt.toISOString() };
+    }
+    const message = `${currency} is no currency of ISO 4217, and nothing can be charged in it`;
+    throw new LastcallError('currency_not_supported', message, { currency });
+  }
+
+  async createPayment({
+    request,
+  }: PaymentRef & { readonly request: PaymentRequest }): Promise<CreateAnswer> {
+    const answer = await this.#call('POST', '/v1/payments', request);
     const created = paymentSchema.safeParse('status' in answer ? answer.body : undefined);
     if (created.success && 'status' in answer && answer.status < 300) {
-      return { providerPaymentId: created.data.id, checkoutUrl: created.data.checkoutUrl };
+      const { id, checkoutUrl } = created.data;
+      return { state: 'CREATED', providerPaymentId: id, checkoutUrl };
     }
-    throw new LastcallError(
-      'provider_error',
-      'The payment provider did not open a payment; try again in a moment',
-      { why: 'why' in answer ? answer.why : `status ${answer.status}` },
-    );
+    if ('why' in answer) return { state: 'UNKNOWN', why: answer.why };
+    const why = problemOf(answer).detail ?? `status ${answer.status}`;
+    if (TURNED_AWAY.has(answer.status)) return { state: 'NOT_MADE', why };
+    const isRefused = REFUSAL_STATUSES.has(answer.status) && problemOf(answer).code !== undefined;
+    return { state: isRefused ? 'REFUSED' : 'UNKNOWN', why };
   }
 
   async findPayment(payment: PaymentRef): Promise<ProviderAnswer> {
@@ -113,7 +128,7 @@ export class SandboxProvider implements PaymentProvider {
     if (!id) {
       const found = this.#read(await this.#findByReference(payment.paymentId));
       // Also when it could not be looked up: not knowing is not the same as not being there.
-      if (found.state === 'NOT_FOUND' || found.state === 'UNKNOWN') return found;
+      if (!('providerPaymentId' in found)) return found;
       id = found.providerPaymentId;
     }
     return this.#read(await this.#call('POST', `/v1/payments/${encodeURIComponent(id)}/close`, {}));

@@ -14,11 +14,19 @@ export class SwitchedOffProvider implements PaymentProvider {
     this.#answer = { state: 'UNKNOWN', why };
   }
 
-  createPayment = (): Promise<never> => Promise.reject(this.#error());
+  createPayment = () => Promise.resolve({ ...this.#answer, state: 'NOT_MADE' as const });
   findPayment = () => Promise.resolve(this.#answer);
   closePayment = () => Promise.resolve(this.#answer);
   refund = () => Promise.resolve(this.#answer);
   findRefund = () => Promise.resolve(this.#answer);
+
+  takes(): boolean {
+    return false;
+  }
+
+  planPayment(): never {
+    throw this.#error();
+  }
 
   readWebhook(): never {
     throw this.#error();

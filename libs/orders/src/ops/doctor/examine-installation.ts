@@ -9,10 +9,15 @@ import { onDataSource } from '../../order/order-rows';
 import { Overview } from '../overview';
 import type { PaymentProvider } from '../../providers/payment-provider';
 import { PaymentProviders } from '../../providers/payment-providers';
+import {
+  describeCurrencies,
+  MEND,
+  UnchargeableProducts,
+} from '../../providers/unchargeable-products';
 import { describeWork, mended, StrandedWork } from '../../providers/stranded-work';
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { VerifyDeadlines } from '../verify-deadlines';
-import { type Check, expectation, finding, unknown } from './check';
+import { type Check, expectation, finding, ok, unknown } from './check';
 import { examineInvariants } from './examine-invariants';
 
 const START_WORKER = 'npm start, or ROLES=worker node dist/apps/api/src/main.js';
@@ -28,6 +33,7 @@ export class ExamineInstallation {
     @Inject(CONFIG) private readonly config: Config,
     private readonly providers: PaymentProviders,
     private readonly stranded: StrandedWork,
+    private readonly unchargeable: UnchargeableProducts,
     private readonly overview: Overview,
     private readonly gauges: Gauges,
     private readonly timeouts: TimeoutService,
@@ -162,7 +168,16 @@ export class ExamineInstallation {
 
   async #providers(): Promise<Check[]> {
     const checks: Check[] = [];
-    for (const provider of this.providers.all) checks.push(await this.#reach(provider));
+    for (const provider of this.providers.all) {
+      checks.push(await this.#reach(provider), ...(await examineAt(provider)));
+    }
+    const [first] = this.providers.all;
+    const unchargeable = await this.unchargeable.find();
+    if (unchargeable.length > 0) {
+      checks.push(
+        finding('provider', 'currencies', describeCurrencies(unchargeable, first.name), MEND),
+      );
+    }
     const stranded = await this.stranded.find();
     const setting = mended(this.config, stranded);
     const fix = `set ${setting} and restart: nobody asks it, and refunds wait`;
@@ -198,6 +213,20 @@ export class ExamineInstallation {
 
   get #latenessLimitMs(): number {
     return this.config.SWEEP_INTERVAL + SWEEP_ALLOWANCE_MS;
+  }
+}
+
+/** What the provider itself has been told of us. */
+async function examineAt(provider: PaymentProvider): Promise<Check[]> {
+  try {
+    const found = (await provider.examine?.()) ?? [];
+    return found.map(({ name, detail, fix }) => {
+      const title = `${provider.name}: ${name}`;
+      return fix === null ? ok('provider', title, detail) : finding('provider', title, detail, fix);
+    });
+  } catch (error) {
+    const fix = 'a key that may read webhook endpoints is needed to look at them';
+    return [unknown('provider', `${provider.name}: webhook endpoint`, error, fix)];
   }
 }
 

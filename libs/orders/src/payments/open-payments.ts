@@ -1,0 +1,96 @@
+import type { Transaction } from '@app/timeout';
+import { LastcallError } from '../order/errors';
+import type { PaymentStatus } from '../order/order';
+import type { PaymentRef, PaymentRequest } from '../providers/payment-provider';
+
+/** A payment with what its provider was sent, or will be. */
+export type Planned = PaymentRef & { readonly request: PaymentRequest };
+
+export interface FoundPayment extends Planned {
+  readonly status: PaymentStatus;
+  /** True once there is a page for the buyer to pay on. */
+  readonly hasPage: boolean;
+}
+
+interface Row {
+  id: string;
+  provider_payment_id: string | null;
+  status: PaymentStatus;
+  amount: string;
+  currency: string;
+  expires_at: Date;
+  has_page: boolean;
+  request: PaymentRequest | null;
+}
+
+interface Asked {
+  readonly orderId: string;
+  readonly provider?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+const COLUMNS = `p.id, p.provider_payment_id, p.status, p.amount, p.currency, p.expires_at,
+  p.checkout_url IS NOT NULL AS has_page, p.request`;
+
+/**
+ * The payment that this key has started, or found open.
+ * @throws {LastcallError} idempotency_key_reused for another request than this one
+ */
+export async function findByKey(
+  tx: Transaction,
+  { orderId, provider, idempotencyKey: key }: Asked,
+): Promise<FoundPayment | undefined> {
+  if (key === undefined) return undefined;
+  const [row] = await tx.rows<Row & { asked: string | null }>(
+    `SELECT ${COLUMNS}, k.provider AS asked FROM payment_keys k JOIN payments p ON p.id = k.payment_id
+      WHERE k.order_id = $1 AND k.key = $2`,
+    [orderId, key],
+  );
+  if (row && row.asked !== (provider ?? null)) {
+    const message = 'This Idempotency-Key has started another payment; use a new key for a new one';
+    throw new LastcallError('idempotency_key_reused', message);
+  }
+  return row && found(row);
+}
+
+/** The newest payment that is open at this provider: a second one would let the buyer pay twice. */
+export async function findOpen(
+  tx: Transaction,
+  orderId: string,
+  provider: string,
+): Promise<FoundPayment | undefined> {
+  const [row] = await tx.rows<Row>(
+    `SELECT ${COLUMNS} FROM payments p
+      WHERE p.order_id = $1 AND p.provider = $2 AND p.status = 'open'
+        AND (p.checkout_url IS NOT NULL OR p.request IS NOT NULL)
+      ORDER BY p.id DESC LIMIT 1`,
+    [orderId, provider],
+  );
+  return row && found(row);
+}
+
+export async function rememberKey(
+  tx: Transaction,
+  { orderId, provider, idempotencyKey: key }: Asked,
+  paymentId: string,
+): Promise<void> {
+  if (key === undefined) return;
+  await tx.rows(
+    `INSERT INTO payment_keys (order_id, key, payment_id, provider) VALUES ($1, $2, $3, $4)
+     ON CONFLICT DO NOTHING`,
+    [orderId, key, paymentId, provider ?? null],
+  );
+}
+
+function found(row: Row): FoundPayment {
+  return {
+    paymentId: row.id,
+    providerPaymentId: row.provider_payment_id,
+    amount: Number(row.amount),
+    currency: row.currency,
+    expiresAt: row.expires_at,
+    request: row.request ?? {},
+    status: row.status,
+    hasPage: row.has_page,
+  };
+}
