@@ -22,7 +22,7 @@ const { execute, settings } = require('@oclif/core');
 settings.enableAutoTranspile = false;
 
 // Connections that are slow to close must not keep a finished command from ending.
-execute({ dir: __dirname }).then(() => process.exit());
+void execute({ dir: __dirname }).then(() => process.exit());
 
 /** Of the command's own sources: 0 where only the build was installed. */
 function newestSourceMs() {
