@@ -117,8 +117,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${TIMEOUT}drain-batch.ts`,
-        find: '[...(result.putBack ?? []), ...contended]',
-        replace: '[...(result.putBack ?? [])]',
+        find: '[...putBack, ...contended]',
+        replace: '[...putBack]',
       },
     ],
   },

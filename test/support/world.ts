@@ -156,6 +156,8 @@ const TELEMETRY_NAMES = [
     'locked',
     'batchFailed',
     'deadlineHeld',
+    'handlerFails',
+    'handlerWorks',
     'timerStore',
     'swept',
     'sweptUp',

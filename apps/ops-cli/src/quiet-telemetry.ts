@@ -24,6 +24,8 @@ export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
         `deadlines of kinds that this version does not know are left alone: ${kinds.join(', ')}`,
       ),
     deadlineHeld: (kind, subjectId) => once(`the ${kind} deadline of ${subjectId} is now held`),
+    handlerFails: (kind, error) =>
+      once(`handling ${kind} deadlines fails for all: ${reasonOf(error)}`),
     timerStore: (state, why) => {
       if (state === 'unhealthy') once(`the timer store takes no alarms: ${reasonOf(why)}`);
     },

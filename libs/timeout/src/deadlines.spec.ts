@@ -3,10 +3,10 @@ import {
   claimExactly,
   countOverdue,
   deadlinesBetween,
-  holdDeadline,
   insertDeadlines,
   slotsBetween,
 } from './deadlines';
+import { holdDeadlines } from './held-deadlines';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { inTransaction } from './transaction';
 
@@ -114,7 +114,7 @@ describe('deadlines', () => {
   it('are held once, with the latest error', async () => {
     const due = { kind: KIND, subjectId: subject(1), dueAt: new Date(), version: 1, failures: 7 };
     for (const error of ['first', 'second']) {
-      await inTransaction(store.dataSource, (tx) => holdDeadline(tx, due, error));
+      await inTransaction(store.dataSource, (tx) => holdDeadlines(tx, [{ due, error }]));
     }
     expect(await store.rows('SELECT failures, error FROM held_deadlines')).toEqual([
       { failures: 8, error: 'second' },

@@ -4,7 +4,7 @@ import type { Deadline, DueDeadline } from './deadline-handler';
 import { isFar } from './far-deadlines';
 import { LowWater } from './low-water';
 
-interface DeadlineRow {
+export interface DeadlineRow {
   kind: string;
   subject_id: string;
   due_at: Date;
@@ -224,23 +224,7 @@ export async function oldestLagMs(
   return Math.max(0, Math.round(Number(row?.lag ?? 0)));
 }
 
-/** Takes a deadline that keeps failing out of the way until an operator releases it. */
-export async function holdDeadline(
-  tx: Transaction,
-  due: DueDeadline,
-  error: string,
-): Promise<void> {
-  await tx.rows(
-    `INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
-     VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (kind, subject_id) DO UPDATE
-       SET due_at = excluded.due_at, version = excluded.version, failures = excluded.failures,
-           error = excluded.error, held_at = now()`,
-    [due.kind, due.subjectId, due.dueAt, due.version, due.failures + 1, error],
-  );
-}
-
-function fromRow(row: DeadlineRow): DueDeadline {
+export function fromRow(row: DeadlineRow): DueDeadline {
   return {
     kind: row.kind,
     subjectId: row.subject_id,

@@ -1,7 +1,11 @@
 import { type BatchEntry, enterBatch } from './batch-entry';
+import { claimSome } from './claim-some';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
-import { claimDue, putBackDeadlines } from './deadlines';
+import { claimDue, claimExactly, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
+import { type Failed, type HandledApart, handleApart, HandlerFaultError } from './handle-apart';
+import type { HandlerHealth } from './handler-health';
+import { lockBatch } from './lock-batch';
 import type { LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
@@ -19,9 +23,10 @@ export interface DrainCounts {
 
 /**
  * After a batch: more may be due, or nothing more is. Or it did not begin: all turns are taken, an
- * operator has to look first (`braked`), or that has to be judged before anything (`unjudged`).
+ * operator has to look first (`braked`), or that has to be judged before anything (`unjudged`). Or
+ * the handler fails for all (`stopped`).
  */
-export type BatchOutcome = 'more' | 'all' | 'no turn' | 'braked' | 'unjudged';
+export type BatchOutcome = 'more' | 'all' | 'no turn' | 'braked' | 'unjudged' | 'stopped';
 
 /** What a round asks of its batches. */
 export interface Asked {
@@ -30,32 +35,53 @@ export interface Asked {
   readonly overdueByMs: number;
 }
 
-/**
- * Somebody else holds the subject: look again after as long as they had it already, so that the
- * waits grow, whoever looks; most are done soon, and those who died are outlived in a few steps.
- */
-const CONTENDED_RETRY_FIRST_MS = 100;
-const CONTENDED_RETRY_MAX_MS = 800;
+/** A batch that is handled in pieces is no larger: each piece is a savepoint of its transaction. */
+const LARGEST_APART = 1_000;
+/** Batches in pieces without a failure, until they are handled as a whole again. */
+const APART_FOR = 5;
+/** How many are tried to see whether the handler works again. */
+const PROBED = 10;
 
-/** Handles one kind's due deadlines, a batch a transaction. */
+/** What a kind's drain knows of itself. */
+export interface DrainOwn {
+  readonly pace: Pace;
+  readonly health: HandlerHealth;
+  readonly lowWater: LowWater;
+  /** After so many failures a subject is held for an operator. */
+  readonly maxFailures: number;
+}
+
+/** A batch as it was claimed, and as it ended. */
+interface Carried {
+  readonly due: readonly DueDeadline[];
+  readonly failed: readonly Failed[];
+}
+
+/**
+ * Handles one kind's due deadlines, a batch a transaction. Where a batch fails, those that follow
+ * are handled in pieces, each behind a savepoint, so that only the subjects to blame are put aside.
+ */
 export class DrainBatch {
   /** What handlers do after their commits, such as asking a provider. */
   readonly #afterwards = new Set<Promise<void>>();
   /** Locks on their way back. The next batch has other subjects, so it need not wait for them. */
   readonly #releasing = new Set<Promise<void>>();
+  /** So many batches are still to be handled in pieces. */
+  #apartFor = 0;
+  readonly #rate = { failed: 0, succeeded: 0 };
 
   constructor(
     private readonly kind: string,
     private readonly handler: DeadlineHandler,
     private readonly parts: DrainParts,
-    private readonly pace: Pace,
-    private readonly lowWater: LowWater,
-    private readonly maxFailures: number,
+    private readonly own: DrainOwn,
   ) {}
 
   /** Handles one batch, and adds to `total` what it did. */
   async handle({ by, overdueByMs }: Asked, total: DrainCounts): Promise<BatchOutcome> {
-    const plan = this.pace.plan();
+    if (this.own.health.waits) return 'stopped';
+    const isProbe = this.own.health.isStopped;
+    const plan = this.#plan(isProbe);
     let refused: BatchOutcome | undefined;
     let claimed: readonly DueDeadline[] = [];
     const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> => {
@@ -66,30 +92,23 @@ export class DrainBatch {
       if (refused) return claimed;
       // Having the turn, so that nobody else makes use of the rest.
       if (plan.restMs > 0) await pause(plan.restMs);
-      claimed = await claimDue(tx, this.kind, plan.limit, overdueByMs, this.lowWater);
+      claimed = isProbe
+        ? await claimSome(tx, this.kind, plan.limit)
+        : await claimDue(tx, this.kind, plan.limit, overdueByMs, this.own.lowWater);
       // Whoever dies in this batch leaves it to that ring, not to a sweep.
       if (claimed.length > 0) this.parts.alarms.ringAgainSoon();
       const oldestMs = Math.min(...claimed.map(({ dueAt }) => dueAt.getTime()));
-      if (claimed.length > 0) this.pace.claimed(entry.now.getTime() - oldestMs);
+      if (claimed.length > 0) this.own.pace.claimed(entry.now.getTime() - oldestMs);
       return claimed;
     };
     try {
-      const due = await this.#carryOut(by, plan, claim, total);
+      const { due, failed } = await this.#carryOut(by, plan, claim, total, isProbe);
       if (refused) return refused;
-      if (due.length > 0) this.#startAfterwards(due);
+      this.#startAfterwards(due, failed);
+      if (this.own.health.isStopped) return 'stopped';
       return due.length === plan.limit ? 'more' : 'all';
     } catch (error) {
-      if (!isSubjectsFault(error)) throw error;
-      this.parts.telemetry.batchFailed(this.kind, plan.limit, error);
-      if (plan.limit > 1) this.pace.failed(plan.limit);
-      // The claim itself fails, also for one: no subject is to blame, and trying on would not end.
-      else if (claimed.length === 0) throw error;
-      else {
-        for (const poisoned of claimed) {
-          if (await setAside(this.parts, poisoned, error, this.maxFailures)) total.failed += 1;
-        }
-      }
-      return 'more';
+      return this.#failed(error, claimed, plan, total);
     }
   }
 
@@ -107,6 +126,12 @@ export class DrainBatch {
     return this.#afterwards.size > 0;
   }
 
+  #plan(isProbe: boolean): Plan {
+    const plan = this.own.pace.plan();
+    const most = isProbe ? PROBED : this.#apartFor > 0 ? LARGEST_APART : plan.limit;
+    return { ...plan, limit: Math.min(plan.limit, most) };
+  }
+
   #refusal(entry: BatchEntry): BatchOutcome | undefined {
     const { brake } = this.parts;
     if (brake.covers(this.kind)) {
@@ -116,80 +141,137 @@ export class DrainBatch {
     return entry.hasTurn ? undefined : 'no turn';
   }
 
-  /** Not waited for: a provider that takes its time must not hold up rings and sweeps. */
-  #startAfterwards(due: readonly DueDeadline[]): void {
-    if (!this.handler.afterCommit) return;
-    const work = this.handler
-      .afterCommit(due)
-      .catch((error: unknown) => this.parts.telemetry.failed(`after ${this.kind}`, error))
-      .finally(() => this.#afterwards.delete(work));
-    this.#afterwards.add(work);
-  }
-
   async #carryOut(
     by: Claimant,
     plan: Plan,
     claim: (tx: Transaction) => Promise<readonly DueDeadline[]>,
     total: DrainCounts,
-  ): Promise<readonly DueDeadline[]> {
+    isProbe: boolean,
+  ): Promise<Carried> {
     let release = async (): Promise<void> => undefined;
     try {
       let startedMs = 0;
-      const due = await inTransaction(this.parts.dataSource, async (tx) => {
+      const carried = await inTransaction(this.parts.dataSource, async (tx) => {
         await release(); // of an attempt that was rolled back
         const due = await claim(tx);
-        if (due.length === 0) return due;
-        const { mine, contended, giveBack } = await this.#lockAll(due);
+        if (due.length === 0) return { due, failed: [] };
+        const { mine, contended, giveBack } = await lockBatch(due, this.handler, this.parts);
         release = giveBack;
         startedMs = performance.now();
-        const result = await this.handler.handle(mine, tx, by);
-        const putBack = [...(result.putBack ?? []), ...contended];
-        await putBackDeadlines(tx, putBack);
+        const { changed, lost, putBack, failed } = await this.#handle(mine, tx, by, isProbe);
+        const back = [...putBack, ...contended];
+        await putBackDeadlines(tx, back);
+        await this.#setAside(tx, failed);
         tx.afterCommit(() => {
-          this.parts.alarms.ensure(putBack);
-          total.found += due.length;
-          total.changed += result.changed;
-          total.lost += result.lost;
-          total.putBack += putBack.length;
+          this.parts.alarms.ensure(back);
+          total.found += due.length - failed.length;
+          total.changed += changed;
+          total.lost += lost;
+          total.putBack += back.length;
+          total.failed += failed.length;
+          if (mine.length > 0) this.#learn(mine.length - failed.length, failed);
         });
-        return due;
+        return { due, failed };
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
-      if (due.length > 0) this.pace.took(plan, due.length, performance.now() - startedMs);
-      return due;
+      const { length } = carried.due;
+      if (length > 0 && !isProbe) this.own.pace.took(plan, length, performance.now() - startedMs);
+      return carried;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
       this.#releasing.add(releasing);
     }
   }
 
-  async #lockAll(due: readonly DueDeadline[]): Promise<{
-    mine: readonly DueDeadline[];
-    contended: readonly DueDeadline[];
-    giveBack: () => Promise<void>;
-  }> {
-    const keyOf = new Map(due.map((one) => [one, this.handler.lockKey(one.subjectId)]));
-    const keys = [...new Set([...keyOf.values()].filter((key) => key !== undefined))];
-    if (keys.length === 0) return { mine: due, contended: [], giveBack: async () => undefined };
-    const held = await this.parts.lock.acquireFree(keys);
-    this.parts.telemetry.locked(held.outcome);
-    const isMine = (one: DueDeadline): boolean => {
-      const key = keyOf.get(one);
-      return key === undefined || held.keys.has(key);
-    };
-    const nowMs = this.parts.clock.nowMs();
-    const later = (one: DueDeadline): DueDeadline => {
-      const busyForMs = held.busyForMs?.get(keyOf.get(one) ?? '') ?? 0;
-      const waitMs = Math.min(
-        CONTENDED_RETRY_MAX_MS,
-        Math.max(CONTENDED_RETRY_FIRST_MS, busyForMs),
-      );
-      return { ...one, dueAt: new Date(nowMs + waitMs) };
-    };
-    return {
-      mine: due.filter(isMine),
-      contended: due.filter((one) => !isMine(one)).map(later),
-      giveBack: () => held.release(),
-    };
+  async #handle(
+    mine: readonly DueDeadline[],
+    tx: Transaction,
+    by: Claimant,
+    isProbe: boolean,
+  ): Promise<HandledApart> {
+    const handle = (piece: readonly DueDeadline[]) => this.handler.handle(piece, tx, by);
+    if (!isProbe && this.#apartFor === 0) {
+      const { changed, lost, putBack = [] } = await handle(mine);
+      return { changed, lost, putBack, failed: [] };
+    }
+    const result = await handleApart(mine, (piece) => tx.attempt(() => handle(piece)), {
+      rate: this.#rate,
+      isSubjectsFault,
+      isJudged: !isProbe && this.own.health.isJudged,
+    });
+    const [first] = result.failed;
+    // Nobody's failure is counted against them when all that a probe has tried fail.
+    if (isProbe && first && result.failed.length === mine.length) {
+      throw new HandlerFaultError(first.error);
+    }
+    return result;
+  }
+
+  #setAside(tx: Transaction, failed: readonly Failed[]): Promise<void> {
+    return setAside(tx, failed, this.parts, {
+      maxFailures: this.own.maxFailures,
+      mayHold: (failures) => this.own.health.mayHold(failures),
+    });
+  }
+
+  #learn(succeeded: number, failed: readonly Failed[]): void {
+    this.#apartFor = failed.length > 0 ? APART_FOR : Math.max(0, this.#apartFor - 1);
+    const fresh = failed.filter(({ due }) => due.failures === 0).length;
+    const worn = failed.some(
+      ({ due: { failures } }) =>
+        failures + 1 >= this.own.maxFailures && !this.own.health.mayHold(failures + 1),
+    );
+    const error = failed[0]?.error;
+    this.own.health.learn({ succeeded, fresh, worn }, error);
+    if (failed.length > 0) this.parts.telemetry.batchFailed(this.kind, failed.length, error);
+  }
+
+  /** What becomes of a batch that was rolled back. */
+  async #failed(
+    error: unknown,
+    claimed: readonly DueDeadline[],
+    { limit }: Plan,
+    total: DrainCounts,
+  ): Promise<BatchOutcome> {
+    if (error instanceof HandlerFaultError) {
+      this.own.health.stop(error.cause);
+      // Tells nothing of subjects.
+      this.#rate.failed = this.#rate.succeeded = 0;
+      return 'stopped';
+    }
+    if (!isSubjectsFault(error)) throw error;
+    this.parts.telemetry.batchFailed(this.kind, claimed.length, error);
+    const wasWhole = this.#apartFor === 0;
+    this.#apartFor = APART_FOR;
+    if (wasWhole && claimed.length > 0) return 'more';
+    // Savepoints do not help: the claim itself fails, or the commit. Fewer, down to one.
+    const [alone] = claimed;
+    if (limit > 1) this.own.pace.failed(limit);
+    // No subject is to blame, and trying on would not end.
+    else if (!alone) throw error;
+    else {
+      const failed = [{ due: alone, error }];
+      await inTransaction(this.parts.dataSource, async (tx) => {
+        if (!(await claimExactly(tx, alone))) return;
+        await this.#setAside(tx, failed);
+        tx.afterCommit(() => {
+          total.failed += 1;
+          this.#learn(0, failed);
+        });
+      });
+    }
+    return 'more';
+  }
+
+  /** Not waited for: a provider that takes its time must not hold up rings and sweeps. */
+  #startAfterwards(due: readonly DueDeadline[], failed: readonly Failed[]): void {
+    const putAside = new Set(failed.map((one) => one.due));
+    const handled = due.filter((one) => !putAside.has(one));
+    if (!this.handler.afterCommit || handled.length === 0) return;
+    const work = this.handler
+      .afterCommit(handled)
+      .catch((error: unknown) => this.parts.telemetry.failed(`after ${this.kind}`, error))
+      .finally(() => this.#afterwards.delete(work));
+    this.#afterwards.add(work);
   }
 }

@@ -1,6 +1,7 @@
 import type { Claimant, DeadlineHandler } from './deadline-handler';
 import { type Asked, DrainBatch, type DrainCounts } from './drain-batch';
 import type { DrainParts } from './drain-parts';
+import { HandlerHealth } from './handler-health';
 import { LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
@@ -37,6 +38,7 @@ export class Drain {
   /** Where claims begin to look; whoever arms a deadline before it lowers it. */
   readonly lowWater = new LowWater();
   readonly #pace: Pace;
+  readonly #health: HandlerHealth;
   readonly #batch: DrainBatch;
   #isBursting = false;
   #isStopped = false;
@@ -48,8 +50,13 @@ export class Drain {
     options: DrainOptions,
   ) {
     this.#pace = new Pace(handler.maxBatch, options, parts.othersWaitMs);
-    const { maxFailures } = options;
-    this.#batch = new DrainBatch(kind, handler, parts, this.#pace, this.lowWater, maxFailures);
+    this.#health = new HandlerHealth(kind, parts.telemetry);
+    this.#batch = new DrainBatch(kind, handler, parts, {
+      pace: this.#pace,
+      health: this.#health,
+      lowWater: this.lowWater,
+      maxFailures: options.maxFailures,
+    });
   }
 
   /**
@@ -92,6 +99,11 @@ export class Drain {
   /** True while more is due than one batch takes. */
   get isBursting(): boolean {
     return this.#isBursting;
+  }
+
+  /** True while the handler fails for all: only probes are made. */
+  get standsStill(): boolean {
+    return this.#health.isStopped;
   }
 
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
@@ -149,6 +161,7 @@ export class Drain {
           break;
         case 'all':
         case 'braked':
+        case 'stopped':
           return;
       }
     }

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Deadline } from './deadline-handler';
+import type { Deadline, DueDeadline } from './deadline-handler';
 import { queryRows, type Transaction } from './transaction';
 
 /** A deadline whose handler failed too often. */
@@ -10,6 +10,32 @@ export interface HeldDeadline {
   readonly failures: number;
   readonly error: string;
   readonly heldAt: Date;
+}
+
+/** Takes claimed deadlines that keep failing out of the way until an operator releases them. */
+export async function holdDeadlines(
+  tx: Transaction,
+  held: readonly { readonly due: DueDeadline; readonly error: string }[],
+): Promise<void> {
+  if (held.length === 0) return;
+  await tx.rows(
+    `INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
+     SELECT DISTINCT ON (kind, subject_id) *
+       FROM unnest($1::text[], $2::uuid[], $3::timestamptz[], $4::int[], $5::smallint[], $6::text[])
+         AS h (kind, subject_id, due_at, version, failures, error)
+      ORDER BY kind, subject_id, due_at DESC
+     ON CONFLICT (kind, subject_id) DO UPDATE
+       SET due_at = excluded.due_at, version = excluded.version, failures = excluded.failures,
+           error = excluded.error, held_at = now()`,
+    [
+      held.map(({ due }) => due.kind),
+      held.map(({ due }) => due.subjectId),
+      held.map(({ due }) => due.dueAt),
+      held.map(({ due }) => due.version),
+      held.map(({ due }) => due.failures + 1),
+      held.map(({ error }) => error),
+    ],
+  );
 }
 
 /** Held deadlines, longest held first. */

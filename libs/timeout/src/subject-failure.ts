@@ -1,11 +1,15 @@
 import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
-import { claimExactly, holdDeadline, putBackDeadlines } from './deadlines';
+import { putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
-import { inTransaction } from './transaction';
+import type { Failed } from './handle-apart';
+import { holdDeadlines } from './held-deadlines';
+import type { Transaction } from './transaction';
 
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
+/** The count is a small number in the table. */
+const MOST_COUNTED = 1_000;
 /** Conflicts with others, and locks of others: the whole batch may well succeed later. */
 const CONFLICT_CLASSES = /^(40|55)/;
 
@@ -16,32 +20,38 @@ export function isSubjectsFault(error: unknown): boolean {
 }
 
 /** How long a subject waits that has failed so often: one second, and twice as long each time. */
-function failureBackoffMs(failures: number): number {
+export function failureBackoffMs(failures: number): number {
   return Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
 }
 
 /**
- * Gives back a deadline whose handling failed, to be tried again later and later, and holds it for
- * an operator after `maxFailures`. False when somebody else has the deadline by now.
+ * Gives back deadlines whose handling failed, to be tried again later and later, and holds those
+ * for an operator that have failed `maxFailures` times and that `mayHold`. The caller has claimed
+ * them in `tx`.
  */
 export async function setAside(
-  { dataSource, alarms, clock, telemetry }: DrainParts,
-  poisoned: DueDeadline,
-  error: unknown,
-  maxFailures: number,
-): Promise<boolean> {
-  return inTransaction(dataSource, async (tx) => {
-    if (!(await claimExactly(tx, poisoned))) return false;
-    const failures = poisoned.failures + 1;
-    if (failures >= maxFailures) {
-      await holdDeadline(tx, poisoned, String(error));
-      tx.afterCommit(() => telemetry.deadlineHeld(poisoned.kind, poisoned.subjectId, error));
-    } else {
+  tx: Transaction,
+  failed: readonly Failed[],
+  { alarms, clock, telemetry }: Pick<DrainParts, 'alarms' | 'clock' | 'telemetry'>,
+  { maxFailures, mayHold }: { maxFailures: number; mayHold: (failures: number) => boolean },
+): Promise<void> {
+  const later: DueDeadline[] = [];
+  const held: Failed[] = [];
+  for (const one of failed) {
+    const failures = Math.min(one.due.failures + 1, MOST_COUNTED);
+    if (failures >= maxFailures && mayHold(failures)) held.push(one);
+    else {
       const dueAt = new Date(clock.nowMs() + failureBackoffMs(failures));
-      const later = { ...poisoned, dueAt, failures };
-      await putBackDeadlines(tx, [later]);
-      tx.afterCommit(() => alarms.ensure([later]));
+      later.push({ ...one.due, dueAt, failures });
     }
-    return true;
+  }
+  await putBackDeadlines(tx, later);
+  await holdDeadlines(
+    tx,
+    held.map(({ due, error }) => ({ due, error: String(error) })),
+  );
+  tx.afterCommit(() => {
+    alarms.ensure(later);
+    for (const { due, error } of held) telemetry.deadlineHeld(due.kind, due.subjectId, error);
   });
 }

@@ -75,7 +75,7 @@ export class Sweep {
    */
   async isMissed(): Promise<boolean> {
     const idle = [...this.drains.values()].filter(
-      (drain) => !drain.isBursting && !this.brake.holds(drain.kind),
+      (drain) => !drain.isBursting && !drain.standsStill && !this.brake.holds(drain.kind),
     );
     const fromMs = idle.map(({ lowWater }) => lowWater.fromMs);
     const kinds = idle.map(({ kind }) => kind);
@@ -101,7 +101,8 @@ export class Sweep {
     await failpoint('sweep.armed');
     await this.brake.refresh(now);
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
-    const kinds = drains.map(({ kind }) => kind);
+    // Not by its alarms is a kind late whose handler fails.
+    const kinds = drains.filter((drain) => !drain.standsStill).map(({ kind }) => kind);
     const lagMs = await oldestLagMs(this.dataSource, kinds);
     if (armed !== undefined) this.#judgeHealth(lagMs);
     const drained = sumOf(drains.map((drain) => drain.run('sweep', leaveToTimerMs)));

@@ -3,12 +3,19 @@ import type { Held } from './lock';
 /** Where this library reports what it does; an application wires it to its metrics and log. */
 export interface TimeoutTelemetry {
   locked(outcome: Held['outcome']): void;
-  /** A batch could not be handled; it is tried again in smaller ones. */
+  /**
+   * A batch of so many could not be handled as a whole, or so many of one could not: the rest goes
+   * on, these are tried again later. `error` is the first.
+   */
   batchFailed(kind: string, size: number, error: unknown): void;
   /** Deadlines of these kinds wait, and this version knows none of them: they are left alone. */
   unknownKinds(kinds: readonly string[]): void;
   /** A subject failed too often and waits for an operator. */
   deadlineHeld(kind: string, subjectId: string, error: unknown): void;
+  /** Handling this kind fails for all: it stands still but for probes, and somebody has to look. */
+  handlerFails(kind: string, error: unknown): void;
+  /** It works again: the kind goes on. */
+  handlerWorks(kind: string): void;
   /** The timer's store did not take alarms, lost its data, or came back. */
   timerStore(state: 'healthy' | 'unhealthy', why?: unknown): void;
   /** A sweep has armed what was not, and sent the drains out. */
@@ -24,6 +31,8 @@ export const silentTelemetry: TimeoutTelemetry = {
   batchFailed: () => undefined,
   unknownKinds: () => undefined,
   deadlineHeld: () => undefined,
+  handlerFails: () => undefined,
+  handlerWorks: () => undefined,
   timerStore: () => undefined,
   swept: () => undefined,
   sweptUp: () => undefined,

@@ -3,6 +3,7 @@ import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
 import { sqlStateOf } from './database-errors';
 import { pause } from './pause';
+import { Savepoint } from './savepoint';
 
 /** What this file uses of node-postgres, which TypeORM hands out untyped. */
 interface Connection {
@@ -24,8 +25,30 @@ interface Statement {
 export class Transaction {
   readonly #hooks: (() => void)[] = [];
   #hasFailed = false;
+  #savepoint: Savepoint | undefined;
 
   constructor(private readonly runner: QueryRunner) {}
+
+  /**
+   * Runs `work` so that its failure undoes what it did, hooks included, and nothing else. Costs
+   * nothing where `work` fails before its first statement, and a round trip otherwise.
+   */
+  async attempt<T>(work: () => Promise<T>): Promise<T> {
+    const hooks = this.#hooks.length;
+    const savepoint = (this.#savepoint ??= new Savepoint((sql) => this.#send(sql)));
+    savepoint.begin();
+    try {
+      const result = await work();
+      this.assertSound();
+      savepoint.end();
+      return result;
+    } catch (error) {
+      await savepoint.rollBack();
+      this.#hasFailed = false;
+      this.#hooks.length = hooks;
+      throw error;
+    }
+  }
 
   /** Runs one statement; `params` fill `$1..$n`. Returns its rows, those of `RETURNING` included. */
   rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
@@ -40,8 +63,13 @@ export class Transaction {
     return this.#run({ name: nameOf(sql), text: sql, values: [...params] });
   }
 
+  async #send(sql: string): Promise<void> {
+    await run(this.runner, { text: sql, values: [] });
+  }
+
   async #run<T>(statement: Statement): Promise<T[]> {
     try {
+      await this.#savepoint?.set();
       return await run(this.runner, statement);
     } catch (error) {
       this.#hasFailed = true;

@@ -39,7 +39,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   readonly #alerts = this.#counter('alerts_total', 'Things that need an operator', []);
   readonly #batchFailures = this.#counter(
     'batch_failures_total',
-    'Batches of deadlines that failed and were tried again in smaller ones',
+    'Batches of deadlines that failed, or that had deadlines that failed',
     ['kind'],
   );
   readonly #held = this.#counter('held_deadlines_total', 'Deadlines given up on', ['kind']);
@@ -54,6 +54,11 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   );
   readonly #sweepRun = this.#gauge('sweep_last_run_timestamp_seconds', 'End of the last sweep');
   readonly #sweepFound = this.#counter('sweep_found_total', 'Overdue deadlines swept up', []);
+  readonly #handlerFailing = this.#gauge(
+    'handler_failing',
+    '1 while handling this kind of deadline fails for all, and the kind stands still but for probes',
+    ['kind'],
+  );
   readonly #timerStore = this.#gauge('timer_store_healthy', '1 while alarms can be stored');
   readonly #overdue = this.#gauge('overdue_deadlines', 'Deadlines that have passed, not handled');
   readonly #oldestOverdue = this.#gauge(
@@ -149,6 +154,16 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   deadlineHeld(kind: string, subjectId: string, error: unknown): void {
     this.#held.inc({ kind: this.#bounded('kind', kind) });
     this.logger.error({ kind, subjectId, err: error, alert: true }, 'a deadline is held');
+  }
+
+  handlerFails(kind: string, error: unknown): void {
+    this.#handlerFailing.set({ kind: this.#bounded('kind', kind) }, 1);
+    this.alert('handling a kind of deadline fails for all', { kind, err: error });
+  }
+
+  handlerWorks(kind: string): void {
+    this.#handlerFailing.set({ kind: this.#bounded('kind', kind) }, 0);
+    this.logger.info({ kind }, 'handling this kind of deadline works again');
   }
 
   timerStore(state: 'healthy' | 'unhealthy', why?: unknown): void {

@@ -1,0 +1,159 @@
+import type { DeadlineHandler, DueDeadline } from './deadline-handler';
+import { Drain, drainDefaults } from './drain';
+import type { TimeoutTelemetry } from './telemetry';
+import { DeadlineStore } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-harness';
+import type { Transaction } from './transaction';
+
+const KIND = 'payment';
+const ROUNDS = 8;
+
+describe('Drain, when the handler is to blame', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+  beforeEach(() => store.empty());
+  afterEach(() => jest.restoreAllMocks());
+
+  const told: string[] = [];
+  beforeEach(() => void (told.length = 0));
+  const telemetry: Partial<TimeoutTelemetry> = {
+    handlerFails: (_, error) => void told.push(String(error)),
+    handlerWorks: () => void told.push('works'),
+    deadlineHeld: () => void told.push('held'),
+  };
+  const drain = (before: (due: readonly DueDeadline[], tx: Transaction) => Promise<unknown>) =>
+    new Drain(KIND, new Effects(4_000, before), drainParts(store.dataSource, KIND, telemetry), {
+      ...drainDefaults,
+      drainers: 1,
+    });
+  const insert = (count: number) =>
+    store.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id)
+       SELECT $1, now() - interval '1 minute', gen_random_uuid() FROM generate_series(1, $2::int)`,
+      [KIND, count],
+    );
+  const failures = () =>
+    store.rows<{ failures: number; n: number }>(
+      'SELECT failures, count(*)::int AS n FROM deadlines GROUP BY failures ORDER BY failures',
+    );
+  const makeDue = () => store.rows(`UPDATE deadlines SET due_at = now() - interval '1 second'`);
+  /** The time until the next probe passes. */
+  let passedMs = 0;
+  const pass = (ms: number): void => {
+    const { now } = performance;
+    passedMs += ms;
+    jest.restoreAllMocks();
+    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passedMs);
+  };
+  beforeEach(() => void (passedMs = 0));
+
+  it.each([
+    ['a type error', () => Promise.reject(new TypeError("reading 'lines' of undefined"))],
+    ['a table that is gone', (_: unknown, tx: Transaction) => tx.rows('SELECT * FROM orderz')],
+  ])('holds nobody for %s, stops, and goes on by itself once it is mended', async (_, bug) => {
+    await insert(200);
+    let isMended = false;
+    const one = drain(async (due, tx) => (isMended ? undefined : bug(due, tx)));
+    for (let round = 0; round < ROUNDS; round++) {
+      await one.run('timer');
+      await makeDue();
+      pass(10_001);
+    }
+    expect(one.standsStill).toBe(true);
+    expect(await failures()).toEqual([{ failures: 0, n: 200 }]);
+    expect(await store.rows('SELECT FROM held_deadlines')).toEqual([]);
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(/lines|orderz/);
+    isMended = true;
+    await one.run('sweep');
+    expect(await store.deadlines()).toEqual([]);
+    expect(await store.rows('SELECT FROM effects')).toHaveLength(200);
+    expect(told.at(-1)).toBe('works');
+  });
+
+  it('tries nothing before the next probe is due, however often it rings', async () => {
+    await insert(200);
+    const batches: number[] = [];
+    const one = drain(async (due) => {
+      batches.push(due.length);
+      throw new TypeError('bug');
+    });
+    await one.run('timer');
+    const tries = batches.length;
+    for (let ring = 0; ring < 20; ring++) await one.run('timer');
+    expect(batches).toHaveLength(tries);
+    // A few, found in a few steps: not all of them.
+    expect(tries).toBeLessThan(40);
+  });
+
+  it('takes many poisoned at once for what they are, as soon as others are due', async () => {
+    await insert(60);
+    const poisoned = new Set((await store.deadlines()).map(({ subject_id: id }) => id));
+    const one = drain(async (due) => {
+      if (due.some(({ subjectId }) => poisoned.has(subjectId))) throw new Error('poison');
+    });
+    await one.run('timer');
+    expect(one.standsStill).toBe(true);
+    await store.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id) VALUES ($1, now(), gen_random_uuid())`,
+      [KIND],
+    );
+    pass(10_001);
+    await one.run('timer');
+    expect(await store.rows('SELECT FROM effects')).toHaveLength(1);
+    expect(one.standsStill).toBe(false);
+    await one.run('timer');
+    expect(await failures()).toEqual([{ failures: 1, n: 60 }]);
+  });
+});
+
+describe('Drain, when some of very many are poisoned', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+
+  const COUNT = 20_000;
+  const poisonedOf = (share: number) => (due: readonly DueDeadline[]) =>
+    due.some(({ subjectId }) => parseInt(subjectId.slice(-4), 16) < share * 0x10000)
+      ? Promise.reject(new Error('poison'))
+      : Promise.resolve();
+
+  /** How many subjects a second, with so many poisoned. */
+  async function speed(share: number): Promise<number> {
+    await store.empty();
+    await store.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id)
+       SELECT $1, now() - interval '1 second', gen_random_uuid() FROM generate_series(1, $2::int)`,
+      [KIND, COUNT],
+    );
+    await store.rows('VACUUM ANALYZE deadlines');
+    const check = poisonedOf(share);
+    // Nothing but the drain's own work: the clean speed is at its highest.
+    const handler: DeadlineHandler = {
+      maxBatch: 4_000,
+      lockKey: () => undefined,
+      handle: async (due) => {
+        await check(due);
+        return { changed: due.length, lost: 0 };
+      },
+    };
+    const one = new Drain(KIND, handler, drainParts(store.dataSource, KIND), drainDefaults);
+    const startedMs = performance.now();
+    const { changed } = await one.run('timer');
+    const tookMs = performance.now() - startedMs;
+    // Those that failed may have come back meanwhile, and failed again.
+    expect(changed + (await store.deadlines()).length).toBe(COUNT);
+    return COUNT / (tookMs / 1_000);
+  }
+
+  it('keeps at least a third of its speed at 2%', async () => {
+    await speed(0);
+    const rounds: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const [clean, poisoned] = [await speed(0), await speed(0.02)];
+      rounds.push(poisoned / clean);
+    }
+    expect(rounds.sort((a, b) => a - b)[1]).toBeGreaterThan(1 / 3);
+  });
+});
