@@ -10,7 +10,7 @@ type Ref = Call<'createPayment'>;
 type RefundCall = Call<'refund'>;
 type CreateAnswer = Awaited<ReturnType<PaymentProvider['createPayment']>>;
 type RefundAnswer = Awaited<ReturnType<PaymentProvider['refund']>>;
-type Notice = ReturnType<PaymentProvider['readWebhook']>;
+type Notice = Awaited<ReturnType<PaymentProvider['readWebhook']>>;
 type Money = Extract<ProviderAnswer, { state: 'PAID' }>['money'];
 
 interface Refund {

@@ -83,13 +83,15 @@ export class StripeApi {
   }
 
   #route({ route, query, form }: StripeCall): StripeAnswer {
-    const { sessions, refunds, endpoints } = this.account;
+    const { sessions, refunds, disputes, endpoints } = this.account;
     const id = ID.exec(route)?.[1] ?? '';
     switch (route.replace(id || '\0', ':id')) {
       case 'POST /v1/checkout/sessions':
         return judgeSession(form) ?? this.#createSession(form);
       case 'GET /v1/checkout/sessions':
-        return list([...sessions.values()], query, (one) => this.#view(one, query, 'data.'));
+        return list(ofIntent([...sessions.values()], query), query, (one) =>
+          this.#view(one, query, 'data.'),
+        );
       case 'GET /v1/checkout/sessions/:id': {
         const session = sessions.get(id);
         return session ? ok(this.#view(session, query)) : missing('checkout.session', id);
@@ -98,13 +100,10 @@ export class StripeApi {
         return this.#expire(id, form);
       case 'POST /v1/refunds':
         return judgeRefundParams(form) ?? this.#createRefund(form);
-      case 'GET /v1/refunds': {
-        const intent = query.get('payment_intent');
-        return list(
-          refunds.filter((refund) => !intent || refund.payment_intent === intent),
-          query,
-        );
-      }
+      case 'GET /v1/refunds':
+        return list(ofIntent(refunds, query), query);
+      case 'GET /v1/disputes':
+        return list(ofIntent(disputes, query), query);
       case 'GET /v1/refunds/:id': {
         const refund = refunds.find((one) => one.id === id);
         return refund ? ok({ ...refund }) : missing('refund', id);
@@ -209,6 +208,14 @@ function metadataOf(form: URLSearchParams): Record<string, string> {
       return key ? [[key, value]] : [];
     }),
   );
+}
+
+function ofIntent<T extends { payment_intent: string | null }>(
+  all: readonly T[],
+  query: URLSearchParams,
+): T[] {
+  const intent = query.get('payment_intent');
+  return all.filter((one) => intent === null || one.payment_intent === intent);
 }
 
 /** docs.stripe.com/api/pagination: newest first, continued after the last one's id. */

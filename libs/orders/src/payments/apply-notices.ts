@@ -43,20 +43,19 @@ export class ApplyNotices {
    * order. Applying a notice again changes nothing.
    */
   async apply(tx: Transaction, stored: readonly StoredWebhook[]): Promise<WebhookOutcome[]> {
-    const outcomes = await this.#apply(
-      tx,
-      stored.map(({ notice }) => notice),
-    );
+    const outcomes = await this.#apply(tx, stored);
     await settleWebhooks(tx, stored, outcomes);
     return outcomes;
   }
 
-  async #apply(tx: Transaction, notices: readonly ProviderNotice[]): Promise<WebhookOutcome[]> {
+  async #apply(tx: Transaction, stored: readonly StoredWebhook[]): Promise<WebhookOutcome[]> {
+    const notices = stored.map(({ notice }) => notice);
     const results = new Map<ProviderNotice, WebhookOutcome>();
+    const strangers = await ofOtherProviders(tx, stored);
     const known = notices.filter((notice) => {
       if (notice.type === 'ignored')
         results.set(notice, { status: 'processed', result: 'ignored' });
-      else if (isUuid(notice.paymentId)) return true;
+      else if (isUuid(notice.paymentId) && !strangers.has(notice)) return true;
       else results.set(notice, CAPTURE_RESULTS.unknown_payment);
       return false;
     });
@@ -186,6 +185,24 @@ const isDispute = (notice: ProviderNotice): notice is DisputeNotice =>
   notice.type === 'dispute.opened' ||
   notice.type === 'dispute.won' ||
   notice.type === 'dispute.lost';
+
+/** Notices of a provider about a payment of another one: whoever sends them cannot know of it. */
+async function ofOtherProviders(
+  tx: Transaction,
+  stored: readonly StoredWebhook[],
+): Promise<Set<ProviderNotice>> {
+  const said = stored.filter(({ notice }) => 'paymentId' in notice && isUuid(notice.paymentId));
+  const rows = await tx.rows<{ id: string; provider: string }>(
+    'SELECT id, provider FROM payments WHERE id = ANY ($1::uuid[])',
+    [said.map(({ notice }) => 'paymentId' in notice && notice.paymentId)],
+  );
+  const owners = new Map(rows.map((row) => [row.id, row.provider]));
+  const isStranger = ({ provider, notice }: StoredWebhook): boolean => {
+    const owner = 'paymentId' in notice ? owners.get(notice.paymentId) : undefined;
+    return owner !== undefined && owner !== provider;
+  };
+  return new Set(said.filter(isStranger).map(({ notice }) => notice));
+}
 
 async function existing(tx: Transaction, paymentIds: readonly string[]): Promise<Set<string>> {
   const rows = await tx.rows<{ id: string }>(

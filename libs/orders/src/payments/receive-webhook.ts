@@ -72,19 +72,30 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
     await this.#clock.freshen();
     const now = new Date(this.#clock.nowMs());
-    this.telemetry.webhook(await group.submit(this.#verify(provider, rawBody, headers, now)));
+    const notice = await this.#verify(provider, rawBody, headers, now);
+    this.telemetry.webhook(await group.submit(notice));
   }
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([...this.#groups.values()].map((group) => group.drained()));
   }
 
-  #verify(provider: PaymentProvider, rawBody: Buffer, headers: Headers, now: Date): ProviderNotice {
+  async #verify(
+    provider: PaymentProvider,
+    rawBody: Buffer,
+    headers: Headers,
+    now: Date,
+  ): Promise<ProviderNotice> {
     try {
-      const notice = provider.readWebhook(rawBody, headers, now);
+      const notice = await provider.readWebhook(rawBody, headers, now);
       return rawBody.includes('\\u') ? storable(notice) : notice;
     } catch (error) {
       const code = error instanceof LastcallError ? error.code : undefined;
+      if (code === 'provider_error') {
+        // Genuine, and not yet understood: nothing is stored, so it has to be sent again.
+        this.telemetry.webhook('failed');
+        throw new LastcallError('busy', 'The webhook cannot be read now; send it again', {});
+      }
       const known = code === 'bad_signature' || code === 'stale_timestamp';
       this.telemetry.webhook(known ? code : 'malformed');
       throw error;

@@ -5,6 +5,8 @@ import type { ProviderNotice } from '../providers/payment-provider';
 /** A webhook that is stored: our id of it, and the notice it brought. */
 export interface StoredWebhook {
   readonly webhookId: string;
+  /** Who sent it; it may speak of its own payments only. */
+  readonly provider: string;
   readonly notice: ProviderNotice;
 }
 
@@ -41,6 +43,7 @@ export async function storeWebhooks(
   const byEvent = new Map(notices.map((notice) => [notice.eventId, notice]));
   return rows.map((row) => ({
     webhookId: row.id,
+    provider,
     notice: byEvent.get(row.event_id) as ProviderNotice,
   }));
 }
@@ -50,12 +53,16 @@ export async function takeReceived(
   tx: Transaction,
   webhookIds: readonly string[],
 ): Promise<StoredWebhook[]> {
-  const rows = await tx.rows<{ id: string; notice: ProviderNotice }>(
-    `SELECT id, notice FROM webhook_events
+  const rows = await tx.rows<{ id: string; provider: string; notice: ProviderNotice }>(
+    `SELECT id, provider, notice FROM webhook_events
       WHERE id = ANY ($1::uuid[]) AND status = 'received' FOR NO KEY UPDATE SKIP LOCKED`,
     [webhookIds],
   );
-  return rows.map((row) => ({ webhookId: row.id, notice: reviveDates(row.notice) }));
+  return rows.map((row) => ({
+    webhookId: row.id,
+    provider: row.provider,
+    notice: reviveDates(row.notice),
+  }));
 }
 
 /**

@@ -94,7 +94,7 @@ export class GuardedProvider implements PaymentProvider {
     rawBody: Buffer,
     headers: Readonly<Record<string, string | string[] | undefined>>,
     now: Date,
-  ): ProviderNotice {
+  ): ProviderNotice | Promise<ProviderNotice> {
     return this.provider.readWebhook(rawBody, headers, now);
   }
 

@@ -175,13 +175,14 @@ export interface PaymentProvider {
   findRefund(providerRefundId: string): Promise<RefundAnswer>;
   /**
    * Verifies the signature over the raw bytes and reads the event. Throws LastcallError
-   * `bad_signature`, `stale_timestamp` or `invalid_request`.
+   * `bad_signature`, `stale_timestamp` or `invalid_request`; rejects with `provider_error` when the
+   * provider has to be asked what the event is about, and does not answer.
    */
   readWebhook(
     rawBody: Buffer,
     headers: Readonly<Record<string, string | string[] | undefined>>,
     now: Date,
-  ): ProviderNotice;
+  ): ProviderNotice | Promise<ProviderNotice>;
   /** Streams everything that happened at the provider since `since`. */
   ledger(since: Date): AsyncIterable<LedgerPayment>;
   /** False for a currency in which no payment can be opened. */

@@ -71,6 +71,17 @@ describe('a payment of a provider that new payments do not go to', () => {
     await expect(receive('plum')).rejects.toMatchObject({ code: 'unknown_provider' });
   });
 
+  it('is not touched by what another provider says of it', async () => {
+    const forged = paid();
+    await world
+      .get(ReceiveWebhook)
+      .receive('sandbox', forged?.body ?? Buffer.of(), forged?.headers ?? {});
+    expect(await status()).toBe('pending_payment');
+    expect(
+      await world.rows(`SELECT status, result FROM webhook_events WHERE provider = 'sandbox'`),
+    ).toEqual([{ status: 'held', result: 'unknown_reference' }]);
+  });
+
   it('is refunded where the money is', async () => {
     await world.get(CancelOrder).cancel(order.id, 'ann');
     const late = paid();

@@ -178,7 +178,7 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
     it('reads its own webhooks: money, and refunds with our key', async () => {
       const ref = await paid();
       const success = await hands.webhook((body) => body.includes(ref.providerPaymentId));
-      const notice = provider.readWebhook(success.rawBody, success.headers, new Date());
+      const notice = await provider.readWebhook(success.rawBody, success.headers, new Date());
       expect(notice).toMatchObject({
         type: 'payment.succeeded',
         paymentId: ref.paymentId,
@@ -190,7 +190,9 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
       const key = uuidv7();
       await refundOf(ref, key);
       const refunded = await hands.webhook((body) => body.includes(key) && /succeeded/.test(body));
-      expect(provider.readWebhook(refunded.rawBody, refunded.headers, new Date())).toMatchObject({
+      expect(
+        await provider.readWebhook(refunded.rawBody, refunded.headers, new Date()),
+      ).toMatchObject({
         type: 'refund.succeeded',
         paymentId: ref.paymentId,
         idempotencyKey: key,

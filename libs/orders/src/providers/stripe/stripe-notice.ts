@@ -1,7 +1,15 @@
 import type Stripe from 'stripe';
 import type { ProviderNotice } from '../payment-provider';
 import { INSTALLATION, KEY, PAYMENT, SESSION } from './stripe-names';
-import { isOurs, moneyOf, refundAmountOf, refundStateOf, type Session } from './stripe-session';
+import { fromStripeAmount } from './stripe-currency';
+import {
+  disputeStateOf,
+  isOurs,
+  moneyOf,
+  refundAmountOf,
+  refundStateOf,
+  type Session,
+} from './stripe-session';
 
 type WithoutEventId<T> = T extends unknown ? Omit<T, 'eventId'> : never;
 type Notice = WithoutEventId<ProviderNotice>;
@@ -15,10 +23,23 @@ export const EVENTS = [
   'refund.created',
   'refund.updated',
   'refund.failed',
+  'charge.dispute.created',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.closed',
 ] as const;
 
-/** What an event means to us; the account may have other uses, whose events are ignored. */
-export function noticeOf(event: Stripe.Event, installation: string): Notice {
+/** Finds the session behind a payment intent; rejects when Stripe does not answer. */
+export type FindSession = (paymentIntent: string) => Promise<Session | undefined>;
+
+/**
+ * What an event means to us; the account may have other uses, whose events are ignored. A dispute
+ * and a refund made in the dashboard name their payment intent alone, so the session is looked up.
+ */
+export function noticeOf(
+  event: Stripe.Event,
+  installation: string,
+  findSession: FindSession,
+): Notice | Promise<Notice> {
   const ignored = { type: 'ignored', providerType: event.type } as const;
   switch (event.type) {
     case 'checkout.session.completed':
@@ -37,7 +58,15 @@ export function noticeOf(event: Stripe.Event, installation: string): Notice {
     case 'refund.created':
     case 'refund.updated':
     case 'refund.failed':
-      return refundNotice(event.data.object, installation) ?? ignored;
+      return event.data.object.metadata?.[KEY]
+        ? (refundNotice(event.data.object, installation) ?? ignored)
+        : foreignRefund(event.data.object, installation, findSession).then((one) => one ?? ignored);
+    case 'charge.dispute.created':
+    case 'charge.dispute.funds_withdrawn':
+    case 'charge.dispute.closed':
+      return disputeNotice(event.data.object, installation, findSession).then(
+        (one) => one ?? ignored,
+      );
     default:
       return ignored;
   }
@@ -65,4 +94,56 @@ function refundNotice(refund: Stripe.Refund, installation: string): Notice | und
     amount: refundAmountOf(refund),
     why: answer.state === 'FAILED' ? answer.why : null,
   };
+}
+
+/** Made in the dashboard, by none of our requests. */
+async function foreignRefund(
+  refund: Stripe.Refund,
+  installation: string,
+  findSession: FindSession,
+): Promise<Notice | undefined> {
+  const answer = refundStateOf(refund);
+  if (answer.state === 'PENDING') return undefined;
+  const session = await ourSession(refund.payment_intent, installation, findSession);
+  return (
+    session && {
+      type: answer.state === 'SUCCEEDED' ? 'refund.succeeded' : 'refund.failed',
+      ...session,
+      providerRefundId: refund.id,
+      idempotencyKey: null,
+      amount: refundAmountOf(refund),
+      why: answer.state === 'FAILED' ? answer.why : null,
+    }
+  );
+}
+
+/** An inquiry ("warning") takes no money, and is none of ours. */
+async function disputeNotice(
+  dispute: Stripe.Dispute,
+  installation: string,
+  findSession: FindSession,
+): Promise<Notice | undefined> {
+  const state = disputeStateOf(dispute);
+  if (!state) return undefined;
+  const session = await ourSession(dispute.payment_intent, installation, findSession);
+  const types = { OPEN: 'dispute.opened', WON: 'dispute.won', LOST: 'dispute.lost' } as const;
+  return (
+    session && {
+      type: types[state],
+      ...session,
+      disputeId: dispute.id,
+      amount: fromStripeAmount(dispute.amount, dispute.currency.toUpperCase()),
+    }
+  );
+}
+
+async function ourSession(
+  intent: string | { readonly id: string } | null,
+  installation: string,
+  findSession: FindSession,
+): Promise<{ paymentId: string; providerPaymentId: string } | undefined> {
+  const id = typeof intent === 'string' ? intent : intent?.id;
+  const session = id === undefined ? undefined : await findSession(id);
+  if (!session?.client_reference_id || !isOurs(session, installation)) return undefined;
+  return { paymentId: session.client_reference_id, providerPaymentId: session.id };
 }

@@ -74,7 +74,21 @@ export function refundAmountOf({ amount, currency }: Stripe.Refund): number {
   return fromStripeAmount(amount, currency.toUpperCase());
 }
 
-export function toLedgerPayment(session: Session): LedgerPayment {
+/** Undefined for an inquiry, which holds no money (docs.stripe.com/disputes/how-disputes-work). */
+export function disputeStateOf({ status }: Stripe.Dispute): 'OPEN' | 'WON' | 'LOST' | undefined {
+  if (status.startsWith('warning_') || status === 'prevented') return undefined;
+  if (status === 'won') return 'WON';
+  return status === 'lost' ? 'LOST' : 'OPEN';
+}
+
+export function isDisputed(session: Session): boolean {
+  return chargeOf(session)?.disputed ?? false;
+}
+
+export function toLedgerPayment(
+  session: Session,
+  disputes: readonly Stripe.Dispute[] = [],
+): LedgerPayment {
   const charge = chargeOf(session);
   return {
     providerPaymentId: session.id,
@@ -86,6 +100,12 @@ export function toLedgerPayment(session: Session): LedgerPayment {
       amount: refundAmountOf(refund),
       state: refundStateOf(refund).state,
     })),
+    disputes: disputes.flatMap((dispute) => {
+      const state = disputeStateOf(dispute);
+      if (!state) return [];
+      const amount = fromStripeAmount(dispute.amount, dispute.currency.toUpperCase());
+      return [{ disputeId: dispute.id, amount, state }];
+    }),
   };
 }
 

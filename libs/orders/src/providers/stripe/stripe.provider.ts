@@ -27,7 +27,14 @@ import {
 import { INSTALLATION, KEY, MONEY, MONEY_AND_REFUNDS, PAYMENT, SESSION } from './stripe-names';
 import { noticeOf } from './stripe-notice';
 import { planSession, type SessionRequest, sessionEndsAt } from './stripe-request';
-import { isOurs, refundStateOf, stateOf, toLedgerPayment } from './stripe-session';
+import {
+  isDisputed,
+  isOurs,
+  refundStateOf,
+  type Session,
+  stateOf,
+  toLedgerPayment,
+} from './stripe-session';
 
 export interface StripeProviderOptions {
   readonly secretKey: string;
@@ -141,11 +148,20 @@ export class StripeProvider implements PaymentProvider {
     rawBody: Buffer,
     headers: Readonly<Record<string, string | string[] | undefined>>,
     now: Date,
-  ): ProviderNotice {
+  ): ProviderNotice | Promise<ProviderNotice> {
     const signature = headers['stripe-signature'];
     if (typeof signature !== 'string') throw badSignature('the header stripe-signature is missing');
     const event = this.#verify(rawBody, signature, now);
-    return { eventId: event.id, ...noticeOf(event, this.options.installation) };
+    const notice = noticeOf(event, this.options.installation, (intent) =>
+      this.#sessionOf(intent).catch((error: unknown) => {
+        throw providerError('The provider did not say what the event is about', error);
+      }),
+    );
+    const withId = (known: Awaited<typeof notice>): ProviderNotice => ({
+      eventId: event.id,
+      ...known,
+    });
+    return notice instanceof Promise ? notice.then(withId) : withId(notice);
   }
 
   async *ledger(since: Date): AsyncIterable<LedgerPayment> {
@@ -155,14 +171,16 @@ export class StripeProvider implements PaymentProvider {
       const { sessions } = this.#stripe.checkout;
       const expand = [`data.${MONEY_AND_REFUNDS}`];
       for await (const session of sessions.list({ created, limit: PAGE, expand })) {
-        if (isOurs(session, installation)) yield toLedgerPayment(session);
+        if (isOurs(session, installation)) yield await this.#toLedger(session);
       }
-      // Refunds of payments that are older than `since`.
-      for await (const refund of this.#stripe.refunds.list({ created, limit: PAGE })) {
-        const id = refund.metadata?.[SESSION];
-        if (!id || refund.metadata?.[INSTALLATION] !== installation) continue;
-        const session = await sessions.retrieve(id, { expand: [MONEY_AND_REFUNDS] });
-        if (session.created < created.gte) yield toLedgerPayment(session);
+      // What was refunded or disputed since, of payments that are older.
+      for (const moves of [this.#stripe.refunds, this.#stripe.disputes]) {
+        for await (const { payment_intent } of moves.list({ created, limit: PAGE })) {
+          const intent = idOf(payment_intent);
+          const session = intent && (await this.#sessionOf(intent, expand));
+          if (!session || session.created >= created.gte) continue;
+          if (isOurs(session, installation)) yield await this.#toLedger(session);
+        }
       }
     } catch (error) {
       throw providerError('The provider did not show its ledger', error);
@@ -226,6 +244,19 @@ export class StripeProvider implements PaymentProvider {
         return { state: 'UNKNOWN', why: answer.why };
       }
     }
+  }
+
+  /** A payment intent of Checkout has one session. */
+  async #sessionOf(payment_intent: string, expand: string[] = []): Promise<Session | undefined> {
+    const { data } = await this.#stripe.checkout.sessions.list({ payment_intent, expand });
+    return data[0];
+  }
+
+  async #toLedger(session: Session): Promise<LedgerPayment> {
+    const payment_intent = idOf(session.payment_intent);
+    if (!payment_intent || !isDisputed(session)) return toLedgerPayment(session);
+    const { data } = await this.#stripe.disputes.list({ payment_intent, limit: PAGE });
+    return toLedgerPayment(session, data);
   }
 
   async #expire(id: string): Promise<ProviderAnswer> {
