@@ -13,6 +13,7 @@ import {
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import { API_CONNECTIONS_NAME, longestApiTransactionMs } from './api-wait';
 import { ApplyNotices } from './payments/apply-notices';
 import { CancelOrder } from './closing/cancel-order';
 import { CloseOrder } from './closing/close-order';
@@ -123,7 +124,7 @@ export class OrdersModule implements OnApplicationShutdown {
       parts.lock ?? new RedlockLock({ redis: config.REDIS_URL, onError, prefix: `{${prefix}}:` });
     const suspicion = new ProviderSuspicion();
     const pool = (name: string, connections: number) => ({
-      ...dataSourceOptions({ url: config.DATABASE_URL, name: `lastcall ${name}`, connections }),
+      ...dataSourceOptions({ url: config.DATABASE_URL, name, connections }),
       retryAttempts: 1,
     });
     // Each kind has one to itself, and those that burst at the same time do not wait for each other.
@@ -132,8 +133,8 @@ export class OrdersModule implements OnApplicationShutdown {
       module: OrdersModule,
       global: true,
       imports: [
-        TypeOrmModule.forRoot(pool('api', API_CONNECTIONS)),
-        TypeOrmModule.forRoot({ ...pool(CLOSERS, closerConnections), name: CLOSERS }),
+        TypeOrmModule.forRoot(pool(API_CONNECTIONS_NAME, API_CONNECTIONS)),
+        TypeOrmModule.forRoot({ ...pool(`lastcall ${CLOSERS}`, closerConnections), name: CLOSERS }),
         TimeoutModule.forRootAsync({
           inject: [getDataSourceToken() as string, getDataSourceToken(CLOSERS) as string],
           useFactory: (dataSource: DataSource, drainDataSource: DataSource) =>
@@ -234,6 +235,7 @@ function timeoutOptions(
       leaveToTimerMs: LEAVE_TO_TIMER_MS,
     },
     drain: { drainers: config.DRAINERS },
+    othersWaitMs: () => longestApiTransactionMs(made.drainDataSource),
     brake: {
       kinds: BRAKED_KINDS,
       share: config.BLAST_RADIUS,
