@@ -93,12 +93,13 @@ export async function settle({ pool }: World): Promise<void> {
 
 const POLL_MS = 250;
 
-/** Looks rarely, as looking costs the same cores. */
+/** Until their stock is back, too. Looks rarely, as looking costs the same cores. */
 export async function untilAllClosed(world: World): Promise<void> {
   for (let closed = false; !closed;) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     const [row] = await world.rows<{ closed: boolean }>(
-      `SELECT NOT EXISTS (SELECT FROM orders WHERE status = 'pending_payment') AS closed`,
+      `SELECT NOT EXISTS (SELECT FROM orders WHERE status = 'pending_payment')
+          AND NOT EXISTS (SELECT FROM unfolded_stock_movements) AS closed`,
     );
     closed = row?.closed ?? false;
   }
