@@ -155,9 +155,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}order/change-status.ts`,
-        find: 'FROM changed c JOIN order_items i ON i.order_id = c.id GROUP',
-        replace:
-          'FROM order_items i, (SELECT pg_current_xact_id() AS event_tx) AS c WHERE i.order_id = ANY ($1::uuid[]) GROUP',
+        find: 'FROM changed c JOIN order_items i ON i.order_id = c.id\n',
+        replace: 'FROM order_items i, (SELECT pg_current_xact_id() AS event_tx) AS c\n',
       },
     ],
   },

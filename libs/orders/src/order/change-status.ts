@@ -163,9 +163,11 @@ const DEADLINE_SQL = (kind: string): string => `, armed AS (
 /**
  * The stock of these orders' lines, summed per SKU, under the tx of their events: appended here and
  * folded into the products later, so that a change of status waits for no product and holds none.
+ * The lines are asked for by id once more: by the join alone they are planned as all lines there are.
  */
 const MOVEMENTS_SQL = (effect: Exclude<StockEffect, 'none'>): string => `, moved AS (
       INSERT INTO unfolded_stock_movements (tx, sku, effect, quantity)
       SELECT c.event_tx, i.sku, '${effect}', sum(i.quantity)
-        FROM changed c JOIN order_items i ON i.order_id = c.id GROUP BY c.event_tx, i.sku
+        FROM changed c JOIN order_items i ON i.order_id = c.id
+       WHERE i.order_id = ANY ($1::uuid[]) GROUP BY c.event_tx, i.sku
     )`;
