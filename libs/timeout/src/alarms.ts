@@ -34,10 +34,6 @@ const LOOK_THROUGH_EVERY = 6;
 /** What rings so soon may be gone because it rang. */
 const SOON_MS = 2_000;
 
-/** A ring that follows a claim comes within 1.2 and 1.7 s of it; locks of the dead end later. */
-const RING_AGAIN_MS = 1_200;
-const RING_AGAIN_EVERY_MS = 500;
-
 /** The alarm whose ring covers this deadline: never before it is due. */
 export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
   if (granularity === 'subject') {
@@ -72,7 +68,6 @@ export class Alarms {
   #epoch = 0;
   #catchUps = 0;
   #closed = false;
-  #lastAgainMs = 0;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -89,30 +84,15 @@ export class Alarms {
 
   /** Arms what is within the horizon, in the background. Call it after the commit. */
   ensure(deadlines: readonly Deadline[]): void {
-    this.#want(deadlines.map((deadline) => alarmFor(deadline, this.options.granularity)));
-  }
-
-  #want(alarms: readonly Alarm[]): void {
     const nowMs = this.clock.nowMs();
-    for (const alarm of alarms) {
+    for (const deadline of deadlines) {
+      const alarm = alarmFor(deadline, this.options.granularity);
       const atMs = alarm.at.getTime();
       // A slot that has ended may have rung before this deadline was committed: it rings again.
       if (atMs <= nowMs || !this.#armedSlots.has(atMs)) this.#waiting.set(alarm.id, alarm);
     }
     // While the store refuses, it is asked in its own time, not with every commit.
     if (this.#waiting.size > 0 && !this.#retry && !this.#closed) this.#flushing ??= this.#flush();
-  }
-
-  /**
-   * Asks for a ring in a good second, whatever is due by then: for whoever takes deadlines and may
-   * not live to see them handled. Nearer than what comparing alarms with deadlines looks at.
-   */
-  ringAgainSoon(): void {
-    const endMs =
-      Math.ceil((this.clock.nowMs() + RING_AGAIN_MS) / RING_AGAIN_EVERY_MS) * RING_AGAIN_EVERY_MS;
-    if (this.#armedSlots.has(endMs) || this.#lastAgainMs === endMs) return;
-    this.#lastAgainMs = endMs;
-    this.#want([slotAlarm(endMs)]);
   }
 
   /** Resolves when everything handed to `ensure` so far was armed, or refused once by the store. */

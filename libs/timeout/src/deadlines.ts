@@ -97,6 +97,11 @@ const CLAIMED = {
 } as const;
 type ClaimedColumn = keyof typeof CLAIMED;
 
+/** A low-water mark as SQL. One that is in the future is from before the clock was set back. */
+function since(mark: string): string {
+  return `CASE WHEN ${mark} > now() THEN '-infinity' ELSE ${mark} END`;
+}
+
 /**
  * Found by ctid, so that no plan can turn it into a table scan, and the key again, as a ctid is
  * unique in one partition only. All rows in one, a text a column: reading rows costs Node and
@@ -106,7 +111,7 @@ type ClaimedColumn = keyof typeof CLAIMED;
 const CLAIM = `
   WITH picked AS MATERIALIZED (
     SELECT ctid AS place, due_at, subject_id FROM near_deadlines
-     WHERE kind = $1 AND due_at >= $4 AND due_at <= now() - $3 * interval '1 millisecond'
+     WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND due_at <= now() - $3 * interval '1 millisecond'
      ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND kind = $1
@@ -116,7 +121,8 @@ const CLAIM = `
     .map(([name, value]) => `string_agg((${value})::text, ',') AS ${name}`)
     .join(', ')},
          floor(date_part('epoch', least(now(), (
-           SELECT due_at FROM near_deadlines WHERE kind = $1 AND due_at >= $4
+           SELECT due_at FROM near_deadlines
+            WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')}
             ORDER BY kind, due_at LIMIT 1))) * 1000)::bigint AS oldest_ms
     FROM claimed`;
 
@@ -217,7 +223,7 @@ export async function oldestLagMs(
     `SELECT extract(epoch FROM now() - min(oldest.due_at)) * 1000 AS lag
        FROM unnest($1::text[], $2::timestamptz[]) AS k (kind, since),
             LATERAL (SELECT due_at FROM near_deadlines d
-                      WHERE d.kind = k.kind AND d.due_at >= k.since
+                      WHERE d.kind = k.kind AND d.due_at >= ${since('k.since')}
                       ORDER BY d.kind, due_at LIMIT 1) AS oldest`,
     [kinds, fromMs.map((ms) => new Date(ms))],
   );

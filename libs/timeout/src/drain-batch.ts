@@ -95,8 +95,6 @@ export class DrainBatch {
       claimed = isProbe
         ? await claimSome(tx, this.kind, plan.limit)
         : await claimDue(tx, this.kind, plan.limit, overdueByMs, this.own.lowWater);
-      // Whoever dies in this batch leaves it to that ring, not to a sweep.
-      if (claimed.length > 0) this.parts.alarms.ringAgainSoon();
       const oldestMs = Math.min(...claimed.map(({ dueAt }) => dueAt.getTime()));
       if (claimed.length > 0) this.own.pace.claimed(entry.now.getTime() - oldestMs);
       return claimed;

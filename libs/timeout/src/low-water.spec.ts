@@ -1,4 +1,4 @@
-import { claimDue } from './deadlines';
+import { claimDue, oldestLagMs } from './deadlines';
 import { LowWater } from './low-water';
 import { DeadlineStore } from './testing/deadline-store';
 import { inTransaction, type Transaction } from './transaction';
@@ -7,11 +7,19 @@ const KIND = 'payment';
 const GONE = 20_000;
 
 describe('LowWater', () => {
-  it('rises to the oldest that was found, and never falls by itself', () => {
+  it('rises to the oldest that was found, and not back with those who looked before', () => {
+    const mark = new LowWater();
+    const before = mark.begin();
+    mark.end(mark.begin(), 500);
+    mark.end(before, 300);
+    expect(mark.fromMs).toBe(500);
+  });
+
+  it('falls when the clock was set back', () => {
     const mark = new LowWater();
     mark.end(mark.begin(), 500);
     mark.end(mark.begin(), 300);
-    expect(mark.begin().fromMs).toBe(500);
+    expect(mark.fromMs).toBe(300);
   });
 
   it('stays where it is when the claim has failed', () => {
@@ -82,6 +90,14 @@ describe('claims with an old snapshot open', () => {
       await snapshot.rollbackTransaction();
       await snapshot.release();
     }
+  });
+
+  it('look at everything when the mark is in the future: the clock was set back', async () => {
+    const mark = new LowWater();
+    mark.end(mark.begin(), Date.now() + 3_600_000);
+    await store.add(KIND, [-1_000]);
+    expect(await oldestLagMs(store.dataSource, [KIND], [mark.fromMs])).toBeGreaterThan(500);
+    expect(await claim(mark)).toHaveLength(1);
   });
 
   it('find what came late once they are told, and all that others have put back', async () => {

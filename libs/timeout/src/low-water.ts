@@ -29,6 +29,8 @@ export class LowWater {
   end(look: Look, oldestMs: number | undefined): void {
     this.#looking.delete(look);
     if (oldestMs === undefined) return;
+    // A claim finds nothing before its mark, unless that was in the future: the clock was set back.
+    if (oldestMs < look.fromMs) this.#fromMs = oldestMs;
     this.#fromMs = Math.max(this.#fromMs, Math.min(oldestMs, look.atMostMs));
   }
 
