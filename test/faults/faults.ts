@@ -2,6 +2,7 @@ import { BURST } from './burst.faults';
 import { CLOCK_FAULTS } from './clock.faults';
 import { CRASH_FAULTS } from './crash.faults';
 import type { Fault } from './fault';
+import { LATENESS_FAULTS } from './lateness.faults';
 import { POSTGRES_FAULTS } from './postgres.faults';
 import { PRODUCT_FAULTS } from './product.faults';
 import { PROVIDER_FAULTS } from './provider.faults';
@@ -19,6 +20,7 @@ export const FAULTS: readonly Fault[] = [
   ...WEBHOOK_FAULTS,
   ...PROVIDER_FAULTS,
   ...WORKER_FAULTS,
+  ...LATENESS_FAULTS,
   ...CLOCK_FAULTS,
   BURST,
   STORM,

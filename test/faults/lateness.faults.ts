@@ -1,0 +1,244 @@
+import {
+  type Deadline,
+  type DeadlineHandler,
+  inTransaction,
+  DatabaseClock,
+  MemoryDriver,
+  NoopLock,
+  silentTelemetry,
+  TimeoutService,
+} from '@app/timeout';
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { DataSource } from 'typeorm';
+import { insertOrders } from '../support/insert-orders';
+import { until } from '../support/until';
+import { assert, type Fault, slowness, type Step } from './fault';
+import { pause } from './load';
+
+const CROWD = 2_000;
+/** One look a second of each worker, what it takes to be missed, and the drain. */
+const LOST_ALARM_LIMIT_MS = 2_500;
+const DEAD_WORKER_LIMIT_MS = 3_000;
+const A_HANDFUL = 8;
+const GONE = 100_000;
+const CLAIMS = 120;
+const SLOWER_BY = 1.5;
+
+/** What cannot be prevented, and must not make orders late. */
+export const LATENESS_FAULTS: readonly Fault[] = [
+  {
+    area: 'Alarms',
+    name: 'half of all alarms vanish, and 2,000 orders never had any, long before the next sweep',
+    run: loseAlarms,
+  },
+  {
+    area: 'Workers',
+    name: 'killed with the locks of a batch, 2,000 orders due',
+    quick: true,
+    run: killInABatch,
+  },
+  {
+    area: 'Postgres',
+    name: 'an old snapshot stays open while 100,000 deadlines are claimed',
+    run: keepSnapshot,
+  },
+];
+
+async function loseAlarms(step: Step): Promise<string> {
+  const { rig } = step;
+  for (const name of ['worker-1', 'worker-2']) {
+    await rig.process(name).stop();
+    await rig.start({ name, roles: 'worker', env: { SWEEP_INTERVAL: '30s' } });
+  }
+  const redis = new Redis(rig.redisUrl);
+  const [delayed = ''] = await redis.keys('*:delayed');
+  const ids = await redis.zrange(delayed, 0, -1);
+  const lost = ids.filter((_, index) => index % 2 === 0);
+  if (lost.length > 0) await redis.zrem(delayed, ...lost);
+  await redis.quit();
+  const closesInMs = Array.from({ length: CROWD }, (_, index) => 2_000 + index);
+  const orders = await insertOrders(rig, { count: CROWD, closesInMs });
+  const ours = orders.map(({ id }) => id);
+  await until('all are closed', () => areClosed(step, ours), 60_000);
+  const lateMs = await latest(step, ours);
+  for (const name of ['worker-1', 'worker-2']) await rig.process(name).stop();
+  await step.backToUsual();
+  await step.heal();
+  const seen = `${lost.length} alarms lost; the latest of ${CROWD} closed ${lateMs} ms late`;
+  assert(lateMs <= LOST_ALARM_LIMIT_MS * slowness(), seen);
+  return seen;
+}
+
+async function killInABatch(step: Step): Promise<string> {
+  const { rig } = step;
+  await step.load.stop();
+  await until('nothing is open', async () => (await countOpen(step)) === 0, 60_000);
+  await rig.process('worker-1').stop();
+  const env = { FREEZE_AT: 'close.changed' };
+  const victim = await rig.start({ name: 'worker-1', roles: 'worker', env });
+  rig.process('worker-2').signal('SIGSTOP');
+  const before = await inserted(step);
+  const orders = await insertOrders(rig, { count: CROWD, closesInMs: -1 });
+  await until('the worker stands in its batch', () => victim.isFrozen, 30_000);
+  await victim.kill();
+  rig.process('worker-2').signal('SIGCONT');
+  const startedMs = performance.now();
+  const ours = orders.map(({ id }) => id);
+  await until('all are closed', () => areClosed(step, ours), 60_000);
+  const tookMs = Math.round(performance.now() - startedMs);
+  // Sessions tell their counts after a second at most.
+  await pause(1_500);
+  const putBack = (await inserted(step)) - before - CROWD;
+  rig.forget('worker-1');
+  await step.backToUsual();
+  await step.heal();
+  const seen = `all closed ${tookMs} ms after its death, ${putBack} times put back`;
+  assert(tookMs <= DEAD_WORKER_LIMIT_MS * slowness(), seen);
+  assert(putBack <= A_HANDFUL * CROWD, seen);
+  return seen;
+}
+
+async function keepSnapshot(step: Step): Promise<string> {
+  const { rig } = step;
+  // Nobody else knows this kind: nothing but these claims is measured.
+  const claims = await Claims.open(rig.databaseUrl, `faults-${randomUUID()}`);
+  const holder = await rig.pool.connect();
+  try {
+    await claims.take(GONE / 100);
+    const beforeMs = await claims.medianMs();
+    await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await holder.query('SELECT count(*) FROM orders');
+    await claims.take(GONE);
+    const meanwhileMs = await claims.medianMs();
+    await holder.query('ROLLBACK');
+    await step.heal();
+    const seen = `a claim of one took ${beforeMs.toFixed(1)} ms before, ${meanwhileMs.toFixed(1)} ms meanwhile`;
+    assert(meanwhileMs <= SLOWER_BY * Math.max(2, beforeMs), seen);
+    return seen;
+  } finally {
+    holder.release();
+    await claims.close();
+  }
+}
+
+/** Claims of a kind of their own, as a worker makes them: by the rings of alarms. */
+class Claims {
+  #handled: (() => void) | undefined;
+
+  private constructor(
+    private readonly kind: string,
+    private readonly dataSource: DataSource,
+    private readonly timeouts: TimeoutService,
+  ) {}
+
+  static async open(url: string, kind: string): Promise<Claims> {
+    const dataSource = new DataSource({
+      type: 'postgres',
+      url,
+      poolSize: 3,
+    });
+    await dataSource.initialize();
+    const clock = new DatabaseClock(dataSource);
+    const onError = (error: Error): never => {
+      throw error;
+    };
+    const timeouts = new TimeoutService(
+      {
+        driver: new MemoryDriver({ databaseClock: clock, onError }),
+        lock: new NoopLock(),
+        dataSource,
+        drainDataSource: dataSource,
+        clock,
+        telemetry: silentTelemetry,
+      },
+      {
+        kinds: [kind],
+        granularity: 20,
+        horizonMs: 60_000,
+        sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+      },
+    );
+    const claims = new Claims(kind, dataSource, timeouts);
+    const handler: DeadlineHandler = {
+      maxBatch: 5_000,
+      lockKey: () => undefined,
+      handle: async (due, tx) => {
+        tx.afterCommit(() => claims.#handled?.());
+        return { changed: due.length, lost: 0 };
+      },
+    };
+    timeouts.handle(kind, handler);
+    await timeouts.start();
+    return claims;
+  }
+
+  /** So many come due and are taken: what is left of them is what nobody needs but the snapshot. */
+  async take(count: number): Promise<void> {
+    await this.dataSource.query(
+      `INSERT INTO deadlines (kind, due_at, subject_id)
+       SELECT $1, now() - i * interval '1 millisecond', gen_random_uuid()
+         FROM generate_series(1, $2::int) AS i`,
+      [this.kind, count],
+    );
+    await this.timeouts.drainAll('timer');
+  }
+
+  /** From arming one that is due to the end of its batch. */
+  async medianMs(): Promise<number> {
+    const took: number[] = [];
+    for (let i = 0; i < CLAIMS; i++) {
+      const handled = new Promise<void>((resolve) => (this.#handled = resolve));
+      const startedMs = performance.now();
+      await inTransaction(this.dataSource, async (tx) => {
+        const [row] = await tx.rows<{ now: Date }>('SELECT now()');
+        const dueAt = (row as { now: Date }).now;
+        const due: Deadline = { kind: this.kind, subjectId: randomUUID(), dueAt, version: 1 };
+        await this.timeouts.arm(tx, [due]);
+      });
+      this.timeouts.nudge(this.kind);
+      await handled;
+      await this.timeouts.idle();
+      took.push(performance.now() - startedMs);
+    }
+    return took.sort((a, b) => a - b)[CLAIMS / 2] as number;
+  }
+
+  async close(): Promise<void> {
+    await this.timeouts.stop();
+    await this.dataSource.destroy();
+  }
+}
+
+async function areClosed({ rig }: Step, ids: readonly string[]): Promise<boolean> {
+  await pause(20);
+  const [row] = await rig.rows<{ open: boolean }>(
+    `SELECT EXISTS (SELECT FROM orders WHERE id = ANY ($1::uuid[]) AND status <> 'closed') AS open`,
+    [ids],
+  );
+  return row?.open === false;
+}
+
+async function latest({ rig }: Step, ids: readonly string[]): Promise<number> {
+  const [row] = await rig.rows<{ ms: string }>(
+    `SELECT extract(epoch FROM max(closed_at - closes_at)) * 1000 AS ms FROM orders
+      WHERE id = ANY ($1::uuid[])`,
+    [ids],
+  );
+  return Math.round(Number(row?.ms));
+}
+
+async function countOpen({ rig }: Step): Promise<number> {
+  const [row] = await rig.rows<{ n: number }>(
+    `SELECT count(*)::int AS n FROM orders WHERE status IN ('pending_payment', 'closing')`,
+  );
+  return row?.n ?? 0;
+}
+
+/** How many deadlines were ever written, put back or new. */
+async function inserted({ rig }: Step): Promise<number> {
+  const [row] = await rig.rows<{ n: string }>(
+    `SELECT n_tup_ins AS n FROM pg_stat_user_tables WHERE relname = 'near_deadlines'`,
+  );
+  return Number(row?.n);
+}
