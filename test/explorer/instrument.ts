@@ -5,6 +5,8 @@ import type { Scheduler } from './scheduler';
 /** The shop's time, in milliseconds since the epoch; moved by a program's steps alone. */
 export interface FakeTime {
   nowMs: number;
+  /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
+  earlyIds: boolean;
 }
 
 /**
@@ -58,6 +60,7 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
         // Before it waits for any row: so of two that want one order, either may have the older id.
         await query.call(this, 'SELECT pg_current_xact_id()');
         await setTime(this, true);
+        if (time.earlyIds) await query.call(this, 'SELECT pg_current_xact_id()');
         return result;
       } finally {
         end();
@@ -111,7 +114,7 @@ export function instrumentTimers(scheduler: Scheduler): void {
   const replacement = (callback: () => void, ms?: number, ...args: unknown[]): unknown => {
     const caller = scheduler.current && new Error().stack?.split('\n')[2];
     if (!caller?.includes('/libs/')) return set(callback, ms, ...args);
-    const handle = {};
+    const handle: object = { unref: () => handle, ref: () => handle };
     const stop = scheduler.timer(`timer of ${Math.round(ms ?? 0)} ms`, callback);
     clearing.set(handle, stop as () => void);
     return handle;

@@ -6,6 +6,7 @@ import { MUTATIONS } from './mutations.cjs';
 
 const SEEDS = [1, 2, 3];
 const PROGRAMS = 250;
+const CROWDS = 60;
 const ROOT = join(__dirname, '..', '..');
 const REPORT = join(ROOT, 'docs', 'mutations.md');
 
@@ -20,8 +21,8 @@ interface Killed {
 export async function killMutations(names: readonly string[]): Promise<number> {
   const wanted = MUTATIONS.filter(({ name }) => names.length === 0 || names.includes(name));
   const killed: Killed[] = [];
-  for (const { name, what } of wanted) {
-    const by = await findKiller(name);
+  for (const { name, what, inCrowds = false } of wanted) {
+    const by = await findKiller(name, inCrowds);
     killed.push({ name, what, by });
     console.log(by ? `${name}: ${summary(by)}` : `${name}: SURVIVED`);
   }
@@ -29,17 +30,18 @@ export async function killMutations(names: readonly string[]): Promise<number> {
   return killed.every(({ by }) => by !== undefined) ? 0 : FOUND_SOMETHING;
 }
 
-async function findKiller(name: string): Promise<Exploration | undefined> {
+async function findKiller(name: string, inCrowds: boolean): Promise<Exploration | undefined> {
   for (const seed of SEEDS) {
-    const found = await explore(name, seed);
+    const found = await explore(name, seed, inCrowds);
     if (found.broken !== null) return found;
   }
   return undefined;
 }
 
 /** A process of its own, because the bug is planted while sources are loaded. */
-function explore(name: string, seed: number): Promise<Exploration> {
-  const args = ['--seed', String(seed), '--runs', String(PROGRAMS), '--stop-at-first', '--json'];
+function explore(name: string, seed: number, inCrowds: boolean): Promise<Exploration> {
+  const runs = inCrowds ? [String(CROWDS), '--crowds'] : [String(PROGRAMS)];
+  const args = ['--seed', String(seed), '--stop-at-first', '--json', '--runs', ...runs];
   const child = spawn(
     process.execPath,
     ['--no-warnings', '-r', join(__dirname, 'register.cjs'), join(__dirname, 'main.ts'), ...args],
@@ -80,8 +82,9 @@ function report(killed: readonly Killed[]): string {
     '',
     'Written by `npm run test:races -- --mutations`. Each bug is planted in the sources while a',
     'test loads them (`test/explorer/mutations.cjs`); nothing of it is in the build. The race explorer',
-    `then runs up to ${PROGRAMS} random programs with each of the seeds ${SEEDS.join(', ')}. See one again with`,
-    '`RACES_MUTATION=<name> npm run test:races -- --seed <seed>`.',
+    `then runs up to ${PROGRAMS} random programs with each of the seeds ${SEEDS.join(', ')}, or ${CROWDS} of a`,
+    'crowd (200 orders, three workers, their alarms). See one again with',
+    '`RACES_MUTATION=<name> npm run test:races -- [--crowds] --seed <seed>`.',
     '',
     '| bug | | seed | programs until found | first fault |',
     '| --- | --- | --- | --- | --- |',

@@ -1,8 +1,10 @@
-// npm run test:races -- [--runs N] [--seed S] [--path P]: explores random programs, or one again.
+// npm run test:races -- [--crowds] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
 // --mutations [name...]: shows that the explorer finds each seeded bug, and writes docs/mutations.md.
 import { parseArgs } from 'node:util';
 import * as fc from 'fast-check';
 import { FOUND_SOMETHING, type Exploration } from './exploration';
+import { CrowdExplorer } from './crowd/crowd';
+import { crowdPrograms } from './crowd/crowd-program';
 import { Explorer } from './explorer';
 import { killMutations } from './kill-mutations';
 import { programs } from './program';
@@ -15,25 +17,34 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
     path: { type: 'string' },
     'stop-at-first': { type: 'boolean', default: false },
+    /** Programs of many orders and several workers, instead of few of each. */
+    crowds: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
   },
 });
 
 async function explore(): Promise<Exploration> {
-  const explorer = await Explorer.open();
+  const explorer = values.crowds ? await CrowdExplorer.open() : await Explorer.open();
   const startedMs = performance.now();
   const seed = Number(values.seed);
   try {
-    const result = await fc.check(
-      fc.asyncProperty(programs, (program) => explorer.run(program)),
-      {
-        numRuns: Number(values.runs),
-        seed,
-        ...(values.path ? { path: values.path } : {}),
-        endOnFailure: values['stop-at-first'],
-      },
-    );
+    const parameters = {
+      numRuns: Number(values.runs),
+      seed,
+      ...(values.path ? { path: values.path } : {}),
+      endOnFailure: values['stop-at-first'],
+    };
+    const result =
+      explorer instanceof CrowdExplorer
+        ? await fc.check(
+            fc.asyncProperty(crowdPrograms, (program) => explorer.run(program)),
+            parameters,
+          )
+        : await fc.check(
+            fc.asyncProperty(programs, (program) => explorer.run(program)),
+            parameters,
+          );
     const error = result.errorInstance;
     return {
       seed,
@@ -67,7 +78,9 @@ async function main(): Promise<number> {
   }
   console.log(broken);
   console.log(`\nafter ${count} programs (${took}); again by:`);
-  console.log(`npm run test:races -- --seed ${seed} --path ${path ?? ''}`);
+  console.log(
+    `npm run test:races -- ${values.crowds ? '--crowds ' : ''}--seed ${seed} --path ${path ?? ''}`,
+  );
   return FOUND_SOMETHING;
 }
 

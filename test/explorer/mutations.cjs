@@ -6,7 +6,8 @@ const TIMEOUT = 'libs/timeout/src/';
 
 /**
  * @typedef {{ file: string, find: string, replace: string }} Edit
- * @typedef {{ name: string, what: string, edits: Edit[] }} Mutation
+ * @typedef {{ name: string, what: string, edits: Edit[], inCrowds?: boolean }} Mutation
+ * `inCrowds`: it takes many orders and several workers to find it.
  */
 
 /** @type {Mutation[]} */
@@ -217,6 +218,55 @@ const MUTATIONS = [
         file: `${ORDERS}closing/extend-window.ts`,
         find: 'await this.timeouts.arm(tx, [',
         replace: 'void (tx, [',
+      },
+    ],
+  },
+  {
+    name: 'far-stays-far',
+    what: 'Deadlines of weeks are not brought to where rings and sweeps look',
+    edits: [
+      {
+        file: `${TIMEOUT}alarms.ts`,
+        find: 'await bringNear(this.dataSource, this.options.kinds, 2 * this.options.horizonMs);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'nobody-looks-for-what-is-missed',
+    what: 'What is late and has lost its alarm waits for the next sweep',
+    inCrowds: true,
+    edits: [
+      {
+        file: `${TIMEOUT}sweep.ts`,
+        find: 'kinds, fromMs)) > MISSED_MS',
+        replace: 'kinds, fromMs)) > Infinity',
+      },
+    ],
+  },
+  {
+    name: 'mark-passes-claims-of-others',
+    what: 'Claims begin behind what another worker has claimed and then does not handle',
+    inCrowds: true,
+    edits: [
+      { file: `${TIMEOUT}deadlines.ts`, find: 'least(now(), (', replace: 'coalesce(now(), (' },
+    ],
+  },
+  {
+    name: 'arming-not-repeated',
+    what: 'An alarm that the store has refused is forgotten',
+    inCrowds: true,
+    edits: [{ file: `${TIMEOUT}alarms.ts`, find: 'this.#keep(alarms);', replace: '' }],
+  },
+  {
+    name: 'put-back-without-alarm',
+    what: 'A deadline that a batch puts back has no alarm',
+    inCrowds: true,
+    edits: [
+      {
+        file: `${TIMEOUT}drain-batch.ts`,
+        find: 'this.parts.alarms.ensure(back);',
+        replace: '',
       },
     ],
   },

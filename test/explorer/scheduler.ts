@@ -42,6 +42,8 @@ export class Scheduler {
   #everybody: readonly Actor[] = [];
   readonly #unfinished = new Set<Actor>();
   #parked: Parked[] = [];
+  /** Timers that were still to fire when everybody was done. */
+  #left: Parked[] = [];
   readonly #operations = new Set<Operation>();
   #activity = 0;
   #isOn = false;
@@ -76,10 +78,16 @@ export class Scheduler {
       }
     } finally {
       this.#isOn = false;
+      this.#left = this.#parked.filter(({ isTimer }) => isTimer);
       this.#parked = [];
       this.#unfinished.clear();
       this.#operations.clear();
     }
+  }
+
+  /** After a run: time goes on for what was left behind in the background. */
+  fireLeftTimers(): void {
+    for (const { go } of this.#left.splice(0)) go();
   }
 
   /** One step of the current actor: parks, does `act` when chosen. Outside a run, just `act`. */
