@@ -1,7 +1,10 @@
 import { types } from 'node:util';
 
-/** SQLSTATEs that speak of the server and not of the statement: 25006 is a standby's refusal. */
-const INFRASTRUCTURE_CLASSES = /^(08|53|57|58|25006)/;
+/**
+ * SQLSTATEs that speak of the server and not of the statement: 25006 is a standby's refusal, 25P03
+ * ends a transaction that stood still.
+ */
+const INFRASTRUCTURE_CLASSES = /^(08|53|57|58|25006|25P03)/;
 const QUERY_CANCELED = '57014';
 const CONNECTION_TROUBLE =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established/i;

@@ -41,3 +41,32 @@ describe('after a failover that left connections alive', () => {
     await once();
   });
 });
+
+describe('a transaction that stands still for too long', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+
+  /** Postgres ends it; resolves when nothing of it is left there. */
+  async function ended(pid: number): Promise<void> {
+    for (;;) {
+      const alive = await store.rows('SELECT FROM pg_stat_activity WHERE pid = $1', [pid]);
+      if (alive.length === 0) return;
+    }
+  }
+
+  it.each(['at its next statement', 'at its commit'])(
+    'is the database’s failure %s',
+    async (when) => {
+      const error: unknown = await inTransaction(store.dataSource, async (tx) => {
+        const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        await tx.rows(`SET idle_in_transaction_session_timeout = '10ms'`);
+        await ended((row as { pid: number }).pid);
+        if (when === 'at its next statement') await tx.rows('SELECT 1');
+      }).catch((thrown: unknown) => thrown);
+      expect(isInfrastructureError(error)).toBe(true);
+      // The pool is as good as before.
+      expect(await store.rows('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    },
+  );
+});

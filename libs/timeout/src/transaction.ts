@@ -180,10 +180,19 @@ async function attemptTransaction<T>(
     return result;
   } catch (error) {
     // A connection that broke cannot roll back; the first error is the one that tells why.
+    const isLost = runner.isReleased;
     if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-    throw error;
+    throw isLost ? new ConnectionLostError(error) : error;
   } finally {
     await runner.release();
+  }
+}
+
+/** The connection ended within a transaction, as where Postgres has found it idle for too long. */
+class ConnectionLostError extends Error {
+  constructor(cause: unknown) {
+    // Read by isInfrastructureError, as what node-postgres itself says of it would be.
+    super('Connection terminated within a transaction', { cause });
   }
 }
 
