@@ -1,10 +1,12 @@
 import { createDataSource, TimeoutBrake } from '@app/orders';
 import { until } from '../support/until';
-import { assert, type Fault, type Step } from './fault';
+import { assert, type Fault, slowness, type Step } from './fault';
 import { pause } from './load';
 
 const FIVE_MINUTES_MS = 300_000;
 const HOUR_MS = 3_600_000;
+/** A sweep of the rig, and what its drain takes. */
+const ALONE_LIMIT_S = 3;
 
 export const CLOCK_FAULTS: readonly Fault[] = [
   {
@@ -30,11 +32,50 @@ export const CLOCK_FAULTS: readonly Fault[] = [
   },
   {
     area: 'Clocks',
+    name: 'the only worker’s clock steps an hour back as it runs',
+    run: (step) => stepAlone(step, -HOUR_MS),
+  },
+  {
+    area: 'Clocks',
+    name: 'the only worker’s clock steps an hour ahead as it runs',
+    run: (step) => stepAlone(step, HOUR_MS),
+  },
+  {
+    area: 'Clocks',
     name: 'the database’s clock jumps 24 h: timeouts stop until an operator confirms',
     quick: true,
     run: jump,
   },
 ];
+
+/** Nobody else is there to sweep for it. */
+async function stepAlone(step: Step, byMs: number): Promise<string> {
+  const { rig } = step;
+  for (const name of ['worker-1', 'worker-2']) await rig.process(name).stop();
+  const env = { CLOCK_STEP_MS: String(byMs) };
+  const alone = await rig.start({ name: 'worker-1', roles: 'worker', env });
+  await step.alarmsAreBack();
+  const since = await step.now();
+  alone.signal('SIGUSR2');
+  await step.lasting(10_000, 5_000);
+  const late = await latenessOf(step, since);
+  const seen = `${late.closed} closed, none early, at most ${late.mostS.toFixed(1)} s late`;
+  assert(late.closed > 0, 'it closed nothing');
+  assert(late.mostS <= ALONE_LIMIT_S * Math.min(3, slowness()), seen);
+  await step.heal();
+  await alone.stop();
+  await step.backToUsual();
+  return seen;
+}
+
+async function latenessOf({ rig }: Step, since: Date): Promise<{ closed: number; mostS: number }> {
+  const [row] = await rig.rows<{ n: string; lag: string | null }>(
+    `SELECT count(*) AS n, max(extract(epoch FROM closed_at - closes_at)) AS lag FROM orders
+      WHERE closed_at >= $1 AND close_reason = 'payment_timeout'`,
+    [since],
+  );
+  return { closed: Number(row?.n), mostS: Number(row?.lag ?? 0) };
+}
 
 async function restartWorkers(
   step: Step,
@@ -52,14 +93,10 @@ async function restartWorkers(
 /** No early close is an invariant; here is how late they were. */
 async function lateness(step: Step, since: Date): Promise<string> {
   await step.heal();
-  const [row] = await step.rig.rows<{ n: string; lag: string | null }>(
-    `SELECT count(*) AS n, max(extract(epoch FROM closed_at - closes_at)) AS lag FROM orders
-      WHERE closed_at >= $1 AND close_reason = 'payment_timeout'`,
-    [since],
-  );
+  const { closed, mostS } = await latenessOf(step, since);
   for (const name of ['worker-1', 'worker-2']) await step.rig.process(name).stop();
   await step.backToUsual();
-  return `${row?.n} closed, none early, at most ${Number(row?.lag ?? 0).toFixed(1)} s late`;
+  return `${closed} closed, none early, at most ${mostS.toFixed(1)} s late`;
 }
 
 /** Another now() before pg_catalog's in the path of whoever connects from now on. */

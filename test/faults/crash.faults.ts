@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
+import { pause } from './load';
 import { payLate } from './provider.faults';
 
 /** Where a process dies, and who gets there. */
@@ -13,6 +14,9 @@ interface KillPoint {
   readonly quick?: boolean;
 }
 
+/** Enough for a step to be reached soon, and few beside the usual load. */
+const ABANDON_EVERY_MS = 300;
+
 const late = (step: Step): Promise<unknown> => payLate(step, 3);
 
 /** The provider still waits for the buyer: only then is it told to close. */
@@ -22,6 +26,15 @@ async function cancelWhilePaying({ client }: Step): Promise<void> {
   const placed = await client.api('POST /v1/orders', { body, headers });
   await client.api(`POST /v1/orders/${String(placed.body.id)}/payments`);
   await client.api(`POST /v1/orders/${String(placed.body.id)}/cancel`);
+}
+
+/** Behind the fence: the order comes due while its payment is open at the provider. */
+async function abandonWhilePaying({ client }: Step): Promise<void> {
+  const body = { items: [{ sku: 'TEA-A', quantity: 1 }] };
+  const headers = { 'idempotency-key': randomUUID() };
+  const placed = await client.api('POST /v1/orders', { body, headers });
+  await client.api(`POST /v1/orders/${String(placed.body.id)}/payments`);
+  await pause(ABANDON_EVERY_MS);
 }
 
 const KILL_POINTS: readonly KillPoint[] = [
@@ -46,9 +59,24 @@ const KILL_POINTS: readonly KillPoint[] = [
     failpoint: 'close.changed@2',
     who: 'worker-1',
   },
-  { of: 'careful close, fence not committed', failpoint: 'closing.fencing', who: 'worker-1' },
-  { of: 'careful close, claimed', failpoint: 'closing.claimed', who: 'worker-1' },
-  { of: 'careful close, asked', failpoint: 'closing.asked', who: 'worker-1' },
+  {
+    of: 'careful close, fence not committed',
+    failpoint: 'closing.fencing',
+    who: 'worker-1',
+    provoke: abandonWhilePaying,
+  },
+  {
+    of: 'careful close, claimed',
+    failpoint: 'closing.claimed',
+    who: 'worker-1',
+    provoke: abandonWhilePaying,
+  },
+  {
+    of: 'careful close, asked',
+    failpoint: 'closing.asked',
+    who: 'worker-1',
+    provoke: abandonWhilePaying,
+  },
   {
     of: 'careful close, closed at the provider',
     failpoint: 'closing.closed_at_provider',
@@ -59,9 +87,20 @@ const KILL_POINTS: readonly KillPoint[] = [
     of: 'careful close, answer known, nothing written',
     failpoint: 'closing.answered',
     who: 'worker-1',
+    provoke: abandonWhilePaying,
   },
-  { of: 'careful close, applied and not committed', failpoint: 'closing.applied', who: 'worker-1' },
-  { of: 'careful close, settled', failpoint: 'closing.settled', who: 'worker-1' },
+  {
+    of: 'careful close, applied and not committed',
+    failpoint: 'closing.applied',
+    who: 'worker-1',
+    provoke: abandonWhilePaying,
+  },
+  {
+    of: 'careful close, settled',
+    failpoint: 'closing.settled',
+    who: 'worker-1',
+    provoke: abandonWhilePaying,
+  },
   { of: 'refund, claimed', failpoint: 'refund.claimed', who: 'worker-1', provoke: late },
   {
     of: 'refund, made at the provider, not noted',

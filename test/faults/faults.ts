@@ -1,3 +1,4 @@
+import { BACKLOG_FAULTS } from './backlog.faults';
 import { BURST } from './burst.faults';
 import { CLOCK_FAULTS } from './clock.faults';
 import { CRASH_FAULTS } from './crash.faults';
@@ -22,6 +23,7 @@ export const FAULTS: readonly Fault[] = [
   ...WORKER_FAULTS,
   ...LATENESS_FAULTS,
   ...CLOCK_FAULTS,
+  ...BACKLOG_FAULTS,
   BURST,
   STORM,
 ];
