@@ -117,7 +117,7 @@ async function boot(
     bodyParser: false,
     logger,
   });
-  if (config.ROLES.has('api')) serveDocument(app, { page: false });
+  if (config.ROLES.has('api') && config.DOCS === 'on') serveDocument(app, { page: false });
   return { ...parts, app };
 }
 

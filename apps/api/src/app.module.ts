@@ -28,7 +28,8 @@ import { OpsController } from './ops/ops.controller';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
-import { RequestCounts } from './rate-limit/request-counts';
+import { SharedCounts } from './rate-limit/shared-counts';
+import { SecurityLog } from './security-log';
 import { EventStreams } from './storefront/event-streams';
 import { OrderEventsController } from './storefront/order-events.controller';
 import { OrdersController } from './storefront/orders.controller';
@@ -42,6 +43,7 @@ export interface ProcessParts {
   readonly telemetry: PrometheusTelemetry;
   readonly draining: Draining;
   readonly routes: KnownRoutes;
+  readonly counts: SharedCounts;
   /** Parts of the order module to use instead of the configured ones. */
   readonly orderParts?: OrdersModuleOptions['parts'];
 }
@@ -71,7 +73,7 @@ export class AppModule implements OnModuleInit {
   }
 
   static forRoot(parts: ProcessParts): DynamicModule {
-    const { config, logger, telemetry, draining, routes, orderParts } = parts;
+    const { config, logger, telemetry, draining, routes, counts, orderParts } = parts;
     const { RATE_LIMIT: rate, ROLES: roles } = config;
     return {
       module: AppModule,
@@ -80,7 +82,7 @@ export class AppModule implements OnModuleInit {
           ring: roles.has('worker'),
           ...(orderParts ? { parts: orderParts } : {}),
         }),
-        ...(rate ? [limitRequests(rate)] : []),
+        ...(rate ? [limitRequests(rate, counts)] : []),
       ],
       controllers: roles.has('api') ? [...WATCHING, ...SERVING] : WATCHING,
       providers: [
@@ -88,6 +90,8 @@ export class AppModule implements OnModuleInit {
         { provide: PrometheusTelemetry, useValue: telemetry },
         { provide: Draining, useValue: draining },
         { provide: KnownRoutes, useValue: routes },
+        { provide: SharedCounts, useValue: counts },
+        SecurityLog,
         Authenticator,
         Dependencies,
         EventStreams,
@@ -99,10 +103,13 @@ export class AppModule implements OnModuleInit {
   }
 }
 
-function limitRequests({ limit, perMs }: NonNullable<Config['RATE_LIMIT']>): DynamicModule {
+function limitRequests(
+  { limit, perMs }: NonNullable<Config['RATE_LIMIT']>,
+  counts: SharedCounts,
+): DynamicModule {
   return ThrottlerModule.forRoot({
     throttlers: [{ limit, ttl: perMs }],
-    storage: new RequestCounts(),
+    storage: counts,
     setHeaders: false,
   });
 }

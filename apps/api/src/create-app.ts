@@ -9,6 +9,7 @@ import { createLogger } from './logging/logger';
 import { NestLogger } from './logging/nest-logger';
 import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
 import { serveDocument } from './openapi/document';
+import { SharedCounts } from './rate-limit/shared-counts';
 
 export interface Api extends ProcessParts {
   readonly app: NestFastifyApplication;
@@ -16,10 +17,12 @@ export interface Api extends ProcessParts {
 
 export function createParts(config: Config): ProcessParts {
   const logger = createLogger(config.LOG_LEVEL);
+  const telemetry = new PrometheusTelemetry(logger);
   return {
     config,
     logger,
-    telemetry: new PrometheusTelemetry(logger),
+    telemetry,
+    counts: new SharedCounts(config.REDIS_URL, telemetry),
     draining: new Draining(),
     routes: new KnownRoutes(),
   };
@@ -33,7 +36,7 @@ export async function createApi(config: Config): Promise<Api> {
     createFastifyAdapter(parts),
     { logger: new NestLogger(parts.logger), bodyParser: false, abortOnError: false },
   );
-  if (config.ROLES.has('api')) serveDocument(app);
+  if (config.ROLES.has('api') && config.DOCS === 'on') serveDocument(app);
   return { ...parts, app };
 }
 

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
@@ -62,6 +63,21 @@ function tokenSecretWeakness(secret: string): string | undefined {
   if (secret.length < 32) return 'must have at least 32 characters';
   if (new Set(secret).size >= 8) return undefined;
   return 'can be guessed: openssl rand -base64 32 makes a good one';
+}
+
+/** Addresses and networks, as 10.0.0.0/8, apart by commas. */
+const networks = z.string().transform((text, context) => {
+  const list = text.split(',').map((network) => network.trim());
+  if (list.every(isNetwork)) return list;
+  context.addIssue(`must be addresses or networks such as 10.0.0.0/8, not "${text}"`);
+  return z.NEVER;
+});
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] as number;
+  if (longest < 0 || rest.length > 0) return false;
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= longest);
 }
 
 const roles = z.string().transform((text, context) => {
@@ -133,6 +149,8 @@ const schema = z.object({
   MAX_HELD_UNITS: orOff(wholeNumber(1, 1_000_000)).prefault('200'),
   MAX_HELD_SHARE: orOff(percentage).prefault('20%'),
   MAX_UNPAID_IN_A_ROW: orOff(wholeNumber(1, 1_000)).prefault('5'),
+  TRUST_PROXY: networks.optional(),
+  DOCS: z.enum(['on', 'off']).prefault('on'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDERS: providers.prefault('sandbox'),
   /** The older name, from when there was one at a time. */

@@ -1,17 +1,23 @@
 import { randomBytes } from 'node:crypto';
+import type { Config } from '@app/orders';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptTokenAsPassword } from '../auth/token-as-password';
 import type { Draining } from '../draining';
 import type { Logger } from '../logging/logger';
+import type { SharedCounts } from '../rate-limit/shared-counts';
 import { applyBodyLimit, registerBodyParsers } from './body-parsers';
 import { answerClientError } from './client-error';
 import type { KnownRoutes } from './known-routes';
+import { limitDocument } from './limit-document';
 import { problem, sendProblem } from './problem';
+import { addSecurityHeaders } from './security-headers';
 
 const BODY_LIMIT = 32 * 1024;
 /** From the first byte of a request to its last: long for any honest client. */
 const REQUEST_TIMEOUT_MS = 15_000;
+/** Each costs memory before it has said a word; a proxy in front keeps far fewer. */
+const MAX_CONNECTIONS = 5_000;
 /** A socket that says nothing for so long is gone; event streams send a comment every 15 s. */
 const CONNECTION_TIMEOUT_MS = 60_000;
 /** Longer than the usual 60 s of proxies, so that it is they who close idle connections. */
@@ -20,19 +26,27 @@ const KEEP_ALIVE_MS = 72_000;
 const MAX_PARAM_LENGTH = 100;
 
 export interface AdapterParts {
+  readonly config: Pick<Config, 'TRUST_PROXY' | 'RATE_LIMIT'>;
+  readonly counts: Pick<SharedCounts, 'increment'>;
   readonly logger: Logger;
   readonly draining: Draining;
   readonly routes: KnownRoutes;
 }
 
 /** Fastify with every limit set, and every answer of 400 and above a problem. */
-export function createFastifyAdapter({ logger, draining, routes }: AdapterParts): FastifyAdapter {
+export function createFastifyAdapter(
+  { config, counts, logger, draining, routes }: AdapterParts,
+  { timeoutMs = REQUEST_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS } = {},
+): FastifyAdapter {
   const nextRequestId = requestIds();
   const adapter = new FastifyAdapter({
     logger: false,
-    trustProxy: false,
+    // Behind nobody the header is whatever a client makes up.
+    trustProxy: config.TRUST_PROXY ? [...config.TRUST_PROXY] : false,
+    // Node looks at them every 30 s by default, which makes 15 s up to 45.
+    http: { headersTimeout: timeoutMs, connectionsCheckingInterval: Math.min(1_000, timeoutMs) },
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: timeoutMs,
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -51,16 +65,22 @@ export function createFastifyAdapter({ logger, draining, routes }: AdapterParts)
     // No Nest middleware here, and its dispatcher would run on every request.
     skipMiddie: true,
   });
-  prepare(adapter.getInstance<FastifyInstance>(), { logger, draining, routes });
+  const fastify = adapter.getInstance<FastifyInstance>();
+  fastify.server.maxConnections = maxConnections;
+  prepare(fastify, { config, counts, logger, draining, routes });
   return adapter;
 }
 
-function prepare(fastify: FastifyInstance, { logger, draining, routes }: AdapterParts): void {
+function prepare(
+  fastify: FastifyInstance,
+  { config, counts, logger, draining, routes }: AdapterParts,
+): void {
   registerBodyParsers(fastify);
   fastify.decorateRequest('caller', null);
   fastify.addHook('onRoute', (route) => {
     applyBodyLimit(route);
     acceptTokenAsPassword(route);
+    if (config.RATE_LIMIT) limitDocument(route, counts, config.RATE_LIMIT);
     routes.add(route);
   });
   // With the answer, as a request may have come in before draining began.
@@ -68,6 +88,7 @@ function prepare(fastify: FastifyInstance, { logger, draining, routes }: Adapter
     if (draining.isDraining) reply.header('connection', 'close');
     done(null, payload);
   });
+  fastify.addHook('onSend', addSecurityHeaders);
   if (logger.isLevelEnabled('debug')) logRequests(fastify, logger);
 }
 

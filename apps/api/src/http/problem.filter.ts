@@ -2,6 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@ne
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { InjectLogger, type Logger } from '../logging/logger';
 import { QuietPeriods } from '../logging/quiet-periods';
+import { SecurityLog } from '../security-log';
 import { answerTo } from './error-problem';
 import { KnownRoutes } from './known-routes';
 import { problem, type Problem, sendProblem } from './problem';
@@ -15,13 +16,17 @@ export class ProblemFilter implements ExceptionFilter {
   constructor(
     @InjectLogger() private readonly logger: Logger,
     private readonly routes: KnownRoutes,
+    private readonly security: SecurityLog,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const { request } = reply;
     const answer = answerTo(error);
-    if (answer.isFault) this.#log(error, answer.problem, request);
+    this.security.refused(answer.problem.code, request);
+    // Who hangs up before all is said gets no answer, and has broken nothing of ours.
+    const hasLeft = request.raw.destroyed && !request.raw.complete;
+    if (answer.isFault && !hasLeft) this.#log(error, answer.problem, request);
     // A stream that has begun can only be cut off: its status is already with the client.
     if (reply.sent || reply.raw.headersSent) {
       reply.raw.destroy();

@@ -43,6 +43,14 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     ['kind'],
   );
   readonly #held = this.#counter('held_deadlines_total', 'Deadlines given up on', ['kind']);
+  readonly #countedAlone = this.#counter(
+    'requests_counted_alone_total',
+    'Rate limits that other processes have not heard of, as Redis was away',
+    [],
+  );
+  readonly #securityEvents = this.#counter('security_events_total', 'What was tried and refused', [
+    'event',
+  ]);
   readonly #failures = this.#counter('background_failures_total', 'Background work that failed', [
     'what',
   ]);
@@ -164,6 +172,16 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   handlerWorks(kind: string): void {
     this.#handlerFailing.set({ kind: this.#bounded('kind', kind) }, 0);
     this.logger.info({ kind }, 'handling this kind of deadline works again');
+  }
+
+  /** Requests that other processes have not heard of, as Redis was away. */
+  requestsCountedAlone(keys: number): void {
+    this.#countedAlone.inc(keys);
+  }
+
+  /** Something that somebody tried and was refused (security-log.ts). */
+  securityEvent(event: string): void {
+    this.#securityEvents.inc({ event });
   }
 
   timerStore(state: 'healthy' | 'unhealthy', why?: unknown): void {

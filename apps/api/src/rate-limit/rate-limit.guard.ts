@@ -1,8 +1,15 @@
 import { LastcallError } from '@app/orders';
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
 import type { FastifyRequest } from 'fastify';
 import { Authenticator } from '../auth/authenticator';
+import { clientKey } from './client-address';
+
+const MINUTE_MS = 60_000;
+
+/** A route that asks something of others, such as a payment provider: at most so many a minute. */
+export const Costly = Reflector.createDecorator<number>();
 
 /**
  * So many requests a customer, whatever the route and the address; for callers without a valid
@@ -18,8 +25,26 @@ export class RateLimitGuard extends ThrottlerGuard {
       return `customer ${caller.subject}`;
     } catch {
       // The access guard answers for what is wrong with the token.
-      return `address ${await super.getTracker(request)}`;
+      return `address ${clientKey((request as unknown as FastifyRequest).ip)}`;
     }
+  }
+
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    const isWelcome = await super.canActivate(context);
+    const costly = this.reflector.get(Costly, context.getHandler());
+    if (costly) await this.#limitCostly(context, costly);
+    return isWelcome;
+  }
+
+  /** Beside the count of all requests: what makes somebody else work for each of them. */
+  async #limitCostly(context: ExecutionContext, limit: number): Promise<void> {
+    const request = context.switchToHttp().getRequest<Record<string, unknown>>();
+    const key = `costly ${await this.getTracker(request)}`;
+    const counted = await this.storageService.increment(key, MINUTE_MS, limit, 0, 'costly');
+    if (!counted.isBlocked) return;
+    const { timeToBlockExpire: retryAfterSeconds } = counted;
+    const message = `That is more than ${limit} a minute; try again in ${retryAfterSeconds} s`;
+    throw new LastcallError('rate_limited', message, { retryAfterSeconds });
   }
 
   /** One count for all routes. */

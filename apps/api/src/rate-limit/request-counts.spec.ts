@@ -3,9 +3,9 @@ import { RequestCounts } from './request-counts';
 const MINUTE_MS = 60_000;
 
 describe('RequestCounts', () => {
-  let now = 1_000_000;
+  let now = 1_020_000;
   const countsAt = () => new RequestCounts(() => now);
-  beforeEach(() => (now = 1_000_000));
+  beforeEach(() => (now = 1_020_000));
 
   it('lets the limit through and blocks the next, until the window ends', async () => {
     const counts = countsAt();

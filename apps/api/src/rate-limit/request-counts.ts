@@ -4,20 +4,31 @@ import type { ThrottlerStorage } from '@nestjs/throttler';
 const MAX_KEYS = 100_000;
 
 interface Window {
+  /** Ours and, as far as we have heard of them, those of the other processes. */
   count: number;
+  /** Ours that the others have not heard of. */
+  untold: number;
+  readonly endsAtMs: number;
+}
+
+/** Requests of one key that the other processes have not heard of. */
+export interface Untold {
+  readonly key: string;
+  readonly count: number;
   readonly endsAtMs: number;
 }
 
 type Answer = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
- * Counts requests in windows that begin with a key's first request. One small record a key: the
- * storage that comes with the throttler keeps a record of every single request. Counted per
- * process, so that with several the limit is as many times higher: it is there to stop floods.
+ * Counts requests in windows that all processes begin at the same instants. One small record a key:
+ * the storage that comes with the throttler keeps a record of every single request. What other
+ * processes count comes in by `hear` (shared-counts.ts); without them each counts for itself.
  */
 export class RequestCounts implements ThrottlerStorage {
   /** In the order in which the windows end, as all are of one length. */
   readonly #windows = new Map<string, Window>();
+  #untold = new Set<string>();
 
   constructor(private readonly nowMs: () => number = Date.now) {}
 
@@ -26,6 +37,8 @@ export class RequestCounts implements ThrottlerStorage {
     let window = this.#windows.get(key);
     if (!window || window.endsAtMs <= now) window = this.#open(key, now, ttlMs);
     window.count += 1;
+    window.untold += 1;
+    this.#untold.add(key);
     const secondsLeft = Math.ceil((window.endsAtMs - now) / 1_000);
     const isBlocked = window.count > limit;
     return Promise.resolve({
@@ -40,12 +53,32 @@ export class RequestCounts implements ThrottlerStorage {
     return this.#windows.size;
   }
 
+  /** Hands out what the others have to be told; it counts as told. */
+  takeUntold(most: number): Untold[] {
+    const taken: Untold[] = [];
+    for (const key of this.#untold) {
+      if (taken.length >= most) break;
+      this.#untold.delete(key);
+      const window = this.#windows.get(key);
+      if (!window || window.untold === 0 || window.endsAtMs <= this.nowMs()) continue;
+      taken.push({ key, count: window.untold, endsAtMs: window.endsAtMs });
+      window.untold = 0;
+    }
+    return taken;
+  }
+
+  /** What all processes together have counted, without what we have counted since. */
+  hear({ key, endsAtMs }: Untold, total: number): void {
+    const window = this.#windows.get(key);
+    if (window?.endsAtMs === endsAtMs) window.count = Math.max(window.count, total + window.untold);
+  }
+
   #open(key: string, now: number, ttlMs: number): Window {
     for (const [old, { endsAtMs }] of this.#windows) {
       if (endsAtMs > now && this.#windows.size < MAX_KEYS) break;
       this.#windows.delete(old);
     }
-    const window = { count: 0, endsAtMs: now + ttlMs };
+    const window = { count: 0, untold: 0, endsAtMs: (Math.floor(now / ttlMs) + 1) * ttlMs };
     this.#windows.delete(key);
     this.#windows.set(key, window);
     return window;

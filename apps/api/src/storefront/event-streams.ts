@@ -5,6 +5,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '../auth/caller';
 import { Draining } from '../draining';
+import { SECURITY_HEADERS } from '../http/security-headers';
 import { InjectLogger, type Logger } from '../logging/logger';
 
 /** Each holds a socket and a reader of the feed. */
@@ -94,7 +95,7 @@ export class EventStreams {
     if (raw.destroyed) return;
     raw.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
+      ...SECURITY_HEADERS,
       // Nginx would collect the events before it passes them on.
       'x-accel-buffering': 'no',
     });

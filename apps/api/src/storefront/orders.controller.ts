@@ -33,11 +33,15 @@ import {
 } from '../input/requests';
 import { Answers } from '../openapi/answers';
 import { Takes, TakesIdempotencyKey, TakesQuery } from '../openapi/takes';
+import { Costly } from '../rate-limit/rate-limit.guard';
 
 type PlaceOrderBody = z.output<typeof placeOrderBody>;
 type StartPaymentBody = z.output<typeof startPaymentBody>;
 type ListOrdersQuery = z.output<typeof listOrdersQuery>;
 type NoBody = z.output<typeof noBody>;
+
+/** Each may make the provider open a session; a customer needs one or two. */
+const MAX_PAYMENTS_A_MINUTE = 30;
 
 @ApiTags('storefront')
 @Controller('v1/orders')
@@ -110,6 +114,7 @@ export class OrdersController {
   }
 
   @Post(':id/payments')
+  @Costly(MAX_PAYMENTS_A_MINUTE)
   @Scope('orders')
   @Takes(startPaymentBody)
   @TakesIdempotencyKey({ required: false, of: 'payment' })

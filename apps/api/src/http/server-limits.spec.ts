@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { Draining } from '../draining';
+import { createFastifyAdapter } from './fastify-adapter';
+import { KnownRoutes } from './known-routes';
+
+/** The limits of the server itself, shorter than they are. */
+const TIMEOUT_MS = 300;
+const PROMPT_MS = 5_000;
+
+describe('the HTTP server', () => {
+  let fastify: FastifyInstance;
+  const sockets: Socket[] = [];
+
+  beforeEach(async () => {
+    const adapter = createFastifyAdapter(
+      {
+        config: { TRUST_PROXY: undefined, RATE_LIMIT: null },
+        counts: { increment: () => Promise.reject(new Error('nothing is limited here')) },
+        logger: pino({ level: 'silent' }),
+        draining: new Draining(),
+        routes: new KnownRoutes(),
+      },
+      { timeoutMs: TIMEOUT_MS, maxConnections: 2 },
+    );
+    fastify = adapter.getInstance();
+    fastify.post('/', () => 'ok');
+    await fastify.listen({ port: 0, host: '127.0.0.1' });
+  });
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await fastify.close();
+  });
+
+  async function open(bytes: string): Promise<Socket> {
+    const { port } = fastify.server.address() as AddressInfo;
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    if (bytes) socket.write(bytes);
+    return socket;
+  }
+
+  const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\n';
+
+  it.each([
+    ['headers', HEAD],
+    ['a body', `${HEAD}Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{"a"`],
+  ])('gives up on a client that does not finish %s', async (_, bytes) => {
+    const startedAt = performance.now();
+    const socket = await open(bytes);
+    let said = '';
+    socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    await once(socket, 'close');
+    expect(said).toContain('request_timeout');
+    expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
+  });
+
+  it('takes so many connections and no more', async () => {
+    await open('');
+    await open('');
+    const third = await open('');
+    await once(third, 'close');
+    const count = await new Promise((resolve) => {
+      fastify.server.getConnections((_, open) => resolve(open));
+    });
+    expect(count).toBe(2);
+  });
+});

@@ -1,0 +1,50 @@
+import { takeRedisDatabase } from '../../../../test/support/redis';
+import { SharedCounts } from './shared-counts';
+
+const MINUTE_MS = 60_000;
+/** In the middle of a window. */
+const NOW = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS + MINUTE_MS + 1_000;
+
+describe('SharedCounts', () => {
+  const open: SharedCounts[] = [];
+  let alone = 0;
+  const process = (url: string): SharedCounts => {
+    const telemetry = { requestsCountedAlone: (keys: number) => void (alone += keys) };
+    const counts = new SharedCounts(url, telemetry, () => NOW);
+    open.push(counts);
+    return counts;
+  };
+  const ask = async (counts: SharedCounts, times: number, key = 'ann') => {
+    let answer = await counts.increment(key, MINUTE_MS, 10, 0, 'default');
+    for (let i = 1; i < times; i++) {
+      answer = await counts.increment(key, MINUTE_MS, 10, 0, 'default');
+    }
+    return answer;
+  };
+  beforeEach(() => (alone = 0));
+  afterEach(() => open.splice(0).forEach((counts) => counts.onApplicationShutdown()));
+
+  it('limits all processes together', async () => {
+    const url = await takeRedisDatabase();
+    const [one, two] = [process(url), process(url)];
+    expect((await ask(one, 6)).isBlocked).toBe(false);
+    expect((await ask(two, 5)).isBlocked).toBe(false);
+    await one.tellOthers();
+    await two.tellOthers();
+    expect(await ask(two, 1)).toMatchObject({ isBlocked: true, totalHits: 12 });
+    expect((await ask(two, 1, 'bob')).isBlocked).toBe(false);
+    await two.tellOthers();
+    await ask(one, 1);
+    await one.tellOthers();
+    expect(await ask(one, 1)).toMatchObject({ isBlocked: true, totalHits: 14 });
+    expect(alone).toBe(0);
+  });
+
+  it('goes on alone without Redis, waits for nobody, and counts that', async () => {
+    const counts = process('redis://127.0.0.1:1');
+    expect((await ask(counts, 10)).isBlocked).toBe(false);
+    await counts.tellOthers();
+    expect(await ask(counts, 1)).toMatchObject({ isBlocked: true, totalHits: 11 });
+    expect(alone).toBe(1);
+  });
+});

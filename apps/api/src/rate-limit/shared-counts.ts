@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { FAIL_FAST, openRedis, withTimeLimit } from '@app/timeout';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import type { ThrottlerStorage } from '@nestjs/throttler';
+import type { Redis } from 'ioredis';
+import type { PrometheusTelemetry } from '../metrics/prometheus-telemetry';
+import { RequestCounts } from './request-counts';
+
+/** So long a process may not know what the others have counted: nobody ever waits for Redis. */
+const TELL_EVERY_MS = 100;
+/** Keys a round; a flood of addresses is told in several. */
+const MOST_AT_ONCE = 2_000;
+const REDIS_LIMIT_MS = 1_000;
+const PREFIX = 'lastcall:requests:';
+
+/**
+ * Rate limits for all processes together. Each counts for itself and tells the others, by Redis,
+ * ten times a second; without Redis it goes on alone, and that is counted.
+ */
+export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
+  readonly #counts: RequestCounts;
+  readonly #redis: Redis;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(
+    redisUrl: string,
+    private readonly telemetry: Pick<PrometheusTelemetry, 'requestsCountedAlone'>,
+    nowMs: () => number = Date.now,
+  ) {
+    this.#counts = new RequestCounts(nowMs);
+    // What is wrong with Redis is told with each round that fails.
+    this.#redis = openRedis(redisUrl, { ...FAIL_FAST, lazyConnect: true }, () => undefined);
+  }
+
+  increment(...[key, ttlMs, limit]: Parameters<ThrottlerStorage['increment']>) {
+    if (!this.#timer && !this.#isClosed) {
+      this.#timer = setTimeout(() => void this.tellOthers(), TELL_EVERY_MS).unref();
+    }
+    return this.#counts.increment(key, ttlMs, limit);
+  }
+
+  /** One round: tells what we have counted, and hears what all have. Never rejects. */
+  async tellOthers(): Promise<void> {
+    this.#timer = undefined;
+    const untold = this.#counts.takeUntold(MOST_AT_ONCE);
+    if (untold.length === 0) return;
+    try {
+      const totals = await withTimeLimit(this.#add(untold), REDIS_LIMIT_MS, 'Redis did not count');
+      for (const [i, one] of untold.entries()) this.#counts.hear(one, totals[i] ?? 0);
+    } catch {
+      this.telemetry.requestsCountedAlone(untold.length);
+    }
+  }
+
+  onApplicationShutdown(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#redis.disconnect();
+  }
+
+  async #add(untold: ReturnType<RequestCounts['takeUntold']>): Promise<number[]> {
+    if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect();
+    const pipeline = this.#redis.pipeline();
+    for (const { key, count, endsAtMs } of untold) {
+      // Hashed: who has been here is nobody's business, and an address has no length limit.
+      const name = `${PREFIX}${endsAtMs}:${createHash('sha1').update(key).digest('base64url')}`;
+      pipeline.incrby(name, count).pexpireat(name, endsAtMs);
+    }
+    const answers = (await pipeline.exec()) ?? [];
+    return untold.map((_, i) => {
+      const [error, total] = answers[2 * i] ?? [];
+      if (error) throw error;
+      return Number(total);
+    });
+  }
+}

@@ -1,0 +1,48 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { InjectLogger, type Logger } from './logging/logger';
+import { QuietPeriods } from './logging/quiet-periods';
+import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
+import { clientKey } from './rate-limit/client-address';
+
+/** The refusals that whoever watches over an installation wants to know of. */
+const EVENTS: Readonly<Record<string, string>> = {
+  unauthorized: 'authentication_failed',
+  forbidden: 'access_denied',
+  bad_signature: 'webhook_forged',
+  stale_timestamp: 'webhook_stale',
+  rate_limited: 'rate_limited',
+  too_many_open_orders: 'holding_limited',
+  too_many_units: 'holding_limited',
+  ordering_paused: 'holding_limited',
+};
+
+/**
+ * One line, with `security` and the event's name, for what somebody tried and was refused: from
+ * where, as whom and at what, and never what they sent. A source that goes on and on speaks once in
+ * five seconds, with how often it was kept quiet; the metric counts all. docs/operations.md says how
+ * long to keep them.
+ */
+@Injectable()
+export class SecurityLog {
+  readonly #quiet = new QuietPeriods();
+
+  constructor(
+    @InjectLogger() private readonly logger: Logger,
+    private readonly telemetry: PrometheusTelemetry,
+  ) {}
+
+  refused(code: string, request: FastifyRequest): void {
+    const event = EVENTS[code];
+    // A browser or a script that has simply not signed in yet is no event.
+    if (!event || (event === 'authentication_failed' && !request.headers.authorization)) return;
+    this.telemetry.securityEvent(event);
+    const source = clientKey(request.ip);
+    const unsaid = this.#quiet.unsaidBefore(`${event} ${source}`);
+    if (unsaid === undefined) return;
+    const { id: requestId, method, routeOptions, caller } = request;
+    const subject = caller?.subject;
+    const facts = { security: event, source, subject, method, route: routeOptions.url };
+    this.logger.warn({ ...facts, requestId, unsaid }, 'refused');
+  }
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
+import { SharedCounts } from '../../apps/api/src/rate-limit/shared-counts';
+import { startTestApp, type TestApp } from '../support/app';
+import { expectProblem } from '../support/problem';
+
+/** Who is counted together, what every answer says to browsers, and what is written down. */
+
+const from = (client: string) => ({ 'x-forwarded-for': client });
+
+describe('rate limits', () => {
+  let api: TestApp;
+  const start = async (settings: Record<string, string>) => {
+    api = await startTestApp({ settings: { ROLES: 'api', RATE_LIMIT: '3/h', ...settings } });
+  };
+  afterEach(() => api?.close());
+  const statusOf = async (path: `/${string}`, headers = {}) =>
+    (await api.request(`GET ${path}`, { headers })).status;
+
+  it('count clients behind a trusted proxy apart, IPv6 by network', async () => {
+    await start({ TRUST_PROXY: '127.0.0.1,10.0.0.0/8' });
+    for (let i = 0; i < 3; i++) {
+      expect(await statusOf('/v1/products', from('192.0.2.1'))).toBe(200);
+      expect(await statusOf('/v1/products', from(`2001:db8:0:1::${i + 1}`))).toBe(200);
+    }
+    // The proxy writes the last one; what stands before it a client has made up.
+    for (const client of ['192.0.2.1', '1.2.3.4, 192.0.2.1', '192.0.2.1, 10.1.2.3']) {
+      expect(await statusOf('/v1/products', from(client))).toBe(429);
+    }
+    expect(await statusOf('/v1/products', from('2001:db8:0:1:ffff::9'))).toBe(429);
+    expect(await statusOf('/v1/products', from('192.0.2.2'))).toBe(200);
+  });
+
+  it('believe no header where no proxy is named', async () => {
+    await start({});
+    for (let i = 0; i < 3; i++) await statusOf('/v1/products', from(`192.0.2.${i}`));
+    expect(await statusOf('/v1/products', from('192.0.2.9'))).toBe(429);
+  });
+
+  it('hold for the document too, and it can be switched off', async () => {
+    await start({});
+    for (let i = 0; i < 3; i++) expect(await statusOf('/docs-json')).toBe(200);
+    const refused = await api.request('GET /docs-json');
+    expectProblem(refused, 429, 'rate_limited');
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    await api.close();
+    await start({ DOCS: 'off' });
+    expect(await statusOf('/docs-json')).toBe(404);
+  });
+
+  it('are one for two processes', async () => {
+    await start({ RATE_LIMIT: '6/h' });
+    const beside = await startTestApp({
+      beside: api,
+      settings: { ROLES: 'api', RATE_LIMIT: '6/h' },
+    });
+    try {
+      const token = await api.token();
+      for (let i = 0; i < 4; i++) await api.request('GET /v1/orders', { token });
+      for (let i = 0; i < 2; i++) await beside.request('GET /v1/orders', { token });
+      await api.app.get(SharedCounts).tellOthers();
+      await beside.app.get(SharedCounts).tellOthers();
+      await beside.request('GET /v1/orders', { token });
+      await beside.app.get(SharedCounts).tellOthers();
+      expectProblem(await beside.request('GET /v1/orders', { token }), 429, 'rate_limited');
+    } finally {
+      await beside.close();
+    }
+  });
+
+  it('let a customer open so many payments a minute, whatever the limit of requests', async () => {
+    await start({ RATE_LIMIT: '10000/h' });
+    const token = await api.token();
+    const pay = () => api.request(`POST /v1/orders/${randomUUID()}/payments`, { token });
+    const answers = await Promise.all(Array.from({ length: 31 }, pay));
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
+    expect((await api.request('GET /v1/orders', { token })).status).toBe(200);
+  });
+});
+
+describe('what browsers and watchers are told', () => {
+  let api: TestApp;
+  let lines: Record<string, unknown>[];
+  beforeAll(async () => {
+    api = await startTestApp({ settings: { ROLES: 'api' } });
+  });
+  afterAll(() => api?.close());
+  beforeEach(() => {
+    lines = [];
+    const sink = new Writable({
+      write: (chunk: Buffer, _, done) => {
+        lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>);
+        done();
+      },
+    });
+    const said = pino({ level: 'warn' }, sink);
+    jest.spyOn(api.logger, 'warn').mockImplementation(said.warn.bind(said));
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  it.each(['/v1/orders', '/v1/products', '/nothing', '/docs-json', '/health/live'] as const)(
+    'says to browsers that %s is data, and no page or frame',
+    async (path) => {
+      const { headers } = await api.request(`GET ${path}`, { token: await api.token() });
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+      if (!path.startsWith('/docs')) expect(headers.get('cache-control')).toBe('no-store');
+    },
+  );
+
+  it('writes down who tried what, and never what they sent', async () => {
+    const token = await api.token({ sub: 'eve', scope: 'orders' });
+    await api.request('GET /v1/ops/overview', { token });
+    await api.request('GET /v1/orders', { token: 'a.forged.token' });
+    const secret = `whsec_${Buffer.from('a-secret-nobody-has-agreed').toString('base64')}`;
+    const body = '{"type":"payment.succeeded"}';
+    await api.request('POST /v1/webhooks/sandbox', {
+      body,
+      headers: signedHeaders(signingKey(secret), 'evt_forged', body, Date.now()),
+    });
+    await api.request('GET /v1/orders');
+    expect(lines.map(({ security, source, subject }) => ({ security, source, subject }))).toEqual([
+      { security: 'access_denied', source: '127.0.0.1', subject: 'eve' },
+      { security: 'authentication_failed', source: '127.0.0.1', subject: undefined },
+      { security: 'webhook_forged', source: '127.0.0.1', subject: undefined },
+    ]);
+    expect(JSON.stringify(lines)).not.toMatch(/forged\.token|evt_forged|payment\.succeeded/);
+    const metrics = await api.request<string>('GET /metrics', {
+      token: await api.token({ scope: 'metrics' }),
+    });
+    expect(metrics.body).toMatch(/lastcall_security_events_total\{event="access_denied"\} \d/);
+  });
+});
