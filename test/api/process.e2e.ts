@@ -117,12 +117,12 @@ describe('the process', () => {
   it('finishes what is under way when it is told to stop, and takes nothing new', async () => {
     const api = start();
     const url = await api.listening;
-    // Somebody else holds the product: the order waits for them, and is under way meanwhile.
+    // Somebody else holds the table of lines: the order waits for them, and is under way meanwhile.
     const holder = new Client({ connectionString: database.url });
     await holder.connect();
     try {
       await holder.query('BEGIN');
-      await holder.query(`SELECT 1 FROM products WHERE sku = 'TEA-SENCHA' FOR UPDATE`);
+      await holder.query('LOCK TABLE order_items IN SHARE MODE');
       const waiting = place(url, 'under-way');
       await untilSomebodyWaits(holder);
       api.child.kill('SIGTERM');
@@ -155,7 +155,7 @@ describe('the process', () => {
 });
 
 const untilSomebodyWaits = (client: Client) =>
-  until('somebody waits for the product', async () => {
+  until('somebody waits for a lock', async () => {
     // Within a transaction Postgres would show the same picture again and again.
     await client.query('SELECT pg_stat_clear_snapshot()');
     const { rows } = await client.query<{ n: string }>(

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startSandbox, type Sandbox } from '../../apps/sandbox/src/sandbox';
 import { type CliWorld, startCliWorld } from '../support/cli-world';
+import { holdMoney } from '../support/hold-money';
 import { insertOrders } from '../support/insert-orders';
 import { WEBHOOK_SECRET } from '../support/app';
 
@@ -60,12 +61,7 @@ async function troubles({ sql }: CliWorld) {
     },
     PAYMENT_ID: async () => {
       const { paymentId } = await place('open');
-      await sql.rows(
-        `UPDATE payments SET status = 'succeeded', captured_amount = 499, captured_currency = 'EUR',
-                paid_at = now(), recorded_at = now(), hold_reason = 'amount_mismatch'
-          WHERE id = $1`,
-        [paymentId],
-      );
+      await holdMoney(sql, paymentId, 499, 'amount_mismatch');
       return paymentId as string;
     },
     WEBHOOK_ID: async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { HeldPayment } from '@app/orders';
 import { runInvariants } from '../../../libs/orders/src/invariants/run-invariants';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { holdMoney } from '../../support/hold-money';
 import { insertOrders } from '../../support/insert-orders';
 import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
 
@@ -24,18 +25,7 @@ describe('lastcall payments list and settle', () => {
   const held = async (holdReason: HeldPayment['holdReason'], amount: number): Promise<string> => {
     const options = { count: 1, closesInMs: 600_000, payment: 'open' } as const;
     const [order] = await insertOrders(world.sql, options);
-    await world.sql.rows(
-      `UPDATE payments SET status = 'succeeded', captured_amount = $2, captured_currency = 'EUR',
-              paid_at = now(), recorded_at = now(), hold_reason = $3 WHERE id = $1`,
-      [order?.paymentId, amount, holdReason],
-    );
-    await world.sql.rows(
-      `INSERT INTO money_movements
-              (order_id, payment_id, kind, ref, amount, currency, source, reason)
-       SELECT order_id, id, kind, provider_payment_id, $2, 'EUR', 'webhook', $3
-         FROM payments, unnest('{captured,held}'::text[]) AS k (kind) WHERE id = $1`,
-      [order?.paymentId, amount, holdReason],
-    );
+    await holdMoney(world.sql, order?.paymentId, amount, holdReason as string);
     return order?.paymentId as string;
   };
   const settle = (id: string, ...flags: string[]) => {

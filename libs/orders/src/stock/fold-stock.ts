@@ -62,7 +62,7 @@ export async function readUnfolded(
   sql: Queryable,
 ): Promise<{ readonly movements: number; readonly oldestSeconds: number }> {
   const [row] = await sql.rows<{ movements: number; age: string | null }>(
-    `SELECT (SELECT count(*)::int FROM (SELECT FROM unfolded_stock_movements LIMIT $1) AS some)
+    `SELECT (SELECT count(*)::int FROM (SELECT FROM unfolded_stock_movements LIMIT $1) AS waiting)
               AS movements,
             (SELECT extract(epoch FROM now() - at) FROM unfolded_stock_movements
               ORDER BY id LIMIT 1) AS age`,
