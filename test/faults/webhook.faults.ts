@@ -12,7 +12,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
       await step.lasting(8_000, 3_000);
       await step.heal(() => step.client.healProvider());
       const [row] = await step.rig.rows<{ n: string }>(`SELECT count(*) AS n FROM webhook_events`);
-      return `${row?.n} events stored, each once, whatever came how often`;
+      return `${row?.n} webhooks stored, each once, whatever came how often`;
     },
   },
   {

@@ -142,8 +142,8 @@ async function poison(step: Step): Promise<string> {
       )[0],
     20_000,
   );
-  const isAlarmed = rig.processes.some(({ log }) => log.includes('a deadline is held'));
-  assert(isAlarmed, 'nobody was told that a deadline is held');
+  const isAlerted = rig.processes.some(({ log }) => log.includes('a deadline is held'));
+  assert(isAlerted, 'nobody was told that a deadline is held');
   const left = await rig.rows('SELECT 1 FROM deadlines WHERE subject_id = $1', [nobody]);
   assert(left.length === 0, 'the deadline without an order is still there');
   await step.heal(async () => {

@@ -133,7 +133,7 @@ export class LedgerProvider implements PaymentProvider {
     return this.succeeded(entry);
   }
 
-  /** The notice of a capture; each call is an event of its own. */
+  /** The notice of a capture; each call is a webhook of its own. */
   succeeded(entry: LedgerEntry, eventId = randomUUID()): Posted {
     const { reference: paymentId, id: providerPaymentId, money } = entry;
     return post({ eventId, type: 'payment.succeeded', paymentId, providerPaymentId, money });

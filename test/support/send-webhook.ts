@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
 
-/** Sends a notice (JSON) as the sandbox would, signed with `secret`; resolves with the status. */
+/** Sends a webhook with this body (JSON) as the sandbox would, signed with `secret`; resolves with the status. */
 export async function sendWebhook(
   apiUrl: string,
   secret: string,

@@ -69,7 +69,7 @@ export class WebhookOutbox {
   async resend(id: string, copies: number): Promise<WebhookEvent> {
     const event = this.#events.get(id);
     if (event === undefined) {
-      throw new Refusal(404, 'event_not_found', 'There is no webhook event with this id.');
+      throw new Refusal(404, 'event_not_found', 'There is no webhook with this id.');
     }
     const wasPending = event.status === 'pending';
     event.status = 'pending';

@@ -6,7 +6,7 @@ import type { Type } from '@nestjs/common';
 /**
  * The handlers of all kinds of deadlines: the `@HandlesKind` classes of every `<kind>.deadline.ts`
  * below this folder, so that a listing of these files is the list of kinds. A kind without a
- * handler, and a handler without a kind, stop the start (docs/adr/0013).
+ * handler, and a handler without a kind, stop the start (docs/adr/0021).
  */
 export function findDeadlineHandlers(): Type[] {
   return readdirSync(__dirname, { recursive: true, encoding: 'utf8' })

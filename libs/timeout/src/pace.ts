@@ -1,11 +1,11 @@
 export interface PaceOptions {
   /** Batches of a kind under way at once, in all processes together, each on its own connection. */
   readonly drainers: number;
-  /** A batch is sized so that its transaction takes about this long. Why so long: ADR 12. */
+  /** A batch is sized so that its transaction takes about this long. Why so long: ADR 14. */
   readonly targetBatchMs: number;
   /** Others who wait longer than that for their answers feel the drain. */
   readonly feltFromMs: number;
-  /** By how much of its lateness a backlog may become later for the sake of others: ADR 13. */
+  /** By how much of its lateness a backlog may become later for the sake of others: ADR 15. */
   readonly yieldShare: number;
 }
 

@@ -201,7 +201,7 @@ SELECT count(*) AS violations FROM waiting w
    AND NOT EXISTS (SELECT 1 FROM deadlines d WHERE d.kind = w.kind AND d.subject_id = w.id
                       AND (w.kind <> 'payment' OR d.due_at >= w.due_at));
 
--- 10. one_each: One idempotency key, one order; one provider event, one row; one provider payment, one payment
+-- 10. one_each: One idempotency key, one order; one webhook, one row; one provider payment, one payment
 WITH from_at AS (
   SELECT coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8), '-infinity') AS at
 ), seen AS (SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8),

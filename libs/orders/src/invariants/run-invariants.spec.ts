@@ -144,7 +144,7 @@ const PLANTED: Record<number, readonly [what: string, ...sql: string[]][]> = {
       `UPDATE idempotency_keys SET key = 'same'`,
     ],
     [
-      'one provider event stored twice',
+      'one webhook stored twice',
       'ALTER TABLE webhook_events DROP CONSTRAINT webhook_events_provider_event_id_key',
       `INSERT INTO webhook_events (id, provider, event_id, notice, status, result, processed_at)
        SELECT gen_random_uuid(), 'sandbox', 'e1', '{"type": "ignored"}', 'processed', 'ignored',

@@ -33,7 +33,7 @@ const inbox = () =>
   );
 
 describe('ReceiveWebhook', () => {
-  it('has stored and applied a notice when it answers', async () => {
+  it('has stored and applied a webhook when it answers', async () => {
     const order = await open();
     await receive(pay(order.paymentId));
     expect(await status(order.id)).toBe('paid');

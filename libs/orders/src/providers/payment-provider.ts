@@ -86,7 +86,7 @@ export type RefundAnswer =
 
 /** What a verified webhook says, in our words. */
 export type ProviderNotice = {
-  /** The provider's id of the event; unique for it. */
+  /** The provider's id of the webhook that brought it; unique for it. */
   readonly eventId: string;
 } & (
   | {
@@ -174,9 +174,9 @@ export interface PaymentProvider {
   refund(request: RefundRequest): Promise<RefundAnswer>;
   findRefund(providerRefundId: string): Promise<RefundAnswer>;
   /**
-   * Verifies the signature over the raw bytes and reads the event. Throws LastcallError
+   * Verifies the signature over the raw bytes and reads the notice. Throws LastcallError
    * `bad_signature`, `stale_timestamp` or `invalid_request`; rejects with `provider_error` when the
-   * provider has to be asked what the event is about, and does not answer.
+   * provider has to be asked what the notice is about, and does not answer.
    */
   readWebhook(
     rawBody: Buffer,

@@ -1,0 +1,40 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DEADLINE_KINDS, TRANSITIONS } from '@app/orders';
+
+const ROOT = join(__dirname, '../..');
+const text = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+
+/** What stands in backticks and looks like a path from the project's folder. */
+const paths = [...text.matchAll(/`((?:apps|libs|test|docs|scripts|bench)\/[\w./-]+)`/g)].map(
+  (match) => match[1] as string,
+);
+
+describe('docs/architecture.md', () => {
+  it('names files that exist', () => {
+    expect(paths.length).toBeGreaterThan(50);
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it('names each kind of deadline with its handler', () => {
+    const rows = [...text.matchAll(/^\| `(\w+)` .*\/(\w+)\.deadline\.ts` +\|$/gm)];
+    expect(rows.map((row) => row[1])).toEqual(DEADLINE_KINDS);
+    expect(rows.map((row) => row[2])).toEqual(DEADLINE_KINDS);
+  });
+
+  it('draws the changes of status there are', () => {
+    const drawn = [...text.matchAll(/^ {2}(\w+) --> (\w+):/gm)].map((arrow) => arrow.slice(1, 3));
+    const known = Object.entries(TRANSITIONS).flatMap(([from, exits]) =>
+      Object.keys(exits).map((to) => [from, to]),
+    );
+    expect(drawn.sort()).toEqual(known.sort());
+  });
+
+  it('has a row for each room of libs/orders', () => {
+    const folders = readdirSync(join(ROOT, 'libs/orders/src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && entry.name !== 'migrations')
+      .map(({ name }) => name);
+    const rooms = [...text.matchAll(/^\| \d +\| `(\w+)\/`/gm)].map((row) => row[1]);
+    expect(rooms.sort()).toEqual(folders.sort());
+  });
+});
