@@ -8,7 +8,7 @@ import {
   TimeoutService,
 } from '@app/timeout';
 import type { DataSource } from 'typeorm';
-import type { Question } from './question';
+import { flatGoal, type Question } from './question';
 import { median } from './statistics';
 import { createWorld, type World } from './world';
 
@@ -50,13 +50,7 @@ export const farDeadlines: Question = {
             note: 'Medians. Boot: which kinds wait. Sweep: bring near, arm, look, with nothing due. Ring: claim and hand over.',
           },
         ],
-        goals: [
-          {
-            text: 'flat within 20%',
-            met: worst <= 1.2,
-            measured: `at worst ${Math.round(100 * (worst - 1))}% more`,
-          },
-        ],
+        goals: [flatGoal(worst)],
       };
     } finally {
       for (const probe of probes) await probe.close();

@@ -2,7 +2,7 @@ import { createDataSource, loadConfig } from '@app/orders';
 import { countOverdue } from '@app/timeout';
 import { closeAtTheLimit } from './limit';
 import { fillPendingOrders, fillProducts, settle } from './orders-table';
-import type { Question } from './question';
+import { flatGoal, type Question } from './question';
 import { median } from './statistics';
 import { createWorld, type World } from './world';
 
@@ -67,13 +67,7 @@ export const growth: Question = {
             })),
           },
         ],
-        goals: [
-          {
-            text: 'flat within 20%',
-            met: worst <= 1.2,
-            measured: `at worst ${Math.round(100 * (worst - 1))}% more`,
-          },
-        ],
+        goals: [flatGoal(worst)],
       };
     } finally {
       await world.close();

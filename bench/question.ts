@@ -58,3 +58,12 @@ export const CPU_COLUMNS = ['CPU s Node', 'CPU s Postgres', 'CPU s Redis'] as co
 export function cpuCells({ node, postgres, redis }: CpuSeconds): string[] {
   return [node, postgres, redis].map((seconds) => seconds.toFixed(1));
 }
+
+/** At the most a fifth above the first row; `worst` is how many times the first row the worst one is. */
+export function flatGoal(worst: number): Goal {
+  return {
+    text: 'flat within 20%',
+    met: worst <= 1.2,
+    measured: `at worst ${Math.round(100 * (worst - 1))}% more`,
+  };
+}

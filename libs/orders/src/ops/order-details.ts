@@ -2,23 +2,14 @@ import { type Alarm, type HeldDeadline, queryRows, TimeoutService } from '@app/t
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import type { OrderView, RefundReason, RefundStatus } from '../order/order';
+import type { OrderView } from '../order/order';
 import { type OrderEventView, readHistory } from '../events/order-feed';
 import { orderNotFound } from '../order/order-guard';
 import { onDataSource, readOrders } from '../order/order-rows';
+import type { RefundEntry } from './refunds';
 
-export interface RefundDetails {
-  readonly id: string;
-  readonly paymentId: string;
-  readonly status: RefundStatus;
-  readonly reason: RefundReason;
-  readonly amount: number;
-  readonly currency: string;
-  readonly attempt: number;
-  readonly error: string | null;
-  readonly createdAt: string;
-  readonly finishedAt: string | null;
-}
+/** A refund beside its order. */
+export type RefundDetails = Omit<RefundEntry, 'orderId' | 'updatedAt'>;
 
 export interface DeadlineDetails {
   readonly kind: string;
