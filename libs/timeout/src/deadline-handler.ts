@@ -34,6 +34,10 @@ export interface BatchResult {
  * Handles due deadlines of one kind. Called with a batch and the very transaction in which the
  * batch was claimed: commit or crash, the claim and the effect share one fate. Whatever takes
  * time (a call to a provider) belongs after the commit, behind a new deadline that repeats it.
+ *
+ * After a batch has failed, those that follow are handled in pieces, each behind a savepoint: then
+ * `handle` is called several times in a transaction, and what it did by `tx` is undone where it
+ * throws. A subject for which it throws alone is put aside; where it throws for all, the kind stops.
  */
 export interface DeadlineHandler {
   /** The largest batch one transaction may take. */

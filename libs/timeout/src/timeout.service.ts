@@ -47,7 +47,11 @@ export interface TimeoutParts {
   readonly lock: Lock;
   /** For arming and small reads. */
   readonly dataSource: DataSource;
-  /** For claiming and handling; a small pool of its own. */
+  /**
+   * For claiming and handling; a small pool of its own, with a connection for each kind and two for
+   * each drainer. Set `idle_in_transaction_session_timeout`: so long a process that stands still
+   * keeps its turn.
+   */
   readonly drainDataSource: DataSource;
   readonly clock: DatabaseClock;
   readonly telemetry: TimeoutTelemetry;
