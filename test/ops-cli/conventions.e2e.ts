@@ -105,7 +105,8 @@ describe('lastcall', () => {
       return printed.trim().split('\n');
     };
     expect(await complete('ord')).toEqual(['orders']);
-    expect((await complete('orders', '')).sort()).toEqual(['force-close', 'list', 'show']);
+    const ORDERS = ['cancel', 'force-close', 'list', 'settle', 'show'];
+    expect((await complete('orders', '')).sort()).toEqual(ORDERS);
     expect(await complete('orders', 'list', '--over')).toEqual(['--overdue']);
   });
 });

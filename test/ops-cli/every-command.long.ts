@@ -19,6 +19,10 @@ describe('commands that change something', () => {
     ['orders force-close', 3, ['orders', 'force-close', UNKNOWN, ...WHY]],
     ['payments settle', 3, ['payments', 'settle', UNKNOWN, '--refund', '--yes', ...WHY]],
     ['refunds retry', 3, ['refunds', 'retry', UNKNOWN, ...WHY]],
+    ['orders cancel', 3, ['orders', 'cancel', UNKNOWN, '--yes', ...WHY]],
+    ['orders settle', 3, ['orders', 'settle', UNKNOWN, '--closed', '--yes', ...WHY]],
+    ['refunds create', 3, ['refunds', 'create', UNKNOWN, '--amount', '1', '--yes', ...WHY]],
+    ['webhooks dismiss', 3, ['webhooks', 'dismiss', UNKNOWN, ...WHY]],
     ['webhooks replay', 3, ['webhooks', 'replay', UNKNOWN, ...WHY]],
     ['timeouts release', 3, ['timeouts', 'release', UNKNOWN, ...WHY]],
   ])('%s says in all four ways that there is no such thing', async (_, code, args) => {

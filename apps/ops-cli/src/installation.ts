@@ -1,6 +1,9 @@
 import 'reflect-metadata';
 import {
+  CancelOrderByOperator,
   type Config,
+  CreateRefund,
+  DismissWebhook,
   ExamineInstallation,
   ForceCloseOrders,
   ListHeldPayments,
@@ -15,6 +18,7 @@ import {
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
+  SettleOrder,
   SettlePayment,
   Statistics,
   TimeoutBrake,
@@ -43,6 +47,10 @@ export class Installation {
   readonly orders = this.app.get(ListOrders);
   readonly orderDetails = this.app.get(OrderDetails);
   readonly forceClose = this.app.get(ForceCloseOrders);
+  readonly cancelOrder = this.app.get(CancelOrderByOperator);
+  readonly settleOrder = this.app.get(SettleOrder);
+  readonly createRefund = this.app.get(CreateRefund);
+  readonly dismissWebhook = this.app.get(DismissWebhook);
   readonly heldPayments = this.app.get(ListHeldPayments);
   readonly settlePayment = this.app.get(SettlePayment);
   readonly refunds = this.app.get(ListRefunds);

@@ -168,6 +168,7 @@ const schema = z.object({
     .transform((text) => text === 'on')
     .prefault('off'),
   LATE_PAYMENT: z.enum(['refund', 'revive', 'hold']).prefault('refund'),
+  CANCEL_PAID: z.enum(['off', 'until_shipped']).prefault('off'),
   CUSTOMER_EXTENSION: orOff(
     positiveDuration.refine((ms) => ms <= 120_000, 'must be at most 2m'),
   ).prefault('off'),

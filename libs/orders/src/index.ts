@@ -1,5 +1,8 @@
 export { isInfrastructureError } from '@app/timeout';
 export { CancelOrder } from './closing/cancel-order';
+export { CancelOrderByOperator, type CanceledOrder } from './ops/cancel-order-by-operator';
+export { CreateRefund, type CreatedRefund } from './ops/create-refund';
+export { SettleOrder } from './ops/settle-order';
 export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { DEADLINE_KINDS } from './order/deadline-table';
@@ -55,6 +58,7 @@ export {
   type DeadlinesReport,
   VerifyDeadlines,
 } from './ops/verify-deadlines';
+export { DismissWebhook } from './ops/dismiss-webhook';
 export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhooks';
 export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
 export { OrderFeed, type OrderEventView, readHistory } from './events/order-feed';

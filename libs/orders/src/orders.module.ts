@@ -16,6 +16,10 @@ import type { DataSource } from 'typeorm';
 import { API_CONNECTIONS_NAME, longestApiTransactionMs } from './api-wait';
 import { ApplyNotices } from './payments/apply-notices';
 import { CancelOrder } from './closing/cancel-order';
+import { CancelPaid } from './closing/cancel-paid';
+import { CancelOrderByOperator } from './ops/cancel-order-by-operator';
+import { CreateRefund } from './ops/create-refund';
+import { SettleOrder } from './ops/settle-order';
 import { CloseOrder } from './closing/close-order';
 import { type Config, CONFIG } from './config';
 import { ConfirmReceipt } from './fulfilment/confirm-receipt';
@@ -79,8 +83,11 @@ const LEAVE_TO_TIMER_MS = 1_000;
 const USE_CASES = [
   ApplyNotices,
   CancelOrder,
+  CancelOrderByOperator,
+  CancelPaid,
   CloseOrder,
   ConfirmReceipt,
+  CreateRefund,
   ExtendWindow,
   FoldStock,
   ForceCloseOrder,
@@ -99,6 +106,7 @@ const USE_CASES = [
   RelayEvents,
   Retention,
   SettleClosing,
+  SettleOrder,
   SettleRefunds,
   ShipOrder,
   StartPayment,

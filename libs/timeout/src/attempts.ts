@@ -19,6 +19,7 @@ export async function armNextAttempts(
   tx: Transaction,
   timeouts: TimeoutService,
   attempts: readonly Attempt[],
+  pauseMs: (attempt: number) => number = backoffMs,
 ): Promise<void> {
   const [first] = attempts;
   if (!first) return;
@@ -40,7 +41,7 @@ export async function armNextAttempts(
       kind,
       subjectId,
       version: version + 1,
-      dueAt: new Date(now.getTime() + backoffMs(attempt)),
+      dueAt: new Date(now.getTime() + pauseMs(attempt)),
     })),
   );
 }

@@ -5,6 +5,7 @@ import { z } from 'zod';
 
 const MAX_ITEMS = 50;
 const MAX_QUANTITY = 999;
+const MAX_AMOUNT = 1_000_000_000_000;
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
 
@@ -86,6 +87,17 @@ const seconds = wholeNumber(1, MAX_EXTENSION_MS / 1_000).meta({ examples: [60] }
 const reason = text(3, 500).meta({ examples: ['customer called: wrong address'] });
 
 export const forceCloseBody = z.strictObject({ reason });
+export const cancelOrderBody = z.strictObject({ reason });
+export const refundBody = z.strictObject({
+  amount: wholeNumber(1, MAX_AMOUNT)
+    .describe("In minor units of the order's currency")
+    .meta({ examples: [500] }),
+  reason,
+});
+export const settleOrderBody = z.strictObject({
+  as: z.enum(['closed', 'paid']).describe('What became of its payment at the provider'),
+  reason,
+});
 export const customerExtensionBody = z.strictObject({ seconds });
 export const operatorExtensionBody = z.strictObject({ seconds, reason });
 

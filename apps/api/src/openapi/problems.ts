@@ -41,6 +41,10 @@ export const PROBLEM_EXAMPLES = {
   body_too_large: 'The body is larger than this route takes',
   uri_too_long: 'The address has a part that is too long',
   unsupported_media_type: 'Send the body as application/json',
+  order_not_settleable:
+    'This order is paid; only an order that waits for its provider can be settled',
+  refund_exceeds_balance: '900 is more than this order still holds: at most 500 can be refunded',
+  webhook_not_dismissable: 'This webhook is processed; only a held one can be dismissed',
   idempotency_key_reused:
     'This Idempotency-Key has placed a different order; use a new key for a new order',
   unknown_sku: 'There is no product "TEA-NOBODY"; GET /v1/products lists them',

@@ -1,16 +1,25 @@
 import {
+  CancelOrderByOperator,
+  CreateRefund,
   ExtendWindow,
   ForceCloseOrder,
   type OrderView,
   Overview,
   type OverviewView,
+  SettleOrder,
 } from '@app/orders';
 import { Controller, Get, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { Scope } from '../auth/access';
 import { InputBody, OrderId, Subject } from '../input/params';
-import { forceCloseBody, operatorExtensionBody } from '../input/requests';
+import {
+  cancelOrderBody,
+  forceCloseBody,
+  operatorExtensionBody,
+  refundBody,
+  settleOrderBody,
+} from '../input/requests';
 import { Answers } from '../openapi/answers';
 import { Takes } from '../openapi/takes';
 
@@ -21,6 +30,9 @@ export class OpsController {
   constructor(
     private readonly forceCloseOrder: ForceCloseOrder,
     private readonly extendWindow: ExtendWindow,
+    private readonly cancelOrder: CancelOrderByOperator,
+    private readonly createRefund: CreateRefund,
+    private readonly settleOrder: SettleOrder,
     private readonly overview: Overview,
   ) {}
 
@@ -44,6 +56,51 @@ export class OpsController {
     @InputBody(forceCloseBody) { reason }: z.output<typeof forceCloseBody>,
   ): Promise<OrderView> {
     return this.forceCloseOrder.forceClose(id, { actor, reason });
+  }
+
+  @Post('orders/:id/cancel')
+  @Scope('ops:write')
+  @Takes(cancelOrderBody)
+  @Answers(200, 'Order', {
+    summary: 'Cancel a paid order that is not shipped: stock and money go back',
+    refusals: ['order_not_found', 'order_not_cancelable', 'busy'],
+  })
+  async cancel(
+    @Subject() actor: string,
+    @OrderId() id: string,
+    @InputBody(cancelOrderBody) { reason }: z.output<typeof cancelOrderBody>,
+  ): Promise<OrderView> {
+    return (await this.cancelOrder.cancel(id, { actor, reason })).order;
+  }
+
+  @Post('orders/:id/refunds')
+  @Scope('ops:write')
+  @Takes(refundBody)
+  @Answers(201, 'Order', {
+    summary: "Send a part of an order's money back, or all of it, which cancels an unshipped order",
+    refusals: ['order_not_found', 'refund_exceeds_balance', 'busy'],
+  })
+  async refund(
+    @Subject() actor: string,
+    @OrderId() id: string,
+    @InputBody(refundBody) { amount, reason }: z.output<typeof refundBody>,
+  ): Promise<OrderView> {
+    return (await this.createRefund.create(id, { actor, reason, amount })).order;
+  }
+
+  @Post('orders/:id/settle')
+  @Scope('ops:write')
+  @Takes(settleOrderBody)
+  @Answers(200, 'Order', {
+    summary: 'End the wait for a provider that will never answer',
+    refusals: ['order_not_found', 'order_not_settleable', 'busy'],
+  })
+  settle(
+    @Subject() actor: string,
+    @OrderId() id: string,
+    @InputBody(settleOrderBody) { as, reason }: z.output<typeof settleOrderBody>,
+  ): Promise<OrderView> {
+    return this.settleOrder.settle(id, { actor, reason, as });
   }
 
   @Post('orders/:id/extension')

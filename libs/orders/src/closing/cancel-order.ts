@@ -1,4 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { type Config, CONFIG } from '../config';
+import { CancelPaid } from './cancel-paid';
 import { CloseOrder } from './close-order';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
@@ -6,7 +8,7 @@ import { OrderGuard, orderNotFound } from '../order/order-guard';
 import { ReadOrder } from './read-order';
 import { SettleClosing } from './settle-closing';
 
-/** A customer closes their unpaid order. */
+/** A customer closes their unpaid order; under CANCEL_PAID also cancels one that is not shipped. */
 @Injectable()
 export class CancelOrder {
   constructor(
@@ -14,15 +16,22 @@ export class CancelOrder {
     private readonly closing: CloseOrder,
     private readonly settling: SettleClosing,
     private readonly reading: ReadOrder,
+    private readonly paid: CancelPaid,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /**
-   * The order afterwards: `closed`, or `closing` while the provider still has to answer.
+   * The order afterwards: `closed`, or `closing` while the provider still has to answer; `canceled`
+   * when it was paid, and its money goes back.
    * @throws {LastcallError} order_not_found, order_not_cancelable, busy
    */
   async cancel(orderId: string, customerId: string): Promise<OrderView> {
     const outcome = await this.guard.withOrder(orderId, async (order, tx) => {
       if (order.customerId !== customerId) throw orderNotFound();
+      if (order.status === 'paid' && this.config.CANCEL_PAID === 'until_shipped') {
+        await this.paid.cancel(order, tx, { by: 'customer', actor: customerId });
+        return 'canceled';
+      }
       const done = await this.closing.closeIfPending(order, tx, {
         by: 'customer',
         actor: customerId,

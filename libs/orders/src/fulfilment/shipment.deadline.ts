@@ -10,7 +10,7 @@ import { Injectable } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
-import { requestRefunds } from '../money/request-refunds';
+import { refundAll } from '../money/refund-all';
 
 /** Paid orders that were not shipped in time are canceled, their stock and their money go back. */
 @Injectable()
@@ -35,9 +35,11 @@ export class ShipmentDeadline implements DeadlineHandler {
       closeReason: 'shipment_timeout',
       onlyIfOverdue: true,
     });
-    await this.#refundAll(
+    await refundAll(
       tx,
+      this.timeouts,
       canceled.map(({ orderId }) => orderId),
+      'shipment_timeout',
     );
     const putBack = due.flatMap((one) => {
       const dueAt = undecided.get(one.subjectId);
@@ -63,24 +65,5 @@ export class ShipmentDeadline implements DeadlineHandler {
       [orderIds],
     );
     return new Map(rows.map((row) => [row.order_id, row.again]));
-  }
-
-  /** All money of these orders that is not going back already. */
-  async #refundAll(tx: Transaction, orderIds: readonly string[]): Promise<void> {
-    const rows = await tx.rows<{ id: string; captured_amount: string; captured_currency: string }>(
-      `SELECT id, captured_amount, captured_currency FROM payments p
-        WHERE order_id = ANY ($1::uuid[]) AND status = 'succeeded'`,
-      [orderIds],
-    );
-    await requestRefunds(
-      tx,
-      this.timeouts,
-      rows.map((row) => ({
-        paymentId: row.id,
-        reason: 'shipment_timeout',
-        amount: Number(row.captured_amount),
-        currency: row.captured_currency,
-      })),
-    );
   }
 }

@@ -176,7 +176,7 @@ SELECT count(*) AS violations FROM seen w
      WHEN 'held' THEN result IS NULL
      ELSE result IS NULL OR processed_at IS NULL
        -- Money that was told of and processed is in the books.
-       OR (notice ->> 'type' = 'payment.succeeded' AND NOT EXISTS (
+       OR (notice ->> 'type' = 'payment.succeeded' AND result <> 'dismissed' AND NOT EXISTS (
              SELECT 1 FROM payments p JOIN payments paid ON paid.order_id = p.order_id
               WHERE p.id::text = notice ->> 'paymentId' AND paid.status = 'succeeded'
                 AND coalesce(paid.provider_payment_id = notice ->> 'providerPaymentId', true)))

@@ -17,6 +17,7 @@ import { DataSource } from 'typeorm';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { cancelUnowed } from './cancel-unowed';
+import { pauseWhilePendingMs } from './refund.judgement';
 import { refundKey, SettleRefunds } from './settle-refunds';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -73,25 +74,28 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     const ids = due.map(({ subjectId }) => subjectId);
     await cancelUnowed(tx, this.timeouts, ids);
     // A failed attempt is over for good: the next one has a key of its own.
-    const rows = await tx.rows<{ id: string }>(
+    const rows = await tx.rows<{ id: string; status: string }>(
       `WITH renewed AS (
          UPDATE refunds SET status = 'requested', attempt = attempt + 1, provider_refund_id = NULL,
                 asked_at = NULL, updated_at = now()
-          WHERE id = ANY ($1::uuid[]) AND status = 'failed' RETURNING id
+          WHERE id = ANY ($1::uuid[]) AND status = 'failed' RETURNING id, status
        )
-       SELECT id FROM renewed
+       SELECT id, status FROM renewed
        UNION ALL
-       SELECT id FROM refunds WHERE id = ANY ($1::uuid[]) AND status IN ('requested', 'pending')`,
+       SELECT id, status FROM refunds WHERE id = ANY ($1::uuid[]) AND status IN ('requested', 'pending')`,
       [ids],
     );
-    const live = new Set(rows.map((row) => row.id));
+    const live = new Map(rows.map(({ id, status }) => [id, status]));
+    const attempts = due
+      .filter(({ subjectId }) => live.has(subjectId))
+      .map((one) => ({ due: one, attempt: one.version }));
+    const isPending = (one: (typeof attempts)[number]) => live.get(one.due.subjectId) === 'pending';
     await armNextAttempts(
       tx,
       this.timeouts,
-      due
-        .filter(({ subjectId }) => live.has(subjectId))
-        .map((one) => ({ due: one, attempt: one.version })),
+      attempts.filter((one) => !isPending(one)),
     );
+    await armNextAttempts(tx, this.timeouts, attempts.filter(isPending), pauseWhilePendingMs);
     return { changed: live.size, lost: due.length - live.size };
   }
 

@@ -1,4 +1,10 @@
-import { judgeRefund, MAX_REFUND_ATTEMPTS, type RefundFacts } from './refund.judgement';
+import {
+  judgeRefund,
+  MAX_REFUND_ATTEMPTS,
+  pauseAfterFailureMs,
+  pauseWhilePendingMs,
+  type RefundFacts,
+} from './refund.judgement';
 
 const SUCCEEDED = { state: 'SUCCEEDED', providerRefundId: 're_1' } as const;
 const FAILED = { state: 'FAILED', providerRefundId: 're_1', why: 'account closed' } as const;
@@ -7,6 +13,22 @@ const facts = (status: RefundFacts['status'], attempt = 1): RefundFacts => ({
   status,
   attempt,
   providerRefundId: status === 'requested' ? null : 're_1',
+});
+
+describe('the pauses of refunds', () => {
+  it('grow over most of a day while attempts fail', () => {
+    const pauses = Array.from({ length: MAX_REFUND_ATTEMPTS - 1 }, (_, i) =>
+      pauseAfterFailureMs(i + 1),
+    );
+    expect([...pauses].sort((a, b) => a - b)).toEqual(pauses);
+    expect(pauses.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(20 * 3_600_000);
+  });
+
+  it('grow to an hour, and no more, while one is pending', () => {
+    expect(pauseWhilePendingMs(1)).toBe(1_000);
+    expect(pauseWhilePendingMs(12)).toBe(2_048_000);
+    expect(pauseWhilePendingMs(500)).toBe(3_600_000);
+  });
 });
 
 describe('judgeRefund', () => {

@@ -1,8 +1,28 @@
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
 
-/** A refund that failed is tried anew so often before an operator has to look at it. */
-export const MAX_REFUND_ATTEMPTS = 3;
+const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
+
+/**
+ * The pauses before a failed refund is tried anew: a hiccup is over in seconds, a provider's bad day
+ * within a day. After the last one an operator has to look at it.
+ */
+const PAUSES_MS = [
+  ...[SECOND_MS, 10 * SECOND_MS, MINUTE_MS, 10 * MINUTE_MS],
+  ...[HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS],
+];
+
+export const MAX_REFUND_ATTEMPTS = PAUSES_MS.length + 1;
+
+/** The pause after attempt `attempt` has failed. */
+export function pauseAfterFailureMs(attempt: number): number {
+  return PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1] as number;
+}
+
+/** Banks take days: a refund that is pending is asked after at doubling intervals, up to hourly. */
+export function pauseWhilePendingMs(asked: number): number {
+  return Math.min(HOUR_MS, SECOND_MS * 2 ** Math.max(0, Math.min(asked, 20) - 1));
+}
 
 /** What is known of a refund when the provider says something about one of its attempts. */
 export interface RefundFacts {

@@ -1,9 +1,14 @@
-import { backoffMs, TimeoutService, type Transaction } from '@app/timeout';
+import { TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { type MovementKind, type MovementSource, recordMovements } from './movements';
-import { judgeRefund, type RefundFacts, type RefundJudgement } from './refund.judgement';
+import {
+  judgeRefund,
+  pauseAfterFailureMs,
+  type RefundFacts,
+  type RefundJudgement,
+} from './refund.judgement';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /** The provider's idempotency key of an attempt: the refund's id, then the id with a number. */
@@ -99,7 +104,7 @@ export class SettleRefunds {
   async #tryAnew(tx: Transaction, refundId: string, attempt: number): Promise<void> {
     const [row] = await tx.rows<{ due_at: Date }>(
       `SELECT now() + $1 * interval '1 millisecond' AS due_at`,
-      [backoffMs(attempt)],
+      [pauseAfterFailureMs(attempt)],
     );
     const dueAt = (row as { due_at: Date }).due_at;
     await this.timeouts.arm(tx, [

@@ -8,6 +8,7 @@ import type { RefundReason } from '../order/order';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { ForeignMoney } from '../money/foreign-money';
 import { OrderGuard } from '../order/order-guard';
+import { rehearse } from './rehearse';
 import { requestRefunds } from '../money/request-refunds';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
@@ -72,13 +73,6 @@ export class ListHeldPayments {
   }
 }
 
-/** Thrown to undo a rehearsed decision. */
-class Rehearsed extends Error {
-  constructor(readonly outcome: SettledPayment) {
-    super('rolled back on purpose');
-  }
-}
-
 /** An operator decides what becomes of money on hold: it goes back, or it stays. */
 @Injectable()
 export class SettlePayment {
@@ -95,17 +89,13 @@ export class SettlePayment {
     decision: PaymentDecision,
     { dryRun = false, ...accountable }: SettleRun,
   ): Promise<SettledPayment> {
-    try {
-      const orderId = await this.#orderOf(paymentId);
-      return await this.guard.withOrder(orderId, async (_order, tx) => {
+    const orderId = await this.#orderOf(paymentId);
+    return rehearse<SettledPayment>(dryRun, (end) =>
+      this.guard.withOrder(orderId, async (_order, tx) => {
         const outcome = await this.#decide(tx, paymentId, decision, accountable);
-        if (dryRun) throw new Rehearsed({ ...outcome, refundId: null });
-        return outcome;
-      });
-    } catch (error) {
-      if (error instanceof Rehearsed) return error.outcome;
-      throw error;
-    }
+        return end(dryRun ? { ...outcome, refundId: null } : outcome);
+      }),
+    );
   }
 
   async #orderOf(paymentId: string): Promise<string> {

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ExamineInstallation } from './doctor/examine-installation';
+import { DismissWebhook } from './dismiss-webhook';
 import { ForceCloseOrders } from './force-close-orders';
 import { ListHeldPayments, SettlePayment } from './held-payments';
 import { OrderDetails } from './order-details';
@@ -11,6 +12,7 @@ import { VerifyDeadlines } from './verify-deadlines';
 import { ListWebhooks, ReplayWebhook } from './webhooks';
 
 const USE_CASES = [
+  DismissWebhook,
   ExamineInstallation,
   ForceCloseOrders,
   ListHeldPayments,

@@ -1,7 +1,8 @@
 import type { QueryRunner } from 'typeorm';
 import type { PaymentStatus } from '../order/order';
 import type { LedgerPayment } from '../providers/payment-provider';
-import type { Finding, OurRefund } from './reconcile.judgement';
+import type { MovementKind } from '../money/movements';
+import type { Finding, OurPayment, OurRefund } from './reconcile.judgement';
 import { isUuid } from '../order/uuid';
 
 /* Our side of a reconciliation. Which payments the ledger had is noted in a temporary table. */
@@ -14,6 +15,7 @@ interface PaymentRow {
   captured_amount: string | null;
   captured_currency: string | null;
   refunds: OurRefund[] | null;
+  foreign: { kind: MovementKind; ref: string }[] | null;
 }
 
 /** Payments in a page, of either side. */
@@ -24,7 +26,7 @@ export async function query<Row>(runner: QueryRunner, sql: string, params: unkno
   return (records ?? []) as Row[];
 }
 
-/** Notes what the ledger has, and reads our side of it. */
+/** Notes what the ledger has, and reads our side of it: what answers with our payment for theirs. */
 export async function readOurs(
   runner: QueryRunner,
   provider: string,
@@ -41,26 +43,35 @@ export async function readOurs(
             (SELECT json_agg(json_build_object('id', r.id, 'status', r.status,
                       'attempt', r.attempt, 'amount', r.amount,
                       'providerRefundId', r.provider_refund_id))
-               FROM refunds r WHERE r.payment_id = p.id) AS refunds
-       FROM payments p WHERE p.id = ANY ($1::uuid[]) AND p.provider = $2`,
-    [ids, provider],
+               FROM refunds r WHERE r.payment_id = p.id) AS refunds,
+            (SELECT json_agg(json_build_object('kind', m.kind, 'ref', m.ref))
+               FROM money_movements m
+              WHERE m.payment_id = p.id AND m.kind IN ('foreign_refund', 'foreign_refund_failed',
+                'disputed', 'dispute_won', 'dispute_lost')) AS foreign
+       FROM payments p
+      WHERE p.provider = $2
+        AND (p.id = ANY ($1::uuid[]) OR p.provider_payment_id = ANY ($3::text[]))`,
+    [ids, provider, page.map(({ providerPaymentId }) => providerPaymentId)],
   );
-  return new Map(
-    rows.map((row) => [
-      row.id,
-      {
-        id: row.id,
-        orderId: row.order_id,
-        providerPaymentId: row.provider_payment_id,
-        status: row.status,
-        captured:
-          row.captured_amount === null || row.captured_currency === null
-            ? null
-            : { amount: Number(row.captured_amount), currency: row.captured_currency },
-        refunds: row.refunds ?? [],
-      },
-    ]),
-  );
+  await runner.query('INSERT INTO seen_payments SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING', [
+    rows.map(({ id }) => id),
+  ]);
+  const ours = rows.map((row): OurPayment => ({
+    id: row.id,
+    orderId: row.order_id,
+    providerPaymentId: row.provider_payment_id,
+    status: row.status,
+    captured:
+      row.captured_amount === null || row.captured_currency === null
+        ? null
+        : { amount: Number(row.captured_amount), currency: row.captured_currency },
+    refunds: row.refunds ?? [],
+    foreign: row.foreign ?? [],
+  }));
+  const byId = new Map(ours.map((one) => [one.id, one]));
+  const byTheirId = new Map(ours.map((one) => [one.providerPaymentId, one]));
+  return (theirs: LedgerPayment): OurPayment | undefined =>
+    byTheirId.get(theirs.providerPaymentId) ?? byId.get(theirs.paymentId ?? '');
 }
 
 /** Payments that the provider has told us of, and that are not in its ledger. */

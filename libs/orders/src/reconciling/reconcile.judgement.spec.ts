@@ -10,6 +10,7 @@ const ours = (change: Partial<OurPayment> = {}): OurPayment => ({
   status: 'succeeded',
   captured: MONEY,
   refunds: [],
+  foreign: [],
   ...change,
 });
 const theirs = (change: Partial<LedgerPayment> = {}): LedgerPayment => ({
@@ -35,6 +36,28 @@ const theirRefund = (state: 'PENDING' | 'SUCCEEDED' | 'FAILED', key = REFUND_ID)
 });
 
 describe('comparePayment', () => {
+  it('records what was refunded by hand or disputed, once, and what became of it', () => {
+    const byHand = { providerRefundId: 'hand', idempotencyKey: null, amount: 100 };
+    const done = theirs({ refunds: [{ ...byHand, state: 'SUCCEEDED' }] });
+    const failed = theirs({ refunds: [{ ...byHand, state: 'FAILED' }] });
+    const known = ours({ foreign: [{ kind: 'foreign_refund', ref: 'hand' }] });
+    expect(comparePayment(ours(), done)).toMatchObject([
+      { kind: 'theirs_only', fix: { move: { what: 'refund.succeeded', amount: 100 } } },
+    ]);
+    expect(comparePayment(known, done)).toEqual([]);
+    expect(comparePayment(ours(), failed)).toEqual([]);
+    expect(comparePayment(known, failed)).toMatchObject([
+      { fix: { move: { what: 'refund.failed' } } },
+    ]);
+    const lost = theirs({ disputes: [{ disputeId: 'd', amount: 500, state: 'LOST' }] });
+    const open = ours({ foreign: [{ kind: 'disputed', ref: 'd' }] });
+    expect(comparePayment(open, lost)).toMatchObject([
+      { kind: 'different', subject: 'dispute', fix: { move: { what: 'dispute.lost' } } },
+    ]);
+    const over = [...open.foreign, { kind: 'dispute_lost', ref: 'd' } as const];
+    expect(comparePayment(ours({ foreign: over }), lost)).toEqual([]);
+  });
+
   it('finds nothing where both sides agree', () => {
     expect(comparePayment(ours(), theirs())).toEqual([]);
     const open = ours({ status: 'open', captured: null });

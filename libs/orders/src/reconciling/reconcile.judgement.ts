@@ -1,4 +1,6 @@
 import type { PaymentStatus, RefundStatus } from '../order/order';
+import type { ForeignMove } from '../money/foreign-money';
+import type { MovementKind } from '../money/movements';
 import type { LedgerPayment } from '../providers/payment-provider';
 import type { Capture } from '../money/record-captures';
 import { parseRefundKey, type SettledAnswer } from '../money/settle-refunds';
@@ -11,6 +13,8 @@ export interface OurPayment {
   readonly status: PaymentStatus;
   readonly captured: { readonly amount: number; readonly currency: string } | null;
   readonly refunds: readonly OurRefund[];
+  /** What moved at the provider by none of our requests: the provider's ids of refunds and disputes. */
+  readonly foreign: readonly { readonly kind: MovementKind; readonly ref: string }[];
 }
 
 export interface OurRefund {
@@ -29,11 +33,12 @@ export type Fix =
       readonly refundId: string;
       readonly attempt: number;
       readonly answer: SettledAnswer;
-    };
+    }
+  | { readonly type: 'foreign'; readonly move: ForeignMove };
 
 export interface Finding {
   readonly kind: 'ours_only' | 'theirs_only' | 'different';
-  readonly subject: 'payment' | 'refund';
+  readonly subject: 'payment' | 'refund' | 'dispute';
   /** What is different: `status`, `amount`, `reference`, or `existence` where one side has none. */
   readonly what: 'existence' | 'status' | 'amount' | 'reference';
   readonly paymentId: string | null;
@@ -47,6 +52,7 @@ export interface Finding {
 }
 
 type LedgerRefund = LedgerPayment['refunds'][number];
+type LedgerDispute = NonNullable<LedgerPayment['disputes']>[number];
 
 /** Compares one line of the provider's ledger with what we know of it: pure. */
 export function comparePayment(ours: OurPayment | undefined, theirs: LedgerPayment): Finding[] {
@@ -60,8 +66,9 @@ export function comparePayment(ours: OurPayment | undefined, theirs: LedgerPayme
   if (ours.status !== 'succeeded' && isGivenBack(theirs)) return [];
   return [
     ...compareMoney(ours, theirs),
-    ...theirs.refunds.flatMap((refund) => compareRefund(ours, refund)),
+    ...theirs.refunds.flatMap((refund) => compareRefund(ours, theirs, refund)),
     ...missingRefunds(ours, theirs),
+    ...(theirs.disputes ?? []).flatMap((dispute) => compareDispute(ours, theirs, dispute)),
   ];
 }
 
@@ -96,7 +103,11 @@ function compareMoney(ours: OurPayment, theirs: LedgerPayment): Finding[] {
     : [{ ...about, what: 'amount', ...said }];
 }
 
-function compareRefund(payment: OurPayment, theirs: LedgerRefund): Finding[] {
+function compareRefund(
+  payment: OurPayment,
+  { providerPaymentId }: LedgerPayment,
+  theirs: LedgerRefund,
+): Finding[] {
   const key = theirs.idempotencyKey ? parseRefundKey(theirs.idempotencyKey) : undefined;
   const ours = payment.refunds.find(
     (refund) => refund.id === key?.refundId || refund.providerRefundId === theirs.providerRefundId,
@@ -104,10 +115,19 @@ function compareRefund(payment: OurPayment, theirs: LedgerRefund): Finding[] {
   const theirsText = `${theirs.state.toLowerCase()} ${theirs.amount}`;
   const about = refundFinding(payment, theirs.providerRefundId);
   if (!ours) {
-    // One that failed has moved nothing.
-    if (theirs.state === 'FAILED') return [];
+    const { providerRefundId: providerId, amount, state } = theirs;
+    const has = (kind: MovementKind) => hasMovement(payment, kind, providerId);
+    // One that failed has moved nothing, unless we took it for done.
+    const isAgreed =
+      state === 'FAILED'
+        ? !has('foreign_refund') || has('foreign_refund_failed')
+        : has('foreign_refund');
+    if (isAgreed) return [];
     const said = { refundId: null, ours: null, theirs: theirsText };
-    return [{ ...about, kind: 'theirs_only', what: 'existence', ...said }];
+    const what = state === 'FAILED' ? 'refund.failed' : 'refund.succeeded';
+    const move = { what, paymentId: payment.id, providerPaymentId, providerId, amount } as const;
+    const fix = state === 'PENDING' ? {} : { fix: { type: 'foreign', move } as const };
+    return [{ ...about, kind: 'theirs_only', what: 'existence', ...said, ...fix }];
   }
   const said = { refundId: ours.id, ours: `${ours.status} ${ours.amount}`, theirs: theirsText };
   if (ours.amount !== theirs.amount) {
@@ -128,6 +148,40 @@ function compareRefund(payment: OurPayment, theirs: LedgerRefund): Finding[] {
       what: 'status',
       ...said,
       ...(answer ? { fix: { type: 'refund', refundId: ours.id, attempt, answer } as const } : {}),
+    },
+  ];
+}
+
+const hasMovement = ({ foreign }: OurPayment, kind: MovementKind, ref: string): boolean =>
+  foreign.some((one) => one.kind === kind && one.ref === ref);
+
+const DISPUTES = {
+  OPEN: { what: 'dispute.opened', kind: 'disputed' },
+  WON: { what: 'dispute.won', kind: 'dispute_won' },
+  LOST: { what: 'dispute.lost', kind: 'dispute_lost' },
+} as const satisfies Record<string, { what: ForeignMove['what']; kind: MovementKind }>;
+
+function compareDispute(
+  payment: OurPayment,
+  { providerPaymentId }: LedgerPayment,
+  { disputeId: providerId, amount, state }: LedgerDispute,
+): Finding[] {
+  const { what, kind } = DISPUTES[state];
+  if (hasMovement(payment, kind, providerId)) return [];
+  const isKnown = hasMovement(payment, 'disputed', providerId);
+  const move = { what, paymentId: payment.id, providerPaymentId, providerId, amount };
+  return [
+    {
+      kind: isKnown ? 'different' : 'theirs_only',
+      subject: 'dispute',
+      what: isKnown ? 'status' : 'existence',
+      paymentId: payment.id,
+      orderId: payment.orderId,
+      refundId: null,
+      providerId,
+      ours: isKnown ? `open or decided otherwise ${amount}` : null,
+      theirs: `${state.toLowerCase()} ${amount}`,
+      fix: { type: 'foreign', move },
     },
   ];
 }

@@ -9,6 +9,7 @@ import type { LedgerPayment, PaymentProvider } from '../providers/payment-provid
 import { PaymentProviders } from '../providers/payment-providers';
 import { oursOnly, PAGE, query, readOurs } from './reconcile-books';
 import { comparePayment, type Finding, type Fix } from './reconcile.judgement';
+import { ForeignMoney } from '../money/foreign-money';
 import { RecordCaptures } from '../money/record-captures';
 import { SettleRefunds } from '../money/settle-refunds';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -42,6 +43,8 @@ export interface ReconcileCounts {
 const CLOCK_SKEW_MS = 300_000;
 /** What the daily run looks at: a week, so that several runs see each payment. */
 const DAILY_SPAN_MS = 7 * 86_400_000;
+/** Who settles at night. */
+const NIGHTLY: Accountable = { actor: 'lastcall', reason: 'nightly reconciliation' };
 /** Any two numbers that nobody else locks. */
 const LOCK = '2, 1';
 
@@ -58,6 +61,7 @@ export class Reconcile {
     private readonly guard: OrderGuard,
     private readonly captures: RecordCaptures,
     private readonly refunds: SettleRefunds,
+    private readonly foreign: ForeignMoney,
     private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
@@ -78,7 +82,7 @@ export class Reconcile {
     }
   }
 
-  /** The daily run: counts, and raises an alert; it settles nothing by itself. */
+  /** The daily run: settles what has one safe answer, and raises an alert for the rest. */
   async runOnce(signal?: AbortSignal): Promise<ReconcileCounts> {
     const runner = this.dataSource.createQueryRunner();
     try {
@@ -89,10 +93,11 @@ export class Reconcile {
       // Another worker is at it; its figures are enough.
       if (!turn?.mine) return { checked: 0, differences: 0, fixed: 0 };
       const since = new Date(Date.now() - DAILY_SPAN_MS);
-      const counts = await this.run({ since, onDifference: () => undefined, signal });
+      const onDifference = (): void => undefined;
+      const counts = await this.run({ since, fixFor: NIGHTLY, onDifference, signal });
       if (signal?.aborted) return counts;
-      this.#lastDifferences = counts.differences;
-      if (counts.differences > 0) this.telemetry.alert('reconcile_differences', { ...counts });
+      this.#lastDifferences = counts.differences - counts.fixed;
+      if (this.#lastDifferences > 0) this.telemetry.alert('reconcile_differences', { ...counts });
       return counts;
     } finally {
       await runner.query(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => undefined);
@@ -118,8 +123,7 @@ export class Reconcile {
         const ours = await readOurs(runner, provider.name, page);
         counts.checked += page.length;
         for (const theirs of page) {
-          const known = theirs.paymentId ? ours.get(theirs.paymentId) : undefined;
-          for (const finding of comparePayment(known, theirs)) await tell(finding);
+          for (const finding of comparePayment(ours(theirs), theirs)) await tell(finding);
         }
       }
       for await (const finding of oursOnly(runner, provider.name, request, startedAt)) {
@@ -141,6 +145,7 @@ export class Reconcile {
         return isSettled;
       });
     }
+    if (fix.type === 'foreign') return this.#fixForeign(fix, operator);
     const { orderId, capture } = fix;
     try {
       return await this.guard.withOrder(orderId, async (_order, tx) => {
@@ -157,6 +162,19 @@ export class Reconcile {
       if (error instanceof LastcallError && error.code === 'busy') return false;
       throw error;
     }
+  }
+
+  async #fixForeign(
+    fix: Extract<Fix, { type: 'foreign' }>,
+    operator: Accountable,
+  ): Promise<boolean> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const outcome = await this.foreign.record(tx, fix.move, 'reconcile');
+      if (outcome === 'recorded') {
+        await recordAction(tx, 'reconcile.settle', 'payment', [fix.move.paymentId], operator);
+      }
+      return outcome === 'recorded' || outcome === 'known';
+    });
   }
 }
 

@@ -1,0 +1,51 @@
+import { Flags } from '@oclif/core';
+import type { OrderView } from '@app/orders';
+import { confirmTyped } from '../../confirm';
+import { idArg } from '../../filters';
+import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+
+export interface SettleOrderOutcome {
+  readonly dryRun: boolean;
+  readonly order: OrderView;
+}
+
+const ONE_OF_TWO = ['closed', 'paid'];
+
+export default class OrdersSettle extends OpsCommand {
+  static override summary = 'End the wait of an order for a provider that will never answer';
+  static override description =
+    'Look at the provider first, and say what became of the payment there. Money that shows up ' +
+    'later is handled as all late money is.';
+  static override examples = [
+    '<%= config.bin %> orders settle 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --closed --reason "provider closed down, no capture" --dry-run',
+    '<%= config.bin %> orders settle 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --paid --reason "capture seen in the dashboard, case 17"',
+  ];
+  static override args = { id: idArg('an order') };
+  static override flags = {
+    ...ACCOUNTABILITY,
+    closed: Flags.boolean({ description: 'nothing was taken', exactlyOne: ONE_OF_TWO }),
+    paid: Flags.boolean({
+      description: 'its newest open payment took all that was asked for',
+      exactlyOne: ONE_OF_TWO,
+    }),
+    'dry-run': Flags.boolean({ description: 'run the real transaction and roll it back' }),
+    yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
+  };
+
+  async run(): Promise<SettleOrderOutcome> {
+    const { args, flags } = await this.parse(OrdersSettle);
+    const { actor, reason, 'dry-run': dryRun } = flags;
+    const as = flags.paid ? 'paid' : 'closed';
+    const { settleOrder } = await this.installation();
+    const plan = await settleOrder.settle(args.id, { actor, reason, as, dryRun: true });
+    if (dryRun) {
+      this.log(`Order ${args.id} would be ${as} (dry run: nothing was changed)`);
+      return { dryRun, order: plan };
+    }
+    if (!flags.yes) await confirmTyped(`Order ${args.id} will be ${as}`, as);
+    const order = await settleOrder.settle(args.id, { actor, reason, as });
+    this.log(`Order ${args.id} is ${order.status}`);
+    this.note(`Next: lastcall orders show ${args.id}`);
+    return { dryRun, order };
+  }
+}

@@ -1,0 +1,48 @@
+import { Injectable } from '@nestjs/common';
+import { CancelPaid } from '../closing/cancel-paid';
+import { ReadOrder } from '../closing/read-order';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import type { Accountable } from '../order/operator-action';
+import { OrderGuard } from '../order/order-guard';
+import { rehearse } from './rehearse';
+
+export interface CanceledOrder {
+  readonly order: OrderView;
+  /** The refunds that were requested; in a dry run those that would be. */
+  readonly refundIds: readonly string[];
+}
+
+/** An operator cancels a paid order that has not been shipped: stock and money go back. */
+@Injectable()
+export class CancelOrderByOperator {
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly canceling: CancelPaid,
+    private readonly reading: ReadOrder,
+  ) {}
+
+  /** @throws {LastcallError} order_not_found, order_not_cancelable, busy */
+  async cancel(
+    orderId: string,
+    { dryRun = false, ...accountable }: Accountable & { readonly dryRun?: boolean },
+  ): Promise<CanceledOrder> {
+    const refundIds = await rehearse<string[]>(dryRun, (end) =>
+      this.guard.withOrder(orderId, async (order, tx) => {
+        if (order.status !== 'paid') throw notPaid(orderId, order.status);
+        return end(await this.canceling.cancel(order, tx, { by: 'operator', ...accountable }));
+      }),
+    );
+    return { order: await this.reading.read(orderId), refundIds };
+  }
+}
+
+function notPaid(orderId: string, status: string): LastcallError {
+  const isUnpaid = status === 'pending_payment';
+  const hint = isUnpaid ? '; an unpaid order is closed by force-close' : '';
+  return new LastcallError(
+    'order_not_cancelable',
+    `Order ${orderId} is ${status}; only a paid order that is not shipped can be canceled${hint}`,
+    { orderId, status },
+  );
+}

@@ -1,0 +1,82 @@
+import { TimeoutService, type Transaction } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { ReadOrder } from '../closing/read-order';
+import { type PaymentBalance, readBalances, refundable } from '../money/balance';
+import { ForeignMoney } from '../money/foreign-money';
+import { requestRefunds, type RefundOrder } from '../money/request-refunds';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import { type Accountable, recordAction } from '../order/operator-action';
+import { OrderGuard } from '../order/order-guard';
+import { rehearse } from './rehearse';
+
+export interface RefundCommand extends Accountable {
+  /** Minor units of the order's currency. */
+  readonly amount: number;
+  readonly dryRun?: boolean;
+}
+
+export interface CreatedRefund {
+  readonly order: OrderView;
+  readonly refundIds: readonly string[];
+}
+
+/**
+ * An operator sends a part of an order's money back, or all of it: then an order that has not been
+ * shipped is canceled. Never more than the order holds: the order's row is locked while it is read.
+ */
+@Injectable()
+export class CreateRefund {
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly timeouts: TimeoutService,
+    private readonly money: ForeignMoney,
+    private readonly reading: ReadOrder,
+  ) {}
+
+  /** @throws {LastcallError} order_not_found, refund_exceeds_balance, busy */
+  async create(
+    orderId: string,
+    { amount, dryRun = false, ...accountable }: RefundCommand,
+  ): Promise<CreatedRefund> {
+    const refundIds = await rehearse<string[]>(dryRun, (end) =>
+      this.guard.withOrder(orderId, async (_order, tx) => {
+        const parts = await allot(tx, orderId, amount);
+        const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
+        await recordAction(tx, 'refund.create', 'refund', ids, accountable);
+        const cause = { by: 'operator', closeReason: 'operator_canceled', ...accountable } as const;
+        await this.money.settle(tx, [orderId], { cause });
+        return end(ids);
+      }),
+    );
+    return { order: await this.reading.read(orderId), refundIds };
+  }
+}
+
+/** From which payments it comes: the oldest first, and none whose money is on hold. */
+async function allot(tx: Transaction, orderId: string, amount: number): Promise<RefundOrder[]> {
+  const [order] = await tx.rows<{ currency: string }>('SELECT currency FROM orders WHERE id = $1', [
+    orderId,
+  ]);
+  const balances = (await readBalances(tx, [orderId])).filter(
+    ({ currency, held }) => currency === order?.currency && held === 0,
+  );
+  const parts: RefundOrder[] = [];
+  let rest = amount;
+  for (const { paymentId, currency, ...balance } of balances) {
+    const part = Math.min(rest, refundable({ paymentId, currency, ...balance }));
+    if (part > 0) parts.push({ paymentId, currency, amount: part, reason: 'operator' });
+    rest -= part;
+  }
+  if (rest > 0) throw exceeds(amount, balances);
+  return parts;
+}
+
+function exceeds(amount: number, balances: readonly PaymentBalance[]): LastcallError {
+  const left = balances.reduce((sum, balance) => sum + refundable(balance), 0);
+  return new LastcallError(
+    'refund_exceeds_balance',
+    `${amount} is more than this order still holds: at most ${left} can be refunded`,
+    { refundable: left },
+  );
+}

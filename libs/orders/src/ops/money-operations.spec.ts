@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { isInfrastructureError } from '@app/timeout';
+import {
+  brokenInvariants,
+  openOrder,
+  paidOrder,
+  receive,
+} from '../../../../test/support/paid-order';
+import { post, type Posted } from '../../../../test/support/ledger-provider';
+import { openWorld, type World } from '../../../../test/support/world';
+import { CancelOrder } from '../closing/cancel-order';
+import { ForceCloseOrder } from '../closing/force-close-order';
+import { ShipOrder } from '../fulfilment/ship-order';
+import { readOrders } from '../order/order-rows';
+import { CancelOrderByOperator } from './cancel-order-by-operator';
+import { CreateRefund } from './create-refund';
+import { DismissWebhook } from './dismiss-webhook';
+import { SettleOrder } from './settle-order';
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+let world: World;
+beforeAll(async () => (world = await openWorld({ settings: { CANCEL_PAID: 'until_shipped' } })));
+afterAll(() => world?.close());
+afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
+
+const read = async (id: string) => (await readOrders(world, [id])).get(id);
+const refundsOf = (paymentId: string | null) =>
+  world.rows('SELECT reason, amount, status FROM refunds WHERE payment_id = $1 ORDER BY id', [
+    paymentId,
+  ]);
+const refund = (id: string, amount: number, dryRun = false) =>
+  world.get(CreateRefund).create(id, { ...OLGA, amount, dryRun });
+
+describe('refunds of an operator', () => {
+  it('are never more than the order holds, also fifty at once', async () => {
+    const { id, paymentId } = await paidOrder(world);
+    const answers = await Promise.allSettled(Array.from({ length: 50 }, () => refund(id, 300)));
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    for (const answer of answers) {
+      // Fifty want more connections than there are: one that waits too long changes nothing either.
+      if (answer.status === 'fulfilled' || isInfrastructureError(answer.reason)) continue;
+      expect(answer.reason).toMatchObject({ code: 'refund_exceeds_balance' });
+    }
+    expect(await refundsOf(paymentId)).toHaveLength(3);
+    expect(await read(id)).toMatchObject({ status: 'paid' });
+  });
+
+  it('of all there is cancel an order that is not shipped, and no other', async () => {
+    const [unshipped, shipped] = [await paidOrder(world), await paidOrder(world)];
+    await world.get(ShipOrder).ship(shipped.id, 'mia');
+    await refund(unshipped.id, 400);
+    expect((await refund(unshipped.id, 600)).order).toMatchObject({
+      ...{ status: 'canceled', closeReason: 'operator_canceled' },
+    });
+    expect((await refund(shipped.id, 1_000)).order.status).toBe('shipped');
+  });
+
+  it('change nothing in a dry run', async () => {
+    const { id, paymentId } = await paidOrder(world);
+    expect((await refund(id, 1_000, true)).refundIds).toHaveLength(1);
+    expect(await refundsOf(paymentId)).toEqual([]);
+    expect(await read(id)).toMatchObject({ status: 'paid' });
+  });
+});
+
+describe('canceling a paid order', () => {
+  it('refunds a customer whose order is not shipped, and refuses one that is', async () => {
+    const [order, shipped] = [await paidOrder(world), await paidOrder(world)];
+    await world.get(ShipOrder).ship(shipped.id, 'mia');
+    const canceled = await world.get(CancelOrder).cancel(order.id, 'ann');
+    expect(canceled).toMatchObject({ status: 'canceled', closeReason: 'customer_canceled' });
+    expect(await refundsOf(order.paymentId)).toMatchObject([
+      { reason: 'customer_canceled', amount: '1000' },
+    ]);
+    await expect(world.get(CancelOrder).cancel(shipped.id, 'ann')).rejects.toMatchObject({
+      code: 'order_not_cancelable',
+    });
+  });
+
+  it('is off for customers unless a policy says so', async () => {
+    const strict = await openWorld({ beside: world, settings: { CANCEL_PAID: 'off' } });
+    const order = await paidOrder(world);
+    const canceling = strict.get(CancelOrder).cancel(order.id, 'ann');
+    await expect(canceling).rejects.toMatchObject({ code: 'order_not_cancelable' });
+    await strict.close();
+  });
+
+  it('is written down for an operator, and refuses an unpaid order', async () => {
+    const [order, unpaid] = [await paidOrder(world), await openOrder(world)];
+    const canceling = world.get(CancelOrderByOperator);
+    const rehearsed = await canceling.cancel(order.id, { ...OLGA, dryRun: true });
+    expect(rehearsed).toMatchObject({ order: { status: 'paid' }, refundIds: [expect.any(String)] });
+    expect((await canceling.cancel(order.id, OLGA)).order.status).toBe('canceled');
+    const [event] = await world.rows(
+      'SELECT by, actor, reason FROM order_events WHERE order_id = $1 ORDER BY version DESC LIMIT 1',
+      [order.id],
+    );
+    expect(event).toEqual({ by: 'operator', ...OLGA });
+    await expect(canceling.cancel(unpaid.id, OLGA)).rejects.toThrow('force-close');
+  });
+});
+
+describe('an order whose provider will never answer', () => {
+  const stuck = async () => {
+    const order = await openOrder(world);
+    world.provider.unreachable = 'before';
+    await world.get(ForceCloseOrder).forceClose(order.id, OLGA);
+    world.provider.unreachable = undefined;
+    expect(await read(order.id)).toMatchObject({ status: 'closing' });
+    return order;
+  };
+  const settle = (id: string, as: 'closed' | 'paid') =>
+    world.get(SettleOrder).settle(id, { ...OLGA, as });
+
+  it('is closed by an operator; money that shows up later goes back', async () => {
+    const { id, paymentId } = await stuck();
+    expect(await settle(id, 'closed')).toMatchObject({ status: 'closed' });
+    await receive(world, world.provider.pay(paymentId, new Date()) as Posted);
+    expect(await refundsOf(paymentId)).toMatchObject([{ reason: 'late_payment' }]);
+    await expect(settle(id, 'paid')).rejects.toMatchObject({ code: 'order_not_settleable' });
+  });
+
+  it('is paid by an operator; the notice that comes later is known', async () => {
+    const { id, paymentId } = await stuck();
+    expect(await settle(id, 'paid')).toMatchObject({
+      ...{ status: 'paid', balance: { captured: 1_000 } },
+    });
+    await receive(world, world.provider.pay(paymentId, new Date()) as Posted);
+    expect(await read(id)).toMatchObject({ status: 'paid', balance: { captured: 1_000, held: 0 } });
+  });
+});
+
+describe('a held webhook', () => {
+  const held = async (notice: Readonly<Record<string, unknown>>): Promise<string> => {
+    const eventId = randomUUID();
+    await receive(world, post({ eventId, ...notice }));
+    const [row] = await world.rows<{ id: string; status: string }>(
+      'SELECT id, status FROM webhook_events WHERE event_id = $1',
+      [eventId],
+    );
+    expect(row?.status).toBe('held');
+    return row?.id as string;
+  };
+  const money = { amount: 7, currency: 'EUR', paidAt: new Date() };
+  const capture = { type: 'payment.succeeded', money };
+
+  it('is dismissed by an operator, with a record, once', async () => {
+    const id = await held({ ...capture, paymentId: randomUUID(), providerPaymentId: 'theirs' });
+    await new DismissWebhook(world.dataSource).dismiss(id, OLGA);
+    const [row] = await world.rows(
+      `SELECT w.result, a.actor FROM webhook_events w JOIN operator_actions a ON a.subject_id = w.id
+        WHERE w.id = $1`,
+      [id],
+    );
+    expect(row).toEqual({ result: 'dismissed', actor: 'olga' });
+    const again = new DismissWebhook(world.dataSource).dismiss(id, OLGA);
+    await expect(again).rejects.toMatchObject({ code: 'webhook_not_dismissable' });
+  });
+
+  it('of money on hold is not: the money has to be settled', async () => {
+    const { paymentId } = await openOrder(world);
+    const id = await held({ ...capture, paymentId, providerPaymentId: `pay-${paymentId}` });
+    const dismissing = new DismissWebhook(world.dataSource).dismiss(id, OLGA);
+    await expect(dismissing).rejects.toThrow(`settle payment ${paymentId}`);
+  });
+});

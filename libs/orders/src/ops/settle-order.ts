@@ -1,0 +1,92 @@
+import type { Transaction } from '@app/timeout';
+import { Injectable } from '@nestjs/common';
+import { ReadOrder } from '../closing/read-order';
+import { recordMovements } from '../money/movements';
+import { LastcallError } from '../order/errors';
+import type { OrderView } from '../order/order';
+import type { Accountable } from '../order/operator-action';
+import { OrderGuard } from '../order/order-guard';
+import type { CloseReason } from '../order/order.lifecycle';
+import { rehearse } from './rehearse';
+
+export interface SettleOrderCommand extends Accountable {
+  readonly as: 'closed' | 'paid';
+  readonly dryRun?: boolean;
+}
+
+/**
+ * Ends an order's `closing` when its provider will never answer: an operator has looked there and
+ * says what became of the payment. Money that shows up later is handled as all late money is.
+ */
+@Injectable()
+export class SettleOrder {
+  constructor(
+    private readonly guard: OrderGuard,
+    private readonly reading: ReadOrder,
+  ) {}
+
+  /** @throws {LastcallError} order_not_found, order_not_settleable, busy */
+  async settle(
+    orderId: string,
+    { as, dryRun = false, ...accountable }: SettleOrderCommand,
+  ): Promise<OrderView> {
+    await rehearse<void>(dryRun, (end) =>
+      this.guard.withOrder(orderId, async (order, tx) => {
+        if (order.status !== 'closing') throw notSettleable(orderId, order.status);
+        const closeReason = await readCloseReason(tx, orderId);
+        if (as === 'paid') await takeAsPaid(tx, orderId, accountable.reason);
+        await tx.rows(
+          `UPDATE payments SET status = 'closed' WHERE order_id = $1 AND status = 'open'`,
+          [orderId],
+        );
+        const change = { from: 'closing', orderIds: [orderId], by: 'operator' } as const;
+        await this.guard.change(
+          tx,
+          as === 'paid'
+            ? { ...change, ...accountable, to: 'paid' }
+            : { ...change, ...accountable, to: 'closed', closeReason },
+        );
+        end();
+      }),
+    );
+    return this.reading.read(orderId);
+  }
+}
+
+async function readCloseReason(tx: Transaction, orderId: string): Promise<CloseReason> {
+  const [row] = await tx.rows<{ close_reason: CloseReason }>(
+    'SELECT close_reason FROM orders WHERE id = $1',
+    [orderId],
+  );
+  return (row as { close_reason: CloseReason }).close_reason;
+}
+
+/** The newest payment that is open is the one that was paid, with all that was asked for. */
+async function takeAsPaid(tx: Transaction, orderId: string, reason: string): Promise<void> {
+  const [payment] = await tx.rows<{
+    id: string;
+    provider_payment_id: string | null;
+    amount: string;
+    currency: string;
+  }>(
+    `UPDATE payments SET status = 'succeeded', captured_amount = amount,
+            captured_currency = currency, paid_at = now(), recorded_at = now()
+      WHERE id = (SELECT id FROM payments WHERE order_id = $1 AND status = 'open'
+                   ORDER BY id DESC LIMIT 1)
+     RETURNING id, provider_payment_id, amount, currency`,
+    [orderId],
+  );
+  if (!payment) throw notSettleable(orderId, 'closing, and none of its payments is open');
+  const { id: paymentId, currency } = payment;
+  const ref = payment.provider_payment_id ?? paymentId;
+  const money = { amount: Number(payment.amount), currency, source: 'operator', reason } as const;
+  await recordMovements(tx, [{ orderId, paymentId, kind: 'captured', ref, ...money }]);
+}
+
+function notSettleable(orderId: string, status: string): LastcallError {
+  return new LastcallError(
+    'order_not_settleable',
+    `Order ${orderId} is ${status}; only an order that waits for its provider can be settled`,
+    { orderId, status },
+  );
+}

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { ReceiveWebhook, runInvariants } from '@app/orders';
+import { type InsertedOrder, insertOrders } from './insert-orders';
+import { post, type Posted } from './ledger-provider';
+import type { World } from './world';
+
+/** An order with one payment, open at the provider. */
+export interface Payable extends InsertedOrder {
+  readonly paymentId: string;
+}
+
+export interface PayableOrder {
+  readonly shipWithinMs?: number;
+  readonly closesInMs?: number;
+  readonly latePayment?: 'refund' | 'revive' | 'hold';
+}
+
+/** Two pieces, 10.00 EUR. */
+export async function openOrder(world: World, wanted: PayableOrder = {}): Promise<Payable> {
+  const [order] = await insertOrders(world, {
+    ...{ count: 1, closesInMs: 60_000, payment: 'open', quantity: 2, ...wanted },
+  });
+  const { paymentId, amount } = order as Payable;
+  world.provider.open({ paymentId, amount, currency: 'EUR' });
+  return order as Payable;
+}
+
+export const receive = (world: World, { body, headers }: Posted): Promise<void> =>
+  world.get(ReceiveWebhook).receive('sandbox', body, headers);
+
+export async function paidOrder(world: World, wanted: PayableOrder = {}): Promise<Payable> {
+  const order = await openOrder(world, wanted);
+  await receive(world, world.provider.pay(order.paymentId, new Date()) as Posted);
+  return order;
+}
+
+/** A notice of the provider about the order's payment. */
+export const tell = (
+  world: World,
+  { paymentId }: Payable,
+  type: string,
+  data: Readonly<Record<string, unknown>>,
+): Promise<void> =>
+  receive(
+    world,
+    post({
+      ...{ eventId: randomUUID(), type, paymentId, providerPaymentId: `pay-${paymentId}` },
+      ...{ idempotencyKey: null, why: null, ...data },
+    }),
+  );
+
+/** The invariants that are broken, but for the relay's: nothing relays in a world. */
+export async function brokenInvariants(world: World): Promise<string[]> {
+  const results = await runInvariants(world, { limitMs: 60_000, newest: 'all' });
+  return results
+    .filter(({ id, violations }) => id !== 12 && violations > 0)
+    .map(({ id, name, violations }) => `${id} ${name}: ${violations}`);
+}
