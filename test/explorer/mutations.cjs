@@ -222,17 +222,6 @@ const MUTATIONS = [
     ],
   },
   {
-    name: 'far-stays-far',
-    what: 'Deadlines of weeks are not brought to where rings and sweeps look',
-    edits: [
-      {
-        file: `${TIMEOUT}alarms.ts`,
-        find: 'await bringNear(this.dataSource, this.options.kinds, 2 * this.options.horizonMs);',
-        replace: '',
-      },
-    ],
-  },
-  {
     name: 'nobody-looks-for-what-is-missed',
     what: 'What is late and has lost its alarm waits for the next sweep',
     inCrowds: true,
