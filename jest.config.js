@@ -11,7 +11,6 @@ const compiledPackages = [
   'strtok3',
   'token-types',
   'uint8array-extras',
-  'uuid',
 ];
 
 /** @type {import('jest').Config} */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../../libs/orders/src/order/uuid';
 import type { PaymentRequest } from '../../libs/orders/src/providers/payment-provider';
 import { StripeProvider } from '../../libs/orders/src/providers/stripe/stripe.provider';
 import { freePort } from '../../scripts/services/index.mjs';

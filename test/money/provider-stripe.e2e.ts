@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../../libs/orders/src/order/uuid';
 import type { PaymentRequest } from '../../libs/orders/src/providers/payment-provider';
 import { describeProvider } from '../../libs/orders/src/providers/provider.contract';
 import { StripeProvider } from '../../libs/orders/src/providers/stripe/stripe.provider';

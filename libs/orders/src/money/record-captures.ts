@@ -1,6 +1,6 @@
 import { failpoint, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../order/uuid';
 import { type CaptureJudgement, type HoldReason, judgeCapture } from './capture.judgement';
 import type { PaymentStatus } from '../order/order';
 import { OrderGuard } from '../order/order-guard';

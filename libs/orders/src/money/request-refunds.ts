@@ -1,5 +1,5 @@
 import type { TimeoutService, Transaction } from '@app/timeout';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../order/uuid';
 import type { RefundReason } from '../order/order';
 import type { MovementSource } from './movements';
 

@@ -2,7 +2,7 @@ import { failpoint, queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../order/uuid';
 import { ReadOrder } from '../closing/read-order';
 import { LastcallError } from '../order/errors';
 import type { PaymentStatus, PaymentView } from '../order/order';

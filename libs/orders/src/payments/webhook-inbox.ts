@@ -1,5 +1,5 @@
 import type { Transaction } from '@app/timeout';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../order/uuid';
 import type { ProviderNotice } from '../providers/payment-provider';
 
 /** A webhook that is stored: our id of it, and the notice it brought. */

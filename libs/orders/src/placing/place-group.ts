@@ -1,5 +1,5 @@
 import type { Transaction } from '@app/timeout';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../order/uuid';
 import type { Config } from '../config';
 import { HeldElsewhere } from '../group-commit';
 import { LastcallError } from '../order/errors';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
+import { uuidv7 } from '../order/uuid';
 import type {
   CreatedPayment,
   LedgerPayment,
