@@ -71,7 +71,7 @@ async function stepAlone(step: Step, byMs: number): Promise<string> {
 async function latenessOf({ rig }: Step, since: Date): Promise<{ closed: number; mostS: number }> {
   const [row] = await rig.rows<{ n: string; lag: string | null }>(
     `SELECT count(*) AS n, max(extract(epoch FROM closed_at - closes_at)) AS lag FROM orders
-      WHERE closed_at >= $1 AND close_reason = 'payment_timeout'`,
+      WHERE closes_at >= $1 AND close_reason = 'payment_timeout'`,
     [since],
   );
   return { closed: Number(row?.n), mostS: Number(row?.lag ?? 0) };

@@ -17,9 +17,11 @@ function startSchedules() {
   const turns = { fold: 0, relay: 0, invariants: 0, retention: 0, reconcile: 0 };
   const load = { isBursting: false };
   const failures: [string, unknown][] = [];
+  const relaysGiveWay: (() => boolean)[] = [];
   const count = (what: keyof typeof turns) => ({
-    runOnce: async () => {
+    runOnce: async (givesWay?: () => boolean) => {
       turns[what] += 1;
+      if (what === 'relay' && givesWay) relaysGiveWay.push(givesWay);
       if (what === 'retention') throw new Error('no database');
     },
   });
@@ -35,7 +37,7 @@ function startSchedules() {
     } as unknown as OrdersTelemetry,
   );
   schedules.onApplicationBootstrap();
-  return { schedules, turns, load, failures };
+  return { schedules, turns, load, failures, relaysGiveWay };
 }
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -55,6 +57,15 @@ describe('the schedules', () => {
     await schedules.beforeApplicationShutdown();
     await pass(30 * MINUTE);
     expect(turns).toEqual(before);
+  });
+
+  it('end a relay under way after its batch, whatever waits, when they are told to end', async () => {
+    const { schedules, relaysGiveWay } = startSchedules();
+    await pass(1_000);
+    const [first] = relaysGiveWay;
+    expect(first?.()).toBe(false);
+    await schedules.beforeApplicationShutdown();
+    expect(first?.()).toBe(true);
   });
 
   it('tell of work that failed by its name', async () => {

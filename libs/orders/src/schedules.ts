@@ -50,7 +50,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
       every(FOLD_EVERY_MS, () => foldStock.runOnce(), told('fold stock')),
-      every(RELAY_EVERY_MS, () => this.#relayEvents(), told('relay events')),
+      every(RELAY_EVERY_MS, (stopping) => this.#relayEvents(stopping), told('relay events')),
       // Each worker exports what it found.
       every(INVARIANTS_EVERY_MS, () => invariants.runOnce(), told('invariants')),
       // Several workers share the rows by SKIP LOCKED.
@@ -71,11 +71,12 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
    * In a burst of closing one batch every two seconds: orders close on time first, and the shop
    * hears of it right after.
    */
-  async #relayEvents(): Promise<void> {
+  async #relayEvents(stopping: AbortSignal): Promise<void> {
     const soonestMs = this.#relayEndedMs + RELAY_IN_A_BURST_EVERY_MS;
     if (this.timeouts.isBursting && performance.now() < soonestMs) return;
     try {
-      await this.relay.runOnce(() => this.timeouts.isBursting);
+      // What a burst has left behind is not relayed to its end by who is told to end.
+      await this.relay.runOnce(() => stopping.aborted || this.timeouts.isBursting);
     } finally {
       this.#relayEndedMs = performance.now();
     }
