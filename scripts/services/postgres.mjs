@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { serverEnvironment } from './environment.mjs';
 import { realPathOfNew } from './folders.mjs';
 import { findPostgresBinaries } from './postgres-binaries.mjs';
 import { canReach, giveTo, postgresUser } from './postgres-user.mjs';
@@ -95,7 +96,7 @@ export async function startPostgres({
       args: ['-D', dataDir, ...asArguments({ ...configuration, port })],
       cwd: dataDir,
       logFile,
-      env: withoutPostgresVariables(),
+      env: serverEnvironment(),
       uid: user.uid,
       gid: user.gid,
     });
@@ -194,7 +195,7 @@ function initialise({ dataDir, user, password, durable, initdb }) {
       ],
       {
         cwd: unfinished,
-        env: withoutPostgresVariables(),
+        env: serverEnvironment(),
         encoding: 'utf8',
         uid: user.uid,
         gid: user.gid,
@@ -216,11 +217,6 @@ function initialise({ dataDir, user, password, durable, initdb }) {
 /** @param {Record<string, string | number>} settings */
 function asArguments(settings) {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-}
-
-/** PGDATA, PGHOST and their like belong to another Postgres. */
-function withoutPostgresVariables() {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PG')));
 }
 
 /**

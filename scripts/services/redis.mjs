@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
+import { serverEnvironment } from './environment.mjs';
 import { freePort } from './ports.mjs';
 import { isAlive, stopProcess, worksOn } from './processes.mjs';
 import { findRedisBinary } from './redis-binary.mjs';
@@ -68,6 +69,7 @@ export async function startRedis({
       }),
       cwd: dataDir,
       logFile,
+      env: serverEnvironment(),
     });
     await untilReady(running, () => ping(port, password), { signal });
     return {

@@ -129,6 +129,16 @@ it('does everything it has to as the restricted role', async () => {
   expect(broken.filter(({ violations }) => violations > 0)).toEqual([]);
 });
 
+it('lets nobody but the application delete with the rights of the owner', async () => {
+  const [functions] = await app.rows<{ open: string[] | null }>(
+    `SELECT array_agg(p.proname::text) AS open FROM pg_proc p
+      WHERE pronamespace = current_schema()::regnamespace AND prosecdef
+        AND has_function_privilege('public', p.oid, 'EXECUTE')`,
+  );
+  expect(functions?.open).toBeNull();
+  await expect(app.rows('SELECT forget_settled_webhooks(1)')).resolves.toHaveLength(1);
+});
+
 it.each([
   'UPDATE order_events SET actor = NULL',
   'DELETE FROM order_events',

@@ -6,6 +6,12 @@ import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
 import { paint } from './text/paint';
 
+/** Loaded when there is a text to look at: --help needs no core. */
+async function refuseUnprintable(flag: string, text: string): Promise<void> {
+  const { isPlainText, PLAIN_TEXT_RULE } = await import('@app/orders');
+  if (!isPlainText(text)) throw usageFailure(`${flag} ${PLAIN_TEXT_RULE}`);
+}
+
 const REASON = {
   description: 'why; it is kept with the change',
   helpValue: 'TEXT',
@@ -14,6 +20,7 @@ const REASON = {
     if (reason.length === 0 || reason.length > 500) {
       throw usageFailure('--reason must have 1 to 500 characters');
     }
+    await refuseUnprintable('--reason', reason);
     return reason;
   },
 };
@@ -24,6 +31,10 @@ export const ACCOUNTABILITY = {
   actor: Flags.string({
     description: 'who; the user of this machine unless given',
     helpValue: 'NAME',
+    parse: async (name: string): Promise<string> => {
+      await refuseUnprintable('--actor', name);
+      return name;
+    },
     default: async () => `cli:${(await import('node:os')).userInfo().username}`,
     defaultHelp: 'the user of this machine',
   }),

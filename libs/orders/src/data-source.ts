@@ -10,6 +10,7 @@ import { MoneyMovements1763700100000 } from './migrations/1763700100000-money-mo
 import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
+import { PrivateFunctions1763700260000 } from './migrations/1763700260000-private-functions';
 import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
@@ -32,6 +33,7 @@ const MIGRATIONS = [
   NearAndFarDeadlines1763700210000,
   RetentionByKey1763700220000,
   UnpaidOrders1763700250000,
+  PrivateFunctions1763700260000,
   PaymentsAtProviders1763700260000,
 ];
 

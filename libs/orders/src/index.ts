@@ -8,6 +8,7 @@ export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { DEADLINE_KINDS } from './order/deadline-table';
 export { createDataSource, dataSourceOptions } from './data-source';
 export { parseDuration } from './duration';
+export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export { ERROR_STATUS, type ErrorCode, LastcallError, reasonOf } from './order/errors';
 export { ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
 export { ForceCloseOrder } from './closing/force-close-order';

@@ -1,4 +1,4 @@
-import { MAX_EXTENSION_MS, ORDER_STATUSES, UUID } from '@app/orders';
+import { isPlainText, PLAIN_TEXT_RULE, MAX_EXTENSION_MS, ORDER_STATUSES, UUID } from '@app/orders';
 import { z } from 'zod';
 
 /** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
@@ -28,7 +28,7 @@ const text = (min: number, max: number) => {
       .min(min, message)
       .max(max, message)
       // Postgres keeps no NUL, and a terminal should not act on what an operator reads.
-      .regex(/^(?:\P{Cc}|[\n\t])*$/u, 'must not have control characters')
+      .refine(isPlainText, PLAIN_TEXT_RULE)
   );
 };
 

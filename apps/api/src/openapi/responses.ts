@@ -117,7 +117,9 @@ const Problem = z
 
 const OrderEvent = z
   .strictObject({
-    id: z.string().describe('Increases along the history; what Last-Event-ID resumes after'),
+    id: z
+      .string()
+      .describe('The place in the history of this order; what Last-Event-ID resumes after'),
     orderId: id,
     version: z.int().min(1),
     type: z.string().meta({ examples: ['order.paid'] }),

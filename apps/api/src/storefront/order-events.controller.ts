@@ -35,14 +35,21 @@ export class OrderEventsController {
     await this.readOrder.read(id, caller.subject);
     if (reply.request.method === 'HEAD') return void reply.type('text/event-stream').send();
     await this.streams.serve(reply, caller, (signal) =>
-      withoutActors(this.feed.follow(id, caller.subject, after, signal)),
+      forCustomers(this.feed.follow(id, caller.subject, after, signal)),
     );
   }
 }
 
-/** Which operator it was is the shop's business, not the customer's. */
-async function* withoutActors(
+/**
+ * Which operator it was, and in which words, is the shop's business: customers get codes. The id is
+ * the event's place in this order's history: one counted over all orders would tell how many there
+ * are.
+ */
+async function* forCustomers(
   events: AsyncIterable<OrderEventView>,
 ): AsyncGenerator<Omit<OrderEventView, 'actor'>> {
-  for await (const { actor: _, ...event } of events) yield event;
+  for await (const { actor: _, ...event } of events) {
+    const reason = event.by === 'operator' ? 'operator_decided' : event.reason;
+    yield { ...event, id: String(event.version), reason };
+  }
 }

@@ -1,5 +1,6 @@
 import Table from 'cli-table3';
 import { paint } from './paint';
+import { printable } from './printable';
 
 export interface Column<Row> {
   readonly title: string;
@@ -46,9 +47,16 @@ export function facts(pairs: readonly (readonly [string, string | number | null]
     .join('\n');
 }
 
+/** Our own colours pass; whatever else would act on the terminal is shown instead. */
 function cell(value: string | number | null | undefined): string {
-  return value === null || value === undefined || value === '' ? '-' : String(value);
+  if (value === null || value === undefined || value === '') return '-';
+  return String(value)
+    .split(OUR_COLOURS)
+    .map((part, i) => (i % 2 === 0 ? printable(part) : part))
+    .join('');
 }
+
+const OUR_COLOURS = new RegExp(`(${String.fromCharCode(27)}\\[(?:1|2|22|31|32|33|39)m)`);
 
 function trimEnds(text: string): string {
   return text.replace(/[ \t]+$/gm, '');

@@ -52,13 +52,13 @@ export class OrderFeed {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
   /**
-   * Yields the order's events after `afterEventId` and then each new one, until `signal` aborts.
+   * Yields the order's events after the one of `afterVersion` and then each new one, until `signal` aborts.
    * @throws {LastcallError} order_not_found, before the first event
    */
   async *follow(
     orderId: string,
     customerId: string,
-    afterEventId: string | undefined,
+    afterVersion: string | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<OrderEventView> {
     const sql = onDataSource(this.dataSource);
@@ -67,12 +67,12 @@ export class OrderFeed {
       customerId,
     ]);
     if (owned.length === 0) throw orderNotFound();
-    let seen = BigInt(afterEventId ?? 0);
+    let seen = BigInt(afterVersion ?? 0);
     let events = await readHistory(sql, [orderId]);
     while (!signal.aborted) {
       for (const event of events) {
-        if (BigInt(event.id) <= seen) continue;
-        seen = BigInt(event.id);
+        if (BigInt(event.version) <= seen) continue;
+        seen = BigInt(event.version);
         yield event;
       }
       events = await this.#nextLook(orderId, signal);
