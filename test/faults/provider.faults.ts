@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
 
@@ -43,6 +44,73 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
       const { closing } = await count(step);
       await step.heal(() => step.rig.provider.restore());
       return `${closing} orders waited behind the fence, stock and all`;
+    },
+  },
+  {
+    area: 'Provider',
+    name: 'every payment is refused for good; what is open is settled on time',
+    run: async (step) => {
+      const since = await step.now();
+      await step.client.faults({ refuseRate: 1, operations: ['payment.create'], seed: 7 });
+      await step.lasting(10_000, 6_000);
+      const [seen] = await step.rig.rows<Record<'refused' | 'waiting' | 'settled', number>>(
+        `SELECT count(*) FILTER (WHERE p.status = 'failed' AND p.failure IS NOT NULL)::int AS refused,
+                count(*) FILTER (WHERE p.status = 'open' AND p.provider_payment_id IS NULL
+                  AND p.created_at < now() - interval '3 s')::int AS waiting,
+                count(*) FILTER (WHERE p.status = 'closed' AND o.closed_at >= $1)::int AS settled
+           FROM payments p JOIN orders o ON o.id = p.order_id
+          WHERE p.created_at >= $1 - interval '1 minute'`,
+        [since],
+      );
+      assert(seen && seen.refused > 10, 'too few payments were refused');
+      assert(seen.waiting === 0, `${seen.waiting} refused payments are still open`);
+      // The provider answers all the while: nobody may take it for one that is away.
+      assert(seen.settled > 0, 'no open payment was settled meanwhile');
+      await step.heal(() => step.client.healProvider());
+      return `${seen.refused} payments refused, each failed at once; ${seen.settled} open ones settled meanwhile`;
+    },
+  },
+  {
+    area: 'Provider',
+    name: 'switched off with open work: refused; then kept beside another one',
+    run: async (step) => {
+      const { rig } = step;
+      const another = {
+        PAYMENT_PROVIDERS: 'stripe',
+        STRIPE_SECRET_KEY: 'sk_test_of_nobody',
+        STRIPE_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+        STRIPE_API_URL: 'http://127.0.0.1:9',
+      };
+      const refusal = await rig.start({ name: 'switched', roles: 'worker', env: another }).then(
+        () => 'none: it started',
+        (error: Error) => error.message,
+      );
+      rig.forget('switched');
+      const named = /sandbox: (\d+ open payments[^\n]*)/.exec(refusal)?.[1];
+      assert(named, `it was not refused by name: ${refusal}`);
+      // The workers prefer the other one; what is open at the first is theirs to settle all the same.
+      const env = { ...another, PAYMENT_PROVIDERS: 'stripe,sandbox' };
+      for (const name of ['worker-1', 'worker-2']) {
+        await rig.process(name).stop();
+        await rig.start({ name, roles: 'worker', env });
+      }
+      const since = await step.now();
+      await payLate(step, 4);
+      await step.lasting(10_000, 5_000);
+      const refunds = await until('a refund is made where the money is', async () => {
+        const [row] = await rig.rows<{ n: number }>(
+          `SELECT count(*)::int AS n FROM refunds WHERE status = 'succeeded' AND finished_at >= $1`,
+          [since],
+        );
+        return row?.n;
+      });
+      for (const name of ['worker-1', 'worker-2']) {
+        await rig.process(name).stop();
+        rig.forget(name);
+      }
+      await step.backToUsual();
+      await step.heal();
+      return `refused for ${named}; beside another one ${refunds} refunds where the money was`;
     },
   },
   {

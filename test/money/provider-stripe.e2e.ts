@@ -69,7 +69,9 @@ describe('Stripe', () => {
     const reader = connect(stripe.url, installation);
     const { events } = await stripe.state();
     return Promise.all(
-      events.map(({ body, headers }) => reader.readWebhook(Buffer.from(body), headers, new Date())),
+      events.map(async ({ body, headers }) =>
+        reader.readWebhook(Buffer.from(body), headers, new Date()),
+      ),
     );
   };
 

@@ -77,6 +77,14 @@ describe('a provider call', () => {
     expect(await isKnown(wanted)).toBe(false);
   });
 
+  it('is refused for good with 422 and not carried out', async () => {
+    await sandbox.faults({ refuseRate: 1 });
+    const wanted = sandbox.newPayment();
+    const { status, body } = await sandbox.post('/v1/payments', wanted);
+    expect([status, body.code]).toEqual([422, 'refused']);
+    expect(await isKnown(wanted)).toBe(false);
+  });
+
   it('is carried out and answered with garbage', async () => {
     await sandbox.faults({ malformedRate: 1 });
     const wanted = sandbox.newPayment();

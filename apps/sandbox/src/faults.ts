@@ -27,6 +27,8 @@ export const faultsSchema = z.strictObject({
   /** Share of calls refused with 429 and `Retry-After: retryAfterSeconds`. */
   rateLimitRate: rate,
   retryAfterSeconds: z.int().min(0).max(3600),
+  /** Share of calls refused for good, with 422: nothing is carried out. */
+  refuseRate: rate,
   /** Share of calls that are carried out and answered with something that is not JSON. */
   malformedRate: rate,
   /** Only these operations go wrong; null = all. */
@@ -65,6 +67,7 @@ export const NO_FAULTS: Faults = {
   carriedOutRate: 0.5,
   rateLimitRate: 0,
   retryAfterSeconds: 1,
+  refuseRate: 0,
   malformedRate: 0,
   operations: null,
   times: null,
@@ -82,7 +85,7 @@ export const NO_FAULTS: Faults = {
 /** Long enough for a webhook on this machine to be overtaken, short enough to wait for in a test. */
 const REORDER_WINDOW_MS = 250;
 
-export type Misbehaviour = 'error' | 'timeout' | 'rate_limit' | 'malformed';
+export type Misbehaviour = 'error' | 'timeout' | 'rate_limit' | 'refuse' | 'malformed';
 
 export interface CallPlan {
   readonly latencyMs: number;
@@ -120,7 +123,9 @@ export class FaultBox {
     if (misbehaviour !== null && times !== null) this.current.times = times - 1;
     const carriedOut =
       misbehaviour === 'malformed' ||
-      (misbehaviour !== 'rate_limit' && this.#callRandom() < carriedOutRate);
+      (misbehaviour !== 'rate_limit' &&
+        misbehaviour !== 'refuse' &&
+        this.#callRandom() < carriedOutRate);
     return { latencyMs, misbehaviour, carriedOut };
   }
 
@@ -135,10 +140,12 @@ export class FaultBox {
   }
 
   #rollMisbehaviour(): Misbehaviour | null {
-    const { timeoutRate, errorRate, rateLimitRate, malformedRate } = this.current;
+    const { timeoutRate, errorRate, rateLimitRate, refuseRate, malformedRate } = this.current;
     if (this.#callRandom() < timeoutRate) return 'timeout';
     if (this.#callRandom() < errorRate) return 'error';
     if (this.#callRandom() < rateLimitRate) return 'rate_limit';
+    // No throw of the dice while it is off: the others' luck stays what it was.
+    if (refuseRate > 0 && this.#callRandom() < refuseRate) return 'refuse';
     if (this.#callRandom() < malformedRate) return 'malformed';
     return null;
   }

@@ -52,6 +52,8 @@ export class FaultyRoutes {
       case 'rate_limit':
         reply.header('retry-after', String(retryAfterSeconds));
         throw new Refusal(429, 'rate_limited', 'Too many requests.');
+      case 'refuse':
+        throw new Refusal(422, 'refused', 'This is refused for good.');
       case 'malformed':
         return reply.code(200).type('application/json').send(GARBAGE);
       case 'timeout':
