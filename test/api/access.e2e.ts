@@ -24,6 +24,9 @@ const EXPECTED: Record<string, string> = {
   'GET /v1/ops/overview': 'ops:read',
   'POST /v1/ops/orders/:id/force-close': 'ops:write',
   'POST /v1/ops/orders/:id/extension': 'ops:write',
+  'POST /v1/ops/orders/:id/cancel': 'ops:write',
+  'POST /v1/ops/orders/:id/refunds': 'ops:write',
+  'POST /v1/ops/orders/:id/settle': 'ops:write',
   'GET /v1/ops/queues': 'ops:read',
   'GET /v1/ops/queues/*': 'ops:read',
 };

@@ -1,3 +1,4 @@
+import { TimeoutService } from '@app/timeout';
 import { Redis } from 'ioredis';
 import { startTestApp, type TestApp } from '../support/app';
 import { insertProduct } from '../support/insert-orders';
@@ -57,6 +58,8 @@ describe('the queue board', () => {
       body: { items: [{ sku: 'TEA', quantity: 1 }] },
     });
     expect(placed.status).toBe(201);
+    // Its alarm is armed behind the answer, by a connection that is opened for it.
+    await api.app.get(TimeoutService).alarms.settled();
     const before = await connections();
     expectProblem(await get('/api/queues'), 401, 'unauthorized');
     expect(await connections()).toBe(before);

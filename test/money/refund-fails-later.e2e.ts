@@ -1,3 +1,4 @@
+import { TimeoutService } from '@app/timeout';
 import { WEBHOOK_SECRET } from '../support/app';
 import { sendWebhook } from '../support/send-webhook';
 import { type StartedShop, startShop } from '../support/shop';
@@ -97,9 +98,11 @@ async function notice(shop: StartedShop, type: string, data: object): Promise<vo
   expect(await sendWebhook(shop.apiUrl, WEBHOOK_SECRET, body)).toBe(200);
 }
 
-/** The pause before the next attempt is over; a worker's next sweep takes it. */
-const pauseEnds = (shop: StartedShop): Promise<unknown> =>
-  shop.sql.rows(`UPDATE deadlines SET due_at = now() WHERE kind = 'refund'
+/** The pause before the next attempt is over, and a sweep takes it. */
+async function pauseEnds(shop: StartedShop): Promise<void> {
+  await shop.sql.rows(`UPDATE deadlines SET due_at = now() WHERE kind = 'refund'
        AND due_at = (SELECT min(d.due_at) FROM deadlines d
                       WHERE d.kind = 'refund' AND d.subject_id = deadlines.subject_id)
        AND due_at > now()`);
+  await shop.app.app.get(TimeoutService).runSweep();
+}
