@@ -221,6 +221,8 @@ export class CrowdExplorer {
         await Promise.all(notices.map((notice) => post(world, outside, notice)));
         return;
       }
+      default:
+        throw new Error(`No process does "${action.do}"`);
     }
   }
 

@@ -25,7 +25,7 @@ describe('lastcall payments list and settle', () => {
   const held = async (holdReason: HeldPayment['holdReason'], amount: number): Promise<string> => {
     const options = { count: 1, closesInMs: 600_000, payment: 'open' } as const;
     const [order] = await insertOrders(world.sql, options);
-    await holdMoney(world.sql, order?.paymentId, amount, holdReason as string);
+    await holdMoney(world.sql, order?.paymentId, amount, holdReason);
     return order?.paymentId as string;
   };
   const settle = (id: string, ...flags: string[]) => {
