@@ -118,8 +118,9 @@ async function forceClose(rig) {
   await execute(process.execPath, ['apps/ops-cli/bin/run.js', ...args], { env: rig.environment });
   const event = await rig.event(order, ({ to }) => to === 'closed');
   return {
-    held: event.by === 'operator' && event.reason === 'demo: customer phoned',
-    detail: 'closed by the operator, with a reason',
+    // The customer is told that an operator decided, and not in the operator's words.
+    held: event.by === 'operator' && event.reason === 'operator_decided',
+    detail: 'closed by the operator, whose words the customer is not told',
   };
 }
 
