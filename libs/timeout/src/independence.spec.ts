@@ -1,3 +1,4 @@
+import { until } from '../../../test/support/until';
 import { DatabaseClock } from './database-clock';
 import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults } from './drain';
@@ -15,6 +16,15 @@ let store: DeadlineStore;
 beforeAll(async () => (store = await DeadlineStore.open()));
 afterAll(() => store?.close());
 beforeEach(() => store.empty());
+
+const gates: Gate[] = [];
+/** Opened whatever becomes of its test: a batch that stands before it would hold up the next one. */
+function newGate(): Gate {
+  const gate = new Gate();
+  gates.push(gate);
+  return gate;
+}
+afterEach(() => gates.splice(0).forEach((gate) => gate.open()));
 
 function service(
   slow: DeadlineHandler,
@@ -44,26 +54,26 @@ function service(
   return { timeouts, driver, quick };
 }
 
-const insert = (kind: string, index: number, due: string): Promise<unknown> =>
-  store.rows(`INSERT INTO deadlines (kind, due_at, subject_id) VALUES ($1, now() + $2, $3)`, [
-    kind,
-    due,
-    subject(index),
-  ]);
+/** The instant that its alarm names. */
+async function insert(kind: string, index: number, due: string): Promise<Date> {
+  const rows = await store.rows<{ due_at: Date }>(
+    `INSERT INTO deadlines (kind, due_at, subject_id)
+     VALUES ($1, date_trunc('milliseconds', now() + $2::interval), $3) RETURNING due_at`,
+    [kind, due, subject(index)],
+  );
+  return (rows[0] as { due_at: Date }).due_at;
+}
 
 describe('while one kind’s drain takes its time', () => {
   it('rings end at once, and the other kind is handled', async () => {
-    const gate = new Gate();
+    const gate = newGate();
     const { timeouts, driver, quick } = service(new Effects(100, () => gate.pass()));
     await timeouts.start();
-    await insert(SLOW, 1, '-1s');
-    await driver.ring({ id: 'slot-1', at: await store.now() });
+    await driver.ring({ id: 'slot-1', at: await insert(SLOW, 1, '-1s') });
     await gate.reached();
     for (let index = 2; index < 20; index++) {
-      await insert(QUICK, index, '-1ms');
-      const handled = quick.batches.flat().length;
-      await driver.ring({ id: `slot-${index}`, at: await store.now() });
-      while (quick.batches.flat().length === handled) await store.now();
+      await driver.ring({ id: `slot-${index}`, at: await insert(QUICK, index, '-1ms') });
+      await until(`webhook ${index}`, () => quick.batches.flat().includes(subject(index)));
     }
     gate.open();
     await timeouts.stop();
@@ -71,7 +81,7 @@ describe('while one kind’s drain takes its time', () => {
   });
 
   it('a sweep arms, says so and is done; what it sent out is told when it is back', async () => {
-    const gate = new Gate();
+    const gate = newGate();
     const [swept, sweptUp] = [jest.fn(), jest.fn()];
     const { timeouts, driver, quick } = service(new Effects(100, () => gate.pass()), {
       swept,
@@ -85,7 +95,7 @@ describe('while one kind’s drain takes its time', () => {
     expect(driver.armed).toHaveLength(1);
     expect(swept).toHaveBeenCalledWith(expect.objectContaining({ armed: 1 }));
     await gate.reached();
-    while (quick.batches.flat().length === 0) await store.now();
+    await until('the other kind', () => quick.batches.length > 0);
     // The next one neither.
     await timeouts.sweep.begin();
     expect(sweptUp).not.toHaveBeenCalled();
@@ -103,7 +113,7 @@ describe('stopping', () => {
        SELECT $1, now() - interval '1 minute', gen_random_uuid() FROM generate_series(1, 30000)`,
       [SLOW],
     );
-    const gate = new Gate();
+    const gate = newGate();
     const slow = new Effects(100, () => gate.pass());
     const { timeouts, driver } = service(slow);
     await timeouts.start();
@@ -128,7 +138,7 @@ describe('stopping', () => {
 
 it('rejects when one drainer fails, but not before its siblings have ended', async () => {
   await store.add(SLOW, Array<number>(60).fill(-1));
-  const gate = new Gate();
+  const gate = newGate();
   const away = Object.assign(new Error('terminating connection'), { code: '57P01' });
   let batches = 0;
   const handler = new Effects(10, async () => {
@@ -142,7 +152,7 @@ it('rejects when one drainer fails, but not before its siblings have ended', asy
   const round = one.run('timer').finally(() => (isOver = true));
   round.catch(() => undefined);
   await gate.reached();
-  while (batches < 3) await store.now();
+  await until('the batch that fails', () => batches >= 3);
   for (let look = 0; look < 20; look++) await store.now();
   expect(isOver).toBe(false);
   gate.open();
