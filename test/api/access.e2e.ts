@@ -15,6 +15,7 @@ const EXPECTED: Record<string, string> = {
   'GET /v1/orders': 'orders',
   'GET /v1/orders/:id': 'orders',
   'GET /v1/orders/:id/events': 'orders',
+  'POST /v1/orders/:id/stream-token': 'orders',
   'POST /v1/orders/:id/payments': 'orders',
   'POST /v1/orders/:id/cancel': 'orders',
   'POST /v1/orders/:id/receipt': 'orders',

@@ -147,6 +147,7 @@ it.each([
   'DELETE FROM stock_movements',
   'UPDATE unfolded_stock_movements SET quantity = 1',
   'DELETE FROM operator_actions',
+  'UPDATE installation SET signing_key = sha256(NULL)',
   'DELETE FROM orders',
   'DELETE FROM payments',
   'DROP TABLE refunds',

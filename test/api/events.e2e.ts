@@ -8,13 +8,20 @@ interface Streamed {
   data: Record<string, unknown>;
 }
 
+interface StreamToken {
+  token: string;
+  expiresAt: string;
+}
+
 /** Reads a stream of events; `next` answers undefined when the server has ended it. */
-async function follow(api: TestApp, path: string, token: string, lastEventId?: string) {
+/** Without a token as EventSource does, which sends no header of ours. */
+async function follow(api: TestApp, path: string, token?: string, lastEventId?: string) {
   const leave = new AbortController();
   const response = await fetch(api.baseUrl + path, {
     signal: leave.signal,
     headers: {
-      authorization: `Bearer ${token}`,
+      origin: SHOP,
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
       ...(lastEventId ? { 'last-event-id': lastEventId } : {}),
     },
   });
@@ -45,6 +52,8 @@ async function follow(api: TestApp, path: string, token: string, lastEventId?: s
   return { response, next, leave: () => leave.abort() };
 }
 
+const SHOP = 'https://shop.example';
+
 describe("the stream of an order's events", () => {
   let api: TestApp;
   let ann: string;
@@ -59,7 +68,7 @@ describe("the stream of an order's events", () => {
   };
 
   beforeAll(async () => {
-    api = await startTestApp({ settings: { ROLES: 'api' } });
+    api = await startTestApp({ settings: { ROLES: 'api', CORS_ORIGINS: SHOP } });
     ann = await api.token({ sub: 'ann' });
   });
   afterAll(() => api?.close());
@@ -87,10 +96,66 @@ describe("the stream of an order's events", () => {
     });
     expect([placed?.id, closed?.id]).toEqual(['1', '2']);
     expect(JSON.stringify(closed)).not.toMatch(/olivia|asked by phone/);
-    stream.leave();
+    // Nothing follows a final status: the stream ends by itself, and whoever has seen all is told so.
+    expect(await stream.next()).toBeUndefined();
     const resumed = await follow(api, `/v1/orders/${id}/events`, ann, placed?.id);
     expect((await resumed.next())?.id).toBe(closed?.id);
-    resumed.leave();
+    expect(await resumed.next()).toBeUndefined();
+    const over = await api.request(`GET /v1/orders/${id}/events`, {
+      token: ann,
+      headers: { 'last-event-id': '2' },
+    });
+    expect([over.status, over.body]).toEqual([204, '']);
+  });
+
+  const streamToken = async (id: string, token = ann) =>
+    (await api.request<StreamToken>(`POST /v1/orders/${id}/stream-token`, { token })).body;
+
+  it('opens by a token in its address, for this order and for minutes only', async () => {
+    const { id } = await place();
+    const { token, expiresAt } = await streamToken(id);
+    expect(token).not.toContain('ann');
+    const minutes = (Date.parse(expiresAt) - Date.now()) / 60_000;
+    expect(minutes).toBeGreaterThan(14);
+    expect(minutes).toBeLessThanOrEqual(15);
+    const stream = await follow(api, `/v1/orders/${id}/events?token=${token}`);
+    expect(stream.response.headers.get('access-control-allow-origin')).toBe(SHOP);
+    expect((await stream.next())?.data).toMatchObject({ orderId: id, version: 1 });
+    stream.leave();
+    const other = (await place()).id;
+    const forged = `${(Date.now() + 1e9).toString(36)}.${token.split('.')[1]}`;
+    for (const [order, given] of [
+      [other, token],
+      [id, forged],
+      [id, `${token}x`],
+      [id, 'x'],
+      [id, `${token}&token=${token}`],
+      ['7', token],
+    ]) {
+      const answer = await api.request(`GET /v1/orders/${order}/events?token=${given}`);
+      expectProblem(answer, 401, 'unauthorized');
+      expect(answer.headers.get('www-authenticate')).toContain('invalid_token');
+    }
+    for (const path of [`/v1/orders/${id}`, '/v1/orders'] as const) {
+      expectProblem(await api.request(`GET ${path}?token=${token}`), 401, 'unauthorized');
+    }
+  });
+
+  it('gives nobody a token for the order of another, and none that outlives its own', async () => {
+    const { id } = await place();
+    const bob = await api.token({ sub: 'bob' });
+    const refused = await api.request(`POST /v1/orders/${id}/stream-token`, { token: bob });
+    expectProblem(refused, 404, 'order_not_found');
+    const { token, expiresAt } = await streamToken(
+      id,
+      await api.token({ sub: 'ann', expiresIn: 2 }),
+    );
+    expect(Date.parse(expiresAt)).toBeLessThanOrEqual(Date.now() + 2_000);
+    const stream = await follow(api, `/v1/orders/${id}/events?token=${token}`);
+    expect(await stream.next()).toBeDefined();
+    expect(await stream.next()).toBeUndefined();
+    const again = await api.request(`GET /v1/orders/${id}/events?token=${token}`);
+    expectProblem(again, 401, 'unauthorized');
   });
 
   it("is not opened for somebody else's order", async () => {

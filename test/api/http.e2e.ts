@@ -3,12 +3,15 @@ import { startTestApp, type TestApp } from '../support/app';
 import { expectProblem } from '../support/problem';
 
 const KB = 1_024;
+const SHOP = 'https://shop.example';
+const ACROSS = /^access-control-/;
 
 describe('HTTP', () => {
   let api: TestApp;
   let token: string;
   beforeAll(async () => {
-    api = await startTestApp({ settings: { ROLES: 'api' } });
+    const CORS_ORIGINS = `${SHOP},http://localhost:5173`;
+    api = await startTestApp({ settings: { ROLES: 'api', CORS_ORIGINS } });
     token = await api.token();
   });
   afterAll(() => api?.close());
@@ -82,6 +85,53 @@ describe('HTTP', () => {
     expectProblem(long, 414, 'uri_too_long');
   });
 
+  /** A request as a browser sends it from a page of another origin. */
+  const across = async (method: string, path: string, headers: Record<string, string>) => {
+    const answer = await fetch(api.baseUrl + path, { method, headers });
+    await answer.text();
+    return answer;
+  };
+  const preflight = (origin: string, path: string) =>
+    across('OPTIONS', path, {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization,content-type,idempotency-key',
+    });
+
+  it("lets the listed origins' pages call the storefront, and read what it answers", async () => {
+    const asked = await preflight(SHOP, '/v1/orders');
+    expect(asked.status).toBe(204);
+    expect(Object.fromEntries(asked.headers)).toMatchObject({
+      'access-control-allow-origin': SHOP,
+      'access-control-allow-methods': 'GET, HEAD, POST',
+      'access-control-allow-headers': expect.stringMatching(/authorization.*idempotency-key/),
+      'access-control-max-age': '600',
+      vary: 'Origin',
+    });
+    expect(asked.headers.has('access-control-allow-credentials')).toBe(false);
+    // Refusals too: a page has to tell "out of stock" from "no network".
+    for (const path of ['/v1/products', '/v1/orders', '/v1/orders/7']) {
+      const { headers } = await across('GET', path, { origin: SHOP });
+      expect(headers.get('access-control-allow-origin')).toBe(SHOP);
+      expect(headers.get('access-control-expose-headers')).toMatch(/etag.*retry-after/);
+      expect(headers.get('vary')).toBe('Origin');
+    }
+  });
+
+  it.each([
+    ['of other origins', 'https://shop.example.evil.example', '/v1/orders'],
+    ['without an origin', 'null', '/v1/orders'],
+    ['of a listed origin by another scheme', 'http://shop.example', '/v1/products'],
+    ['that want the ops routes', SHOP, '/v1/ops/overview'],
+    ['that want to be a provider', SHOP, '/v1/webhooks/sandbox'],
+  ])('lets no pages %s in', async (_, origin, path) => {
+    const asked = await preflight(origin, path);
+    expect(asked.headers.has('access-control-allow-origin')).toBe(false);
+    const answer = await across('GET', path, { origin });
+    expect(answer.headers.has('access-control-allow-origin')).toBe(false);
+    expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
+  });
+
   it('tells nothing of an error nobody expected, but where to look for it', async () => {
     const query = jest.spyOn(api.dataSource, 'createQueryRunner').mockImplementation(() => {
       throw new Error('hunter2');
@@ -106,6 +156,13 @@ describe('the rate limit', () => {
     api = await startTestApp({ settings: { ROLES: 'api', RATE_LIMIT: '5/m' } });
   });
   afterAll(() => api?.close());
+
+  it('is reached by no page of another origin unless CORS_ORIGINS names it', async () => {
+    const headers = { origin: SHOP, 'access-control-request-method': 'GET' };
+    const asked = await fetch(`${api.baseUrl}/v1/products`, { method: 'OPTIONS', headers });
+    expect(asked.status).toBe(405);
+    expect([...asked.headers.keys()].filter((name) => ACROSS.test(name))).toEqual([]);
+  });
 
   it('counts each customer alone, over all routes, and says when to come back', async () => {
     const [ann, bob] = [await api.token({ sub: 'ann' }), await api.token({ sub: 'bob' })];

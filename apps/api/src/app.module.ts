@@ -16,6 +16,7 @@ import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { AccessGuard } from './auth/access.guard';
 import { Authenticator } from './auth/authenticator';
+import { StreamAccess } from './auth/stream-access';
 import { Draining } from './draining';
 import { Dependencies } from './health/dependencies';
 import { HealthController } from './health/health.controller';
@@ -93,6 +94,7 @@ export class AppModule implements OnModuleInit {
         { provide: SharedCounts, useValue: counts },
         SecurityLog,
         Authenticator,
+        StreamAccess,
         Dependencies,
         EventStreams,
         QueueBoard,

@@ -35,7 +35,8 @@ export class SecurityLog {
   refused(code: string, request: FastifyRequest): void {
     const event = EVENTS[code];
     // A browser or a script that has simply not signed in yet is no event.
-    if (!event || (event === 'authentication_failed' && !request.headers.authorization)) return;
+    const isNobody = !request.headers.authorization && !hasQueryToken(request);
+    if (!event || (event === 'authentication_failed' && isNobody)) return;
     this.telemetry.securityEvent(event);
     const source = clientKey(request.ip);
     const unsaid = this.#quiet.unsaidBefore(`${event} ${source}`);
@@ -46,3 +47,6 @@ export class SecurityLog {
     this.logger.warn({ ...facts, requestId, unsaid }, 'refused');
   }
 }
+
+const hasQueryToken = ({ query }: FastifyRequest): boolean =>
+  typeof query === 'object' && query !== null && 'token' in query;

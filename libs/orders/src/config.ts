@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
 import { stripeWeaknessOf, weaknessOf } from './providers/webhook-secret';
+import { origins } from './web-addresses';
 
 /** A setting is wrong. The message names each one, what is wrong with it and what it may be. */
 export class ConfigError extends Error {
@@ -150,6 +151,7 @@ const schema = z.object({
   MAX_HELD_SHARE: orOff(percentage).prefault('20%'),
   MAX_UNPAID_IN_A_ROW: orOff(wholeNumber(1, 1_000)).prefault('5'),
   TRUST_PROXY: networks.optional(),
+  CORS_ORIGINS: origins.optional(),
   DOCS: z.enum(['on', 'off']).prefault('on'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDERS: providers.prefault('sandbox'),

@@ -14,6 +14,7 @@ import { PrivateFunctions1763700260000 } from './migrations/1763700260000-privat
 import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
+import { SigningKey1763700410000 } from './migrations/1763700410000-signing-key';
 import { UnpaidOrders1763700250000 } from './migrations/1763700250000-unpaid-orders';
 
 /** Oldest first; TypeORM runs those that are missing. */
@@ -35,6 +36,7 @@ const MIGRATIONS = [
   UnpaidOrders1763700250000,
   PrivateFunctions1763700260000,
   PaymentsAtProviders1763700260000,
+  SigningKey1763700410000,
 ];
 
 /** The data source of closing, and of what must go on when customers have taken all connections. */

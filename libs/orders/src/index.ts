@@ -63,11 +63,13 @@ export { DismissWebhook } from './ops/dismiss-webhook';
 export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhooks';
 export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
 export { OrderFeed, type OrderEventView, readHistory } from './events/order-feed';
+export { type StreamToken, StreamTokens } from './events/stream-tokens';
 export { OrderGuard, orderNotFound } from './order/order-guard';
 export {
   type By,
   CLOSE_REASONS,
   type CloseReason,
+  FINAL_STATUSES,
   ORDER_STATUSES,
   type OrderStatus,
   TRANSITIONS,

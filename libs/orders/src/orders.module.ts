@@ -34,6 +34,8 @@ import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
 import { OrderFeed } from './events/order-feed';
+import { StreamTokens } from './events/stream-tokens';
+import { SigningKey } from './order/signing-key';
 import { Overview } from './ops/overview';
 import { PlaceOrder } from './placing/place-order';
 import { FoldStock } from './stock/fold-stock';
@@ -109,8 +111,10 @@ const USE_CASES = [
   SettleOrder,
   SettleRefunds,
   ShipOrder,
+  SigningKey,
   StartPayment,
   StrandedWork,
+  StreamTokens,
   UnchargeableProducts,
   WatchInvariants,
 ];

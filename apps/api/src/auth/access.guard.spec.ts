@@ -4,6 +4,7 @@ import { Public, Scope, type ScopeName } from './access';
 import { AccessGuard } from './access.guard';
 import type { Authenticator } from './authenticator';
 import type { Caller } from './caller';
+import { OrStreamToken, type StreamAccess } from './stream-access';
 
 class Routes {
   forgotten(): void {}
@@ -13,6 +14,10 @@ class Routes {
 
   @Scope('ops:write')
   guarded(): void {}
+
+  @OrStreamToken()
+  @Scope('orders')
+  streamed(): void {}
 }
 
 const callerWith = (...scopes: ScopeName[]): Caller => ({
@@ -23,7 +28,12 @@ const callerWith = (...scopes: ScopeName[]): Caller => ({
 
 describe('AccessGuard', () => {
   const identify = jest.fn<Caller | Promise<Caller>, []>();
-  const guard = new AccessGuard(new Reflector(), { identify } as unknown as Authenticator);
+  const streams = { isAsked: () => true, admit: () => Promise.resolve(true) };
+  const guard = new AccessGuard(
+    new Reflector(),
+    { identify } as unknown as Authenticator,
+    streams as unknown as StreamAccess,
+  );
   const enter = (route: keyof Routes) =>
     guard.canActivate({
       getHandler: () => Routes.prototype[route],
@@ -47,6 +57,14 @@ describe('AccessGuard', () => {
     expect(enter('guarded')).toBe(true);
     identify.mockReturnValue(Promise.resolve(callerWith('ops:write')));
     await expect(enter('guarded')).resolves.toBe(true);
+  });
+
+  it('takes the token of a stream where a route says so, and nowhere else', async () => {
+    identify.mockClear();
+    await expect(enter('streamed')).resolves.toBe(true);
+    expect(identify).not.toHaveBeenCalled();
+    identify.mockReturnValue(callerWith());
+    expect(() => enter('guarded')).toThrow('scope "ops:write"');
   });
 
   it('refuses who has other scopes', async () => {

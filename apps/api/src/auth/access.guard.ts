@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { Access, type ScopeName } from './access';
 import { Authenticator } from './authenticator';
 import type { Caller } from './caller';
+import { StreamAccess, TakesStreamToken } from './stream-access';
 
 /** Denies by default: a route is open only as far as it declares (access.ts). */
 @Injectable()
@@ -12,6 +13,7 @@ export class AccessGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
+    private readonly streams: StreamAccess,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -21,7 +23,10 @@ export class AccessGuard implements CanActivate {
     ]);
     if (access === 'public') return true;
     if (!access) throw new LastcallError('forbidden', 'This route is not open to anybody');
-    const caller = this.authenticator.identify(context.switchToHttp().getRequest<FastifyRequest>());
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const takesStreamToken = this.reflector.get(TakesStreamToken, context.getHandler());
+    if (takesStreamToken && this.streams.isAsked(request)) return this.streams.admit(request);
+    const caller = this.authenticator.identify(request);
     // No promise when the token is remembered: one turn of the queue less on every request.
     return caller instanceof Promise
       ? caller.then((verified) => assertGranted(verified, access))

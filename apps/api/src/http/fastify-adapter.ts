@@ -8,6 +8,7 @@ import type { Logger } from '../logging/logger';
 import type { SharedCounts } from '../rate-limit/shared-counts';
 import { applyBodyLimit, registerBodyParsers } from './body-parsers';
 import { answerClientError } from './client-error';
+import { allowOrigins } from './cors';
 import type { KnownRoutes } from './known-routes';
 import { limitDocument } from './limit-document';
 import { problem, sendProblem } from './problem';
@@ -26,7 +27,7 @@ const KEEP_ALIVE_MS = 72_000;
 const MAX_PARAM_LENGTH = 100;
 
 export interface AdapterParts {
-  readonly config: Pick<Config, 'TRUST_PROXY' | 'RATE_LIMIT'>;
+  readonly config: Pick<Config, 'TRUST_PROXY' | 'RATE_LIMIT' | 'CORS_ORIGINS'>;
   readonly counts: Pick<SharedCounts, 'increment'>;
   readonly logger: Logger;
   readonly draining: Draining;
@@ -65,6 +66,7 @@ export function createFastifyAdapter(
     // No Nest middleware here, and its dispatcher would run on every request.
     skipMiddie: true,
   });
+  if (config.CORS_ORIGINS) allowOrigins(adapter, config.CORS_ORIGINS);
   const fastify = adapter.getInstance<FastifyInstance>();
   fastify.server.maxConnections = maxConnections;
   prepare(fastify, { config, counts, logger, draining, routes });
@@ -77,6 +79,7 @@ function prepare(
 ): void {
   registerBodyParsers(fastify);
   fastify.decorateRequest('caller', null);
+  fastify.decorateRequest('streamEndsAtMs', null);
   fastify.addHook('onRoute', (route) => {
     applyBodyLimit(route);
     acceptTokenAsPassword(route);

@@ -10,6 +10,8 @@ export interface AnswerWords {
   readonly summary: string;
   /** Beside those that every route has. */
   readonly refusals?: readonly ProblemCode[];
+  /** Other statuses that are no refusal, without a body, with what they mean. */
+  readonly also?: Readonly<Record<number, string>>;
   /** Headers of the answer, with what they mean. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -24,13 +26,16 @@ const MEDIA_TYPES: Partial<Record<ResponseName, string>> = {
 export function Answers(
   status: number,
   name: ResponseName,
-  { summary, refusals = [], headers = {} }: AnswerWords,
+  { summary, refusals = [], also = {}, headers = {} }: AnswerWords,
 ): MethodDecorator {
   const mediaType = MEDIA_TYPES[name] ?? 'application/json';
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary }),
     ApiExtension(REFUSALS, refusals),
+    ...Object.entries(also).map(([other, description]) =>
+      ApiResponse({ status: Number(other), description }),
+    ),
     ApiResponse({
       status,
       description: summary,

@@ -1,6 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { describeProblems, describeRefusals, type Operation, PROBLEM_EXAMPLES } from './problems';
+import { STREAM_TOKEN } from '../auth/stream-access';
 import { toComponents } from './json-schema';
 import { RESPONSES } from './responses';
 
@@ -40,7 +41,8 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setLicense('MIT', 'https://opensource.org/license/mit')
     // Relative: the same document serves every installation.
     .addServer('/', 'The installation that serves this document')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' });
+    .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
+    .addApiKey({ type: 'apiKey', in: 'query', name: 'token' }, 'streamToken');
   for (const [name, description] of Object.entries(TAGS)) builder.addTag(name, description);
   const document = SwaggerModule.createDocument(app, builder.build(), {
     operationIdFactory: (controller, method) => `${method}${controller.replace('Controller', '')}`,
@@ -83,8 +85,12 @@ function describePathParameters(operation: Operation, path: string): void {
 /** Who may call it, in words: validators know scopes of OAuth flows only. */
 function describeAccess(operation: Operation): void {
   const [scope] = operation.security?.flatMap((one) => Object.values(one).flat()) ?? [];
+  const alsoByStreamToken = STREAM_TOKEN in operation;
   operation.description = scope
-    ? `For a token with the scope \`${scope}\`.`
+    ? `For a token with the scope \`${scope}\`${alsoByStreamToken ? ', or a stream token of this order' : ''}.`
     : 'Open to everybody, token or not.';
-  operation.security = scope ? [{ bearer: [] }] : [];
+  operation.security = [
+    ...(scope ? [{ bearer: [] }] : []),
+    ...(alsoByStreamToken ? [{ streamToken: [] }] : []),
+  ];
 }

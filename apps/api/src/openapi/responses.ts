@@ -180,6 +180,12 @@ export const RESPONSES = {
       contentMediaType: 'application/json',
       contentSchema: { $ref: schemaAt('OrderEvent') },
     }),
+  StreamToken: z
+    .strictObject({
+      token: z.string().describe('For `GET /v1/orders/{id}/events?token=`, of this order only'),
+      expiresAt: instant,
+    })
+    .describe('Opens one stream, and nothing else'),
   WebhookStored: z.strictObject({ stored: z.literal(true) }),
   Overview,
   Alive: z.strictObject({ status: z.literal('ok') }),

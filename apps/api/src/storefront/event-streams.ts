@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http';
 import { LastcallError } from '@app/orders';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import type { Caller } from '../auth/caller';
 import { Draining } from '../draining';
 import { SECURITY_HEADERS } from '../http/security-headers';
 import { InjectLogger, type Logger } from '../logging/logger';
@@ -19,6 +18,12 @@ const RETRY_MS = 2_000;
 export interface StreamedEvent {
   readonly id: string;
   readonly type: string;
+}
+
+/** Whose stream it is, and when their token ends (milliseconds since the epoch). */
+export interface StreamReader {
+  readonly customerId: string;
+  readonly endsAtMs: number;
 }
 
 /** Server-sent events: as many streams as there is room for, each ended when nobody reads it. */
@@ -38,24 +43,24 @@ export class EventStreams {
   }
 
   /**
-   * Sends what `follow` yields until it ends, the client leaves, the caller's token ends or this
+   * Sends what `follow` yields until it ends, the client leaves, the reader's token ends or this
    * process drains. @throws {LastcallError} rate_limited or busy, when there is no room
    */
   async serve(
     reply: FastifyReply,
-    caller: Caller,
+    reader: StreamReader,
     follow: (signal: AbortSignal) => AsyncIterable<StreamedEvent>,
   ): Promise<void> {
-    const stream = this.#enter(caller.subject);
+    const stream = this.#enter(reader.customerId);
     const timers = [
       setInterval(() => reply.raw.write(': still here\n\n'), HEARTBEAT_MS),
-      setTimeout(() => stream.abort(), msUntilTokenEnds(caller)),
+      setTimeout(() => stream.abort(), msUntilTokenEnds(reader)),
     ];
     try {
       await this.#send(reply, stream, follow);
     } finally {
       for (const timer of timers) clearInterval(timer);
-      this.#leave(caller.subject, stream);
+      this.#leave(reader.customerId, stream);
       reply.raw.end();
     }
   }
@@ -122,6 +127,6 @@ async function write(
 }
 
 /** Timers hold 32 bits of milliseconds; a token that ends later is checked when it reconnects. */
-function msUntilTokenEnds({ expiresAtMs }: Caller): number {
-  return Math.min(Math.max(expiresAtMs - Date.now(), 0), 2 ** 31 - 1);
+function msUntilTokenEnds({ endsAtMs }: StreamReader): number {
+  return Math.min(Math.max(endsAtMs - Date.now(), 0), 2 ** 31 - 1);
 }

@@ -1,13 +1,24 @@
-import { type OrderEventView, OrderFeed, ReadOrder } from '@app/orders';
-import { Controller, Get, Res } from '@nestjs/common';
+import {
+  type OrderEventView,
+  OrderFeed,
+  ReadOrder,
+  type StreamToken,
+  StreamTokens,
+} from '@app/orders';
+import { Controller, Get, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
 import { Scope } from '../auth/access';
 import type { Caller } from '../auth/caller';
-import { CurrentCaller, LastEventId, OrderId } from '../input/params';
+import { OrStreamToken } from '../auth/stream-access';
+import { CurrentCaller, InputBody, LastEventId, OrderId } from '../input/params';
+import { noBody } from '../input/requests';
 import { Answers } from '../openapi/answers';
 import { TakesLastEventId } from '../openapi/takes';
 import { EventStreams } from './event-streams';
+
+type NoBody = z.output<typeof noBody>;
 
 @ApiTags('storefront')
 @Controller('v1/orders')
@@ -16,26 +27,47 @@ export class OrderEventsController {
     private readonly readOrder: ReadOrder,
     private readonly feed: OrderFeed,
     private readonly streams: EventStreams,
+    private readonly tokens: StreamTokens,
   ) {}
+
+  @Post(':id/stream-token')
+  @Scope('orders')
+  @Answers(201, 'StreamToken', {
+    summary: "A token that opens this order's stream in a browser (EventSource), for minutes",
+    refusals: ['order_not_found'],
+  })
+  async issueToken(
+    @CurrentCaller() caller: Caller,
+    @OrderId() id: string,
+    @InputBody(noBody) _body: NoBody,
+  ): Promise<StreamToken> {
+    await this.readOrder.read(id, caller.subject);
+    return this.tokens.issue(id, caller.expiresAtMs);
+  }
 
   @Get(':id/events')
   @Scope('orders')
+  @OrStreamToken()
   @TakesLastEventId()
   @Answers(200, 'OrderEventStream', {
     summary: 'What happens to an order, as server-sent events; resumable by Last-Event-ID',
+    also: { 204: 'All has been seen: the order is in its final status. EventSource then stops.' },
     refusals: ['order_not_found', 'rate_limited', 'busy'],
   })
   async follow(
-    @CurrentCaller() caller: Caller,
     @OrderId() id: string,
     @LastEventId() after: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    // Whoever may not see the order gets a problem, which a stream that has begun cannot answer.
-    await this.readOrder.read(id, caller.subject);
-    if (reply.request.method === 'HEAD') return void reply.type('text/event-stream').send();
-    await this.streams.serve(reply, caller, (signal) =>
-      forCustomers(this.feed.follow(id, caller.subject, after, signal)),
+    const { caller, streamEndsAtMs, method } = reply.request;
+    // Whoever may not see the order gets a problem, which a stream that has begun cannot answer. A
+    // stream token is good for this order only, whoever shows it.
+    const { customerId } = await this.readOrder.read(id, caller?.subject);
+    if (await this.feed.isOver(id, after)) return void reply.code(204).send();
+    if (method === 'HEAD') return void reply.type('text/event-stream').send();
+    const endsAtMs = caller?.expiresAtMs ?? streamEndsAtMs ?? 0;
+    await this.streams.serve(reply, { customerId, endsAtMs }, (signal) =>
+      forCustomers(this.feed.follow(id, after, signal)),
     );
   }
 }

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import type { By, OrderStatus } from '../order/order.lifecycle';
-import { orderNotFound } from '../order/order-guard';
+import { type By, FINAL_STATUSES, type OrderStatus } from '../order/order.lifecycle';
 import { onDataSource, type Queryable } from '../order/order-rows';
 
 export interface OrderEventView {
@@ -52,21 +51,16 @@ export class OrderFeed {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
   /**
-   * Yields the order's events after the one of `afterVersion` and then each new one, until `signal` aborts.
-   * @throws {LastcallError} order_not_found, before the first event
+   * Yields the order's events after the one of `afterVersion` and then each new one, until one has led
+   * to a final status, or `signal` aborts.
+   * Whose order it is, is for the caller to ask first.
    */
   async *follow(
     orderId: string,
-    customerId: string,
     afterVersion: string | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<OrderEventView> {
     const sql = onDataSource(this.dataSource);
-    const owned = await sql.rows('SELECT 1 FROM orders WHERE id = $1 AND customer_id = $2', [
-      orderId,
-      customerId,
-    ]);
-    if (owned.length === 0) throw orderNotFound();
     let seen = BigInt(afterVersion ?? 0);
     let events = await readHistory(sql, [orderId]);
     while (!signal.aborted) {
@@ -75,8 +69,18 @@ export class OrderFeed {
         seen = BigInt(event.version);
         yield event;
       }
+      const last = events.at(-1);
+      if (last && FINAL_STATUSES.has(last.to)) return;
       events = await this.#nextLook(orderId, signal);
     }
+  }
+
+  /** True when the history has ended, and whoever has seen `afterVersion` has seen all of it. */
+  async isOver(orderId: string, afterVersion: string | undefined): Promise<boolean> {
+    if (afterVersion === undefined) return false;
+    const last = (await readHistory(onDataSource(this.dataSource), [orderId])).at(-1);
+    if (!last || !FINAL_STATUSES.has(last.to)) return false;
+    return BigInt(last.version) <= BigInt(afterVersion);
   }
 
   #nextLook(orderId: string, signal: AbortSignal): Promise<OrderEventView[]> {

@@ -1,6 +1,12 @@
-import { ORDER_STATUSES, type OrderStatus, stockEffect, TRANSITIONS } from './order.lifecycle';
+import {
+  FINAL_STATUSES,
+  ORDER_STATUSES,
+  type OrderStatus,
+  stockEffect,
+  TRANSITIONS,
+} from './order.lifecycle';
 
-const FINAL: readonly OrderStatus[] = ['completed', 'closed', 'canceled'];
+const FINAL = [...FINAL_STATUSES];
 const exits = (from: OrderStatus) => Object.keys(TRANSITIONS[from]) as OrderStatus[];
 
 /** Where an order's stock is while it has a status. */

@@ -10,6 +10,13 @@ export const ORDER_STATUSES = [
 ] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
+/** Nothing follows by itself; only the policy `revive` ever leads out of one (`closed`). */
+export const FINAL_STATUSES: ReadonlySet<OrderStatus> = new Set([
+  'completed',
+  'closed',
+  'canceled',
+] as const);
+
 /** Why an order was closed or canceled. */
 export const CLOSE_REASONS = [
   'payment_timeout',
