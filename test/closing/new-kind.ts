@@ -42,7 +42,7 @@ const HANDLER = {
   source: `
 import { type BatchResult, type DeadlineHandler, type DueDeadline, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { type Config, CONFIG } from '../config';
+import { type Settings, SETTINGS } from '../config';
 import { HandlesKind } from '../order/handles-kind';
 
 @Injectable()
@@ -50,7 +50,7 @@ import { HandlesKind } from '../order/handles-kind';
 export class ThanksDeadline implements DeadlineHandler {
   readonly maxBatch = 500;
 
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(@Inject(SETTINGS) private readonly config: Settings) {}
 
   lockKey(): undefined {
     return undefined;

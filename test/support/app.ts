@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Config, loadConfig, type OrdersModuleOptions } from '@app/orders';
+import { type Config, DATABASE, loadConfig, type OrdersModuleOptions } from '@app/orders';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { SignJWT } from 'jose';
@@ -12,7 +12,7 @@ import { NestLogger } from '../../apps/api/src/logging/nest-logger';
 import { serveDocument } from '../../apps/api/src/openapi/document';
 import { migrateDatabase } from '../../apps/api/src/migrate-database';
 import { shutDown } from '../../apps/api/src/shut-down';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { createTestDatabase } from './database';
 import { takeRedisDatabase } from './redis';
 
@@ -122,7 +122,7 @@ async function boot(
 }
 
 function asTestApp(api: Api, baseUrl: string, close: () => Promise<void>): TestApp {
-  const dataSource = api.app.get(DataSource);
+  const dataSource = api.app.get<DataSource>(DATABASE);
   return {
     ...api,
     baseUrl,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import {
   type Config,
   createDataSource,
+  DATABASE,
   loadConfig,
   onDataSource,
   type OrdersTelemetry,
@@ -14,9 +15,9 @@ import {
 } from '@app/orders';
 import { type Lock, NoopLock, TimeoutService, type TimerDriver } from '@app/timeout';
 import type { Type } from '@nestjs/common';
-import { getDataSourceToken } from '@nestjs/typeorm';
 import { Test } from '@nestjs/testing';
 import type { DataSource } from 'typeorm';
+import { CLOSERS } from '../../libs/orders/src/data-source';
 import { EVENT_STREAM, type EventStream } from '../../libs/orders/src/events/event-stream';
 import { createTestDatabase } from './database';
 import { LedgerProvider } from './ledger-provider';
@@ -124,14 +125,14 @@ async function startWorld(
   const module = await building.compile();
   module.useLogger(false);
   await module.init();
-  const dataSource = module.get<DataSource>(getDataSourceToken());
+  const dataSource = module.get<DataSource>(DATABASE);
   return {
     config,
     provider,
     stream,
     told,
     dataSource,
-    drainDataSource: module.get<DataSource>(getDataSourceToken('closers')),
+    drainDataSource: module.get<DataSource>(CLOSERS),
     timeouts: module.get(TimeoutService),
     rows: (sql, params) => onDataSource(dataSource).rows(sql, params),
     get: (type) => module.get(type, { strict: false }),

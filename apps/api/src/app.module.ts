@@ -14,6 +14,7 @@ import {
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
+import { API_CONFIG } from './api-config';
 import { AccessGuard } from './auth/access.guard';
 import { Authenticator } from './auth/authenticator';
 import { StreamAccess } from './auth/stream-access';
@@ -88,6 +89,7 @@ export class AppModule implements OnModuleInit {
       controllers: roles.has('api') ? [...WATCHING, ...SERVING] : WATCHING,
       providers: [
         loggerProvider(logger),
+        { provide: API_CONFIG, useValue: config },
         { provide: PrometheusTelemetry, useValue: telemetry },
         { provide: Draining, useValue: draining },
         { provide: KnownRoutes, useValue: routes },

@@ -3,6 +3,7 @@ import {
   CancelOrderByOperator,
   type Config,
   CreateRefund,
+  DATABASE,
   DismissWebhook,
   ExamineInstallation,
   ForceCloseOrders,
@@ -10,7 +11,7 @@ import {
   ListOrders,
   ListRefunds,
   ListWebhooks,
-  loadConfig,
+  loadConfigWithoutAuth,
   OpsModule,
   OrderDetails,
   OrdersModule,
@@ -27,7 +28,7 @@ import {
 import { TimeoutService } from '@app/timeout';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { quietTelemetry } from './quiet-telemetry';
 
 /** A process that ended its work waits no longer than this for connections to say goodbye. */
@@ -40,7 +41,7 @@ export class Installation {
     private readonly app: INestApplicationContext,
   ) {}
 
-  readonly dataSource = this.app.get(DataSource);
+  readonly dataSource = this.app.get<DataSource>(DATABASE);
   readonly timeouts = this.app.get(TimeoutService);
   readonly statistics = this.app.get(Statistics);
   readonly examine = this.app.get(ExamineInstallation);
@@ -72,7 +73,7 @@ export class Installation {
 
 /** Connects without ringing: a command arms and closes, and leaves the alarms to the workers. */
 export async function openInstallation(note: (line: string) => void): Promise<Installation> {
-  const config = loadConfig();
+  const config = loadConfigWithoutAuth();
   const orders = OrdersModule.forRoot(config, quietTelemetry(note), { ring: false });
   const app = await NestFactory.createApplicationContext(
     { module: class OpsCli {}, imports: [orders, OpsModule] },

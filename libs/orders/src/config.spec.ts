@@ -1,7 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, loadConfig, SETTING_NAMES } from './config';
+import {
+  ConfigError,
+  loadConfig,
+  loadConfigWithoutAuth,
+  SETTING_NAMES,
+  settingsOf,
+} from './config';
 
 /** What has no default, and stands in these tests' settings. */
 const GIVEN = ['DATABASE_URL', 'REDIS_URL', 'AUTH_JWT_SECRET', 'SANDBOX_WEBHOOK_SECRET'];
@@ -163,5 +169,27 @@ describe('loadConfig', () => {
     );
     expect(complaint({ PAYMENT_PROVIDER: 'stripe' })).toContain('STRIPE_SECRET_KEY');
     expect(complaint({ PAYMENT_PROVIDERS: 'sandbox,stripe' })).toContain('STRIPE_SECRET_KEY');
+  });
+
+  it('demands no auth of who serves nobody', () => {
+    const { DATABASE_URL, REDIS_URL } = load();
+    const env = { DATABASE_URL, REDIS_URL, SANDBOX_WEBHOOK_SECRET: load().SANDBOX_WEBHOOK_SECRET };
+    expect(loadConfigWithoutAuth({ ...env, LASTCALL_HOME: home }).AUTH_JWT_SECRET).toBeUndefined();
+    expect(complaint({ AUTH_JWT_SECRET: '' })).toContain('AUTH_JWT_SECRET is missing');
+  });
+
+  it('gives use cases no secret, and no address that may hold one', () => {
+    const canary = 'canary-canary-canary-canary-0123456789';
+    const settings = settingsOf(
+      load({
+        AUTH_JWT_SECRET: canary,
+        STRIPE_SECRET_KEY: canary,
+        DATABASE_URL: `postgres://app:${canary}@127.0.0.1/shop`,
+        REDIS_URL: `redis://:${canary}@127.0.0.1`,
+      }),
+    );
+    expect(JSON.stringify(settings)).not.toContain('canary');
+    expect(settings).not.toHaveProperty('SANDBOX_WEBHOOK_SECRET');
+    expect(settings.PAYMENT_WINDOW).toBe(600_000);
   });
 });

@@ -182,9 +182,6 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const rules = schema.superRefine((settings, context) => {
   const complain = (name: string, message: string): void =>
     context.addIssue({ code: 'custom', path: [name], message });
-  if (!settings.AUTH_JWT_SECRET && !settings.AUTH_JWKS_URL) {
-    complain('AUTH_JWT_SECRET', 'is missing: set it (32 characters or more), or AUTH_JWKS_URL');
-  }
   if (settings.AUTH_JWT_SECRET && settings.AUTH_JWKS_URL) {
     complain('AUTH_JWKS_URL', 'and AUTH_JWT_SECRET are both set: keep one');
   }
@@ -223,6 +220,13 @@ const rules = schema.superRefine((settings, context) => {
   }
 });
 
+/** What a process that answers HTTP requests demands beside. */
+const serverRules = rules.superRefine((settings, context) => {
+  if (settings.AUTH_JWT_SECRET || settings.AUTH_JWKS_URL) return;
+  const message = 'is missing: set it (32 characters or more), or AUTH_JWKS_URL';
+  context.addIssue({ code: 'custom', path: ['AUTH_JWT_SECRET'], message });
+});
+
 /** Nobody on the way can change what comes back. */
 function isPrivate(address: string): boolean {
   const { protocol, hostname } = new URL(address);
@@ -231,8 +235,23 @@ function isPrivate(address: string): boolean {
 
 export type Config = z.output<typeof schema>;
 
-/** Injection token of the settings. */
-export const CONFIG = Symbol('Config');
+/** What names a secret, or an address that may have one in it. */
+type SecretName<Name extends string> = Name extends
+  `AUTH_${string}` | `${string}SECRET${string}` | `${string}_KEY` | `${string}_URL`
+  ? Name
+  : never;
+const SECRET_NAME = /^AUTH_|SECRET|_KEY$|_URL$/;
+
+/** The settings without secrets: what a use case may know. */
+export type Settings = Omit<Config, SecretName<keyof Config>>;
+
+/** Injection token of the {@link Settings}. */
+export const SETTINGS = Symbol('LastcallSettings');
+
+export function settingsOf(config: Config): Settings {
+  const open = Object.entries(config).filter(([name]) => !SECRET_NAME.test(name));
+  return Object.fromEntries(open) as unknown as Settings;
+}
 
 /** The names of all settings, for docs and checks. */
 export const SETTING_NAMES = Object.keys(schema.shape) as (keyof Config)[];
@@ -244,12 +263,24 @@ export const SETTING_NAMES = Object.keys(schema.shape) as (keyof Config)[];
  * @throws {ConfigError} naming every setting, or the file, that is wrong
  */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  return load(serverRules, env);
+}
+
+/**
+ * As {@link loadConfig}, for a process that serves nobody (a command, a host with its own auth): how
+ * callers are known is not demanded.
+ */
+export function loadConfigWithoutAuth(env: NodeJS.ProcessEnv = process.env): Config {
+  return load(rules, env);
+}
+
+function load(demands: typeof rules, env: NodeJS.ProcessEnv): Config {
   const home = homeFolder(env.LASTCALL_HOME);
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const written = given.DATABASE_URL ? {} : settingsOf(home);
+  const written = given.DATABASE_URL ? {} : writtenIn(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
   if (given.PAYMENT_PROVIDER) given.PAYMENT_PROVIDERS ??= given.PAYMENT_PROVIDER;
-  const result = rules.safeParse({ ...written, ...given, LASTCALL_HOME: home });
+  const result = demands.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
   const lines = result.error.issues.map(
     (issue) => `  ${issue.path.join('.')} ${phrase(issue, given)}`,
@@ -257,7 +288,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   throw new ConfigError(`These settings are wrong:\n${[...new Set(lines)].join('\n')}`);
 }
 
-function settingsOf(home: string): Record<string, string> {
+function writtenIn(home: string): Record<string, string> {
   try {
     return writtenSettings(home);
   } catch (cause) {

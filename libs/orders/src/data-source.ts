@@ -39,8 +39,13 @@ const MIGRATIONS = [
   SigningKey1763700410000,
 ];
 
-/** The data source of closing, and of what must go on when customers have taken all connections. */
-export const CLOSERS = 'closers';
+/** Injection token of the data source of everything that customers wait for. */
+export const DATABASE = Symbol('LastcallDatabase');
+/**
+ * Injection token of the data source of closing, and of what must go on when customers have taken
+ * all connections.
+ */
+export const CLOSERS = Symbol('LastcallClosers');
 
 export interface PoolOptions {
   readonly url: string;

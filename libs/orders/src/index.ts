@@ -3,10 +3,18 @@ export { CancelOrder } from './closing/cancel-order';
 export { CancelOrderByOperator, type CanceledOrder } from './ops/cancel-order-by-operator';
 export { CreateRefund, type CreatedRefund } from './ops/create-refund';
 export { SettleOrder } from './ops/settle-order';
-export { CONFIG, type Config, ConfigError, loadConfig, SETTING_NAMES } from './config';
+export {
+  type Config,
+  ConfigError,
+  loadConfig,
+  loadConfigWithoutAuth,
+  SETTING_NAMES,
+  SETTINGS,
+  type Settings,
+} from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { DEADLINE_KINDS } from './order/deadline-table';
-export { createDataSource, dataSourceOptions } from './data-source';
+export { createDataSource, DATABASE, dataSourceOptions } from './data-source';
 export { parseDuration } from './duration';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export { ERROR_STATUS, type ErrorCode, LastcallError, reasonOf } from './order/errors';

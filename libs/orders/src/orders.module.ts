@@ -11,7 +11,6 @@ import {
   type TimeoutModuleOptions,
 } from '@app/timeout';
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { API_CONNECTIONS_NAME, longestApiTransactionMs } from './api-wait';
 import { ApplyNotices } from './payments/apply-notices';
@@ -21,9 +20,10 @@ import { CancelOrderByOperator } from './ops/cancel-order-by-operator';
 import { CreateRefund } from './ops/create-refund';
 import { SettleOrder } from './ops/settle-order';
 import { CloseOrder } from './closing/close-order';
-import { type Config, CONFIG } from './config';
+import { type Config, settingsOf, SETTINGS } from './config';
 import { ConfirmReceipt } from './fulfilment/confirm-receipt';
-import { CLOSERS, dataSourceOptions } from './data-source';
+import { CLOSERS, DATABASE } from './data-source';
+import { DatabaseModule } from './database.module';
 import { findDeadlineHandlers } from './deadline-handlers';
 import { EVENT_STREAM, type EventStream, RedisEventStream } from './events/event-stream';
 import { ExtendWindow } from './closing/extend-window';
@@ -135,20 +135,24 @@ export class OrdersModule implements OnApplicationShutdown {
     const lock =
       parts.lock ?? new RedlockLock({ redis: config.REDIS_URL, onError, prefix: `{${prefix}}:` });
     const suspicion = new ProviderSuspicion();
-    const pool = (name: string, connections: number) => ({
-      ...dataSourceOptions({ url: config.DATABASE_URL, name, connections }),
-      retryAttempts: 1,
+    const { DATABASE_URL: url } = config;
+    const database = DatabaseModule.forRoot({
+      api: { url, name: API_CONNECTIONS_NAME, connections: API_CONNECTIONS },
+      // Each kind has one to itself, and those that burst at the same time do not wait for each other.
+      closers: {
+        url,
+        name: 'lastcall closers',
+        connections: DEADLINE_KINDS.length + 2 * config.DRAINERS,
+      },
     });
-    // Each kind has one to itself, and those that burst at the same time do not wait for each other.
-    const closerConnections = DEADLINE_KINDS.length + 2 * config.DRAINERS;
     return {
       module: OrdersModule,
       global: true,
       imports: [
-        TypeOrmModule.forRoot(pool(API_CONNECTIONS_NAME, API_CONNECTIONS)),
-        TypeOrmModule.forRoot({ ...pool(`lastcall ${CLOSERS}`, closerConnections), name: CLOSERS }),
+        database,
         TimeoutModule.forRootAsync({
-          inject: [getDataSourceToken() as string, getDataSourceToken(CLOSERS) as string],
+          imports: [database],
+          inject: [DATABASE, CLOSERS],
           useFactory: (dataSource: DataSource, drainDataSource: DataSource) =>
             timeoutOptions(config, telemetry, options, {
               dataSource,
@@ -161,12 +165,12 @@ export class OrdersModule implements OnApplicationShutdown {
         }),
       ],
       providers: [
-        { provide: CONFIG, useValue: config },
+        { provide: SETTINGS, useValue: settingsOf(config) },
         { provide: ORDERS_TELEMETRY, useValue: telemetry },
         { provide: ORDER_LOCK, useValue: lock },
         {
           provide: PaymentProviders,
-          inject: [getDataSourceToken() as string],
+          inject: [DATABASE],
           useFactory: async (dataSource: DataSource) =>
             createProviders(config, telemetry, {
               installation: await readInstallationId(dataSource),
@@ -195,7 +199,8 @@ export class OrdersModule implements OnApplicationShutdown {
         ...(options.ring ? [Schedules] : []),
       ],
       exports: [
-        ...[CONFIG, ORDERS_TELEMETRY, PaymentProviders, ORDER_LOCK, OPEN_ALARM_QUEUE],
+        database,
+        ...[SETTINGS, ORDERS_TELEMETRY, PaymentProviders, ORDER_LOCK, OPEN_ALARM_QUEUE],
         ...USE_CASES,
       ],
     };

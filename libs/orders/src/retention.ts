@@ -1,7 +1,7 @@
 import { queryRows } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from './data-source';
 
 export interface RetentionCounts {
   readonly keys: number;
@@ -22,7 +22,7 @@ const MAX_BATCHES = 100;
  */
 @Injectable()
 export class Retention {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async runOnce(): Promise<RetentionCounts> {
     return {

@@ -4,6 +4,7 @@ import {
   Inject,
   Injectable,
   Module,
+  type ModuleMetadata,
   type OnApplicationBootstrap,
   type OnModuleInit,
 } from '@nestjs/common';
@@ -88,13 +89,14 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
 @Module({})
 export class TimeoutModule {
   static forRootAsync(options: {
+    imports?: ModuleMetadata['imports'];
     inject: readonly (string | symbol | (abstract new (...args: never[]) => unknown))[];
     useFactory: (...args: never[]) => TimeoutModuleOptions | Promise<TimeoutModuleOptions>;
   }): DynamicModule {
     return {
       module: TimeoutModule,
       global: true,
-      imports: [DiscoveryModule],
+      imports: [DiscoveryModule, ...(options.imports ?? [])],
       providers: [
         {
           provide: OPTIONS,

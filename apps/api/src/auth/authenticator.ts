@@ -1,4 +1,4 @@
-import { type Config, CONFIG, LastcallError } from '@app/orders';
+import { type Config, LastcallError } from '@app/orders';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import {
@@ -9,6 +9,7 @@ import {
   type JWTVerifyGetKey,
   type JWTVerifyOptions,
 } from 'jose';
+import { API_CONFIG } from '../api-config';
 import { SCOPES_IN } from './access';
 import type { Caller } from './caller';
 import { invalidToken } from './invalid-token';
@@ -46,7 +47,7 @@ export class Authenticator {
   readonly #verify: Verify;
   readonly #maxAgeMs: number;
 
-  constructor(@Inject(CONFIG) config: AuthSettings) {
+  constructor(@Inject(API_CONFIG) config: AuthSettings) {
     this.#maxAgeMs = config.AUTH_MAX_AGE;
     this.#verify = config.AUTH_JWKS_URL
       ? verifyByJwks(new URL(config.AUTH_JWKS_URL), demands(config, JWKS_ALGORITHMS))

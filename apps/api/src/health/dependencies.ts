@@ -1,9 +1,9 @@
-import { type Config, CONFIG } from '@app/orders';
+import { type Config, DATABASE } from '@app/orders';
 import { withTimeLimit } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
+import { API_CONFIG } from '../api-config';
 
 /** Longer than that, and a customer would not have waited either. */
 const POSTGRES_LIMIT_MS = 1_000;
@@ -21,8 +21,8 @@ export class Dependencies implements OnApplicationShutdown {
   #asking: Promise<DependencyStates> | undefined;
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(CONFIG) config: Config,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(API_CONFIG) config: Config,
   ) {
     this.#redis = new Redis(config.REDIS_URL, {
       lazyConnect: true,

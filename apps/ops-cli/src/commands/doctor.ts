@@ -20,8 +20,8 @@ export default class Doctor extends OpsCommand {
 
   async run(): Promise<DoctorResult> {
     await this.parse(Doctor);
-    const { examineDependencies, loadConfig } = await import('@app/orders');
-    const outside = await examineDependencies(loadConfig());
+    const { examineDependencies, loadConfigWithoutAuth } = await import('@app/orders');
+    const outside = await examineDependencies(loadConfigWithoutAuth());
     const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
     const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
     const inside = canGoOn && isMigrated ? await this.#examineInstallation() : [];

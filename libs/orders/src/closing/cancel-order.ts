@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type Config, CONFIG } from '../config';
+import { type Settings, SETTINGS } from '../config';
 import { CancelPaid } from './cancel-paid';
 import { CloseOrder } from './close-order';
 import { LastcallError } from '../order/errors';
@@ -17,7 +17,7 @@ export class CancelOrder {
     private readonly settling: SettleClosing,
     private readonly reading: ReadOrder,
     private readonly paid: CancelPaid,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(SETTINGS) private readonly config: Settings,
   ) {}
 
   /**

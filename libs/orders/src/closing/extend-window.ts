@@ -1,6 +1,6 @@
 import { TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { type Config, CONFIG } from '../config';
+import { type Settings, SETTINGS } from '../config';
 import { LastcallError } from '../order/errors';
 import { EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
@@ -28,7 +28,7 @@ export class ExtendWindow {
     private readonly guard: OrderGuard,
     private readonly timeouts: TimeoutService,
     private readonly reading: ReadOrder,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(SETTINGS) private readonly config: Settings,
   ) {}
 
   /** @throws {LastcallError} invalid_request, order_not_found, order_not_extendable, busy */

@@ -1,7 +1,7 @@
 import { TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { CloseOrder } from './close-order';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
@@ -15,7 +15,7 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 @Injectable()
 export class ReadOrder {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly closing: CloseOrder,
     private readonly settling: SettleClosing,
@@ -69,7 +69,7 @@ function isOverdue({ status, closesAt, serverNow }: OrderView): boolean {
 /** A page of orders, newest first. */
 @Injectable()
 export class ListOrders {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /** `cursor` is the `nextCursor` of the page before; null when there is no more. */
   async list(

@@ -1,7 +1,7 @@
 import { failpoint, queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
@@ -50,7 +50,7 @@ interface Asked extends OpenPayment {
 @Injectable()
 export class SettleClosing {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly captures: RecordCaptures,
     private readonly providers: PaymentProviders,

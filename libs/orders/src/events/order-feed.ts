@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { type By, FINAL_STATUSES, type OrderStatus } from '../order/order.lifecycle';
 import { onDataSource, type Queryable } from '../order/order-rows';
 
@@ -48,7 +48,7 @@ export class OrderFeed {
   readonly #followers = new Set<Follower>();
   #isLookPlanned = false;
 
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /**
    * Yields the order's events after the one of `afterVersion` and then each new one, until one has led

@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
 
 interface Cursor {
@@ -27,7 +27,7 @@ const MAX_ROUNDS = 200;
 @Injectable()
 export class RelayEvents {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(EVENT_STREAM) private readonly stream: EventStream,
   ) {}
 

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { type Config, CONFIG } from '../config';
+import { DATABASE } from '../data-source';
+import { type Settings, SETTINGS } from '../config';
 import { onDataSource } from '../order/order-rows';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { INVARIANTS, type InvariantResult, runInvariants } from './run-invariants';
@@ -24,8 +24,8 @@ export class WatchInvariants {
   #last: readonly InvariantReading[] = [];
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(SETTINGS) private readonly config: Settings,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 

@@ -12,8 +12,8 @@ import {
 } from '@app/timeout';
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { cancelUnowed } from './cancel-unowed';
@@ -53,7 +53,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
   readonly #queue: AttemptQueue;
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
     private readonly settling: SettleRefunds,
     private readonly providers: PaymentProviders,

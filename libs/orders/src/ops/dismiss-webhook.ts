@@ -1,14 +1,14 @@
 import { inTransaction } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 
 /** An operator ends the wait of a held webhook that nothing can be done about. */
 @Injectable()
 export class DismissWebhook {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /**
    * The webhook stays, with result `dismissed`. Money on hold is settled and not dismissed.

@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { CloseOrder } from '../closing/close-order';
 import { type ErrorCode, LastcallError } from '../order/errors';
 import { ForceCloseOrder } from '../closing/force-close-order';
@@ -60,7 +60,7 @@ class Rehearsed extends Error {
 @Injectable()
 export class ForceCloseOrders {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly one: ForceCloseOrder,
     private readonly guard: OrderGuard,
     private readonly closing: CloseOrder,

@@ -1,7 +1,7 @@
 import { countOverdue, TimeoutService } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { countRefunds } from '../money/count-refunds';
 import { type InvariantReading, WatchInvariants } from '../invariants/watch-invariants';
 import type { RefundStatus } from '../order/order';
@@ -45,7 +45,7 @@ export interface GaugesView {
 @Injectable()
 export class Gauges {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly reconcile: Reconcile,
     private readonly invariants: WatchInvariants,
     private readonly timeouts: TimeoutService,

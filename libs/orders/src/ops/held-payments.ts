@@ -1,7 +1,7 @@
 import { queryRows, TimeoutService, type Transaction } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import type { HoldReason } from '../money/capture.judgement';
 import { LastcallError } from '../order/errors';
 import type { RefundReason } from '../order/order';
@@ -56,7 +56,7 @@ const ENTRY = `p.id, p.order_id AS "orderId", o.status AS "orderStatus", p.provi
 /** A page of payments on hold, newest first. */
 @Injectable()
 export class ListHeldPayments {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async list(filter: {
     readonly limit: number;
@@ -77,7 +77,7 @@ export class ListHeldPayments {
 @Injectable()
 export class SettlePayment {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
     private readonly guard: OrderGuard,
     private readonly money: ForeignMoney,

@@ -1,7 +1,7 @@
 import { type Alarm, type HeldDeadline, queryRows, TimeoutService } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import type { OrderView } from '../order/order';
 import { type OrderEventView, readHistory } from '../events/order-feed';
 import { orderNotFound } from '../order/order-guard';
@@ -35,7 +35,7 @@ export interface OrderDetailsView {
 @Injectable()
 export class OrderDetails {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
   ) {}
 

@@ -1,7 +1,7 @@
 import { countOverdue } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import type { RefundStatus } from '../order/order';
 import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
@@ -31,7 +31,7 @@ export interface OverviewView {
 /** What an operator wants to see first. */
 @Injectable()
 export class Overview {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async read(): Promise<OverviewView> {
     const [overdue, open, recent, refunds, held] = await Promise.all([

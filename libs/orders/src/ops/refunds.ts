@@ -1,7 +1,7 @@
 import { inTransaction, queryRows, TimeoutService } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import type { RefundReason, RefundStatus } from '../order/order';
 import { type Accountable, recordAction } from '../order/operator-action';
@@ -29,7 +29,7 @@ const ENTRY = `r.id, p.order_id AS "orderId", r.payment_id AS "paymentId", r.sta
 /** A page of refunds, newest first. */
 @Injectable()
 export class ListRefunds {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async list(filter: {
     readonly status?: RefundStatus | undefined;
@@ -54,7 +54,7 @@ export class ListRefunds {
 @Injectable()
 export class RetryRefund {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
   ) {}
 

@@ -1,14 +1,14 @@
 import { inTransaction, releaseHeld, TimeoutService } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { type Accountable, recordAction } from '../order/operator-action';
 
 /** An operator lets held deadlines be handled again, once what made them fail is mended. */
 @Injectable()
 export class ReleaseDeadlines {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
   ) {}
 

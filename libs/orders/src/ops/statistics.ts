@@ -1,7 +1,7 @@
 import { listWorkers, queryRows, TimeoutService } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { Gauges } from './gauges';
 import { Overview, type OverviewView } from './overview';
 
@@ -41,7 +41,7 @@ export function isSilent(worker: {
 @Injectable()
 export class Statistics {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly overview: Overview,
     private readonly gauges: Gauges,
     private readonly timeouts: TimeoutService,

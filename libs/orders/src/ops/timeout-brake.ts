@@ -1,7 +1,7 @@
 import { inTransaction, queryRows } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { ASKING_KINDS } from '../order/deadline-table';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
@@ -23,7 +23,7 @@ const LONGER_THAN_BACKOFF = "interval '5 minutes'";
 /** Timeouts that stopped themselves (libs/timeout/src/brake.ts), as operators see and release them. */
 @Injectable()
 export class TimeoutBrake {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /** Null while timeouts run. */
   async read(): Promise<BrakeView | null> {

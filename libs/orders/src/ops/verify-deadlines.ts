@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { inList, SUBJECT_TABLES, TIMED_KINDS, WAITING } from '../order/deadline-table';
 import type { Accountable } from '../order/operator-action';
 
@@ -78,7 +78,7 @@ interface FoundRow {
 /** Compares the deadlines with what should have one. Counting is the database's, memory is flat. */
 @Injectable()
 export class VerifyDeadlines {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /**
    * With `fixFor`: inserts what is missing or late, deletes what is nobody's, and writes down for

@@ -1,7 +1,7 @@
 import { inTransaction, queryRows, TimeoutService } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
@@ -30,7 +30,7 @@ const ENTRY = `id, provider, event_id AS "eventId", notice->>'type' AS type,
 /** A page of stored webhooks, newest first. */
 @Injectable()
 export class ListWebhooks {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async list(filter: {
     readonly status?: WebhookStatus | undefined;
@@ -52,7 +52,7 @@ export class ListWebhooks {
 @Injectable()
 export class ReplayWebhook {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
   ) {}
 

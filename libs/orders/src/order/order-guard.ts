@@ -1,7 +1,7 @@
 import { inTransaction, type Lock, type Transaction, TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { changeStatus, type ChangedOrder, type StatusChange } from './change-status';
 import { LastcallError } from './errors';
 import { orderLockKey } from './order';
@@ -49,7 +49,7 @@ interface Transition {
 @Injectable()
 export class OrderGuard {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(ORDER_LOCK) private readonly lock: Lock,
     private readonly timeouts: TimeoutService,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,

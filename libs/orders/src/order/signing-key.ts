@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { queryRows } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 
 /** Signs what this installation hands out for a short time; the key never leaves the database's side. */
 @Injectable()
@@ -10,7 +10,7 @@ export class SigningKey {
   /** Read once: it stays with the database. */
   #key: Promise<Buffer> | undefined;
 
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /** `purpose` first, so that what is signed for one thing is good for no other. */
   async sign(purpose: string, ...facts: readonly string[]): Promise<Buffer> {

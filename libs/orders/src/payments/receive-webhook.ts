@@ -9,8 +9,8 @@ import {
   type Transaction,
 } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { ApplyNotices } from './apply-notices';
 import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
@@ -40,7 +40,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
   readonly #clock: DatabaseClock;
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly applying: ApplyNotices,
     private readonly timeouts: TimeoutService,
     @Inject(ORDER_LOCK) private readonly lock: Lock,

@@ -1,7 +1,7 @@
 import { failpoint, queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { uuidv7 } from '../order/uuid';
 import { ReadOrder } from '../closing/read-order';
 import { LastcallError } from '../order/errors';
@@ -40,7 +40,7 @@ export interface StartedPayment {
 @Injectable()
 export class StartPayment {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly reading: ReadOrder,
     private readonly providers: PaymentProviders,

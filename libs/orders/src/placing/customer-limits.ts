@@ -1,10 +1,10 @@
 import type { Transaction } from '@app/timeout';
-import type { Config } from '../config';
+import type { Settings } from '../config';
 import { LastcallError } from '../order/errors';
 import type { Draft, PlaceRequest } from './write-orders';
 
 type Limits = Pick<
-  Config,
+  Settings,
   'MAX_OPEN_ORDERS' | 'MAX_HELD_UNITS' | 'MAX_HELD_SHARE' | 'MAX_UNPAID_IN_A_ROW' | 'PAYMENT_WINDOW'
 >;
 

@@ -1,6 +1,6 @@
 import type { Transaction } from '@app/timeout';
 import { uuidv7 } from '../order/uuid';
-import type { Config } from '../config';
+import type { Settings } from '../config';
 import { HeldElsewhere } from '../group-commit';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
@@ -39,7 +39,7 @@ export async function placeGroup(
   tx: Transaction,
   requests: readonly PlaceRequest[],
   guard: OrderGuard,
-  config: Config,
+  config: Settings,
 ): Promise<(PlaceOutcome | HeldElsewhere)[]> {
   const limits = await CustomerLimits.read(tx, requests, config);
   const existing = await findKeys(tx, requests);

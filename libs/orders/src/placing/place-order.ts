@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { failpoint, inTransaction, isInfrastructureError } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { type Config, CONFIG } from '../config';
+import { DATABASE } from '../data-source';
+import { type Settings, SETTINGS } from '../config';
 import { LastcallError } from '../order/errors';
 import { GroupCommit, type HeldElsewhere } from '../group-commit';
 import type { OrderView } from '../order/order';
@@ -30,9 +30,9 @@ export class PlaceOrder implements OnApplicationShutdown {
   readonly #groups: GroupCommit<PlaceRequest, PlaceOutcome>;
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(SETTINGS) private readonly config: Settings,
   ) {
     this.#groups = new GroupCommit<PlaceRequest, PlaceOutcome>(
       (requests) => this.#placeGroup(requests),

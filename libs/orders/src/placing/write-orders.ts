@@ -1,5 +1,5 @@
 import type { Transaction } from '@app/timeout';
-import type { Config } from '../config';
+import type { Settings } from '../config';
 import { DEADLINES } from '../order/deadline-table';
 import { EMPTY_BALANCE, type OrderItem, type OrderView } from '../order/order';
 import { sumBySku } from '../stock/products';
@@ -40,7 +40,7 @@ export interface Placing {
 export async function writeOrders(
   tx: Transaction,
   drafts: readonly Draft[],
-  config: Config,
+  config: Settings,
 ): Promise<Placing> {
   // Sorted, so that two groups that share keys wait for each other in one direction only.
   const sorted = [...drafts].sort((a, b) => (keyOf(a.request) < keyOf(b.request) ? -1 : 1));

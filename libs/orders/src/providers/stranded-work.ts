@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { type Config, CONFIG, ConfigError } from '../config';
+import { DATABASE } from '../data-source';
+import { ConfigError, type Settings, SETTINGS } from '../config';
 import { onDataSource } from '../order/order-rows';
 
 /** What only a payment's own provider can bring to its end. */
@@ -40,8 +40,8 @@ const WORK = `
 @Injectable()
 export class StrandedWork {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(SETTINGS) private readonly config: Settings,
   ) {}
 
   async find(): Promise<OpenWork[]> {
@@ -84,7 +84,7 @@ export function describeWork({ openPayments, unfinishedRefunds, refundable }: Op
 }
 
 /** The setting under which nothing is stranded. */
-export function mended(config: Config, found: readonly OpenWork[]): string {
+export function mended(config: Settings, found: readonly OpenWork[]): string {
   const names = [...config.PAYMENT_PROVIDERS, ...found.map(({ provider }) => provider)];
   return `PAYMENT_PROVIDERS=${names.join(',')}`;
 }

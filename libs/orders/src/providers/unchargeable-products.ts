@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { ConfigError } from '../config';
 import { onDataSource } from '../order/order-rows';
 import { PaymentProviders } from './payment-providers';
@@ -18,7 +18,7 @@ export interface UnchargeableCurrency {
 @Injectable()
 export class UnchargeableProducts {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly providers: PaymentProviders,
   ) {}
 

@@ -1,7 +1,7 @@
 import { inTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type QueryRunner } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
@@ -57,7 +57,7 @@ export class Reconcile {
   #lastDifferences: number | null = null;
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly captures: RecordCaptures,
     private readonly refunds: SettleRefunds,

@@ -1,6 +1,5 @@
 import { queryRows, type Transaction } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { CLOSERS } from '../data-source';
 import type { Queryable } from '../order/order-rows';
@@ -23,7 +22,7 @@ const MAX_STEPS = 250;
  */
 @Injectable()
 export class FoldStock {
-  constructor(@InjectDataSource(CLOSERS) private readonly dataSource: DataSource) {}
+  constructor(@Inject(CLOSERS) private readonly dataSource: DataSource) {}
 
   async runOnce(): Promise<FoldCounts> {
     let folded = 0;

@@ -1,7 +1,7 @@
 import { queryRows, type Transaction } from '@app/timeout';
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
 import { foldLocked } from './fold-stock';
 
 export interface ProductView {
@@ -18,7 +18,7 @@ const MAX_LISTED = 1_000;
 
 @Injectable()
 export class ListProducts {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async list(): Promise<ProductView[]> {
     const rows = await queryRows<ProductView & { unitPrice: string }>(

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { listWorkers, TimeoutService, type WorkerView } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
-import { type Config, CONFIG } from '../../config';
+import { DATABASE } from '../../data-source';
+import { type Settings, SETTINGS } from '../../config';
 import { Gauges } from '../gauges';
 import { onDataSource } from '../../order/order-rows';
 import { Overview } from '../overview';
@@ -29,8 +29,8 @@ const PROVIDER_ANSWER_LIMIT_MS = 1_000;
 @Injectable()
 export class ExamineInstallation {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(SETTINGS) private readonly config: Settings,
     private readonly providers: PaymentProviders,
     private readonly stranded: StrandedWork,
     private readonly unchargeable: UnchargeableProducts,
