@@ -39,8 +39,9 @@ const PROCEDURE = `
                close_reason = 'payment_timeout', closed_at = now()
          WHERE id = ANY (ids) AND status = 'pending_payment' AND closes_at <= now()
         RETURNING id, version)
-      INSERT INTO order_events (order_id, version, type, from_status, to_status, by, reason)
-      SELECT id, version, 'order.closed', 'pending_payment', 'closed', 'timer', 'payment_timeout'
+      INSERT INTO order_events (order_id, version, type, from_status, to_status, by, reason, tx)
+      SELECT id, version, 'order.closed', 'pending_payment', 'closed', 'timer', 'payment_timeout',
+             pg_current_xact_id()
         FROM changed;
       WITH moved AS (
         SELECT sku, sum(quantity)::int AS quantity FROM order_items

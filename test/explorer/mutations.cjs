@@ -69,8 +69,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}order/event-tx.ts`,
-        find: "'greatest(event_tx, pg_current_xact_id())'",
-        replace: "'pg_current_xact_id()'",
+        find: '`greatest(event_tx, ${NEW_EVENT_TX})`',
+        replace: 'NEW_EVENT_TX',
       },
     ],
   },

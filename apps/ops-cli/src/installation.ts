@@ -19,6 +19,7 @@ import {
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
+  RewindEvents,
   SettleOrder,
   SettlePayment,
   Statistics,
@@ -56,6 +57,7 @@ export class Installation {
   readonly settlePayment = this.app.get(SettlePayment);
   readonly refunds = this.app.get(ListRefunds);
   readonly retryRefund = this.app.get(RetryRefund);
+  readonly rewindEvents = this.app.get(RewindEvents);
   readonly reconcile = this.app.get(Reconcile);
   readonly webhooks = this.app.get(ListWebhooks);
   readonly replayWebhook = this.app.get(ReplayWebhook);

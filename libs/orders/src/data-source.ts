@@ -3,6 +3,7 @@ import { NearAndFarDeadlines1763700210000, TimeoutBrakes1763600020000 } from '@a
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
+import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { MoneyAfterPaid1763700120000 } from './migrations/1763700120000-money-after-paid';
 import { PaymentsAtProviders1763700260000 } from './migrations/1763700260000-payments-at-providers';
@@ -37,6 +38,7 @@ const MIGRATIONS = [
   PrivateFunctions1763700260000,
   PaymentsAtProviders1763700260000,
   SigningKey1763700410000,
+  EventNumbers1763701110000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

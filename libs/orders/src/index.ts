@@ -61,6 +61,7 @@ export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
+export { RewindEvents, type Rewound } from './ops/rewind-events';
 export { Statistics, type StatisticsView } from './ops/statistics';
 export {
   type DeadlineFindings,

@@ -3,7 +3,12 @@ import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { OrderGuard } from '../order/order-guard';
 import { Transaction } from '@app/timeout';
+import { runInvariants } from '../invariants/run-invariants';
+import { Gauges } from '../ops/gauges';
+import { RewindEvents } from '../ops/rewind-events';
 import { RelayEvents } from './relay-events';
+
+const OPERATOR = { actor: 'ann', reason: 'restored from the dump' };
 
 let world: World;
 let relay: RelayEvents;
@@ -32,10 +37,18 @@ const due = (count: number) => insertOrders(world, { count, closesInMs: -1 });
 const othersEnded = () =>
   until('older transactions have ended', async () => {
     const [row] = await world.rows<{ ended: boolean }>(
-      'SELECT max(tx) < pg_snapshot_xmin(pg_current_snapshot()) AS ended FROM order_events',
+      'SELECT max(tx) < event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS ended FROM order_events',
     );
     return row?.ended === true;
   });
+async function relayToTheEnd(): Promise<void> {
+  await othersEnded();
+  while ((await relay.runOnce()).relayed > 0);
+}
+async function relayViolations(): Promise<number | undefined> {
+  const results = await runInvariants(world, { limitMs: 3_600_000, newest: 'all' });
+  return results.find(({ name }) => name === 'events_relayed')?.violations;
+}
 const sent = () => world.stream.events.map(({ orderId, version }) => `${orderId} ${version}`);
 
 /** Everything has come, once or more; and the first time each version came, those before had come. */
@@ -156,6 +169,86 @@ describe('RelayEvents', () => {
     await relay.runOnce();
     expect(sent().length).toBe(20);
     await expectComplete();
+  });
+
+  const numbers = (by: number) =>
+    ['order_events.tx', 'orders.event_tx', 'stock_movements.tx', 'unfolded_stock_movements.tx']
+      .map((place) => place.split('.') as [string, string])
+      .map(([table, column]) => [
+        table,
+        `${column} = (${column}::text::bigint + ${by})::text::xid8`,
+      ])
+      .concat([
+        [
+          'relay_cursor',
+          ['tx_from', 'tx_until']
+            .map((column) => `${column} = (${column}::text::bigint + ${by})::text::xid8`)
+            .join(', '),
+        ],
+      ])
+      .map(([table, set]) => `UPDATE ${table} SET ${set}`);
+  /** What a dump carries, restored where as many transactions fewer (or more) have been made. */
+  async function restoreInto(by: number): Promise<void> {
+    for (const statement of numbers(by)) await world.rows(statement);
+  }
+
+  it('says that it stands still after a restore, and goes on once it is rewound', async () => {
+    const [old, unsent] = await due(2);
+    await othersEnded();
+    await relay.runOnce();
+    await restoreInto(1_000_000_000);
+    const orderIds = [old?.id as string];
+    await world.timeouts.runSweep();
+    await due(1);
+    world.stream.events.splice(0);
+    expect(await relay.runOnce()).toEqual({ relayed: 0 });
+    const [age, relayed] = [world.get(Gauges), 'relay_cursor'];
+    await world.rows(`UPDATE ${relayed} SET relayed_at = now() - interval '1 hour'`);
+    expect((await age.read()).relayAgeSeconds).toBeGreaterThan(3_500);
+    expect(await relayViolations()).toBeGreaterThan(0);
+    const rewind = new RewindEvents(world.dataSource);
+    expect(await rewind.rewind(OPERATOR)).toMatchObject({ wasStuck: true, events: 5 });
+    expect(await relayViolations()).toBe(0);
+    await relayToTheEnd();
+    expect(sent()).toEqual(expect.arrayContaining([`${old?.id} 2`, `${unsent?.id} 2`]));
+    await expectComplete();
+    // Whatever is written from now on has a place behind all of it, and comes in order.
+    await world.rows('UPDATE orders SET closes_at = now() WHERE id = ANY ($1)', [orderIds]);
+    await due(3);
+    await world.timeouts.runSweep();
+    await relayToTheEnd();
+    await expectComplete();
+    expect(await relayViolations()).toBe(0);
+    expect((await age.read()).relayAgeSeconds).toBe(0);
+  });
+
+  it('needs nothing where the transactions of the new cluster are ahead', async () => {
+    await due(2);
+    await othersEnded();
+    await relay.runOnce();
+    await restoreInto(-500);
+    await world.timeouts.runSweep();
+    await relayToTheEnd();
+    await expectComplete();
+    expect(await relayViolations()).toBe(0);
+  });
+
+  it('sends again from an instant on', async () => {
+    await due(2);
+    await relayToTheEnd();
+    await world.rows(`UPDATE order_events SET at = at - interval '3 hours'`);
+    await due(1);
+    await world.timeouts.runSweep();
+    await relayToTheEnd();
+    world.stream.events.splice(0);
+    const to = new Date(Date.now() - 3_600_000);
+    const rewind = new RewindEvents(world.dataSource);
+    expect(await rewind.rewind({ ...OPERATOR, to })).toMatchObject({ wasStuck: false, events: 4 });
+    await relayToTheEnd();
+    expect(sent()).toHaveLength(4);
+    expect(
+      await world.rows(`SELECT actor FROM operator_actions WHERE action = 'events.rewind'`),
+    ).toContainEqual({ actor: 'ann' });
   });
 
   it('has one leader: two at once send nothing twice and nothing out of order', async () => {

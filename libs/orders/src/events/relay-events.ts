@@ -22,7 +22,8 @@ const MAX_ROUNDS = 200;
  * events that commit late. The relay reads by transaction instead: windows of transactions that
  * are all finished (below the snapshot's xmin), ordered by id within a window. Two changes of one
  * order take turns on its row, so the later one has the greater id; and it carries no smaller
- * transaction than the one before it (`EVENT_TX`), so it is never in an earlier window.
+ * transaction than the one before it (`EVENT_TX`), so it is never in an earlier window. Transactions
+ * are told apart by their ids in the cluster where the history began (`event_tx` in the database).
  */
 @Injectable()
 export class RelayEvents {
@@ -74,7 +75,7 @@ export class RelayEvents {
   async #currentWindow(tx: Transaction, cursor: Cursor): Promise<Cursor> {
     if (cursor.tx_from !== cursor.tx_until) return cursor;
     const [row] = await tx.rows<{ xmin: string }>(
-      'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin',
+      'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
     );
     return { tx_from: cursor.tx_until, tx_until: (row as { xmin: string }).xmin, last_id: '0' };
   }

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { countRefunds } from '../money/count-refunds';
 import { type InvariantReading, WatchInvariants } from '../invariants/watch-invariants';
+import { RELAY_IS_STUCK } from '../order/event-tx';
 import type { RefundStatus } from '../order/order';
 import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
@@ -111,12 +112,15 @@ async function readOldestClosing(dataSource: DataSource): Promise<number> {
   return Math.max(0, Number(row?.age ?? 0));
 }
 
+/** While the relay cannot see what is new at all, the time since it has last relayed something. */
 async function readRelayAge(dataSource: DataSource): Promise<number> {
   const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
-    `SELECT extract(epoch FROM now() - e.at) AS age FROM relay_cursor c,
-       LATERAL (SELECT at FROM order_events
-                 WHERE tx >= c.tx_from AND (tx >= c.tx_until OR id > c.last_id)
-                 ORDER BY tx LIMIT 1) AS e`,
+    `SELECT extract(epoch FROM now() - least(
+              (SELECT at FROM order_events
+                WHERE tx >= c.tx_from AND (tx >= c.tx_until OR id > c.last_id)
+                ORDER BY tx LIMIT 1),
+              CASE WHEN ${RELAY_IS_STUCK} THEN c.relayed_at END)) AS age
+       FROM relay_cursor c`,
   );
   return Math.max(0, Number(row?.age ?? 0));
 }

@@ -6,6 +6,7 @@ import { ListHeldPayments, SettlePayment } from './held-payments';
 import { OrderDetails } from './order-details';
 import { ListRefunds, RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
+import { RewindEvents } from './rewind-events';
 import { Statistics } from './statistics';
 import { TimeoutBrake } from './timeout-brake';
 import { VerifyDeadlines } from './verify-deadlines';
@@ -22,6 +23,7 @@ const USE_CASES = [
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
+  RewindEvents,
   SettlePayment,
   Statistics,
   TimeoutBrake,

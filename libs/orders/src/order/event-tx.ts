@@ -1,5 +1,15 @@
+/** This transaction's number in the history. In a subquery, so that a statement asks for it once. */
+export const NEW_EVENT_TX = '(SELECT event_tx(pg_current_xact_id()))';
+
 /**
  * What the relay orders an event by. Never less than the order's event before it: this transaction
  * may have got its id before it waited for the row. SET sees the row as it is after the wait.
  */
-export const EVENT_TX = 'greatest(event_tx, pg_current_xact_id())';
+export const EVENT_TX = `greatest(event_tx, ${NEW_EVENT_TX})`;
+
+/**
+ * True where the history is ahead of this cluster's transactions, as after a dump and restore: no
+ * event that is written now would be relayed. To be selected FROM relay_cursor c.
+ */
+export const RELAY_IS_STUCK = `(greatest(c.tx_until, (SELECT max(tx) FROM order_events))
+  > event_tx(pg_snapshot_xmax(pg_current_snapshot())))`;

@@ -16,6 +16,7 @@ export type OperatorAction =
   | 'webhook.dismiss'
   | 'webhook.replay'
   | 'deadline.release'
+  | 'events.rewind'
   | 'timeouts.resume'
   | 'reconcile.settle';
 
@@ -23,7 +24,7 @@ export type OperatorAction =
 export async function recordAction(
   tx: Transaction,
   action: OperatorAction,
-  subjectKind: 'payment' | 'refund' | 'webhook' | 'deadline' | 'brake',
+  subjectKind: 'payment' | 'refund' | 'webhook' | 'deadline' | 'brake' | 'relay',
   subjectIds: readonly string[],
   { actor, reason }: Accountable,
 ): Promise<void> {

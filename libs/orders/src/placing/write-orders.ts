@@ -1,6 +1,7 @@
 import type { Transaction } from '@app/timeout';
 import type { Settings } from '../config';
 import { DEADLINES } from '../order/deadline-table';
+import { NEW_EVENT_TX } from '../order/event-tx';
 import { EMPTY_BALANCE, type OrderItem, type OrderView } from '../order/order';
 import { sumBySku } from '../stock/products';
 
@@ -89,12 +90,15 @@ const WRITE = `
     ON CONFLICT DO NOTHING RETURNING 1
   ), placed AS (
     INSERT INTO orders (id, customer_id, status, amount, currency, late_payment,
-                        ship_within_ms, receive_within_ms, created_at, pay_by, closes_at)
-    SELECT id, customer_id, 'pending_payment', amount, currency, $5, $6, $7, at, pay_by, closes_at
+                        ship_within_ms, receive_within_ms, created_at, pay_by, closes_at,
+                        event_tx)
+    SELECT id, customer_id, 'pending_payment', amount, currency, $5, $6, $7, at, pay_by, closes_at,
+           ${NEW_EVENT_TX}
       FROM drafts
   ), history AS (
-    INSERT INTO order_events (order_id, version, type, to_status, by, actor)
-    SELECT id, 1, 'order.placed', 'pending_payment', 'customer', customer_id FROM drafts
+    INSERT INTO order_events (order_id, version, type, to_status, by, actor, tx)
+    SELECT id, 1, 'order.placed', 'pending_payment', 'customer', customer_id, ${NEW_EVENT_TX}
+      FROM drafts
   ), lines AS (
     INSERT INTO order_items (order_id, sku, quantity, unit_price)
     SELECT * FROM unnest($10::uuid[], $11::text[], $12::int[], $13::bigint[])

@@ -6,6 +6,7 @@ import { DATABASE } from '../../data-source';
 import { type Settings, SETTINGS } from '../../config';
 import { Gauges } from '../gauges';
 import { onDataSource } from '../../order/order-rows';
+import { RELAY_IS_STUCK } from '../../order/event-tx';
 import { Overview } from '../overview';
 import type { PaymentProvider } from '../../providers/payment-provider';
 import { PaymentProviders } from '../../providers/payment-providers';
@@ -118,6 +119,18 @@ export class ExamineInstallation {
 
   async #relay(): Promise<Check> {
     const { relayAgeSeconds } = await this.gauges.read();
+    const sql = onDataSource(this.dataSource);
+    const [row] = await sql.rows<{ stuck: boolean }>(
+      `SELECT ${RELAY_IS_STUCK} AS stuck FROM relay_cursor c`,
+    );
+    if (row?.stuck) {
+      return finding(
+        'flow',
+        'event relay',
+        `the history is of another cluster: nothing was relayed for ${ago(relayAgeSeconds * 1_000)}`,
+        'lastcall events rewind --reason "restored"',
+      );
+    }
     return expectation(
       'flow',
       'event relay',
