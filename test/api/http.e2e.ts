@@ -168,10 +168,14 @@ describe('the rate limit', () => {
     const [ann, bob] = [await api.token({ sub: 'ann' }), await api.token({ sub: 'bob' })];
     for (let i = 0; i < 5; i++) {
       const path = i % 2 ? 'GET /v1/orders' : 'GET /v1/products';
-      expect((await api.request(path, { token: ann })).status).toBe(200);
+      const { status, headers } = await api.request(path, { token: ann });
+      expect(status).toBe(200);
+      expect(headers.get('ratelimit')).toMatch(new RegExp(`^"requests";r=${4 - i};t=\\d{1,2}$`));
     }
     const blocked = await api.request('GET /v1/orders', { token: ann });
     expectProblem(blocked, 429, 'rate_limited');
+    expect(blocked.headers.get('ratelimit-policy')).toBe('"requests";q=5;w=60');
+    expect(blocked.headers.get('ratelimit')).toMatch(/^"requests";r=0;t=\d{1,2}$/);
     expect(Number(blocked.headers.get('retry-after'))).toBeLessThanOrEqual(60);
     // Another token is still the same customer.
     const again = await api.token({ sub: 'ann', expiresIn: 60 });

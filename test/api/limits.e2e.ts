@@ -76,6 +76,9 @@ describe('rate limits', () => {
     const pay = () => api.request(`POST /v1/orders/${randomUUID()}/payments`, { token });
     const answers = await Promise.all(Array.from({ length: 31 }, pay));
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
+    expect(answers.at(-1)?.headers.get('ratelimit-policy')).toBe(
+      '"requests";q=10000;w=3600, "payments";q=30;w=60',
+    );
     expect((await api.request('GET /v1/orders', { token })).status).toBe(200);
   });
 });

@@ -41,12 +41,49 @@ describe('the storefront', () => {
       body: { customerId: 'ann', status: 'pending_payment', amount: 1_250, currency: 'EUR' },
     });
     expect(first.headers.has('idempotent-replayed')).toBe(false);
+    expect(first.headers.get('location')).toBe(`/v1/orders/${first.body.id}`);
     const second = await place(ann, 'same');
     expect(second.status).toBe(201);
     expect(second.headers.get('idempotent-replayed')).toBe('true');
     expect(second.body.id).toBe(first.body.id);
     expectProblem(await place(ann, 'same', 2), 422, 'idempotency_key_reused');
     expect((await place(bob, 'same')).body.id).not.toBe(first.body.id);
+  });
+
+  it('places an order for the total that was shown, and for no other', async () => {
+    const order = (expectedTotal: number, key: string) =>
+      api.request<OrderView>('POST /v1/orders', {
+        token: ann,
+        headers: { 'idempotency-key': key },
+        body: { items: [{ sku: 'TEA-SENCHA', quantity: 2 }], expectedTotal },
+      });
+    const refused = expectProblem(await order(2_400, 'dear'), 409, 'total_changed');
+    expect(refused).toMatchObject({ total: 2_500, expectedTotal: 2_400, currency: 'EUR' });
+    // The refusal has used up nothing: the same key places the order once the customer agrees.
+    const placed = await order(2_500, 'dear');
+    expect([placed.status, placed.body.amount]).toEqual([201, 2_500]);
+    expectProblem(await order(2_400, 'dear'), 422, 'idempotency_key_reused');
+  });
+
+  it('answers 304 to whoever has the order as it is', async () => {
+    const { id } = (await place(ann)).body;
+    const read = (tag?: string) =>
+      api.request<OrderView>(`GET /v1/orders/${id}`, {
+        token: ann,
+        headers: tag === undefined ? {} : { 'if-none-match': tag },
+      });
+    const first = await read();
+    const tag = first.headers.get('etag') as string;
+    expect(tag).toMatch(/^W\/"[\w-]{27}"$/);
+    for (const same of [tag, tag.slice(2), `"x", ${tag}`, '*']) {
+      const again = await read(same);
+      expect([again.status, again.body, again.headers.get('etag')]).toEqual([304, '', tag]);
+    }
+    expect((await read('"x"')).status).toBe(200);
+    await api.request(`POST /v1/orders/${id}/payments`, { token: ann });
+    await api.request(`POST /v1/orders/${id}/cancel`, { token: ann });
+    const changed = await read(tag);
+    expect([changed.status, changed.headers.get('etag') === tag]).toEqual([200, false]);
   });
 
   it("answers for somebody else's order, an unknown and a malformed id all alike", async () => {

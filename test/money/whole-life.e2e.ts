@@ -31,7 +31,8 @@ describe('the whole life of an order', () => {
     const [asked, timedOut] = [await paidOrder(shop), await paidOrder(shop)];
     for (const { orderId } of [asked, timedOut]) await ship(shop, orderId);
     const received = await shop.api<OrderView>('POST', `/v1/orders/${asked.orderId}/receipt`);
-    expect(received.status).toBe('completed');
+    // What is paid closes no more, so that no page counts down to it.
+    expect([received.status, received.closesAt]).toEqual(['completed', null]);
     await pass(shop, timedOut.orderId, 'receipt');
     await shop.untilOrder(timedOut.orderId, 'completed');
     await shop.untilSound();

@@ -1,6 +1,7 @@
 import type { Config } from '@app/orders';
 import type { RouteOptions } from 'fastify';
 import { clientKey } from '../rate-limit/client-address';
+import { tellLimit } from '../rate-limit/rate-limit-headers';
 import type { SharedCounts } from '../rate-limit/shared-counts';
 import { problem, sendProblem } from './problem';
 
@@ -17,6 +18,7 @@ export function limitDocument(
   route.onRequest = async (request, reply) => {
     const key = `address ${clientKey(request.ip)}`;
     const counted = await counts.increment(key, perMs, limit, 0, 'default');
+    tellLimit(reply, { name: 'requests', limit, windowMs: perMs }, counted);
     if (!counted.isBlocked) return;
     const { timeToBlockExpire: retryAfterSeconds } = counted;
     const detail = `That is more than ${limit} requests; try again in ${retryAfterSeconds} s`;

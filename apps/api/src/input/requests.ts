@@ -49,6 +49,9 @@ export const placeOrderBody = z.strictObject({
     .refine((lines) => mostOfOneSku(lines) <= MAX_QUANTITY || lines.some(isTooMany), {
       message: `must have at most ${MAX_QUANTITY} of one sku, all its lines together`,
     }),
+  expectedTotal: wholeNumber(0, MAX_AMOUNT)
+    .describe('What the customer was shown, in minor units; another price is refused')
+    .optional(),
 });
 
 /** Complained about already, by its own name. */

@@ -71,7 +71,11 @@ const Order = z.strictObject({
   payBy: instant
     .nullable()
     .describe('End of the payment window; the countdown shows payBy - serverNow'),
-  closesAt: instant.nullable().describe('The deadline: payBy and the grace period'),
+  closesAt: instant
+    .nullable()
+    .describe(
+      'The deadline, payBy and the grace period; null once nothing closes the order any more',
+    ),
   serverNow: instant,
   paidAt: instant.nullable(),
   closedAt: instant.nullable(),

@@ -35,6 +35,14 @@ export const TakesLastEventId = (): MethodDecorator =>
     schema: toSchemaObject(lastEventId, 'input'),
   });
 
+export const TakesIfNoneMatch = (): MethodDecorator =>
+  ApiHeader({
+    name: 'If-None-Match',
+    required: false,
+    description: 'The ETag of an answer that you still have',
+    schema: { type: 'string' },
+  });
+
 export const TakesWebhook = (): MethodDecorator =>
   applyDecorators(
     ApiConsumes('application/json'),

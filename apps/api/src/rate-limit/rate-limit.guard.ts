@@ -1,10 +1,11 @@
 import { LastcallError } from '@app/orders';
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
-import type { FastifyRequest } from 'fastify';
+import { ThrottlerGuard, type ThrottlerRequest } from '@nestjs/throttler';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator } from '../auth/authenticator';
 import { clientKey } from './client-address';
+import { tellLimit } from './rate-limit-headers';
 
 const MINUTE_MS = 60_000;
 
@@ -41,21 +42,26 @@ export class RateLimitGuard extends ThrottlerGuard {
     const request = context.switchToHttp().getRequest<Record<string, unknown>>();
     const key = `costly ${await this.getTracker(request)}`;
     const counted = await this.storageService.increment(key, MINUTE_MS, limit, 0, 'costly');
+    const reply = context.switchToHttp().getResponse<FastifyReply>();
+    tellLimit(reply, { name: 'payments', limit, windowMs: MINUTE_MS }, counted);
     if (!counted.isBlocked) return;
     const { timeToBlockExpire: retryAfterSeconds } = counted;
     const message = `That is more than ${limit} a minute; try again in ${retryAfterSeconds} s`;
     throw new LastcallError('rate_limited', message, { retryAfterSeconds });
   }
 
-  /** One count for all routes. */
-  protected override generateKey(_context: ExecutionContext, tracker: string): string {
-    return tracker;
-  }
-
-  protected override throwThrottlingException(
-    _context: ExecutionContext,
-    { timeToBlockExpire: retryAfterSeconds, limit }: ThrottlerLimitDetail,
-  ): Promise<void> {
+  /** One count for all routes; every answer says what is left of it. */
+  protected override async handleRequest({
+    context,
+    limit,
+    ttl: windowMs,
+  }: ThrottlerRequest): Promise<boolean> {
+    const http = context.switchToHttp();
+    const key = await this.getTracker(http.getRequest<Record<string, unknown>>());
+    const counted = await this.storageService.increment(key, windowMs, limit, 0, 'default');
+    tellLimit(http.getResponse<FastifyReply>(), { name: 'requests', limit, windowMs }, counted);
+    if (!counted.isBlocked) return true;
+    const { timeToBlockExpire: retryAfterSeconds } = counted;
     const message = `That is more than ${limit} requests; try again in ${retryAfterSeconds} s`;
     throw new LastcallError('rate_limited', message, { retryAfterSeconds });
   }

@@ -16,6 +16,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { Scope } from '../auth/access';
+import { entityTagOf, isKnown } from '../http/entity-tag';
 import {
   IdempotencyKey,
   InputBody,
@@ -32,7 +33,7 @@ import {
   startPaymentBody,
 } from '../input/requests';
 import { Answers } from '../openapi/answers';
-import { Takes, TakesIdempotencyKey, TakesQuery } from '../openapi/takes';
+import { Takes, TakesIdempotencyKey, TakesIfNoneMatch, TakesQuery } from '../openapi/takes';
 import { Costly } from '../rate-limit/rate-limit.guard';
 
 type PlaceOrderBody = z.output<typeof placeOrderBody>;
@@ -63,7 +64,10 @@ export class OrdersController {
   @TakesIdempotencyKey()
   @Answers(201, 'Order', {
     summary: 'Place an order; repeated with the same Idempotency-Key, answers with the same order',
-    headers: { 'Idempotent-Replayed': '"true" when this key had placed the order before' },
+    headers: {
+      Location: 'Where the order is read',
+      'Idempotent-Replayed': '"true" when this key had placed the order before',
+    },
     refusals: [
       'idempotency_key_missing',
       'idempotency_in_progress',
@@ -71,6 +75,7 @@ export class OrdersController {
       'unknown_sku',
       'mixed_currencies',
       'out_of_stock',
+      'total_changed',
       'too_many_open_orders',
       'too_many_units',
       'ordering_paused',
@@ -80,14 +85,16 @@ export class OrdersController {
   async place(
     @Subject() customerId: string,
     @IdempotencyKey() key: string,
-    @InputBody(placeOrderBody) { items }: PlaceOrderBody,
+    @InputBody(placeOrderBody) { items, expectedTotal }: PlaceOrderBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<OrderView> {
     const { order, replayed } = await this.placeOrder.place({
       customerId,
       idempotencyKey: key,
       items,
+      expectedTotal,
     });
+    reply.header('location', `/v1/orders/${order.id}`);
     if (replayed) reply.header('Idempotent-Replayed', 'true');
     return order;
   }
@@ -107,10 +114,24 @@ export class OrdersController {
   @Scope('orders')
   @Answers(200, 'Order', {
     summary: 'One order; an overdue one is closed first',
+    headers: { ETag: 'For If-None-Match; the same until something about the order changes' },
+    also: { 304: 'Nothing has changed since the answer with this ETag; `Date` says the time' },
     refusals: ['order_not_found'],
   })
-  read(@Subject() customerId: string, @OrderId() id: string): Promise<OrderView> {
-    return this.readOrder.read(id, customerId);
+  @TakesIfNoneMatch()
+  async read(
+    @Subject() customerId: string,
+    @OrderId() id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<OrderView | undefined> {
+    const order = await this.readOrder.read(id, customerId);
+    const tag = entityTagOf(order);
+    // Still "no-store": a browser's cache would answer with the serverNow of then, and a countdown
+    // would run by it. Whoever keeps the order itself asks by the header.
+    reply.header('etag', tag);
+    if (!isKnown(tag, reply.request.headers['if-none-match'])) return order;
+    reply.code(304);
+    return undefined;
   }
 
   @Post(':id/payments')

@@ -30,6 +30,7 @@ export const ERROR_STATUS = {
   unknown_provider: 404,
   idempotency_in_progress: 409,
   out_of_stock: 409,
+  total_changed: 409,
   payment_window_over: 409,
   order_not_payable: 409,
   order_not_cancelable: 409,

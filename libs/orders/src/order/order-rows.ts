@@ -112,6 +112,8 @@ export async function listOrders(sql: Queryable, filter: OrderFilter): Promise<O
   return rows.map(toView);
 }
 
+const HAS_DEADLINE: ReadonlySet<OrderStatus> = new Set(['pending_payment', 'closing', 'closed']);
+
 function toView(row: OrderRow): OrderView {
   return {
     id: row.id,
@@ -123,7 +125,8 @@ function toView(row: OrderRow): OrderView {
     currency: row.currency,
     createdAt: row.created_at.toISOString(),
     payBy: iso(row.pay_by),
-    closesAt: iso(row.closes_at),
+    // What is paid or canceled closes no more; of a closed order it is where its lag counts from.
+    closesAt: HAS_DEADLINE.has(row.status) ? iso(row.closes_at) : null,
     serverNow: row.server_now.toISOString(),
     paidAt: iso(row.paid_at),
     closedAt: iso(row.closed_at),

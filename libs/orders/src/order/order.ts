@@ -71,7 +71,7 @@ export interface OrderView {
   readonly createdAt: string;
   /** End of the payment window, which the customer's countdown shows. */
   readonly payBy: string | null;
-  /** The deadline: `payBy` plus the grace period. */
+  /** The deadline, `payBy` plus the grace period; null once nothing closes the order any more. */
   readonly closesAt: string | null;
   readonly serverNow: string;
   readonly paidAt: string | null;

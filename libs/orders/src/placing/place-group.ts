@@ -102,6 +102,10 @@ function decide(
   const currencies = new Set(items.map(({ sku }) => (products.get(sku) as LockedProduct).currency));
   if (currencies.size > 1) return { refused: mixedCurrencies([...currencies]) };
   const amount = items.reduce((sum, { quantity, unitPrice }) => sum + quantity * unitPrice, 0);
+  const currency = [...currencies][0] as string;
+  if (amount !== (request.expectedTotal ?? amount)) {
+    return { refused: totalChanged(request.expectedTotal as number, amount, currency) };
+  }
   const availableOf = (sku: string) => (products.get(sku) as LockedProduct).available;
   const refused = limits.refusalOf(request, availableOf);
   if (refused) return { refused };
@@ -110,7 +114,7 @@ function decide(
     return { refused: outOfStock(missing, availableOf(missing)) };
   }
   limits.add(request);
-  return { id: uuidv7(), request, items, amount, currency: [...currencies][0] as string };
+  return { id: uuidv7(), request, items, amount, currency };
 }
 
 async function findKeys(
@@ -174,6 +178,13 @@ const mixedCurrencies = (currencies: readonly string[]): LastcallError =>
     'mixed_currencies',
     `One order has one currency, and these items have ${currencies.join(' and ')}; place two orders`,
     { currencies },
+  );
+
+const totalChanged = (expectedTotal: number, total: number, currency: string): LastcallError =>
+  new LastcallError(
+    'total_changed',
+    `These items cost ${total} now, and not ${expectedTotal}; show the customer, then order again`,
+    { total, currency, expectedTotal },
   );
 
 const outOfStock = (sku: string, available: number): LastcallError =>

@@ -16,6 +16,8 @@ export interface PlaceCommand {
   readonly customerId: string;
   readonly idempotencyKey: string;
   readonly items: readonly { readonly sku: string; readonly quantity: number }[];
+  /** What the customer was shown, in minor units; undefined takes any price. */
+  readonly expectedTotal?: number | undefined;
 }
 
 const MAX_GROUP = 200;
@@ -52,16 +54,19 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   /**
    * Places an order, or answers with the one that this key has placed before.
-   * @throws {LastcallError} idempotency_key_reused, unknown_sku, mixed_currencies, out_of_stock,
-   *   too_many_open_orders, busy; nothing has been written then.
+   * @throws {LastcallError} idempotency_key_reused, unknown_sku, mixed_currencies, total_changed,
+   *   out_of_stock, too_many_open_orders, busy; nothing has been written then.
    */
   async place(command: PlaceCommand): Promise<{ order: OrderView; replayed: boolean }> {
+    const { expectedTotal } = command;
     const items = mergeLines(command.items);
+    const asked = expectedTotal === undefined ? items : { items, expectedTotal };
     const outcome = await this.#groups.submit({
       customerId: command.customerId,
       idempotencyKey: command.idempotencyKey,
-      bodyHash: hash('sha256', JSON.stringify(items), 'base64'),
+      bodyHash: hash('sha256', JSON.stringify(asked), 'base64'),
       items,
+      expectedTotal,
     });
     if ('refused' in outcome) throw outcome.refused;
     return outcome;

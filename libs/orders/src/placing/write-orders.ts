@@ -11,6 +11,8 @@ export interface PlaceRequest {
   readonly bodyHash: string;
   /** One line a SKU, in SKU order. */
   readonly items: readonly { readonly sku: string; readonly quantity: number }[];
+  /** Any other total is refused; undefined takes any. */
+  readonly expectedTotal?: number | undefined;
 }
 
 /** An order that will be written. */
