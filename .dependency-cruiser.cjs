@@ -33,7 +33,7 @@ const ROOMS_OF_ORDERS = FLOORS.map((rooms, floor) => {
 
 /** What drivers and locks may know of libs/timeout: their ports, and tools that know nothing. */
 const TIMEOUT_PORTS =
-  '(backoff|clock|failpoint|lock|pause|redis|telemetry|time-limit|timer-driver)\\.ts$';
+  '(backoff|clock|failpoint|lock|pause|redis|telemetry|time-limit|timer-driver|timer-driver-kind)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -98,6 +98,12 @@ module.exports = {
       'a timer driver is one folder',
       { path: '^libs/timeout/src/drivers/([^/]+)/', pathNot: TESTS },
       { path: '^libs/timeout/src/drivers/[^/]+/', pathNot: '^libs/timeout/src/drivers/$1/' },
+    ),
+    forbid(
+      'drivers-are-found',
+      'registry.ts registers them by the names of their files',
+      { pathNot: TESTS },
+      { path: '^libs/timeout/src/drivers/.*\\.timer\\.ts$' },
     ),
     forbid(
       'timeout-names-no-driver',

@@ -17,7 +17,8 @@ async function main(): Promise<void> {
   const redis = { redis: config.REDIS_URL, prefix: '{lc:alarms}', databaseClock: clock, onError };
   const driver = new BullmqDriver(redis);
   const { TIMER_GRANULARITY: granularity, TIMER_HORIZON: horizonMs } = config;
-  const parts = { dataSource, driver, clock, kinds: DEADLINE_KINDS, granularity, horizonMs };
+  const kinds = DEADLINE_KINDS;
+  const parts = { dataSource, driver, clock, kinds, granularity, horizonMs, rings: false };
   const { done } = await new Backfill(parts).run({ batch: 10 });
   console.log(`backfilled ${done}`);
   await driver.stop();

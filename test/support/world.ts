@@ -13,6 +13,7 @@ import {
   PaymentProviders,
   type Queryable,
 } from '@app/orders';
+import { TRUSTED_ABILITIES } from '../../libs/timeout/src/testing/trusted-abilities';
 import { type Lock, NoopLock, TimeoutService, type TimerDriver } from '@app/timeout';
 import type { Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -75,6 +76,7 @@ export interface World extends Queryable {
 /** Alarms are taken and never ring. */
 export const silentDriver: TimerDriver = {
   name: 'silent',
+  abilities: TRUSTED_ABILITIES,
   start: async () => undefined,
   stop: async () => undefined,
   arm: async () => undefined,

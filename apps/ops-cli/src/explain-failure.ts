@@ -45,7 +45,8 @@ function fromSettings(error: unknown): CommandFailure | undefined {
 
 async function fromCore(error: unknown): Promise<CommandFailure> {
   const core = await import('@app/orders');
-  const { AlarmStoreError, isCanceledStatement, sqlStateOf } = await import('@app/timeout');
+  const { AlarmStoreError, isCanceledStatement, sqlStateOf, TimerAbilityError } =
+    await import('@app/timeout');
   if (error instanceof core.LastcallError) return refusal(error, core.ERROR_STATUS[error.code]);
   const dependencyDown = (what: string, next: string): CommandFailure =>
     new CommandFailure(
@@ -68,7 +69,18 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
     const next = 'run it again when the load is lower; lastcall doctor looks at Postgres';
     return dependencyDown('Postgres took too long over a statement', next);
   }
-  if (error instanceof AlarmStoreError || isRedisError(error)) {
+  if (error instanceof TimerAbilityError) {
+    const next = 'nothing to do; docs/drivers.md tells what each timer driver can do';
+    const { code, message: what } = error;
+    return new CommandFailure({ code, exitCode: EXIT.refused, what, next }, { cause: error });
+  }
+  if (error instanceof AlarmStoreError) {
+    return dependencyDown(
+      'The alarm store does not answer',
+      'start it, and check the settings of TIMER_DRIVER; lastcall doctor looks closer',
+    );
+  }
+  if (isRedisError(error)) {
     return dependencyDown(
       'Redis does not answer',
       'start Redis (npm start does) and check REDIS_URL; lastcall doctor looks closer',

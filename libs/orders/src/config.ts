@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isIP } from 'node:net';
+import { defaultTimerDriver, timerDriverKind, timerDriverKinds } from '@app/timeout';
 import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
@@ -121,7 +122,7 @@ const drainers = z.union([
   wholeNumber(1, 16),
 ]);
 
-const schema = z.object({
+const own = z.object({
   /** 127.0.0.1 lets only this machine connect; a container needs 0.0.0.0 to be reached. */
   HOST: z
     .union([z.ipv4(), z.ipv6()], 'must be an IP address such as 127.0.0.1')
@@ -142,7 +143,8 @@ const schema = z.object({
   RECEIVE_WITHIN: orOff(positiveDuration).prefault('14d'),
   SWEEP_INTERVAL: positiveDuration.prefault('10s'),
   DRAINERS: drainers.prefault('auto'),
-  TIMER_DRIVER: z.enum(['bullmq', 'memory']).prefault('bullmq'),
+  /** The driver that needs nothing which is not set, when none is named. */
+  TIMER_DRIVER: z.enum([...timerDriverKinds().keys()]),
   TIMER_GRANULARITY: granularity.prefault('100ms'),
   TIMER_HORIZON: positiveDuration.prefault('15m'),
   BLAST_RADIUS: orOff(percentage).prefault('20%'),
@@ -177,6 +179,10 @@ const schema = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).prefault('info'),
 });
 
+/** What timer drivers ask for themselves. Theirs are read by them: nobody here knows the names. */
+const ofDrivers = [...timerDriverKinds().values()].map(({ settings = {} }) => settings);
+const schema = own.extend(Object.assign({}, ...ofDrivers) as object);
+
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 const rules = schema.superRefine((settings, context) => {
@@ -209,11 +215,11 @@ const rules = schema.superRefine((settings, context) => {
   if (settings.PAYMENT_GRACE > 0 && settings.SWEEP_INTERVAL >= 60_000) {
     complain('SWEEP_INTERVAL', 'must be less than 1m: it bounds how late an order may close');
   }
-  if (settings.TIMER_DRIVER === 'memory' && !settings.ROLES.has('worker')) {
-    complain(
-      'TIMER_DRIVER',
-      'is memory, and this process is no worker: its alarms would ring for nobody. Use bullmq, or add worker to ROLES',
-    );
+  const values: Readonly<Record<string, unknown>> = settings;
+  for (const name of timerDriverKind(settings.TIMER_DRIVER).needs) {
+    if (values[name] === undefined) {
+      complain(name, `is missing: TIMER_DRIVER=${settings.TIMER_DRIVER} needs it`);
+    }
   }
   if (settings.TIMER_HORIZON < 2 * settings.SWEEP_INTERVAL) {
     complain('TIMER_HORIZON', 'must be at least twice SWEEP_INTERVAL, which arms alarms ahead');
@@ -280,6 +286,7 @@ function load(demands: typeof rules, env: NodeJS.ProcessEnv): Config {
   const written = given.DATABASE_URL ? {} : writtenIn(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
   if (given.PAYMENT_PROVIDER) given.PAYMENT_PROVIDERS ??= given.PAYMENT_PROVIDER;
+  given.TIMER_DRIVER ??= defaultTimerDriver({ ...written, ...given });
   const result = demands.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
   const lines = result.error.issues.map(

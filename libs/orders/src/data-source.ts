@@ -1,5 +1,9 @@
 import { Deadlines1763600000000, Workers1763600010000 } from '@app/timeout';
-import { NearAndFarDeadlines1763700210000, TimeoutBrakes1763600020000 } from '@app/timeout';
+import {
+  NearAndFarDeadlines1763700210000,
+  TimeoutBrakes1763600020000,
+  timerDriverKinds,
+} from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
@@ -39,6 +43,7 @@ const MIGRATIONS = [
   PaymentsAtProviders1763700260000,
   SigningKey1763700410000,
   EventNumbers1763701110000,
+  ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

@@ -1,12 +1,10 @@
 import {
-  type AlarmQueue,
-  BullmqDriver,
+  type AlarmBoard,
   DatabaseClock,
   type Lock,
-  MemoryDriver,
-  openAlarmQueue,
   RedlockLock,
   type TimerDriver,
+  timerDriverKind,
   TimeoutModule,
   type TimeoutModuleOptions,
 } from '@app/timeout';
@@ -71,9 +69,9 @@ export interface OrdersModuleOptions {
   };
 }
 
-/** Injection token: opens the alarms as a BullMQ queue to look at; null where they are none. */
+/** Injection token: opens the alarms as a queue to look at; null where they are none. */
 export const OPEN_ALARM_QUEUE = Symbol('OpenAlarmQueue');
-export type OpenAlarmQueue = () => AlarmQueue | null;
+export type OpenAlarmQueue = () => AlarmBoard | null;
 
 const API_CONNECTIONS = 20;
 /** Events kept in the stream; a consumer that falls behind further reads order_events instead. */
@@ -189,10 +187,11 @@ export class OrdersModule implements OnApplicationShutdown {
         },
         {
           provide: OPEN_ALARM_QUEUE,
-          useValue: (): AlarmQueue | null =>
-            config.TIMER_DRIVER === 'bullmq' && !parts.driver
-              ? openAlarmQueue({ redis: config.REDIS_URL, prefix: alarmsPrefix(prefix), onError })
-              : null,
+          useValue: (): AlarmBoard | null => {
+            if (parts.driver) return null;
+            const kind = timerDriverKind(config.TIMER_DRIVER);
+            return kind.openBoard?.({ settings: config, prefix, onError }) ?? null;
+          },
         },
         ...USE_CASES,
         ...findDeadlineHandlers(),
@@ -211,12 +210,7 @@ export class OrdersModule implements OnApplicationShutdown {
   }
 }
 
-/** The braces keep all keys of the queue in one hash slot of a cluster. */
-function alarmsPrefix(prefix: string): string {
-  return `{${prefix}:alarms}`;
-}
-
-function timeoutOptions(
+async function timeoutOptions(
   config: Config,
   telemetry: OrdersTelemetry,
   { ring, parts }: OrdersModuleOptions,
@@ -228,19 +222,18 @@ function timeoutOptions(
     readonly onError: (error: Error) => void;
     readonly suspicion: ProviderSuspicion;
   },
-): TimeoutModuleOptions {
+): Promise<TimeoutModuleOptions> {
   const { prefix, onError, suspicion, ...given } = made;
   const clock = new DatabaseClock(made.drainDataSource);
   const driver =
     parts?.driver ??
-    (config.TIMER_DRIVER === 'memory'
-      ? new MemoryDriver({ databaseClock: clock, onError })
-      : new BullmqDriver({
-          redis: config.REDIS_URL,
-          prefix: alarmsPrefix(prefix),
-          databaseClock: clock,
-          onError,
-        }));
+    (await timerDriverKind(config.TIMER_DRIVER).create({
+      settings: config,
+      dataSource: made.dataSource,
+      databaseClock: clock,
+      prefix,
+      onError,
+    }));
   return {
     ring,
     kinds: DEADLINE_KINDS,

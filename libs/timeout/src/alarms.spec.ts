@@ -1,5 +1,6 @@
 import { alarmFor, Alarms, type Granularity } from './alarms';
 import { silentTelemetry } from './telemetry';
+import { TRUSTED_ABILITIES } from './testing/trusted-abilities';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { TimerStoreHealth } from './timer-store-health';
@@ -10,6 +11,7 @@ const HORIZON_MS = 60_000;
 /** Remembers what it was told to arm, like a store that loses nothing until it is told to. */
 class FakeDriver implements TimerDriver {
   readonly name = 'fake';
+  readonly abilities = TRUSTED_ABILITIES;
   armed: string[] = [];
   /** What it has lost of it. */
   readonly lost = new Set<string>();

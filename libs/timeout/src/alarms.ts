@@ -4,6 +4,7 @@ import type { Deadline } from './deadline-handler';
 import { deadlinesBetween, slotsBetween } from './deadlines';
 import { bringNear } from './far-deadlines';
 import type { Alarm, Survey, TimerDriver } from './timer-driver';
+import { armsAlarms } from './timer-limits';
 import type { TimerStoreHealth } from './timer-store-health';
 
 /** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
@@ -14,6 +15,8 @@ export interface AlarmsOptions {
   /** Alarms reach this far ahead; what is due later waits in Postgres. */
   readonly horizonMs: number;
   readonly kinds: readonly string[];
+  /** False in a process that does not ring; true unless given. */
+  readonly rings?: boolean;
 }
 
 /** Deadlines read from Postgres at once when every single one has an alarm of its own. */
@@ -84,6 +87,7 @@ export class Alarms {
 
   /** Arms what is within the horizon, in the background. Call it after the commit. */
   ensure(deadlines: readonly Deadline[]): void {
+    if (!armsAlarms(this.driver, this.options.rings ?? true)) return;
     const nowMs = this.clock.nowMs();
     for (const deadline of deadlines) {
       const alarm = alarmFor(deadline, this.options.granularity);
@@ -194,6 +198,8 @@ export class Alarms {
   async #armLost(survey: Survey, nowMs: number): Promise<number> {
     this.#catchUps += 1;
     if (this.#armedUntilMs === 0 || this.#catchUps % LOOK_THROUGH_EVERY !== 0) return 0;
+    // What cannot be listed, or is armed from here only, is armed anyway when it comes near.
+    if (!this.driver.abilities.surveys || this.driver.abilities.scope === 'process') return 0;
     const expected = new Map<string, Alarm>();
     const fromMs = nowMs + SOON_MS;
     if (this.options.granularity === 'subject') {
@@ -212,11 +218,21 @@ export class Alarms {
     return expected.size;
   }
 
-  /** What is armed already is left as it is, so this costs one call and changes nothing. */
+  /**
+   * What is armed already is left as it is, so this costs one call and changes nothing. Nobody
+   * but us arms for a `process` driver what other processes have placed since the last call.
+   */
   async #armAnyway(nowMs: number): Promise<void> {
-    if (this.options.granularity === 'subject') return;
     const untilMs = Math.min(nowMs + ARM_ANYWAY_MS, this.#armedUntilMs);
-    if (untilMs > nowMs) await this.driver.arm(await this.#slots(nowMs, untilMs));
+    const { scope, dedupes } = this.driver.abilities;
+    if (untilMs <= nowMs) return;
+    if (this.options.granularity !== 'subject') {
+      const slots = await this.#slots(nowMs, untilMs);
+      const unknown = slots.filter(({ at }) => !this.#armedSlots.has(at.getTime()));
+      await this.driver.arm(dedupes ? slots : unknown);
+    } else if (scope === 'process') {
+      for await (const alarms of this.#single(nowMs, untilMs)) await this.driver.arm(alarms);
+    }
   }
 
   async *#due(fromMs: number, untilMs: number): AsyncGenerator<Alarm[]> {

@@ -5,6 +5,7 @@ import type { Deadline } from './deadline-handler';
 import { failpoint } from './failpoint';
 import { inTransaction, queryRows } from './transaction';
 import type { Alarm, TimerDriver } from './timer-driver';
+import { armsAlarms, TimerAbilityError } from './timer-limits';
 
 export interface BackfillOptions {
   /** Only deadlines due at this instant or later. */
@@ -50,6 +51,8 @@ export interface BackfillParts {
   readonly kinds: readonly string[];
   readonly granularity: Granularity;
   readonly horizonMs: number;
+  /** False in a process that does not ring. */
+  readonly rings: boolean;
 }
 
 /** A place in the order in which a backfill reads: behind this deadline. */
@@ -80,7 +83,18 @@ const RATE_TICK_MS = 250;
 export class Backfill {
   constructor(private readonly parts: BackfillParts) {}
 
+  /**
+   * @throws {TimerAbilityError} when alarms armed by this process would ring for nobody
+   * @throws {BackfillCursorError} when `resume` is no cursor
+   */
   async run(options: BackfillOptions): Promise<BackfillResult> {
+    const { driver, rings } = this.parts;
+    if (!options.dryRun && !armsAlarms(driver, rings)) {
+      throw new TimerAbilityError(
+        `Alarms of the driver ${driver.name} ring in the process that arms them: ` +
+          'each worker arms its own from Postgres, and there is nothing to backfill from here',
+      );
+    }
     const resume = options.resume === undefined ? undefined : parseCursor(options.resume);
     const kinds = [...this.parts.kinds].sort();
     if (resume && !kinds.includes(resume.kind)) throw new BackfillCursorError(options.resume ?? '');

@@ -69,10 +69,10 @@ describe('while one kind’s drain takes its time', () => {
     const gate = newGate();
     const { timeouts, driver, quick } = service(new Effects(100, () => gate.pass()));
     await timeouts.start();
-    await driver.ring({ id: 'slot-1', at: await insert(SLOW, 1, '-1s') });
+    await driver.ring([{ id: 'slot-1', at: await insert(SLOW, 1, '-1s') }]);
     await gate.reached();
     for (let index = 2; index < 20; index++) {
-      await driver.ring({ id: `slot-${index}`, at: await insert(QUICK, index, '-1ms') });
+      await driver.ring([{ id: `slot-${index}`, at: await insert(QUICK, index, '-1ms') }]);
       await until(`webhook ${index}`, () => quick.batches.flat().includes(subject(index)));
     }
     gate.open();
@@ -117,7 +117,7 @@ describe('stopping', () => {
     const slow = new Effects(100, () => gate.pass());
     const { timeouts, driver } = service(slow);
     await timeouts.start();
-    await driver.ring({ id: 'slot-1', at: await store.now() });
+    await driver.ring([{ id: 'slot-1', at: await store.now() }]);
     await gate.reached();
     const stopped = timeouts.stop();
     gate.open();

@@ -22,9 +22,14 @@ export type {
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
 export type { DrainCounts } from './drain-batch';
 export { AlarmStoreError } from './drivers/alarm-store.error';
-export { type AlarmQueue, openAlarmQueue } from './drivers/bullmq/alarm-queue';
 export { BullmqDriver } from './drivers/bullmq/bullmq.driver';
 export { MemoryDriver } from './drivers/memory/memory.driver';
+export {
+  defaultTimerDriver,
+  registerTimerDriver,
+  timerDriverKind,
+  timerDriverKinds,
+} from './drivers/registry';
 export {
   AmbiguousDeadlineHandlerError,
   UndeclaredDeadlineError,
@@ -47,7 +52,22 @@ export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 export { HandlesDeadline, TimeoutModule, type TimeoutModuleOptions } from './timeout.module';
 export { withTimeLimit } from './time-limit';
 export { TimeoutService } from './timeout.service';
-export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';
+export type {
+  Alarm,
+  OnRing,
+  RingAgain,
+  RingAnswer,
+  Survey,
+  TimerAbilities,
+  TimerDriver,
+} from './timer-driver';
+export type {
+  AlarmBoard,
+  TimerDriverContext,
+  TimerDriverKind,
+  TimerDriverParts,
+} from './timer-driver-kind';
+export { TimerAbilityError } from './timer-limits';
 export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
 export { inTransaction, queryRows, Transaction, uuidArray } from './transaction';

@@ -177,22 +177,26 @@ describe('TimeoutService', () => {
     const timeouts = handling(driver);
     await timeouts.start();
     const at = await store.now();
-    expect(await driver.ring({ id: 'slot-1', at })).toBeUndefined();
+    expect(await driver.ring([{ id: 'slot-1', at }])).toEqual([]);
     await timeouts.idle();
     expect(await effects()).toMatchObject([{ by: 'timer' }]);
     await timeouts.stop();
   });
 
-  it('asks an alarm that rings early by the database’s clock to ring again', async () => {
+  it('asks an alarm that rings early by the database’s clock to ring again, and no other', async () => {
     await store.add(KIND, [-1]);
     const driver = new HandDriver();
     const timeouts = handling(driver);
     await timeouts.start();
     const at = new Date((await store.now()).getTime() + 5_000);
-    const answer = await driver.ring({ id: 'slot-1', at });
-    expect(answer?.ringAgainInMs).toBeGreaterThan(4_000);
-    expect(answer?.ringAgainInMs).toBeLessThanOrEqual(5_000);
-    expect(await effects()).toEqual([]);
+    const due = { id: 'slot-0', at: await store.now() };
+    const [again, ...others] = (await driver.ring([due, { id: 'slot-1', at }])) ?? [];
+    expect(others).toEqual([]);
+    expect(again?.id).toBe('slot-1');
+    expect(again?.inMs).toBeGreaterThan(4_000);
+    expect(again?.inMs).toBeLessThanOrEqual(5_000);
+    await timeouts.idle();
+    expect(await effects()).toHaveLength(1);
     await timeouts.stop();
   });
 

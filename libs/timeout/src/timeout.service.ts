@@ -18,6 +18,7 @@ import type { TimeoutTelemetry } from './telemetry';
 import { withTimeLimit } from './time-limit';
 import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
 import { TimerStoreHealth } from './timer-store-health';
+import { TimerAbilityError, unseenAlarms } from './timer-limits';
 import type { Transaction } from './transaction';
 import { VerifyAlarms } from './verify-alarms';
 
@@ -40,6 +41,8 @@ export interface TimeoutOptions {
    * already gives way to them for a while. Asked twice a second at most, and in bursts only.
    */
   readonly othersWaitMs?: () => Promise<number>;
+  /** False in a process that only arms; true unless given. */
+  readonly ring?: boolean;
 }
 
 export interface TimeoutParts {
@@ -77,10 +80,12 @@ export class TimeoutService {
     const { driver, dataSource, drainDataSource, clock, telemetry } = parts;
     const { kinds, granularity, horizonMs } = options;
     const health = new TimerStoreHealth(telemetry);
+    const { ring: rings = true } = options;
     this.alarms = new Alarms(dataSource, driver, clock, health, {
       kinds,
       granularity,
       horizonMs,
+      rings,
     });
     this.brake = new Brake(drainDataSource, options.brake ?? { kinds: [], share: null });
     this.sweep = new Sweep(
@@ -97,12 +102,14 @@ export class TimeoutService {
     this.#othersWait =
       othersWaitMs &&
       new OthersWait(othersWaitMs, (error) => telemetry.failed('what others wait', error));
-    this.backfill = new Backfill({ dataSource, driver, clock, kinds, granularity, horizonMs });
+    const backfill = { dataSource, driver, clock, kinds, granularity, horizonMs, rings };
+    this.backfill = new Backfill(backfill);
     this.verifyAlarms = new VerifyAlarms({
       dataSource,
       driver,
       kinds,
       granularity,
+      rings,
       // Between two sweeps, what has just come within the horizon is not armed yet.
       reachMs: horizonMs - 2 * options.sweep.intervalMs,
     });
@@ -151,16 +158,24 @@ export class TimeoutService {
     });
   }
 
-  /** The alarm that the driver's store holds for this deadline. Reads the store through. */
+  /**
+   * The alarm that the driver's store holds for this deadline. Reads the store through.
+   * @throws {TimerAbilityError} when the alarms cannot be seen from this process
+   */
   async findAlarm(deadline: Deadline): Promise<Alarm | undefined> {
+    this.#assertSeen();
     const { id } = alarmFor(deadline, this.options.granularity);
     const survey = await this.parts.driver.survey();
     for await (const alarm of survey.alarms()) if (alarm.id === id) return alarm;
     return undefined;
   }
 
-  /** How many alarms the driver's store holds. Reads the store through. */
+  /**
+   * How many alarms the driver's store holds. Reads the store through.
+   * @throws {TimerAbilityError} when the alarms cannot be seen from this process
+   */
   async countAlarms(): Promise<number> {
+    this.#assertSeen();
     let count = 0;
     const survey = await this.parts.driver.survey();
     for await (const _ of survey.alarms()) count += 1;
@@ -170,7 +185,7 @@ export class TimeoutService {
   /** Begins to ring. */
   async start(): Promise<void> {
     await this.parts.clock.measure();
-    await this.parts.driver.start((alarm) => this.#ring(alarm));
+    await this.parts.driver.start((alarms) => this.#ring(alarms));
   }
 
   /** Stops ringing, and waits for the batches under way: the rest of what is due has to wait. */
@@ -215,17 +230,28 @@ export class TimeoutService {
     await Promise.all(this.#all().map((drain) => drain.idle()));
   }
 
-  async #ring(alarm: Alarm): Promise<RingAnswer> {
+  async #ring(alarms: readonly Alarm[]): Promise<RingAnswer> {
     // Asked of the database each time: an alarm taken too early would leave its slot to the sweep.
-    const now = await this.parts.clock.measure();
-    const earlyByMs = alarm.at.getTime() - now.getTime();
-    if (earlyByMs > 0) return { ringAgainInMs: Math.ceil(earlyByMs) };
-    // Only told: kinds wait for themselves, and the alarm is done.
-    // A ring may be late, or for what was committed late: it names the slot where to look from.
-    const { granularity } = this.options;
-    const sinceMs = alarm.at.getTime() - (granularity === 'subject' ? 0 : granularity);
-    for (const drain of this.#all()) drain.signal('timer', sinceMs);
-    return undefined;
+    const nowMs = (await this.parts.clock.measure()).getTime();
+    const isEarly = ({ at }: Alarm): boolean => at.getTime() > nowMs;
+    const firstMs = Math.min(
+      ...alarms.filter((one) => !isEarly(one)).map(({ at }) => at.getTime()),
+    );
+    if (firstMs < Infinity) {
+      // Only told: kinds wait for themselves, and the alarms are done.
+      // A ring may be late, or for what was committed late: it names the slot where to look from.
+      const { granularity } = this.options;
+      const sinceMs = firstMs - (granularity === 'subject' ? 0 : granularity);
+      for (const drain of this.#all()) drain.signal('timer', sinceMs);
+    }
+    return alarms
+      .filter(isEarly)
+      .map(({ id, at }) => ({ id, inMs: Math.ceil(at.getTime() - nowMs) }));
+  }
+
+  #assertSeen(): void {
+    const why = unseenAlarms(this.parts.driver, this.options.ring ?? true);
+    if (why !== null) throw new TimerAbilityError(why);
   }
 
   #all(): Drain[] {

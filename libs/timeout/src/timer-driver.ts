@@ -6,21 +6,47 @@ export interface Alarm {
   readonly at: Date;
 }
 
-/**
- * What the driver hears back from a ring: `undefined` when it is done, or the number of
- * milliseconds after which this same alarm wants to ring again (it went off early because this
- * machine's clock is ahead of the database's).
- */
-export type RingAnswer = { readonly ringAgainInMs: number } | undefined;
+/** An alarm of the ring that went off early: this machine's clock is ahead of the database's. */
+export interface RingAgain {
+  readonly id: string;
+  readonly inMs: number;
+}
 
-export type OnRing = (alarm: Alarm) => Promise<RingAnswer>;
+/** Those of the ring that want to ring again; the others are done. */
+export type RingAnswer = readonly RingAgain[] | undefined;
+
+/** Hears the alarms that go off at the same time together: one or more. */
+export type OnRing = (alarms: readonly Alarm[]) => Promise<RingAnswer>;
 
 /** What a driver's store holds at this moment: alarms that ring just now are not among it. */
 export interface Survey {
   /** Changes when the store lost its data; then everything must be armed again. */
   readonly generation: string;
-  /** Streams the alarms that have not rung, in pages, in no particular order. */
+  /**
+   * Streams the alarms that have not rung, in pages, in no particular order. Rejects for a driver
+   * that does not survey: its store cannot be looked into.
+   */
   alarms(): AsyncIterable<Alarm>;
+}
+
+/** What can be relied on. The contract asks of each driver what it claims here. */
+export interface TimerAbilities {
+  /**
+   * `shared`: every process arms into the same store, and any of those that ring hears it.
+   * `process`: alarms ring in the process that armed them; so only those that ring arm, and they
+   * read from Postgres what the others have placed.
+   */
+  readonly scope: 'process' | 'shared';
+  /** Alarms outlast the process that armed them, also when it is killed. */
+  readonly durable: boolean;
+  /** An id that is armed already is left as it is; otherwise it may ring once for each arming. */
+  readonly dedupes: boolean;
+  /** Alarms can be taken back; otherwise `disarm` does nothing and they ring for nothing. */
+  readonly disarms: boolean;
+  /** What is armed can be listed. */
+  readonly surveys: boolean;
+  /** On a machine at rest alarms ring within so long of their instant. */
+  readonly precisionMs: number;
 }
 
 /**
@@ -29,14 +55,15 @@ export interface Survey {
  * its store reject (nothing is swallowed). Every method may be called from several processes.
  *
  * An alarm is spent the moment its ring begins: from then on its id is unknown, and armed again
- * during that ring it rings once more. A ring is on time within a second of its instant, or of
- * its arming where that came later; what is later costs a sweep's help.
+ * during that ring it rings once more. A ring is on time within `precisionMs` and a second of its
+ * instant, or of its arming where that came later; what is later costs a sweep's help.
  *
  * `arm`, `disarm` and `survey` work without `start`: a process that only arms need not ring.
  */
 export interface TimerDriver {
   readonly name: string;
-  /** Begins to ring. An `onRing` that rejects has its alarm kept or dropped, never the process. */
+  readonly abilities: TimerAbilities;
+  /** Begins to ring. An `onRing` that rejects has its alarms kept or dropped, never the process. */
   start(onRing: OnRing): Promise<void>;
   /** Stops ringing, waits for rings under way, closes connections. Safe before `start`, and twice. */
   stop(): Promise<void>;

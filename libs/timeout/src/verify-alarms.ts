@@ -1,6 +1,7 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import type { Granularity } from './alarms';
 import type { Alarm, TimerDriver } from './timer-driver';
+import { unseenAlarms } from './timer-limits';
 
 export interface VerifyAlarmsParts {
   readonly dataSource: DataSource;
@@ -9,6 +10,8 @@ export interface VerifyAlarmsParts {
   readonly granularity: Granularity;
   /** Deadlines due within this time must have an alarm. Sweeps arm ahead: less than the horizon. */
   readonly reachMs: number;
+  /** False in a process that does not ring. */
+  readonly rings: boolean;
 }
 
 export interface AlarmFindings {
@@ -18,6 +21,8 @@ export interface AlarmFindings {
 }
 
 export interface AlarmsReport {
+  /** Why the driver's alarms could not be looked at, which then is no finding; else null. */
+  readonly unseen: string | null;
   /** Alarms in the driver's store. */
   readonly alarms: number;
   /** Alarms that the deadlines within reach call for. */
@@ -43,6 +48,18 @@ const SAMPLE = 20;
 /** Millions of rows are compared; the limit of everyday statements is too short for that. */
 const STATEMENT_LIMIT = '120s';
 
+const NO_FINDINGS: AlarmFindings = { count: 0, sample: [] };
+const NOTHING_SEEN: AlarmsReport = {
+  unseen: null,
+  alarms: 0,
+  expected: 0,
+  missing: NO_FINDINGS,
+  orphaned: NO_FINDINGS,
+  wrong: NO_FINDINGS,
+  late: NO_FINDINGS,
+  fixed: { armed: 0, disarmed: 0 },
+};
+
 /**
  * Compares the driver's alarms with the deadlines in Postgres. The alarms are copied into a
  * temporary table and compared there, so that memory stays flat for any number on either side.
@@ -51,6 +68,8 @@ export class VerifyAlarms {
   constructor(private readonly parts: VerifyAlarmsParts) {}
 
   async run({ fix = false }: { fix?: boolean } = {}): Promise<AlarmsReport> {
+    const unseen = unseenAlarms(this.parts.driver, this.parts.rings);
+    if (unseen !== null) return { ...NOTHING_SEEN, unseen };
     const runner = this.parts.dataSource.createQueryRunner();
     try {
       await runner.query(`SET statement_timeout = '${STATEMENT_LIMIT}'`);
@@ -121,6 +140,7 @@ export class VerifyAlarms {
     )) as [{ alarms: number; expected: number }];
     return {
       ...counts,
+      unseen: null,
       missing: await findings(runner, 'missing'),
       orphaned: await findings(runner, 'orphaned'),
       wrong: await findings(runner, 'wrong'),
@@ -132,7 +152,8 @@ export class VerifyAlarms {
   async #fix(runner: QueryRunner): Promise<AlarmsReport['fixed']> {
     let armed = 0;
     let disarmed = 0;
-    for await (const page of pages(runner, ['orphaned', 'wrong'])) {
+    const toDisarm = this.parts.driver.abilities.disarms ? ['orphaned', 'wrong'] : [];
+    for await (const page of pages(runner, toDisarm)) {
       await this.parts.driver.disarm(page.map(({ id }) => id));
       disarmed += page.length;
     }

@@ -5,6 +5,7 @@ import {
   type Survey,
   type TimerDriver,
 } from '@app/timeout';
+import { TRUSTED_ABILITIES } from '../../../libs/timeout/src/testing/trusted-abilities';
 import type { Scheduler } from '../scheduler';
 
 /** Where all processes of a program keep their alarms: it can lose some of them, or be away. */
@@ -50,6 +51,7 @@ export class AlarmStore {
 /** One process' driver: it rings when the program says so. */
 export class StoredAlarms implements TimerDriver {
   readonly name = 'stored';
+  readonly abilities = TRUSTED_ABILITIES;
   onRing: OnRing | undefined;
 
   constructor(private readonly store: AlarmStore) {}
@@ -85,8 +87,8 @@ export class StoredAlarms implements TimerDriver {
   /** Rings everything that is due by this clock; resolves when every ring was answered. */
   async ringDue(nowMs: number): Promise<void> {
     for (const alarm of this.store.takeDue(nowMs)) {
-      const answer = await this.onRing?.(alarm);
-      if (answer) this.store.add([{ ...alarm, at: new Date(nowMs + answer.ringAgainInMs) }]);
+      const again = (await this.onRing?.([alarm]))?.[0];
+      if (again) this.store.add([{ ...alarm, at: new Date(nowMs + again.inMs) }]);
     }
   }
 }

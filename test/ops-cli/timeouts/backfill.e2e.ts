@@ -58,6 +58,8 @@ describe('lastcall timeouts backfill', () => {
     const env = { REDIS_URL: 'redis://127.0.0.1:1' };
     const ended = await lastcall(world.config, ['timeouts', 'backfill'], { env });
     expect(ended.code).toBe(6);
-    expect(ended.stderr).toMatch(/Error: Redis does not answer\nWhy: .+\nNext: {2}start Redis/);
+    expect(ended.stderr).toMatch(
+      /Error: The alarm store does not answer\nWhy: .+Redis.+\nNext: {2}start it/,
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { LastcallError, OPEN_ALARM_QUEUE, type OpenAlarmQueue } from '@app/orders';
-import { type AlarmQueue, withTimeLimit } from '@app/timeout';
+import { type AlarmBoard, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 
@@ -18,7 +18,7 @@ export interface BoardAnswer {
 
 interface OpenBoard {
   readonly server: FastifyInstance;
-  readonly queue: AlarmQueue;
+  readonly queue: AlarmBoard;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../clock';
-import type { Alarm, OnRing, RingAnswer, TimerDriver } from '../timer-driver';
+import type { Alarm, OnRing, RingAgain, TimerAbilities, TimerDriver } from '../timer-driver';
 
 /** What can happen to the place where a driver keeps its alarms. */
 export interface DriverStore {
@@ -27,13 +27,13 @@ export interface DriverWish {
 export interface DriverUnderTest {
   /** A driver as a process of its own would have it. */
   create(wish: DriverWish): TimerDriver;
-  readonly abilities: {
-    /** Alarms live outside the process: they outlast it, and its siblings see them. */
-    readonly durable: boolean;
-  };
+  readonly abilities: TimerAbilities;
   /** The store of a durable driver, to be tampered with. */
   readonly store?: () => DriverStore;
 }
+
+/** What a test has to say to one alarm's ring. */
+type Answer = { readonly ringAgainInMs: number } | undefined | void;
 
 export const HOUR_MS = 3_600_000;
 
@@ -58,16 +58,27 @@ export class Bench {
     return driver;
   }
 
-  /** An `onRing` that writes down the ring once `answer` has had its say. */
-  onRing(answer?: (alarm: Alarm) => Promise<RingAnswer> | RingAnswer | void): OnRing {
-    return async (alarm) => {
-      const result = (await answer?.(alarm)) ?? undefined;
-      this.rung.push(alarm);
-      const [told, others] = [this.#waiting.filter(({ id }) => id === alarm.id), this.#waiting];
-      this.#waiting = others.filter((waiter) => !told.includes(waiter));
-      for (const { resolve } of told) resolve(alarm);
-      return result;
+  /** An `onRing` that writes down each ring once `answer` has had its say. */
+  onRing(answer?: (alarm: Alarm) => Promise<Answer> | Answer): OnRing {
+    return async (alarms) => {
+      const again: RingAgain[] = [];
+      const results = await Promise.allSettled(
+        alarms.map(async (alarm) => {
+          const result = await answer?.(alarm);
+          if (result) again.push({ id: alarm.id, inMs: result.ringAgainInMs });
+          this.#writeDown(alarm);
+        }),
+      );
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+      return again;
     };
+  }
+
+  #writeDown(alarm: Alarm): void {
+    this.rung.push(alarm);
+    const [told, others] = [this.#waiting.filter(({ id }) => id === alarm.id), this.#waiting];
+    this.#waiting = others.filter((waiter) => !told.includes(waiter));
+    for (const { resolve } of told) resolve(alarm);
   }
 
   /** Resolves with the next ring of this id; ask before it can come. */

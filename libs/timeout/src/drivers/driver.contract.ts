@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { TimerAbilities } from '../timer-driver';
 import { alarmIn, Bench, type DriverUnderTest, HOUR_MS, surveyed } from './driver-bench';
+import { describeLimits } from './driver-limits.contract';
 import { describeClocks, describeRinging } from './driver-ringing.contract';
 import { describeStoreFaults } from './driver-store.contract';
 
@@ -14,31 +16,35 @@ export function describeTimerDriver(name: string, subject: DriverUnderTest): voi
     });
     afterEach(() => bench.close());
 
-    describeRinging(() => bench);
+    it('claims what its registration says', () => {
+      expect(bench.open().abilities).toEqual(subject.abilities);
+    });
+    describeRinging(() => bench, subject.abilities);
     describeClocks(() => bench);
+    describeLimits(() => bench, subject.abilities);
     describeLifeCycle(() => bench, subject);
-    describeBookkeeping(() => bench);
-    if (subject.store) describeStoreFaults(() => bench, subject.store);
+    describeBookkeeping(() => bench, subject.abilities);
+    if (subject.store) describeStoreFaults(() => bench, subject.store, subject.abilities);
   });
 }
 
+/** What a driver does not claim is asked by {@link describeLimits}. */
+const leftOut = (): void => undefined;
+
 function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): void {
-  /** Only of a driver whose alarms outlive their process. */
-  const durably = (promise: string, test: () => Promise<void>): void => {
-    if (abilities.durable) it(promise, test);
-  };
+  const shared = abilities.scope === 'shared' ? it : leftOut;
+  const durably = abilities.durable ? it : leftOut;
 
   it('arms without ringing, and rings when it is started', async () => {
     const driver = bench().open();
     const alarm = alarmIn(30);
-    await driver.arm([alarm]);
-    expect((await surveyed(driver)).size).toBe(1);
     const ring = bench().ringOf(alarm.id);
+    await driver.arm([alarm]);
     await driver.start(bench().onRing());
     expect(await ring).toEqual(alarm);
   });
 
-  durably('rings what another process has armed', async () => {
+  shared('rings what another process has armed', async () => {
     const [armer, ringer] = [bench().open(), bench().open()];
     await ringer.start(bench().onRing());
     const alarm = alarmIn(50);
@@ -47,7 +53,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     expect(await ring).toEqual(alarm);
   });
 
-  durably('rings once with two processes listening', async () => {
+  shared('rings once with two processes listening', async () => {
     const [one, other] = [bench().open(), bench().open()];
     await Promise.all([one.start(bench().onRing()), other.start(bench().onRing())]);
     const alarms = Array.from({ length: 50 }, () => alarmIn(60));
@@ -69,7 +75,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     expect(bench().rung).toEqual(alarms);
   });
 
-  durably('leaves to others what comes due while it stops', async () => {
+  shared('leaves to others what comes due while it stops', async () => {
     const [stopping, other] = [bench().open(), bench().open()];
     const [slow, next] = [alarmIn(0), alarmIn(0)];
     const rungBy: string[] = [];
@@ -126,8 +132,11 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
   });
 }
 
-function describeBookkeeping(bench: () => Bench): void {
-  it('does not ring what was disarmed, and ignores ids it does not know', async () => {
+function describeBookkeeping(bench: () => Bench, abilities: TimerAbilities): void {
+  const disarming = abilities.disarms ? it : leftOut;
+  const surveying = abilities.surveys ? it : leftOut;
+
+  disarming('does not ring what was disarmed, and ignores ids it does not know', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     const [gone, fence] = [alarmIn(60), alarmIn(120)];
@@ -138,7 +147,7 @@ function describeBookkeeping(bench: () => Bench): void {
     expect(bench().rung).toEqual([fence]);
   });
 
-  it('arms again what was disarmed', async () => {
+  disarming('arms again what was disarmed', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     const alarm = alarmIn(60);
@@ -152,18 +161,20 @@ function describeBookkeeping(bench: () => Bench): void {
   it('does nothing when asked to arm or disarm nothing', async () => {
     const driver = bench().open();
     await driver.arm([]);
-    await driver.disarm([]);
-    expect((await surveyed(driver)).size).toBe(0);
+    await expect(driver.disarm([])).resolves.toBeUndefined();
   });
 
-  it(`surveys ${SURVEYED} alarms, and the same generation each time`, async () => {
+  it('has one generation, however often it is asked', async () => {
+    const [first, second] = [await bench().open().survey(), await bench().open().survey()];
+    expect(first.generation).toBe(second.generation);
+  });
+
+  surveying(`surveys ${SURVEYED} alarms, once each`, async () => {
     const driver = bench().open();
     const alarms = Array.from({ length: SURVEYED }, (_, index) => alarmIn(HOUR_MS + index));
     await driver.arm(alarms);
     expect(await surveyed(driver)).toEqual(new Map(alarms.map(({ id, at }) => [id, at.getTime()])));
-    const [first, second] = [await driver.survey(), await bench().open().survey()];
-    expect(first.generation).toBe(second.generation);
     await driver.disarm(alarms.map(({ id }) => id));
-    expect((await surveyed(driver)).size).toBe(0);
+    expect((await surveyed(driver)).size).toBe(abilities.disarms ? 0 : SURVEYED);
   });
 }

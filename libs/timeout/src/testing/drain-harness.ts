@@ -7,11 +7,13 @@ import type { Lock } from '../lock';
 import { NoopLock } from '../locks/noop.lock';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import type { TimerDriver } from '../timer-driver';
+import { TRUSTED_ABILITIES } from './trusted-abilities';
 import { TimerStoreHealth } from '../timer-store-health';
 import type { Transaction } from '../transaction';
 
 const deafDriver: TimerDriver = {
   name: 'deaf',
+  abilities: TRUSTED_ABILITIES,
   start: async () => undefined,
   stop: async () => undefined,
   arm: async () => undefined,

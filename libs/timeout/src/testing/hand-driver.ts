@@ -1,8 +1,10 @@
 import type { Alarm, OnRing, TimerDriver } from '../timer-driver';
+import { TRUSTED_ABILITIES } from './trusted-abilities';
 
 /** Rings when the test says so. */
 export class HandDriver implements TimerDriver {
   readonly name = 'hand';
+  readonly abilities = TRUSTED_ABILITIES;
   readonly armed: Alarm[] = [];
   isAway = false;
   ring: OnRing = async () => undefined;

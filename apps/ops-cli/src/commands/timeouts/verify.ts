@@ -44,6 +44,7 @@ export default class TimeoutsVerify extends OpsCommand {
       left: flags.fix ? lasting : mendable + lasting,
     };
     this.log(describe(result, flags.fix));
+    if (alarms.unseen !== null) this.note(`Alarms were not looked at: ${alarms.unseen}`);
     if (result.left > 0) this.#tellNext(result, flags.fix);
     return result;
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { timerDriverKind } from '@app/timeout';
 import type { Config, ProviderName } from '../../config';
 import { HomeError, trustedSettings, writtenSettings } from '../../home';
 import { type Check, expectation, finding, ok } from './check';
@@ -20,9 +21,9 @@ export function examineSettings(config: Config): Check[] {
     expectation(
       'settings',
       'timer driver',
-      config.TIMER_DRIVER !== 'memory',
+      timerDriverKind(config.TIMER_DRIVER).abilities.durable,
       config.TIMER_DRIVER,
-      'TIMER_DRIVER=bullmq: alarms in memory end with their process',
+      'another TIMER_DRIVER (docs/drivers.md): its alarms end with their process',
     ),
     ...config.PAYMENT_PROVIDERS.flatMap((name) => webhookSecret(config, name)),
     ...foreignHome(config),

@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
 import { FAIL_FAST, openRedis, type RedisAddress } from '../../redis';
+import type { AlarmBoard } from '../../timer-driver-kind';
 import { BULLMQ_DEFAULTS } from './bullmq.driver';
 
 export interface AlarmQueueOptions {
@@ -10,19 +11,12 @@ export interface AlarmQueueOptions {
   readonly queueName?: string;
 }
 
-/** The alarms for tools that show BullMQ queues. */
-export interface AlarmQueue {
-  /** A `Queue` of BullMQ, whose types are known in this folder only. */
-  readonly queue: object;
-  close(): Promise<void>;
-}
-
 /**
- * Opens the alarms' queue to look at, over a connection of its own: what reads much must not be in
+ * Opens the alarms' queue, a `Queue` of BullMQ, to look at, over a connection of its own: what reads much must not be in
  * the way of what arms. Opening writes nothing. While Redis is away, calls wait for the first
  * connection and fail at once after it: whoever asks sets a time limit.
  */
-export function openAlarmQueue({ redis, onError, ...wish }: AlarmQueueOptions): AlarmQueue {
+export function openAlarmQueue({ redis, onError, ...wish }: AlarmQueueOptions): AlarmBoard {
   const { prefix, queueName } = { ...BULLMQ_DEFAULTS, ...wish };
   const client = openRedis(redis, FAIL_FAST, onError);
   const queue = new Queue(queueName, {

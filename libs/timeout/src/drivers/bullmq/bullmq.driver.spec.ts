@@ -3,6 +3,7 @@ import { systemClock } from '../../clock';
 import { OwnRedis } from '../../testing/own-redis';
 import { alarmIn, Bench, type DriverUnderTest } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
+import { BULLMQ_ABILITIES } from './bullmq.abilities';
 import { BullmqDriver } from './bullmq.driver';
 
 let redis: OwnRedis;
@@ -10,7 +11,7 @@ let redis: OwnRedis;
 const subject: DriverUnderTest = {
   create: ({ namespace, ...wish }) =>
     new BullmqDriver({ ...wish, redis: redis.url, queueName: namespace }),
-  abilities: { durable: true },
+  abilities: BULLMQ_ABILITIES,
   store: () => ({
     kill: () => redis.kill(),
     start: () => redis.start(),

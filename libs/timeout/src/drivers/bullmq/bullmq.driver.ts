@@ -6,6 +6,7 @@ import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../../redis
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
+import { BULLMQ_ABILITIES } from './bullmq.abilities';
 import { BullmqRinger, type AlarmData } from './bullmq.ringer';
 
 export interface BullmqDriverOptions {
@@ -68,6 +69,7 @@ interface Producer {
  */
 export class BullmqDriver implements TimerDriver {
   readonly name = 'bullmq';
+  readonly abilities = BULLMQ_ABILITIES;
   readonly #options: Required<BullmqDriverOptions>;
   readonly #seen = new WeakSet<Error>();
   #producer: Producer | undefined;

@@ -142,8 +142,8 @@ export class BullmqRinger {
   }
 
   async #ringOnce(alarm: Alarm): Promise<void> {
-    const answer = await this.onRing(alarm);
-    if (answer) await this.options.armAgain(alarm, answer.ringAgainInMs);
+    const again = (await this.onRing([alarm]))?.[0];
+    if (again) await this.options.armAgain(alarm, again.inMs);
   }
 
   async #putOff(job: Job<AlarmData>, token: string | undefined): Promise<never> {
