@@ -110,17 +110,27 @@ async function build({ signal, say } = /** @type {SetUpOptions} */ ({})) {
   const swc = join('node_modules', '@swc', 'cli', 'bin', 'swc.js');
   // Files that are no sources, such as invariants.sql, are copied beside what reads them.
   const args = [swc, ...SOURCE_FOLDERS, '-d', unfinished, '--copy-files', '--quiet'];
+  await runStep(args, signal);
+  writeFileSync(join(unfinished, '.built-from'), digest);
+  rmSync(old, { recursive: true, force: true });
+  if (existsSync(finished)) renameSync(finished, old);
+  renameSync(unfinished, finished);
+  rmSync(old, { recursive: true, force: true });
+  // Names files of the build, so it is written last.
+  await runStep([join('apps', 'ops-cli', 'bin', 'write-manifest.js')], signal);
+}
+
+/**
+ * @param {string[]} args of Node
+ * @param {AbortSignal} signal
+ */
+async function runStep(args, signal) {
   const { code, output } = await runCommand(process.execPath, args, {
     cwd: projectFolder,
     signal,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (code !== 0) throw new Error(`the build failed:\n${output.trim()}`);
-  writeFileSync(join(unfinished, '.built-from'), digest);
-  rmSync(old, { recursive: true, force: true });
-  if (existsSync(finished)) renameSync(finished, old);
-  renameSync(unfinished, finished);
-  rmSync(old, { recursive: true, force: true });
 }
 
 /** Changes whenever a source is added, removed or written. */

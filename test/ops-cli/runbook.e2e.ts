@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { type CliWorld, startCliWorld } from '../support/cli-world';
 import { holdMoney } from '../support/hold-money';
 import { insertOrders } from '../support/insert-orders';
 import { WEBHOOK_SECRET } from '../support/app';
+import { lastcall } from '../support/lastcall';
 
 const ROOT = join(__dirname, '..', '..');
 /** Pages that tell an operator what to type. */
@@ -17,11 +17,6 @@ interface Step {
   readonly args: readonly string[];
   /** 0, and what the comment beside it says. */
   readonly exitCodes: readonly number[];
-}
-interface Outcome {
-  readonly args: readonly string[];
-  readonly code: number;
-  readonly said: string;
 }
 
 /** Every `npx lastcall` of the fenced bash blocks. */
@@ -120,29 +115,10 @@ describe('the commands that the runbook and the operations page tell', () => {
       );
       commands.push(await Promise.all(filled));
     }
-    const outcomes = await runAll(world, commands);
-    expect(outcomes.map(({ args }) => args)).toEqual(commands);
+    const outcomes = await Promise.all(
+      commands.map(async (args) => ({ args, ...(await lastcall(world.config, args)) })),
+    );
     const wrong = outcomes.filter(({ code }, i) => !steps[i]?.exitCodes.includes(code));
     expect(wrong).toEqual([]);
   }, 120_000);
 });
-
-async function runAll({ config }: CliWorld, commands: readonly string[][]): Promise<Outcome[]> {
-  const { PATH = '', HOME = '' } = process.env;
-  const { LASTCALL_HOME, DATABASE_URL, REDIS_URL, AUTH_JWT_SECRET = '', SANDBOX_URL } = config;
-  const child = spawn(process.execPath, [join(__dirname, '..', 'support/lastcall-batch.cjs')], {
-    env: {
-      ...{ PATH, HOME, LASTCALL_HOME, DATABASE_URL, REDIS_URL, AUTH_JWT_SECRET, SANDBOX_URL },
-      SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
-    },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  child.stdin.end(JSON.stringify(commands));
-  let text = '';
-  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  await new Promise((resolve) => child.on('close', resolve));
-  return text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Outcome);
-}

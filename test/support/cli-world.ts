@@ -1,6 +1,7 @@
 import { onDataSource, type Queryable } from '@app/orders';
 import { Redis } from 'ioredis';
 import { startTestApp, type TestApp, type TestAppOptions } from './app';
+import { endHost } from './lastcall';
 
 /** A process of `lastcall` takes a second or two, and more beside other tests. */
 export const CLI_TEST_TIMEOUT_MS = 120_000;
@@ -19,6 +20,7 @@ export async function startCliWorld(options: TestAppOptions = {}): Promise<CliWo
   const redis = new Redis(app.config.REDIS_URL, { lazyConnect: true });
   const close = async (): Promise<void> => {
     redis.disconnect();
+    await endHost();
     await app.close();
   };
   return { ...app, sql: onDataSource(app.dataSource), redis, close };

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
-import { resolve } from 'node:path';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
 import type { Config } from '@app/orders';
 
 const BIN = resolve(__dirname, '../../apps/ops-cli/bin/run.js');
@@ -22,6 +23,8 @@ export interface Ended {
 }
 
 export interface RunOptions {
+  /** True: in a process of its own, as are those that get an input, a terminal or a signal. */
+  readonly alone?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   /** What is typed or piped in; nothing when undefined. */
   readonly input?: string;
@@ -31,11 +34,62 @@ export interface RunOptions {
   readonly interrupt?: { readonly when: RegExp; readonly signal: NodeJS.Signals };
 }
 
-/** Runs the built `lastcall` as a process against the installation of a test. */
+/** Runs the built `lastcall` against the installation of a test. */
 export function lastcall(
   config: Config | undefined,
   args: readonly string[],
   options: RunOptions = {},
+): Promise<Ended> {
+  const { alone, tty, interrupt, input } = options;
+  const isAlone = alone || tty || interrupt !== undefined || input !== undefined;
+  return isAlone ? runAlone(config, args, options) : runInHost(config, args, options);
+}
+
+let host: ChildProcess | undefined;
+let turn: Promise<unknown> = Promise.resolve();
+
+/** One after the other in one process (test/support/lastcall-host.cjs), which the first starts. */
+function runInHost(
+  config: Config | undefined,
+  args: readonly string[],
+  { env = {} }: RunOptions,
+  terminal = false,
+): Promise<Ended> {
+  const ended = turn.then(async () => {
+    host ??= fork(join(__dirname, 'lastcall-host.cjs'), { execArgv: [], stdio: 'inherit' });
+    const { signal, abort } = abortable();
+    host.once('exit', abort);
+    const answer = once(host, 'message', { signal });
+    host.send({ args, env: { ...environment(config), ...env }, terminal });
+    const [answered] = (await answer) as [Ended];
+    host.off('exit', abort);
+    return answered;
+  });
+  turn = ended.catch(() => undefined);
+  return ended;
+}
+
+function abortable(): { signal: AbortSignal; abort: (code: number | null) => void } {
+  const controller = new AbortController();
+  const abort = (code: number | null): void =>
+    controller.abort(new Error(`the commands' process ended with ${code}`));
+  return { signal: controller.signal, abort };
+}
+
+/** Ends the process of the commands; a later one starts another. */
+export async function endHost(): Promise<void> {
+  const ending = host;
+  host = undefined;
+  if (!ending || ending.exitCode !== null) return;
+  const gone = once(ending, 'exit');
+  ending.disconnect();
+  await gone;
+}
+
+function runAlone(
+  config: Config | undefined,
+  args: readonly string[],
+  options: RunOptions,
 ): Promise<Ended> {
   const command = [process.execPath, BIN, ...args];
   const [program, ...rest] = options.tty ? onTerminal(command) : command;
@@ -90,15 +144,16 @@ export interface FourWays {
   readonly noColor: Ended;
 }
 
-/** The same command on a terminal, in a pipe, with `--json`, and on a terminal with NO_COLOR. */
+/**
+ * The same command on a terminal, in a pipe, with `--json`, and on a terminal with NO_COLOR. The
+ * first is a process on a pseudo-terminal, the others take turns in one.
+ */
 export async function inFourWays(config: Config, args: readonly string[]): Promise<FourWays> {
-  const [tty, pipe] = await Promise.all([
+  const [tty, pipe, json, noColor] = await Promise.all([
     lastcall(config, args, { tty: true }),
     lastcall(config, args),
-  ]);
-  const [json, noColor] = await Promise.all([
     lastcall(config, [...args, '--json']),
-    lastcall(config, args, { tty: true, env: { NO_COLOR: '1' } }),
+    runInHost(config, args, { env: { NO_COLOR: '1' } }, true),
   ]);
   return { tty, pipe, json, noColor };
 }

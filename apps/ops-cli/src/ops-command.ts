@@ -35,6 +35,8 @@ export const ACCOUNTABILITY = {
       await refuseUnprintable('--actor', name);
       return name;
     },
+    // What a build writes down of the commands names no user of the machine that built it.
+    noCacheDefault: true,
     default: async () => `cli:${(await import('node:os')).userInfo().username}`,
     defaultHelp: 'the user of this machine',
   }),
