@@ -228,8 +228,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${TIMEOUT}sweep.ts`,
-        find: 'kinds, fromMs)) > MISSED_MS',
-        replace: 'kinds, fromMs)) > Infinity',
+        find: '(lags[index] ?? 0) > MISSED_MS',
+        replace: '(lags[index] ?? 0) > Infinity',
       },
     ],
   },

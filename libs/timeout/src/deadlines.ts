@@ -210,24 +210,25 @@ export async function countOverdue(
 }
 
 /**
- * By how much the oldest near deadline of these kinds is overdue, in milliseconds; 0 when none is.
- * `fromMs`: for each kind where to begin to look, if not at the beginning.
+ * By how much the oldest near deadline of each of these kinds is overdue, in milliseconds; 0 when
+ * none is. `fromMs`: for each kind where to begin to look, if not at the beginning.
  */
-export async function oldestLagMs(
+export async function oldestLagsMs(
   dataSource: DataSource,
   kinds: readonly string[],
   fromMs: readonly number[] = kinds.map(() => 0),
-): Promise<number> {
-  const [row] = await queryRows<{ lag: string | null }>(
+): Promise<number[]> {
+  const rows = await queryRows<{ lag: string | null }>(
     dataSource,
-    `SELECT extract(epoch FROM now() - min(oldest.due_at)) * 1000 AS lag
-       FROM unnest($1::text[], $2::timestamptz[]) AS k (kind, since),
-            LATERAL (SELECT due_at FROM near_deadlines d
-                      WHERE d.kind = k.kind AND d.due_at >= ${since('k.since')}
-                      ORDER BY d.kind, due_at LIMIT 1) AS oldest`,
+    `SELECT extract(epoch FROM now() - (
+              SELECT due_at FROM near_deadlines d
+               WHERE d.kind = k.kind AND d.due_at >= ${since('k.since')}
+               ORDER BY d.kind, due_at LIMIT 1)) * 1000 AS lag
+       FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS k (kind, since, place)
+      ORDER BY place`,
     [kinds, fromMs.map((ms) => new Date(ms))],
   );
-  return Math.max(0, Math.round(Number(row?.lag ?? 0)));
+  return rows.map(({ lag }) => Math.max(0, Math.round(Number(lag ?? 0))));
 }
 
 export function fromRow(row: DeadlineRow): DueDeadline {

@@ -1,4 +1,4 @@
-import { claimDue, oldestLagMs } from './deadlines';
+import { claimDue, oldestLagsMs } from './deadlines';
 import { LowWater } from './low-water';
 import { DeadlineStore } from './testing/deadline-store';
 import { inTransaction, type Transaction } from './transaction';
@@ -96,7 +96,8 @@ describe('claims with an old snapshot open', () => {
     const mark = new LowWater();
     mark.end(mark.begin(), Date.now() + 3_600_000);
     await store.add(KIND, [-1_000]);
-    expect(await oldestLagMs(store.dataSource, [KIND], [mark.fromMs])).toBeGreaterThan(500);
+    const [lagMs] = await oldestLagsMs(store.dataSource, [KIND], [mark.fromMs]);
+    expect(lagMs).toBeGreaterThan(500);
     expect(await claim(mark)).toHaveLength(1);
   });
 

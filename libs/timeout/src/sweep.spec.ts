@@ -1,3 +1,4 @@
+import { until } from '../../../test/support/until';
 import { DatabaseClock } from './database-clock';
 import type { DeadlineHandler } from './deadline-handler';
 import { NoopLock } from './locks/noop.lock';
@@ -100,6 +101,19 @@ describe('Sweep', () => {
     expect(sweep.timerStoreHealthy).toBe(true);
     expect(sweep.isDue(performance.now() + 1_000)).toBe(false);
     expect(sweep.isDue(performance.now() + 10_000)).toBe(true);
+  });
+
+  it('takes at once what is late with nobody at it, and arms next', async () => {
+    const { sweep } = handling();
+    await sweep.begin();
+    await store.add(KIND, [60_000]);
+    expect(await sweep.takeMissed()).toBe(false);
+    expect(sweep.isDue(performance.now())).toBe(false);
+    await store.add(KIND, [-550]);
+    expect(await sweep.takeMissed()).toBe(true);
+    expect(sweep.isDue(performance.now())).toBe(true);
+    const handled = async (): Promise<boolean> => (await effects()).length === 1;
+    await until('the late one is handled', handled);
   });
 
   it('reports each run', async () => {

@@ -82,6 +82,14 @@ describe('TimeoutModule', () => {
     expect(await store.deadlines()).toEqual([]);
   });
 
+  it('handles what has lost its alarm long before the next sweep', async () => {
+    const module = await start([Handler]);
+    await until('it has begun', () => !module.get(TimeoutService).sweep.isDue(performance.now()));
+    await store.add(KIND, [100]);
+    await until('it is handled', () => module.get(Handler).handled === 1, 5_000);
+    await module.close();
+  });
+
   it('leaves deadlines alone in a process that only arms', async () => {
     await store.add(KIND, [-1_000]);
     const module = await start([Handler], { ring: false });

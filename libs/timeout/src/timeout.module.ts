@@ -25,14 +25,16 @@ export interface TimeoutModuleOptions extends TimeoutOptions {
 }
 
 /** How often to look whether a sweep is due: in trouble it is every second. */
-const LOOK_EVERY_MS = 1_000;
+const SWEEP_LOOK_MS = 1_000;
+/** How often to look for what is late: so much later may be what has lost its alarm. */
+const MISSED_LOOK_MS = 250;
 
 const OPTIONS = Symbol('TimeoutModuleOptions');
 
 /** Gives every `@HandlesDeadline` provider to the service, then rings while the application runs. */
 @Injectable()
 class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
-  #sweeping: Turns | undefined;
+  #sweeping: readonly Turns[] = [];
   readonly #telemetry: TimeoutTelemetry;
   readonly #heartbeat: WorkerHeartbeat;
 
@@ -58,17 +60,18 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
   async onApplicationBootstrap(): Promise<void> {
     if (!this.options.ring) return;
     await this.timeouts.start();
-    this.#sweeping = every(LOOK_EVERY_MS, () => this.#sweepIfDue(), {
-      firstAfterMs: 0,
-      onError: (error) => this.#telemetry.failed('sweep', error),
-    });
+    const onError = (error: unknown): void => this.#telemetry.failed('sweep', error);
+    this.#sweeping = [
+      every(SWEEP_LOOK_MS, () => this.#sweepIfDue(), { firstAfterMs: 0, onError }),
+      // In turns of their own: a sweep may wait for a store that is silent.
+      every(MISSED_LOOK_MS, () => this.timeouts.sweep.takeMissed(), { onError }),
+    ];
   }
 
   async #sweepIfDue(): Promise<void> {
     const { sweep } = this.timeouts;
-    if (sweep.isDue(performance.now())) await sweep.begin();
-    else if (await sweep.isMissed()) await sweep.begin(0);
-    else return;
+    if (!sweep.isDue(performance.now())) return;
+    await sweep.begin();
     await this.#heartbeat.beat({
       timerStoreHealthy: sweep.timerStoreHealthy,
       clockOffsetMs: this.options.parts.clock.offsetMs,
@@ -76,8 +79,8 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    if (this.#sweeping) {
-      await this.#sweeping.stop();
+    if (this.#sweeping.length > 0) {
+      await Promise.all(this.#sweeping.map((turns) => turns.stop()));
       const end = this.#heartbeat.end();
       await end.catch((error: unknown) => this.#telemetry.failed('heartbeat', error));
     }

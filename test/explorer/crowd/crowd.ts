@@ -195,7 +195,7 @@ export class CrowdExplorer {
       case 'ring':
         return alarms.ringDue(time.nowMs);
       case 'look':
-        if (await world.timeouts.sweep.isMissed()) await world.timeouts.sweep.begin(0);
+        if (await world.timeouts.sweep.takeMissed()) await world.timeouts.sweep.begin();
         return;
       case 'sweep':
         await world.timeouts.sweep.begin();

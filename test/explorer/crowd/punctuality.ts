@@ -5,12 +5,12 @@ import type { CrowdProgram } from './crowd-program';
 
 const TICK_MS = 100;
 const TICKS = 40;
-/** A worker looks once a second for what nobody is at. */
-const LOOK_EVERY_TICKS = 10;
+/** A worker looks often for what nobody is at. */
+const LOOK_EVERY_TICKS = 3;
 /** By rings alone: a slot, a wait for a lock, and the time it takes. */
 const LATE_BY_RINGS_MS = 1_500;
-/** Where alarms were lost, or those who would have armed some: found within a second, then closed. */
-const LATE_AT_ALL_MS = 2_500;
+/** Where alarms were lost, or those who would have armed some: found by a look, then closed. */
+const LATE_AT_ALL_MS = 1_000;
 
 /**
  * Four seconds of an ordinary life after the program, with one worker left: rings as they come, and
@@ -35,8 +35,8 @@ export async function findLate({
     time.nowMs += TICK_MS;
     await timeouts.alarms.settled();
     await alarms.ringDue(time.nowMs);
-    if (hasLost && tick % LOOK_EVERY_TICKS === 0 && (await timeouts.sweep.isMissed())) {
-      const { drained } = await timeouts.sweep.begin(0);
+    if (hasLost && tick % LOOK_EVERY_TICKS === 0 && (await timeouts.sweep.takeMissed())) {
+      const { drained } = await timeouts.sweep.begin();
       await drained;
     }
     await timeouts.idle();
