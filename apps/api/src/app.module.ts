@@ -1,5 +1,6 @@
 import {
   type Config,
+  OpsModule,
   OrdersModule,
   type OrdersModuleOptions,
   StrandedWork,
@@ -27,6 +28,7 @@ import { type Logger, loggerProvider } from './logging/logger';
 import { MetricsController } from './metrics/metrics.controller';
 import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
 import { OpsController } from './ops/ops.controller';
+import { OpsOrdersController } from './ops/ops-orders.controller';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
@@ -58,6 +60,7 @@ const SERVING: Type[] = [
   OrderEventsController,
   WebhooksController,
   OpsController,
+  OpsOrdersController,
   QueueBoardController,
 ];
 
@@ -84,6 +87,7 @@ export class AppModule implements OnModuleInit {
           ring: roles.has('worker'),
           ...(orderParts ? { parts: orderParts } : {}),
         }),
+        OpsModule,
         ...(rate ? [limitRequests(rate, counts)] : []),
       ],
       controllers: roles.has('api') ? [...WATCHING, ...SERVING] : WATCHING,

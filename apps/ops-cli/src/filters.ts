@@ -25,6 +25,19 @@ export const instant = Flags.custom<Date>({
   },
 });
 
+/** An amount, or a range of them: `1250`, `1000..2000`, `1000..`, `..2000`. */
+export const amountRange = Flags.custom<{ min?: number; max?: number }>({
+  helpValue: '1250|1000..2000',
+  parse: async (text) => {
+    const [, from = '', range, to = ''] = /^(\d{0,13})(\.\.(\d{0,13}))?$/.exec(text) ?? [];
+    if (from === '' && to === '') {
+      throw usageFailure(`"${text}" is no amount: give 1250, 1000..2000, 1000.. or ..2000`);
+    }
+    const max = range === undefined ? from : to;
+    return { ...(from ? { min: Number(from) } : {}), ...(max ? { max: Number(max) } : {}) };
+  },
+});
+
 /** How many, and from where: of a command that lists what `what` is one of. */
 export const pageFlags = (what: string) => ({
   limit: Flags.integer({ description: 'at most so many', default: 20, min: 1, max: 1_000 }),

@@ -9,6 +9,7 @@ import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
+import { MerchantsView1763800100000 } from './migrations/1763800100000-merchants-view';
 import { MoneyAfterPaid1763700120000 } from './migrations/1763700120000-money-after-paid';
 import { PaymentsAtProviders1763700260000 } from './migrations/1763700260000-payments-at-providers';
 import { MoneyMovements1763700100000 } from './migrations/1763700100000-money-movements';
@@ -43,6 +44,7 @@ const MIGRATIONS = [
   PaymentsAtProviders1763700260000,
   SigningKey1763700410000,
   EventNumbers1763701110000,
+  MerchantsView1763800100000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
 ];
 

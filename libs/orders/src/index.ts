@@ -38,6 +38,7 @@ export type {
   RefundReason,
   RefundStatus,
   RefundView,
+  Shipment,
 } from './order/order';
 export type { Check } from './ops/doctor/check';
 export { examineDependencies } from './ops/doctor/examine-dependencies';
@@ -59,6 +60,7 @@ export type { Page } from './order/page';
 export { isUuid, UUID } from './order/uuid';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
+export type { TimelineEntry } from './ops/order-timeline';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
 export { RewindEvents, type Rewound } from './ops/rewind-events';
@@ -83,7 +85,8 @@ export {
   type OrderStatus,
   TRANSITIONS,
 } from './order/order.lifecycle';
-export { onDataSource, type OrderFilter, type Queryable } from './order/order-rows';
+export { onDataSource, type Queryable } from './order/order-rows';
+export type { AmountRange, OrderFilter } from './order/search-orders';
 export {
   OPEN_ALARM_QUEUE,
   type OpenAlarmQueue,

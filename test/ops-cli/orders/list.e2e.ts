@@ -42,9 +42,15 @@ describe('lastcall orders list', () => {
   it('filters by customer and lateness, and pages to the end', async () => {
     const { result } = await lastcallJson<Page>(world.config, ['orders', 'list', '--overdue']);
     expect(result.items.map(({ customerId }) => customerId)).toEqual(['bob', 'bob']);
+    const wanted = '--status closing,pending_payment --sku TEA --amount 500..500 --id 0';
+    const none = await lastcallJson<Page>(world.config, [
+      ...['orders', 'list', ...wanted.split(' '), '--customer', 'bob', '--until', '30d'],
+    ]);
+    expect(none.result).toEqual({ items: [], nextCursor: null });
     const first = await lastcallJson<Page>(world.config, [
       'orders',
       'list',
+      ...wanted.split(' '),
       '--customer',
       'ann',
       '--limit',

@@ -34,8 +34,8 @@ export class AccessGuard implements CanActivate {
   }
 }
 
-function assertGranted(caller: Caller, scope: ScopeName): true {
-  if (caller.scopes.has(scope)) return true;
-  const message = `This needs a token with the scope "${scope}"`;
-  throw new LastcallError('forbidden', message, { requiredScope: scope });
+function assertGranted(caller: Caller, scopes: readonly ScopeName[]): true {
+  if (scopes.some((scope) => caller.scopes.has(scope))) return true;
+  const message = `This needs a token with the scope ${scopes.map((scope) => `"${scope}"`).join(' or ')}`;
+  throw new LastcallError('forbidden', message, { requiredScope: scopes[0] });
 }

@@ -19,11 +19,11 @@ export const SCOPES_IN: Readonly<Record<string, readonly ScopeName[]>> = Object.
 );
 
 /** What a route asks of its caller. A route that declares nothing is refused (access.guard.ts). */
-export const Access = Reflector.createDecorator<'public' | ScopeName>();
+export const Access = Reflector.createDecorator<'public' | readonly ScopeName[]>();
 
 /** Open to everybody, token or not. */
 export const Public = () => Access('public');
 
-/** Only for tokens that grant `scope`. */
-export const Scope = (scope: ScopeName) =>
-  applyDecorators(Access(scope), ApiSecurity('bearer', [scope]));
+/** Only for tokens that grant one of `scopes`. */
+export const Scope = (...scopes: [ScopeName, ...ScopeName[]]) =>
+  applyDecorators(Access(scopes), ...scopes.map((scope) => ApiSecurity('bearer', [scope])));

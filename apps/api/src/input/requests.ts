@@ -1,4 +1,11 @@
-import { isPlainText, PLAIN_TEXT_RULE, MAX_EXTENSION_MS, ORDER_STATUSES, UUID } from '@app/orders';
+import {
+  isPlainText,
+  MAX_EXTENSION_MS,
+  ORDER_STATUSES,
+  type OrderStatus,
+  PLAIN_TEXT_RULE,
+  UUID,
+} from '@app/orders';
 import { z } from 'zod';
 
 /** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
@@ -32,11 +39,13 @@ const text = (min: number, max: number) => {
   );
 };
 
+const sku = z
+  .string(unlessMissing('must be a text'))
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_" or "-"')
+  .meta({ examples: ['TEA-SENCHA'] });
+
 const orderLine = z.strictObject({
-  sku: z
-    .string(unlessMissing('must be a text'))
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_" or "-"')
-    .meta({ examples: ['TEA-SENCHA'] }),
+  sku,
   quantity: wholeNumber(1, MAX_QUANTITY).meta({ examples: [2] }),
 });
 
@@ -75,8 +84,19 @@ export const startPaymentBody = z
   })
   .nullish();
 
-export const listOrdersQuery = z.strictObject({
-  status: z.enum(ORDER_STATUSES).optional(),
+/** Also no body at all. */
+export const shipmentBody = z
+  .strictObject({
+    carrier: text(1, 100)
+      .meta({ examples: ['DHL'] })
+      .optional(),
+    trackingNumber: text(1, 100)
+      .meta({ examples: ['00340434161094042557'] })
+      .optional(),
+  })
+  .nullish();
+
+const pageQuery = {
   limit: z
     .string()
     .regex(/^\d{1,4}$/, `must be a whole number from 1 to ${MAX_LIMIT}`)
@@ -84,7 +104,72 @@ export const listOrdersQuery = z.strictObject({
     .pipe(wholeNumber(1, MAX_LIMIT))
     .default(DEFAULT_LIMIT),
   cursor: z.string().regex(UUID, 'must be the nextCursor of an earlier answer').optional(),
+};
+
+export const listOrdersQuery = z.strictObject({
+  status: z.enum(ORDER_STATUSES).optional(),
+  ...pageQuery,
 });
+
+const STATUSES = `(?:${ORDER_STATUSES.join('|')})`;
+/** RFC 3339, as answers have it; with a time zone, so that it is one instant everywhere. */
+const instant = z.iso
+  .datetime({ offset: true, error: 'must be an instant as 2026-01-31T12:00:00Z' })
+  .transform((text) => new Date(text))
+  .meta({ examples: ['2026-01-31T12:00:00Z'] });
+
+export const searchOrdersQuery = z.strictObject({
+  status: z
+    .string()
+    .regex(
+      new RegExp(`^${STATUSES}(?:,${STATUSES})*$`),
+      `must be one or several of, with commas between: ${ORDER_STATUSES.join(', ')}`,
+    )
+    .transform((text) => text.split(',') as OrderStatus[])
+    .describe('One status, or several with commas between')
+    .meta({ examples: ['paid,shipped'] })
+    .optional(),
+  customer: z
+    .string()
+    .min(1, 'must be the id of a customer')
+    .max(255, 'must be the id of a customer')
+    .refine(isPlainText, PLAIN_TEXT_RULE)
+    .describe("The customer's id: the `sub` of their token")
+    .meta({ examples: ['ann'] })
+    .optional(),
+  sku: sku.describe('Orders with a line of it').optional(),
+  amount: z
+    .string()
+    .regex(
+      /^(?:\d{1,13}(?:\.\.\d{0,13})?|\.\.\d{1,13})$/,
+      'must be an amount in minor units, or a range as 1000..2000, 1000.. or ..2000',
+    )
+    .transform(amountRange)
+    .describe('In minor units: 1250, or a range as 1000..2000, 1000.. or ..2000')
+    .meta({ examples: ['1000..2000'] })
+    .optional(),
+  id: z
+    .string()
+    .regex(/^[0-9a-f][0-9a-f-]{0,35}$/i, 'must be how an id begins: digits, a to f and hyphens')
+    .refine((text) => text.replaceAll('-', '').length <= 32, 'must not be longer than an id')
+    .describe('How the id begins')
+    .meta({ examples: ['0199a3c0'] })
+    .optional(),
+  since: instant.describe('Placed then or later').optional(),
+  until: instant.describe('Placed before').optional(),
+  overdue: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .describe('true: only unpaid orders whose deadline has passed')
+    .optional(),
+  ...pageQuery,
+});
+
+function amountRange(text: string): { min?: number; max?: number } {
+  if (!text.includes('..')) return { min: Number(text), max: Number(text) };
+  const [min, max] = text.split('..');
+  return { ...(min ? { min: Number(min) } : {}), ...(max ? { max: Number(max) } : {}) };
+}
 
 const seconds = wholeNumber(1, MAX_EXTENSION_MS / 1_000).meta({ examples: [60] });
 const reason = text(3, 500).meta({ examples: ['customer called: wrong address'] });

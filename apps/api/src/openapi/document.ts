@@ -84,13 +84,15 @@ function describePathParameters(operation: Operation, path: string): void {
 
 /** Who may call it, in words: validators know scopes of OAuth flows only. */
 function describeAccess(operation: Operation): void {
-  const [scope] = operation.security?.flatMap((one) => Object.values(one).flat()) ?? [];
+  const scopes = operation.security?.flatMap((one) => Object.values(one).flat()) ?? [];
   const alsoByStreamToken = STREAM_TOKEN in operation;
-  operation.description = scope
-    ? `For a token with the scope \`${scope}\`${alsoByStreamToken ? ', or a stream token of this order' : ''}.`
-    : 'Open to everybody, token or not.';
+  const named = scopes.map((scope) => `\`${scope}\``).join(' or ');
+  operation.description =
+    scopes.length > 0
+      ? `For a token with the scope ${named}${alsoByStreamToken ? ', or a stream token of this order' : ''}.`
+      : 'Open to everybody, token or not.';
   operation.security = [
-    ...(scope ? [{ bearer: [] }] : []),
+    ...(scopes.length > 0 ? [{ bearer: [] }] : []),
     ...(alsoByStreamToken ? [{ streamToken: [] }] : []),
   ];
 }

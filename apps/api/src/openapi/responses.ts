@@ -1,4 +1,4 @@
-import { CLOSE_REASONS, ORDER_STATUSES } from '@app/orders';
+import { CLOSE_REASONS, ORDER_STATUSES, WEBHOOK_STATUSES } from '@app/orders';
 import { z } from 'zod';
 import { schemaAt } from './json-schema';
 
@@ -82,6 +82,19 @@ const Order = z.strictObject({
   canceledAt: instant.nullable(),
   shippedAt: instant.nullable(),
   completedAt: instant.nullable(),
+  shipment: z
+    .strictObject({
+      carrier: z
+        .string()
+        .nullable()
+        .meta({ examples: ['DHL'] }),
+      trackingNumber: z
+        .string()
+        .nullable()
+        .meta({ examples: ['00340434161094042557'] }),
+    })
+    .nullable()
+    .describe('How to follow the parcel, where the merchant has said so'),
   version: z.int().min(1).describe('Goes up with every change'),
   balance: z
     .strictObject({
@@ -165,6 +178,89 @@ const Overview = z
   })
   .describe('What an operator wants to see first');
 
+const OrderDetails = z
+  .strictObject({
+    order: Order,
+    lagMs: z.int().nullable().describe('How late a timeout closed it'),
+    history: z.array(
+      z.strictObject({
+        id: z.string(),
+        orderId: id,
+        version: z.int().min(1),
+        type: z.string().meta({ examples: ['order.paid'] }),
+        from: z.enum(ORDER_STATUSES).nullable(),
+        to: z.enum(ORDER_STATUSES),
+        by: z.string().meta({ examples: ['operator'] }),
+        actor: z.string().nullable(),
+        reason: z.string().nullable(),
+        at: instant,
+      }),
+    ),
+    refunds: z.array(
+      Refund.extend({
+        paymentId: id,
+        currency,
+        attempt: z.int().min(1),
+        error: z.string().nullable(),
+        createdAt: instant,
+        finishedAt: instant.nullable(),
+      }),
+    ),
+    deadlines: z.array(
+      z.strictObject({
+        kind: z.string().meta({ examples: ['payment'] }),
+        dueAt: instant,
+        version: z.int(),
+        failures: count,
+        alarm: z.enum(['armed', 'none', 'unknown']),
+        alarmAt: instant.nullable(),
+      }),
+    ),
+    held: z
+      .array(
+        z.strictObject({
+          kind: z.string(),
+          subjectId: id,
+          dueAt: instant,
+          failures: count,
+          error: z.string().nullable(),
+          heldAt: instant,
+        }),
+      )
+      .describe('Deadlines set aside for an operator'),
+    webhooks: z
+      .array(
+        z.strictObject({
+          id,
+          provider: z.string().meta({ examples: ['sandbox'] }),
+          eventId: z.string(),
+          type: z.string().meta({ examples: ['payment.succeeded'] }),
+          paymentId: z.string().nullable(),
+          status: z.enum(WEBHOOK_STATUSES),
+          result: z.string().nullable(),
+          receivedAt: instant,
+          processedAt: instant.nullable(),
+        }),
+      )
+      .describe('What providers told of its payments, newest first; settled ones are kept a week'),
+    timeline: z
+      .array(
+        z.strictObject({
+          at: instant,
+          kind: z.enum(['order', 'payment', 'money', 'webhook', 'operator', 'deadline', 'held']),
+          what: z.string().meta({ examples: ['money.captured'] }),
+          by: z.string().nullable(),
+          actor: z.string().nullable(),
+          reason: z.string().nullable(),
+          subjectId: z.string().nullable().describe('The payment, refund or webhook it is about'),
+          amount: amount.nullable(),
+          currency: currency.nullable(),
+        }),
+      )
+      .describe('Everything that happened, oldest first; deadlines stand where they are due'),
+  })
+  .describe('All that is known of an order; looking at it changes nothing');
+
 const checks = z.strictObject({ postgres: z.enum(['up', 'down']), redis: z.enum(['up', 'down']) });
 
 /** Every schema of the document, by the name it has there. */
@@ -172,6 +268,7 @@ export const RESPONSES = {
   Order,
   OrderItem,
   OrderEvent,
+  OrderDetails,
   OrderPage: z.strictObject({ items: z.array(Order), nextCursor: z.string().nullable() }),
   Payment,
   Refund,

@@ -30,6 +30,7 @@ import {
   listOrdersQuery,
   noBody,
   placeOrderBody,
+  shipmentBody,
   startPaymentBody,
 } from '../input/requests';
 import { Answers } from '../openapi/answers';
@@ -220,15 +221,16 @@ export class OrdersController {
 
   @Post(':id/shipment')
   @Scope('merchant')
+  @Takes(shipmentBody)
   @Answers(200, 'Order', {
-    summary: 'The goods are on their way',
+    summary: 'The goods are on their way; the customer is shown carrier and tracking number',
     refusals: ['order_not_found', 'order_not_shippable', 'busy'],
   })
   ship(
     @Subject() actor: string,
     @OrderId() id: string,
-    @InputBody(noBody) _body: NoBody,
+    @InputBody(shipmentBody) shipment: z.output<typeof shipmentBody>,
   ): Promise<OrderView> {
-    return this.shipOrder.ship(id, actor);
+    return this.shipOrder.ship(id, actor, shipment ?? {});
   }
 }

@@ -6,8 +6,9 @@ import { CloseOrder } from './close-order';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { OrderGuard, orderNotFound } from '../order/order-guard';
-import { type Page, pageOf } from '../order/page';
-import { listOrders, onDataSource, type OrderFilter, readOrders } from '../order/order-rows';
+import type { Page } from '../order/page';
+import { onDataSource, readOrders } from '../order/order-rows';
+import { type OrderFilter, searchOrders } from '../order/search-orders';
 import { SettleClosing } from './settle-closing';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -66,21 +67,12 @@ function isOverdue({ status, closesAt, serverNow }: OrderView): boolean {
   return status === 'pending_payment' && closesAt !== null && closesAt <= serverNow;
 }
 
-/** A page of orders, newest first. */
+/** A page of orders, newest first; see searchOrders for pages that end early. */
 @Injectable()
 export class ListOrders {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
-  /** `cursor` is the `nextCursor` of the page before; null when there is no more. */
-  async list(
-    filter: Omit<OrderFilter, 'before'> & { readonly cursor?: string | undefined },
-  ): Promise<Page<OrderView>> {
-    const { cursor, limit, ...rest } = filter;
-    const orders = await listOrders(onDataSource(this.dataSource), {
-      ...rest,
-      limit: limit + 1,
-      before: cursor,
-    });
-    return pageOf(orders, limit);
+  list(filter: OrderFilter): Promise<Page<OrderView>> {
+    return searchOrders(onDataSource(this.dataSource), filter);
   }
 }

@@ -1,7 +1,7 @@
 import type { Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { LastcallError } from '../order/errors';
-import type { OrderView } from '../order/order';
+import type { OrderView, Shipment } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { readBalances } from '../money/balance';
 import { judgeShipping, type ShippingObstacle } from '../money/balance.judgement';
@@ -17,15 +17,15 @@ export class ShipOrder {
 
   /**
    * Goods leave the house for money that is there: not while it is disputed or on hold, and not
-   * once it has gone back.
+   * once it has gone back. `shipment` is for the customer to see.
    * @throws {LastcallError} order_not_found, order_not_shippable, busy
    */
-  async ship(orderId: string, actor: string): Promise<OrderView> {
+  async ship(orderId: string, actor: string, shipment?: Partial<Shipment>): Promise<OrderView> {
     await this.guard.withOrder(orderId, async (order, tx) => {
       const change = { orderIds: [orderId], by: 'merchant', actor } as const;
       if (order.status === 'paid') await assertMoneyIsThere(tx, order.id);
       const shipped = await this.guard.change(tx, { from: 'paid', to: 'shipped', ...change });
-      if (shipped.length > 0) return;
+      if (shipped.length > 0) return noteShipment(tx, orderId, shipment);
       throw new LastcallError(
         'order_not_shippable',
         `This order is ${order.status}; only a paid order can be shipped`,
@@ -34,6 +34,19 @@ export class ShipOrder {
     });
     return this.reading.read(orderId);
   }
+}
+
+async function noteShipment(
+  tx: Transaction,
+  orderId: string,
+  { carrier = null, trackingNumber = null }: Partial<Shipment> = {},
+): Promise<void> {
+  if (carrier === null && trackingNumber === null) return;
+  await tx.rows('UPDATE orders SET carrier = $2, tracking_number = $3 WHERE id = $1', [
+    orderId,
+    carrier,
+    trackingNumber,
+  ]);
 }
 
 async function assertMoneyIsThere(tx: Transaction, orderId: string): Promise<void> {

@@ -6,7 +6,16 @@ import type { OrderView } from '../order/order';
 import { type OrderEventView, readHistory } from '../events/order-feed';
 import { orderNotFound } from '../order/order-guard';
 import { onDataSource, readOrders } from '../order/order-rows';
+import {
+  inOrderOfTime,
+  ofDeadline,
+  ofHeld,
+  ofHistory,
+  readHappenings,
+  type TimelineEntry,
+} from './order-timeline';
 import type { RefundEntry } from './refunds';
+import { type WebhookEntry, webhooksOf } from './webhooks';
 
 /** A refund beside its order. */
 export type RefundDetails = Omit<RefundEntry, 'orderId' | 'updatedAt'>;
@@ -29,7 +38,14 @@ export interface OrderDetailsView {
   readonly refunds: readonly RefundDetails[];
   readonly deadlines: readonly DeadlineDetails[];
   readonly held: readonly HeldDeadline[];
+  /** What providers told of its payments, newest first. */
+  readonly webhooks: readonly WebhookEntry[];
+  /** All of the above and the movements of money in one list, oldest first; deadlines when due. */
+  readonly timeline: readonly TimelineEntry[];
 }
+
+/** The newest of an order's webhooks that are shown. */
+const MAX_WEBHOOKS = 100;
 
 /** Everything there is to know of an order. Only looks: an overdue order stays as it is. */
 @Injectable()
@@ -44,13 +60,26 @@ export class OrderDetails {
     const sql = onDataSource(this.dataSource);
     const order = (await readOrders(sql, [orderId])).get(orderId);
     if (!order) throw orderNotFound();
-    const [history, refunds, deadlines, held] = await Promise.all([
+    const [history, refunds, deadlines, held, webhooks, happenings] = await Promise.all([
       readHistory(sql, [orderId]),
       this.#refunds(orderId),
       this.#deadlines(orderId),
       this.#held(orderId),
+      webhooksOf(
+        sql,
+        order.payments.map(({ id }) => id),
+        MAX_WEBHOOKS,
+      ),
+      readHappenings(sql, orderId),
     ]);
-    return { order, lagMs: lagOf(order), history, refunds, deadlines, held };
+    const timeline = inOrderOfTime([
+      ...history.map(ofHistory),
+      ...happenings,
+      ...deadlines.map(ofDeadline),
+      ...held.map(ofHeld),
+    ]);
+    const lists = { history, refunds, deadlines, held, webhooks, timeline };
+    return { order, lagMs: lagOf(order), ...lists };
   }
 
   #refunds(orderId: string): Promise<RefundDetails[]> {

@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
+import type { Queryable } from '../order/order-rows';
 import { type Page, pageOf } from '../order/page';
 
 export const WEBHOOK_STATUSES = ['received', 'processed', 'held'] as const;
@@ -46,6 +47,19 @@ export class ListWebhooks {
     );
     return pageOf(rows, filter.limit);
   }
+}
+
+/** What told of these payments, newest first. */
+export function webhooksOf(
+  sql: Queryable,
+  paymentIds: readonly string[],
+  limit: number,
+): Promise<WebhookEntry[]> {
+  return sql.rows<WebhookEntry>(
+    `SELECT ${ENTRY} FROM webhook_events WHERE notice ->> 'paymentId' = ANY ($1::text[])
+      ORDER BY received_at DESC, id DESC LIMIT $2`,
+    [paymentIds, limit],
+  );
 }
 
 /** An operator has a stored webhook applied again, after mending what held it. */

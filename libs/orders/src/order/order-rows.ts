@@ -6,6 +6,7 @@ import {
   type OrderItem,
   type OrderView,
   type PaymentView,
+  type Shipment,
 } from './order';
 import type { CloseReason, OrderStatus } from './order.lifecycle';
 
@@ -34,18 +35,20 @@ interface OrderRow {
   canceled_at: Date | null;
   shipped_at: Date | null;
   completed_at: Date | null;
+  carrier: string | null;
+  tracking_number: string | null;
   items: OrderItem[];
   balance: OrderBalance | null;
   payments: PaymentView[] | null;
 }
 
 /** Milliseconds and Z, as Date.toISOString writes it, for instants inside JSON. */
-const ISO = (column: string): string =>
+export const ISO = (column: string): string =>
   `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 const COLUMNS = `o.id, o.customer_id, o.status, o.close_reason, o.amount, o.currency, o.version,
   o.created_at, o.pay_by, o.closes_at, now()::timestamptz(3) AS server_now, o.paid_at, o.closed_at,
-  o.canceled_at, o.shipped_at, o.completed_at,
+  o.canceled_at, o.shipped_at, o.completed_at, o.carrier, o.tracking_number,
   (SELECT json_agg(json_build_object('sku', i.sku, 'quantity', i.quantity,
                                      'unitPrice', i.unit_price) ORDER BY i.sku)
      FROM order_items i WHERE i.order_id = o.id) AS items,
@@ -77,41 +80,6 @@ export async function readOrders(
   return new Map(rows.map((row) => [row.id, toView(row)]));
 }
 
-export interface OrderFilter {
-  readonly customerId?: string | undefined;
-  readonly status?: OrderStatus | undefined;
-  /** True: only orders whose payment deadline has passed and that are still unpaid. */
-  readonly overdue?: boolean | undefined;
-  readonly since?: Date | undefined;
-  readonly limit: number;
-  /** The id of the last order seen; newest come first. */
-  readonly before?: string | undefined;
-}
-
-/** Orders that match, newest first. */
-export async function listOrders(sql: Queryable, filter: OrderFilter): Promise<OrderView[]> {
-  const conditions: string[] = [];
-  const params: unknown[] = [];
-  const add = (condition: (param: string) => string, value: unknown): void => {
-    params.push(value);
-    conditions.push(condition(`$${params.length}`));
-  };
-  if (filter.customerId !== undefined) add((p) => `o.customer_id = ${p}`, filter.customerId);
-  if (filter.status !== undefined) add((p) => `o.status = ${p}`, filter.status);
-  if (filter.since !== undefined) add((p) => `o.created_at >= ${p}`, filter.since);
-  if (filter.before !== undefined) add((p) => `o.id < ${p}`, filter.before);
-  if (filter.overdue) {
-    conditions.push(`o.status IN ('pending_payment', 'closing') AND o.closes_at <= now()`);
-  }
-  params.push(filter.limit);
-  const rows = await sql.rows<OrderRow>(
-    `SELECT ${COLUMNS} FROM orders o ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
-      ORDER BY o.id DESC LIMIT $${params.length}`,
-    params,
-  );
-  return rows.map(toView);
-}
-
 const HAS_DEADLINE: ReadonlySet<OrderStatus> = new Set(['pending_payment', 'closing', 'closed']);
 
 function toView(row: OrderRow): OrderView {
@@ -133,10 +101,15 @@ function toView(row: OrderRow): OrderView {
     canceledAt: iso(row.canceled_at),
     shippedAt: iso(row.shipped_at),
     completedAt: iso(row.completed_at),
+    shipment: shipmentOf(row),
     version: row.version,
     balance: row.balance ?? EMPTY_BALANCE,
     payments: row.payments ?? [],
   };
+}
+
+function shipmentOf({ carrier, tracking_number: trackingNumber }: OrderRow): Shipment | null {
+  return carrier === null && trackingNumber === null ? null : { carrier, trackingNumber };
 }
 
 function iso(instant: Date | null): string | null {

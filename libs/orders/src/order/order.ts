@@ -59,6 +59,12 @@ export interface OrderBalance {
 
 export const EMPTY_BALANCE: OrderBalance = { captured: 0, refunded: 0, disputed: 0, held: 0 };
 
+/** How to follow a parcel, in the merchant's words. */
+export interface Shipment {
+  readonly carrier: string | null;
+  readonly trackingNumber: string | null;
+}
+
 /** An order as the API answers it: instants are ISO 8601 UTC. */
 export interface OrderView {
   readonly id: string;
@@ -79,6 +85,8 @@ export interface OrderView {
   readonly canceledAt: string | null;
   readonly shippedAt: string | null;
   readonly completedAt: string | null;
+  /** What the merchant has said of the parcel; null when nothing. */
+  readonly shipment: Shipment | null;
   readonly version: number;
   readonly balance: OrderBalance;
   readonly payments: readonly PaymentView[];

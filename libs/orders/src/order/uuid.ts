@@ -16,3 +16,29 @@ export function uuidv7(): string {
   const time = Date.now().toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
+
+const FIRST = '0'.repeat(32);
+const LAST = 'f'.repeat(32);
+
+/** The first and the last uuid that begin with `prefix`: hexadecimal digits and hyphens. */
+export function uuidsFrom(prefix: string): readonly [string, string] {
+  const digits = prefix.replaceAll('-', '').toLowerCase();
+  return [
+    hyphenated(digits + FIRST.slice(digits.length)),
+    hyphenated(digits + LAST.slice(digits.length)),
+  ];
+}
+
+/** The first and the last UUIDv7 of a span of time; an end that is not given is open. */
+export function uuidsBetween(since?: Date, until?: Date): readonly [string, string] {
+  const [first] = uuidsFrom(since ? timeOf(since) : '');
+  const [, last] = uuidsFrom(until ? timeOf(until) : '');
+  return [first, last];
+}
+
+const MAX_TIME = 2 ** 48 - 1;
+const timeOf = (at: Date): string =>
+  Math.min(Math.max(at.getTime(), 0), MAX_TIME).toString(16).padStart(12, '0');
+
+const hyphenated = (digits: string): string =>
+  digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');

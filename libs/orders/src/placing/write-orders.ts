@@ -137,6 +137,7 @@ export function viewOf(draft: Draft, { at, payBy, closesAt }: Placing): OrderVie
     canceledAt: null,
     shippedAt: null,
     completedAt: null,
+    shipment: null,
     version: 1,
     balance: EMPTY_BALANCE,
     payments: [],

@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import type { OrderView, Page } from '@app/orders';
-import { instant, pageFlags } from '../../filters';
+import { usageFailure } from '../../command-failure';
+import { amountRange, instant, pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
 import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
@@ -21,27 +22,53 @@ export default class OrdersList extends OpsCommand {
   static override examples = [
     '<%= config.bin %> orders list --status pending_payment --overdue',
     '<%= config.bin %> orders list --customer ann --since 7d --json',
+    '<%= config.bin %> orders list --status paid,shipped --sku TEA-SENCHA --amount 1000..2000',
   ];
   static override flags = {
-    status: Flags.option({ description: 'only in this status', options: STATUSES })(),
+    status: Flags.option({
+      description: 'only in this status, or one of several',
+      options: STATUSES,
+      multiple: true,
+      delimiter: ',',
+    })(),
     overdue: Flags.boolean({ description: 'only unpaid ones whose deadline has passed' }),
     customer: Flags.string({ description: "only this customer's", helpValue: 'ID' }),
+    sku: Flags.string({ description: 'only with a line of it' }),
+    amount: amountRange({ description: 'only of this amount, in minor units' }),
+    id: Flags.string({
+      description: 'only whose id begins so',
+      helpValue: 'PREFIX',
+      parse: async (text) => {
+        if (/^[0-9a-f][0-9a-f-]{0,35}$/i.test(text)) return text;
+        throw usageFailure(`"${text}" is not how an id begins: digits, a to f and hyphens`);
+      },
+    }),
     since: instant({ description: 'only placed since then' }),
+    until: instant({ description: 'only placed before' }),
     ...pageFlags('an order'),
   };
 
   async run(): Promise<Page<OrderView>> {
     const { flags } = await this.parse(OrdersList);
     const { orders } = await this.installation();
-    const page = await orders.list({
-      status: flags.status,
-      overdue: flags.overdue,
-      customerId: flags.customer,
-      since: flags.since,
-      limit: flags.limit,
-      cursor: flags.cursor,
-    });
-    return this.showPage(page, ordersTable, 'No order matches');
+    const { customer: customerId, id: idPrefix, status, limit } = flags;
+    const filter = { customerId, idPrefix, status, sku: flags.sku, amount: flags.amount };
+    const when = { since: flags.since, until: flags.until, overdue: flags.overdue };
+    // A page of the search ends early where matches are rare: here it is filled.
+    const items: OrderView[] = [];
+    for (let cursor: string | null | undefined = flags.cursor; ;) {
+      const left = limit - items.length;
+      const page = await orders.list({
+        ...filter,
+        ...when,
+        limit: left,
+        cursor: cursor ?? undefined,
+      });
+      items.push(...page.items);
+      cursor = page.nextCursor;
+      if (cursor !== null && items.length < limit) continue;
+      return this.showPage({ items, nextCursor: cursor }, ordersTable, 'No order matches');
+    }
   }
 }
 
