@@ -30,6 +30,7 @@ let made = 0;
 export async function createWorld(servers: Servers): Promise<World> {
   const name = `bench_${process.pid}_${++made}`;
   await onServer(servers.databaseUrl, `CREATE DATABASE ${name}`);
+  await onServer(servers.databaseUrl, `ALTER DATABASE ${name} SET search_path = lastcall, public`);
   const url = new URL(servers.databaseUrl);
   url.pathname = `/${name}`;
   const databaseUrl = url.href;

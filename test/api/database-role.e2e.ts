@@ -22,7 +22,7 @@ let app: TestApp;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  await migrateDatabase({ DATABASE_URL: database.url });
+  await migrateDatabase({ DATABASE_URL: database.url, DATABASE_ROLE: 'lastcall_app' });
   await asOwner(`CREATE ROLE ${user} LOGIN PASSWORD 'app' IN ROLE lastcall_app`);
   const url = new URL(database.url);
   [url.username, url.password] = [user, 'app'];
@@ -152,7 +152,7 @@ it.each([
   'DELETE FROM payments',
   'DROP TABLE refunds',
   'ALTER TABLE order_events DISABLE TRIGGER ALL',
-  'DELETE FROM migrations',
+  'DELETE FROM lastcall_migrations',
 ])('is refused by Postgres: %s', async (sql) => {
   const before = await app.rows('SELECT count(*) FROM order_events');
   await expect(app.rows(sql)).rejects.toThrow(/permission denied|must be owner/);

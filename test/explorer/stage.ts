@@ -1,4 +1,4 @@
-import { createDataSource } from '@app/orders';
+import { migrate } from '@app/orders';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database';
@@ -14,6 +14,9 @@ import {
 import { Scheduler } from './scheduler';
 import { LockStore } from './shared-lock';
 
+/** The fake clock before the real one; the tables are where it is. */
+const PATH = 'fake,pg_catalog';
+
 /** What programs are played on: a database of their own, its time, and everybody's next step. */
 export class Stage {
   readonly time: FakeTime = { nowMs: 0, earlyIds: false };
@@ -22,6 +25,8 @@ export class Stage {
 
   private constructor(
     private readonly database: TestDatabase,
+    /** Leads to the database, and within it to the fake clock. */
+    readonly url: string,
     readonly monitor: Client,
   ) {
     instrumentClock(this.time);
@@ -36,19 +41,14 @@ export class Stage {
     await monitor.connect();
     for (const sql of FAKE_CLOCK_SQL) await monitor.query(sql);
     const name = new URL(database.url).pathname.slice(1);
-    await monitor.query(`ALTER DATABASE ${name} SET search_path = fake, pg_catalog, public`);
+    await monitor.query(`ALTER DATABASE ${name} SET search_path = ${PATH}`);
     await monitor.query(`ALTER DATABASE ${name} SET deadlock_timeout = '20ms'`);
-    await monitor.query('SET search_path = fake, pg_catalog, public');
+    await monitor.query(`SET search_path = ${PATH}`);
     await monitor.query('SET session_replication_role = replica');
-    const dataSource = createDataSource({ DATABASE_URL: database.url }, 'migrations', 1);
-    await dataSource.initialize();
-    await dataSource.runMigrations();
-    await dataSource.destroy();
-    return new Stage(database, monitor);
-  }
-
-  get url(): string {
-    return this.database.url;
+    const url = new URL(database.url);
+    url.searchParams.set('options', `-c search_path=${PATH}`);
+    await migrate({ DATABASE_URL: url.href });
+    return new Stage(database, url.href, monitor);
   }
 
   async close(): Promise<void> {

@@ -99,7 +99,7 @@ async function lateness(step: Step, since: Date): Promise<string> {
   return `${closed} closed, none early, at most ${mostS.toFixed(1)} s late`;
 }
 
-/** Another now() before pg_catalog's in the path of whoever connects from now on. */
+/** Another now(), where the rig's address has everybody look before pg_catalog. */
 const SKEWED = `
   CREATE SCHEMA IF NOT EXISTS skew;
   CREATE TABLE IF NOT EXISTS skew.jump (by interval NOT NULL);
@@ -108,8 +108,7 @@ const SKEWED = `
   CREATE OR REPLACE FUNCTION skew.now() RETURNS timestamptz STABLE LANGUAGE sql
     AS 'SELECT pg_catalog.now() + by FROM skew.jump';
   CREATE OR REPLACE FUNCTION skew.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
-    AS 'SELECT pg_catalog.clock_timestamp() + by FROM skew.jump';
-  ALTER DATABASE lastcall SET search_path = skew, pg_catalog, public`;
+    AS 'SELECT pg_catalog.clock_timestamp() + by FROM skew.jump'`;
 
 async function jump(step: Step): Promise<string> {
   const { rig } = step;
@@ -137,7 +136,7 @@ async function jump(step: Step): Promise<string> {
   );
   assert(early.length === 0, `closed before their time by ${early.map(({ by }) => by).join()}`);
   await rig.rows(`UPDATE skew.jump SET by = '0'`);
-  await rig.rows(`ALTER DATABASE lastcall RESET search_path`);
+  await rig.rows('DROP SCHEMA skew CASCADE');
   rig.postgres.reset();
   const dataSource = createDataSource({ DATABASE_URL: rig.databaseUrl }, 'operator');
   await dataSource.initialize();

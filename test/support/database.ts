@@ -23,6 +23,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const { databaseUrl } = testServers();
   const name = `test_${process.pid}_${randomBytes(4).toString('hex')}`;
   await run(databaseUrl, `CREATE DATABASE ${name}`);
+  // For tests that connect by themselves; the application's own connections say where they look.
+  await run(databaseUrl, `ALTER DATABASE ${name} SET search_path = lastcall, public`);
   const url = new URL(databaseUrl);
   url.pathname = `/${name}`;
   return {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDataSource, loadConfig, onDataSource } from '@app/orders';
+import { createDataSource, loadConfig, migrate, onDataSource } from '@app/orders';
 import { transformSync } from '@swc/core';
 import { createTestDatabase } from './database';
 import { takeRedisDatabase } from './redis';
@@ -52,8 +52,9 @@ export async function startInstallation(
     MAX_UNPAID_IN_A_ROW: 'off',
     ...settings,
   };
-  const dataSource = await createDataSource(loadConfig(environment), 'test', 3).initialize();
-  await dataSource.runMigrations();
+  const config = loadConfig(environment);
+  await migrate(config);
+  const dataSource = await createDataSource(config, 'test', 3).initialize();
   const running = new Set<ChildProcess>();
   const sandbox = await startNode(['dist/apps/sandbox/src/main.js'], running, {
     SANDBOX_PORT: '0',

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   type Config,
-  createDataSource,
   DATABASE,
   loadConfig,
+  migrate,
   onDataSource,
   type OrdersTelemetry,
   OrdersModule,
@@ -143,15 +143,6 @@ async function startWorld(
       await afterClose();
     },
   };
-}
-
-async function migrate(config: Config): Promise<void> {
-  const dataSource = await createDataSource(config, 'lastcall migrations', 1).initialize();
-  try {
-    await dataSource.runMigrations();
-  } finally {
-    await dataSource.destroy();
-  }
 }
 
 const TELEMETRY_NAMES = [

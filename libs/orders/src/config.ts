@@ -41,6 +41,11 @@ const url = (protocols: readonly string[]) =>
     `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
 
+const identifier = z
+  .string()
+  .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be a name of small letters, digits and _')
+  .refine((name) => !name.startsWith('pg_'), "must not begin with pg_: those are the server's");
+
 /** As a share of 1. */
 const percentage = z
   .string()
@@ -129,6 +134,10 @@ const own = z.object({
     .prefault('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).prefault('3000'),
   DATABASE_URL: url(['postgres:', 'postgresql:']),
+  /** A schema of our own; `public` is where the tables were before, and where a rolling upgrade begins. */
+  DATABASE_SCHEMA: identifier.prefault('lastcall'),
+  /** A role for the application that cannot rewrite history; roles belong to the whole server. */
+  DATABASE_ROLE: z.enum(['off', 'lastcall_app']).prefault('off'),
   REDIS_URL: url(['redis:', 'rediss:']),
   LASTCALL_HOME: z.string().min(1),
   AUTH_JWT_SECRET: strong(tokenSecretWeakness).optional(),

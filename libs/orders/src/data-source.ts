@@ -56,11 +56,26 @@ export const DATABASE = Symbol('LastcallDatabase');
  */
 export const CLOSERS = Symbol('LastcallClosers');
 
+/** Where our tables are: a schema of our own, beside whatever else the database holds. */
+export const DEFAULT_SCHEMA = 'lastcall';
+/** Where they were before they had one, and the neighbours' are. */
+export const OLD_SCHEMA = 'public';
+/** Which migrations were run; TypeORM's usual name is the host's. */
+export const MIGRATIONS_TABLE = 'lastcall_migrations';
+
+/** Which database, and where in it. */
+export type DatabaseAddress = Pick<Config, 'DATABASE_URL'> &
+  Partial<Pick<Config, 'DATABASE_SCHEMA'>>;
+
 export interface PoolOptions {
   readonly url: string;
+  /** Default: {@link DEFAULT_SCHEMA}. */
+  readonly schema?: string;
   /** Shown in pg_stat_activity. */
   readonly name: string;
   readonly connections: number;
+  /** False for migrations: an index takes as long as it takes. */
+  readonly isLimited?: boolean;
 }
 
 /** A connection is waited for so long; then the caller hears that the database is away. */
@@ -77,6 +92,13 @@ const LOCK_LIMIT_MS = 1_000;
  */
 const IDLE_TRANSACTION_LIMIT_MS = 3_000;
 
+const LIMITS = {
+  statement_timeout: STATEMENT_LIMIT_MS,
+  query_timeout: ANSWER_LIMIT_MS,
+  lock_timeout: LOCK_LIMIT_MS,
+  idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
+};
+
 /** What TimeoutService and the guard rely on, whatever the database's own default is. */
 const ISOLATION = '-c default_transaction_isolation=read\\ committed';
 /**
@@ -85,31 +107,50 @@ const ISOLATION = '-c default_transaction_isolation=read\\ committed';
  */
 const PLANNING = '-c enable_seqscan=off';
 
-export function dataSourceOptions({ url, name, connections }: PoolOptions): DataSourceOptions {
+/**
+ * Our tables are found by the path alone, so that a host's of the same name are never meant. Who is
+ * told to stay in `public` finds them there still when they have been moved in the meantime.
+ */
+function searchPath(schema: string): string {
+  const path = schema === OLD_SCHEMA ? `${OLD_SCHEMA},${DEFAULT_SCHEMA}` : schema;
+  return `-c search_path=${path}`;
+}
+
+/** What the address says itself (`?options=-c ...`) comes last and wins; TypeORM would drop it. */
+function sessionOptions(url: string, schema: string): string {
+  const own = new URL(url).searchParams.get('options');
+  return [ISOLATION, PLANNING, searchPath(schema), ...(own ? [own] : [])].join(' ');
+}
+
+export function dataSourceOptions({
+  url,
+  name,
+  connections,
+  schema = DEFAULT_SCHEMA,
+  isLimited = true,
+}: PoolOptions): DataSourceOptions {
   return {
     type: 'postgres',
     url,
     migrations: MIGRATIONS,
+    migrationsTableName: MIGRATIONS_TABLE,
     migrationsTransactionMode: 'each',
     poolSize: connections,
     connectTimeoutMS: CONNECT_LIMIT_MS,
     applicationName: name,
     extra: {
-      statement_timeout: STATEMENT_LIMIT_MS,
-      query_timeout: ANSWER_LIMIT_MS,
-      lock_timeout: LOCK_LIMIT_MS,
-      idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
+      ...(isLimited ? LIMITS : {}),
       keepAlive: true,
-      options: `${ISOLATION} ${PLANNING}`,
+      options: sessionOptions(url, schema),
     },
   };
 }
 
 /** Connections of their own, for work beside the application: migrations, seeding, benchmarks. */
 export function createDataSource(
-  config: Pick<Config, 'DATABASE_URL'>,
+  { DATABASE_URL: url, DATABASE_SCHEMA: schema = DEFAULT_SCHEMA }: DatabaseAddress,
   name: string,
   connections = 2,
 ): DataSource {
-  return new DataSource(dataSourceOptions({ url: config.DATABASE_URL, name, connections }));
+  return new DataSource(dataSourceOptions({ url, schema, name, connections }));
 }

@@ -14,7 +14,8 @@ export {
 } from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { DEADLINE_KINDS } from './order/deadline-table';
-export { createDataSource, DATABASE, dataSourceOptions } from './data-source';
+export { createDataSource, DATABASE, type DatabaseAddress, dataSourceOptions } from './data-source';
+export { migrate, type MigrationTarget } from './migrate';
 export { parseDuration } from './duration';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export { ERROR_STATUS, type ErrorCode, LastcallError, reasonOf } from './order/errors';

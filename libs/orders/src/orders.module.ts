@@ -133,12 +133,13 @@ export class OrdersModule implements OnApplicationShutdown {
     const lock =
       parts.lock ?? new RedlockLock({ redis: config.REDIS_URL, onError, prefix: `{${prefix}}:` });
     const suspicion = new ProviderSuspicion();
-    const { DATABASE_URL: url } = config;
+    const { DATABASE_URL: url, DATABASE_SCHEMA: schema } = config;
     const database = DatabaseModule.forRoot({
-      api: { url, name: API_CONNECTIONS_NAME, connections: API_CONNECTIONS },
+      api: { url, schema, name: API_CONNECTIONS_NAME, connections: API_CONNECTIONS },
       // Each kind has one to itself, and those that burst at the same time do not wait for each other.
       closers: {
         url,
+        schema,
         name: 'lastcall closers',
         connections: DEADLINE_KINDS.length + 2 * config.DRAINERS,
       },

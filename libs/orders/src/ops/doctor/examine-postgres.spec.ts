@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openWorld, type World } from '../../../../../test/support/world';
+import { migrate } from '../../migrate';
 import { examinePostgres } from './examine-postgres';
 
 describe('examinePostgres, on the role of the application', () => {
@@ -11,6 +12,7 @@ describe('examinePostgres, on the role of the application', () => {
   let home: string;
   beforeAll(async () => {
     [world, home] = await Promise.all([openWorld(), mkdtemp(join(tmpdir(), 'lastcall-doctor-'))]);
+    await migrate({ ...world.config, DATABASE_ROLE: 'lastcall_app' });
     await world.rows(`CREATE ROLE ${user} LOGIN PASSWORD 'app' IN ROLE lastcall_app`);
   });
   afterAll(async () => {

@@ -2,7 +2,7 @@ import { DatabaseClock, queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { trustedSettings } from '../../home';
-import { createDataSource } from '../../data-source';
+import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
 
 /** xid8 and pg_current_xact_id, which the event relay reads by, came with 13. */
@@ -100,10 +100,10 @@ async function migrations(dataSource: DataSource): Promise<Check> {
   );
   const [table] = await queryRows<{ exists: boolean }>(
     dataSource,
-    `SELECT to_regclass('migrations') IS NOT NULL AS exists`,
+    `SELECT to_regclass('${MIGRATIONS_TABLE}') IS NOT NULL AS exists`,
   );
   const rows = table?.exists
-    ? await queryRows<{ name: string }>(dataSource, 'SELECT name FROM migrations')
+    ? await queryRows<{ name: string }>(dataSource, `SELECT name FROM ${MIGRATIONS_TABLE}`)
     : [];
   const done = new Set(rows.map(({ name }) => name));
   const missing = known.filter((name) => !done.has(name));

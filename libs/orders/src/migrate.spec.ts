@@ -1,0 +1,160 @@
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
+import { createDataSource, dataSourceOptions } from './data-source';
+import { migrate } from './migrate';
+
+/** An installation as it was made before it had a schema of its own, beside a table of somebody else. */
+const AS_BEFORE = `
+  CREATE TABLE public.coupons (code text PRIMARY KEY);
+  GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO lastcall_app;
+  GRANT USAGE ON SCHEMA public TO lastcall_app;
+  ALTER DEFAULT PRIVILEGES IN SCHEMA public
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO lastcall_app;
+  INSERT INTO products (sku, name, unit_price, currency, on_hand, available)
+    VALUES ('TEA', 'Tea', 100, 'EUR', 3, 3)`;
+
+/** Roles belong to the server: another test may have made it. */
+const MAKE_ROLE = `
+  DO $$ BEGIN CREATE ROLE lastcall_app;
+  EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`;
+
+const RELATIONS = `
+  SELECT relname AS name, relacl::text AS acl FROM pg_class
+   WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p', 'v') ORDER BY 1`;
+
+describe('migrate', () => {
+  let database: TestDatabase;
+  let client: Client;
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+  });
+  afterEach(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  const relations = async (schema: string) =>
+    (await client.query<{ name: string; acl: string | null }>(RELATIONS, [schema])).rows;
+  const namesIn = async (schema: string) => (await relations(schema)).map(({ name }) => name);
+  const privilegesOf = async (role: string, table: string) => {
+    const { rows } = await client.query<{ can: string[] | null }>(
+      `SELECT array_agg(p ORDER BY p) AS can FROM unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) p
+        WHERE has_table_privilege($1, $2, p)`,
+      [role, table],
+    );
+    return rows[0]?.can;
+  };
+
+  async function installAsBefore(): Promise<void> {
+    const { migrations } = dataSourceOptions({ url: database.url, name: '', connections: 1 });
+    const before = new DataSource({
+      type: 'postgres',
+      url: database.url,
+      ...(migrations ? { migrations } : {}),
+      migrationsTransactionMode: 'each',
+      extra: { options: '-c search_path=public' },
+    });
+    await before.initialize();
+    await before.runMigrations();
+    await before.destroy();
+    await client.query(MAKE_ROLE);
+    await client.query(`SET search_path = public; ${AS_BEFORE}; RESET search_path`);
+  }
+
+  it("leaves a host's tables, rights and list of migrations as they are", async () => {
+    await client.query(`
+      CREATE TABLE public.orders (id int PRIMARY KEY, state int NOT NULL);
+      CREATE TABLE public.customers (id int PRIMARY KEY);
+      CREATE TABLE public.migrations (id serial PRIMARY KEY, "timestamp" bigint, name varchar);
+      INSERT INTO public.migrations ("timestamp", name) VALUES (1, 'HostsOwn1')`);
+    const before = await relations('public');
+    expect(
+      await migrate({ DATABASE_URL: database.url, DATABASE_ROLE: 'lastcall_app' }),
+    ).not.toEqual([]);
+    expect(await migrate({ DATABASE_URL: database.url, DATABASE_ROLE: 'lastcall_app' })).toEqual(
+      [],
+    );
+    expect(await relations('public')).toEqual(before);
+    expect((await client.query('SELECT name FROM public.migrations')).rows).toHaveLength(1);
+    const { rows } = await client.query('SELECT 1 FROM pg_default_acl');
+    expect(rows).toEqual([]);
+    expect(await namesIn('lastcall')).toEqual(
+      expect.arrayContaining(['lastcall_migrations', 'orders']),
+    );
+    expect(await namesIn('lastcall_scratch')).toEqual([]);
+    expect(await privilegesOf('lastcall_app', 'lastcall.orders')).toEqual([
+      'INSERT',
+      'SELECT',
+      'UPDATE',
+    ]);
+    expect(await privilegesOf('lastcall_app', 'lastcall.order_events')).toEqual([
+      'INSERT',
+      'SELECT',
+    ]);
+    expect(await privilegesOf('lastcall_app', 'lastcall.deadlines')).toHaveLength(4);
+    expect(await privilegesOf('lastcall_app', 'lastcall.lastcall_migrations')).toEqual(['SELECT']);
+  });
+
+  it('gives no role anything unless it is told to', async () => {
+    // Another installation of this server has made the role: it is given no way in here.
+    await client.query(MAKE_ROLE);
+    await migrate({ DATABASE_URL: database.url });
+    const { rows } = await client.query(
+      `SELECT has_schema_privilege('lastcall_app', 'lastcall', 'USAGE') AS may_use`,
+    );
+    expect(rows).toEqual([{ may_use: false }]);
+    expect(await privilegesOf('lastcall_app', 'lastcall.orders')).toBeNull();
+  });
+
+  it('moves an installation out of public, its rights and functions with it, and nothing else', async () => {
+    await installAsBefore();
+    const ours = (await namesIn('public')).filter(
+      (name) => !['coupons', 'migrations'].includes(name),
+    );
+    expect(await migrate({ DATABASE_URL: database.url })).toEqual([]);
+    expect(await namesIn('public')).toEqual(['coupons']);
+    expect(await namesIn('lastcall')).toEqual([...ours, 'lastcall_migrations'].sort());
+    const { rows } = await client.query('SELECT sku FROM lastcall.products');
+    expect(rows).toEqual([{ sku: 'TEA' }]);
+    // The role had it all before: it goes on, without what it should never have had.
+    expect(await privilegesOf('lastcall_app', 'lastcall.order_events')).toEqual([
+      'INSERT',
+      'SELECT',
+    ]);
+    expect(await privilegesOf('lastcall_app', 'public.coupons')).toBeNull();
+    await client.query('SET ROLE lastcall_app');
+    await client.query(`SET search_path = lastcall`);
+    expect((await client.query('SELECT forget_settled_webhooks(1) AS gone')).rows).toEqual([
+      { gone: 0 },
+    ]);
+    await client.query('RESET ROLE');
+  });
+
+  it('moves under a process that was told to stay in public, which goes on', async () => {
+    await installAsBefore();
+    const address = { DATABASE_URL: database.url, DATABASE_SCHEMA: 'public' };
+    expect(await migrate(address)).toEqual([]);
+    const running = await createDataSource(address, 'an older process', 1).initialize();
+    const found = { name: 'found', text: 'SELECT sku FROM products' };
+    const ask = (): Promise<unknown> => running.query(found as never);
+    expect(await ask()).toEqual([{ sku: 'TEA' }]);
+    await migrate({ DATABASE_URL: database.url });
+    expect(await ask()).toEqual([{ sku: 'TEA' }]);
+    await running.destroy();
+    await expect(migrate(address)).rejects.toThrow('take DATABASE_SCHEMA=public away');
+  });
+
+  it('undoes a migration that breaks in the middle, and goes on from there', async () => {
+    await client.query('CREATE SCHEMA lastcall; CREATE TABLE lastcall.payments (mine int)');
+    await expect(migrate({ DATABASE_URL: database.url })).rejects.toThrow(
+      '"payments" already exists',
+    );
+    expect(await namesIn('lastcall')).not.toContain('orders');
+    await client.query('DROP TABLE lastcall.payments');
+    await migrate({ DATABASE_URL: database.url });
+    expect(await namesIn('lastcall')).toContain('orders');
+  });
+});

@@ -1,0 +1,61 @@
+import { DataSource, type QueryRunner } from 'typeorm';
+import {
+  APPLICATION_ROLE,
+  createApplicationRole,
+  grantToApplication,
+  isGrantedAlready,
+} from './application-role';
+import type { Config } from './config';
+import { type DatabaseAddress, dataSourceOptions, DEFAULT_SCHEMA } from './data-source';
+import { moveToSchema } from './move-to-schema';
+import { quoted } from './quoted';
+
+/** Any number that nobody else locks: two that migrate at once take turns. */
+const MIGRATION_LOCK = 7_126_354_001;
+
+export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_ROLE'>>;
+
+/**
+ * Brings our tables up to date, in the schema of their own, and touches nothing else of the
+ * database. Each migration is one transaction; safe to repeat, and to run twice at the same time.
+ * Needs a session of its own: not through PgBouncer.
+ * @returns the names of the migrations that were run now
+ */
+export async function migrate({
+  DATABASE_URL: url,
+  DATABASE_SCHEMA: schema = DEFAULT_SCHEMA,
+  DATABASE_ROLE: role = 'off',
+}: MigrationTarget): Promise<string[]> {
+  const name = 'lastcall migrate';
+  const dataSource = new DataSource(
+    dataSourceOptions({ url, schema, name, connections: 2, isLimited: false }),
+  );
+  await dataSource.initialize();
+  try {
+    const turn = dataSource.createQueryRunner();
+    try {
+      await turn.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+      await createSchema(turn, schema);
+      await moveToSchema(turn, schema, dataSource.migrations);
+      if (role === APPLICATION_ROLE) await createApplicationRole(turn);
+      const done = await dataSource.runMigrations();
+      if (role === APPLICATION_ROLE || (await isGrantedAlready(turn))) {
+        await grantToApplication(turn, schema, dataSource.migrations);
+      }
+      return done.map((migration) => migration.name);
+    } finally {
+      await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
+      await turn.release();
+    }
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+/** An owner who may make no schemas is given one by an administrator: then it is there. */
+async function createSchema(runner: QueryRunner, schema: string): Promise<void> {
+  const rows = (await runner.query('SELECT to_regnamespace($1) IS NOT NULL AS exists', [
+    quoted(schema),
+  ])) as { exists: boolean }[];
+  if (!rows[0]?.exists) await runner.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema)}`);
+}

@@ -1,0 +1,119 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { APPLICATION_ROLE } from './application-role';
+import { ConfigError } from './config';
+import { DEFAULT_SCHEMA, MIGRATIONS_TABLE, OLD_SCHEMA } from './data-source';
+import { ownObjects } from './own-objects';
+import { quoted } from './quoted';
+
+/** The list that TypeORM keeps unless it is told another name: perhaps the host's, too. */
+const OLD_TABLE = 'migrations';
+/** Of every installation that has ever been. */
+const FIRST_OF_OURS = 'Orders1763600001000';
+
+/** A move waits no longer for those who use a table: whoever comes after it would wait as long. */
+const LOCK_LIMIT_MS = 1_000;
+const ATTEMPTS = 30;
+const PAUSE_MS = 1_000;
+/** lock_not_available, deadlock_detected */
+const WORTH_ANOTHER_TRY = new Set(['55P03', '40P01']);
+
+/**
+ * Brings an installation of before, with its tables in `public`, to `schema`, and its list of
+ * migrations to a table of its own; all of it or nothing. Other tables of `public` stay as they are.
+ * @throws {ConfigError} when the tables have been moved out of `schema` before
+ */
+export async function moveToSchema(
+  runner: QueryRunner,
+  schema: string,
+  migrations: readonly MigrationInterface[],
+): Promise<void> {
+  if (await lists(runner, schema, MIGRATIONS_TABLE)) return;
+  if (schema === OLD_SCHEMA && (await lists(runner, DEFAULT_SCHEMA, MIGRATIONS_TABLE))) {
+    throw new ConfigError(
+      `The tables are in schema "${DEFAULT_SCHEMA}" already: take DATABASE_SCHEMA=${schema} away`,
+    );
+  }
+  for (const table of [MIGRATIONS_TABLE, OLD_TABLE]) {
+    if (!(await lists(runner, OLD_SCHEMA, table))) continue;
+    const done = await namesIn(runner, `${OLD_SCHEMA}.${table}`);
+    const made = migrations.filter((one) => done.has(one.name ?? one.constructor.name));
+    return inOneGo(runner, () => move(runner, schema, table, made));
+  }
+}
+
+async function lists(runner: QueryRunner, schema: string, table: string): Promise<boolean> {
+  const place = `${quoted(schema)}.${table}`;
+  const found = (await runner.query('SELECT to_regclass($1) AS found', [place])) as {
+    found: string | null;
+  }[];
+  return Boolean(found[0]?.found) && (await namesIn(runner, place)).has(FIRST_OF_OURS);
+}
+
+async function namesIn(runner: QueryRunner, place: string): Promise<Set<string>> {
+  const rows = (await runner.query(`SELECT name FROM ${place}`)) as { name: string }[];
+  return new Set(rows.map(({ name }) => name));
+}
+
+async function move(
+  runner: QueryRunner,
+  schema: string,
+  listedIn: string,
+  made: readonly MigrationInterface[],
+): Promise<() => Promise<void>> {
+  const objects = schema === OLD_SCHEMA ? [] : await ownObjects(runner, made, null);
+  const to = quoted(schema);
+  const names = made.map((one) => one.name ?? one.constructor.name);
+  return async () => {
+    for (const { kind, name } of objects) {
+      await runner.query(`ALTER ${kind} ${OLD_SCHEMA}.${name} SET SCHEMA ${to}`);
+      if (kind !== 'FUNCTION') continue;
+      await runner.query(`ALTER FUNCTION ${to}.${name} SET search_path = ${to}, pg_temp`);
+    }
+    await runner.query(
+      `CREATE TABLE ${to}.${MIGRATIONS_TABLE}
+         (id serial PRIMARY KEY, "timestamp" bigint NOT NULL, name varchar NOT NULL)`,
+    );
+    await runner.query(
+      `WITH ours AS (DELETE FROM ${OLD_SCHEMA}.${listedIn} WHERE name = ANY ($1) RETURNING *)
+       INSERT INTO ${to}.${MIGRATIONS_TABLE} ("timestamp", name)
+       SELECT "timestamp", name FROM ours ORDER BY id`,
+      [names],
+    );
+    if ((await namesIn(runner, `${OLD_SCHEMA}.${listedIn}`)).size === 0) {
+      await runner.query(`DROP TABLE ${OLD_SCHEMA}.${listedIn}`);
+    }
+    if (objects.length > 0) await takeBack(runner);
+  };
+}
+
+/** The role migration of before gave the application's role all tables of the schema, to come as well. */
+async function takeBack(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    DO $$ BEGIN
+      IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '${APPLICATION_ROLE}') THEN RETURN; END IF;
+      ALTER DEFAULT PRIVILEGES IN SCHEMA ${OLD_SCHEMA} REVOKE ALL ON TABLES FROM ${APPLICATION_ROLE};
+      REVOKE ALL ON ALL TABLES IN SCHEMA ${OLD_SCHEMA} FROM ${APPLICATION_ROLE};
+    END $$`);
+}
+
+async function inOneGo(
+  runner: QueryRunner,
+  prepare: () => Promise<() => Promise<void>>,
+): Promise<void> {
+  const run = await prepare();
+  for (let attempt = 1; ; attempt += 1) {
+    await runner.startTransaction();
+    try {
+      await runner.query(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`);
+      await run();
+      await runner.commitTransaction();
+      return;
+    } catch (error) {
+      await runner.rollbackTransaction();
+      const { code } = error as { code?: string };
+      if (attempt === ATTEMPTS || !WORTH_ANOTHER_TRY.has(code ?? '')) throw error;
+    }
+    await pause(PAUSE_MS);
+  }
+}

@@ -1,0 +1,58 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { quoted } from './quoted';
+
+/** A table, view or function that our migrations make, and what the application's role may do with it. */
+export interface OwnObject {
+  readonly kind: 'TABLE' | 'VIEW' | 'FUNCTION';
+  /** Quoted; a function's with its arguments. */
+  readonly name: string;
+  readonly privileges: readonly string[];
+}
+
+const SCRATCH = 'lastcall_scratch';
+
+/**
+ * What these migrations make, found out by running them in a schema that is gone afterwards: no list
+ * has to be kept beside them, and nothing of the neighbours' is ever on it. To `role`, if there is one,
+ * every table is given first: what is left is what the migrations leave it.
+ */
+export async function ownObjects(
+  runner: QueryRunner,
+  migrations: readonly MigrationInterface[],
+  role: string | null,
+): Promise<OwnObject[]> {
+  await runner.startTransaction();
+  try {
+    await runner.query(`CREATE SCHEMA ${SCRATCH}`);
+    await runner.query(`SET LOCAL search_path = ${SCRATCH}`);
+    if (role !== null) {
+      await runner.query(
+        `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCRATCH}
+           GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${quoted(role)}`,
+      );
+    }
+    for (const migration of oldestFirst(migrations)) await migration.up(runner);
+    return (await runner.query(OBJECTS, [SCRATCH, role])) as OwnObject[];
+  } finally {
+    await runner.rollbackTransaction();
+  }
+}
+
+/** By the instant that a migration's name ends in, as TypeORM runs them. */
+function oldestFirst(migrations: readonly MigrationInterface[]): MigrationInterface[] {
+  const writtenAt = (one: MigrationInterface) =>
+    Number((one.name ?? one.constructor.name).slice(-13));
+  return [...migrations].sort((a, b) => writtenAt(a) - writtenAt(b));
+}
+
+/** Partitions and what they are part of both count; a column's own sequence goes where its table goes. */
+const OBJECTS = `
+  SELECT CASE WHEN relkind IN ('r', 'p') THEN 'TABLE' ELSE 'VIEW' END AS kind, quote_ident(relname) AS name,
+         ARRAY(SELECT a.privilege_type FROM aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+                WHERE r.rolname = $2 ORDER BY 1) AS privileges
+    FROM pg_class c WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p', 'v')
+  UNION ALL
+  SELECT 'FUNCTION', quote_ident(proname) || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+         ARRAY(SELECT a.privilege_type FROM aclexplode(p.proacl) a JOIN pg_roles r ON r.oid = a.grantee
+                WHERE r.rolname = $2 ORDER BY 1)
+    FROM pg_proc p WHERE pronamespace = $1::regnamespace`;
