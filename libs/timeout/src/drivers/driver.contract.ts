@@ -2,13 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { TimerAbilities } from '../timer-driver';
 import { alarmIn, Bench, type DriverUnderTest, HOUR_MS, surveyed } from './driver-bench';
 import { describeLimits } from './driver-limits.contract';
-import { describeClocks, describeRinging } from './driver-ringing.contract';
+import { describeClocks, describePunctuality, describeRinging } from './driver-ringing.contract';
 import { describeStoreFaults } from './driver-store.contract';
 
-const SURVEYED = 5_000;
+/** More than a page of any store. */
+const SURVEYED = 2_500;
 
-/** What every implementation of `TimerDriver` does. Call it in the implementation's spec. */
-export function describeTimerDriver(name: string, subject: DriverUnderTest): void {
+/**
+ * What every implementation of `TimerDriver` does: in two seconds in its `spec`, and everything,
+ * with the faults of its store, in its `long`.
+ */
+export function describeTimerDriver(
+  name: string,
+  subject: DriverUnderTest,
+  extent: 'essentials' | 'everything' = 'everything',
+): void {
   describe(`${name}: the contract of every timer driver`, () => {
     let bench: Bench;
     beforeEach(() => {
@@ -20,10 +28,12 @@ export function describeTimerDriver(name: string, subject: DriverUnderTest): voi
       expect(bench.open().abilities).toEqual(subject.abilities);
     });
     describeRinging(() => bench, subject.abilities);
-    describeClocks(() => bench);
     describeLimits(() => bench, subject.abilities);
     describeLifeCycle(() => bench, subject);
     describeBookkeeping(() => bench, subject.abilities);
+    if (extent === 'essentials') return;
+    describePunctuality(() => bench, subject.abilities);
+    describeClocks(() => bench);
     if (subject.store) describeStoreFaults(() => bench, subject.store, subject.abilities);
   });
 }

@@ -23,7 +23,7 @@ export interface RingLoopOptions {
   readonly clock: Clock;
   readonly onError: (error: Error) => void;
   /** Looks so often whatever it believes: clocks are set, and news from elsewhere gets lost. */
-  readonly longestWaitMs: number;
+  readonly longestWaitMs: () => number;
   /** Alarms in one ring. */
   readonly batch?: number;
   /** Rings under way at once in this process. */
@@ -101,7 +101,7 @@ export class RingLoop {
         if (due.length > 0) this.#ring(due, onRing);
         const nowMs = clock.nowMs();
         const inMs = Math.ceil((nextAtMs ?? Infinity) - nowMs);
-        if (inMs > 0) await this.#sleep(Math.min(inMs, longestWaitMs));
+        if (inMs > 0) await this.#sleep(Math.min(inMs, longestWaitMs()));
         else if (due.length === 0) await this.#sleep(1);
       } catch (error) {
         this.#options.onError(asError(error));

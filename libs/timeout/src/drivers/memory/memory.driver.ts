@@ -45,7 +45,7 @@ export class MemoryDriver implements TimerDriver {
         for (const { alarm, inMs } of again) this.#heap.add(alarm, clock.nowMs() + inMs);
       },
     };
-    this.#loop = new RingLoop(source, { clock, onError, longestWaitMs: LONGEST_WAIT_MS });
+    this.#loop = new RingLoop(source, { clock, onError, longestWaitMs: () => LONGEST_WAIT_MS });
   }
 
   async start(onRing: OnRing): Promise<void> {

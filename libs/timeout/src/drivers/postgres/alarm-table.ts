@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { Alarm } from '../../timer-driver';
+
+/** Notified with a queue's name when an alarm was armed that rings before all others of it. */
+export const CHANNEL = 'lastcall_alarms';
+/** No alarm's id, as those have no dot: the row that is gone when the table was emptied. */
+const MARKER = '.generation';
+const PAGE = 1_000;
+
+/** The statements of one queue of alarms; each is a transaction of its own. */
+export class AlarmTable {
+  constructor(
+    private readonly pool: Pool,
+    private readonly queue: string,
+    /** What is leased and not forgotten by then rings again: its process died. */
+    private readonly leaseMs: number,
+  ) {}
+
+  /** Those that ring just now are armed anew; the others are left as they are. */
+  async arm(alarms: readonly Alarm[]): Promise<void> {
+    const byId = new Map(alarms.map((alarm) => [alarm.id, alarm]));
+    // In one order everywhere: two that arm the same ids do not wait for each other in a circle.
+    const ids = [...byId.keys()].sort();
+    await this.pool.query(
+      `WITH head AS (SELECT look_at FROM alarms WHERE queue = $1 ORDER BY look_at LIMIT 1),
+            armed AS (
+              INSERT INTO alarms (queue, id, at, look_at)
+              SELECT $1, id, at, at FROM unnest($2::text[], $3::timestamptz[]) AS new (id, at)
+              ON CONFLICT (queue, id) DO UPDATE
+                SET at = EXCLUDED.at, look_at = EXCLUDED.look_at, lease = NULL
+                WHERE alarms.lease IS NOT NULL
+              RETURNING at),
+            first AS (SELECT min(at) AS at FROM armed)
+       SELECT pg_notify($4, $1) FROM first
+        WHERE first.at < coalesce((SELECT look_at FROM head), 'infinity')`,
+      [this.queue, ids, ids.map((id) => byId.get(id)?.at), CHANNEL],
+    );
+  }
+
+  async disarm(ids: readonly string[]): Promise<void> {
+    await this.pool.query(
+      `DELETE FROM alarms WHERE queue = $1 AND id IN (
+         SELECT id FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease IS NULL
+          ORDER BY id FOR UPDATE)`,
+      [this.queue, ids],
+    );
+  }
+
+  /** When the first one has to be looked at, in ms since the epoch; undefined when none is armed. */
+  async head(): Promise<number | undefined> {
+    const { rows } = await this.pool.query<{ at: Date | number }>(
+      'SELECT look_at AS at FROM alarms WHERE queue = $1 ORDER BY look_at LIMIT 1',
+      [this.queue],
+    );
+    const at = rows[0]?.at;
+    return at instanceof Date ? at.getTime() : undefined;
+  }
+
+  /** Leases those due, the earliest first; others that take at the same time get other ones. */
+  async take(nowMs: number, limit: number, lease: string): Promise<Alarm[]> {
+    const { rows } = await this.pool.query<Alarm>(
+      `UPDATE alarms SET lease = $4, look_at = $2::timestamptz + $5 * interval '1 millisecond'
+        WHERE queue = $1 AND id = ANY (ARRAY(
+          SELECT id FROM alarms WHERE queue = $1 AND look_at <= $2
+           ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED))
+       RETURNING id, at`,
+      [this.queue, new Date(nowMs), limit, lease, this.leaseMs],
+    );
+    return rows.sort((a, b) => a.at.getTime() - b.at.getTime());
+  }
+
+  /** What was armed again meanwhile has no lease any more, or is being armed: it stays. */
+  async forget(ids: readonly string[], lease: string): Promise<void> {
+    await this.pool.query(
+      `DELETE FROM alarms WHERE queue = $1 AND id = ANY (ARRAY(
+         SELECT id FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease = $3
+          FOR UPDATE SKIP LOCKED))`,
+      [this.queue, ids, lease],
+    );
+  }
+
+  async putBack(ids: readonly string[], atMs: readonly number[], lease: string): Promise<void> {
+    await this.pool.query(
+      `UPDATE alarms SET lease = NULL, look_at = again.at
+         FROM unnest($2::text[], $3::timestamptz[]) AS again (id, at)
+        WHERE alarms.queue = $1 AND alarms.id = again.id AND alarms.lease = $4`,
+      [this.queue, ids, atMs.map((ms) => new Date(ms)), lease],
+    );
+  }
+
+  async generation(): Promise<string> {
+    const { rows } = await this.pool.query<{ lease: string }>(
+      `WITH made AS (
+         INSERT INTO alarms (queue, id, at, look_at, lease)
+         SELECT $1, $2, 'infinity', 'infinity', $3
+          WHERE NOT EXISTS (SELECT FROM alarms WHERE queue = $1 AND id = $2)
+         ON CONFLICT DO NOTHING RETURNING lease)
+       SELECT lease FROM made UNION ALL SELECT lease FROM alarms WHERE queue = $1 AND id = $2`,
+      [this.queue, MARKER, randomUUID()],
+    );
+    // Somebody else made it just now, unseen by our snapshot.
+    return rows[0]?.lease ?? this.generation();
+  }
+
+  async *alarms(): AsyncGenerator<Alarm> {
+    for (let after = ''; ;) {
+      const { rows } = await this.pool.query<Alarm & { lease: string | null }>(
+        `SELECT id, at, lease FROM alarms WHERE queue = $1 AND id > $2 ORDER BY id LIMIT $3`,
+        [this.queue, after, PAGE],
+      );
+      // What is leased rings just now, and the marker is no alarm.
+      yield* rows.filter(({ lease }) => lease === null).map(({ id, at }) => ({ id, at }));
+      if (rows.length < PAGE) return;
+      after = rows.at(-1)?.id ?? after;
+    }
+  }
+}
