@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { startTestApp, type TestApp } from '../support/app';
 import { expectProblem } from '../support/problem';
 
@@ -130,6 +131,36 @@ describe('HTTP', () => {
     const answer = await across('GET', path, { origin });
     expect(answer.headers.has('access-control-allow-origin')).toBe(false);
     expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
+  });
+
+  it('calls nobody at fault when a client hangs up', async () => {
+    const error = jest.spyOn(api.logger, 'error');
+    const { port } = new URL(api.baseUrl);
+    const server = api.app.getHttpServer();
+    const head = `POST /v1/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;
+    const body =
+      'Idempotency-Key: k\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n';
+    const webhook = 'POST /v1/webhooks/sandbox HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n';
+    try {
+      for (const bytes of ['', 'GET /v1', head, `${head}${body}{"items"`, `${webhook}{"type"`]) {
+        const ours = once(server, 'connection') as Promise<[Socket]>;
+        const socket = connect(Number(port), '127.0.0.1');
+        const [accepted] = await ours;
+        const gone = new Promise((resolve) => accepted.once('close', resolve));
+        if (bytes) {
+          const heard = once(accepted, 'data');
+          socket.write(bytes);
+          await heard;
+        }
+        socket.resetAndDestroy();
+        await gone;
+      }
+      // Whatever would be said is said before the next answer.
+      expect((await api.request('GET /v1/products')).status).toBe(200);
+      expect(error).not.toHaveBeenCalled();
+    } finally {
+      error.mockRestore();
+    }
   });
 
   it('tells nothing of an error nobody expected, but where to look for it', async () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Config } from '@app/orders';
 
@@ -10,6 +11,9 @@ const LIMIT_MS = 100_000;
 const CTRL_C = '\u0003';
 // eslint-disable-next-line no-control-regex -- what colours a terminal begins with just this
 export const COLOUR = /\u001b\[[0-9;]*m/;
+
+/** Who is written down for `--actor name`: the user of this machine stands beside. */
+export const operatorNamed = (name: string): string => `${name} (cli:${userInfo().username})`;
 
 /** What a person reads: without colours, and with plain line ends. */
 export function plain({ stdout }: Ended): string {

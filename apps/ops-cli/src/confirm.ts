@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
+import { printable } from './text/printable';
 
 /**
  * Has a person type `expected` before something is destroyed. Without a terminal there is nobody
@@ -13,7 +14,7 @@ export async function confirmTyped(what: string, expected: string): Promise<void
   }
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    const answer = await prompt.question(`${what}. Type ${expected} to go on: `);
+    const answer = await prompt.question(`${printable(what)}. Type ${expected} to go on: `);
     if (answer.trim() === expected) return;
     throw needed('Nothing was changed', `"${answer.trim()}" is not "${expected}"`);
   } finally {

@@ -4,7 +4,9 @@ import { CommandFailure, usageFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
+import { machineUser } from './machine-user';
 import { paint } from './text/paint';
+import { printableJson, printableLines } from './text/printable';
 
 /** Loaded when there is a text to look at: --help needs no core. */
 async function refuseUnprintable(flag: string, text: string): Promise<void> {
@@ -29,15 +31,19 @@ const REASON = {
 export const ACCOUNTABILITY = {
   reason: Flags.string({ ...REASON, required: true }),
   actor: Flags.string({
-    description: 'who; the user of this machine unless given',
+    description: 'who; recorded beside the user of this machine',
     helpValue: 'NAME',
-    parse: async (name: string): Promise<string> => {
+    parse: async (text: string): Promise<string> => {
+      const name = text.trim();
+      if (name.length === 0 || name.length > 200) {
+        throw usageFailure('--actor must have 1 to 200 characters');
+      }
       await refuseUnprintable('--actor', name);
-      return name;
+      return `${name} (${machineUser()})`;
     },
     // What a build writes down of the commands names no user of the machine that built it.
     noCacheDefault: true,
-    default: async () => `cli:${(await import('node:os')).userInfo().username}`,
+    default: async () => machineUser(),
     defaultHelp: 'the user of this machine',
   }),
 };
@@ -74,7 +80,12 @@ export abstract class OpsCommand extends Command {
 
   /** For people, beside the result: always on stderr, also with --json. */
   protected note(line: string): void {
-    process.stderr.write(`${line}\n`);
+    process.stderr.write(`${printableLines(line)}\n`);
+  }
+
+  /** The result; as everything that is printed, without what would act on a terminal. */
+  override log(text = ''): void {
+    super.log('%s', printableLines(text));
   }
 
   /** A page of a list, and how to get the next. */
@@ -116,15 +127,18 @@ export abstract class OpsCommand extends Command {
 
   /** Never coloured: it is for programs. */
   override logJson(json: unknown): void {
-    process.stdout.write(`${JSON.stringify(json, null, 2)}\n`);
+    process.stdout.write(`${printableJson(json, 2)}\n`);
   }
 
   #complain({ parts }: CommandFailure): void {
-    this.note(`${paint.failure('Error:')} ${parts.what}`);
-    if (parts.why) this.note(`Why:   ${parts.why}`);
-    if (parts.next) this.note(`Next:  ${parts.next}`);
+    this.note(`${paint.failure('Error:')} ${indented(parts.what)}`);
+    if (parts.why) this.note(`Why:   ${indented(parts.why)}`);
+    if (parts.next) this.note(`Next:  ${indented(parts.next)}`);
   }
 }
+
+/** A message of several lines cannot pass for lines of ours. */
+const indented = (text: string): string => text.replaceAll('\n', `\n${' '.repeat(7)}`);
 
 function unexplained(error: Error): CommandFailure {
   return new CommandFailure({

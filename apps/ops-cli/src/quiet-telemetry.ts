@@ -1,5 +1,6 @@
 import { type OrdersTelemetry, reasonOf } from '@app/orders';
 import { silentTelemetry } from '@app/timeout';
+import { printable } from './text/printable';
 
 /** Says what an operator should know, once each; the figures are the worker's to keep. */
 export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
@@ -7,7 +8,8 @@ export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
   const once = (line: string): void => {
     if (said.has(line)) return;
     said.add(line);
-    note(`warning: ${line}`);
+    // One line, whatever a provider's message has in it.
+    note(`warning: ${printable(line)}`);
   };
   const ignore = (): void => undefined;
   return {

@@ -17,12 +17,12 @@ it('takes what it is given', () => {
   const env = {
     SANDBOX_WEBHOOK_SECRET,
     SANDBOX_PORT: '0',
-    SANDBOX_WEBHOOK_URL: 'https://shop.example/hooks',
+    SANDBOX_WEBHOOK_URL: 'https://shop/hooks',
     SANDBOX_DATA: 'data',
   };
   expect(readConfig(env)).toMatchObject({
     port: 0,
-    webhookUrl: 'https://shop.example/hooks',
+    webhookUrl: 'https://shop/hooks',
     dataFolder: 'data',
   });
 });
@@ -32,6 +32,8 @@ it.each([
   ['SANDBOX_PORT', '-1'],
   ['SANDBOX_PORT', 'http'],
   ['SANDBOX_WEBHOOK_URL', 'shop.example/hooks'],
+  ['SANDBOX_WEBHOOK_URL', 'https://shop.example/hooks'],
+  ['SANDBOX_WEBHOOK_URL', 'http://10.0.0.7/hooks'],
   ['SANDBOX_WEBHOOK_SECRET', ''],
   ['SANDBOX_WEBHOOK_SECRET', 'whsec_not base64'],
   ['SANDBOX_WEBHOOK_SECRET', 'whsec_!!!!'],

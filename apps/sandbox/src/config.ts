@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isOwnReceiver } from './own-machine';
 import { fieldErrors } from './problem';
 import { signingKey } from './webhook-signature';
 
@@ -19,6 +20,7 @@ const environment = z.object({
     .default(3001),
   SANDBOX_WEBHOOK_URL: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .refine(isOwnReceiver, 'must be on this machine, or name a container')
     .default('http://127.0.0.1:3000/v1/webhooks/sandbox'),
   SANDBOX_WEBHOOK_SECRET: z
     .string('is required: the key webhooks are signed with')

@@ -1,3 +1,4 @@
+import { type IncomingMessage, request } from 'node:http';
 import { Harness } from './testing/harness';
 
 const sandbox = new Harness();
@@ -35,6 +36,51 @@ it.each([
 it('takes an empty body where nothing has to be said', async () => {
   const id = await sandbox.openPayment();
   expect((await send(`/v1/payments/${id}/close`, '')).status).toBe(200);
+});
+
+describe('a page of somebody else in the browser', () => {
+  const pay = async (headers: Record<string, string>) => {
+    const id = await sandbox.openPayment();
+    const { port, host } = new URL(sandbox.url);
+    // fetch does not let its caller say these.
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const options = { port, method: 'POST', path: `/v1/payments/${id}/pay` };
+      request({ ...options, headers: { host, ...headers } }, resolve)
+        .on('error', reject)
+        .end();
+    });
+    answer.resume();
+    const { status } = (await sandbox.get(`/v1/payments/${id}`)).body as { status: string };
+    return [answer.statusCode, status];
+  };
+
+  it.each([
+    [{ origin: 'https://evil.example' }],
+    [{ origin: 'null' }],
+    [{ 'sec-fetch-site': 'cross-site' }],
+    [{ 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:9' }],
+    // Its name leads here, for as long as it says so.
+    [{ host: 'evil.example', origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' }],
+  ])('changes nothing with %j', async (headers: Record<string, string>) => {
+    expect(await pay(headers)).toEqual([403, 'open']);
+  });
+
+  it('is told from our own pages and from programs', async () => {
+    const origin = sandbox.url;
+    for (const headers of [{}, { origin }, { origin: 'null', 'sec-fetch-site': 'same-origin' }]) {
+      expect(await pay(headers as Record<string, string>)).toEqual([200, 'paid']);
+    }
+  });
+
+  it('cannot have webhooks sent elsewhere', async () => {
+    for (const url of ['http://169.254.169.254/', 'https://evil.example/', 'http://[::ffff:1]/']) {
+      const answer = await sandbox.call('PUT', '/v1/webhooks/endpoint', { url });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+    }
+    expect((await sandbox.get('/v1/webhooks/endpoint')).body).not.toMatchObject({
+      url: expect.stringContaining('evil'),
+    });
+  });
 });
 
 it('stops although a caller is being kept waiting', async () => {

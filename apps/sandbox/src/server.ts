@@ -5,6 +5,7 @@ import type { FaultBox } from './faults';
 import { FaultyRoutes } from './faulty-route';
 import type { Ledger } from './ledger';
 import type { Payments } from './payments';
+import { refuseOtherOrigins } from './own-machine';
 import { problem, Refusal } from './problem';
 import type { Refunds } from './refunds';
 import { dashboardRoutes } from './routes/dashboard.routes';
@@ -36,6 +37,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     frameworkErrors: (error, request, reply) => void answerProblem(error, request, reply),
   });
   const faulty = new FaultyRoutes(parts.faults, parts.clock);
+  refuseOtherOrigins(app);
   app.addHook('onRequest', () => parts.restored);
   app.addHook('preClose', async () => faulty.close());
   acceptEmptyBodies(app);

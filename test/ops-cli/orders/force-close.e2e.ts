@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import type { CloseResult } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
-import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+import {
+  expectConventions,
+  inFourWays,
+  lastcall,
+  lastcallJson,
+  operatorNamed,
+} from '../../support/lastcall';
 import { statusesOf } from '../../support/order-statuses';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
@@ -44,7 +50,12 @@ describe('lastcall orders force-close', () => {
       [id],
     );
     expect(events).toEqual([
-      { to_status: 'closed', by: 'operator', actor: 'eve', reason: 'fraud, case 17' },
+      {
+        to_status: 'closed',
+        by: 'operator',
+        actor: operatorNamed('eve'),
+        reason: 'fraud, case 17',
+      },
     ]);
     const stock = await world.sql.rows<{ off: number }>(
       `SELECT reserved - (SELECT count(*) FROM orders WHERE status = 'pending_payment')::int

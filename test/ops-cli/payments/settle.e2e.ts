@@ -4,7 +4,13 @@ import { runInvariants } from '../../../libs/orders/src/invariants/run-invariant
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { holdMoney } from '../../support/hold-money';
 import { insertOrders } from '../../support/insert-orders';
-import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+import {
+  expectConventions,
+  inFourWays,
+  lastcall,
+  lastcallJson,
+  operatorNamed,
+} from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -73,7 +79,12 @@ describe('lastcall payments list and settle', () => {
     expect(await state(id)).toEqual([
       {
         ...{ hold_reason: null, status: 'requested', reason: 'payment_mismatch', amount: '499' },
-        ...{ kind: 'refund', action: 'payment.refund', actor: 'eve', why: 'case 17' },
+        ...{
+          kind: 'refund',
+          action: 'payment.refund',
+          actor: operatorNamed('eve'),
+          why: 'case 17',
+        },
       },
     ]);
     await expectSound();
@@ -84,7 +95,13 @@ describe('lastcall payments list and settle', () => {
     const id = await held('late_payment', 500);
     expect((await settle(id, '--keep', '--yes')).code).toBe(0);
     expect(await state(id)).toEqual([
-      { ...none, hold_reason: null, action: 'payment.keep', actor: 'eve', why: 'case 17' },
+      {
+        ...none,
+        hold_reason: null,
+        action: 'payment.keep',
+        actor: operatorNamed('eve'),
+        why: 'case 17',
+      },
     ]);
     await expectSound();
   });

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { RefundEntry } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
-import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+import {
+  expectConventions,
+  inFourWays,
+  lastcall,
+  lastcallJson,
+  operatorNamed,
+} from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -52,7 +58,13 @@ describe('lastcall refunds list and retry', () => {
       [id],
     );
     expect(rows).toEqual([
-      { status: 'requested', attempt: 4, kind: 'refund', actor: 'eve', reason: 'unblocked' },
+      {
+        status: 'requested',
+        attempt: 4,
+        kind: 'refund',
+        actor: operatorNamed('eve'),
+        reason: 'unblocked',
+      },
     ]);
     const again = await lastcall(world.config, args);
     expect(again.code).toBe(4);

@@ -1,6 +1,6 @@
 import type { BrakeView } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
-import { lastcallJson } from '../../support/lastcall';
+import { lastcallJson, operatorNamed } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -28,7 +28,7 @@ describe('lastcall timeouts resume', () => {
     expect(again.code).toBe(4);
     expect(again.result.error.code).toBe('timeouts_not_stopped');
     expect(await world.sql.rows('SELECT actor, action, reason FROM operator_actions')).toEqual([
-      { actor: 'ann', action: 'timeouts.resume', reason: 'the clock is right' },
+      { actor: operatorNamed('ann'), action: 'timeouts.resume', reason: 'the clock is right' },
     ]);
   });
 });

@@ -3,7 +3,7 @@ import { type Alarm, type AlarmsReport, TimeoutService } from '@app/timeout';
 import type { Redis } from 'ioredis';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
-import { expectConventions, inFourWays, lastcallJson } from '../../support/lastcall';
+import { expectConventions, inFourWays, lastcallJson, operatorNamed } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -41,7 +41,7 @@ describe('lastcall timeouts verify and release', () => {
     // The alarm of the deadline that was deleted stands for nothing, like the one made up.
     expect(found.result.alarms).toMatchObject({ missing: { count: 1 }, orphaned: { count: 2 } });
     expect((await verify('--fix', '--reason', 'restored', '--actor', 'eve')).code).toBe(0);
-    const actor = { actor: 'eve', subject_kind: 'deadline', reason: 'restored' };
+    const actor = { actor: operatorNamed('eve'), subject_kind: 'deadline', reason: 'restored' };
     const actions = await world.sql.rows('SELECT * FROM operator_actions ORDER BY action DESC');
     expect(actions).toMatchObject([
       { ...actor, action: 'deadline.insert', subject_id: late?.id },
@@ -87,7 +87,9 @@ describe('lastcall timeouts verify and release', () => {
       'SELECT actor, action, reason FROM operator_actions WHERE subject_id = $1',
       [id],
     );
-    expect(written).toEqual([{ actor: 'eve', action: 'deadline.release', reason: 'fixed in 1.4' }]);
+    expect(written).toEqual([
+      { actor: operatorNamed('eve'), action: 'deadline.release', reason: 'fixed in 1.4' },
+    ]);
     expect((await lastcallJson(world.config, args)).code).toBe(3);
     await lastcallJson(world.config, ['sweep', 'run']);
     expect(await world.sql.rows('SELECT status FROM orders WHERE id = $1', [id])).toEqual([

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { WebhookEntry } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
-import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+import {
+  expectConventions,
+  inFourWays,
+  lastcall,
+  lastcallJson,
+  operatorNamed,
+} from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -45,7 +51,11 @@ describe('lastcall webhooks list and replay', () => {
          JOIN operator_actions a ON a.subject_id = w.id WHERE w.id = $1`,
       [id],
     );
-    const replayed = { actor: 'eve', action: 'webhook.replay', reason: 'row restored' };
+    const replayed = {
+      actor: operatorNamed('eve'),
+      action: 'webhook.replay',
+      reason: 'row restored',
+    };
     expect(rows).toEqual([{ status: 'held', result: 'unknown_reference', ...replayed }]);
   });
 

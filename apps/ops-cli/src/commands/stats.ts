@@ -5,6 +5,7 @@ import type { Installation } from '../installation';
 import { interruption } from '../interruption';
 import { OpsCommand } from '../ops-command';
 import { paint } from '../text/paint';
+import { printableJson, printableLines } from '../text/printable';
 import { statisticsText } from '../text/statistics-text';
 
 /** Written over the reading before, line by line: a screen that is cleared first would flicker. */
@@ -52,15 +53,15 @@ export default class Stats extends OpsCommand {
     const signal = interruption(() => undefined);
     for (let n = 1; n <= count && !signal.aborted; n++) {
       const view = await statistics.read();
-      if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(view)}\n`);
+      if (this.jsonEnabled()) process.stdout.write(`${printableJson(view)}\n`);
       else if (process.stdout.isTTY) process.stdout.write(screen(view, interval));
-      else process.stdout.write(`${statisticsText(view)}\n\n`);
+      else process.stdout.write(`${printableLines(statisticsText(view))}\n\n`);
       if (n < count) await sleep(interval * 1_000, undefined, { signal }).catch(() => undefined);
     }
   }
 }
 
 function screen(view: StatisticsView, intervalS: number): string {
-  const text = `${statisticsText(view)}\n${paint.faint(`every ${intervalS} s; Ctrl-C ends`)}\n`;
+  const text = `${printableLines(statisticsText(view))}\n${paint.faint(`every ${intervalS} s; Ctrl-C ends`)}\n`;
   return HOME + text.replaceAll('\n', `${REST_OF_LINE}\n`) + REST_OF_SCREEN;
 }

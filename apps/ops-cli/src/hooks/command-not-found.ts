@@ -1,6 +1,7 @@
 import type { Hook } from '@oclif/core';
 import { EXIT } from '../exit-code';
 import { nearestName } from '../nearest-name';
+import { printable } from '../text/printable';
 
 /** A mistyped command: says which one was probably meant. */
 const hook: Hook.CommandNotFound = async function ({ id, argv = [], config, context }) {
@@ -11,7 +12,9 @@ const hook: Hook.CommandNotFound = async function ({ id, argv = [], config, cont
   const candidates = [typed, words(id)].map((text) => nearestName(text, names));
   const meant = candidates.find((name) => name !== undefined);
   const next = meant ? `did you mean "lastcall ${meant}"?` : 'lastcall --help lists the commands';
-  process.stderr.write(`Error: There is no command "lastcall ${words(id)}"\nNext:  ${next}\n`);
+  process.stderr.write(
+    `Error: There is no command "lastcall ${printable(words(id))}"\nNext:  ${next}\n`,
+  );
   context.exit(EXIT.usage);
 };
 

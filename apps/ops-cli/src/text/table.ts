@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import { paint } from './paint';
-import { printable } from './printable';
+import { printableCell } from './printable';
 
 export interface Column<Row> {
   readonly title: string;
@@ -47,16 +47,10 @@ export function facts(pairs: readonly (readonly [string, string | number | null]
     .join('\n');
 }
 
-/** Our own colours pass; whatever else would act on the terminal is shown instead. */
 function cell(value: string | number | null | undefined): string {
   if (value === null || value === undefined || value === '') return '-';
-  return String(value)
-    .split(OUR_COLOURS)
-    .map((part, i) => (i % 2 === 0 ? printable(part) : part))
-    .join('');
+  return printableCell(String(value));
 }
-
-const OUR_COLOURS = new RegExp(`(${String.fromCharCode(27)}\\[(?:1|2|22|31|32|33|39)m)`);
 
 function trimEnds(text: string): string {
   return text.replace(/[ \t]+$/gm, '');

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { check } from '../problem';
+import { mayReceive } from '../own-machine';
+import { check, invalid } from '../problem';
 import type { WebhookOutbox } from '../webhook-outbox';
 import { keySchema } from './payments.routes';
 
@@ -21,6 +22,7 @@ const endpointSchema = z.strictObject({
 });
 
 export function webhooksRoutes(app: FastifyInstance, outbox: WebhookOutbox): void {
+  const configured = outbox.url;
   app.get('/v1/webhooks', async ({ query }) => {
     const { limit, ...filter } = check(listSchema, query);
     return { items: outbox.list(filter, limit), pendingCount: outbox.pendingCount };
@@ -34,7 +36,11 @@ export function webhooksRoutes(app: FastifyInstance, outbox: WebhookOutbox): voi
   app.get('/v1/webhooks/endpoint', async () => ({ url: outbox.url }));
 
   app.put('/v1/webhooks/endpoint', async ({ body }) => {
-    outbox.url = check(endpointSchema, body).url;
-    return { url: outbox.url };
+    const { url } = check(endpointSchema, body);
+    if (!mayReceive(url, configured)) {
+      throw invalid([{ field: 'url', message: 'must be on this machine' }]);
+    }
+    outbox.url = url;
+    return { url };
   });
 }

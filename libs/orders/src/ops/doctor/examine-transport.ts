@@ -1,0 +1,38 @@
+import type { Config } from '../../config';
+import { type Check, ok, warning } from './check';
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|)$/;
+/** What `pg` takes for an encrypted connection; `prefer` and none are plain text. */
+const ENCRYPTED = new Set(['require', 'verify-ca', 'verify-full', 'no-verify']);
+
+/**
+ * Passwords, orders and customers in plain text on a network are anybody's who listens there. A
+ * warning: a network of containers on one machine may be nobody else's. Keys of an issuer are
+ * refused without TLS when the settings are read (config.ts).
+ */
+export function examineTransport(config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>): Check[] {
+  const database = new URL(config.DATABASE_URL);
+  const redis = new URL(config.REDIS_URL);
+  return [
+    described(
+      'postgres',
+      database,
+      ENCRYPTED.has(database.searchParams.get('sslmode') ?? ''),
+      'add ?sslmode=verify-full to DATABASE_URL (and let Postgres have a certificate)',
+    ),
+    described(
+      'redis',
+      redis,
+      redis.protocol === 'rediss:',
+      'let REDIS_URL begin with rediss:// (and let Redis have a certificate)',
+    ),
+  ];
+}
+
+function described(area: Check['area'], url: URL, isEncrypted: boolean, fix: string): Check {
+  if (isEncrypted) return ok(area, 'transport', 'TLS');
+  // A socket of this machine has no host, or names its folder as one.
+  const isHere = LOOPBACK.test(url.hostname) || url.searchParams.get('host')?.startsWith('/');
+  if (isHere) return ok(area, 'transport', 'on this machine');
+  return warning(area, 'transport', `plain text to ${url.hostname}`, fix);
+}
