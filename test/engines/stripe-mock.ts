@@ -91,7 +91,13 @@ async function useEverything(apiUrl: string, stripe: StripeStandIn): Promise<voi
   const open = async (currency: string, amount: number, windowMs: number) => {
     const now = new Date();
     const expiresAt = new Date(now.getTime() + windowMs);
-    const given = { paymentId: uuidv7(), amount, currency, expiresAt, now };
+    const lines = [
+      { name: 'Sencha, 100 g', quantity: 3, unitPrice: Math.floor(amount / 4) },
+      { name: 'Shipping', quantity: 1, unitPrice: amount - 3 * Math.floor(amount / 4) },
+    ];
+    const returnUrl = 'https://shop.test/checkout?lang=en';
+    const checkout = { orderId: uuidv7(), payBy: expiresAt, lines, returnUrl };
+    const given = { paymentId: uuidv7(), amount, currency, expiresAt, now, checkout };
     const request = provider.planPayment(given) satisfies PaymentRequest;
     const ref = { ...given, providerPaymentId: null, request };
     const answer = await provider.createPayment(ref);

@@ -1,5 +1,7 @@
 import { type PaymentView } from '@app/orders';
+import type Stripe from 'stripe';
 import { startTestApp, type TestApp } from '../support/app';
+import { TEST_SKU } from '../support/insert-orders';
 import { Shop, SHORT } from '../support/shop';
 import {
   startStripe,
@@ -18,6 +20,7 @@ const SETTINGS = {
   STRIPE_SECRET_KEY: 'sk_test_local',
   STRIPE_WEBHOOK_SECRET,
   STRIPE_RETURN_URL: 'https://shop.test/thanks',
+  RETURN_URLS: 'https://shop.test/checkout',
 };
 
 describe('a shop with PAYMENT_PROVIDERS=stripe,sandbox', () => {
@@ -82,6 +85,42 @@ describe('a shop with PAYMENT_PROVIDERS=stripe,sandbox', () => {
     const other = await pay(id, {}, 'k3');
     expect(other.body.id).not.toBe(first.body.id);
     expect((await pay(id, { provider: 'stripe' }, 'k3')).body.code).toBe('idempotency_key_reused');
+  });
+
+  it('shows the buyer the lines of the order, and tells the ways back apart', async () => {
+    const order = await shop.place(3);
+    const returnUrl = 'https://shop.test/checkout/7?lang=en';
+    const { body } = await pay(order.id, { returnUrl }, 'with-lines');
+    const [row] = await app.rows<{ request: { params: Stripe.Checkout.SessionCreateParams } }>(
+      'SELECT request FROM payments WHERE id = $1',
+      [body.id],
+    );
+    const { line_items, success_url, cancel_url } = row?.request.params ?? {};
+    const unit_amount = order.amount / 3;
+    const price_data = { currency: 'eur', unit_amount, product_data: { name: TEST_SKU } };
+    expect(line_items).toEqual([{ quantity: 3, price_data }]);
+    const ids = `order=${order.id}&payment=${body.id}`;
+    expect([success_url, cancel_url]).toEqual([
+      `${returnUrl}&${ids}&result=success`,
+      `${returnUrl}&${ids}&result=cancel`,
+    ]);
+    const { sessions } = await stripe.state();
+    expect(sessions.find(({ id }) => id === body.providerPaymentId)).toMatchObject({
+      amount_total: order.amount,
+    });
+    const other = await pay(order.id, { returnUrl: `${returnUrl}&x=1` }, 'with-lines');
+    expect(other.body.code).toBe('idempotency_key_reused');
+  });
+
+  it('sends buyers to no page but those of the shop', async () => {
+    const { id } = await shop.place();
+    for (const returnUrl of ['https://evil.example/checkout', 'https://shop.test/account']) {
+      const refused = await pay(id, { returnUrl });
+      expect([refused.status, refused.body.code]).toEqual([422, 'return_url_not_allowed']);
+    }
+    const nonsense = await pay(id, { returnUrl: 'javascript:alert(1)' });
+    expect([nonsense.status, nonsense.body.code]).toEqual([400, 'invalid_request']);
+    expect(await paymentsOf(id)).toEqual([]);
   });
 
   it('opens one payment when a buyer asks fifty times at once', async () => {

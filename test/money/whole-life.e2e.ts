@@ -5,7 +5,12 @@ import { type Shop, type StartedShop, startShop } from '../support/shop';
 import { until } from '../support/until';
 
 /** Deadlines of days pass at once when the books say so: nobody waits for them. */
-const SETTINGS = { PAYMENT_WINDOW: '10m', SWEEP_INTERVAL: '1s', CUSTOMER_EXTENSION: '2m' };
+const SETTINGS = {
+  PAYMENT_WINDOW: '10m',
+  SWEEP_INTERVAL: '1s',
+  CUSTOMER_EXTENSION: '2m',
+  RETURN_URLS: 'https://shop.test/checkout',
+};
 
 describe('the whole life of an order', () => {
   let shop: StartedShop;
@@ -25,6 +30,23 @@ describe('the whole life of an order', () => {
     const after = await stock(shop);
     expect(after).toEqual({ available: before.available + 1, sold: before.sold - 1 });
     await shop.untilSound();
+  });
+
+  it('lets the pay page show the lines, the ways back and the time left that payBy says', async () => {
+    const order = await shop.place(2);
+    const { checkoutUrl, providerPaymentId } = await shop.startPayment(order.id);
+    const page = await (await fetch(checkoutUrl as string)).text();
+    expect(page).toContain(`2 × ${TEST_SKU}`);
+    expect(page).toMatch(/href="https:\/\/shop\.test\/checkout\?order=[\w&;=-]+;result=cancel"/);
+    const leftMs = Number(/data-left-ms="(\d+)"/.exec(page)?.[1]);
+    const now = await shop.api<OrderView>('GET', `/v1/orders/${order.id}`);
+    const byApiMs = Date.parse(now.payBy as string) - Date.parse(now.serverNow);
+    expect(Math.abs(leftMs - byApiMs)).toBeLessThan(5_000);
+    await shop.buyerPays(providerPaymentId as string);
+    await shop.untilOrder(order.id, 'paid');
+    const paid = await (await fetch(checkoutUrl as string)).text();
+    expect(paid).toContain(`order=${order.id}&amp;payment=`);
+    expect(paid).toContain('result=success');
   });
 
   it('completes what was shipped, when the customer says so or in time', async () => {

@@ -25,6 +25,30 @@ it('shows what is to be paid, how long it can be, and a button', async () => {
   }
 });
 
+it('counts down to the end of the window, shows the lines and the way back', async () => {
+  const id = await sandbox.openPayment({
+    amount: 2500,
+    expiresAt: sandbox.inMs(660_000),
+    payBy: sandbox.inMs(600_000),
+    lines: [{ name: 'Tea <b>', quantity: 2, unitPrice: 1250 }],
+    successUrl: 'https://shop.test/?result=success',
+    cancelUrl: 'https://shop.test/?a=1&result=cancel',
+  });
+  const page = await pageOf(id);
+  for (const part of ['data-left-ms="600000"', '2 × Tea &lt;b&gt;', '€25.00']) {
+    expect(page).toContain(part);
+  }
+  expect(page).toContain('href="https://shop.test/?a=1&amp;result=cancel"');
+  await press(id, 'pay');
+  expect(await pageOf(id)).toContain('href="https://shop.test/?result=success"');
+});
+
+it('takes no payment any more on the page once the window is over, before it expires', async () => {
+  const times = { expiresAt: sandbox.inMs(60_000), payBy: sandbox.inMs(0) };
+  const page = await pageOf(await sandbox.openPayment(times));
+  expect(page).not.toContain('Pay now');
+});
+
 it('lets nothing from outside become markup', async () => {
   const reference = `"><script>alert('x')</script>&`;
   const page = await pageOf(await sandbox.openPayment({ reference }));

@@ -9,7 +9,9 @@ const WORDS = {
 
 export function payPage(payment: Payment, nowMs: number, nonce: string): string {
   const [headline, hint] = WORDS[payment.status];
-  const leftMs = payment.expiresAt === null ? null : Date.parse(payment.expiresAt) - nowMs;
+  const end = endOf(payment);
+  const leftMs = end === null ? null : Math.max(0, Date.parse(end) - nowMs);
+  const isPayable = payment.status === 'open' && leftMs !== 0;
   const amount = payment.status === 'paid' ? payment.capturedAmount : payment.amount;
   const currency = payment.capturedCurrency ?? payment.currency;
   return `<!doctype html>
@@ -27,12 +29,14 @@ export function payPage(payment: Payment, nowMs: number, nonce: string): string 
   <p class="amount">${escapeHtml(formatAmount(amount, currency))}</p>
   <h1 role="status">${escapeHtml(headline)}</h1>
   <p class="hint">${escapeHtml(hint)}</p>
+  ${linesOf(payment)}
   <dl>
     <dt>Reference</dt><dd>${escapeHtml(payment.reference)}</dd>
     <dt>Payment</dt><dd>${escapeHtml(payment.id)}</dd>
     ${deadlineRow(payment)}
   </dl>
-  ${payment.status === 'open' ? forms(payment) : ''}
+  ${isPayable ? forms(payment) : ''}
+  ${wayBack(payment)}
 </main>
 <script nonce="${nonce}">${SCRIPT}</script>
 </body>
@@ -40,11 +44,36 @@ export function payPage(payment: Payment, nowMs: number, nonce: string): string 
 `;
 }
 
-function deadlineRow({ status, expiresAt, paidAt, closedAt }: Payment): string {
+/** The merchant's payment window; what is under way may land until the payment expires. */
+function endOf({ payBy, expiresAt }: Payment): string | null {
+  return payBy ?? expiresAt;
+}
+
+function linesOf({ lines = [], currency }: Payment): string {
+  if (lines.length === 0) return '';
+  const rows = lines.map(({ name, quantity, unitPrice }) => {
+    const price = formatAmount(quantity * unitPrice, currency);
+    return `<li><span>${quantity} × ${escapeHtml(name)}</span><span>${escapeHtml(price)}</span></li>`;
+  });
+  return `<ul aria-label="What you pay for">${rows.join('')}</ul>`;
+}
+
+function wayBack({ status, successUrl, cancelUrl }: Payment): string {
+  if (status === 'paid') return link(successUrl, 'Back to the shop');
+  return link(cancelUrl, status === 'open' ? 'Cancel and go back' : 'Back to the shop');
+}
+
+function link(address: string | null | undefined, text: string): string {
+  return address ? `<a class="back" href="${escapeHtml(address)}">${text}</a>` : '';
+}
+
+function deadlineRow(payment: Payment): string {
+  const { status, paidAt, closedAt } = payment;
+  const end = endOf(payment);
   if (status === 'paid') return `<dt>Paid at</dt><dd>${escapeHtml(paidAt ?? '')}</dd>`;
   if (status === 'closed') return `<dt>Closed at</dt><dd>${escapeHtml(closedAt ?? '')}</dd>`;
-  if (status === 'failed' || expiresAt === null) return '';
-  return `<dt>Time left</dt><dd id="left" role="timer">until ${escapeHtml(expiresAt)}</dd>`;
+  if (status === 'failed' || end === null) return '';
+  return `<dt>Time left</dt><dd id="left" role="timer">until ${escapeHtml(end)}</dd>`;
 }
 
 function forms({ id }: Payment): string {
@@ -99,6 +128,9 @@ button { width: 100%; padding: .8rem; margin-top: .6rem; border-radius: .6rem; f
   font-weight: 600; cursor: pointer; }
 button:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .pay { border: 0; background: var(--accent); color: var(--card); }
+ul { margin: 0 0 1rem; padding: 0; list-style: none; font-size: .9rem; }
+li { display: flex; justify-content: space-between; gap: 1rem; }
+.back { display: block; margin-top: 1rem; text-align: center; color: var(--dim); }
 .fail { border: 1px solid var(--line); background: none; color: var(--dim); }
 `;
 
@@ -111,6 +143,7 @@ const tick = () => {
   const seconds = Math.max(0, Math.ceil((endsAt - performance.now()) / 1000));
   const rest = String(seconds % 60).padStart(2, '0');
   left.textContent = Math.floor(seconds / 60) + ':' + rest;
+  if (seconds === 0) for (const form of document.forms) form.hidden = true;
 };
 const look = async () => {
   const answer = await fetch(page.dataset.statusUrl).catch(() => null);

@@ -1,8 +1,25 @@
 export type PaymentStatus = 'open' | 'paid' | 'closed' | 'failed';
 export type RefundStatus = 'pending' | 'succeeded' | 'failed';
 
+/** A line of the merchant's order, for the buyer to see. */
+export interface Line {
+  readonly name: string;
+  readonly quantity: number;
+  readonly unitPrice: number;
+}
+
+/** What the pay page shows beside the amount. */
+export interface Shown {
+  /** The end of the merchant's payment window: the countdown's end, at `expiresAt` by default. */
+  readonly payBy: string | null;
+  readonly lines: readonly Line[];
+  /** Where the buyer goes having paid, and having thought better of it. */
+  readonly successUrl: string | null;
+  readonly cancelUrl: string | null;
+}
+
 /** A row of the ledger. Amounts are minor units, instants ISO 8601 in UTC. */
-export interface Payment {
+export interface Payment extends Partial<Shown> {
   readonly id: string;
   /** The merchant's own id for this payment; the same reference is the same payment. */
   readonly reference: string;

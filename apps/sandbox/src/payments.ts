@@ -3,7 +3,7 @@ import type { Clock } from './clock';
 import type { FaultBox } from './faults';
 import { newId } from './id';
 import type { Ledger } from './ledger';
-import type { Payment } from './payment';
+import type { Line, Payment } from './payment';
 import { invalid, Refusal } from './problem';
 import { paymentEvent } from './webhook-event';
 
@@ -12,6 +12,10 @@ export interface NewPayment {
   readonly amount: number;
   readonly currency: string;
   readonly expiresAt?: string | null | undefined;
+  readonly payBy?: string | null | undefined;
+  readonly lines?: readonly Line[] | null | undefined;
+  readonly successUrl?: string | null | undefined;
+  readonly cancelUrl?: string | null | undefined;
 }
 
 /** What the buyer does; by default just what was asked, now. */
@@ -48,6 +52,11 @@ export class Payments {
     if (expiresAt !== null && Date.parse(expiresAt) <= this.clock.now()) {
       throw invalid([{ field: 'expiresAt', message: 'must be in the future' }]);
     }
+    const lines = wanted.lines ?? [];
+    const sum = lines.reduce((total, { quantity, unitPrice }) => total + quantity * unitPrice, 0);
+    if (lines.length > 0 && sum !== wanted.amount) {
+      throw invalid([{ field: 'lines', message: `must add up to the amount, and are ${sum}` }]);
+    }
     const payment: Payment = {
       id: newId('pay'),
       reference: wanted.reference,
@@ -60,6 +69,10 @@ export class Payments {
       closedAt: null,
       capturedAmount: 0,
       capturedCurrency: null,
+      payBy: wanted.payBy ?? null,
+      lines,
+      successUrl: wanted.successUrl ?? null,
+      cancelUrl: wanted.cancelUrl ?? null,
     };
     this.ledger.addPayment(payment);
     this.#expireInTime(payment);

@@ -122,6 +122,8 @@ describe('loadConfig', () => {
     ['CORS_ORIGINS', 'shop.example'],
     ['CORS_ORIGINS', 'https://shop.example/'],
     ['CORS_ORIGINS', 'https://shop.example, ftp://shop.example'],
+    ['RETURN_URLS', 'https://shop.example/?next=1'],
+    ['RETURN_URLS', 'shop.example'],
     ['DOCS', 'yes'],
     ['RATE_LIMIT', '300'],
     ['MAX_OPEN_ORDERS', '0'],

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
 import { stripeWeaknessOf, weaknessOf } from './providers/webhook-secret';
-import { origins } from './web-addresses';
+import { addressPrefixes, origins } from './web-addresses';
 
 /** A setting is wrong. The message names each one, what is wrong with it and what it may be. */
 export class ConfigError extends Error {
@@ -163,6 +163,7 @@ const own = z.object({
   MAX_UNPAID_IN_A_ROW: orOff(wholeNumber(1, 1_000)).prefault('5'),
   TRUST_PROXY: networks.optional(),
   CORS_ORIGINS: origins.optional(),
+  RETURN_URLS: addressPrefixes.optional(),
   DOCS: z.enum(['on', 'off']).prefault('on'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDERS: providers.prefault('sandbox'),

@@ -17,6 +17,7 @@ import { Orders1763600001000 } from './migrations/1763600001000-orders';
 import { OperatorActions1763600011000 } from './migrations/1763600011000-operator-actions';
 import { PaymentsOnHold1763600012000 } from './migrations/1763600012000-payments-on-hold';
 import { PrivateFunctions1763700260000 } from './migrations/1763700260000-private-functions';
+import { ReturnUrls1763700420000 } from './migrations/1763700420000-return-urls';
 import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
@@ -43,6 +44,7 @@ const MIGRATIONS = [
   PrivateFunctions1763700260000,
   PaymentsAtProviders1763700260000,
   SigningKey1763700410000,
+  ReturnUrls1763700420000,
   EventNumbers1763701110000,
   MerchantsView1763800100000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),

@@ -9,7 +9,7 @@ import {
   type StripeRefund,
   type StripeSession,
 } from './stripe-objects';
-import { judgeQuery, judgeRefundParams, judgeSession, judgeVersion } from './stripe-rules';
+import { judgeQuery, judgeRefundParams, judgeSession, judgeVersion, linesOf } from './stripe-rules';
 
 export interface StripeCall {
   /** As in `POST /v1/refunds`. */
@@ -121,7 +121,7 @@ export class StripeApi {
     const session: StripeSession = {
       id,
       object: 'checkout.session',
-      amount_total: Number(form.get('line_items[0][price_data][unit_amount]')),
+      amount_total: linesOf(form).reduce((sum, { amount, quantity }) => sum + amount * quantity, 0),
       client_reference_id: form.get('client_reference_id'),
       created: nowS(),
       currency: form.get('line_items[0][price_data][currency]'),

@@ -64,8 +64,48 @@ export function judgeSession(form: URLSearchParams): StripeAnswer | undefined {
       'The `expires_at` timestamp must be between 30 minutes and 24 hours from Checkout Session creation.';
     return problem(message, { param: 'expires_at' });
   }
-  const currency = form.get('line_items[0][price_data][currency]') ?? '';
-  return judgeAmount(form.get('line_items[0][price_data][unit_amount]') ?? '', currency);
+  return judgeLines(linesOf(form));
+}
+
+interface Line {
+  readonly text: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly quantity: number;
+  readonly name: string;
+}
+
+export function linesOf(form: URLSearchParams): Line[] {
+  const count = [...form.keys()].filter((name) => /^line_items\[\d+\]\[quantity\]$/.test(name));
+  return count.map((_, i) => {
+    const field = (name: string) => form.get(`line_items[${i}]${name}`) ?? '';
+    const text = field('[price_data][unit_amount]');
+    const [currency, name] = [
+      field('[price_data][currency]'),
+      field('[price_data][product_data][name]'),
+    ];
+    return { text, amount: Number(text), currency, quantity: Number(field('[quantity]')), name };
+  });
+}
+
+/** docs.stripe.com/api/checkout/sessions/create#create_checkout_session-line_items */
+const MOST_LINES = 100;
+
+function judgeLines(lines: readonly Line[]): StripeAnswer | undefined {
+  const [first] = lines;
+  if (!first || lines.length > MOST_LINES) return problem('You must pass 1 to 100 line items.');
+  for (const { text, currency, quantity, name } of lines) {
+    if (currency !== first.currency) return problem('All line items must have one currency.');
+    if (!(Number.isInteger(quantity) && quantity > 0)) return problem('Invalid quantity');
+    if (name === '') return problem('You passed an empty string', { param: 'name' });
+    const fault = judgeAmount(text, currency);
+    if (fault) return fault;
+  }
+  const total = lines.reduce((sum, { amount, quantity }) => sum + amount * quantity, 0);
+  const minimum = MINIMUM[first.currency] ?? 1;
+  if (total >= minimum) return undefined;
+  const message = `The Checkout Session's total amount due must add up to at least ${minimum} ${first.currency}`;
+  return problem(message, { code: 'amount_too_small' });
 }
 
 export function judgeRefundParams(form: URLSearchParams): StripeAnswer | undefined {
@@ -112,7 +152,5 @@ function judgeAmount(text: string, currency: string): StripeAnswer | undefined {
   if (amount % multiple !== 0) {
     return problem(`Invalid amount: must be divisible by ${multiple} in ${currency}`);
   }
-  if (amount >= (MINIMUM[currency] ?? 1)) return undefined;
-  const message = `The Checkout Session's total amount due must add up to at least ${MINIMUM[currency]} ${currency}`;
-  return problem(message, { code: 'amount_too_small' });
+  return undefined;
 }

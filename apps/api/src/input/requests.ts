@@ -81,6 +81,12 @@ export const startPaymentBody = z
       .string()
       .regex(/^[a-z][a-z0-9-]{0,49}$/, 'must be the name of a payment provider')
       .optional(),
+    returnUrl: z
+      .url({ protocol: /^https?$/, error: 'must be an address that begins with https://' })
+      .max(2_000, 'must have at most 2000 characters')
+      .describe('Where the buyer comes back to, with `result=success` or `cancel` in its query')
+      .meta({ examples: ['https://shop.example/checkout'] })
+      .optional(),
   })
   .nullish();
 

@@ -51,6 +51,7 @@ export const PROBLEM_EXAMPLES = {
   unknown_sku: 'There is no product "TEA-NOBODY"; GET /v1/products lists them',
   mixed_currencies:
     'One order has one currency, and these items have EUR and USD; place two orders',
+  return_url_not_allowed: 'This shop does not let buyers come back to that returnUrl (RETURN_URLS)',
   provider_not_available: 'The provider "acme" takes no payments here; choose one of: sandbox',
   payment_refused: 'The payment provider refuses this payment; trying again will not help',
   currency_not_supported: 'Stripe takes no payments in XTS',

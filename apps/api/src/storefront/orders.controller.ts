@@ -142,13 +142,17 @@ export class OrdersController {
   @TakesIdempotencyKey({ required: false, of: 'payment' })
   @Answers(201, 'Payment', {
     summary: 'Start a payment, or get the one that is open; the buyer pays at its checkoutUrl',
-    headers: { 'Idempotent-Replayed': '"true" when this key had started the payment before' },
+    headers: {
+      Location: 'The order, in which the payment is read',
+      'Idempotent-Replayed': '"true" when this key had started the payment before',
+    },
     refusals: [
       'order_not_found',
       'payment_window_over',
       'order_not_payable',
       'too_many_payments',
       'idempotency_key_reused',
+      'return_url_not_allowed',
       'provider_not_available',
       'currency_not_supported',
       'amount_too_small',
@@ -169,8 +173,10 @@ export class OrdersController {
       orderId,
       customerId,
       provider: body?.provider,
+      returnUrl: body?.returnUrl,
       idempotencyKey,
     });
+    reply.header('location', `/v1/orders/${orderId}`);
     if (replayed) reply.header('Idempotent-Replayed', 'true');
     return payment;
   }

@@ -10,11 +10,27 @@ export const instantSchema = z.iso.datetime({ offset: true, error: 'must be an I
 export const keySchema = z.string().min(1).max(200);
 const currencySchema = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as EUR');
 
+// They become links on the pay page: nothing that runs.
+const webAddressSchema = z.url({ protocol: /^https?$/ }).max(4_000);
+
 const createSchema = z.strictObject({
   reference: keySchema,
   amount: amountSchema,
   currency: currencySchema,
   expiresAt: instantSchema.nullish(),
+  payBy: instantSchema.nullish(),
+  lines: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1).max(500),
+        quantity: z.int().min(1),
+        unitPrice: z.int().min(0),
+      }),
+    )
+    .max(100)
+    .nullish(),
+  successUrl: webAddressSchema.nullish(),
+  cancelUrl: webAddressSchema.nullish(),
 });
 const paySchema = z.strictObject({
   paidAt: instantSchema.optional(),

@@ -50,6 +50,7 @@ export const ERROR_STATUS = {
   idempotency_key_reused: 422,
   unknown_sku: 422,
   mixed_currencies: 422,
+  return_url_not_allowed: 422,
   provider_not_available: 422,
   payment_refused: 422,
   currency_not_supported: 422,

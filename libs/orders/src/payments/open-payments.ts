@@ -26,6 +26,7 @@ interface Row {
 interface Asked {
   readonly orderId: string;
   readonly provider?: string | undefined;
+  readonly returnUrl?: string | undefined;
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -38,15 +39,17 @@ const COLUMNS = `p.id, p.provider_payment_id, p.status, p.amount, p.currency, p.
  */
 export async function findByKey(
   tx: Transaction,
-  { orderId, provider, idempotencyKey: key }: Asked,
+  { orderId, provider, returnUrl, idempotencyKey: key }: Asked,
 ): Promise<FoundPayment | undefined> {
   if (key === undefined) return undefined;
-  const [row] = await tx.rows<Row & { asked: string | null }>(
-    `SELECT ${COLUMNS}, k.provider AS asked FROM payment_keys k JOIN payments p ON p.id = k.payment_id
+  const [row] = await tx.rows<Row & { asked: string | null; back_to: string | null }>(
+    `SELECT ${COLUMNS}, k.provider AS asked, k.return_url AS back_to
+       FROM payment_keys k JOIN payments p ON p.id = k.payment_id
       WHERE k.order_id = $1 AND k.key = $2`,
     [orderId, key],
   );
-  if (row && row.asked !== (provider ?? null)) {
+  const isSame = row?.asked === (provider ?? null) && row.back_to === (returnUrl ?? null);
+  if (row && !isSame) {
     const message = 'This Idempotency-Key has started another payment; use a new key for a new one';
     throw new LastcallError('idempotency_key_reused', message);
   }
@@ -71,14 +74,15 @@ export async function findOpen(
 
 export async function rememberKey(
   tx: Transaction,
-  { orderId, provider, idempotencyKey: key }: Asked,
+  { orderId, provider, returnUrl, idempotencyKey: key }: Asked,
   paymentId: string,
 ): Promise<void> {
   if (key === undefined) return;
   await tx.rows(
-    `INSERT INTO payment_keys (order_id, key, payment_id, provider) VALUES ($1, $2, $3, $4)
+    `INSERT INTO payment_keys (order_id, key, payment_id, provider, return_url)
+     VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT DO NOTHING`,
-    [orderId, key, paymentId, provider ?? null],
+    [orderId, key, paymentId, provider ?? null, returnUrl ?? null],
   );
 }
 

@@ -1,9 +1,9 @@
-import { failpoint, queryRows, type Transaction } from '@app/timeout';
+import { failpoint, queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { DATABASE } from '../data-source';
-import { uuidv7 } from '../order/uuid';
 import { ReadOrder } from '../closing/read-order';
+import { type Settings, SETTINGS } from '../config';
+import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import type { PaymentStatus, PaymentView } from '../order/order';
 import { type GuardedOrder, OrderGuard, orderNotFound } from '../order/order-guard';
@@ -12,16 +12,17 @@ import { onDataSource, readOrders } from '../order/order-rows';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import type { CreateAnswer, PaymentProvider, PaymentRef } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
-import { type FoundPayment, findByKey, findOpen, type Planned, rememberKey } from './open-payments';
-
-/** Attempts to pay one order; more are a program gone wrong. */
-const MAX_PAYMENTS = 20;
+import { isUnder } from '../providers/return-addresses';
+import { findByKey, findOpen, type Planned, rememberKey } from './open-payments';
+import { planPayment } from './plan-payment';
 
 export interface StartPaymentCommand {
   readonly orderId: string;
   readonly customerId: string;
   /** Default: the first of PAYMENT_PROVIDERS. */
   readonly provider?: string | undefined;
+  /** Where the buyer comes back to; one of RETURN_URLS or under it, and the first by default. */
+  readonly returnUrl?: string | undefined;
   /** The same key answers with the same payment, whatever has become of it. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -44,12 +45,13 @@ export class StartPayment {
     private readonly guard: OrderGuard,
     private readonly reading: ReadOrder,
     private readonly providers: PaymentProviders,
+    @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
   /**
    * @throws {LastcallError} order_not_found, payment_window_over, order_not_payable,
-   *   too_many_payments, provider_not_available, currency_not_supported, amount_too_small,
+   *   too_many_payments, return_url_not_allowed, provider_not_available, currency_not_supported, amount_too_small,
    *   amount_not_chargeable, idempotency_key_reused, payment_refused, provider_error (then trying
    *   again goes on with the same payment, or opens another one if there is none), busy
    */
@@ -58,6 +60,7 @@ export class StartPayment {
     // Looking at an overdue order closes it.
     await this.reading.read(orderId, customerId);
     const provider = this.providers.choose(command.provider);
+    this.#checkReturn(command.returnUrl);
     const { payment, planned, replayed } = await this.#plan(command, provider);
     if (planned) {
       await failpoint('payment.opened');
@@ -84,7 +87,8 @@ export class StartPayment {
       if (isOver) return { payment: known.paymentId, replayed: true };
       assertPayable(order);
       const open = known ?? (await findOpen(tx, command.orderId, provider.name));
-      const payment = open ?? (await this.#insert(tx, command.orderId, provider));
+      const payment =
+        open ?? (await planPayment(tx, command.orderId, provider, this.#returnOf(command)));
       await rememberKey(tx, command, payment.paymentId);
       const { paymentId } = payment;
       const replayed = known !== undefined;
@@ -94,35 +98,15 @@ export class StartPayment {
     });
   }
 
-  async #insert(
-    tx: Transaction,
-    orderId: string,
-    provider: PaymentProvider,
-  ): Promise<FoundPayment> {
-    const [order] = await tx.rows<{
-      amount: string;
-      currency: string;
-      expires_at: Date;
-      now: Date;
-    }>(
-      `SELECT amount, currency, coalesce(closes_at, now() + interval '1 day') AS expires_at,
-              now() AS now
-         FROM orders WHERE id = $1 AND status = 'pending_payment'
-          AND (SELECT count(*) FROM payments WHERE order_id = $1) < $2`,
-      [orderId, MAX_PAYMENTS],
-    );
-    if (!order) throw tooManyPayments();
-    const { currency, expires_at: expiresAt, now } = order;
-    const amount = Number(order.amount);
-    const paymentId = uuidv7();
-    const request = provider.planPayment({ paymentId, amount, currency, expiresAt, now });
-    await tx.rows(
-      `INSERT INTO payments (id, order_id, provider, amount, currency, expires_at, request)
-       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-      [paymentId, orderId, provider.name, amount, currency, expiresAt, JSON.stringify(request)],
-    );
-    const ids = { paymentId, providerPaymentId: null, status: 'open', hasPage: false } as const;
-    return { ...ids, amount, currency, expiresAt, request };
+  /** Anybody could send the shop's buyers to a page of their own with an open one. */
+  #checkReturn(returnUrl: string | undefined): void {
+    if (returnUrl === undefined || isUnder(this.settings.RETURN_URLS ?? [], returnUrl)) return;
+    const message = 'This shop does not let buyers come back to that returnUrl (RETURN_URLS)';
+    throw new LastcallError('return_url_not_allowed', message);
+  }
+
+  #returnOf({ returnUrl }: StartPaymentCommand): string | null {
+    return returnUrl ?? this.settings.RETURN_URLS?.[0] ?? null;
   }
 
   async #apply(
@@ -191,12 +175,5 @@ function paymentWindowOver(status: OrderStatus): LastcallError {
     'payment_window_over',
     'The time to pay this order is over; place a new one',
     { status },
-  );
-}
-
-function tooManyPayments(): LastcallError {
-  return new LastcallError(
-    'too_many_payments',
-    `This order has ${MAX_PAYMENTS} payments already; cancel it and place a new one`,
   );
 }

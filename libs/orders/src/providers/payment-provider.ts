@@ -1,3 +1,22 @@
+/** A line of the order, as the provider shows it to the buyer. */
+export interface PaymentLine {
+  readonly name: string;
+  readonly quantity: number;
+  /** In minor units of the payment's currency. */
+  readonly unitPrice: number;
+}
+
+/** What the buyer sees of a payment at the provider. */
+export interface Checkout {
+  readonly orderId: string;
+  /** The end of the payment window: what a countdown shows, a grace period before `expiresAt`. */
+  readonly payBy: Date | null;
+  /** They add up to the amount. */
+  readonly lines: readonly PaymentLine[];
+  /** The shop's page to go back to, of those that it allows; null for the provider's own default. */
+  readonly returnUrl: string | null;
+}
+
 /** A payment that is to be opened. */
 export interface NewPayment {
   readonly paymentId: string;
@@ -7,6 +26,8 @@ export interface NewPayment {
   readonly expiresAt: Date;
   /** By the database's clock. */
   readonly now: Date;
+  /** Without it the buyer is shown the amount alone. */
+  readonly checkout?: Checkout;
 }
 
 /**

@@ -14,6 +14,7 @@ import type {
   RefundAnswer,
   RefundRequest,
 } from './payment-provider';
+import { returnAddresses } from './return-addresses';
 import { verifyStandardWebhook } from './standard-webhook';
 
 export interface SandboxProviderOptions {
@@ -92,9 +93,17 @@ export class SandboxProvider implements PaymentProvider {
     return decimalsOf(currency) !== undefined;
   }
 
-  planPayment({ paymentId, amount, currency, expiresAt }: NewPayment): PaymentRequest {
+  planPayment(payment: NewPayment): PaymentRequest {
+    const { paymentId, amount, currency, expiresAt } = payment;
     if (this.takes(currency)) {
-      return { reference: paymentId, amount, currency, expiresAt: expiresAt.toISOString() };
+      const shown = shownToBuyer(payment);
+      return {
+        reference: paymentId,
+        amount,
+        currency,
+        expiresAt: expiresAt.toISOString(),
+        ...shown,
+      };
     }
     const message = `${currency} is no currency of ISO 4217, and nothing can be charged in it`;
     throw new LastcallError('currency_not_supported', message, { currency });
@@ -377,4 +386,14 @@ function parseNotice(rawBody: Buffer): z.output<typeof noticeSchema> {
 
 function malformed(what: string): LastcallError {
   return new LastcallError('invalid_request', `The webhook cannot be read: ${what}`);
+}
+
+function shownToBuyer({ paymentId, checkout }: NewPayment): Readonly<Record<string, unknown>> {
+  if (!checkout) return {};
+  const { orderId, payBy, lines, returnUrl } = checkout;
+  return {
+    ...(payBy ? { payBy: payBy.toISOString() } : {}),
+    lines: lines.map(({ name, quantity, unitPrice }) => ({ name, quantity, unitPrice })),
+    ...(returnUrl ? returnAddresses(returnUrl, { orderId, paymentId }) : {}),
+  };
 }

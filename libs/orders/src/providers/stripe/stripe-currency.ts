@@ -32,6 +32,13 @@ export function isTakenByStripe(currency: string): boolean {
   return decimalsOf(currency) !== undefined && !NOT_TAKEN.has(currency);
 }
 
+/** Our amount in Stripe's units, however small; undefined for one that Stripe cannot charge. */
+export function toStripeUnits(amount: number, currency: string): number | undefined {
+  const units = scaled(amount, shiftOf(currency));
+  const isWhole = Number.isInteger(units) && units % (MULTIPLE_OF[currency] ?? 1) === 0;
+  return isWhole ? units : undefined;
+}
+
 /**
  * Our amount in Stripe's units. A refund may be less than what can be charged.
  * @throws {LastcallError} currency_not_supported, amount_too_small, amount_not_chargeable
@@ -46,10 +53,9 @@ export function toStripeAmount(
       currency,
     });
   }
-  const multiple = MULTIPLE_OF[currency] ?? 1;
-  const units = scaled(amount, shiftOf(currency));
-  if (!Number.isInteger(units) || units % multiple !== 0) {
-    const step = scaled(multiple, -shiftOf(currency));
+  const units = toStripeUnits(amount, currency);
+  if (units === undefined) {
+    const step = scaled(MULTIPLE_OF[currency] ?? 1, -shiftOf(currency));
     throw new LastcallError(
       'amount_not_chargeable',
       `Stripe charges ${currency} in steps of ${step} minor units only, and this is ${amount}`,

@@ -1,7 +1,8 @@
 import type Stripe from 'stripe';
 import type { NewPayment, PaymentRequest } from '../payment-provider';
 import { INSTALLATION, PAYMENT } from './stripe-names';
-import { toStripeAmount } from './stripe-currency';
+import { returnAddresses } from '../return-addresses';
+import { toStripeAmount, toStripeUnits } from './stripe-currency';
 
 /** What is sent to open a session; stored, so that it can be sent again word for word. */
 export interface SessionRequest extends PaymentRequest {
@@ -11,6 +12,7 @@ export interface SessionRequest extends PaymentRequest {
 }
 
 export interface SessionPolicy {
+  /** Where buyers go whose payment names no page of the shop's. */
   readonly returnUrl: string;
   readonly installation: string;
   /** True: also methods whose money comes days later, behind the fence all the while. */
@@ -33,15 +35,12 @@ const ASYNC_METHODS: Stripe.Checkout.SessionCreateParams.ExcludedPaymentMethodTy
 
 /** @throws {LastcallError} currency_not_supported, amount_too_small, amount_not_chargeable */
 export function planSession(payment: NewPayment, policy: SessionPolicy): SessionRequest {
-  const { paymentId, currency } = payment;
-  const back = new URL(policy.returnUrl);
-  back.searchParams.set('payment', paymentId);
+  const { paymentId, checkout } = payment;
+  const { successUrl, cancelUrl } = returnAddresses(checkout?.returnUrl ?? policy.returnUrl, {
+    orderId: checkout?.orderId,
+    paymentId,
+  });
   const metadata = { [PAYMENT]: paymentId, [INSTALLATION]: policy.installation };
-  const price_data = {
-    currency: currency.toLowerCase(),
-    unit_amount: toStripeAmount(payment.amount, currency),
-    product_data: { name: 'Your order' },
-  };
   const plannedAt = Math.floor(payment.now.getTime() / 1_000);
   return {
     plannedAt,
@@ -50,15 +49,36 @@ export function planSession(payment: NewPayment, policy: SessionPolicy): Session
       client_reference_id: paymentId,
       metadata,
       payment_intent_data: { metadata },
-      line_items: [{ quantity: 1, price_data }],
+      line_items: lineItemsOf(payment),
       // The buyer pays what the order says, in its currency.
       adaptive_pricing: { enabled: false },
-      success_url: back.href,
-      cancel_url: back.href,
+      success_url: successUrl,
+      cancel_url: cancelUrl,
       ...(policy.offersAsyncMethods ? {} : { excluded_payment_method_types: ASYNC_METHODS }),
       ...expiryOf(payment.expiresAt, plannedAt),
     },
   };
+}
+
+type LineItem = Stripe.Checkout.SessionCreateParams.LineItem;
+
+/**
+ * The order's lines. Where Stripe cannot charge the price of one (it counts KWD in steps of 10 minor
+ * units) and yet can charge their sum, one line stands for all of them.
+ * @throws {LastcallError} currency_not_supported, amount_too_small, amount_not_chargeable
+ */
+function lineItemsOf({ amount, currency, checkout }: NewPayment): LineItem[] {
+  const total = toStripeAmount(amount, currency);
+  const item = (name: string, quantity: number, unit_amount: number): LineItem => ({
+    quantity,
+    price_data: { currency: currency.toLowerCase(), unit_amount, product_data: { name } },
+  });
+  const items = (checkout?.lines ?? []).flatMap(({ name, quantity, unitPrice }) => {
+    const units = toStripeUnits(unitPrice, currency);
+    return units === undefined ? [] : [item(name, quantity, units)];
+  });
+  const isWhole = items.length > 0 && items.length === checkout?.lines.length;
+  return isWhole ? items : [item('Your order', 1, total)];
 }
 
 /** When Stripe itself lets the session of this request expire, if it was made. */

@@ -1,0 +1,66 @@
+import type { Transaction } from '@app/timeout';
+import { LastcallError } from '../order/errors';
+import { uuidv7 } from '../order/uuid';
+import type { NewPayment, PaymentLine, PaymentProvider } from '../providers/payment-provider';
+import type { FoundPayment } from './open-payments';
+
+/** Attempts to pay one order; more are a program gone wrong. */
+const MAX_PAYMENTS = 20;
+
+interface OrderRow {
+  amount: string;
+  currency: string;
+  pay_by: Date | null;
+  expires_at: Date;
+  now: Date;
+  lines: PaymentLine[];
+}
+
+/** Writes the row of a new payment, with what will be sent to open it at the provider. */
+export async function planPayment(
+  tx: Transaction,
+  orderId: string,
+  provider: PaymentProvider,
+  returnUrl: string | null,
+): Promise<FoundPayment> {
+  // A product that is gone has no name any more; its line has the sku.
+  const [order] = await tx.rows<OrderRow>(
+    `SELECT amount, currency, pay_by, now() AS now,
+            coalesce(closes_at, now() + interval '1 day') AS expires_at,
+            (SELECT json_agg(json_build_object('name', coalesce(p.name, i.sku),
+                                               'quantity', i.quantity,
+                                               'unitPrice', i.unit_price) ORDER BY i.sku)
+               FROM order_items i LEFT JOIN products p ON p.sku = i.sku
+              WHERE i.order_id = o.id) AS lines
+       FROM orders o WHERE id = $1 AND status = 'pending_payment'
+        AND (SELECT count(*) FROM payments WHERE order_id = $1) < $2`,
+    [orderId, MAX_PAYMENTS],
+  );
+  if (!order) throw tooManyPayments();
+  const { currency, pay_by: payBy, expires_at: expiresAt, now, lines } = order;
+  const amount = Number(order.amount);
+  const paymentId = uuidv7();
+  const payment: NewPayment = {
+    paymentId,
+    amount,
+    currency,
+    expiresAt,
+    now,
+    checkout: { orderId, payBy, lines, returnUrl },
+  };
+  const request = provider.planPayment(payment);
+  await tx.rows(
+    `INSERT INTO payments (id, order_id, provider, amount, currency, expires_at, request)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [paymentId, orderId, provider.name, amount, currency, expiresAt, JSON.stringify(request)],
+  );
+  const ids = { paymentId, providerPaymentId: null, status: 'open', hasPage: false } as const;
+  return { ...ids, amount, currency, expiresAt, request };
+}
+
+function tooManyPayments(): LastcallError {
+  return new LastcallError(
+    'too_many_payments',
+    `This order has ${MAX_PAYMENTS} payments already; cancel it and place a new one`,
+  );
+}
