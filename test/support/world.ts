@@ -115,7 +115,9 @@ async function startWorld(
   const stream = options.beside?.stream ?? new RecordedStream();
   const parts: OrdersModuleOptions['parts'] = { lock, driver };
   const building = Test.createTestingModule({
-    imports: [OrdersModule.forRoot(config, recordingTelemetry(told), { ring, parts })],
+    imports: [
+      OrdersModule.forRoot(config, recordingTelemetry(told), { ring, isVisitor: !ring, parts }),
+    ],
   })
     .overrideProvider(EVENT_STREAM)
     .useValue(stream);

@@ -4,6 +4,7 @@ import {
   type Config,
   CreateRefund,
   DATABASE,
+  differenceText,
   DismissWebhook,
   ExamineInstallation,
   ForceCloseOrders,
@@ -11,7 +12,6 @@ import {
   ListOrders,
   ListRefunds,
   ListWebhooks,
-  loadConfigWithoutAuth,
   OpsModule,
   OrderDetails,
   OrdersModule,
@@ -20,6 +20,7 @@ import {
   ReplayWebhook,
   RetryRefund,
   RewindEvents,
+  type RunningSettings,
   SettleOrder,
   SettlePayment,
   Statistics,
@@ -30,6 +31,7 @@ import { TimeoutService } from '@app/timeout';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
+import { effectiveSettings } from './effective-settings';
 import { quietTelemetry } from './quiet-telemetry';
 
 /** A process that ended its work waits no longer than this for connections to say goodbye. */
@@ -39,6 +41,8 @@ const CLOSE_LIMIT_MS = 2_000;
 export class Installation {
   constructor(
     readonly config: Config,
+    /** What the processes run with, where they differ from each other and from here. */
+    readonly running: RunningSettings,
     private readonly app: INestApplicationContext,
   ) {}
 
@@ -75,11 +79,17 @@ export class Installation {
 
 /** Connects without ringing: a command arms and closes, and leaves the alarms to the workers. */
 export async function openInstallation(note: (line: string) => void): Promise<Installation> {
-  const config = loadConfigWithoutAuth();
-  const orders = OrdersModule.forRoot(config, quietTelemetry(note), { ring: false });
+  const { config, running } = await effectiveSettings();
+  for (const difference of running.differences) {
+    note(`warning: ${differenceText(difference)}; what the process seen last runs with counts`);
+  }
+  const orders = OrdersModule.forRoot(config, quietTelemetry(note), {
+    ring: false,
+    isVisitor: true,
+  });
   const app = await NestFactory.createApplicationContext(
     { module: class OpsCli {}, imports: [orders, OpsModule] },
     { logger: false, abortOnError: false },
   );
-  return new Installation(config, app);
+  return new Installation(config, running, app);
 }

@@ -1,5 +1,5 @@
 import { Command, Flags } from '@oclif/core';
-import type { Accountable, Page } from '@app/orders';
+import type { Accountable, Page, RunningSettings } from '@app/orders';
 import { CommandFailure, usageFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
@@ -105,6 +105,11 @@ export abstract class OpsCommand extends Command {
     if (reason !== undefined && !fix) throw usageFailure('--reason goes with --fix');
     const command = (this.id ?? '').replaceAll(':', ' ');
     return fix ? { actor, reason: reason ?? `${command} --fix` } : undefined;
+  }
+
+  /** Before --fix: see effective-settings.ts. */
+  protected async refuseDifferences(running: RunningSettings): Promise<void> {
+    (await import('./effective-settings.js')).refuseDifferences(running);
   }
 
   protected endWith(code: ExitCode): void {

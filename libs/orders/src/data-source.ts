@@ -20,6 +20,7 @@ import { PrivateFunctions1763700260000 } from './migrations/1763700260000-privat
 import { ReturnUrls1763700420000 } from './migrations/1763700420000-return-urls';
 import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
+import { Processes1763702200000 } from './migrations/1763702200000-processes';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
 import { SigningKey1763700410000 } from './migrations/1763700410000-signing-key';
 import { UnpaidOrders1763700250000 } from './migrations/1763700250000-unpaid-orders';
@@ -48,6 +49,7 @@ const MIGRATIONS = [
   EventNumbers1763701110000,
   MerchantsView1763800100000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
+  Processes1763702200000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

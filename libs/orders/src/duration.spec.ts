@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { parseDuration } from './duration';
+import { durationText, parseDuration } from './duration';
 
 describe('parseDuration', () => {
   it.each([
@@ -36,5 +36,18 @@ describe('parseDuration', () => {
         );
       }),
     );
+  });
+});
+
+describe('durationText', () => {
+  it.each([
+    [0, '0ms'],
+    [90_000, '90s'],
+    [600_000, '10m'],
+    [2_592_000_000, '30d'],
+    [1_001, '1001ms'],
+  ])('writes %d as parseDuration reads it', (durationMs, text) => {
+    expect(durationText(durationMs)).toBe(text);
+    expect(parseDuration(text)).toBe(durationMs);
   });
 });

@@ -10,3 +10,13 @@ export function parseDuration(text: string): number | undefined {
   const durationMs = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
   return durationMs <= MAX_MS ? durationMs : undefined;
 }
+
+/** As {@link parseDuration} reads it, in the largest unit that divides it: `90s`, `10m`, `0ms`. */
+export function durationText(durationMs: number): string {
+  const units = Object.entries(UNIT_MS).reverse();
+  const [unit, unitMs] = units.find(([, ms]) => durationMs > 0 && durationMs % ms === 0) ?? [
+    'ms',
+    1,
+  ];
+  return `${durationMs / unitMs}${unit}`;
+}

@@ -10,6 +10,7 @@ export {
   loadConfigWithoutAuth,
   SETTING_NAMES,
   SETTINGS,
+  settingsOf,
   type Settings,
 } from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
@@ -62,6 +63,14 @@ export { isUuid, UUID } from './order/uuid';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails, type OrderDetailsView } from './ops/order-details';
 export type { TimelineEntry } from './ops/order-timeline';
+export {
+  differenceText,
+  readRunningSettings,
+  type RunningSettings,
+  type SettingDifference,
+} from './ops/running-settings';
+export { sharedSettings, SHARED_NAMES, type SharedSettings } from './ops/shared-settings';
+export { examineProcesses } from './ops/doctor/examine-processes';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
 export { RewindEvents, type Rewound } from './ops/rewind-events';

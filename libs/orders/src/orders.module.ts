@@ -55,11 +55,14 @@ import { SettleClosing } from './closing/settle-closing';
 import { SettleRefunds } from './money/settle-refunds';
 import { ShipOrder } from './fulfilment/ship-order';
 import { StartPayment } from './payments/start-payment';
+import { TellOfProcess } from './ops/tell-of-process';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 
 export interface OrdersModuleOptions {
   /** True in the worker role: rings, sweeps, refunds and relays events. */
   readonly ring: boolean;
+  /** True for a command: it comes and goes, and is no process of the installation. */
+  readonly isVisitor?: boolean;
   /** Parts to use instead of the configured ones; for tests and other set-ups. */
   readonly parts?: {
     readonly lock?: Lock;
@@ -197,6 +200,7 @@ export class OrdersModule implements OnApplicationShutdown {
         ...USE_CASES,
         ...findDeadlineHandlers(),
         ...(options.ring ? [Schedules] : []),
+        ...(options.isVisitor ? [] : [TellOfProcess]),
       ],
       exports: [
         database,

@@ -1,6 +1,7 @@
-import type { DeadlinesReport } from '@app/orders';
+import type { Check, DeadlinesReport } from '@app/orders';
 import { type Alarm, type AlarmsReport, TimeoutService } from '@app/timeout';
 import type { Redis } from 'ioredis';
+import { startTestApp } from '../../support/app';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
 import { expectConventions, inFourWays, lastcallJson, operatorNamed } from '../../support/lastcall';
@@ -14,10 +15,15 @@ interface Result {
   left: number;
 }
 
+interface Refused {
+  error: { code: string; why: string };
+}
+
 describe('lastcall timeouts verify and release', () => {
   let world: CliWorld;
 
-  beforeAll(async () => (world = await startCliWorld()));
+  // Another slot than the default, which the commands are not told of: the processes tell them.
+  beforeAll(async () => (world = await startCliWorld({ settings: { TIMER_GRANULARITY: '5s' } })));
   afterAll(() => world.close());
 
   const verify = (...flags: string[]) =>
@@ -51,6 +57,33 @@ describe('lastcall timeouts verify and release', () => {
     expectConventions(ways, 0);
     expect(JSON.parse(ways.json.stdout)).toMatchObject({ findings: 0, left: 0 });
     expect(ways.pipe.stdout).toContain('No findings');
+  });
+
+  it('mends nothing while processes, or this command, have other settings', async () => {
+    const alarms = () => world.redis.zrange('{lc:alarms}:alarms:delayed', 0, -1);
+    const before = await alarms();
+    expect(before.length).toBeGreaterThan(0);
+    const fix = ['timeouts', 'verify', '--fix', '--reason', 'x'];
+    const told = await lastcallJson<Refused>(world.config, fix, {
+      env: { TIMER_GRANULARITY: '100ms' },
+    });
+    expect(told).toMatchObject({ code: 4, result: { error: { code: 'settings_differ' } } });
+    expect(told.result.error.why).toMatch(/TIMER_GRANULARITY is 5s at \S+:\d+, 100ms here/);
+    const settings = { ROLES: 'api', TIMER_GRANULARITY: '1s' };
+    const other = await startTestApp({ beside: world, settings });
+    try {
+      expect((await lastcallJson(world.config, fix)).code).toBe(4);
+      const { result } = await lastcallJson<{ checks: Check[] }>(world.config, ['doctor']);
+      const agree = result.checks.find(({ name }) => name === 'processes agree');
+      expect(agree).toMatchObject({
+        state: 'finding',
+        detail: expect.stringMatching(/1s at .*5s at/),
+      });
+    } finally {
+      await other.close();
+    }
+    expect(await alarms()).toEqual(before);
+    expect((await verify()).result.alarms).toMatchObject({ orphaned: { count: 0 } });
   });
 
   it('keeps its own name as the reason when none is given, and takes none without --fix', async () => {
@@ -99,7 +132,7 @@ describe('lastcall timeouts verify and release', () => {
 });
 
 function slotOf(closesAt: Date): string {
-  return `slot-${Math.ceil(closesAt.getTime() / 100) * 100}`;
+  return `slot-${Math.ceil(closesAt.getTime() / 5_000) * 5_000}`;
 }
 
 function alarmsOf(redis: Redis, closesAt: Date): Promise<string[]> {

@@ -35,8 +35,9 @@ export default class Doctor extends OpsCommand {
   }
 
   async #examineInstallation(): Promise<Check[]> {
-    const { examine } = await this.installation();
-    return examine.run();
+    const { examineProcesses } = await import('@app/orders');
+    const { examine, running } = await this.installation();
+    return [examineProcesses(running), ...(await examine.run())];
   }
 }
 

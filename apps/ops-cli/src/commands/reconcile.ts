@@ -32,7 +32,8 @@ export default class ReconcileCommand extends OpsCommand {
   async run(): Promise<ReconcileResult> {
     const { flags } = await this.parse(ReconcileCommand);
     const fixFor = this.fixFor(flags);
-    const { reconcile } = await this.installation();
+    const { reconcile, running } = await this.installation();
+    if (fixFor) await this.refuseDifferences(running);
     const signal = interruption((line) => this.note(line));
     const found: Difference[] = [];
     const counts = await reconcile.run({

@@ -31,7 +31,8 @@ export default class TimeoutsVerify extends OpsCommand {
   async run(): Promise<VerifyResult> {
     const { flags } = await this.parse(TimeoutsVerify);
     const fixFor = this.fixFor(flags);
-    const { verifyDeadlines, timeouts } = await this.installation();
+    const { verifyDeadlines, timeouts, running } = await this.installation();
+    if (fixFor) await this.refuseDifferences(running);
     // Deadlines first: mended ones get their alarms in the second step.
     const deadlines = await verifyDeadlines.run(fixFor ? { fixFor } : {});
     const alarms = await timeouts.verifyAlarms.run({ fix: flags.fix });

@@ -1,0 +1,61 @@
+import {
+  type Config,
+  createDataSource,
+  differenceText,
+  loadConfigWithoutAuth,
+  onDataSource,
+  readRunningSettings,
+  type RunningSettings,
+  settingsOf,
+  SHARED_NAMES,
+  sharedSettings,
+  type SharedSettings,
+} from '@app/orders';
+import { CommandFailure } from './command-failure';
+import { EXIT } from './exit-code';
+
+export interface EffectiveSettings {
+  readonly config: Config;
+  readonly running: RunningSettings;
+}
+
+/**
+ * The environment's settings, and over them what the running processes say they run with: a command
+ * that guessed the granularity of the alarms would take the right ones for wrong.
+ */
+export async function effectiveSettings(): Promise<EffectiveSettings> {
+  const own = loadConfigWithoutAuth();
+  const dataSource = createDataSource(own, 'lastcall settings', 1);
+  await dataSource.initialize();
+  try {
+    const running = await readRunningSettings(onDataSource(dataSource), toldHere(own));
+    if (running.processes.length === 0) return { config: own, running };
+    const env = { ...process.env, PAYMENT_PROVIDER: '', ...running.settings };
+    return { config: loadConfigWithoutAuth(env), running };
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+/** Defaults are no opinion: what nobody has set here differs from nothing. */
+function toldHere(own: Config): SharedSettings {
+  const all = sharedSettings(settingsOf(own));
+  const told = SHARED_NAMES.filter((name) => process.env[name]);
+  return Object.fromEntries(told.map((name) => [name, all[name]]));
+}
+
+/**
+ * Before something is mended by comparing it with the settings: whose would be right?
+ * @throws {CommandFailure} settings_differ
+ */
+export function refuseDifferences({ differences }: RunningSettings): void {
+  if (differences.length === 0) return;
+  throw new CommandFailure({
+    code: 'settings_differ',
+    exitCode: EXIT.refused,
+    what: 'Nothing was mended: the settings differ, and what is right by one is wrong by another',
+    why: differences.map(differenceText).join('; '),
+    next: 'run all processes with the same settings, and leave them out here; lastcall doctor compares',
+    fields: { differences },
+  });
+}

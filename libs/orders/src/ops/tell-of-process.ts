@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { every, queryRows, type Turns } from '@app/timeout';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type Settings, SETTINGS } from '../config';
+import { DATABASE } from '../data-source';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { FORGOTTEN_AFTER, TELL_EVERY_MS } from './running-settings';
+import { sharedSettings } from './shared-settings';
+
+/** Tells whoever looks into the database that this process lives, and with which settings. */
+@Injectable()
+export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  readonly #id = randomUUID();
+  #turns: Turns | undefined;
+
+  constructor(
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(SETTINGS) private readonly settings: Settings,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    const onError = (error: unknown): void => this.telemetry.failed('tell of process', error);
+    // Known before it serves: a command that comes right after goes by it.
+    await this.runOnce().catch(onError);
+    this.#turns = every(TELL_EVERY_MS, () => this.runOnce(), { onError });
+  }
+
+  async runOnce(): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `WITH forgotten AS (DELETE FROM processes WHERE seen_at < now() - ${FORGOTTEN_AFTER})
+       INSERT INTO processes (id, host, pid, settings) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
+      [this.#id, hostname(), process.pid, JSON.stringify(sharedSettings(this.settings))],
+    );
+  }
+
+  /** A goodbye: what was stopped is not gone by. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.#turns?.stop();
+    await queryRows(this.dataSource, 'DELETE FROM processes WHERE id = $1', [this.#id]).catch(
+      (error: unknown) => this.telemetry.failed('tell of process', error),
+    );
+  }
+}
