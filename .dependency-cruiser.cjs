@@ -60,7 +60,7 @@ module.exports = {
       'libraries-by-their-barrel',
       'what a library offers is what its index.ts exports',
       { path: '^(apps|bench|scripts|libs/([^/]+))/', pathNot: TESTS },
-      { path: '^libs/[^/]+/src/', pathNot: '^libs/([^/]+/src/index\\.ts$|$2/)' },
+      { path: '^libs/[^/]+/src/', pathNot: '^libs/([^/]+/src/(index|public)\\.ts$|$2/)' },
     ),
     forbid(
       'apps-import-nothing-for-tests',
@@ -108,7 +108,7 @@ module.exports = {
     forbid(
       'timeout-names-no-driver',
       'which driver and which lock is for whoever sets it up: only the barrel offers them',
-      { path: '^libs/timeout/src/[^/]+\\.ts$', pathNot: `/index\\.ts$|${TESTS}` },
+      { path: '^libs/timeout/src/[^/]+\\.ts$', pathNot: `/(index|public)\\.ts$|${TESTS}` },
       { path: '^libs/timeout/src/(drivers|locks)/' },
     ),
     forbid(

@@ -5,8 +5,8 @@ import {
   RedlockLock,
   type TimerDriver,
   timerDriverKind,
-  TimeoutModule,
-  type TimeoutModuleOptions,
+  TimeoutCoreModule,
+  type TimeoutCoreOptions,
 } from '@app/timeout';
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -152,7 +152,7 @@ export class OrdersModule implements OnApplicationShutdown {
       global: true,
       imports: [
         database,
-        TimeoutModule.forRootAsync({
+        TimeoutCoreModule.forRootAsync({
           imports: [database],
           inject: [DATABASE, CLOSERS],
           useFactory: (dataSource: DataSource, drainDataSource: DataSource) =>
@@ -227,7 +227,7 @@ async function timeoutOptions(
     readonly onError: (error: Error) => void;
     readonly suspicion: ProviderSuspicion;
   },
-): Promise<TimeoutModuleOptions> {
+): Promise<TimeoutCoreOptions> {
   const { prefix, onError, suspicion, ...given } = made;
   const clock = new DatabaseClock(made.drainDataSource);
   const driver =

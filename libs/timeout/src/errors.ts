@@ -27,3 +27,15 @@ export class UndeclaredDeadlineError extends Error {
     super(`A handler for "${kind}", which is not among the kinds given to TimeoutModule.`);
   }
 }
+
+/** A handler is made anew for each request, or needs what is: no request leads to a deadline. */
+export class ScopedDeadlineHandlerError extends Error {
+  readonly code = 'scoped_deadline_handler';
+
+  constructor(kind: string) {
+    super(
+      `The handler for deadlines of kind "${kind}" is request-scoped or transient, or depends on something that is. ` +
+        'Deadlines fire outside of any request: make it and what it depends on singletons.',
+    );
+  }
+}

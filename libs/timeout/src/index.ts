@@ -45,11 +45,12 @@ export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-b
 export { isFar } from './far-deadlines';
 export { NearAndFarDeadlines1763700210000 } from './migrations/1763700210000-near-and-far-deadlines';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
+export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
-export { HandlesDeadline, TimeoutModule, type TimeoutModuleOptions } from './timeout.module';
+export { HandlesDeadline, TimeoutCoreModule, type TimeoutCoreOptions } from './timeout.module';
 export { withTimeLimit } from './time-limit';
 export { TimeoutService } from './timeout.service';
 export type {

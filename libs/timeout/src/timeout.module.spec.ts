@@ -8,7 +8,7 @@ import { MemoryDriver } from './drivers/memory/memory.driver';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { HandlesDeadline, TimeoutModule } from './timeout.module';
+import { HandlesDeadline, TimeoutCoreModule } from './timeout.module';
 import { TimeoutService } from './timeout.service';
 import { inTransaction, type Transaction } from './transaction';
 
@@ -34,7 +34,7 @@ class Handler implements DeadlineHandler {
 @HandlesDeadline(KIND)
 class SecondHandler extends Handler {}
 
-describe('TimeoutModule', () => {
+describe('TimeoutCoreModule', () => {
   let store: DeadlineStore;
   beforeAll(async () => (store = await DeadlineStore.open()));
   afterAll(() => store?.close());
@@ -49,7 +49,7 @@ describe('TimeoutModule', () => {
     const onError = (error: Error): never => {
       throw error;
     };
-    const timeouts = TimeoutModule.forRootAsync({
+    const timeouts = TimeoutCoreModule.forRootAsync({
       inject: [],
       useFactory: () => ({
         ring,

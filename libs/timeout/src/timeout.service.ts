@@ -149,7 +149,7 @@ export class TimeoutService {
   }
 
   /** For deadlines that the caller's own SQL has inserted: arms their alarms after the commit. */
-  armed(tx: Transaction, deadlines: readonly Deadline[]): void {
+  armed(tx: Pick<Transaction, 'afterCommit'>, deadlines: readonly Deadline[]): void {
     tx.afterCommit(() => {
       for (const { kind, dueAt } of deadlines) {
         this.#drains.get(kind)?.lowWater.lower(dueAt.getTime());

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type DataSource, QueryFailedError, type QueryRunner } from 'typeorm';
+import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
 import { sqlStateOf } from './database-errors';
 import { pause } from './pause';
@@ -28,6 +28,11 @@ export class Transaction {
   #savepoint: Savepoint | undefined;
 
   constructor(private readonly runner: QueryRunner) {}
+
+  /** TypeORM's, in this transaction. What fails by it is heard of with the next {@link rows} only. */
+  get manager(): EntityManager {
+    return this.runner.manager;
+  }
 
   /**
    * Runs `work` so that its failure undoes what it did, hooks included, and nothing else. Costs

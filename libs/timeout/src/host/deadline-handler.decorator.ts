@@ -1,0 +1,53 @@
+import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+
+/** A deadline that has come. */
+export interface Due {
+  readonly kind: string;
+  readonly subjectId: string;
+  readonly dueAt: Date;
+  /** How often handling it has failed so far. */
+  readonly failures: number;
+}
+
+/**
+ * The transaction in which the batch was taken: what is done by it commits with that, or neither
+ * does. Tables are found as on the host's own connections.
+ */
+export interface Tx {
+  /** TypeORM's; with `postgres: { dataSource }` it knows that data source's entities. */
+  readonly manager: EntityManager;
+  query<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
+  /** Runs after the commit; must not throw. */
+  afterCommit(hook: () => void): void;
+}
+
+/** What a `@DeadlineHandler` is. */
+export interface HandlesDue {
+  /** `changed`: how many of the subjects were changed; the others had moved on. */
+  handle(due: readonly Due[], tx: Tx): Promise<{ readonly changed: number }>;
+}
+
+export interface DeadlineHandlerOptions {
+  /** The largest batch that one transaction takes; 500 unless given. */
+  readonly maxBatch?: number;
+  /** The name given to `TimeoutModule.forRoot`, if any. */
+  readonly timeouts?: string;
+}
+
+/** @internal */
+export interface HandlerMark extends DeadlineHandlerOptions {
+  readonly kind: string;
+}
+
+/** @internal */
+export const HANDLER_MARK = 'lastcall:deadline-handler';
+
+/** Makes a class the one handler for deadlines of a kind; it is a provider as any other. */
+export function DeadlineHandler(
+  kind: string,
+  options: DeadlineHandlerOptions = {},
+): <T extends abstract new (...args: never[]) => HandlesDue>(target: T) => void {
+  const mark: HandlerMark = { ...options, kind };
+  return (target) => applyDecorators(Injectable(), SetMetadata(HANDLER_MARK, mark))(target);
+}

@@ -1,0 +1,63 @@
+import type { BatchResult, DeadlineHandler, DueDeadline } from '../deadline-handler';
+import type { Transaction } from '../transaction';
+import type { HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
+import { TAKE_SUBJECTS } from './subjects';
+
+const MAX_BATCH = 500;
+/** What somebody was just changing is looked at again after this. */
+const BUSY_AGAIN_MS = 500;
+
+interface Taken {
+  readonly id: string;
+  readonly subject: string;
+  readonly taken: boolean;
+}
+
+/** A host's handler as the service calls it: with the host's subjects, and its search path. */
+export class HostHandler implements DeadlineHandler {
+  readonly maxBatch: number;
+
+  constructor(
+    { maxBatch = MAX_BATCH }: HandlerMark,
+    private readonly handler: HandlesDue,
+    private readonly paths: { readonly own: string; readonly host: string },
+  ) {
+    this.maxBatch = maxBatch;
+  }
+
+  lockKey(): undefined {
+    return undefined;
+  }
+
+  async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
+    const ids = due.map(({ subjectId }) => subjectId);
+    const found = new Map(
+      (await tx.hot<Taken>(TAKE_SUBJECTS, [ids])).map((row) => [row.id, row] as const),
+    );
+    const [free, busy]: [(DueDeadline & { name: string })[], DueDeadline[]] = [[], []];
+    for (const one of due) {
+      const row = found.get(one.subjectId);
+      if (row?.taken) free.push({ ...one, name: row.subject });
+      else if (row) busy.push({ ...one, dueAt: new Date(Date.now() + BUSY_AGAIN_MS) });
+    }
+    if (free.length === 0) return { changed: 0, lost: due.length - busy.length, putBack: busy };
+    await this.#enter(tx, this.paths.host);
+    const { changed } = await this.handler.handle(
+      free.map(({ kind, name, dueAt, failures }) => ({ kind, subjectId: name, dueAt, failures })),
+      hostTx(tx),
+    );
+    // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
+    await this.#enter(tx, this.paths.own);
+    return { changed, lost: due.length - busy.length - changed, putBack: busy };
+  }
+
+  #enter(tx: Transaction, path: string): Promise<unknown> {
+    return tx.rows(`SELECT set_config('search_path', $1, true)`, [path]);
+  }
+}
+
+const hostTx = (tx: Transaction): Tx => ({
+  manager: tx.manager,
+  query: (sql, params = []) => tx.rows(sql, params),
+  afterCommit: (hook) => tx.afterCommit(hook),
+});

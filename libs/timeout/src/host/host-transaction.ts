@@ -1,0 +1,60 @@
+/**
+ * The transaction that a host is in, by whatever library: what is armed in it is armed if it commits.
+ * `query` runs one statement with `$1`, `$2`, ... and answers with its rows.
+ */
+export interface HostTransaction {
+  query(sql: string, params: readonly unknown[]): Promise<readonly unknown[]>;
+  /** Where the library has such hooks. */
+  afterCommit?(hook: () => void): void;
+}
+
+/** TypeORM: the manager that `dataSource.transaction(async (manager) => ...)` gives. */
+export function fromTypeOrm(manager: {
+  query(sql: string, params?: unknown[]): Promise<unknown>;
+}): HostTransaction {
+  return { query: async (sql, params) => (await manager.query(sql, [...params])) as unknown[] };
+}
+
+/** node-postgres: the client between `BEGIN` and `COMMIT`. */
+export function fromPg(client: {
+  query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }>;
+}): HostTransaction {
+  return { query: async (sql, params) => (await client.query(sql, [...params])).rows };
+}
+
+/** Knex: the transaction of `knex.transaction(async (trx) => ...)`. */
+export function fromKnex(trx: {
+  raw(sql: string, bindings: readonly never[]): PromiseLike<{ rows: unknown[] }>;
+}): HostTransaction {
+  return {
+    query: async (sql, params) => {
+      const bindings = [...sql.matchAll(/\$(\d+)/g)].map(([, n]) => params[Number(n) - 1]);
+      return (await trx.raw(sql.replace(/\$\d+/g, '?'), bindings as never[])).rows;
+    },
+  };
+}
+
+/** Drizzle on node-postgres or postgres.js: the `tx` of `db.transaction`, and its `sql`. */
+export function fromDrizzle<Query>(
+  tx: { execute(query: Query): PromiseLike<unknown> },
+  sql: {
+    (strings: TemplateStringsArray, ...params: unknown[]): Query;
+  },
+): HostTransaction {
+  return {
+    query: async (text, params) => {
+      const strings = text.split(/\$\d+/);
+      const given = [...text.matchAll(/\$(\d+)/g)].map(([, n]) => params[Number(n) - 1]);
+      const template = Object.assign(strings, { raw: strings }) as unknown as TemplateStringsArray;
+      const answer = await tx.execute(sql(template, ...given));
+      return Array.isArray(answer) ? answer : (answer as { rows: unknown[] }).rows;
+    },
+  };
+}
+
+/** Prisma: the client that `prisma.$transaction(async (tx) => ...)` gives. */
+export function fromPrisma(tx: {
+  $queryRawUnsafe(sql: string, ...params: unknown[]): PromiseLike<unknown>;
+}): HostTransaction {
+  return { query: async (sql, params) => (await tx.$queryRawUnsafe(sql, ...params)) as unknown[] };
+}

@@ -1,0 +1,47 @@
+import { timerDriverKinds } from '../drivers/registry';
+import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
+import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
+import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
+import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
+import { Workers1763600010000 } from '../migrations/1763600010000-workers';
+import type { Place } from './connections';
+
+const MIGRATIONS = [
+  Deadlines1763600000000,
+  Workers1763600010000,
+  TimeoutBrakes1763600020000,
+  NearAndFarDeadlines1763700210000,
+  TimeoutSubjects1763701500000,
+];
+
+/** The one that the order module takes, too: whoever migrates takes turns. */
+const MIGRATION_LOCK = 7_126_354_001;
+
+/**
+ * Brings the tables of deadlines up to date, in their own schema, each migration in one transaction.
+ * Safe to repeat, and to run twice at the same time. Returns the names of those that were run now.
+ */
+export async function migratePlace(place: Place): Promise<string[]> {
+  const drivers = [...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations);
+  const dataSource = await place.open({
+    name: 'lastcall migrate',
+    connections: 2,
+    migrations: [...MIGRATIONS, ...drivers],
+    isLimited: false,
+  });
+  try {
+    const turn = dataSource.createQueryRunner();
+    try {
+      await turn.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+      const sql = 'SELECT to_regnamespace($1) IS NULL AS missing';
+      const [row] = (await turn.query(sql, [place.schema])) as { missing: boolean }[];
+      if (row?.missing) await turn.query(`CREATE SCHEMA IF NOT EXISTS "${place.schema}"`);
+      return (await dataSource.runMigrations()).map(({ name }) => name);
+    } finally {
+      await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
+      await turn.release();
+    }
+  } finally {
+    await dataSource.destroy();
+  }
+}

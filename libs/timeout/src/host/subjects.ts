@@ -1,0 +1,117 @@
+import type { HostTransaction } from './host-transaction';
+
+/** A deadline as a host arms it. */
+export interface HostDeadline {
+  /** What must happen; a `@DeadlineHandler` answers for it. */
+  readonly kind: string;
+  /** What it must happen to, by the host's own id: any text. */
+  readonly subjectId: string;
+  readonly dueAt: Date;
+}
+
+export type SubjectRef = Pick<HostDeadline, 'kind' | 'subjectId'>;
+
+/** An armed deadline; `version` counts how often the subject was armed since it was last due. */
+export interface ArmedDeadline extends HostDeadline {
+  readonly version: number;
+}
+
+/** @internal */
+export interface ArmedRow {
+  readonly id: string;
+  readonly kind: string;
+  readonly subject: string;
+  readonly due_ms: string;
+  readonly version: number;
+}
+
+const COLUMNS = `id, kind, subject, (extract(epoch FROM due_at) * 1000)::bigint::text AS due_ms, version`;
+
+export const armedFrom = (row: Omit<ArmedRow, 'id'>): ArmedDeadline => ({
+  kind: row.kind,
+  subjectId: row.subject,
+  dueAt: new Date(Number(row.due_ms)),
+  version: row.version,
+});
+
+/**
+ * The statements of one installation, with its schema spelt out: they run in a host's transaction,
+ * whose search path leads elsewhere. One JSON text is all that they take: every library can send that.
+ */
+export class Subjects {
+  readonly #arm: string;
+  readonly #reschedule: string;
+  readonly #cancel: string;
+
+  constructor(schema: string) {
+    const [subjects, deadlines] = [`"${schema}".timeout_subjects`, `"${schema}".deadlines`];
+    const given = `given AS (SELECT * FROM jsonb_to_recordset($1::text::jsonb)
+        AS g (kind text, subject text, due_at timestamptz))`;
+    const put = `put AS (
+        INSERT INTO ${deadlines} (kind, due_at, subject_id, version, failures, far)
+        SELECT kind, due_at, id, version, 0, due_at > now() + interval '1 hour' FROM armed)
+      SELECT ${COLUMNS} FROM armed`;
+    this.#arm = `
+      WITH ${given}, armed AS (
+        INSERT INTO ${subjects} AS s (id, kind, subject, due_at)
+        SELECT gen_random_uuid(), kind, subject, due_at FROM given ORDER BY kind, subject
+        ON CONFLICT (kind, subject) DO UPDATE
+          SET id = excluded.id, due_at = excluded.due_at, version = s.version + 1
+        RETURNING *), ${put}`;
+    this.#reschedule = `
+      WITH ${given}, armed AS (
+        UPDATE ${subjects} s SET id = gen_random_uuid(), due_at = g.due_at, version = s.version + 1
+          FROM given g WHERE s.kind = g.kind AND s.subject = g.subject RETURNING s.*), ${put}`;
+    this.#cancel = `
+      WITH ${given}
+      DELETE FROM ${subjects} s USING given g WHERE s.kind = g.kind AND s.subject = g.subject
+      RETURNING s.kind`;
+  }
+
+  arm(tx: HostTransaction, deadlines: readonly HostDeadline[]): Promise<readonly ArmedRow[]> {
+    return this.#run(tx, this.#arm, deadlines);
+  }
+
+  reschedule(tx: HostTransaction, deadline: HostDeadline): Promise<readonly ArmedRow[]> {
+    return this.#run(tx, this.#reschedule, [deadline]);
+  }
+
+  async cancel(tx: HostTransaction, subjects: readonly SubjectRef[]): Promise<number> {
+    return (await this.#run(tx, this.#cancel, subjects)).length;
+  }
+
+  async #run(
+    tx: HostTransaction,
+    sql: string,
+    given: readonly (SubjectRef & { dueAt?: Date })[],
+  ): Promise<readonly ArmedRow[]> {
+    const rows = given.map(({ kind, subjectId, dueAt }) => ({
+      kind,
+      subject: subjectId,
+      due_at: dueAt?.toISOString(),
+    }));
+    const answer = await tx.query(sql, [JSON.stringify(rows)]);
+    // TypeORM answers to a DELETE with its rows and their number.
+    const [first] = answer;
+    return (Array.isArray(first) ? first : answer) as readonly ArmedRow[];
+  }
+}
+
+/** Of our own connections, which find the table by their path. */
+export const READ_SUBJECT = `SELECT ${COLUMNS} FROM timeout_subjects WHERE kind = $1 AND subject = $2`;
+export const LIST_SUBJECTS = `
+  SELECT ${COLUMNS} FROM timeout_subjects
+   WHERE kind = $1 AND (due_at, subject) > ($2::timestamptz, $3)
+   ORDER BY kind, due_at, subject LIMIT $4`;
+
+/**
+ * Takes the subjects of due deadlines. Those that are not there have been armed anew or taken back;
+ * those that somebody is changing at this moment are told of as not taken, and waited for by nobody.
+ */
+export const TAKE_SUBJECTS = `
+  WITH free AS (
+    SELECT id FROM timeout_subjects WHERE id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED
+  ), taken AS (
+    DELETE FROM timeout_subjects WHERE id IN (SELECT id FROM free))
+  SELECT id, subject, id IN (SELECT id FROM free) AS taken
+    FROM timeout_subjects WHERE id = ANY ($1::uuid[])`;

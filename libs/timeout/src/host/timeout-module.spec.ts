@@ -1,0 +1,226 @@
+import 'reflect-metadata';
+import { Injectable, Scope, type Type } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Pool } from 'pg';
+import { Column, DataSource, Entity, PrimaryColumn } from 'typeorm';
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
+import { until } from '../../../../test/support/until';
+import {
+  DeadlineHandler,
+  type Due,
+  fromPg,
+  fromTypeOrm,
+  getTimeoutsToken,
+  type HandlesDue,
+  TimeoutModule,
+  type TimeoutModuleOptions,
+  Timeouts,
+  type Tx,
+} from '../public';
+
+/** A table of the host's; ours of other things may have the same name. */
+@Entity('orders')
+class Trial {
+  @PrimaryColumn('text') id!: string;
+  @Column('text') state!: string;
+}
+
+@DeadlineHandler('trial-end', { maxBatch: 50 })
+class EndTrials implements HandlesDue {
+  readonly seen: Due[] = [];
+  failFor: string | undefined;
+
+  async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    if (due.some(({ subjectId }) => subjectId === this.failFor)) throw new Error('no');
+    const trials = tx.manager.getRepository(Trial);
+    const ids = due.map(({ subjectId }) => subjectId);
+    const { affected } = await trials
+      .createQueryBuilder()
+      .update({ state: 'ended' })
+      .where(`id = ANY (:ids) AND state = 'on'`, { ids })
+      .execute();
+    tx.afterCommit(() => void this.seen.push(...due));
+    return { changed: affected ?? 0 };
+  }
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class OfRequest {}
+
+@DeadlineHandler('of-request')
+class ScopedHandler implements HandlesDue {
+  constructor(readonly request: OfRequest) {}
+  handle = () => Promise.resolve({ changed: 0 });
+}
+Reflect.defineMetadata('design:paramtypes', [OfRequest], ScopedHandler);
+
+const inMs = (ms: number): Date => new Date(Date.now() + ms);
+const SOON = 300;
+const kind = 'trial-end';
+
+describe('TimeoutModule, in a host with tables of its own', () => {
+  let database: TestDatabase;
+  let host: DataSource;
+  let app: TestingModule;
+  let timeouts: Timeouts;
+  let handler: EndTrials;
+  const open: TestingModule[] = [];
+
+  const start = async (
+    options: Partial<TimeoutModuleOptions> = {},
+    providers: Type[] = [],
+  ): Promise<TestingModule> => {
+    const module = await Test.createTestingModule({
+      imports: [TimeoutModule.forRoot({ postgres: { dataSource: host }, ...options })],
+      providers,
+    })
+      .setLogger(false as never)
+      .compile();
+    await module.init();
+    open.push(module);
+    return module;
+  };
+  const state = async (id: string) => (await host.getRepository(Trial).findOneBy({ id }))?.state;
+  const begin = async (id: string, ms: number): Promise<void> => {
+    await host.transaction(async (manager) => {
+      await manager.insert(Trial, { id, state: 'on' });
+      await timeouts.arm(fromTypeOrm(manager), { kind, subjectId: id, dueAt: inMs(ms) });
+    });
+  };
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    host = new DataSource({
+      type: 'postgres',
+      url: database.url,
+      entities: [Trial],
+      synchronize: true,
+      extra: { options: '-c search_path=public' },
+    });
+    await host.initialize();
+    app = await start({}, [EndTrials]);
+    timeouts = app.get<Timeouts>(getTimeoutsToken());
+    handler = app.get(EndTrials);
+  });
+  afterAll(async () => {
+    for (const module of open.reverse()) await module.close();
+    await host?.destroy();
+    await database?.drop();
+  });
+
+  it("calls the handler on time, in a transaction that knows the host's entities", async () => {
+    await begin('trial/1', SOON);
+    await until('it has ended', async () => (await state('trial/1')) === 'ended', 5_000);
+    const [due] = handler.seen.filter(({ subjectId }) => subjectId === 'trial/1');
+    expect(Date.now()).toBeGreaterThanOrEqual(due?.dueAt.getTime() ?? Infinity);
+    expect(await timeouts.get({ kind, subjectId: 'trial/1' })).toBeUndefined();
+  });
+
+  it('arms nothing in a transaction that is rolled back', async () => {
+    await expect(
+      host.transaction(async (manager) => {
+        const dueAt = inMs(60_000);
+        await timeouts.arm(fromTypeOrm(manager), { kind, subjectId: 'never', dueAt });
+        throw new Error('no');
+      }),
+    ).rejects.toThrow('no');
+    expect(await timeouts.get({ kind, subjectId: 'never' })).toBeUndefined();
+  });
+
+  it('replaces a deadline that is armed again, and fires once', async () => {
+    await begin('twice', 60_000);
+    await timeouts.arm(fromTypeOrm(host.manager), [
+      { kind, subjectId: 'twice', dueAt: inMs(50_000) },
+      { kind, subjectId: 'twice', dueAt: inMs(SOON) },
+    ]);
+    expect(await timeouts.get({ kind, subjectId: 'twice' })).toMatchObject({ version: 2 });
+    await until('it has ended', async () => (await state('twice')) === 'ended', 5_000);
+    // The first one's row is due now, too: it finds that it has been replaced.
+    await host.query(`UPDATE lastcall.deadlines SET due_at = now() - interval '1 second'`);
+    await host.query(`UPDATE public.orders SET state = 'on' WHERE id = 'twice'`);
+    await until('it is taken', async () => {
+      const [row] = (await host.query('SELECT count(*)::int AS n FROM lastcall.deadlines')) as {
+        n: number;
+      }[];
+      return row?.n === 0;
+    });
+    expect(await state('twice')).toBe('on');
+    expect(handler.seen.filter(({ subjectId }) => subjectId === 'twice')).toHaveLength(1);
+  });
+
+  it('takes back and moves what is armed, and says whether there was anything', async () => {
+    const pool = new Pool({ connectionString: database.url });
+    const tx = fromPg(pool);
+    await timeouts.arm(tx, [
+      { kind, subjectId: 'b', dueAt: inMs(70_000) },
+      { kind, subjectId: 'a', dueAt: inMs(80_000) },
+    ]);
+    expect(await timeouts.reschedule(tx, { kind, subjectId: 'a', dueAt: inMs(60_000) })).toBe(true);
+    expect(await timeouts.reschedule(tx, { kind, subjectId: 'x', dueAt: inMs(1) })).toBe(false);
+    const [first, ...rest] = await timeouts.list({ kind, limit: 1 });
+    expect([first?.subjectId, rest]).toEqual(['a', []]);
+    expect(first && (await timeouts.list({ kind, after: first }))).toMatchObject([
+      { subjectId: 'b' },
+    ]);
+    expect(await timeouts.cancel(tx, { kind, subjectId: 'a' })).toBe(1);
+    expect(await timeouts.cancel(fromTypeOrm(host.manager), { kind, subjectId: 'b' })).toBe(1);
+    expect(await timeouts.cancel(tx, { kind, subjectId: 'a' })).toBe(0);
+    expect(await timeouts.list({ kind })).toEqual([]);
+    await pool.end();
+  });
+
+  it('names what is wrong with a deadline, and arms none of its list', async () => {
+    const tx = fromTypeOrm(host.manager);
+    const good = { kind, subjectId: 'good', dueAt: inMs(60_000) };
+    const arm = (wrong: object) => timeouts.arm(tx, [good, { ...good, ...wrong }]);
+    await expect(arm({ subjectId: '' })).rejects.toThrow('no subjectId');
+    await expect(arm({ dueAt: new Date('x') })).rejects.toThrow('no valid Date');
+    expect(await timeouts.list({ kind })).toEqual([]);
+  });
+
+  it('puts nobody else aside for a subject that fails', async () => {
+    handler.failFor = 'bad';
+    await begin('bad', SOON);
+    await begin('beside', SOON);
+    await until('the other has ended', async () => (await state('beside')) === 'ended', 5_000);
+    expect(await state('bad')).toBe('on');
+    handler.failFor = undefined;
+    await until('it has ended', async () => (await state('bad')) === 'ended', 8_000);
+  });
+
+  it('refuses a handler that is made anew for each request', async () => {
+    await expect(start({}, [ScopedHandler, OfRequest])).rejects.toThrow('request-scoped');
+  });
+
+  it('needs no handlers to arm, nor the kinds of another service on the same tables', async () => {
+    const arming = (await start({ role: 'arm' })).get<Timeouts>(getTimeoutsToken());
+    await arming.arm(fromTypeOrm(host.manager), {
+      kind: 'of-another-service',
+      subjectId: '1',
+      dueAt: inMs(-1_000),
+    });
+    @DeadlineHandler('second')
+    class Second implements HandlesDue {
+      handle = () => Promise.resolve({ changed: 0 });
+    }
+    await start({}, [Second]);
+    expect(await arming.list({ kind: 'of-another-service' })).toHaveLength(1);
+  });
+
+  it('does not compile with a factory of the wrong types', () => {
+    class Settings {
+      readonly databaseUrl = database.url;
+    }
+    const options = (url: string): TimeoutModuleOptions => ({ postgres: { url } });
+    const right = TimeoutModule.forRootAsync({
+      inject: [Settings],
+      useFactory: (settings) => options(settings.databaseUrl),
+    });
+    const wrong = TimeoutModule.forRootAsync({
+      inject: [Settings],
+      // @ts-expect-error -- Settings is no number
+      useFactory: (settings: number) => options(String(settings)),
+    });
+    expect([right.module, wrong.module]).toEqual([TimeoutModule, TimeoutModule]);
+  });
+});

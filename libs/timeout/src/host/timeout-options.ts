@@ -1,0 +1,58 @@
+import type { InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
+import type { Lock } from '../lock';
+import type { RedisAddress } from '../redis';
+import type { TimeoutTelemetry } from '../telemetry';
+import type { TimerDriver } from '../timer-driver';
+import type { HostPostgres } from './connections';
+
+/** Everything but `postgres` has a default. */
+export interface TimeoutModuleOptions {
+  readonly postgres: HostPostgres;
+  /** For alarms that ring to the millisecond; without it Postgres is asked for what is due. */
+  readonly redis?: RedisAddress;
+  /** The schema of our own tables; `lastcall` unless given. Made when it is not there. */
+  readonly schema?: string;
+  /** The name of a driver, or one of the host's own; chosen by what is given unless given. */
+  readonly driver?: string | TimerDriver;
+  /** Held around each change of a subject; none unless given: what decides is the transaction. */
+  readonly lock?: Lock;
+  /** `arm`: this process arms and rings for nobody, and needs no handlers. `ring` unless given. */
+  readonly role?: 'ring' | 'arm';
+  /** False where somebody else migrates, by `migrateTimeouts`. */
+  readonly migrate?: boolean;
+  /** How often to look for what alarms have missed; 10,000 unless given. */
+  readonly sweepIntervalMs?: number;
+  /** Where to report; Nest's logger hears of what fails unless given. */
+  readonly telemetry?: TimeoutTelemetry;
+}
+
+export interface TimeoutOptionsFactory {
+  createTimeoutOptions(): TimeoutModuleOptions | Promise<TimeoutModuleOptions>;
+}
+
+/** What a token stands for: an instance of a class; anything for a name. */
+export type Injected<Token> = Token extends abstract new (...args: never[]) => infer Instance
+  ? Instance
+  : // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a name says nothing of its type
+    any;
+
+export type InjectedAll<Tokens extends readonly InjectionToken[]> = {
+  [Index in keyof Tokens]: Injected<Tokens[Index]>;
+};
+
+interface AsyncBase {
+  /** For several in one application: `@InjectTimeouts(name)`. */
+  readonly name?: string;
+  readonly imports?: ModuleMetadata['imports'];
+}
+
+/** The factory is refused where its parameters are not what `inject` names. */
+export type TimeoutModuleAsyncOptions<Tokens extends readonly InjectionToken[]> =
+  | (AsyncBase & {
+      readonly inject?: readonly [...Tokens];
+      readonly useFactory: (
+        ...args: InjectedAll<Tokens>
+      ) => TimeoutModuleOptions | Promise<TimeoutModuleOptions>;
+    })
+  | (AsyncBase & { readonly useClass: Type<TimeoutOptionsFactory> })
+  | (AsyncBase & { readonly useExisting: Type<TimeoutOptionsFactory> });

@@ -1,0 +1,131 @@
+import type {
+  BeforeApplicationShutdown,
+  OnApplicationBootstrap,
+  OnApplicationShutdown,
+  OnModuleInit,
+} from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import type { DataSource } from 'typeorm';
+import { DatabaseClock } from '../database-clock';
+import { drainDefaults } from '../drain';
+import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
+import { ScopedDeadlineHandlerError } from '../errors';
+import { NoopLock } from '../locks/noop.lock';
+import { TimeoutRun } from '../timeout-run';
+import { TimeoutService } from '../timeout.service';
+import type { TimerDriver } from '../timer-driver';
+import { findPlace } from './connections';
+import { HANDLER_MARK, type HandlerMark, type HandlesDue } from './deadline-handler.decorator';
+import { HostHandler } from './host-handler';
+import { loggedTelemetry } from './logged-telemetry';
+import { migratePlace } from './migrate-timeouts';
+import type { TimeoutModuleOptions } from './timeout-options';
+import { Timeouts } from './timeouts';
+
+const GRANULARITY_MS = 100;
+const HORIZON_MS = 900_000;
+const SWEEP_INTERVAL_MS = 10_000;
+const UNHEALTHY_SWEEP_MS = 1_000;
+const LEAVE_TO_TIMER_MS = 1_000;
+const ARMING_CONNECTIONS = 4;
+const DRAINERS = 2;
+
+type Handlers = readonly { readonly mark: HandlerMark; readonly wrapper: Wrapper }[];
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** One set of deadlines at work, for as long as the application is. */
+export class TimeoutRuntime
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  private constructor(
+    readonly service: TimeoutService,
+    readonly timeouts: Timeouts,
+    private readonly run: TimeoutRun,
+    private readonly handlers: Handlers,
+    private readonly paths: { readonly own: string; readonly host: string },
+    private readonly pools: readonly DataSource[],
+  ) {}
+
+  static async open(
+    name: string,
+    options: TimeoutModuleOptions,
+    discovery: DiscoveryService,
+  ): Promise<TimeoutRuntime> {
+    const { schema = 'lastcall', role = 'ring', telemetry = loggedTelemetry() } = options;
+    const ring = role === 'ring';
+    const handlers = ring ? handlersOf(discovery, name) : [];
+    const kinds = handlers.map(({ mark }) => mark.kind);
+    const place = await findPlace(options.postgres, schema);
+    if (options.migrate ?? true) await migratePlace(place);
+    const dataSource = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
+    const pools = [dataSource];
+    const ringing = kinds.length + 2 * DRAINERS;
+    if (ring) pools.push(await place.open({ name: 'lastcall ring', connections: ringing }));
+    const drainDataSource = pools.at(-1) ?? dataSource;
+    const clock = new DatabaseClock(drainDataSource);
+    const driver = await driverOf(options, schema, { clock, dataSource, telemetry });
+    const lock = options.lock ?? new NoopLock();
+    const parts = { driver, lock, dataSource, drainDataSource, clock, telemetry };
+    const sweep = {
+      intervalMs: options.sweepIntervalMs ?? SWEEP_INTERVAL_MS,
+      unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
+      leaveToTimerMs: LEAVE_TO_TIMER_MS,
+    };
+    const drain = { ...drainDefaults, drainers: DRAINERS };
+    const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS };
+    const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain });
+    return new TimeoutRuntime(
+      service,
+      new Timeouts(service, dataSource, schema),
+      new TimeoutRun(service, { sweep, ring, parts }),
+      handlers,
+      { own: schema, host: place.hostPath },
+      pools,
+    );
+  }
+
+  async onModuleInit(): Promise<void> {
+    for (const { mark, wrapper } of this.handlers) {
+      if (!wrapper.isDependencyTreeStatic()) throw new ScopedDeadlineHandlerError(mark.kind);
+      const handler = new HostHandler(mark, wrapper.instance as HandlesDue, this.paths);
+      this.service.handle(mark.kind, handler);
+    }
+    if (this.handlers.length > 0) await this.service.assertAllHandled();
+  }
+
+  onApplicationBootstrap(): Promise<void> {
+    return this.run.start();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.run.stop();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.pools.map((pool) => pool.destroy()));
+  }
+}
+
+function handlersOf(discovery: DiscoveryService, name: string): Handlers {
+  return discovery.getProviders().flatMap((wrapper) => {
+    const { metatype } = wrapper;
+    if (typeof metatype !== 'function') return [];
+    const mark = Reflect.getMetadata(HANDLER_MARK, metatype) as HandlerMark | undefined;
+    return mark && (mark.timeouts ?? 'default') === name ? [{ mark, wrapper }] : [];
+  });
+}
+
+function driverOf(
+  { driver, redis }: TimeoutModuleOptions,
+  prefix: string,
+  given: { clock: DatabaseClock; dataSource: DataSource; telemetry: TimeoutTelemetryOf },
+): Promise<TimerDriver> | TimerDriver {
+  if (typeof driver === 'object') return driver;
+  const settings = redis === undefined ? {} : { REDIS_URL: redis };
+  const { clock: databaseClock, dataSource, telemetry } = given;
+  const onError = (error: Error): void => telemetry.failed('timer driver', error);
+  const kind = timerDriverKind(driver ?? defaultTimerDriver(settings));
+  return kind.create({ settings, prefix, onError, databaseClock, dataSource });
+}
+
+type TimeoutTelemetryOf = NonNullable<TimeoutModuleOptions['telemetry']>;

@@ -1,0 +1,95 @@
+import {
+  type DynamicModule,
+  type InjectionToken,
+  Module,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import type { HandlesDue } from './deadline-handler.decorator';
+import type {
+  TimeoutModuleAsyncOptions,
+  TimeoutModuleOptions,
+  TimeoutOptionsFactory,
+} from './timeout-options';
+import { TimeoutRuntime } from './timeout-runtime';
+import { getTimeoutsToken } from './timeouts';
+
+const runtimeToken = (name: string): string => `LastcallRuntime:${name}`;
+const optionsToken = (name: string): string => `LastcallOptions:${name}`;
+
+/**
+ * Deadlines that commit with your own data. Import it once with `forRoot`; inject `Timeouts` by
+ * `@InjectTimeouts()` to arm; mark a provider with `@DeadlineHandler(kind)` to be called.
+ */
+@Module({})
+export class TimeoutModule {
+  static forRoot(options: TimeoutModuleOptions & { readonly name?: string }): DynamicModule {
+    const name = options.name ?? 'default';
+    return assemble(name, [{ provide: optionsToken(name), useValue: options }]);
+  }
+
+  static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>(
+    options: TimeoutModuleAsyncOptions<Tokens>,
+  ): DynamicModule {
+    const name = options.name ?? 'default';
+    return assemble(name, optionsProviders(optionsToken(name), options), options.imports);
+  }
+
+  /** Provides handlers; a provider of any other module that is marked as one is found as well. */
+  static forFeature(
+    handlers: readonly Type<HandlesDue>[],
+    { imports = [] }: { readonly imports?: DynamicModule['imports'] } = {},
+  ): DynamicModule {
+    return { module: TimeoutHandlersModule, imports: [...imports], providers: [...handlers] };
+  }
+}
+
+@Module({})
+class TimeoutHandlersModule {}
+
+function assemble(
+  name: string,
+  options: Provider[],
+  imports: DynamicModule['imports'] = [],
+): DynamicModule {
+  const [runtime, timeouts] = [runtimeToken(name), getTimeoutsToken(name)];
+  return {
+    module: TimeoutModule,
+    global: true,
+    imports: [DiscoveryModule, ...imports],
+    providers: [
+      ...options,
+      {
+        provide: runtime,
+        inject: [optionsToken(name), DiscoveryService],
+        useFactory: (given: TimeoutModuleOptions, discovery: DiscoveryService) =>
+          TimeoutRuntime.open(name, given, discovery),
+      },
+      { provide: timeouts, inject: [runtime], useFactory: (one: TimeoutRuntime) => one.timeouts },
+    ],
+    exports: [timeouts, runtime],
+  };
+}
+
+function optionsProviders(
+  provide: string,
+  options: TimeoutModuleAsyncOptions<readonly InjectionToken[]>,
+): Provider[] {
+  if ('useFactory' in options) {
+    const useFactory = options.useFactory as (...args: unknown[]) => unknown;
+    return [{ provide, inject: [...(options.inject ?? [])], useFactory }];
+  }
+  const make = (factory: TimeoutOptionsFactory) => factory.createTimeoutOptions();
+  if ('useExisting' in options) {
+    return [{ provide, inject: [options.useExisting], useFactory: make }];
+  }
+  const { useClass } = options;
+  return [
+    { provide: useClass, useClass },
+    { provide, inject: [useClass], useFactory: make },
+  ];
+}
+
+/** @internal */
+export { runtimeToken };

@@ -1,0 +1,111 @@
+import { Inject } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import type { TimeoutService } from '../timeout.service';
+import { queryRows } from '../transaction';
+import type { HostTransaction } from './host-transaction';
+import {
+  type ArmedDeadline,
+  armedFrom,
+  type ArmedRow,
+  type HostDeadline,
+  LIST_SUBJECTS,
+  READ_SUBJECT,
+  type SubjectRef,
+  Subjects,
+} from './subjects';
+
+const MOST_LISTED = 1_000;
+
+/** Injection token of the {@link Timeouts} of that name. */
+export const getTimeoutsToken = (name = 'default'): string => `LastcallTimeouts:${name}`;
+
+/** Injects the {@link Timeouts}; `name` is the one given to `TimeoutModule.forRoot`, if any. */
+export const InjectTimeouts = (name?: string): ParameterDecorator & PropertyDecorator =>
+  Inject(getTimeoutsToken(name));
+
+/**
+ * Deadlines for whatever a host has. A subject has at most one of each kind: arming it again replaces
+ * the one before. What is armed in a transaction is armed if that commits, and its `@DeadlineHandler`
+ * is called once it is due.
+ */
+export class Timeouts {
+  readonly #subjects: Subjects;
+
+  /** @internal */
+  constructor(
+    private readonly service: TimeoutService,
+    private readonly dataSource: DataSource,
+    schema: string,
+  ) {
+    this.#subjects = new Subjects(schema);
+  }
+
+  /**
+   * Arms one deadline or many, in one statement of the caller's transaction.
+   * @throws {TypeError} for an empty kind or subject, and a date that is none
+   */
+  async arm(tx: HostTransaction, deadlines: HostDeadline | readonly HostDeadline[]): Promise<void> {
+    const given = [deadlines].flat() as HostDeadline[];
+    if (given.length === 0) return;
+    given.forEach(assertSound);
+    // One statement cannot arm a subject twice: the last one is meant.
+    const last = new Map(given.map((one) => [JSON.stringify([one.kind, one.subjectId]), one]));
+    this.#ring(tx, await this.#subjects.arm(tx, [...last.values()]));
+  }
+
+  /** Arms at another instant; false when the subject has no deadline of this kind (any more). */
+  async reschedule(tx: HostTransaction, deadline: HostDeadline): Promise<boolean> {
+    assertSound(deadline);
+    const armed = await this.#subjects.reschedule(tx, deadline);
+    this.#ring(tx, armed);
+    return armed.length > 0;
+  }
+
+  /** Takes deadlines back, and says how many there were. */
+  cancel(tx: HostTransaction, subjects: SubjectRef | readonly SubjectRef[]): Promise<number> {
+    return this.#subjects.cancel(tx, [subjects].flat() as SubjectRef[]);
+  }
+
+  /** The deadline of this subject, as committed; undefined when it has none. */
+  async get({ kind, subjectId }: SubjectRef): Promise<ArmedDeadline | undefined> {
+    const [row] = await queryRows<ArmedRow>(this.dataSource, READ_SUBJECT, [kind, subjectId]);
+    return row && armedFrom(row);
+  }
+
+  /** The deadlines of a kind, the next due first; `after` is the last one of the page before. */
+  async list({
+    kind,
+    after,
+    limit = 100,
+  }: {
+    readonly kind: string;
+    readonly after?: ArmedDeadline;
+    readonly limit?: number;
+  }): Promise<ArmedDeadline[]> {
+    const rows = await queryRows<ArmedRow>(this.dataSource, LIST_SUBJECTS, [
+      kind,
+      after?.dueAt ?? '-infinity',
+      after?.subjectId ?? '',
+      Math.min(limit, MOST_LISTED),
+    ]);
+    return rows.map(armedFrom);
+  }
+
+  /** An alarm that rings for a transaction that was rolled back finds nothing. */
+  #ring(tx: HostTransaction, rows: readonly ArmedRow[]): void {
+    const deadlines = rows.map(({ id, kind, due_ms, version }) => {
+      return { kind, subjectId: id, dueAt: new Date(Number(due_ms)), version };
+    });
+    const afterCommit = (hook: () => void): void =>
+      tx.afterCommit ? tx.afterCommit(hook) : hook();
+    this.service.armed({ afterCommit }, deadlines);
+  }
+}
+
+function assertSound({ kind, subjectId, dueAt }: HostDeadline): void {
+  if (!kind) throw new TypeError('A deadline has a kind: the one of its @DeadlineHandler');
+  if (!subjectId) throw new TypeError(`A deadline of kind "${kind}" has no subjectId`);
+  if (!(dueAt instanceof Date) || Number.isNaN(dueAt.getTime())) {
+    throw new TypeError(`dueAt of "${kind}" for "${subjectId}" is no valid Date`);
+  }
+}

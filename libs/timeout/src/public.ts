@@ -1,0 +1,35 @@
+/** What `@lastcall/timeout` offers; everything else may change with any version. */
+export {
+  DeadlineHandler,
+  type DeadlineHandlerOptions,
+  type Due,
+  type HandlesDue,
+  type Tx,
+} from './host/deadline-handler.decorator';
+export type { HostDataSource, HostPool, HostPostgres } from './host/connections';
+export {
+  fromDrizzle,
+  fromKnex,
+  fromPg,
+  fromPrisma,
+  fromTypeOrm,
+  type HostTransaction,
+} from './host/host-transaction';
+export { migrateTimeouts } from './host/migrate';
+export type { ArmedDeadline, HostDeadline, SubjectRef } from './host/subjects';
+export { TimeoutModule } from './host/timeout.module';
+export type {
+  TimeoutModuleAsyncOptions,
+  TimeoutModuleOptions,
+  TimeoutOptionsFactory,
+} from './host/timeout-options';
+export { getTimeoutsToken, InjectTimeouts, Timeouts } from './host/timeouts';
+export {
+  AmbiguousDeadlineHandlerError,
+  ScopedDeadlineHandlerError,
+  UnhandledDeadlineError,
+} from './errors';
+export type { Lock } from './lock';
+export { NoopLock } from './locks/noop.lock';
+export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
+export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';

@@ -1,0 +1,56 @@
+import { every, type Turns } from './every';
+import type { TimeoutService, TimeoutOptions, TimeoutParts } from './timeout.service';
+import { WorkerHeartbeat } from './worker-heartbeat';
+
+/** How often to look whether a sweep is due: in trouble it is every second. */
+const SWEEP_LOOK_MS = 1_000;
+/** How often to look for what is late: so much later may be what has lost its alarm. */
+const MISSED_LOOK_MS = 250;
+
+/** A service at work: rings and sweeps from `start` to `stop`, unless it only arms. */
+export class TimeoutRun {
+  #sweeping: readonly Turns[] = [];
+  readonly #heartbeat: WorkerHeartbeat;
+
+  constructor(
+    private readonly timeouts: TimeoutService,
+    private readonly options: Pick<TimeoutOptions, 'sweep'> & {
+      readonly ring: boolean;
+      readonly parts: TimeoutParts;
+    },
+  ) {
+    this.#heartbeat = new WorkerHeartbeat(options.parts.dataSource, options.sweep.intervalMs);
+  }
+
+  async start(): Promise<void> {
+    if (!this.options.ring) return;
+    await this.timeouts.start();
+    const { telemetry } = this.options.parts;
+    const onError = (error: unknown): void => telemetry.failed('sweep', error);
+    this.#sweeping = [
+      every(SWEEP_LOOK_MS, () => this.#sweepIfDue(), { firstAfterMs: 0, onError }),
+      // In turns of their own: a sweep may wait for a store that is silent.
+      every(MISSED_LOOK_MS, () => this.timeouts.sweep.takeMissed(), { onError }),
+    ];
+  }
+
+  async stop(): Promise<void> {
+    if (this.#sweeping.length > 0) {
+      await Promise.all(this.#sweeping.map((turns) => turns.stop()));
+      const { telemetry } = this.options.parts;
+      const end = this.#heartbeat.end();
+      await end.catch((error: unknown) => telemetry.failed('heartbeat', error));
+    }
+    await this.timeouts.stop();
+  }
+
+  async #sweepIfDue(): Promise<void> {
+    const { sweep } = this.timeouts;
+    if (!sweep.isDue(performance.now())) return;
+    await sweep.begin();
+    await this.#heartbeat.beat({
+      timerStoreHealthy: sweep.timerStoreHealthy,
+      clockOffsetMs: this.options.parts.clock.offsetMs,
+    });
+  }
+}
