@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { WAIT_NAMES, type WaitName, WAITS } from '@app/orders';
 import { createLogger } from '../apps/api/src/logging/logger';
 import { PrometheusTelemetry } from '../apps/api/src/metrics/prometheus-telemetry';
 
@@ -99,6 +100,58 @@ const anchorOf = (heading: string): string => heading.toLowerCase().replaceAll('
 /** `LastcallSweepSilent` is about "Sweep silent". */
 const headingOf = (alert: string): string =>
   alert.replace('Lastcall', '').replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+/** The runbook's table of what may wait for a person. */
+const waits = [
+  ...read('docs/runbook.md').matchAll(
+    /^\| `(\w+)` +\|[^|]+\| ([^|]+?) +\| \[[^\]]+\]\(#([\w-]+)\) +\|[^|]+\| ([^|]+?) +\|$/gm,
+  ),
+].map(([, what = '', greatestAge, section, exit = '']) => ({ what, greatestAge, section, exit }));
+
+describe('what may wait for a person', () => {
+  const sectionOf = (anchor: string | undefined): string =>
+    read('docs/runbook.md')
+      .split(/^## /m)
+      .find((text) => anchorOf(text.split('\n', 1)[0] ?? '') === anchor) ?? '';
+
+  it('is in the runbook, with its greatest age', () => {
+    const told = waits.map(({ what, greatestAge }) => [what, greatestAge]);
+    const known = WAIT_NAMES.map((what) => [what, WAITS[what].greatestAge]);
+    expect(told).toEqual(known);
+  });
+
+  it('has an alert that watches it', () => {
+    for (const { what, section } of waits) {
+      const rule = rules.find(({ alert }) => anchorOf(headingOf(alert)) === section);
+      expect({ what, watched: WATCHED[what]?.test(rule?.expr ?? '') }).toEqual({
+        ...{ what, watched: true },
+      });
+    }
+  });
+
+  it('has commands that end it, in the section of its alert, where a test runs them', () => {
+    for (const { what, section, exit } of waits) {
+      const commands = [...exit.matchAll(/`([^`]+)`/g)].map(([, command = '']) => command);
+      expect({ what, commands: commands.length > 0 }).toEqual({ what, commands: true });
+      for (const command of commands) {
+        expect(sectionOf(section)).toContain(`npx lastcall ${command} `.trimEnd());
+      }
+      expect(WAITS[what as WaitName].exit).toContain(commands[0]);
+    }
+  });
+});
+
+/** What the expression of its alert has to look at. */
+const WATCHED: Readonly<Record<string, RegExp>> = {
+  closing: /lastcall_oldest_closing_seconds/,
+  payment_on_hold: /lastcall_on_hold\{what=~"payments\|/,
+  webhook_held: /lastcall_on_hold\{what=~"[^"]*webhooks/,
+  deadline_held: /lastcall_on_hold\{what="deadlines"/,
+  refund_unsent: /lastcall_oldest_unsent_refund_seconds/,
+  refund_pending: /lastcall_oldest_wait_seconds\{what="refund_pending"/,
+  refund_in_attention: /lastcall_refunds\{status="needs_attention"/,
+  dispute: /lastcall_waiting\{what="dispute"/,
+};
 
 describe('alerts', () => {
   it('watch what is exported', async () => {

@@ -24,6 +24,7 @@ import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { Processes1763702200000 } from './migrations/1763702200000-processes';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
 import { SigningKey1763700410000 } from './migrations/1763700410000-signing-key';
+import { Waits1763701120000 } from './migrations/1763701120000-waits';
 import { UnpaidOrders1763700250000 } from './migrations/1763700250000-unpaid-orders';
 
 /** Oldest first; TypeORM runs those that are missing. */
@@ -52,6 +53,7 @@ const MIGRATIONS = [
   MerchantsView1763800100000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
   Processes1763702200000,
+  Waits1763701120000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

@@ -73,6 +73,7 @@ export { sharedSettings, SHARED_NAMES, type SharedSettings } from './ops/shared-
 export { examineProcesses } from './ops/doctor/examine-processes';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
+export { WAIT_NAMES, WAITS, type WaitName } from './ops/waits';
 export { RewindEvents, type Rewound } from './ops/rewind-events';
 export { Statistics, type StatisticsView } from './ops/statistics';
 export {

@@ -28,6 +28,8 @@ import { ExtendWindow } from './closing/extend-window';
 import { ForceCloseOrder } from './closing/force-close-order';
 import { ForeignMoney } from './money/foreign-money';
 import { Gauges } from './ops/gauges';
+import { WarnShipments } from './fulfilment/warn-shipments';
+import { WatchWaits } from './ops/watch-waits';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
@@ -117,7 +119,9 @@ const USE_CASES = [
   StrandedWork,
   StreamTokens,
   UnchargeableProducts,
+  WarnShipments,
   WatchInvariants,
+  WatchWaits,
 ];
 
 /** The order module: import it once, with the settings and where to report. */

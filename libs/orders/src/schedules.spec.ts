@@ -4,6 +4,8 @@ import type { WatchInvariants } from './invariants/watch-invariants';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { Reconcile } from './reconciling/reconcile';
 import type { Retention } from './retention';
+import type { WarnShipments } from './fulfilment/warn-shipments';
+import type { WatchWaits } from './ops/watch-waits';
 import type { FoldStock } from './stock/fold-stock';
 import { msUntil, Schedules } from './schedules';
 
@@ -14,7 +16,15 @@ afterEach(() => jest.useRealTimers());
 
 /** Schedules over use cases that only count their turns. */
 function startSchedules() {
-  const turns = { fold: 0, relay: 0, invariants: 0, retention: 0, reconcile: 0 };
+  const turns = {
+    fold: 0,
+    relay: 0,
+    invariants: 0,
+    waits: 0,
+    shipments: 0,
+    retention: 0,
+    reconcile: 0,
+  };
   const load = { isBursting: false };
   const failures: [string, unknown][] = [];
   const relaysGiveWay: (() => boolean)[] = [];
@@ -29,6 +39,8 @@ function startSchedules() {
     count('fold') as unknown as FoldStock,
     count('relay') as unknown as RelayEvents,
     count('invariants') as unknown as WatchInvariants,
+    count('waits') as unknown as WatchWaits,
+    count('shipments') as unknown as WarnShipments,
     count('retention') as unknown as Retention,
     count('reconcile') as unknown as Reconcile,
     load as TimeoutService,
@@ -50,6 +62,8 @@ describe('the schedules', () => {
       fold: 30 * 60 * 4,
       relay: 30 * 60 * 4,
       invariants: 6,
+      waits: 30,
+      shipments: 3,
       retention: 3,
       reconcile: 1,
     });

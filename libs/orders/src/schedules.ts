@@ -5,6 +5,8 @@ import {
   Injectable,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
+import { WarnShipments } from './fulfilment/warn-shipments';
+import { WatchWaits } from './ops/watch-waits';
 import { RelayEvents } from './events/relay-events';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
@@ -23,6 +25,10 @@ const RELAY_IN_A_BURST_EVERY_MS = 2_000;
 const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
 /** Half a million rows a run at the most: more than comes in ten minutes. */
 const RETENTION_EVERY_MS = 10 * MINUTE_MS;
+/** An alert comes a minute after its time at the latest. */
+const WAITS_EVERY_MS = MINUTE_MS;
+/** Days ahead: nobody needs to know to the minute. */
+const SHIPMENTS_EVERY_MS = 10 * MINUTE_MS;
 /** 03:17 UTC: at night, and not on the hour, when everybody's jobs run. */
 const RECONCILE_AT_MS = (3 * 60 + 17) * MINUTE_MS;
 
@@ -36,6 +42,8 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly foldStock: FoldStock,
     private readonly relay: RelayEvents,
     private readonly invariants: WatchInvariants,
+    private readonly waits: WatchWaits,
+    private readonly shipments: WarnShipments,
     private readonly retention: Retention,
     private readonly reconcile: Reconcile,
     private readonly timeouts: TimeoutService,
@@ -46,13 +54,16 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const told = (what: string) => ({
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
-    const { foldStock, invariants, retention, reconcile } = this;
+    const { foldStock, invariants, waits, shipments, retention, reconcile } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
       every(FOLD_EVERY_MS, () => foldStock.runOnce(), told('fold stock')),
       every(RELAY_EVERY_MS, (stopping) => this.#relayEvents(stopping), told('relay events')),
       // Each worker exports what it found.
       every(INVARIANTS_EVERY_MS, () => invariants.runOnce(), told('invariants')),
+      // One worker tells; the others find it told.
+      every(WAITS_EVERY_MS, () => waits.runOnce(), told('waits')),
+      every(SHIPMENTS_EVERY_MS, () => shipments.runOnce(), told('warn shipments')),
       // Several workers share the rows by SKIP LOCKED.
       every(RETENTION_EVERY_MS, () => retention.runOnce(), told('retention')),
       // All workers at the same time: one of them gets to it. The count left over is an alert.

@@ -1,3 +1,4 @@
+import { type GaugesView, WAIT_NAMES } from '@app/orders';
 import { createLogger } from '../logging/logger';
 import { PrometheusTelemetry } from './prometheus-telemetry';
 
@@ -8,6 +9,10 @@ const READINGS = {
   relayAgeSeconds: 0.5,
   oldestClosingSeconds: 7,
   oldestUnsentRefundSeconds: 90,
+  waits: Object.fromEntries(
+    WAIT_NAMES.map((what) => [what, { count: 2, tooOld: 1, oldestSeconds: 8 }]),
+  ) as GaugesView['waits'],
+  automaticRefundsAhead: 3,
   unfoldedStockMovements: 12,
   oldestUnfoldedStockSeconds: 0.25,
   onHold: { payments: 1, webhooks: 0, deadlines: 2 },
@@ -50,6 +55,9 @@ describe('PrometheusTelemetry', () => {
       'lastcall_unfolded_stock_movements 12',
       'lastcall_oldest_unfolded_stock_movement_seconds 0.25',
       'lastcall_on_hold{what="payments"} 1',
+      'lastcall_waiting{what="dispute"} 2',
+      'lastcall_oldest_wait_seconds{what="refund_pending"} 8',
+      'lastcall_automatic_refunds_ahead 3',
       'lastcall_timeouts_stopped 1',
       'lastcall_invariant_violations{invariant="stock_adds_up"} 0',
       'lastcall_invariant_violations{invariant="money_has_a_home"} Nan',
@@ -80,7 +88,10 @@ describe('PrometheusTelemetry', () => {
 
   it('bounds what free text can do to its labels', async () => {
     const metrics = telemetry();
-    for (let i = 0; i < 500; i++) metrics.providerCall(`operation ${i}`, 'ok', 1);
+    for (let i = 0; i < 500; i++) {
+      const call = { provider: 'acme', outcome: 'ok', tookMs: 1 };
+      metrics.providerCall({ ...call, operation: `operation ${i}` });
+    }
     const series = (await metrics.registry.metrics()).match(/provider_call_seconds_count/g);
     expect(series).toHaveLength(51);
   });

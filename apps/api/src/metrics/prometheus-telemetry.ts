@@ -11,6 +11,7 @@ const CALL_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 const MAX_LABEL_VALUES = 50;
 
 type LockOutcome = Parameters<OrdersTelemetry['locked']>[0];
+type ProviderCall = Parameters<OrdersTelemetry['providerCall']>[0];
 type SweepCounts = Parameters<OrdersTelemetry['swept']>[0];
 
 /** What the order module reports, as metrics; and in the log where somebody should know. */
@@ -57,7 +58,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   readonly #providerCalls = this.#histogram(
     'provider_call_seconds',
     'Calls to the payment provider',
-    ['operation', 'outcome'],
+    ['provider', 'operation', 'outcome'],
     CALL_BUCKETS,
   );
   readonly #sweepRun = this.#gauge('sweep_last_run_timestamp_seconds', 'End of the last sweep');
@@ -93,6 +94,18 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   readonly #oldestUnfoldedStock = this.#gauge(
     'oldest_unfolded_stock_movement_seconds',
     'Age of the oldest stock movement that is not in the counters of its product yet',
+  );
+  readonly #waiting = this.#gauge('waiting', 'What waits for a person, or may come to (runbook)', [
+    'what',
+  ]);
+  readonly #oldestWait = this.#gauge(
+    'oldest_wait_seconds',
+    'Age of the oldest that waits; 0 when none does',
+    ['what'],
+  );
+  readonly #refundsAhead = this.#gauge(
+    'automatic_refunds_ahead',
+    'Paid orders that are canceled and refunded within three days unless they are shipped',
   );
   readonly #onHold = this.#gauge('on_hold', 'What waits for an operator to decide', ['what']);
   readonly #timeoutsStopped = this.#gauge(
@@ -142,8 +155,9 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.logger.error({ ...fields, alert: true }, what);
   }
 
-  providerCall(operation: string, outcome: string, tookMs: number): void {
+  providerCall({ provider, operation, outcome, tookMs }: ProviderCall): void {
     const labels = {
+      provider: this.#bounded('provider', provider),
       operation: this.#bounded('operation', operation),
       outcome: this.#bounded('outcome', outcome),
     };
@@ -208,7 +222,10 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   /** What only the database knows, read at the time of a scrape; undefined when it cannot tell. */
   setGauges(readings: GaugesView | undefined): void {
-    for (const gauge of [this.#refunds, this.#onHold, this.#invariants]) gauge.reset();
+    for (const gauge of [
+      ...[this.#refunds, this.#onHold, this.#invariants, this.#waiting, this.#oldestWait],
+    ])
+      gauge.reset();
     this.#overdue.set(readings?.overdueDeadlines ?? NaN);
     this.#oldestOverdue.set(readings?.oldestOverdueSeconds ?? NaN);
     this.#relayAge.set(readings?.relayAgeSeconds ?? NaN);
@@ -220,6 +237,11 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.#reconcileDifferences.set(readings?.reconcileDifferences ?? NaN);
     for (const [status, count] of Object.entries(readings?.refunds ?? {})) {
       this.#refunds.set({ status }, count);
+    }
+    this.#refundsAhead.set(readings?.automaticRefundsAhead ?? NaN);
+    for (const [what, { count, oldestSeconds }] of Object.entries(readings?.waits ?? {})) {
+      this.#waiting.set({ what }, count);
+      this.#oldestWait.set({ what }, oldestSeconds);
     }
     for (const [what, count] of Object.entries(readings?.onHold ?? {})) {
       this.#onHold.set({ what }, count);

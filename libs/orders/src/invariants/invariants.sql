@@ -61,7 +61,7 @@ chain AS (
       OR (c.next IS NULL AND (o.status IS DISTINCT FROM c.to_status
                               OR o.version IS DISTINCT FROM c.version))
       OR (coalesce(c.from_status, 'none'), c.to_status) NOT IN (
-           ('none', 'pending_payment'), ('pending_payment', 'pending_payment'),
+           ('none', 'pending_payment'), ('pending_payment', 'pending_payment'), ('paid', 'paid'),
            ('pending_payment', 'paid'), ('pending_payment', 'closing'),
            ('pending_payment', 'closed'), ('closing', 'paid'), ('closing', 'closed'),
            ('paid', 'shipped'), ('paid', 'canceled'), ('shipped', 'completed'), ('closed', 'paid'))
@@ -316,7 +316,8 @@ WITH moved AS (
    GROUP BY tx, sku, effect
 ), changed AS (
   SELECT e.tx, e.order_id,
-         CASE WHEN to_status = 'closed' THEN 'release' WHEN to_status = 'paid' THEN 'sell'
+         CASE WHEN from_status = to_status THEN NULL
+              WHEN to_status = 'closed' THEN 'release' WHEN to_status = 'paid' THEN 'sell'
               WHEN to_status = 'canceled' THEN 'restock' END AS effect
     FROM order_events e
    WHERE e.tx >= :since_tx::xid8 AND e.tx IN (SELECT tx FROM moved)
@@ -327,3 +328,42 @@ WITH moved AS (
 )
 SELECT count(*) AS violations FROM moved FULL JOIN owed USING (tx, sku, effect)
  WHERE moved.quantity IS DISTINCT FROM owed.quantity;
+
+-- 15. waits_told: Every waiting state is younger than its greatest age, or has an alert
+-- Alerts are given each minute, and written down with it: three minutes are two of them in vain.
+WITH disputes AS (
+  SELECT m.payment_id, m.at FROM money_movements m
+   WHERE m.kind = 'disputed' AND NOT EXISTS (
+           SELECT 1 FROM money_movements e WHERE e.payment_id = m.payment_id AND e.ref = m.ref
+              AND e.kind IN ('dispute_won', 'dispute_lost'))
+), waits AS (
+  SELECT 'closing' AS what, o.id AS subject_id, e.at + interval '5 minutes' AS until
+    FROM (SELECT subject_id FROM deadlines WHERE kind = 'closing'
+          UNION SELECT subject_id FROM held_deadlines WHERE kind = 'closing') AS d
+    JOIN orders o ON o.id = d.subject_id AND o.status = 'closing'
+    JOIN order_events e ON e.order_id = o.id AND e.version = o.version
+  UNION ALL
+  -- On hold by its movements; 13 compares them with the payment.
+  SELECT 'payment_on_hold', p.id, h.at FROM payments p
+    JOIN money_movements h ON h.payment_id = p.id AND h.kind = 'held'
+   WHERE p.hold_reason IS NOT NULL AND NOT EXISTS (
+           SELECT 1 FROM money_movements e WHERE e.payment_id = p.id AND e.kind = 'released'
+              AND e.ref = h.ref)
+  UNION ALL
+  SELECT 'webhook_held', id, received_at FROM webhook_events WHERE status = 'held'
+  UNION ALL
+  SELECT 'deadline_held', subject_id, held_at FROM held_deadlines
+  UNION ALL
+  SELECT 'refund_unsent', id, updated_at + interval '5 minutes' FROM refunds
+   WHERE status = 'requested' AND payment_id NOT IN (SELECT payment_id FROM disputes)
+  UNION ALL
+  SELECT 'refund_pending', id, created_at + interval '7 days' FROM refunds
+   WHERE status IN ('pending', 'failed')
+  UNION ALL
+  SELECT 'refund_in_attention', id, updated_at FROM refunds WHERE status = 'needs_attention'
+  UNION ALL
+  SELECT 'dispute', payment_id, at FROM disputes
+)
+SELECT count(*) AS violations FROM waits w
+ WHERE until < now() - interval '3 minutes' AND NOT EXISTS (
+         SELECT 1 FROM waits_told t WHERE t.what = w.what AND t.subject_id = w.subject_id);

@@ -225,6 +225,27 @@ const PLANTED: Record<number, readonly [what: string, ...sql: string[]][]> = {
       `INSERT INTO unfolded_stock_movements (sku, effect, quantity) VALUES ('TEA', 'release', 2)`,
     ],
   ],
+  15: [
+    [
+      'a refund in attention that nobody was told of',
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency, status, updated_at)
+       SELECT gen_random_uuid(), id, 'operator', 1, 'EUR', 'needs_attention',
+              now() - interval '4 minutes' FROM payments WHERE order_id = $ORDER`,
+    ],
+    [
+      'a dispute that nobody was told of',
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source, at)
+       SELECT order_id, id, 'disputed', 'd1', 1, 'EUR', 'webhook', now() - interval '4 minutes'
+         FROM payments WHERE order_id = $ORDER`,
+    ],
+    [
+      'money on hold that nobody was told of',
+      `UPDATE payments SET hold_reason = 'late_payment' WHERE order_id = $ORDER`,
+      `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source, at)
+       SELECT order_id, id, 'held', 'h1', 1, 'EUR', 'webhook', now() - interval '4 minutes'
+         FROM payments WHERE order_id = $ORDER`,
+    ],
+  ],
 };
 
 describe('invariants', () => {

@@ -53,8 +53,9 @@ describe('what is watched for the metrics', () => {
       order?.paymentId,
     ]);
     await world.rows(
-      `INSERT INTO refunds (id, payment_id, reason, amount, currency, created_at)
-       VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR', now() - interval '1 hour')`,
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency, created_at, updated_at)
+       SELECT gen_random_uuid(), $1, 'late_payment', 500, 'EUR', at, at
+         FROM (SELECT now() - interval '1 hour' AS at) AS clock`,
       [order?.paymentId],
     );
     await world.rows(

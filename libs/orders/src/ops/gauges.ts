@@ -9,7 +9,9 @@ import type { RefundStatus } from '../order/order';
 import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
 import { readHeld } from './overview';
+import { readWaits, type WaitReadings } from './waits';
 import { Reconcile } from '../reconciling/reconcile';
+import { countRefundsAhead } from '../fulfilment/warn-shipments';
 import { readUnfolded } from '../stock/fold-stock';
 
 export interface GaugesView {
@@ -24,6 +26,10 @@ export interface GaugesView {
   readonly oldestClosingSeconds: number;
   /** Age of the oldest refund that no provider has been told of; 0 when none waits. */
   readonly oldestUnsentRefundSeconds: number;
+  /** Everything that waits for a person, or may come to. */
+  readonly waits: WaitReadings;
+  /** Paid orders that are canceled and refunded within three days unless they are shipped. */
+  readonly automaticRefundsAhead: number;
   /** Stock movements that are not in the counters of their products yet; 100,000 and more are that. */
   readonly unfoldedStockMovements: number;
   /** Age of the oldest of them; 0 when none waits. */
@@ -56,19 +62,19 @@ export class Gauges {
     const [
       overdue,
       refunds,
-      unsent,
+      waits,
       unfolded,
       relayAgeSeconds,
-      oldestClosingSeconds,
+      automaticRefundsAhead,
       held,
       timeoutsStopped,
     ] = await Promise.all([
       countOverdue(this.dataSource, DEADLINE_KINDS),
       countRefunds(onDataSource(this.dataSource)),
-      readOldestUnsentRefund(this.dataSource),
+      readWaits(onDataSource(this.dataSource)),
       readUnfolded(onDataSource(this.dataSource)),
       readRelayAge(this.dataSource),
-      readOldestClosing(this.dataSource),
+      countRefundsAhead(onDataSource(this.dataSource)),
       readHeld(this.dataSource),
       this.timeouts.brake.isEngaged(),
     ]);
@@ -77,8 +83,10 @@ export class Gauges {
       oldestOverdueSeconds: Math.max(0, overdue.oldestLagMs / 1_000),
       refunds,
       relayAgeSeconds,
-      oldestClosingSeconds,
-      oldestUnsentRefundSeconds: unsent,
+      oldestClosingSeconds: waits.closing.oldestSeconds,
+      oldestUnsentRefundSeconds: waits.refund_unsent.oldestSeconds,
+      waits,
+      automaticRefundsAhead,
       unfoldedStockMovements: unfolded.movements,
       oldestUnfoldedStockSeconds: unfolded.oldestSeconds,
       onHold: {
@@ -91,25 +99,6 @@ export class Gauges {
       invariants: this.invariants.last,
     };
   }
-}
-
-async function readOldestUnsentRefund(dataSource: DataSource): Promise<number> {
-  const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
-    `SELECT extract(epoch FROM now() - min(created_at)) AS age
-       FROM refunds WHERE status = 'requested'`,
-  );
-  return Math.max(0, Number(row?.age ?? 0));
-}
-
-/** From the deadlines of `closing`, which are few: an order's version points at how it got there. */
-async function readOldestClosing(dataSource: DataSource): Promise<number> {
-  const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
-    `SELECT extract(epoch FROM now() - min(e.at)) AS age
-       FROM (SELECT DISTINCT subject_id FROM deadlines WHERE kind = 'closing') AS d
-       JOIN orders o ON o.id = d.subject_id AND o.status = 'closing'
-       JOIN order_events e ON e.order_id = o.id AND e.version = o.version`,
-  );
-  return Math.max(0, Number(row?.age ?? 0));
 }
 
 /** While the relay cannot see what is new at all, the time since it has last relayed something. */

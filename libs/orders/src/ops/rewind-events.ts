@@ -1,6 +1,5 @@
 import { inTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { type Accountable, recordAction } from '../order/operator-action';

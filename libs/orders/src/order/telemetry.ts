@@ -21,8 +21,13 @@ export interface OrdersTelemetry extends TimeoutTelemetry {
   webhook(result: WebhookResult): void;
   /** Something needs an operator's eye: mismatched money, a refund that cannot be made. */
   alert(what: string, fields: Readonly<Record<string, unknown>>): void;
-  /** A call to the provider, how it ended and how long it took. */
-  providerCall(operation: string, outcome: string, tookMs: number): void;
+  /** A call to a provider, how it ended and how long it took. */
+  providerCall(call: {
+    readonly provider: string;
+    readonly operation: string;
+    readonly outcome: string;
+    readonly tookMs: number;
+  }): void;
 }
 
 export const ORDERS_TELEMETRY = Symbol('OrdersTelemetry');

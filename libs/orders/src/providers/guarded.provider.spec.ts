@@ -37,11 +37,10 @@ describe('GuardedProvider', () => {
   it('passes answers on, and measures the calls', async () => {
     findPayment.mockResolvedValue(UNPAID);
     expect(await guard().findPayment(REF)).toEqual(UNPAID);
-    expect(telemetry.providerCall).toHaveBeenCalledWith(
-      'find_payment',
-      'unpaid',
-      expect.any(Number),
-    );
+    expect(telemetry.providerCall).toHaveBeenCalledWith({
+      ...{ provider: 'acme', operation: 'find_payment', outcome: 'unpaid' },
+      tookMs: expect.any(Number),
+    });
     expect(onOutcome.mock.calls).toEqual([['unpaid']]);
   });
 
@@ -61,11 +60,10 @@ describe('GuardedProvider', () => {
     createPayment.mockResolvedValue({ state: 'REFUSED', why: 'amount too small' });
     const guarded = guard();
     for (let i = 0; i < 10; i++) await guarded.createPayment(REF);
-    expect(telemetry.providerCall).toHaveBeenLastCalledWith(
-      'create_payment',
-      'refused',
-      expect.any(Number),
-    );
+    expect(telemetry.providerCall).toHaveBeenLastCalledWith({
+      ...{ provider: 'acme', operation: 'create_payment', outcome: 'refused' },
+      tookMs: expect.any(Number),
+    });
     createPayment.mockResolvedValue({ state: 'CREATED', providerPaymentId: 'pay_2' });
     expect(await guarded.createPayment(REF)).toMatchObject({ state: 'CREATED' });
     expect(telemetry.alert).not.toHaveBeenCalled();
@@ -74,11 +72,10 @@ describe('GuardedProvider', () => {
   it('waits for no provider longer than it may take', async () => {
     findPayment.mockReturnValue(new Promise(() => undefined));
     expect(await guard(20).findPayment(REF)).toMatchObject({ state: 'UNKNOWN' });
-    expect(telemetry.providerCall).toHaveBeenCalledWith(
-      'find_payment',
-      'timeout',
-      expect.any(Number),
-    );
+    expect(telemetry.providerCall).toHaveBeenCalledWith({
+      ...{ provider: 'acme', operation: 'find_payment', outcome: 'timeout' },
+      tookMs: expect.any(Number),
+    });
   });
 
   it('tells of a bug, and takes it for no answer', async () => {

@@ -145,7 +145,8 @@ export class GuardedProvider implements PaymentProvider {
       // Providers reject for bugs alone, and those must be seen.
       if (outcome === 'bug') this.telemetry.failed(`provider ${operation}`, error);
     }
-    this.telemetry.providerCall(operation, outcome, performance.now() - startedMs);
+    const tookMs = performance.now() - startedMs;
+    this.telemetry.providerCall({ provider: this.name, operation, outcome, tookMs });
     this.options.onOutcome?.(outcome);
     return failure;
   }

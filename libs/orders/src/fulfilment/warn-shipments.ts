@@ -1,0 +1,70 @@
+import { inTransaction, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
+import { NEW_EVENT_TX } from '../order/event-tx';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import type { Queryable } from '../order/order-rows';
+
+/** Three days before, where orders wait thirty; a tenth of the time where they wait less. */
+const NEAR = `d.due_at < now() + interval '3 days'
+  AND d.due_at < now() + least(interval '3 days', o.ship_within_ms * interval '0.1 millisecond')`;
+const NEAR_ORDERS = `deadlines d JOIN orders o ON o.id = d.subject_id AND o.status = 'paid'
+  WHERE d.kind = 'shipment' AND ${NEAR}`;
+
+const BATCH = 500;
+/** A run is bounded; the next one goes on. */
+const MAX_BATCHES = 100;
+
+/**
+ * Says of paid orders that are not shipped that their money is about to go back by itself: an event
+ * `order.shipment_due` for each, once, and one alert for all that are new.
+ */
+@Injectable()
+export class WarnShipments {
+  constructor(
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  async runOnce(): Promise<{ warned: number }> {
+    let warned = 0;
+    for (let batch = 0; batch < MAX_BATCHES; batch++) {
+      const count = await inTransaction(this.dataSource, (tx) => warnBatch(tx));
+      warned += count;
+      if (count < BATCH) break;
+    }
+    if (warned > 0) this.telemetry.alert('automatic_refunds_ahead', { orders: warned });
+    return { warned };
+  }
+}
+
+async function warnBatch(tx: Transaction): Promise<number> {
+  const rows = await tx.rows(
+    `WITH near AS (
+       SELECT o.id FROM ${NEAR_ORDERS} AND NOT EXISTS (
+                SELECT FROM order_events e WHERE e.order_id = o.id AND e.type = 'order.shipment_due')
+        ORDER BY d.due_at LIMIT ${BATCH} FOR NO KEY UPDATE OF o SKIP LOCKED
+     ), warned AS (
+       UPDATE orders o SET version = version + 1, event_tx = greatest(o.event_tx, ${NEW_EVENT_TX})
+         FROM near WHERE o.id = near.id AND o.status = 'paid'
+       RETURNING o.id, o.version, o.event_tx
+     )
+     INSERT INTO order_events (order_id, version, type, from_status, to_status, by, reason, tx)
+     SELECT id, version, 'order.shipment_due', 'paid', 'paid', 'system', 'shipment_timeout', event_tx
+       FROM warned
+     RETURNING 1`,
+  );
+  return rows.length;
+}
+
+/** Beyond that it is enough to know that there are very many. */
+const MOST_COUNTED = 10_000;
+
+/** Paid orders that will be canceled and refunded within three days unless they are shipped. */
+export async function countRefundsAhead(sql: Queryable): Promise<number> {
+  const [row] = await sql.rows<{ n: number }>(
+    `SELECT count(*)::int AS n FROM (SELECT FROM ${NEAR_ORDERS} LIMIT ${MOST_COUNTED}) AS near`,
+  );
+  return row?.n ?? 0;
+}

@@ -1,0 +1,110 @@
+import type { Queryable } from '../order/order-rows';
+
+interface Wait {
+  /** An interval of Postgres: older than that is an operator's to end. */
+  readonly greatestAge: string;
+  /** What ends it, by the guard and with an audit. */
+  readonly exit: string;
+  /** `subject_id` and `since` of each, by an index of what waits: little, whatever there is. */
+  readonly sql: string;
+}
+
+const OPEN_DISPUTES = `SELECT m.payment_id, m.at FROM money_movements m WHERE m.kind = 'disputed'
+   AND NOT EXISTS (SELECT FROM money_movements e WHERE e.payment_id = m.payment_id
+                      AND e.kind IN ('dispute_won', 'dispute_lost') AND e.ref = m.ref)`;
+
+/**
+ * Everything that may wait for a person, and for how long before somebody is told. The runbook has
+ * this table with owners and alerts; `invariants.sql` states the ages once more.
+ */
+export const WAITS = {
+  closing: {
+    greatestAge: '5 minutes',
+    exit: 'lastcall orders settle ID --closed, or --paid',
+    sql: `SELECT o.id AS subject_id, e.at AS since
+            FROM (SELECT subject_id FROM deadlines WHERE kind = 'closing'
+                  UNION SELECT subject_id FROM held_deadlines WHERE kind = 'closing') AS d
+            JOIN orders o ON o.id = d.subject_id AND o.status = 'closing'
+            JOIN order_events e ON e.order_id = o.id AND e.version = o.version`,
+  },
+  payment_on_hold: {
+    greatestAge: '0',
+    exit: 'lastcall payments settle ID --refund, --keep or --accept',
+    sql: `SELECT p.id AS subject_id, coalesce(p.recorded_at, p.created_at) AS since
+            FROM payments p WHERE p.hold_reason IS NOT NULL`,
+  },
+  webhook_held: {
+    greatestAge: '0',
+    exit: 'lastcall webhooks replay ID, or dismiss ID',
+    sql: `SELECT id AS subject_id, received_at AS since FROM webhook_events WHERE status = 'held'`,
+  },
+  deadline_held: {
+    greatestAge: '0',
+    exit: 'lastcall timeouts release ID',
+    sql: 'SELECT DISTINCT subject_id, held_at AS since FROM held_deadlines',
+  },
+  // One that waits for the end of a dispute is the dispute's.
+  refund_unsent: {
+    greatestAge: '5 minutes',
+    exit: 'lastcall timeouts verify --fix, then lastcall sweep run',
+    sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
+           WHERE status = 'requested' AND payment_id NOT IN (
+             SELECT payment_id FROM (${OPEN_DISPUTES}) AS open_disputes)`,
+  },
+  // Banks take days; none takes longer than a week without a word.
+  refund_pending: {
+    greatestAge: '7 days',
+    exit: 'lastcall reconcile --since 30d --fix, or a refund by hand at the provider',
+    sql: `SELECT id AS subject_id, created_at AS since FROM refunds
+           WHERE status IN ('pending', 'failed')`,
+  },
+  refund_in_attention: {
+    greatestAge: '0',
+    exit: 'lastcall refunds retry ID, or a refund by hand at the provider',
+    sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
+           WHERE status = 'needs_attention'`,
+  },
+  dispute: {
+    greatestAge: '0',
+    exit: "the bank's decision: its notice, or lastcall reconcile --since 90d --fix",
+    sql: `SELECT payment_id AS subject_id, min(at) AS since FROM (${OPEN_DISPUTES}) AS open_disputes
+           GROUP BY payment_id`,
+  },
+} as const satisfies Readonly<Record<string, Wait>>;
+
+export type WaitName = keyof typeof WAITS;
+
+export const WAIT_NAMES = Object.keys(WAITS) as WaitName[];
+
+/** Everything that waits: what, subject_id, since and is_too_old, as SQL. */
+export const ALL_WAITS = WAIT_NAMES.map((what) => {
+  const { greatestAge, sql }: Wait = WAITS[what];
+  return `SELECT '${what}' AS what, subject_id, since,
+                 since < now() - interval '${greatestAge}' AS is_too_old FROM (${sql}) AS ${what}`;
+}).join(' UNION ALL ');
+
+export interface WaitReading {
+  readonly count: number;
+  /** How many are older than their greatest age. */
+  readonly tooOld: number;
+  /** Age of the oldest; 0 when none waits. */
+  readonly oldestSeconds: number;
+}
+
+export type WaitReadings = Readonly<Record<WaitName, WaitReading>>;
+
+/** What waits for a person, or may come to. */
+export async function readWaits(sql: Queryable): Promise<WaitReadings> {
+  const rows = await sql.rows<{ what: WaitName; count: number; too_old: number; age: string }>(
+    `SELECT what, count(*)::int AS count, count(*) FILTER (WHERE is_too_old)::int AS too_old,
+            extract(epoch FROM now() - min(since)) AS age
+       FROM (${ALL_WAITS}) AS waits GROUP BY what`,
+  );
+  const byName = new Map(rows.map((row) => [row.what, row]));
+  return Object.fromEntries(
+    WAIT_NAMES.map((what) => {
+      const { count = 0, too_old: tooOld = 0, age = '0' } = byName.get(what) ?? {};
+      return [what, { count, tooOld, oldestSeconds: Math.max(0, Number(age)) }];
+    }),
+  ) as WaitReadings;
+}
