@@ -17,7 +17,7 @@ export interface CliWorld extends TestApp {
 export async function startCliWorld(options: TestAppOptions = {}): Promise<CliWorld> {
   const settings = { ROLES: 'api', ...options.settings };
   const app = await startTestApp({ ...options, settings });
-  const redis = new Redis(app.config.REDIS_URL, { lazyConnect: true });
+  const redis = new Redis(app.config.REDIS_URL ?? '', { lazyConnect: true });
   const close = async (): Promise<void> => {
     redis.disconnect();
     await endHost();

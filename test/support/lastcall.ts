@@ -180,7 +180,7 @@ function environment(config: Config | undefined): Record<string, string> {
     ...base,
     LASTCALL_HOME: config.LASTCALL_HOME,
     DATABASE_URL: config.DATABASE_URL,
-    REDIS_URL: config.REDIS_URL,
+    REDIS_URL: config.REDIS_URL ?? '',
     AUTH_JWT_SECRET: config.AUTH_JWT_SECRET ?? '',
     SANDBOX_WEBHOOK_SECRET: config.SANDBOX_WEBHOOK_SECRET ?? '',
     SANDBOX_URL: config.SANDBOX_URL,

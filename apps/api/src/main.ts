@@ -1,5 +1,11 @@
 import 'reflect-metadata';
-import { type Config, ConfigError, isInfrastructureError, loadConfig } from '@app/orders';
+import {
+  type Config,
+  ConfigError,
+  isInfrastructureError,
+  loadConfig,
+  WITHOUT_REDIS,
+} from '@app/orders';
 import { type Api, createApi, listen } from './create-app';
 import { shutDownOnSignals } from './shut-down';
 
@@ -9,7 +15,9 @@ async function main(): Promise<void> {
   exitOnBugs(api);
   shutDownOnSignals(api);
   const url = await listen(api);
-  api.logger.info({ url, roles: [...config.ROLES] }, 'listening');
+  const { TIMER_DRIVER: timerDriver } = config;
+  api.logger.info({ url, roles: [...config.ROLES], timerDriver }, 'listening');
+  if (!config.REDIS_URL) api.logger.warn(`REDIS_URL is not set: ${WITHOUT_REDIS}`);
 }
 
 /** Wrong settings are the operator's to mend: the message alone says how. */

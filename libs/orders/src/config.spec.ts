@@ -143,6 +143,14 @@ describe('loadConfig', () => {
     expect(message).not.toContain('hunter2');
   });
 
+  it('needs no Redis, and says which driver does', () => {
+    expect(load({ REDIS_URL: '' })).toMatchObject({ TIMER_DRIVER: 'postgres' });
+    expect(load({ REDIS_URL: '' }).REDIS_URL).toBeUndefined();
+    expect(complaint({ REDIS_URL: '', TIMER_DRIVER: 'bullmq' })).toMatch(
+      /^ {2}REDIS_URL is missing: TIMER_DRIVER=bullmq needs it/m,
+    );
+  });
+
   it('takes a driver by its name, and names those there are for any other', () => {
     expect(load({ TIMER_DRIVER: 'memory', ROLES: 'api' }).TIMER_DRIVER).toBe('memory');
     expect(complaint({ TIMER_DRIVER: 'sundial' })).toMatch(

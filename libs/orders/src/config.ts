@@ -138,7 +138,8 @@ const own = z.object({
   DATABASE_SCHEMA: identifier.prefault('lastcall'),
   /** A role for the application that cannot rewrite history; roles belong to the whole server. */
   DATABASE_ROLE: z.enum(['off', 'lastcall_app']).prefault('off'),
-  REDIS_URL: url(['redis:', 'rediss:']),
+  /** Without it nothing uses Redis: docs/operations.md, "Without Redis". */
+  REDIS_URL: url(['redis:', 'rediss:']).optional(),
   LASTCALL_HOME: z.string().min(1),
   AUTH_JWT_SECRET: strong(tokenSecretWeakness).optional(),
   AUTH_JWKS_URL: url(['http:', 'https:']).optional(),
@@ -316,8 +317,10 @@ function writtenIn(home: string): Record<string, string> {
 
 function phrase(issue: z.core.$ZodIssue, given: NodeJS.ProcessEnv): string {
   const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined');
-  if (missing && given.DATABASE_URL) {
-    return 'is not set; with DATABASE_URL in the environment LASTCALL_HOME is not read';
+  const isMissed = missing || issue.message.startsWith('is missing');
+  if (isMissed && given.DATABASE_URL) {
+    const what = missing ? 'is not set' : issue.message;
+    return `${what}; with DATABASE_URL in the environment LASTCALL_HOME is not read`;
   }
   if (missing) return 'is not set, and no running installation was found (`npm start` starts one)';
   if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;

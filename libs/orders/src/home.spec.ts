@@ -68,7 +68,7 @@ describe('the home of an installation', () => {
   it('is not read when the environment names the database', () => {
     write('runtime.json', '{');
     expect(refusal({ DATABASE_URL: RUNTIME.DATABASE_URL })).toMatch(
-      /REDIS_URL is not set; with DATABASE_URL in the environment LASTCALL_HOME is not read/,
+      /SANDBOX_WEBHOOK_SECRET is missing.*; with DATABASE_URL in the environment LASTCALL_HOME is not read/,
     );
   });
 

@@ -43,6 +43,7 @@ export type {
   Shipment,
 } from './order/order';
 export type { Check } from './ops/doctor/check';
+export { WITHOUT_REDIS } from './ops/doctor/examine-redis';
 export { examineDependencies } from './ops/doctor/examine-dependencies';
 export { ExamineInstallation } from './ops/doctor/examine-installation';
 export {

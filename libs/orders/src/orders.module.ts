@@ -2,6 +2,7 @@ import {
   type AlarmBoard,
   DatabaseClock,
   type Lock,
+  NoopLock,
   RedlockLock,
   type TimerDriver,
   timerDriverKind,
@@ -23,7 +24,12 @@ import { ConfirmReceipt } from './fulfilment/confirm-receipt';
 import { CLOSERS, DATABASE } from './data-source';
 import { DatabaseModule } from './database.module';
 import { findDeadlineHandlers } from './deadline-handlers';
-import { EVENT_STREAM, type EventStream, RedisEventStream } from './events/event-stream';
+import {
+  EVENT_STREAM,
+  type EventStream,
+  NoEventStream,
+  RedisEventStream,
+} from './events/event-stream';
 import { ExtendWindow } from './closing/extend-window';
 import { ForceCloseOrder } from './closing/force-close-order';
 import { ForeignMoney } from './money/foreign-money';
@@ -137,8 +143,11 @@ export class OrdersModule implements OnApplicationShutdown {
     const parts = options.parts ?? {};
     const prefix = parts.redisPrefix ?? 'lc';
     const onError = (error: Error): void => telemetry.failed('redis', error);
+    const { REDIS_URL: redis } = config;
     const lock =
-      parts.lock ?? new RedlockLock({ redis: config.REDIS_URL, onError, prefix: `{${prefix}}:` });
+      parts.lock ??
+      // Without Redis the rows themselves are what callers wait for: the conditional update decides.
+      (redis ? new RedlockLock({ redis, onError, prefix: `{${prefix}}:` }) : new NoopLock());
     const suspicion = new ProviderSuspicion();
     const { DATABASE_URL: url, DATABASE_SCHEMA: schema } = config;
     const database = DatabaseModule.forRoot({
@@ -185,13 +194,10 @@ export class OrdersModule implements OnApplicationShutdown {
         },
         {
           provide: EVENT_STREAM,
-          useFactory: () =>
-            new RedisEventStream({
-              redis: config.REDIS_URL,
-              key: `${prefix}:order-events`,
-              maxLength: STREAM_LENGTH,
-              onError,
-            }),
+          useFactory: () => {
+            const stream = { key: `${prefix}:order-events`, maxLength: STREAM_LENGTH, onError };
+            return redis ? new RedisEventStream({ redis, ...stream }) : new NoEventStream();
+          },
         },
         {
           provide: OPEN_ALARM_QUEUE,

@@ -11,19 +11,21 @@ const REDIS_LIMIT_MS = 500;
 
 export interface DependencyStates {
   readonly postgres: 'up' | 'down';
-  readonly redis: 'up' | 'down';
+  /** `off`: this installation has none, and misses none. */
+  readonly redis: 'up' | 'down' | 'off';
 }
 
 /** Asks what this process depends on whether it is there. */
 @Injectable()
 export class Dependencies implements OnApplicationShutdown {
-  readonly #redis: Redis;
+  readonly #redis: Redis | undefined;
   #asking: Promise<DependencyStates> | undefined;
 
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(API_CONFIG) config: Config,
   ) {
+    if (!config.REDIS_URL) return;
     this.#redis = new Redis(config.REDIS_URL, {
       lazyConnect: true,
       connectTimeout: REDIS_LIMIT_MS,
@@ -42,21 +44,22 @@ export class Dependencies implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
-    this.#redis.disconnect();
+    this.#redis?.disconnect();
   }
 
   async #ask(): Promise<DependencyStates> {
+    const client = this.#redis;
     const [postgres, redis] = await Promise.all([
       isUp(() => this.dataSource.query('SELECT 1'), POSTGRES_LIMIT_MS),
-      isUp(() => this.#pingRedis(), REDIS_LIMIT_MS),
+      client ? isUp(() => ping(client), REDIS_LIMIT_MS) : ('off' as const),
     ]);
     return { postgres, redis };
   }
+}
 
-  async #pingRedis(): Promise<void> {
-    if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect();
-    await this.#redis.ping();
-  }
+async function ping(client: Redis): Promise<void> {
+  if (client.status === 'wait' || client.status === 'end') await client.connect();
+  await client.ping();
 }
 
 async function isUp(question: () => Promise<unknown>, limitMs: number): Promise<'up' | 'down'> {

@@ -38,6 +38,6 @@ export class HealthController {
     if (checks.postgres === 'down') {
       throw new LastcallError('unavailable', 'Postgres does not answer', { checks });
     }
-    return { status: checks.redis === 'up' ? 'ok' : 'degraded', checks };
+    return { status: checks.redis === 'down' ? 'degraded' : 'ok', checks };
   }
 }

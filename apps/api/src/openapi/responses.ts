@@ -261,7 +261,10 @@ const OrderDetails = z
   })
   .describe('All that is known of an order; looking at it changes nothing');
 
-const checks = z.strictObject({ postgres: z.enum(['up', 'down']), redis: z.enum(['up', 'down']) });
+const checks = z.strictObject({
+  postgres: z.enum(['up', 'down']),
+  redis: z.enum(['up', 'down', 'off']),
+});
 
 /** Every schema of the document, by the name it has there. */
 export const RESPONSES = {

@@ -19,22 +19,24 @@ const PREFIX = 'lastcall:requests:';
  */
 export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   readonly #counts: RequestCounts;
-  readonly #redis: Redis;
+  /** Undefined where there is no Redis: each process counts for itself. */
+  readonly #redis: Redis | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(
-    redisUrl: string,
+    redisUrl: string | undefined,
     private readonly telemetry: Pick<PrometheusTelemetry, 'requestsCountedAlone'>,
     nowMs: () => number = Date.now,
   ) {
     this.#counts = new RequestCounts(nowMs);
     // What is wrong with Redis is told with each round that fails.
-    this.#redis = openRedis(redisUrl, { ...FAIL_FAST, lazyConnect: true }, () => undefined);
+    const behaviour = { ...FAIL_FAST, lazyConnect: true };
+    this.#redis = redisUrl ? openRedis(redisUrl, behaviour, () => undefined) : undefined;
   }
 
   increment(...[key, ttlMs, limit]: Parameters<ThrottlerStorage['increment']>) {
-    if (!this.#timer && !this.#isClosed) {
+    if (this.#redis && !this.#timer && !this.#isClosed) {
       this.#timer = setTimeout(() => void this.tellOthers(), TELL_EVERY_MS).unref();
     }
     return this.#counts.increment(key, ttlMs, limit);
@@ -44,9 +46,10 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   async tellOthers(): Promise<void> {
     this.#timer = undefined;
     const untold = this.#counts.takeUntold(MOST_AT_ONCE);
-    if (untold.length === 0) return;
+    if (!this.#redis || untold.length === 0) return;
     try {
-      const totals = await withTimeLimit(this.#add(untold), REDIS_LIMIT_MS, 'Redis did not count');
+      const adding = this.#add(this.#redis, untold);
+      const totals = await withTimeLimit(adding, REDIS_LIMIT_MS, 'Redis did not count');
       for (const [i, one] of untold.entries()) this.#counts.hear(one, totals[i] ?? 0);
     } catch {
       this.telemetry.requestsCountedAlone(untold.length);
@@ -56,12 +59,12 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   onApplicationShutdown(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#redis.disconnect();
+    this.#redis?.disconnect();
   }
 
-  async #add(untold: ReturnType<RequestCounts['takeUntold']>): Promise<number[]> {
-    if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect();
-    const pipeline = this.#redis.pipeline();
+  async #add(redis: Redis, untold: ReturnType<RequestCounts['takeUntold']>): Promise<number[]> {
+    if (redis.status === 'wait' || redis.status === 'end') await redis.connect();
+    const pipeline = redis.pipeline();
     for (const { key, count, endsAtMs } of untold) {
       // Hashed: who has been here is nobody's business, and an address has no length limit.
       const name = `${PREFIX}${endsAtMs}:${createHash('sha1').update(key).digest('base64url')}`;

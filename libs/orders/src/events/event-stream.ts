@@ -45,6 +45,16 @@ interface AppendingRedis extends Redis {
   appendEvents(key: string, maxLength: number, json: string): Promise<null>;
 }
 
+/**
+ * Where there is no Redis: events count as relayed and go nowhere. `order_events` keeps them, and
+ * `GET /v1/orders/{id}/events` reads them from there.
+ */
+export class NoEventStream implements EventStream {
+  async append(): Promise<void> {}
+
+  async close(): Promise<void> {}
+}
+
 /** A Redis Stream: one entry an event, with the event's id as its field `id` for deduplication. */
 export class RedisEventStream implements EventStream {
   readonly #client: AppendingRedis;

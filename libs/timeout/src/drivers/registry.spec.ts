@@ -47,5 +47,6 @@ describe('timer drivers', () => {
 
   it('are chosen by what is set when nobody has chosen', () => {
     expect(defaultTimerDriver({ REDIS_URL: 'redis://127.0.0.1' })).toBe('bullmq');
+    expect(defaultTimerDriver({})).toBe('postgres');
   });
 });

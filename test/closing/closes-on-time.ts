@@ -1,0 +1,63 @@
+import { runInvariants } from '@app/orders';
+import { timerDriverKind } from '@app/timeout';
+import { startTestApp, type TestApp } from '../support/app';
+import { insertProduct, TEST_SKU } from '../support/insert-orders';
+import { until } from '../support/until';
+
+const ORDERS = 20;
+/** Slot, ring and drain, on a machine that does other things as well. */
+const LATE_MS = 1_500;
+const LIMIT_MS = 15_000;
+
+/** The promise of closing on time, kept with this driver by an application that runs with it. */
+export function describeClosingOnTime(
+  driver: string,
+  settings: () => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>,
+): void {
+  describe(`closing on time by ${driver}`, () => {
+    let api: TestApp;
+    beforeAll(async () => {
+      api = await startTestApp({
+        settings: {
+          TIMER_DRIVER: driver,
+          PAYMENT_WINDOW: '1s',
+          PAYMENT_GRACE: '500ms',
+          ...(await settings()),
+        },
+      });
+      await insertProduct(api);
+    }, 60_000);
+    afterAll(() => api?.close());
+
+    it('closes every order once, soon after it is due, and never before', async () => {
+      const token = await api.token();
+      for (let i = 0; i < ORDERS; i++) {
+        const { status } = await api.request('POST /v1/orders', {
+          token,
+          body: { items: [{ sku: TEST_SKU, quantity: 1 }] },
+          headers: { 'idempotency-key': `${driver}-${i}` },
+        });
+        expect(status).toBe(201);
+      }
+      await until('all are closed', async () => {
+        const [row] = await api.rows<{ n: number }>(
+          `SELECT count(*)::int AS n FROM orders WHERE status = 'closed'`,
+        );
+        return row?.n === ORDERS;
+      });
+      const [lag] = await api.rows<{ least: number; most: number; by_timer: number }>(
+        `SELECT min(lag)::int AS least, max(lag)::int AS most,
+                count(*) FILTER (WHERE by = 'timer')::int AS by_timer
+           FROM (SELECT extract(epoch FROM o.closed_at - o.closes_at) * 1000 AS lag, e.by
+                   FROM orders o JOIN order_events e ON e.order_id = o.id
+                  WHERE e.to_status = 'closed') AS closes`,
+      );
+      const { precisionMs } = timerDriverKind(driver).abilities;
+      expect(lag?.least).toBeGreaterThanOrEqual(0);
+      expect(lag?.most).toBeLessThan(precisionMs + LATE_MS);
+      expect(lag?.by_timer).toBe(ORDERS);
+      const results = await runInvariants(api, { limitMs: LIMIT_MS, newest: 'all' });
+      expect(results.filter(({ violations }) => violations > 0)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,5 @@
+import { describeClosingOnTime } from './closes-on-time';
+
+describeClosingOnTime('bullmq', () => ({}));
+describeClosingOnTime('memory', () => ({}));
+describeClosingOnTime('postgres', () => ({}));

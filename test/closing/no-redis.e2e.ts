@@ -1,0 +1,3 @@
+import { describeClosingOnTime } from './closes-on-time';
+
+describeClosingOnTime('postgres', () => ({ REDIS_URL: '' }));
