@@ -12,21 +12,18 @@ const ENCRYPTED = new Set(['require', 'verify-ca', 'verify-full', 'no-verify']);
  */
 export function examineTransport(config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>): Check[] {
   const database = new URL(config.DATABASE_URL);
-  const redis = new URL(config.REDIS_URL);
-  return [
+  const redis = config.REDIS_URL ? new URL(config.REDIS_URL) : undefined;
+  const checks = [
     described(
       'postgres',
       database,
       ENCRYPTED.has(database.searchParams.get('sslmode') ?? ''),
       'add ?sslmode=verify-full to DATABASE_URL (and let Postgres have a certificate)',
     ),
-    described(
-      'redis',
-      redis,
-      redis.protocol === 'rediss:',
-      'let REDIS_URL begin with rediss:// (and let Redis have a certificate)',
-    ),
   ];
+  if (!redis) return checks;
+  const fix = 'let REDIS_URL begin with rediss:// (and let Redis have a certificate)';
+  return [...checks, described('redis', redis, redis.protocol === 'rediss:', fix)];
 }
 
 function described(area: Check['area'], url: URL, isEncrypted: boolean, fix: string): Check {
