@@ -42,7 +42,7 @@ export class Rig {
     this.#services = await startThrowawayServices({ say });
     this.#apiPort = await freePort();
     this.#sandboxPort = await freePort();
-    await this.#finish(this.#spawn('dist/apps/api/src/migrate.js', {}));
+    await this.#finish(this.#spawn('dist/apps/api/src/migrate.js', {}, ['--seed']));
     this.#sandbox = this.#spawn('dist/apps/sandbox/src/main.js', {
       SANDBOX_PORT: String(this.#sandboxPort),
       SANDBOX_WEBHOOK_URL: `http://127.0.0.1:${this.#apiPort}/v1/webhooks/sandbox`,
@@ -215,11 +215,12 @@ export class Rig {
   /**
    * @param {string} file
    * @param {Record<string, string>} settings
+   * @param {readonly string[]} [args]
    */
-  #spawn(file, settings) {
+  #spawn(file, settings, args = []) {
     if (this.#isClosed) throw new Error('The demo is over');
     const log = openSync(join(this.#folder, 'processes.log'), 'a');
-    const child = spawn(process.execPath, [file], {
+    const child = spawn(process.execPath, [file, ...args], {
       env: { ...this.environment, ...settings },
       stdio: ['ignore', log, log],
     });

@@ -169,7 +169,7 @@ class Launcher {
 
   /** @param {NodeJS.ProcessEnv} env */
   async #migrate(env) {
-    const { code, output } = await runCommand(process.execPath, [this.#entries.migrate], {
+    const { code, output } = await runCommand(process.execPath, [this.#entries.migrate, '--seed'], {
       cwd: projectFolder,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

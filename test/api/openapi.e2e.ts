@@ -14,7 +14,7 @@ interface Document {
   components: { schemas: Record<string, unknown> };
 }
 
-const METHODS = ['get', 'post'];
+const METHODS = ['get', 'post', 'put', 'delete'];
 
 describe('the OpenAPI document', () => {
   let api: TestApp;

@@ -92,7 +92,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...options.settings,
   });
   try {
-    if (database) await migrateDatabase(config);
+    if (database) await migrateDatabase(config, { seed: true });
     const api = await boot(config, options);
     const baseUrl = await listen(api);
     return asTestApp(api, baseUrl, async () => {

@@ -29,6 +29,7 @@ import { MetricsController } from './metrics/metrics.controller';
 import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
 import { OpsController } from './ops/ops.controller';
 import { OpsOrdersController } from './ops/ops-orders.controller';
+import { OpsProductsController } from './ops/ops-products.controller';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
@@ -61,6 +62,7 @@ const SERVING: Type[] = [
   WebhooksController,
   OpsController,
   OpsOrdersController,
+  OpsProductsController,
   QueueBoardController,
 ];
 

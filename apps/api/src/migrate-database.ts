@@ -7,9 +7,16 @@ export interface Migrated {
   readonly seeded: number;
 }
 
-/** Brings the database up to date, and gives an empty shop something to sell. Safe to repeat. */
-export async function migrateDatabase(target: MigrationTarget): Promise<Migrated> {
+/**
+ * Brings the database up to date. Safe to repeat.
+ * @param seed true: an empty shop is given something to sell, to try it out; never in production
+ */
+export async function migrateDatabase(
+  target: MigrationTarget,
+  { seed = false } = {},
+): Promise<Migrated> {
   const migrations = await migrate(target);
+  if (!seed) return { migrations, seeded: 0 };
   const dataSource = createDataSource(target, 'lastcall seed', 1);
   await dataSource.initialize();
   try {

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import {
+  AdjustStock,
   CancelOrderByOperator,
   type Config,
   CreateRefund,
@@ -8,6 +9,7 @@ import {
   DismissWebhook,
   ExamineInstallation,
   ForceCloseOrders,
+  ImportProducts,
   ListHeldPayments,
   ListOrders,
   ListRefunds,
@@ -15,6 +17,8 @@ import {
   OpsModule,
   OrderDetails,
   OrdersModule,
+  PutProduct,
+  ReadProducts,
   Reconcile,
   ReleaseDeadlines,
   ReplayWebhook,
@@ -62,6 +66,10 @@ export class Installation {
   readonly refunds = this.app.get(ListRefunds);
   readonly retryRefund = this.app.get(RetryRefund);
   readonly rewindEvents = this.app.get(RewindEvents);
+  readonly products = this.app.get(ReadProducts);
+  readonly putProduct = this.app.get(PutProduct);
+  readonly adjustStock = this.app.get(AdjustStock);
+  readonly importProducts = this.app.get(ImportProducts);
   readonly reconcile = this.app.get(Reconcile);
   readonly webhooks = this.app.get(ListWebhooks);
   readonly replayWebhook = this.app.get(ReplayWebhook);

@@ -22,6 +22,7 @@ import { ReturnUrls1763700420000 } from './migrations/1763700420000-return-urls'
 import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { Processes1763702200000 } from './migrations/1763702200000-processes';
+import { ProductChanges1763800200000 } from './migrations/1763800200000-product-changes';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
 import { SigningKey1763700410000 } from './migrations/1763700410000-signing-key';
 import { Waits1763701120000 } from './migrations/1763701120000-waits';
@@ -51,6 +52,7 @@ const MIGRATIONS = [
   ReturnUrls1763700420000,
   EventNumbers1763701110000,
   MerchantsView1763800100000,
+  ProductChanges1763800200000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
   Processes1763702200000,
   Waits1763701120000,

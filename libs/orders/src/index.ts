@@ -106,6 +106,21 @@ export {
   type OrdersModuleOptions,
 } from './orders.module';
 export { Overview, type OverviewView } from './ops/overview';
+export {
+  AdjustStock,
+  type ProductChange,
+  type ProductDetails,
+  type ProductEntry,
+  PutProduct,
+  ReadProducts,
+} from './ops/products';
+export {
+  type ImportCounts,
+  ImportProducts,
+  type LineComplaint,
+  type ProductLine,
+} from './ops/import-products';
+export { MAX_NAME_LENGTH, MAX_STOCK, MAX_UNIT_PRICE, SKU, SKU_RULE } from './stock/product-rules';
 export { PlaceOrder } from './placing/place-order';
 export { ListProducts, type ProductView } from './stock/products';
 export { type PaymentProvider, type ProviderAnswer } from './providers/payment-provider';

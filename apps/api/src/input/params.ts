@@ -1,10 +1,10 @@
 import { isUuid, LastcallError, orderNotFound } from '@app/orders';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Caller } from '../auth/caller';
 import { invalidInput, readInput } from './read-input';
-import { idempotencyKey, lastEventId } from './requests';
+import { idempotencyKey, lastEventId, productSku } from './requests';
 
 /*
  * Parameter decorators that read and check in one go. They answer synchronously, which spares the
@@ -34,6 +34,12 @@ export const OrderId = createParamDecorator((_: unknown, context: ExecutionConte
   if (id === undefined || !isUuid(id)) throw orderNotFound();
   return id.toLowerCase();
 });
+
+/** A product's SKU, as the path has it. */
+export const ProductSku = createParamDecorator(
+  (_: unknown, context: ExecutionContext): string =>
+    readInput(z.strictObject({ sku: productSku }), { sku: requestOf(context).params.sku }).sku,
+);
 
 /** The `sub` of the caller's token: the customer, merchant or operator. */
 export const Subject = createParamDecorator(

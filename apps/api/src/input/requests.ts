@@ -3,7 +3,11 @@ import {
   MAX_EXTENSION_MS,
   ORDER_STATUSES,
   type OrderStatus,
+  MAX_NAME_LENGTH,
+  MAX_UNIT_PRICE,
   PLAIN_TEXT_RULE,
+  SKU,
+  SKU_RULE,
   UUID,
 } from '@app/orders';
 import { z } from 'zod';
@@ -41,7 +45,7 @@ const text = (min: number, max: number) => {
 
 const sku = z
   .string(unlessMissing('must be a text'))
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_" or "-"')
+  .regex(SKU, SKU_RULE)
   .meta({ examples: ['TEA-SENCHA'] });
 
 const orderLine = z.strictObject({
@@ -179,6 +183,33 @@ function amountRange(text: string): { min?: number; max?: number } {
 
 const seconds = wholeNumber(1, MAX_EXTENSION_MS / 1_000).meta({ examples: [60] });
 const reason = text(3, 500).meta({ examples: ['customer called: wrong address'] });
+
+/** Of one delivery or one loss; more are several. */
+const MAX_DELTA = 1_000_000;
+
+export const productSku = sku;
+export const listProductsQuery = z.strictObject({
+  limit: pageQuery.limit,
+  cursor: z.string().regex(SKU, 'must be the nextCursor of an earlier answer').optional(),
+});
+export const putProductBody = z.strictObject({
+  name: text(1, MAX_NAME_LENGTH).meta({ examples: ['Sencha, 100 g'] }),
+  unitPrice: wholeNumber(0, MAX_UNIT_PRICE)
+    .describe('In minor units of the currency; orders that are placed keep theirs')
+    .meta({ examples: [1250] }),
+  currency: z
+    .string(unlessMissing('must be a text'))
+    .regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code such as EUR')
+    .meta({ examples: ['EUR'] }),
+  reason: reason.optional(),
+});
+export const stockBody = z.strictObject({
+  delta: wholeNumber(-MAX_DELTA, MAX_DELTA)
+    .refine((delta) => delta !== 0, 'must not be 0')
+    .describe('Pieces that came in; negative: that are gone')
+    .meta({ examples: [100] }),
+  reason: text(3, 500).meta({ examples: ['delivery 4711'] }),
+});
 
 export const forceCloseBody = z.strictObject({ reason });
 export const cancelOrderBody = z.strictObject({ reason });

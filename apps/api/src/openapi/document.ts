@@ -2,7 +2,8 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { describeProblems, describeRefusals, type Operation, PROBLEM_EXAMPLES } from './problems';
 import { STREAM_TOKEN } from '../auth/stream-access';
-import { toComponents } from './json-schema';
+import { productSku } from '../input/requests';
+import { toComponents, toSchemaObject } from './json-schema';
 import { RESPONSES } from './responses';
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -69,6 +70,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
 /** What Nest's document does not know: our decorators that read a parameter from the path. */
 const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: object }>> = {
   id: { description: 'The id of the order', schema: { type: 'string', format: 'uuid' } },
+  sku: { description: 'The SKU of the product', schema: toSchemaObject(productSku, 'input') },
 };
 
 function describePathParameters(operation: Operation, path: string): void {

@@ -17,6 +17,7 @@ export const PROBLEM_EXAMPLES = {
   forbidden: 'Your token does not grant the scope "orders"',
   not_found: 'There is nothing at this address',
   order_not_found: 'There is no such order',
+  product_not_found: 'There is no product "TEA-NOBODY"',
   payment_not_found: 'There is no payment 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
   refund_not_found: 'There is no refund 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
   webhook_not_found: 'There is no stored webhook evt_1',
@@ -38,6 +39,8 @@ export const PROBLEM_EXAMPLES = {
   webhook_not_replayable: 'Webhook evt_1 was processed (paid); it has had its effect',
   timeouts_not_stopped: 'Timeouts are running: nothing to resume',
   too_many_payments: 'This order has 20 payments already; cancel it and place a new one',
+  stock_out_of_range:
+    'Only 3 of "TEA-SENCHA" are left to take away, and this takes 5; the rest belongs to orders',
   request_timeout: 'The request took too long to arrive',
   body_too_large: 'The body is larger than this route takes',
   uri_too_long: 'The address has a part that is too long',

@@ -261,6 +261,36 @@ const OrderDetails = z
   })
   .describe('All that is known of an order; looking at it changes nothing');
 
+const productEntry = {
+  sku,
+  name: z.string().meta({ examples: ['Sencha, 100 g'] }),
+  unitPrice: amount,
+  currency,
+  available: count.describe('Can be ordered'),
+  reserved: count.describe('Held by unpaid orders'),
+  sold: count.describe('Belongs to paid orders, shipped ones included'),
+  onHand: count.describe('available + reserved + sold'),
+};
+
+const ProductDetails = z.strictObject({
+  ...productEntry,
+  changes: z
+    .array(
+      z.strictObject({
+        at: instant,
+        action: z.enum(['created', 'updated', 'stock']),
+        actor: z.string().meta({ examples: ['mia'] }),
+        reason: z.string().nullable(),
+        name: z.string().nullable(),
+        unitPrice: amount.nullable(),
+        currency: currency.nullable(),
+        delta: z.int().nullable().describe('Pieces that came in; negative: that are gone'),
+        available: count.nullable().describe('How many could be ordered after it'),
+      }),
+    )
+    .describe('Who changed what, and why: the newest 50, newest first'),
+});
+
 const checks = z.strictObject({
   postgres: z.enum(['up', 'down']),
   redis: z.enum(['up', 'down', 'off']),
@@ -276,6 +306,11 @@ export const RESPONSES = {
   Payment,
   Refund,
   Product,
+  ProductDetails,
+  ProductPage: z.strictObject({
+    items: z.array(z.strictObject(productEntry)),
+    nextCursor: z.string().nullable(),
+  }),
   ProductList: z.strictObject({ items: z.array(Product) }),
   OrderEventStream: z
     .string()

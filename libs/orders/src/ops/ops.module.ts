@@ -4,6 +4,8 @@ import { DismissWebhook } from './dismiss-webhook';
 import { ForceCloseOrders } from './force-close-orders';
 import { ListHeldPayments, SettlePayment } from './held-payments';
 import { OrderDetails } from './order-details';
+import { ImportProducts } from './import-products';
+import { AdjustStock, PutProduct, ReadProducts } from './products';
 import { ListRefunds, RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
 import { RewindEvents } from './rewind-events';
@@ -13,13 +15,17 @@ import { VerifyDeadlines } from './verify-deadlines';
 import { ListWebhooks, ReplayWebhook } from './webhooks';
 
 const USE_CASES = [
+  AdjustStock,
   DismissWebhook,
   ExamineInstallation,
   ForceCloseOrders,
+  ImportProducts,
   ListHeldPayments,
   ListRefunds,
   ListWebhooks,
   OrderDetails,
+  PutProduct,
+  ReadProducts,
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
