@@ -7,6 +7,17 @@ import { expectConventions, inFourWays, lastcall, lastcallJson } from '../suppor
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
+/** Their order is that of the statuses. */
+const ENDING = ['closing', 'completed', 'closed', 'canceled'];
+const COMPLETED: [string[], string[]][] = [
+  [['lastcall', 'ord'], ['orders']],
+  [['lastcall', 'orders', 'set'], ['settle']],
+  [['lastcall', 'orders', 'list', '--over'], ['--overdue']],
+  [['lastcall', 'orders', 'list', '--limit', '5', '--status', 'c'], ENDING],
+  [['lastcall', 'completion', 'f'], ['fish']],
+  [['npx', 'lastcall', 'timeouts', 'res'], ['resume']],
+];
+
 describe('lastcall', () => {
   let world: CliWorld;
 
@@ -22,6 +33,12 @@ describe('lastcall', () => {
     const { code, stderr } = await lastcall(undefined, [topic, command].filter(Boolean));
     expect(code).toBe(2);
     expect(stderr).toContain(`did you mean "${meant}"?`);
+  });
+
+  it('says in JSON, too, that there is no such command', async () => {
+    const { code, stdout } = await lastcall(undefined, ['nosuch', '--json']);
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'usage', exitCode: 2 } });
   });
 
   it('helps without an installation', async () => {
@@ -74,7 +91,7 @@ describe('lastcall', () => {
       tty: true,
       interrupt: { when: new RegExp(`${reading.source}[^]*${reading.source}`), signal: 'SIGINT' },
     });
-    expect(code).toBe(0);
+    expect(code).toBe(130);
     const [before, ...readings] = stdout.split('\u001b[H');
     expect(before).toBe('');
     expect(readings.length).toBeGreaterThanOrEqual(2);
@@ -97,16 +114,13 @@ describe('lastcall', () => {
 
   it('completes what is typed in bash', async () => {
     const { stdout } = await lastcall(undefined, ['completion', 'bash']);
-    const complete = async (...words: string[]): Promise<string[]> => {
-      const quoted = ['lastcall', ...words].map((word) => `'${word}'`).join(' ');
-      const script = `${stdout}\nCOMP_WORDS=(${quoted}); COMP_CWORD=${words.length}
-        _lastcall_complete; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      const { stdout: printed } = await promisify(execFile)('bash', ['-c', script]);
-      return printed.trim().split('\n');
-    };
-    expect(await complete('ord')).toEqual(['orders']);
-    const ORDERS = ['cancel', 'force-close', 'list', 'settle', 'show'];
-    expect((await complete('orders', '')).sort()).toEqual(ORDERS);
-    expect(await complete('orders', 'list', '--over')).toEqual(['--overdue']);
+    const tries = COMPLETED.map(([words]) => {
+      const complete = words[0] === 'npx' ? '_lastcall_npx' : '_lastcall_complete';
+      return `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}
+        ${complete}; echo "\${COMPREPLY[@]}"`;
+    });
+    const script = `${stdout}\n${tries.join('\n')}`;
+    const { stdout: printed } = await promisify(execFile)('bash', ['-c', script]);
+    expect(printed.trim().split('\n')).toEqual(COMPLETED.map(([, words]) => words.join(' ')));
   });
 });

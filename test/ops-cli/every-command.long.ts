@@ -20,6 +20,7 @@ describe('commands that change something', () => {
     ['payments settle', 3, ['payments', 'settle', UNKNOWN, '--refund', '--yes', ...WHY]],
     ['refunds retry', 3, ['refunds', 'retry', UNKNOWN, ...WHY]],
     ['orders cancel', 3, ['orders', 'cancel', UNKNOWN, '--yes', ...WHY]],
+    ['orders extend', 3, ['orders', 'extend', UNKNOWN, '--by', '1m', ...WHY]],
     ['orders settle', 3, ['orders', 'settle', UNKNOWN, '--closed', '--yes', ...WHY]],
     ['refunds create', 3, ['refunds', 'create', UNKNOWN, '--amount', '1', '--yes', ...WHY]],
     ['webhooks dismiss', 3, ['webhooks', 'dismiss', UNKNOWN, ...WHY]],

@@ -30,7 +30,10 @@ export class SecurityLog {
   constructor(
     @InjectLogger() private readonly logger: Logger,
     private readonly telemetry: PrometheusTelemetry,
-  ) {}
+  ) {
+    // Each series is there before its first event: an alert on its rise would miss that one.
+    for (const event of Object.values(EVENTS)) telemetry.securityEvent(event, 0);
+  }
 
   refused(code: string, request: FastifyRequest): void {
     const event = EVENTS[code];

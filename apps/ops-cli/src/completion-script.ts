@@ -1,48 +1,126 @@
+/** What may follow the words typed so far: `orders list` -> `--status ...`. */
+type Follows = ReadonlyMap<string, ReadonlySet<string>>;
+
 export interface CompletedCommand {
   readonly words: readonly string[];
-  readonly flags: readonly string[];
+  readonly flags: readonly CompletedFlag[];
+  /** What its argument may be, where that is known. */
+  readonly values: readonly string[];
 }
 
-/** A function for bash, which zsh runs as well: the words so far choose what may follow. */
+export interface CompletedFlag {
+  readonly name: string;
+  /** Empty where anything may follow; null for a flag without a value. */
+  readonly values: readonly string[] | null;
+}
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/**
+ * A function for the shell that completes commands, flags and values that are known, for `lastcall`
+ * and for `npx lastcall`. zsh runs the one of bash.
+ */
 export function completionScript(
-  shell: 'bash' | 'zsh',
+  shell: Shell,
   bin: string,
   commands: readonly CompletedCommand[],
 ): string {
-  const lines = [...follows(commands)].map(
-    ([typed, next]) => `    "${typed}") words="${[...next].join(' ')}" ;;`,
-  );
+  const next = follows(commands);
+  const values = flagValues(commands);
+  if (shell === 'fish') return fishScript(bin, next, values);
+  const zsh = ['autoload -Uz compinit bashcompinit', 'compinit', 'bashcompinit'];
+  return [...(shell === 'zsh' ? zsh : []), bashScript(bin, next, values)].join('\n');
+}
+
+function bashScript(bin: string, next: Follows, values: Follows): string {
+  const cases = (map: Follows): string[] =>
+    [...map].map(
+      ([typed, words]) => `      "${typed}") offered="${[...words].join(' ')}"; break ;;`,
+    );
   return [
-    ...(shell === 'zsh' ? ['autoload -Uz compinit bashcompinit', 'compinit', 'bashcompinit'] : []),
     `_${bin}_complete() {`,
-    '  local typed="" words="" word index',
+    '  local typed="" offered="" previous="" word index',
     '  for ((index = 1; index < COMP_CWORD; index++)); do',
     '    word="${COMP_WORDS[index]}"',
     '    case "$word" in -*) ;; *) typed="${typed:+$typed }$word" ;; esac',
+    '    previous="$word"',
     '  done',
     // Arguments after a command are no words of ours: fall back to the command itself.
     '  while :; do',
-    '    case "$typed" in',
-    ...lines,
+    '    case "$typed $previous" in',
+    ...cases(values),
     '    esac',
-    '    if [ -n "$words" ] || [ -z "$typed" ]; then break; fi',
-    '    case "$typed" in *" "*) typed="${typed% *}" ;; *) typed="" ;; esac',
+    '    case "$typed" in',
+    ...cases(next),
+    '      *" "*) typed="${typed% *}" ;;',
+    '      *) typed="" ;;',
+    '    esac',
     '  done',
-    '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
+    '  COMPREPLY=($(compgen -W "$offered" -- "${COMP_WORDS[COMP_CWORD]}"))',
     '}',
-    `complete -F _${bin}_complete ${bin}`,
+    `_${bin}_npx() {`,
+    '  COMPREPLY=()',
+    `  [ "\${COMP_WORDS[1]}" = ${bin} ] || return 0`,
+    '  COMP_WORDS=("${COMP_WORDS[@]:1}")',
+    '  COMP_CWORD=$((COMP_CWORD - 1))',
+    `  [ "$COMP_CWORD" -eq 0 ] || _${bin}_complete`,
+    '}',
+    `complete -o default -F _${bin}_complete ${bin}`,
+    `complete -o default -F _${bin}_npx npx`,
   ].join('\n');
 }
 
-/** What may follow each beginning: the next word of a command, or the flags of a whole one. */
-function follows(commands: readonly CompletedCommand[]): Map<string, Set<string>> {
+function fishScript(bin: string, next: Follows, values: Follows): string {
+  const cases = (map: Follows): string[] =>
+    [...map].map(
+      ([typed, words]) =>
+        `      case '${typed}'\n        string split ' ' -- '${[...words].join(' ')}'\n        return`,
+    );
+  return [
+    `function __${bin}_complete`,
+    '  set -l tokens (commandline -opc)',
+    '  test "$tokens[1]" = npx; and set -e tokens[1]',
+    `  test "$tokens[1]" = ${bin}; or return`,
+    '  set -l previous $tokens[-1]',
+    "  set -l typed (string match -v -- '-*' $tokens[2..-1] | string join ' ')",
+    '  while true',
+    '    switch "$typed $previous"',
+    ...cases(values),
+    '    end',
+    '    switch "$typed"',
+    ...cases(next),
+    '    end',
+    '    test -z "$typed"; and return',
+    "    set typed (string replace -r ' ?[^ ]*$' '' -- $typed)",
+    '  end',
+    'end',
+    `complete -c ${bin} -f -a '(__${bin}_complete)'`,
+    `complete -c npx -a '(__${bin}_complete)'`,
+  ].join('\n');
+}
+
+/** What may follow each beginning: the next word of a command, or what a whole one takes. */
+function follows(commands: readonly CompletedCommand[]): Follows {
   const next = new Map<string, Set<string>>();
   const add = (typed: string, word: string): void => {
     next.set(typed, (next.get(typed) ?? new Set()).add(word));
   };
-  for (const { words, flags } of commands) {
+  for (const { words, flags, values } of commands) {
     words.forEach((word, index) => add(words.slice(0, index).join(' '), word));
-    for (const flag of flags) add(words.join(' '), flag);
+    for (const value of values) add(words.join(' '), value);
+    for (const { name } of flags) add(words.join(' '), `--${name}`);
   }
   return next;
+}
+
+/** What may follow a flag: `orders list --status` -> `paid ...`; nothing of ours where unknown. */
+function flagValues(commands: readonly CompletedCommand[]): Follows {
+  return new Map(
+    commands.flatMap(({ words, flags }) =>
+      flags.flatMap(({ name, values }): [string, ReadonlySet<string>][] =>
+        values === null ? [] : [[`${words.join(' ')} --${name}`, new Set(values)]],
+      ),
+    ),
+  );
 }

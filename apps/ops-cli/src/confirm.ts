@@ -10,7 +10,10 @@ import { printable } from './text/printable';
  */
 export async function confirmTyped(what: string, expected: string): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw needed(`${what} needs a confirmation`, 'this is not a terminal, so nobody can be asked');
+    throw needed(
+      `${what}: that needs a confirmation`,
+      'this is not a terminal, so nobody can be asked',
+    );
   }
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {

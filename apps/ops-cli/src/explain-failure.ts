@@ -123,6 +123,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   product_not_found: 'lastcall products list shows the products there are',
   stock_out_of_range: 'lastcall products list tells what is available',
   order_not_closable: 'lastcall orders show ID tells what became of it; a paid order is refunded',
+  order_not_extendable: 'lastcall orders show ID tells what became of it',
   payment_not_found: 'lastcall payments list shows the payments on hold',
   payment_not_settleable: 'lastcall payments list shows the payments on hold',
   refund_not_found: 'lastcall refunds list shows the refunds there are',

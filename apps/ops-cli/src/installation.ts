@@ -8,6 +8,7 @@ import {
   differenceText,
   DismissWebhook,
   ExamineInstallation,
+  ExtendWindow,
   ForceCloseOrders,
   ImportProducts,
   ListHeldPayments,
@@ -58,6 +59,7 @@ export class Installation {
   readonly orderDetails = this.app.get(OrderDetails);
   readonly forceClose = this.app.get(ForceCloseOrders);
   readonly cancelOrder = this.app.get(CancelOrderByOperator);
+  readonly extendWindow = this.app.get(ExtendWindow);
   readonly settleOrder = this.app.get(SettleOrder);
   readonly createRefund = this.app.get(CreateRefund);
   readonly dismissWebhook = this.app.get(DismissWebhook);
@@ -80,8 +82,14 @@ export class Installation {
   async close(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_LIMIT_MS)));
-    await Promise.race([this.app.close(), enough]);
+    await Promise.race([this.#settleAndClose(), enough]);
     clearTimeout(timer);
+  }
+
+  /** What a command made due has its alarm before the connection that arms it is cut. */
+  async #settleAndClose(): Promise<void> {
+    await this.timeouts.alarms.settled();
+    await this.app.close();
   }
 }
 

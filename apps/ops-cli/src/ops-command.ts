@@ -19,8 +19,9 @@ const REASON = {
   helpValue: 'TEXT',
   parse: async (text: string): Promise<string> => {
     const reason = text.trim();
-    if (reason.length === 0 || reason.length > 500) {
-      throw usageFailure('--reason must have 1 to 500 characters');
+    const { min, max } = (await import('@app/orders')).REASON_LENGTH;
+    if (reason.length < min || reason.length > max) {
+      throw usageFailure(`--reason must have ${min} to ${max} characters`);
     }
     await refuseUnprintable('--reason', reason);
     return reason;

@@ -58,7 +58,7 @@ export {
   type SettledPayment,
   SettlePayment,
 } from './ops/held-payments';
-export type { Accountable } from './order/operator-action';
+export { type Accountable, REASON_LENGTH } from './order/operator-action';
 export type { Page } from './order/page';
 export { isUuid, UUID } from './order/uuid';
 export { OpsModule } from './ops/ops.module';

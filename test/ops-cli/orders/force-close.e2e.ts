@@ -90,11 +90,14 @@ describe('lastcall orders force-close', () => {
         'force-close',
         ...ids,
         '--reason',
-        'x',
+        'why',
         '--yes',
       ]);
     const [paid, unknown] = await Promise.all([close(id), close(UNKNOWN)]);
     expect([paid.code, unknown.code]).toEqual([4, 3]);
+    // What is there has something to show; what is not would only say so again.
+    expect(paid.stderr).toContain(`Next: lastcall orders show ${id}`);
+    expect(unknown.stderr).toContain('Next: lastcall orders list');
     expect(paid.result.orders).toMatchObject([{ outcome: 'skipped', status: 'paid' }]);
     const [open] = (await place(1)) as [string];
     const some = await close(open, id, UNKNOWN);
@@ -123,7 +126,7 @@ describe('lastcall orders force-close', () => {
     const mine = await place(3, 'zoe');
     const file = join(tmpdir(), `ids-${process.pid}.txt`);
     await writeFile(file, `# to close\n${fromFile}\n\n`);
-    const why = ['--reason', 'x', '--yes'];
+    const why = ['--reason', 'why', '--yes'];
     const ended = await Promise.all([
       lastcall(world.config, ['orders', 'force-close', '--file', file, ...why]),
       lastcall(world.config, ['orders', 'force-close', '--file', '-', ...why], {
@@ -137,12 +140,12 @@ describe('lastcall orders force-close', () => {
   });
 
   it.each([
-    [['--reason', 'x'], 'Name the orders'],
-    [['nonsense', '--reason', 'x'], '"nonsense" is not the id of an order'],
+    [['--reason', 'why'], 'Name the orders'],
+    [['nonsense', '--reason', 'why'], '"nonsense" is not the id of an order'],
     [[UNKNOWN], 'Missing required flag reason'],
-    [[UNKNOWN, '--reason', ' '], '--reason must have 1 to 500 characters'],
-    [[UNKNOWN, '--overdue', '--reason', 'x'], 'one of the two'],
-    [['--file', '/nonexistent', '--reason', 'x'], 'cannot be read (ENOENT)'],
+    [[UNKNOWN, '--reason', ' no '], '--reason must have 3 to 500 characters'],
+    [[UNKNOWN, '--overdue', '--reason', 'why'], 'one of the two'],
+    [['--file', '/nonexistent', '--reason', 'why'], 'cannot be read (ENOENT)'],
   ])('refuses %j as misuse', async (flags, why) => {
     const ended = await lastcall(world.config, ['orders', 'force-close', ...flags]);
     expect(ended.code).toBe(2);

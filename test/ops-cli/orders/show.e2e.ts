@@ -25,8 +25,11 @@ describe('lastcall orders show', () => {
     expectConventions(ways, 0);
     for (const stdout of [ways.tty, ways.pipe, ways.noColor].map(plain)) {
       expect(stdout).toMatch(/closed late by\s+\d+ min/);
-      expect(stdout).toMatch(/pending_payment\s+closed\s+sweep\s+payment_timeout/);
+      expect(stdout).toMatch(/order\.closed\s+sweep\s+payment_timeout/);
     }
+    // Instants are for people on a terminal, and for programs elsewhere.
+    expect(plain(ways.tty)).toMatch(/closed at|closes at\s+\S+Z \(.+ ago\)/);
+    expect(ways.pipe.stdout).not.toContain(' ago)');
     const { order: shown, history, lagMs } = JSON.parse(ways.json.stdout) as OrderDetailsView;
     const [row] = await world.sql.rows<{ status: string; lag: string }>(
       `SELECT status, extract(epoch FROM closed_at - closes_at) * 1000 AS lag FROM orders WHERE id = $1`,
@@ -49,6 +52,46 @@ describe('lastcall orders show', () => {
     expect(await world.sql.rows('SELECT status FROM orders WHERE id = $1', [id])).toEqual([
       { status: 'pending_payment' },
     ]);
+  });
+
+  it('merges payments, webhooks and refunds into one timeline', async () => {
+    const options = { count: 1, closesInMs: 600_000, payment: 'open' } as const;
+    const [order] = await insertOrders(world.sql, options);
+    const [id, paymentId] = [order?.id as string, order?.paymentId as string];
+    await world.sql.rows(
+      `INSERT INTO webhook_events (id, provider, event_id, notice, status, result, processed_at)
+       VALUES (gen_random_uuid(), 'sandbox', $1, $2, 'processed', 'paid', now())`,
+      [paymentId, JSON.stringify({ type: 'payment.succeeded', paymentId })],
+    );
+    const { stdout } = await lastcall(world.config, ['orders', 'show', id]);
+    const timeline = /^Timeline\n([^]*?)\n\n/m.exec(stdout)?.[1] ?? '';
+    const lines = timeline.split('\n').map((line) => line.trim().split(/\s{2,}/));
+    expect(lines.map(([, what]) => what)).toEqual(
+      expect.arrayContaining(['order.placed', 'webhook.payment.succeeded', 'deadline.payment']),
+    );
+    const instants = lines.slice(1).map(([at]) => at);
+    expect(instants).toEqual([...instants].sort());
+  });
+
+  it('extends the time to pay of an unpaid order, with a reason', async () => {
+    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
+    const id = order?.id as string;
+    const extend = (...flags: string[]) =>
+      lastcallJson<{ order: OrderDetailsView['order'] }>(world.config, [
+        ...['orders', 'extend', id, '--reason', 'bank was down', '--actor', 'eve'],
+        ...flags,
+      ]);
+    const { code, result } = await extend('--by', '15m');
+    expect(code).toBe(0);
+    const byMs = Date.parse(result.order.closesAt as string) - (order?.closesAt.getTime() ?? 0);
+    expect(byMs).toBe(900_000);
+    const sql = `SELECT type, reason FROM order_events WHERE order_id = $1 AND by = 'operator'`;
+    expect(await world.sql.rows(sql, [id])).toEqual([
+      { type: 'order.extended', reason: 'bank was down' },
+    ]);
+    expect((await extend('--by', 'soon')).code).toBe(2);
+    await world.sql.rows(`UPDATE orders SET status = 'paid', paid_at = now() WHERE id = $1`, [id]);
+    expect((await extend('--by', '15m')).code).toBe(4);
   });
 
   it('says so when there is no such order', async () => {

@@ -74,8 +74,8 @@ describe('lastcall refunds list and retry', () => {
   it('refuses one that succeeded, and does not find one that is not there', async () => {
     const id = await refund('succeeded');
     const [done, none] = await Promise.all([
-      lastcall(world.config, ['refunds', 'retry', id, '--reason', 'x']),
-      lastcall(world.config, ['refunds', 'retry', randomUUID(), '--reason', 'x']),
+      lastcall(world.config, ['refunds', 'retry', id, '--reason', 'why']),
+      lastcall(world.config, ['refunds', 'retry', randomUUID(), '--reason', 'why']),
     ]);
     expect([done.code, none.code]).toEqual([4, 3]);
     expect(done.stderr).toContain('the money has gone back');

@@ -63,7 +63,7 @@ describe('lastcall timeouts verify and release', () => {
     const alarms = () => world.redis.zrange('{lc:alarms}:alarms:delayed', 0, -1);
     const before = await alarms();
     expect(before.length).toBeGreaterThan(0);
-    const fix = ['timeouts', 'verify', '--fix', '--reason', 'x'];
+    const fix = ['timeouts', 'verify', '--fix', '--reason', 'why'];
     const told = await lastcallJson<Refused>(world.config, fix, {
       env: { TIMER_GRANULARITY: '100ms' },
     });
@@ -110,6 +110,8 @@ describe('lastcall timeouts verify and release', () => {
     const held = await verify();
     expect(held).toMatchObject({ code: 7, result: { left: 1, deadlines: { held: { count: 1 } } } });
     expect(held.stderr).toContain(`lastcall timeouts release ${id}`);
+    const none = ['timeouts', 'release', '--reason', 'fixed in 1.4'];
+    expect((await lastcallJson(world.config, none)).code).toBe(2);
     const args = ['timeouts', 'release', id, '--reason', 'fixed in 1.4', '--actor', 'eve'];
     const released = await lastcallJson(world.config, args);
     expect(released).toMatchObject({

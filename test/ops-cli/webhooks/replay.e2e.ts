@@ -45,6 +45,8 @@ describe('lastcall webhooks list and replay', () => {
     const args = ['webhooks', 'replay', id, '--reason', 'row restored', '--actor', 'eve'];
     const { code, result } = await lastcallJson<WebhookEntry>(world.config, args);
     expect({ code, result }).toMatchObject({ code: 0, result: { status: 'received' } });
+    // It is armed before the command disconnects: a worker takes it now, and no sweep has to find it.
+    expect(await world.redis.keys('{lc:alarms}:alarms:slot-*')).toHaveLength(1);
     expect((await lastcall(world.config, ['sweep', 'run'])).code).toBe(0);
     const rows = await world.sql.rows(
       `SELECT w.status, w.result, a.actor, a.action, a.reason FROM webhook_events w
@@ -62,8 +64,8 @@ describe('lastcall webhooks list and replay', () => {
   it('refuses one that was processed, and does not find one that is not there', async () => {
     const id = await webhook('processed', 'paid');
     const [done, none] = await Promise.all([
-      lastcall(world.config, ['webhooks', 'replay', id, '--reason', 'x']),
-      lastcall(world.config, ['webhooks', 'replay', randomUUID(), '--reason', 'x']),
+      lastcall(world.config, ['webhooks', 'replay', id, '--reason', 'why']),
+      lastcall(world.config, ['webhooks', 'replay', randomUUID(), '--reason', 'why']),
     ]);
     expect([done.code, none.code]).toEqual([4, 3]);
     expect(done.stderr).toContain('it has had its effect');

@@ -6,6 +6,7 @@ import {
   MAX_NAME_LENGTH,
   MAX_UNIT_PRICE,
   PLAIN_TEXT_RULE,
+  REASON_LENGTH,
   SKU,
   SKU_RULE,
   UUID,
@@ -182,7 +183,9 @@ function amountRange(text: string): { min?: number; max?: number } {
 }
 
 const seconds = wholeNumber(1, MAX_EXTENSION_MS / 1_000).meta({ examples: [60] });
-const reason = text(3, 500).meta({ examples: ['customer called: wrong address'] });
+const reason = text(REASON_LENGTH.min, REASON_LENGTH.max).meta({
+  examples: ['customer called: wrong address'],
+});
 
 /** Of one delivery or one loss; more are several. */
 const MAX_DELTA = 1_000_000;
@@ -208,7 +211,7 @@ export const stockBody = z.strictObject({
     .refine((delta) => delta !== 0, 'must not be 0')
     .describe('Pieces that came in; negative: that are gone')
     .meta({ examples: [100] }),
-  reason: text(3, 500).meta({ examples: ['delivery 4711'] }),
+  reason: text(REASON_LENGTH.min, REASON_LENGTH.max).meta({ examples: ['delivery 4711'] }),
 });
 
 export const forceCloseBody = z.strictObject({ reason });

@@ -27,6 +27,23 @@ const READINGS = {
 describe('PrometheusTelemetry', () => {
   const telemetry = () => new PrometheusTelemetry(createLogger('silent'));
 
+  it('has the series that alerts look at before anything happens', async () => {
+    const text = await telemetry().registry.metrics();
+    for (const line of [
+      'lastcall_close_lag_seconds_count{by="operator"} 0',
+      'lastcall_transitions_total{from="pending_payment",to="closed",by="sweep"} 0',
+      'lastcall_payment_race_total{winner="close"} 0',
+      'lastcall_guard_total{outcome="degraded"} 0',
+      'lastcall_webhooks_total{result="bad_signature"} 0',
+      'lastcall_batch_failures_total{kind="payment"} 0',
+      'lastcall_held_deadlines_total{kind="refund"} 0',
+      'lastcall_handler_failing{kind="closing"} 0',
+      'lastcall_alerts_total 0',
+    ]) {
+      expect(text).toContain(line);
+    }
+  });
+
   it('has every metric of the contract, with its labels', async () => {
     const metrics = telemetry();
     metrics.closed('timer', 12);

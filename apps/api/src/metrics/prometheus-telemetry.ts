@@ -1,4 +1,11 @@
-import type { By, GaugesView, OrdersTelemetry, OrderStatus, WebhookResult } from '@app/orders';
+import {
+  type By,
+  DEADLINE_KINDS,
+  type GaugesView,
+  type OrdersTelemetry,
+  type OrderStatus,
+  type WebhookResult,
+} from '@app/orders';
 import { Injectable } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from '../logging/logger';
@@ -12,6 +19,14 @@ const MAX_LABEL_VALUES = 50;
 
 type LockOutcome = Parameters<OrdersTelemetry['locked']>[0];
 type ProviderCall = Parameters<OrdersTelemetry['providerCall']>[0];
+
+/** What there may be of each label, as far as dashboards and alerts look at it. */
+const CLOSED_BY = ['timer', 'sweep', 'passive', 'customer', 'operator'] as const;
+const LOCK_OUTCOMES = { held: 0, contended: 0, degraded: 0 } satisfies Record<LockOutcome, 0>;
+const WEBHOOK_RESULTS = {
+  ...{ processed: 0, duplicate: 0, held: 0, deferred: 0, failed: 0 },
+  ...{ bad_signature: 0, stale_timestamp: 0, malformed: 0 },
+} satisfies Record<WebhookResult, 0>;
 type SweepCounts = Parameters<OrdersTelemetry['swept']>[0];
 
 /** What the order module reports, as metrics; and in the log where somebody should know. */
@@ -127,6 +142,23 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   constructor(private readonly logger: Logger) {
     collectDefaultMetrics({ register: this.registry });
     this.#timerStore.set(1);
+    this.#beginAtZero();
+  }
+
+  /** A series that begins with its first event has no rise: `rate` and alerts would miss that one. */
+  #beginAtZero(): void {
+    for (const by of CLOSED_BY) {
+      this.#closeLag.zero({ by });
+      this.#transitions.inc({ from: 'pending_payment', to: 'closed', by }, 0);
+    }
+    for (const winner of ['payment', 'close']) this.#races.inc({ winner }, 0);
+    for (const outcome of Object.keys(LOCK_OUTCOMES)) this.#guard.inc({ outcome }, 0);
+    for (const result of Object.keys(WEBHOOK_RESULTS)) this.#webhooks.inc({ result }, 0);
+    for (const kind of DEADLINE_KINDS) {
+      this.#batchFailures.inc({ kind }, 0);
+      this.#held.inc({ kind }, 0);
+      this.#handlerFailing.set({ kind }, 0);
+    }
   }
 
   transitions(from: OrderStatus | 'none', to: OrderStatus, by: By, count: number): void {
@@ -194,8 +226,8 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   }
 
   /** Something that somebody tried and was refused (security-log.ts). */
-  securityEvent(event: string): void {
-    this.#securityEvents.inc({ event });
+  securityEvent(event: string, count = 1): void {
+    this.#securityEvents.inc({ event }, count);
   }
 
   timerStore(state: 'healthy' | 'unhealthy', why?: unknown): void {

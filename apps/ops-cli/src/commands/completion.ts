@@ -1,18 +1,20 @@
 import { Args } from '@oclif/core';
-import { completionScript, type CompletedCommand } from '../completion-script';
+import { completionScript, type CompletedCommand, type Shell, SHELLS } from '../completion-script';
 import { OpsCommand } from '../ops-command';
 
 export default class Completion extends OpsCommand {
-  static override summary = 'Print a script that completes commands and flags with the Tab key';
+  static override summary =
+    'Print a script that completes commands, flags and their values with the Tab key';
   static override examples = [
     'source <(<%= config.bin %> completion bash)',
     'source <(<%= config.bin %> completion zsh)',
+    '<%= config.bin %> completion fish | source',
   ];
   static override args = {
     shell: Args.string({
       ignoreStdin: true,
       description: 'your shell',
-      options: ['bash', 'zsh'],
+      options: [...SHELLS],
       required: true,
     }),
   };
@@ -21,15 +23,18 @@ export default class Completion extends OpsCommand {
     const { args } = await this.parse(Completion);
     const commands: CompletedCommand[] = this.config.commands
       .filter(({ hidden }) => !hidden)
-      .map(({ id, flags }) => ({
+      .map(({ id, args: named, flags }) => ({
         words: id.split(':'),
-        flags: ['help', ...Object.keys(flags)].map((name) => `--${name}`),
+        flags: [
+          { name: 'help', values: null },
+          ...Object.values(flags).map((flag) => ({
+            name: flag.name,
+            values: flag.type === 'option' ? (flag.options ?? []) : null,
+          })),
+        ],
+        values: Object.values(named).flatMap(({ options }) => options ?? []),
       }));
-    const script = completionScript(
-      args.shell === 'zsh' ? 'zsh' : 'bash',
-      this.config.bin,
-      commands,
-    );
+    const script = completionScript(args.shell as Shell, this.config.bin, commands);
     this.log(script);
     return { shell: args.shell, script };
   }

@@ -15,7 +15,7 @@ export default class Doctor extends OpsCommand {
   static override summary =
     'Look at every dependency, setting and invariant; say how to mend what is wrong';
   static override description =
-    'Changes nothing. Exit code 7 when there is a finding; a warning is none.';
+    'Changes nothing. Exit code 7 when there is a finding, 6 when a dependency is down; a warning is none.';
   static override examples = ['<%= config.bin %> doctor', '<%= config.bin %> doctor --json'];
 
   async run(): Promise<DoctorResult> {
@@ -30,7 +30,7 @@ export default class Doctor extends OpsCommand {
     const findings = checks.filter(({ state }) => state !== 'ok').length - warnings;
     this.log(describe({ findings, warnings, checks }));
     if (inside.length === 0) this.note('The rest was not looked at: it needs Postgres, migrated');
-    if (findings > 0) this.endWith(EXIT.findings);
+    if (findings > 0) this.endWith(checks.some(isDown) ? EXIT.dependencyDown : EXIT.findings);
     return { findings, warnings, checks };
   }
 
@@ -40,6 +40,10 @@ export default class Doctor extends OpsCommand {
     return [examineProcesses(running), ...(await examine.run())];
   }
 }
+
+/** Postgres, Redis or a provider did not answer. */
+const isDown = ({ name, state }: Check): boolean =>
+  state === 'unknown' && name.endsWith('reachable');
 
 function describe({ findings, warnings, checks }: DoctorResult): string {
   const rows = table(checks, [

@@ -5,6 +5,7 @@ import { interruption } from '../interruption';
 import { fixFlags, OpsCommand } from '../ops-command';
 import { paint } from '../text/paint';
 import { table } from '../text/table';
+import { countText } from '../text/wording';
 
 export interface ReconcileResult extends ReconcileCounts {
   readonly since: string;
@@ -57,7 +58,7 @@ export default class ReconcileCommand extends OpsCommand {
 }
 
 function describe({ checked, differences, fixed, found }: ReconcileResult): string {
-  const summary = `${checked} payments compared, ${differences} differences, ${fixed} settled`;
+  const summary = `${countText(checked, 'payment')} compared, ${countText(differences, 'difference')}, ${fixed} settled`;
   if (found.length === 0) return paint.good(summary);
   const rows = table(found, [
     { title: 'KIND', value: ({ kind }) => kind },

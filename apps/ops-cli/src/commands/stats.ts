@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import type { StatisticsView } from '@app/orders';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EXIT } from '../exit-code';
 import type { Installation } from '../installation';
 import { interruption } from '../interruption';
 import { OpsCommand } from '../ops-command';
@@ -58,6 +59,7 @@ export default class Stats extends OpsCommand {
       else process.stdout.write(`${printableLines(statisticsText(view))}\n\n`);
       if (n < count) await sleep(interval * 1_000, undefined, { signal }).catch(() => undefined);
     }
+    if (signal.aborted) this.endWith(EXIT.interrupted);
   }
 }
 

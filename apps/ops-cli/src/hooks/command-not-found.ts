@@ -1,4 +1,5 @@
 import type { Hook } from '@oclif/core';
+import { usageFailure } from '../command-failure';
 import { EXIT } from '../exit-code';
 import { nearestName } from '../nearest-name';
 import { printable } from '../text/printable';
@@ -12,9 +13,13 @@ const hook: Hook.CommandNotFound = async function ({ id, argv = [], config, cont
   const candidates = [typed, words(id)].map((text) => nearestName(text, names));
   const meant = candidates.find((name) => name !== undefined);
   const next = meant ? `did you mean "lastcall ${meant}"?` : 'lastcall --help lists the commands';
-  process.stderr.write(
-    `Error: There is no command "lastcall ${printable(words(id))}"\nNext:  ${next}\n`,
-  );
+  const what = `There is no command "lastcall ${printable(words(id))}"`;
+  const failure = usageFailure(what, next);
+  if (argv.includes('--json')) {
+    process.stdout.write(`${JSON.stringify({ error: failure }, null, 2)}\n`);
+  } else {
+    process.stderr.write(`Error: ${what}\nNext:  ${next}\n`);
+  }
   context.exit(EXIT.usage);
 };
 

@@ -1,16 +1,18 @@
 import type { OrderDetailsView, OrderView } from '@app/orders';
+import { instantText } from './instant';
 import { dueText } from './order-text';
 import { paint } from './paint';
+import { statusText } from './status';
 import { type Column, facts, table } from './table';
 import { durationText, moneyText } from './wording';
 
 /** Everything that is known of an order, a section each. */
 export function orderDetailsText(details: OrderDetailsView): string {
-  const { order, history, refunds, deadlines, held } = details;
+  const { order, timeline, refunds, deadlines, held } = details;
   return [
     section('Order', orderFacts(details)),
     section('Lines', linesText(order)),
-    section('History', historyText(history)),
+    section('Timeline', timelineText(timeline)),
     section('Payments', paymentsText(order.payments)),
     section('Refunds', refundsText(refunds)),
     section('Deadlines', deadlinesText(deadlines)),
@@ -27,20 +29,20 @@ function orderFacts({ order, lagMs }: OrderDetailsView): string {
   return facts([
     ['id', order.id],
     ['customer', order.customerId],
-    ['status', order.status],
+    ['status', statusText(order.status)],
     ['close reason', order.closeReason],
     ['amount', moneyText(order.amount, order.currency)],
     ['balance', balanceText(order)],
-    ['placed', order.createdAt],
-    ['pay by', order.payBy],
-    ['closes at', order.closesAt],
+    ['placed', instantText(order.createdAt)],
+    ['pay by', instantText(order.payBy)],
+    ['closes at', instantText(order.closesAt)],
     ['deadline', dueText(order)],
-    ['paid', order.paidAt],
-    ['closed', order.closedAt],
+    ['paid', instantText(order.paidAt)],
+    ['closed', instantText(order.closedAt)],
     ['closed late by', lagMs === null ? null : durationText(lagMs)],
-    ['canceled', order.canceledAt],
-    ['shipped', order.shippedAt],
-    ['completed', order.completedAt],
+    ['canceled', instantText(order.canceledAt)],
+    ['shipped', instantText(order.shippedAt)],
+    ['completed', instantText(order.completedAt)],
   ]);
 }
 
@@ -65,13 +67,20 @@ function linesText({ items, currency }: OrderView): string {
   ]);
 }
 
-function historyText(history: OrderDetailsView['history']): string {
-  return table(history, [
-    { title: 'AT', value: ({ at }) => at },
-    { title: 'FROM', value: ({ from }) => from },
-    { title: 'TO', value: ({ to }) => to },
+/** All that happened to the order, its payments, webhooks and refunds, and what is due next. */
+function timelineText(timeline: OrderDetailsView['timeline']): string {
+  return table(timeline, [
+    { title: 'AT', value: ({ at }) => instantText(at) },
+    { title: 'WHAT', value: ({ what }) => what },
     { title: 'BY', value: ({ by, actor }) => (actor ? `${by} (${actor})` : by) },
     { title: 'WHY', value: ({ reason }) => reason },
+    {
+      title: 'AMOUNT',
+      value: ({ amount, currency }) =>
+        amount === null || currency === null ? null : moneyText(amount, currency),
+      align: 'right',
+    },
+    { title: 'ABOUT', value: ({ subjectId }) => subjectId },
   ]);
 }
 
@@ -85,9 +94,9 @@ const AMOUNT: Column<{ readonly amount: number; readonly currency: string }> = {
 function paymentsText(payments: OrderView['payments']): string {
   return tableOrNone(payments, [
     { title: 'ID', value: ({ id }) => id },
-    { title: 'STATUS', value: ({ status }) => status },
+    { title: 'STATUS', value: ({ status }) => statusText(status) },
     AMOUNT,
-    { title: 'PAID AT', value: ({ paidAt }) => paidAt },
+    { title: 'PAID AT', value: ({ paidAt }) => instantText(paidAt) },
     {
       title: 'AT THE PROVIDER',
       value: ({ provider, providerPaymentId }) => `${provider} ${providerPaymentId ?? '?'}`,
@@ -99,7 +108,7 @@ function paymentsText(payments: OrderView['payments']): string {
 function refundsText(refunds: OrderDetailsView['refunds']): string {
   return tableOrNone(refunds, [
     { title: 'ID', value: ({ id }) => id },
-    { title: 'STATUS', value: ({ status }) => status },
+    { title: 'STATUS', value: ({ status }) => statusText(status) },
     AMOUNT,
     { title: 'WHY', value: ({ reason }) => reason },
     { title: 'ATTEMPT', value: ({ attempt }) => attempt, align: 'right' },
@@ -110,7 +119,7 @@ function refundsText(refunds: OrderDetailsView['refunds']): string {
 function deadlinesText(deadlines: OrderDetailsView['deadlines']): string {
   return tableOrNone(deadlines, [
     { title: 'KIND', value: ({ kind }) => kind },
-    { title: 'DUE AT', value: ({ dueAt }) => dueAt },
+    { title: 'DUE AT', value: ({ dueAt }) => instantText(dueAt) },
     { title: 'FAILURES', value: ({ failures }) => failures, align: 'right' },
     { title: 'ALARM', value: ({ alarm, alarmAt }) => (alarmAt ? `rings at ${alarmAt}` : alarm) },
   ]);

@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import { fittedWidths } from './fit';
 import { paint } from './paint';
 import { printableCell } from './printable';
 
@@ -27,16 +28,39 @@ const NO_LINES = Object.fromEntries(
   ].map((name) => [name, '']),
 );
 
-/** Columns without lines between them: read by people, cut by `awk`. */
+const GAP = '  ';
+
+/**
+ * Columns without lines between them: read by people, cut by `awk`. On a terminal that is too narrow
+ * words are cut, and where that is not enough each row becomes a list of facts.
+ */
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  const cells = rows.map((row) => columns.map(({ value }) => cell(value(row))));
+  const titles = columns.map(({ title }) => title);
+  const limit = terminalWidth() - GAP.length * (columns.length - 1);
+  const colWidths = Number.isFinite(limit) ? fittedWidths(titles, cells, limit) : [];
+  if (colWidths === undefined) return asLists(titles, cells);
   const drawn = new Table({
-    head: columns.map(({ title }) => paint.heading(title)),
+    head: titles.map((title) => paint.heading(title)),
     colAligns: columns.map(({ align }) => align ?? 'left'),
-    chars: { ...NO_LINES, middle: '  ' },
+    colWidths,
+    chars: { ...NO_LINES, middle: GAP },
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
-  for (const row of rows) drawn.push(columns.map(({ value }) => cell(value(row))));
+  drawn.push(...cells);
   return trimEnds(drawn.toString());
+}
+
+/** Elsewhere than on a terminal nothing is cut. */
+function terminalWidth(): number {
+  return process.stdout.isTTY ? process.stdout.columns || Infinity : Infinity;
+}
+
+function asLists(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lists = rows.map((row) =>
+    facts(titles.map((title, i) => [title.toLowerCase(), row[i] ?? null])),
+  );
+  return lists.join('\n\n');
 }
 
 /** Names with their values, one a line. */

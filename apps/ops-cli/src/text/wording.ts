@@ -29,3 +29,11 @@ export function moneyText(amount: number, currency: string): string {
 export function countText(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
+
+/** In one unit, for a glance: `3 min ago`, `in 2 h`, `now`. */
+export function distanceText(atMs: number, nowMs: number): string {
+  const distanceMs = atMs - nowMs;
+  const text = durationText(Math.abs(distanceMs)).split(' ').slice(0, 2).join(' ');
+  if (Math.abs(distanceMs) < 1_000) return 'now';
+  return distanceMs > 0 ? `in ${text}` : `${text} ago`;
+}

@@ -6,6 +6,9 @@ export interface Accountable {
   readonly reason: string;
 }
 
+/** In characters, for the API and the CLI: a reason of a letter or two tells nobody anything. */
+export const REASON_LENGTH = { min: 3, max: 500 } as const;
+
 export type OperatorAction =
   | 'payment.refund'
   | 'payment.keep'

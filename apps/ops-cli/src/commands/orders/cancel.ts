@@ -3,7 +3,7 @@ import type { CanceledOrder } from '@app/orders';
 import { confirmTyped } from '../../confirm';
 import { idArg } from '../../filters';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
-import { moneyText } from '../../text/wording';
+import { countText, moneyText } from '../../text/wording';
 
 export interface CancelOutcome extends CanceledOrder {
   readonly dryRun: boolean;
@@ -36,7 +36,8 @@ export default class OrdersCancel extends OpsCommand {
     }
     if (!flags.yes) await confirmTyped(`${what} will be canceled and refunded`, 'cancel');
     const canceled = await cancelOrder.cancel(args.id, { actor, reason });
-    this.log(`${what} is canceled; ${canceled.refundIds.length} refunds were requested`);
+    const refunds = countText(canceled.refundIds.length, 'refund');
+    this.log(`${what} is canceled; requested: ${refunds}`);
     this.note(`Next: lastcall orders show ${args.id}`);
     return { dryRun, ...canceled };
   }

@@ -1,4 +1,5 @@
 import { Args, Flags } from '@oclif/core';
+import type { CloseResult } from '@app/orders';
 import { usageFailure } from '../../command-failure';
 import { confirmTyped } from '../../confirm';
 import { instant, parseId } from '../../filters';
@@ -99,8 +100,12 @@ export default class OrdersForceClose extends OpsCommand {
     });
     this.log(resultText(outcome));
     this.endWith(exitCode);
-    const unlike = outcome.orders.find(({ why }) => why !== null);
-    if (unlike) this.note(`Next: lastcall orders show ${unlike.orderId}`);
+    const { orders } = outcome;
+    const isThere = ({ why }: CloseResult): boolean => why !== null && why !== 'order_not_found';
+    // What is there has something to show; what is not would only say so again.
+    const unlike = orders.find(isThere) ?? orders.find(({ why }) => why !== null);
+    if (unlike?.why === 'order_not_found') this.note('Next: lastcall orders list');
+    else if (unlike) this.note(`Next: lastcall orders show ${unlike.orderId}`);
     return outcome;
   }
 }

@@ -3,6 +3,8 @@ import type { OrderView, Page } from '@app/orders';
 import { usageFailure } from '../../command-failure';
 import { amountRange, instant, pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
+import { instantText } from '../../text/instant';
+import { statusText } from '../../text/status';
 import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
 import { dueText } from '../../text/order-text';
@@ -75,14 +77,14 @@ export default class OrdersList extends OpsCommand {
 function ordersTable(orders: readonly OrderView[]): string {
   return table(orders, [
     { title: 'ID', value: ({ id }) => id },
-    { title: 'STATUS', value: ({ status }) => status },
+    { title: 'STATUS', value: ({ status }) => statusText(status) },
     { title: 'CUSTOMER', value: ({ customerId }) => customerId },
     {
       title: 'AMOUNT',
       value: ({ amount, currency }) => moneyText(amount, currency),
       align: 'right',
     },
-    { title: 'PLACED', value: ({ createdAt }) => createdAt },
+    { title: 'PLACED', value: ({ createdAt }) => instantText(createdAt) },
     { title: 'DEADLINE', value: dueText },
     { title: 'WHY CLOSED', value: ({ closeReason }) => closeReason },
   ]);

@@ -1,6 +1,7 @@
 import type { HeldPayment, Page } from '@app/orders';
 import { pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
+import { statusText } from '../../text/status';
 import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
 
@@ -32,6 +33,6 @@ function paymentsTable(payments: readonly HeldPayment[]): string {
       align: 'right',
     },
     { title: 'ORDER', value: ({ orderId }) => orderId },
-    { title: 'IS', value: ({ orderStatus }) => orderStatus },
+    { title: 'IS', value: ({ orderStatus }) => statusText(orderStatus) },
   ]);
 }

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core';
 import type { RefundEntry, Page } from '@app/orders';
 import { pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
+import { statusText } from '../../text/status';
 import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
 
@@ -37,7 +38,7 @@ export default class RefundsList extends OpsCommand {
 function refundsTable(refunds: readonly RefundEntry[]): string {
   return table(refunds, [
     { title: 'ID', value: ({ id }) => id },
-    { title: 'STATUS', value: ({ status }) => status },
+    { title: 'STATUS', value: ({ status }) => statusText(status) },
     {
       title: 'AMOUNT',
       value: ({ amount, currency }) => moneyText(amount, currency),

@@ -31,8 +31,10 @@ export default class TimeoutsRelease extends OpsCommand {
     const subjectIds = await Promise.all(
       (argv as string[]).map((text) => parseId(text, 'a subject')),
     );
-    if (subjectIds.length > 0 === flags.all)
+    // A flag that is not given is undefined.
+    if (subjectIds.length > 0 === (flags.all ?? false)) {
       throw usageFailure('Give ids, or --all: one of the two');
+    }
     const { releaseDeadlines } = await this.installation();
     if (flags.all && !flags.yes) await confirmTyped('This releases every held deadline', 'all');
     const which = { kind: flags.kind, subjectIds: flags.all ? undefined : subjectIds };

@@ -4,6 +4,7 @@ import { EXIT } from '../../exit-code';
 import { fixFlags, OpsCommand } from '../../ops-command';
 import { paint } from '../../text/paint';
 import { table } from '../../text/table';
+import { countText } from '../../text/wording';
 
 export interface VerifyResult {
   /** Deadlines against orders, refunds and webhooks. */
@@ -117,11 +118,12 @@ function sampleRows({ deadlines, alarms }: Pick<VerifyResult, 'deadlines' | 'ala
 
 function verdict({ deadlines, alarms, findings, left }: VerifyResult, isFixed: boolean): string {
   if (findings === 0) return paint.good('No findings');
-  if (!isFixed) return paint.bad(`${findings} findings`);
+  if (!isFixed) return paint.bad(countText(findings, 'finding'));
   const { inserted, deleted } = deadlines.fixed;
   const { armed, disarmed } = alarms.fixed;
   const mended =
-    `${findings - left} of ${findings} findings mended: ${inserted} deadlines inserted, ` +
-    `${deleted} deleted; ${armed} alarms armed, ${disarmed} disarmed`;
+    `${findings - left} of ${countText(findings, 'finding')} mended: ` +
+    `${countText(inserted, 'deadline')} inserted, ${deleted} deleted; ` +
+    `${countText(armed, 'alarm')} armed, ${disarmed} disarmed`;
   return left === 0 ? paint.good(mended) : paint.notable(mended);
 }

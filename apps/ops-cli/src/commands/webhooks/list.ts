@@ -2,6 +2,8 @@ import { Flags } from '@oclif/core';
 import type { WebhookEntry, Page } from '@app/orders';
 import { pageFlags } from '../../filters';
 import { OpsCommand } from '../../ops-command';
+import { instantText } from '../../text/instant';
+import { statusText } from '../../text/status';
 import { table } from '../../text/table';
 
 const STATUSES = [
@@ -33,10 +35,10 @@ export default class WebhooksList extends OpsCommand {
 function webhooksTable(webhooks: readonly WebhookEntry[]): string {
   return table(webhooks, [
     { title: 'ID', value: ({ id }) => id },
-    { title: 'STATUS', value: ({ status }) => status },
+    { title: 'STATUS', value: ({ status }) => statusText(status) },
     { title: 'TYPE', value: ({ type }) => type },
     { title: 'RESULT', value: ({ result }) => result },
-    { title: 'RECEIVED', value: ({ receivedAt }) => new Date(receivedAt).toISOString() },
+    { title: 'RECEIVED', value: ({ receivedAt }) => instantText(receivedAt) },
     { title: 'PROVIDER', value: ({ provider, eventId }) => `${provider} ${eventId}` },
     { title: 'PAYMENT', value: ({ paymentId }) => paymentId },
   ]);

@@ -111,7 +111,7 @@ export class ExamineInstallation {
         'flow',
         'money on hold',
         view.heldPayments === 0,
-        `${view.heldPayments} payments`,
+        view.heldPayments === 1 ? '1 payment' : `${view.heldPayments} payments`,
         'lastcall payments list tells why; decide, then lastcall payments settle ID',
       ),
     ];
@@ -215,15 +215,12 @@ export class ExamineInstallation {
       expiresAt: new Date(),
     });
     const tookMs = Math.round(performance.now() - startedMs);
-    const isReached = answer.state !== 'UNKNOWN';
-    const why = answer.state === 'UNKNOWN' ? answer.why : `answers within ${tookMs} ms`;
-    return expectation(
-      'provider',
-      provider.name,
-      isReached && tookMs <= PROVIDER_ANSWER_LIMIT_MS,
-      why,
-      'closing orders wait for it; check its status page and SANDBOX_URL or the Stripe keys',
-    );
+    const name = `${provider.name} reachable`;
+    const fix =
+      'closing orders wait for it; check its status page and SANDBOX_URL or the Stripe keys';
+    if (answer.state === 'UNKNOWN') return unknown('provider', name, answer.why, fix);
+    const isQuick = tookMs <= PROVIDER_ANSWER_LIMIT_MS;
+    return expectation('provider', name, isQuick, `answers within ${tookMs} ms`, fix);
   }
 
   get #latenessLimitMs(): number {

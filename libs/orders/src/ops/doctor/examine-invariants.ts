@@ -15,7 +15,7 @@ export async function examineInvariants(sql: Queryable, limitMs: number): Promis
       return warning('invariants', check, 'it took too long', 'run it when the load is low');
     }
     if (violations === 0) return ok('invariants', check, 'holds');
-    const detail = `${violations} violations: ${promise}`;
+    const detail = `${violations} ${violations === 1 ? 'violation' : 'violations'}: ${promise}`;
     return finding('invariants', check, detail, 'docs/runbook.md, "Invariant broken"');
   });
   return [...checks, await examineStock(sql)];

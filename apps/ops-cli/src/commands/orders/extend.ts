@@ -1,0 +1,40 @@
+import { Flags } from '@oclif/core';
+import type { OrderView } from '@app/orders';
+import { usageFailure } from '../../command-failure';
+import { idArg } from '../../filters';
+import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { instantText } from '../../text/instant';
+
+export default class OrdersExtend extends OpsCommand {
+  static override summary = 'Give the customer of an unpaid order more time to pay';
+  static override description =
+    'Both the payment window and the deadline behind it move, by up to a day at once. An order whose ' +
+    'deadline has passed is closed, and cannot be extended.';
+  static override examples = [
+    '<%= config.bin %> orders extend 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --by 15m --reason "bank was down, case 17"',
+  ];
+  static override args = { id: idArg('an order') };
+  static override flags = {
+    ...ACCOUNTABILITY,
+    by: Flags.string({
+      description: 'how much more time, such as 90s, 15m or 2h',
+      helpValue: 'DURATION',
+      required: true,
+    }),
+  };
+
+  async run(): Promise<{ order: OrderView }> {
+    const { args, flags } = await this.parse(OrdersExtend);
+    const { parseDuration } = await import('@app/orders');
+    const byMs = parseDuration(flags.by);
+    if (byMs === undefined) {
+      throw usageFailure(`--by must be a duration such as 90s, 15m or 2h, not "${flags.by}"`);
+    }
+    const { extendWindow } = await this.installation();
+    const { actor, reason } = flags;
+    const order = await extendWindow.extend(args.id, { by: 'operator', actor, byMs, reason });
+    this.log(`Order ${order.id} can be paid until ${instantText(order.payBy)}`);
+    this.note(`Next: lastcall orders show ${order.id}`);
+    return { order };
+  }
+}

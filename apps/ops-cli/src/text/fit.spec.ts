@@ -1,0 +1,28 @@
+import { fittedWidths, shownWidth } from './fit';
+
+const ID = '0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f';
+const GREEN = `${String.fromCharCode(27)}[32mpaid${String.fromCharCode(27)}[39m`;
+
+describe('fittedWidths', () => {
+  it('leaves a table that fits as it is, colours not counted', () => {
+    expect(fittedWidths(['ID', 'STATUS'], [[ID, GREEN]], 80)).toEqual([36, 6]);
+    expect(shownWidth(GREEN)).toBe(4);
+  });
+
+  it('cuts the widest words first, and never an id, an instant or an amount', () => {
+    const row = [
+      ID,
+      'a long reason that goes on and on',
+      'a shorter one',
+      '2026-05-01T10:00:00.000Z',
+    ];
+    expect(fittedWidths(['ID', 'WHY', 'BY', 'AT'], [row], 36 + 24 + 26)).toEqual([36, 13, 13, 24]);
+    expect(fittedWidths(['AMOUNT', 'WHY'], [['12,345.67 EUR', 'because of this']], 23)).toEqual([
+      13, 10,
+    ]);
+  });
+
+  it('gives up where what has to be whole is too wide', () => {
+    expect(fittedWidths(['ID', 'ORDER'], [[ID, ID]], 60)).toBeUndefined();
+  });
+});
