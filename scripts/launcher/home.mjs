@@ -78,6 +78,7 @@ export class Home {
       AUTH_JWT_SECRET: newSecret(),
       // Standard Webhooks writes secrets so; its official libraries take no others.
       SANDBOX_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+      HISTORY_SEAL_KEY: newSecret(),
       POSTGRES_PASSWORD: newSecret(),
       REDIS_PASSWORD: newSecret(),
       ...kept,

@@ -117,6 +117,7 @@ class Launcher {
     // With DATABASE_URL set nobody reads the home: the app gets what is kept there from here.
     const childEnv = {
       ...(env.AUTH_JWKS_URL ? {} : { AUTH_JWT_SECRET: secrets.AUTH_JWT_SECRET }),
+      HISTORY_SEAL_KEY: secrets.HISTORY_SEAL_KEY,
       SANDBOX_WEBHOOK_SECRET: secrets.SANDBOX_WEBHOOK_SECRET,
       ...env,
       ...runtime,

@@ -26,9 +26,9 @@ const port = name === 'app' ? process.env.PORT : process.env.SANDBOX_PORT;
 if (name === 'app' && process.env.STAND_IN_APP === 'refuses') {
   console.error('PAYMENT_WINDOW must be a duration'); process.exit(1);
 }
-const { AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET } = process.env;
+const { AUTH_JWT_SECRET, HISTORY_SEAL_KEY, SANDBOX_WEBHOOK_SECRET } = process.env;
 createServer((request, response) => response.end(request.url === '/environment'
-  ? JSON.stringify({ AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET }) : '{"items":[{"sku":"tea","available":1}]}')).listen(port, '127.0.0.1');
+  ? JSON.stringify({ AUTH_JWT_SECRET, HISTORY_SEAL_KEY, SANDBOX_WEBHOOK_SECRET }) : '{"items":[{"sku":"tea","available":1}]}')).listen(port, '127.0.0.1');
 process.on('SIGTERM', () => setTimeout(() => {
   appendFileSync(process.env.LASTCALL_HOME + '/order-of-stops', name + '\\n');
   process.exit(0);
@@ -214,12 +214,13 @@ it('closes a folder that was made with an open umask', async () => {
 it('hands the app the secrets that are kept', async () => {
   await start(SERVERS_ELSEWHERE).says(running);
   const secrets = JSON.parse(readFileSync(join(home, 'secrets.json'), 'utf8')) as Record<
-    'AUTH_JWT_SECRET' | 'SANDBOX_WEBHOOK_SECRET',
+    'AUTH_JWT_SECRET' | 'HISTORY_SEAL_KEY' | 'SANDBOX_WEBHOOK_SECRET',
     string
   >;
   const answer = await fetch(`http://127.0.0.1:${runtimeOf(home).PORT}/environment`);
-  const { AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET } = (await answer.json()) as typeof secrets;
-  expect(secrets).toMatchObject({ AUTH_JWT_SECRET, SANDBOX_WEBHOOK_SECRET });
+  const handed = (await answer.json()) as typeof secrets;
+  expect(Object.keys(handed)).toHaveLength(3);
+  expect(secrets).toMatchObject(handed);
 });
 
 it('lets two homes run beside each other', async () => {

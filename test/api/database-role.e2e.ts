@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { runInvariants } from '@app/orders';
+import { onDataSource, runInvariants } from '@app/orders';
 import { TimeoutService } from '@app/timeout';
 import { Client } from 'pg';
 import { startTestApp, type TestApp } from '../support/app';
@@ -7,6 +7,8 @@ import { createTestDatabase, type TestDatabase, testServers } from '../support/d
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
 import { LedgerProvider } from '../support/ledger-provider';
 import { until } from '../support/until';
+import { SealHistory } from '../../libs/orders/src/events/seal-history';
+import { verifyHistory } from '../../libs/orders/src/events/verify-history';
 import { PaymentProviders } from '@app/orders';
 import { migrateDatabase } from '../../apps/api/src/migrate-database';
 
@@ -129,6 +131,16 @@ it('does everything it has to as the restricted role', async () => {
   expect(broken.filter(({ violations }) => violations > 0)).toEqual([]);
 });
 
+it('seals the history, and finds it as it was sealed', async () => {
+  await until('the transactions before are over', async () => {
+    await app.app.get(SealHistory).runOnce();
+    return (await app.rows('SELECT 1 FROM history_seals')).length > 0;
+  });
+  const { breaks, rows } = await verifyHistory(onDataSource(app.dataSource), null, 'all');
+  expect(breaks).toEqual([]);
+  expect(rows).toBeGreaterThan(0);
+});
+
 it('lets nobody but the application delete with the rights of the owner', async () => {
   const [functions] = await app.rows<{ open: string[] | null }>(
     `SELECT array_agg(p.proname::text) AS open FROM pg_proc p
@@ -147,6 +159,9 @@ it.each([
   'DELETE FROM stock_movements',
   'UPDATE unfolded_stock_movements SET quantity = 1',
   'DELETE FROM operator_actions',
+  'UPDATE history_seals SET rows = 0',
+  'DELETE FROM history_seals',
+  'DELETE FROM history_salts',
   'UPDATE installation SET signing_key = sha256(NULL)',
   'DELETE FROM orders',
   'DELETE FROM payments',

@@ -11,5 +11,6 @@ export const silentOrdersTelemetry: OrdersTelemetry = {
   race: ignore,
   webhook: ignore,
   alert: ignore,
+  sealed: ignore,
   providerCall: ignore,
 };

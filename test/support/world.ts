@@ -160,7 +160,7 @@ const TELEMETRY_NAMES = [
     'failed',
     'transitions',
   ],
-  ...['closed', 'race', 'webhook', 'alert', 'providerCall'],
+  ...['closed', 'race', 'webhook', 'alert', 'sealed', 'providerCall'],
 ];
 
 function recordingTelemetry(told: { name: string; args: unknown[] }[]): OrdersTelemetry {

@@ -19,6 +19,7 @@ export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
     race: ignore,
     webhook: ignore,
     providerCall: ignore,
+    sealed: ignore,
     failed: (what, error) => once(`${what}: ${reasonOf(error)}`),
     alert: (what, fields) => once(`${what} ${JSON.stringify(fields)}`),
     unknownKinds: (kinds) =>

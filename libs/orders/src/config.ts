@@ -145,6 +145,8 @@ const own = z.object({
   AUTH_JWKS_URL: url(['http:', 'https:']).optional(),
   AUTH_ISSUER: z.string().min(1).optional(),
   AUTH_AUDIENCE: z.string().min(1).optional(),
+  /** Not in the database: whoever owns that cannot seal the history anew. */
+  HISTORY_SEAL_KEY: strong(tokenSecretWeakness).optional(),
   AUTH_MAX_AGE: positiveDuration.prefault('30d'),
   ROLES: roles.prefault('api,worker'),
   PAYMENT_WINDOW: positiveDuration.prefault('10m'),

@@ -10,6 +10,7 @@ import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
+import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
 import { MerchantsView1763800100000 } from './migrations/1763800100000-merchants-view';
 import { MoneyAfterPaid1763700120000 } from './migrations/1763700120000-money-after-paid';
 import { PaymentsAtProviders1763700260000 } from './migrations/1763700260000-payments-at-providers';
@@ -53,6 +54,7 @@ const MIGRATIONS = [
   EventNumbers1763701110000,
   MerchantsView1763800100000,
   ProductChanges1763800200000,
+  HistorySeals1763900013000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
   Processes1763702200000,
   Waits1763701120000,

@@ -59,6 +59,8 @@ import { RecordCaptures } from './money/record-captures';
 import { RelayEvents } from './events/relay-events';
 import { Retention } from './retention';
 import { Schedules } from './schedules';
+import { SEAL_KEY } from './events/seal';
+import { SealHistory } from './events/seal-history';
 import { SettleClosing } from './closing/settle-closing';
 import { SettleRefunds } from './money/settle-refunds';
 import { ShipOrder } from './fulfilment/ship-order';
@@ -116,6 +118,7 @@ const USE_CASES = [
   RecordCaptures,
   RelayEvents,
   Retention,
+  SealHistory,
   SettleClosing,
   SettleOrder,
   SettleRefunds,
@@ -181,6 +184,7 @@ export class OrdersModule implements OnApplicationShutdown {
       ],
       providers: [
         { provide: SETTINGS, useValue: settingsOf(config) },
+        { provide: SEAL_KEY, useValue: config.HISTORY_SEAL_KEY ?? null },
         { provide: ORDERS_TELEMETRY, useValue: telemetry },
         { provide: ORDER_LOCK, useValue: lock },
         {
@@ -214,7 +218,7 @@ export class OrdersModule implements OnApplicationShutdown {
       ],
       exports: [
         database,
-        ...[SETTINGS, ORDERS_TELEMETRY, PaymentProviders, ORDER_LOCK, OPEN_ALARM_QUEUE],
+        ...[SETTINGS, SEAL_KEY, ORDERS_TELEMETRY, PaymentProviders, ORDER_LOCK, OPEN_ALARM_QUEUE],
         ...USE_CASES,
       ],
     };

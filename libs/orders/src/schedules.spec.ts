@@ -1,5 +1,6 @@
 import type { TimeoutService } from '@app/timeout';
 import type { RelayEvents } from './events/relay-events';
+import type { SealHistory } from './events/seal-history';
 import type { WatchInvariants } from './invariants/watch-invariants';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { Reconcile } from './reconciling/reconcile';
@@ -19,6 +20,7 @@ function startSchedules() {
   const turns = {
     fold: 0,
     relay: 0,
+    seals: 0,
     invariants: 0,
     waits: 0,
     shipments: 0,
@@ -38,6 +40,7 @@ function startSchedules() {
   const schedules = new Schedules(
     count('fold') as unknown as FoldStock,
     count('relay') as unknown as RelayEvents,
+    count('seals') as unknown as SealHistory,
     count('invariants') as unknown as WatchInvariants,
     count('waits') as unknown as WatchWaits,
     count('shipments') as unknown as WarnShipments,
@@ -61,6 +64,7 @@ describe('the schedules', () => {
     expect(turns).toEqual({
       fold: 30 * 60 * 4,
       relay: 30 * 60 * 4,
+      seals: 6,
       invariants: 6,
       waits: 30,
       shipments: 3,

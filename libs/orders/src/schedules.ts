@@ -8,6 +8,7 @@ import {
 import { WarnShipments } from './fulfilment/warn-shipments';
 import { WatchWaits } from './ops/watch-waits';
 import { RelayEvents } from './events/relay-events';
+import { SealHistory } from './events/seal-history';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 import { Reconcile } from './reconciling/reconcile';
@@ -23,6 +24,8 @@ const RELAY_EVERY_MS = 250;
 const RELAY_IN_A_BURST_EVERY_MS = 2_000;
 /** A run reads for a second or so, in every worker: often enough to know within minutes. */
 const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
+/** A hundred thousand rows a run at the most, and none while orders are due in a burst. */
+const SEAL_EVERY_MS = 5 * MINUTE_MS;
 /** Half a million rows a run at the most: more than comes in ten minutes. */
 const RETENTION_EVERY_MS = 10 * MINUTE_MS;
 /** An alert comes a minute after its time at the latest. */
@@ -41,6 +44,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
   constructor(
     private readonly foldStock: FoldStock,
     private readonly relay: RelayEvents,
+    private readonly seals: SealHistory,
     private readonly invariants: WatchInvariants,
     private readonly waits: WatchWaits,
     private readonly shipments: WarnShipments,
@@ -54,11 +58,17 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const told = (what: string) => ({
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
-    const { foldStock, invariants, waits, shipments, retention, reconcile } = this;
+    const { foldStock, seals, timeouts, invariants, waits, shipments, retention, reconcile } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
       every(FOLD_EVERY_MS, () => foldStock.runOnce(), told('fold stock')),
       every(RELAY_EVERY_MS, (stopping) => this.#relayEvents(stopping), told('relay events')),
+      // One of the workers, by a lock of Postgres.
+      every(
+        SEAL_EVERY_MS,
+        (stopping) => seals.runOnce(() => stopping.aborted || timeouts.isBursting),
+        told('seal history'),
+      ),
       // Each worker exports what it found.
       every(INVARIANTS_EVERY_MS, () => invariants.runOnce(), told('invariants')),
       // One worker tells; the others find it told.

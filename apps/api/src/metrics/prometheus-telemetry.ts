@@ -187,6 +187,10 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.logger.error({ ...fields, alert: true }, what);
   }
 
+  sealed(history: string, number: number, digest: string): void {
+    this.logger.info({ security: 'history_sealed', history, number, digest }, 'history sealed');
+  }
+
   providerCall({ provider, operation, outcome, tookMs }: ProviderCall): void {
     const labels = {
       provider: this.#bounded('provider', provider),

@@ -1,3 +1,4 @@
+import { Flags } from '@oclif/core';
 import type { Check } from '@app/orders';
 import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
@@ -17,14 +18,20 @@ export default class Doctor extends OpsCommand {
   static override description =
     'Changes nothing. Exit code 7 when there is a finding, 6 when a dependency is down; a warning is none.';
   static override examples = ['<%= config.bin %> doctor', '<%= config.bin %> doctor --json'];
+  static override flags = {
+    'whole-history': Flags.boolean({
+      description: 'verify every seal of the history, not only the newest 200,000 rows',
+    }),
+  };
 
   async run(): Promise<DoctorResult> {
-    await this.parse(Doctor);
+    const { flags } = await this.parse(Doctor);
     const { examineDependencies, loadConfigWithoutAuth } = await import('@app/orders');
     const outside = await examineDependencies(loadConfigWithoutAuth());
     const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
     const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
-    const inside = canGoOn && isMigrated ? await this.#examineInstallation() : [];
+    const inside =
+      canGoOn && isMigrated ? await this.#examineInstallation(flags['whole-history']) : [];
     const checks = [...outside, ...inside];
     const warnings = checks.filter(({ state }) => state === 'warning').length;
     const findings = checks.filter(({ state }) => state !== 'ok').length - warnings;
@@ -34,10 +41,10 @@ export default class Doctor extends OpsCommand {
     return { findings, warnings, checks };
   }
 
-  async #examineInstallation(): Promise<Check[]> {
+  async #examineInstallation(wholeHistory: boolean): Promise<Check[]> {
     const { examineProcesses } = await import('@app/orders');
     const { examine, running } = await this.installation();
-    return [examineProcesses(running), ...(await examine.run())];
+    return [examineProcesses(running), ...(await examine.run({ wholeHistory }))];
   }
 }
 

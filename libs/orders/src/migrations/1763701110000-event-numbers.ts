@@ -61,7 +61,7 @@ const EVENT_TX = `
  * in the relay, and nothing else of them changes. Whoever writes events waits meanwhile, so that no
  * number is given out by the old count after the new one has begun.
  */
-const rewindRelay = (schema: string): string => `
+export const rewindRelay = (schema: string): string => `
   CREATE FUNCTION rewind_relay(since timestamptz, OUT sent_from timestamptz, OUT was_stuck boolean,
                                OUT events bigint)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = ${schema}, pg_temp AS $$

@@ -21,6 +21,8 @@ export interface OrdersTelemetry extends TimeoutTelemetry {
   webhook(result: WebhookResult): void;
   /** Something needs an operator's eye: mismatched money, a refund that cannot be made. */
   alert(what: string, fields: Readonly<Record<string, unknown>>): void;
+  /** A part of the history is sealed: who keeps the log can tell by it if seals are made anew. */
+  sealed(history: string, number: number, digest: string): void;
   /** A call to a provider, how it ended and how long it took. */
   providerCall(call: {
     readonly provider: string;

@@ -2,7 +2,8 @@ import { reasonOf } from '../../order/errors';
 
 /** What was looked at, and how it is. */
 export interface Check {
-  readonly area: 'settings' | 'postgres' | 'redis' | 'workers' | 'flow' | 'provider' | 'invariants';
+  readonly area:
+    'settings' | 'postgres' | 'redis' | 'workers' | 'flow' | 'provider' | 'history' | 'invariants';
   readonly name: string;
   /**
    * `warning`: could be better, and breaks nothing; `finding`: something to mend; `unknown`: it

@@ -4,6 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../../data-source';
 import { type Settings, SETTINGS } from '../../config';
+import { SEAL_KEY } from '../../events/seal';
 import { Gauges } from '../gauges';
 import { onDataSource } from '../../order/order-rows';
 import { RELAY_IS_STUCK } from '../../order/event-tx';
@@ -19,6 +20,7 @@ import { describeWork, mended, StrandedWork } from '../../providers/stranded-wor
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { VerifyDeadlines } from '../verify-deadlines';
 import { type Check, expectation, finding, ok, unknown } from './check';
+import { examineHistory } from './examine-history';
 import { examineInvariants } from './examine-invariants';
 
 const START_WORKER = 'npm start, or ROLES=worker node dist/apps/api/src/main.js';
@@ -39,9 +41,12 @@ export class ExamineInstallation {
     private readonly gauges: Gauges,
     private readonly timeouts: TimeoutService,
     private readonly deadlines: VerifyDeadlines,
+    @Inject(SEAL_KEY) private readonly sealKey: string | null,
   ) {}
 
-  async run(): Promise<Check[]> {
+  /** With `wholeHistory` all that was ever sealed is read again: minutes, where there are millions. */
+  async run({ wholeHistory = false } = {}): Promise<Check[]> {
+    const sql = onDataSource(this.dataSource);
     // One after the other: the doctor is no load test.
     return [
       ...(await this.#workers()),
@@ -50,7 +55,8 @@ export class ExamineInstallation {
       ...(await this.#deadlines()),
       await this.#alarms(),
       ...(await this.#providers()),
-      ...(await examineInvariants(onDataSource(this.dataSource), this.#latenessLimitMs)),
+      ...(await examineHistory(sql, { key: this.sealKey, wholeHistory })),
+      ...(await examineInvariants(sql, this.#latenessLimitMs)),
     ];
   }
 
