@@ -106,6 +106,12 @@ module.exports = {
       { path: '^libs/timeout/src/drivers/.*\\.timer\\.ts$' },
     ),
     forbid(
+      'libraries-schedule-nothing',
+      'ScheduleModule.forRoot() in a library makes the crons of a host fire twice (docs/adr/0022)',
+      { path: '^libs/', pathNot: TESTS },
+      { path: '@nestjs/schedule' },
+    ),
+    forbid(
       'timeout-names-no-driver',
       'which driver and which lock is for whoever sets it up: only the barrel offers them',
       { path: '^libs/timeout/src/[^/]+\\.ts$', pathNot: `/(index|public)\\.ts$|${TESTS}` },

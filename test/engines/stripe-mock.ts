@@ -114,8 +114,10 @@ async function useEverything(apiUrl: string, stripe: StripeStandIn): Promise<voi
   await provider.closePayment(await open('KWD', 5_120, 600_000));
   // Longer than a session lives: without an expiry of its own.
   await provider.closePayment(await open('ISK', 500, 14 * 86_400_000));
-  for await (const payment of provider.ledger(new Date(Date.now() - 60_000))) {
-    if (!payment.paymentId) throw new Error('a payment of the ledger is nobody’s');
+  for await (const { payments } of provider.ledger(new Date(Date.now() - 60_000), null)) {
+    if (payments.some(({ paymentId }) => !paymentId)) {
+      throw new Error('a payment of the ledger is nobody’s');
+    }
   }
   await provider.examine();
 }

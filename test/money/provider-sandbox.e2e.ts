@@ -1,7 +1,7 @@
 import { startSandbox } from '../../apps/sandbox/src/sandbox';
 import { WebhookReceiver } from '../../apps/sandbox/src/testing/webhook-receiver';
 import { describeProvider } from '../../libs/orders/src/providers/provider.contract';
-import { SandboxProvider } from '../../libs/orders/src/providers/sandbox.provider';
+import { SandboxProvider } from '../../libs/orders/src/providers/sandbox/sandbox.provider';
 import { until } from '../support/until';
 
 const webhookSecret = 'a-webhook-secret-for-tests';

@@ -1,5 +1,8 @@
 import { uuidv7 } from '../../libs/orders/src/order/uuid';
-import type { PaymentRequest } from '../../libs/orders/src/providers/payment-provider';
+import type {
+  LedgerPayment,
+  PaymentRequest,
+} from '../../libs/orders/src/providers/payment-provider';
 import { describeProvider } from '../../libs/orders/src/providers/provider.contract';
 import { StripeProvider } from '../../libs/orders/src/providers/stripe/stripe.provider';
 import {
@@ -221,8 +224,8 @@ describe('Stripe', () => {
     await stripe.pay(ref.providerPaymentId);
     const theirs = await notices(uuidv7());
     expect(new Set(theirs.map(({ type }) => type))).toEqual(new Set(['ignored']));
-    for await (const payment of connect(stripe.url, uuidv7()).ledger(new Date(0))) {
-      throw new Error(`${payment.providerPaymentId} is not of this installation`);
+    for await (const { payments } of connect(stripe.url, uuidv7()).ledger(new Date(0), null)) {
+      expect(payments).toEqual([]);
     }
   });
 
@@ -256,16 +259,48 @@ describe('Stripe', () => {
       { type: 'dispute.opened', ...dispute },
       { type: 'dispute.lost', ...dispute },
     ]);
-    const lines = [];
-    for await (const line of provider.ledger(new Date(Date.now() - 60_000))) {
-      if (line.paymentId === paymentId) lines.push(line);
-    }
-    expect(lines).toMatchObject([
+    expect(await linesOf(paymentId)).toMatchObject([
       {
         refunds: [{ providerRefundId: refund.id, idempotencyKey: null, amount: 500 }],
         disputes: [{ disputeId, amount: 1_999, state: 'LOST' }],
       },
     ]);
+  });
+
+  const linesOf = async (paymentId: string): Promise<LedgerPayment[]> => {
+    const lines: LedgerPayment[] = [];
+    for await (const { payments } of provider.ledger(new Date(Date.now() - 60_000), null)) {
+      lines.push(...payments.filter((line) => line.paymentId === paymentId));
+    }
+    return lines;
+  };
+
+  it('shows in its ledger what was made long ago and has changed only now', async () => {
+    const [refunded, disputed, quiet] = [await opened(), await opened(), await opened()];
+    for (const { providerPaymentId } of [refunded, disputed, quiet]) {
+      await stripe.pay(providerPaymentId);
+    }
+    const idempotencyKey = uuidv7();
+    const made = await provider.refund({ ...refunded, idempotencyKey });
+    await until('the refund has succeeded', async () => {
+      const { refunds } = await stripe.state();
+      return refunds.some(({ metadata, status }) =>
+        [metadata?.lastcall_key === idempotencyKey, status === 'succeeded'].every(Boolean),
+      );
+    });
+    const { id } = await stripe.dispute(disputed.providerPaymentId);
+    await stripe.age(8 * 86_400);
+    for (const { paymentId } of [refunded, disputed, quiet]) {
+      expect(await linesOf(paymentId)).toEqual([]);
+    }
+    const providerRefundId = 'providerRefundId' in made ? (made.providerRefundId ?? '') : '';
+    await stripe.failRefundLater(providerRefundId);
+    await stripe.settleDispute(id, false);
+    expect(await linesOf(refunded.paymentId)).toMatchObject([
+      { refunds: [{ idempotencyKey, state: 'FAILED' }] },
+    ]);
+    expect(await linesOf(disputed.paymentId)).toMatchObject([{ disputes: [{ state: 'LOST' }] }]);
+    expect(await linesOf(quiet.paymentId)).toEqual([]);
   });
 
   it('has an event sent again whose payment it could not ask after', async () => {

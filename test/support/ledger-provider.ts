@@ -10,6 +10,8 @@ type Ref = Call<'createPayment'>;
 type RefundCall = Call<'refund'>;
 type CreateAnswer = Awaited<ReturnType<PaymentProvider['createPayment']>>;
 type RefundAnswer = Awaited<ReturnType<PaymentProvider['refund']>>;
+type LedgerPage =
+  ReturnType<PaymentProvider['ledger']> extends AsyncIterable<infer Page> ? Page : never;
 type Notice = Awaited<ReturnType<PaymentProvider['readWebhook']>>;
 type Money = Extract<ProviderAnswer, { state: 'PAID' }>['money'];
 
@@ -44,6 +46,8 @@ export class LedgerProvider implements PaymentProvider {
   around: (call: string, when: 'before' | 'after') => Promise<void> = async () => undefined;
   /** While set, nothing is answered; the effect may be there all the same. */
   unreachable: 'before' | 'after' | undefined;
+  /** Payments on a page of its ledger. */
+  ledgerPage = 100;
   /** While set, every payment is refused so. */
   refusal: CreateAnswer | undefined;
 
@@ -99,8 +103,16 @@ export class LedgerProvider implements PaymentProvider {
     return { ...notice, money: { ...notice.money, paidAt: new Date(notice.money.paidAt) } };
   }
 
-  async *ledger(): AsyncIterable<never> {
-    // Nothing here reconciles.
+  async *ledger(_since: Date, from: string | null): AsyncIterable<LedgerPage> {
+    const all = [...this.entries.values()].slice(Number(from ?? 0));
+    for (let n = 0; n < Math.max(1, all.length); n += this.ledgerPage) {
+      await this.around('ledger', 'before');
+      const isLast = n + this.ledgerPage >= all.length;
+      yield {
+        payments: all.slice(n, n + this.ledgerPage).map(lineOf),
+        next: isLast ? null : String(Number(from ?? 0) + n + this.ledgerPage),
+      };
+    }
   }
 
   /** Writes a payment as if it had been created, for rows that a test has put into Postgres. */
@@ -167,6 +179,17 @@ export class LedgerProvider implements PaymentProvider {
 
 export function post(notice: Readonly<Record<string, unknown>> & { eventId: string }): Posted {
   return { body: Buffer.from(JSON.stringify(notice)), headers: { 'webhook-id': notice.eventId } };
+}
+
+function lineOf({ id, reference, money, refunds }: LedgerEntry): LedgerPage['payments'][number] {
+  return {
+    providerPaymentId: id,
+    paymentId: reference,
+    captured: money ?? null,
+    refunds: refunds.map(({ id: providerRefundId, key, amount }) => ({
+      ...{ providerRefundId, idempotencyKey: key, amount, state: 'SUCCEEDED' },
+    })),
+  };
 }
 
 function stateOf({ id, status, money, refunds }: LedgerEntry): ProviderAnswer {

@@ -14,6 +14,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { ScheduleModule } from '@nestjs/schedule';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { API_CONFIG } from './api-config';
 import { AccessGuard } from './auth/access.guard';
@@ -30,6 +31,7 @@ import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
 import { OpsController } from './ops/ops.controller';
 import { OpsOrdersController } from './ops/ops-orders.controller';
 import { OpsProductsController } from './ops/ops-products.controller';
+import { NightlyReconcile } from './nightly-reconcile';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
@@ -90,6 +92,7 @@ export class AppModule implements OnModuleInit {
           ...(orderParts ? { parts: orderParts } : {}),
         }),
         OpsModule,
+        ...(roles.has('worker') ? [ScheduleModule.forRoot()] : []),
         ...(rate ? [limitRequests(rate, counts)] : []),
       ],
       controllers: roles.has('api') ? [...WATCHING, ...SERVING] : WATCHING,
@@ -106,6 +109,7 @@ export class AppModule implements OnModuleInit {
         Dependencies,
         EventStreams,
         QueueBoard,
+        ...(roles.has('worker') ? [NightlyReconcile] : []),
         { provide: APP_FILTER, useClass: ProblemFilter },
         ...guards(rate !== null),
       ],

@@ -47,6 +47,15 @@ export const pageFlags = (what: string) => ({
   }),
 });
 
+/** An id that need not be given. */
+export const optionalIdArg = (what: string) =>
+  Args.string({
+    ignoreStdin: true,
+    name: 'ID',
+    description: `id of ${what}`,
+    parse: (text) => parseId(text, what),
+  });
+
 /** One id, as the only argument. */
 export const idArg = (what: string) =>
   Args.string({

@@ -21,6 +21,7 @@ import {
   PutProduct,
   ReadProducts,
   Reconcile,
+  ReconcileRuns,
   ReleaseDeadlines,
   ReplayWebhook,
   RetryRefund,
@@ -72,6 +73,7 @@ export class Installation {
   readonly putProduct = this.app.get(PutProduct);
   readonly adjustStock = this.app.get(AdjustStock);
   readonly importProducts = this.app.get(ImportProducts);
+  readonly reconcileRuns = this.app.get(ReconcileRuns);
   readonly reconcile = this.app.get(Reconcile);
   readonly webhooks = this.app.get(ListWebhooks);
   readonly replayWebhook = this.app.get(ReplayWebhook);

@@ -130,6 +130,7 @@ export { StrandedWork } from './providers/stranded-work';
 export { ListOrders, ReadOrder } from './closing/read-order';
 export { ReceiveWebhook } from './payments/receive-webhook';
 export { type Difference, Reconcile, type ReconcileCounts } from './reconciling/reconcile';
+export { type ClosedRun, ReconcileRuns } from './reconciling/reconcile-runs';
 export { RelayEvents } from './events/relay-events';
 export { SettleClosing } from './closing/settle-closing';
 export { seedProducts } from './stock/seed-products';

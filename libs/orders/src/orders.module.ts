@@ -54,6 +54,8 @@ import { createProviders } from './providers/create-providers';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
 import { ReceiveWebhook } from './payments/receive-webhook';
+import { ReconcileFixes } from './reconciling/reconcile-fixes';
+import { ReconcileRuns } from './reconciling/reconcile-runs';
 import { Reconcile } from './reconciling/reconcile';
 import { RecordCaptures } from './money/record-captures';
 import { RelayEvents } from './events/relay-events';
@@ -115,6 +117,8 @@ const USE_CASES = [
   ReadOrder,
   ReceiveWebhook,
   Reconcile,
+  ReconcileFixes,
+  ReconcileRuns,
   RecordCaptures,
   RelayEvents,
   Retention,

@@ -3,12 +3,11 @@ import type { RelayEvents } from './events/relay-events';
 import type { SealHistory } from './events/seal-history';
 import type { WatchInvariants } from './invariants/watch-invariants';
 import type { OrdersTelemetry } from './order/telemetry';
-import type { Reconcile } from './reconciling/reconcile';
 import type { Retention } from './retention';
 import type { WarnShipments } from './fulfilment/warn-shipments';
 import type { WatchWaits } from './ops/watch-waits';
 import type { FoldStock } from './stock/fold-stock';
-import { msUntil, Schedules } from './schedules';
+import { Schedules } from './schedules';
 
 const MINUTE = 60_000;
 
@@ -25,7 +24,6 @@ function startSchedules() {
     waits: 0,
     shipments: 0,
     retention: 0,
-    reconcile: 0,
   };
   const load = { isBursting: false };
   const failures: [string, unknown][] = [];
@@ -45,7 +43,6 @@ function startSchedules() {
     count('waits') as unknown as WatchWaits,
     count('shipments') as unknown as WarnShipments,
     count('retention') as unknown as Retention,
-    count('reconcile') as unknown as Reconcile,
     load as TimeoutService,
     {
       failed: (what: string, error: unknown) => failures.push([what, error]),
@@ -69,7 +66,6 @@ describe('the schedules', () => {
       waits: 30,
       shipments: 3,
       retention: 3,
-      reconcile: 1,
     });
     const before = { ...turns };
     await schedules.beforeApplicationShutdown();
@@ -101,29 +97,5 @@ describe('the schedules', () => {
     load.isBursting = false;
     await pass(250);
     expect(turns.relay).toBe(1 + 5 + 1);
-  });
-
-  it('reconcile at 03:17 UTC, every day', async () => {
-    const { turns } = startSchedules();
-    await pass(17 * MINUTE - 1);
-    expect(turns.reconcile).toBe(0);
-    const intervals = jest.spyOn(globalThis, 'setInterval');
-    await pass(1);
-    expect(turns.reconcile).toBe(1);
-    // To play a day through would be seven hundred thousand turns of the others.
-    expect(intervals.mock.calls.map(([, ms]) => ms)).toContain(1_440 * MINUTE);
-  });
-});
-
-describe('msUntil', () => {
-  const at = (time: string): number => new Date(`2026-03-14T${time}Z`).getTime();
-
-  it.each([
-    ['03:00:00.000', 17 * MINUTE],
-    ['03:16:59.999', 1],
-    ['03:17:00.000', 1_440 * MINUTE],
-    ['23:17:00.000', 240 * MINUTE],
-  ])('at %s', (time, ms) => {
-    expect(msUntil(197 * MINUTE, at(time))).toBe(ms);
   });
 });

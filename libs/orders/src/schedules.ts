@@ -11,12 +11,10 @@ import { RelayEvents } from './events/relay-events';
 import { SealHistory } from './events/seal-history';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
-import { Reconcile } from './reconciling/reconcile';
 import { Retention } from './retention';
 import { FoldStock } from './stock/fold-stock';
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 1_440 * MINUTE_MS;
 
 /** What was released can be had again within a second; what is wanted before is folded by placing. */
 const FOLD_EVERY_MS = 250;
@@ -32,8 +30,6 @@ const RETENTION_EVERY_MS = 10 * MINUTE_MS;
 const WAITS_EVERY_MS = MINUTE_MS;
 /** Days ahead: nobody needs to know to the minute. */
 const SHIPMENTS_EVERY_MS = 10 * MINUTE_MS;
-/** 03:17 UTC: at night, and not on the hour, when everybody's jobs run. */
-const RECONCILE_AT_MS = (3 * 60 + 17) * MINUTE_MS;
 
 /** The background work of a worker beside closing: each in turns of its own, one at a time. */
 @Injectable()
@@ -49,7 +45,6 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly waits: WatchWaits,
     private readonly shipments: WarnShipments,
     private readonly retention: Retention,
-    private readonly reconcile: Reconcile,
     private readonly timeouts: TimeoutService,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
@@ -58,7 +53,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const told = (what: string) => ({
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
-    const { foldStock, seals, timeouts, invariants, waits, shipments, retention, reconcile } = this;
+    const { foldStock, seals, timeouts, invariants, waits, shipments, retention } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
       every(FOLD_EVERY_MS, () => foldStock.runOnce(), told('fold stock')),
@@ -76,11 +71,6 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       every(SHIPMENTS_EVERY_MS, () => shipments.runOnce(), told('warn shipments')),
       // Several workers share the rows by SKIP LOCKED.
       every(RETENTION_EVERY_MS, () => retention.runOnce(), told('retention')),
-      // All workers at the same time: one of them gets to it. The count left over is an alert.
-      every(DAY_MS, (stopping) => reconcile.runOnce(stopping), {
-        ...told('reconcile'),
-        firstAfterMs: msUntil(RECONCILE_AT_MS, Date.now()),
-      }),
     ];
   }
 
@@ -102,9 +92,4 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       this.#relayEndedMs = performance.now();
     }
   }
-}
-
-/** How long until it is next `timeOfDayMs` after midnight, UTC. */
-export function msUntil(timeOfDayMs: number, nowMs: number): number {
-  return DAY_MS - ((nowMs - timeOfDayMs) % DAY_MS);
 }

@@ -25,6 +25,10 @@ export interface StripeStandIn {
   dispute(id: string): Promise<StripeDispute>;
   settleDispute(id: string, won: boolean): Promise<unknown>;
   failRefunds(fail: boolean): Promise<unknown>;
+  /** One that had succeeded. */
+  failRefundLater(id: string): Promise<unknown>;
+  /** Everything was made so many seconds earlier. */
+  age(seconds: number): Promise<unknown>;
   postEventsTo(url: string): Promise<unknown>;
   register(endpoint: StripeEndpoint): Promise<unknown>;
   /** The answers to the next POSTs, which are carried out, never arrive. */
@@ -69,6 +73,8 @@ export async function startStripe(
     refundInDashboard: (id, amount) => use('refundInDashboard', { id, amount }),
     dispute: (id) => use('dispute', { id }),
     settleDispute: (id, won) => use('settleDispute', { id, won }),
+    failRefundLater: (id) => use('failRefundLater', { id }),
+    age: (seconds) => use('age', { seconds }),
     failRefunds: (fail) => use('failRefunds', { fail }),
     postEventsTo: (target) => use('postEventsTo', { url: target }),
     register: (endpoint) => use('register', endpoint),

@@ -9,6 +9,14 @@ import {
   type StripeSession,
 } from './stripe-objects';
 
+export interface LoggedEvent {
+  readonly id: string;
+  readonly object: string;
+  created: number;
+  readonly type: string;
+  readonly data: { readonly object: object };
+}
+
 /** An event as it is posted, signed at that moment. */
 export interface StripeEvent {
   readonly type: string;
@@ -35,6 +43,8 @@ export class StripeAccount {
   readonly disputes: StripeDispute[] = [];
   readonly endpoints: StripeEndpoint[] = [];
   readonly events: StripeEvent[] = [];
+  /** As they can be listed, for 30 days (docs.stripe.com/api/events). */
+  readonly eventLog: LoggedEvent[] = [];
   failRefunds = false;
   /** Where events are posted, when somewhere. */
   endpointUrl: string | undefined;
@@ -104,6 +114,21 @@ export class StripeAccount {
     this.emit('charge.dispute.closed', dispute);
   }
 
+  /** Days after it succeeded: the account it went to was closed. */
+  failRefundLater(refundId: string): void {
+    const refund = this.refunds.find(({ id }) => id === refundId) as StripeRefund;
+    const charge = this.charges.get(refund.charge) as StripeCharge;
+    this.#fail(refund, charge, 'lost_or_stolen_card');
+  }
+
+  /** Everything was made so much earlier. */
+  age(seconds: number): void {
+    const all = [this.sessions, this.charges].flatMap((map) => [...map.values()]);
+    for (const one of [...all, ...this.refunds, ...this.disputes, ...this.eventLog]) {
+      one.created -= seconds;
+    }
+  }
+
   /** A refund is pending, and then the bank looks at it. */
   refund(payment_intent: string, amount: number, metadata: Record<string, string>): StripeRefund {
     const intent = this.intents.get(payment_intent) as StripeIntent;
@@ -147,6 +172,7 @@ export class StripeAccount {
       'stripe-signature': [`t=${t}`, ...signatures, `v0=${'0'.repeat(64)}`].join(','),
     };
     this.events.push({ type, body, headers });
+    this.eventLog.push(event);
     if (!this.endpointUrl) return;
     void fetch(this.endpointUrl, { method: 'POST', body, headers }).catch(() => undefined);
   }
@@ -158,7 +184,11 @@ export class StripeAccount {
       this.emit('charge.refunded', charge);
       return;
     }
-    Object.assign(refund, { status: 'failed', failure_reason: 'expired_or_canceled_card' });
+    this.#fail(refund, charge, 'expired_or_canceled_card');
+  }
+
+  #fail(refund: StripeRefund, charge: StripeCharge, failure_reason: string): void {
+    Object.assign(refund, { status: 'failed', failure_reason });
     charge.amount_refunded -= refund.amount;
     charge.refunded = false;
     this.emit('refund.failed', refund);

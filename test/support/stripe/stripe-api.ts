@@ -83,7 +83,7 @@ export class StripeApi {
   }
 
   #route({ route, query, form }: StripeCall): StripeAnswer {
-    const { sessions, refunds, disputes, endpoints } = this.account;
+    const { sessions, refunds, disputes, endpoints, eventLog } = this.account;
     const id = ID.exec(route)?.[1] ?? '';
     switch (route.replace(id || '\0', ':id')) {
       case 'POST /v1/checkout/sessions':
@@ -107,6 +107,16 @@ export class StripeApi {
       case 'GET /v1/refunds/:id': {
         const refund = refunds.find((one) => one.id === id);
         return refund ? ok({ ...refund }) : missing('refund', id);
+      }
+      case 'GET /v1/events': {
+        const types = [...query]
+          .filter(([name]) => name.startsWith('types'))
+          .map(([, type]) => type);
+        const monthAgo = nowS() - 30 * DAY_S;
+        const kept = eventLog.filter(
+          ({ created, type }) => created > monthAgo && types.includes(type),
+        );
+        return list(kept, query);
       }
       case 'GET /v1/webhook_endpoints':
         return list(endpoints, query);

@@ -134,7 +134,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   );
   readonly #reconcileDifferences = this.#gauge(
     'reconcile_differences',
-    'Differences from the ledger of the provider, as of the last daily run of this process',
+    'Differences from the ledgers of the providers that the newest comparison of a week has left open',
   );
   readonly #quiet = new QuietPeriods();
   readonly #labelValues = new Map<string, Set<string>>();

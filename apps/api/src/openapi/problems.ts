@@ -37,6 +37,9 @@ export const PROBLEM_EXAMPLES = {
   payment_not_settleable: 'This payment holds no money for an operator',
   refund_not_retryable: 'This refund has succeeded: the money is back',
   webhook_not_replayable: 'Webhook evt_1 was processed (paid); it has had its effect',
+  reconcile_run_not_found: 'There is no finished run 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
+  reconcile_run_over: 'This run has come to its end; begin a new one',
+  reconcile_nothing_open: 'This run has left nothing open',
   timeouts_not_stopped: 'Timeouts are running: nothing to resume',
   too_many_payments: 'This order has 20 payments already; cancel it and place a new one',
   stock_out_of_range:

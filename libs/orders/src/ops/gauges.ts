@@ -10,7 +10,7 @@ import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
 import { readHeld } from './overview';
 import { readWaits, type WaitReadings } from './waits';
-import { Reconcile } from '../reconciling/reconcile';
+import { readOpenDifferences } from '../reconciling/reconcile-runs';
 import { countRefundsAhead } from '../fulfilment/warn-shipments';
 import { readUnfolded } from '../stock/fold-stock';
 
@@ -42,7 +42,7 @@ export interface GaugesView {
   };
   /** Timeouts stopped by themselves and wait for an operator to confirm. */
   readonly timeoutsStopped: boolean;
-  /** Differences that this process found when it last reconciled; null when it has not. */
+  /** Differences that the newest comparison of a week has left open; null when there was none. */
   readonly reconcileDifferences: number | null;
   /** What this process found when it last ran the invariants; empty when it has not. */
   readonly invariants: readonly InvariantReading[];
@@ -53,7 +53,6 @@ export interface GaugesView {
 export class Gauges {
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
-    private readonly reconcile: Reconcile,
     private readonly invariants: WatchInvariants,
     private readonly timeouts: TimeoutService,
   ) {}
@@ -68,6 +67,7 @@ export class Gauges {
       automaticRefundsAhead,
       held,
       timeoutsStopped,
+      reconcileDifferences,
     ] = await Promise.all([
       countOverdue(this.dataSource, DEADLINE_KINDS),
       countRefunds(onDataSource(this.dataSource)),
@@ -77,6 +77,7 @@ export class Gauges {
       countRefundsAhead(onDataSource(this.dataSource)),
       readHeld(this.dataSource),
       this.timeouts.brake.isEngaged(),
+      readOpenDifferences(onDataSource(this.dataSource)),
     ]);
     return {
       overdueDeadlines: overdue.overdue,
@@ -95,7 +96,7 @@ export class Gauges {
         deadlines: held.heldDeadlines,
       },
       timeoutsStopped,
-      reconcileDifferences: this.reconcile.lastDifferences,
+      reconcileDifferences,
       invariants: this.invariants.last,
     };
   }

@@ -21,13 +21,14 @@ export type OperatorAction =
   | 'deadline.release'
   | 'events.rewind'
   | 'timeouts.resume'
+  | 'reconcile.close'
   | 'reconcile.settle';
 
 /** Writes down what an operator did, in the transaction that does it. */
 export async function recordAction(
   tx: Transaction,
   action: OperatorAction,
-  subjectKind: 'payment' | 'refund' | 'webhook' | 'deadline' | 'brake' | 'relay',
+  subjectKind: 'payment' | 'refund' | 'webhook' | 'deadline' | 'brake' | 'relay' | 'reconcile_run',
   subjectIds: readonly string[],
   { actor, reason }: Accountable,
 ): Promise<void> {

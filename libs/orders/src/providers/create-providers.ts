@@ -3,7 +3,7 @@ import type { OrdersTelemetry } from '../order/telemetry';
 import { GuardedProvider, type GuardedProviderOptions } from './guarded.provider';
 import type { PaymentProvider } from './payment-provider';
 import { PaymentProviders } from './payment-providers';
-import { SandboxProvider } from './sandbox.provider';
+import { SandboxProvider } from './sandbox/sandbox.provider';
 import { StripeProvider } from './stripe/stripe.provider';
 
 /** One entry for each value of PAYMENT_PROVIDERS; docs/providers.md says how to add one. */

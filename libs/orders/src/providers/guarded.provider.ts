@@ -3,7 +3,7 @@ import { LastcallError } from '../order/errors';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type {
   CreateAnswer,
-  LedgerPayment,
+  LedgerPage,
   NewPayment,
   PaymentProvider,
   PaymentRef,
@@ -99,8 +99,8 @@ export class GuardedProvider implements PaymentProvider {
   }
 
   /** Not behind the breaker: it is long, rare, and nobody waits for it. */
-  ledger(since: Date): AsyncIterable<LedgerPayment> {
-    return this.provider.ledger(since);
+  ledger(since: Date, from: string | null): AsyncIterable<LedgerPage> {
+    return this.provider.ledger(since, from);
   }
 
   takes(currency: string): boolean {

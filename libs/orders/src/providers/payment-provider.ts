@@ -167,6 +167,12 @@ export interface LedgerPayment {
   }[];
 }
 
+/** A page of the ledger, and what to go on with behind it; null: it was the last one. */
+export interface LedgerPage {
+  readonly payments: readonly LedgerPayment[];
+  readonly next: string | null;
+}
+
 /**
  * A payment provider. One file implements it, and the provider contract suite runs over it.
  * Calls take bounded time (a few seconds), are never made inside a transaction, and reject only
@@ -204,8 +210,11 @@ export interface PaymentProvider {
     headers: Readonly<Record<string, string | string[] | undefined>>,
     now: Date,
   ): ProviderNotice | Promise<ProviderNotice>;
-  /** Streams everything that happened at the provider since `since`. */
-  ledger(since: Date): AsyncIterable<LedgerPayment>;
+  /**
+   * Everything that changed at the provider since `since`, whenever it began, in pages; a payment may
+   * be on several. `from` goes on behind the page whose `next` it was.
+   */
+  ledger(since: Date, from: string | null): AsyncIterable<LedgerPage>;
   /** False for a currency in which no payment can be opened. */
   takes(currency: string): boolean;
   /** What an operator should mend at the provider: a webhook endpoint that is not as it has to be. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { uuidv7 } from '../order/uuid';
 import type {
   CreatedPayment,
+  LedgerPage,
   LedgerPayment,
   NewPayment,
   PaymentProvider,
@@ -237,13 +238,28 @@ export function describeProvider(name: string, setUp: () => Promise<ProviderUnde
       expect(await unreachable.refund(request)).toMatchObject({ state: 'UNKNOWN' });
       const neverSeen = planned(unreachable, newRef());
       expect(await unreachable.createPayment(neverSeen)).toMatchObject({ state: 'UNKNOWN' });
-      const read = unreachable.ledger(new Date())[Symbol.asyncIterator]().next();
+      const read = unreachable.ledger(new Date(), null)[Symbol.asyncIterator]().next();
       await expect(read).rejects.toMatchObject({ code: 'provider_error' });
     });
 
+    it('goes on with its ledger behind any page', async () => {
+      await open();
+      const [since, pages] = [new Date(Date.now() - 60_000), [] as LedgerPage[]];
+      for await (const page of provider.ledger(since, null)) pages.push(page);
+      expect(pages.at(-1)?.next).toBeNull();
+      for (const [n, { next }] of pages.entries()) {
+        if (next === null) continue;
+        const rest: LedgerPage[] = [];
+        for await (const page of provider.ledger(since, next)) rest.push(page);
+        expect(rest).toEqual(pages.slice(n + 1));
+      }
+    });
+
     const ledgerOf = async (ref: PaymentRef): Promise<LedgerPayment | undefined> => {
-      for await (const payment of provider.ledger(new Date(Date.now() - 60_000))) {
-        if (payment.paymentId === ref.paymentId) return payment;
+      const since = new Date(Date.now() - 60_000);
+      for await (const { payments } of provider.ledger(since, null)) {
+        const found = payments.find(({ paymentId }) => paymentId === ref.paymentId);
+        if (found) return found;
       }
       return undefined;
     };

@@ -1,5 +1,5 @@
 import { LastcallError } from '../order/errors';
-import type { LedgerPayment, PaymentProvider } from './payment-provider';
+import type { LedgerPage, PaymentProvider } from './payment-provider';
 
 /**
  * Stands in for a provider that payments belong to and that is not switched on: nothing is known
@@ -33,7 +33,7 @@ export class SwitchedOffProvider implements PaymentProvider {
   }
 
   // eslint-disable-next-line require-yield -- there is no ledger to read
-  async *ledger(): AsyncIterable<LedgerPayment> {
+  async *ledger(): AsyncIterable<LedgerPage> {
     throw this.#error();
   }
 

@@ -1,11 +1,12 @@
-import type { QueryRunner } from 'typeorm';
 import type { PaymentStatus } from '../order/order';
+import type { Queryable } from '../order/order-rows';
 import type { LedgerPayment } from '../providers/payment-provider';
 import type { MovementKind } from '../money/movements';
 import type { Finding, OurPayment, OurRefund } from './reconcile.judgement';
 import { isUuid } from '../order/uuid';
+import type { ReconcileRun } from './reconcile-runs';
 
-/* Our side of a reconciliation. Which payments the ledger had is noted in a temporary table. */
+/* Our side of a reconciliation. */
 
 interface PaymentRow {
   id: string;
@@ -18,26 +19,13 @@ interface PaymentRow {
   foreign: { kind: MovementKind; ref: string }[] | null;
 }
 
-/** Payments in a page, of either side. */
-export const PAGE = 500;
+/** Payments of ours in a page. */
+const PAGE = 500;
 
-export async function query<Row>(runner: QueryRunner, sql: string, params: unknown[] = []) {
-  const { records } = await runner.query(sql, params, true);
-  return (records ?? []) as Row[];
-}
-
-/** Notes what the ledger has, and reads our side of it: what answers with our payment for theirs. */
-export async function readOurs(
-  runner: QueryRunner,
-  provider: string,
-  page: readonly LedgerPayment[],
-) {
+/** What answers with our payment for theirs, and the ids of ours that this page is about. */
+export async function readOurs(sql: Queryable, provider: string, page: readonly LedgerPayment[]) {
   const ids = page.flatMap(({ paymentId }) => (paymentId && isUuid(paymentId) ? [paymentId] : []));
-  await runner.query('INSERT INTO seen_payments SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING', [
-    ids,
-  ]);
-  const rows = await query<PaymentRow>(
-    runner,
+  const rows = await sql.rows<PaymentRow>(
     `SELECT p.id, p.order_id, p.provider_payment_id, p.status, p.captured_amount,
             p.captured_currency,
             (SELECT json_agg(json_build_object('id', r.id, 'status', r.status,
@@ -53,9 +41,6 @@ export async function readOurs(
         AND (p.id = ANY ($1::uuid[]) OR p.provider_payment_id = ANY ($3::text[]))`,
     [ids, provider, page.map(({ providerPaymentId }) => providerPaymentId)],
   );
-  await runner.query('INSERT INTO seen_payments SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING', [
-    rows.map(({ id }) => id),
-  ]);
   const ours = rows.map((row): OurPayment => ({
     id: row.id,
     orderId: row.order_id,
@@ -70,35 +55,40 @@ export async function readOurs(
   }));
   const byId = new Map(ours.map((one) => [one.id, one]));
   const byTheirId = new Map(ours.map((one) => [one.providerPaymentId, one]));
-  return (theirs: LedgerPayment): OurPayment | undefined =>
-    byTheirId.get(theirs.providerPaymentId) ?? byId.get(theirs.paymentId ?? '');
+  return {
+    ids: [...new Set([...ids, ...rows.map(({ id }) => id)])],
+    ours: (theirs: LedgerPayment): OurPayment | undefined =>
+      byTheirId.get(theirs.providerPaymentId) ?? byId.get(theirs.paymentId ?? ''),
+  };
 }
 
-/** Payments that the provider has told us of, and that are not in its ledger. */
-export async function* oursOnly(
-  runner: QueryRunner,
+/** Payments that the provider has told us of and its ledger did not have, in pages of their ids. */
+export async function* readOursOnly(
+  sql: Queryable,
+  { id: runId, since, startedAt }: ReconcileRun,
   provider: string,
-  { since, signal }: { readonly since: Date; readonly signal?: AbortSignal | undefined },
-  startedAt: Date,
-): AsyncGenerator<Finding> {
-  let after = '00000000-0000-0000-0000-000000000000';
-  while (!signal?.aborted) {
-    const rows = await query<{ id: string; order_id: string; status: string; theirs: string }>(
-      runner,
+  from: string | null,
+): AsyncGenerator<{ readonly findings: readonly Finding[]; readonly next: string }> {
+  let after = from ?? '00000000-0000-0000-0000-000000000000';
+  for (;;) {
+    const rows = await sql.rows<{ id: string; order_id: string; status: string; theirs: string }>(
       `SELECT p.id, p.order_id, p.status, p.provider_payment_id AS theirs FROM payments p
         WHERE p.provider = $1 AND p.created_at >= $2 AND p.created_at < $3 AND p.id > $4
           AND (p.provider_payment_id IS NOT NULL OR p.status = 'succeeded')
-          AND NOT EXISTS (SELECT 1 FROM seen_payments s WHERE s.id = p.id)
+          AND NOT EXISTS (
+                SELECT 1 FROM reconcile_seen s WHERE s.run_id = $6 AND s.payment_id = p.id)
         ORDER BY p.id LIMIT $5`,
-      [provider, since, startedAt, after, PAGE],
+      [provider, since, startedAt, after, PAGE, runId],
     );
-    for (const row of rows) {
-      const about = { subject: 'payment', what: 'existence', kind: 'ours_only' } as const;
-      const ids = { paymentId: row.id, orderId: row.order_id, refundId: null };
-      yield { ...about, ...ids, providerId: row.theirs, ours: row.status, theirs: null };
-    }
     const last = rows.at(-1);
-    if (!last || rows.length < PAGE) return;
+    if (!last) return;
     after = last.id;
+    yield { findings: rows.map(toFinding), next: last.id };
   }
+}
+
+function toFinding(row: { id: string; order_id: string; status: string; theirs: string }): Finding {
+  const about = { subject: 'payment', what: 'existence', kind: 'ours_only' } as const;
+  const ids = { paymentId: row.id, orderId: row.order_id, refundId: null };
+  return { ...about, ...ids, providerId: row.theirs, ours: row.status, theirs: null };
 }

@@ -1,29 +1,31 @@
-import { inTransaction } from '@app/timeout';
+import { queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, type QueryRunner } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { LastcallError } from '../order/errors';
-import { type Accountable, recordAction } from '../order/operator-action';
-import { OrderGuard } from '../order/order-guard';
-import type { LedgerPayment, PaymentProvider } from '../providers/payment-provider';
-import { PaymentProviders } from '../providers/payment-providers';
-import { oursOnly, PAGE, query, readOurs } from './reconcile-books';
-import { comparePayment, type Finding, type Fix } from './reconcile.judgement';
-import { ForeignMoney } from '../money/foreign-money';
-import { RecordCaptures } from '../money/record-captures';
-import { SettleRefunds } from '../money/settle-refunds';
+import { onDataSource } from '../order/order-rows';
+import type { Accountable } from '../order/operator-action';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import type { PaymentProvider } from '../providers/payment-provider';
+import { PaymentProviders } from '../providers/payment-providers';
+import { readOurs, readOursOnly } from './reconcile-books';
+import { ReconcileFixes } from './reconcile-fixes';
+import { type Place, type ReconcileRun, ReconcileRuns, type RunCounts } from './reconcile-runs';
+import { comparePayment, type Finding } from './reconcile.judgement';
 
-/** A difference between our books and the provider's ledger. */
+/** A difference between our books and a provider's ledger. */
 export interface Difference extends Omit<Finding, 'fix'> {
   /** True when `fix` would settle it: only one thing can be right. */
   readonly fixable: boolean;
   /** True when it was settled now. */
   readonly fixed: boolean;
+  /** True when an operator has said of the very same difference that it is done with. */
+  readonly closed: boolean;
 }
 
 export interface ReconcileRequest {
   readonly since: Date;
+  /** Goes on with this run, which was interrupted, instead of beginning one. */
+  readonly resume?: string | undefined;
   /** Settles what has one safe answer, for this operator; the rest is only told of. */
   readonly fixFor?: Accountable | undefined;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
@@ -31,12 +33,9 @@ export interface ReconcileRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ReconcileCounts {
-  /** Payments compared, of either side. */
-  readonly checked: number;
-  readonly differences: number;
-  /** How many of the differences were settled. */
-  readonly fixed: number;
+export interface ReconcileCounts extends RunCounts {
+  /** To go on with where it was interrupted, and to close. */
+  readonly runId: string;
 }
 
 /** How far the provider's clock may be behind ours. */
@@ -45,150 +44,150 @@ const CLOCK_SKEW_MS = 300_000;
 const DAILY_SPAN_MS = 7 * 86_400_000;
 /** Who settles at night. */
 const NIGHTLY: Accountable = { actor: 'lastcall', reason: 'nightly reconciliation' };
-/** Any two numbers that nobody else locks. */
-const LOCK = '2, 1';
 
 /**
- * Compares our payments and refunds with the provider's ledger. Both are read in pages and nothing
- * is kept in memory: which payments the ledger had is noted in a temporary table.
+ * Compares our payments and refunds with the providers' ledgers, page by page: nothing is kept in
+ * memory, and one that was interrupted goes on behind the last page.
  */
 @Injectable()
 export class Reconcile {
-  #lastDifferences: number | null = null;
-
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
-    private readonly guard: OrderGuard,
-    private readonly captures: RecordCaptures,
-    private readonly refunds: SettleRefunds,
-    private readonly foreign: ForeignMoney,
+    private readonly runs: ReconcileRuns,
+    private readonly fixes: ReconcileFixes,
     private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
-  /** Differences that the last run of this process left, or null when it has made none. */
-  get lastDifferences(): number | null {
-    return this.#lastDifferences;
-  }
-
-  /** @throws {LastcallError} provider_error when the ledger cannot be read to its end */
+  /**
+   * @throws {LastcallError} provider_error when the ledger cannot be read to its end,
+   *   reconcile_run_not_found, reconcile_run_over
+   */
   async run(request: ReconcileRequest): Promise<ReconcileCounts> {
-    const runner = this.dataSource.createQueryRunner();
-    try {
-      return await this.#run(runner, request);
-    } finally {
-      await runner.query('DROP TABLE IF EXISTS pg_temp.seen_payments').catch(() => undefined);
-      await runner.release();
-    }
+    const { resume, since } = request;
+    const run = resume ? await this.runs.resume(resume) : await this.runs.begin(since);
+    return this.#goOn(run, request);
   }
 
-  /** The daily run: settles what has one safe answer, and raises an alert for the rest. */
-  async runOnce(signal?: AbortSignal): Promise<ReconcileCounts> {
+  /**
+   * The daily run: settles what has one safe answer, and raises an alert for the rest. Goes on with
+   * one that a worker did not live to end. Several workers at once: one of them gets to it.
+   */
+  async runOnce(signal?: AbortSignal): Promise<ReconcileCounts | undefined> {
     const runner = this.dataSource.createQueryRunner();
-    try {
-      const [turn] = await query<{ mine: boolean }>(
-        runner,
-        `SELECT pg_try_advisory_lock(${LOCK}) AS mine`,
-      );
-      // Another worker is at it; its figures are enough.
-      if (!turn?.mine) return { checked: 0, differences: 0, fixed: 0 };
-      const since = new Date(Date.now() - DAILY_SPAN_MS);
-      const onDifference = (): void => undefined;
-      const counts = await this.run({ since, fixFor: NIGHTLY, onDifference, signal });
-      if (signal?.aborted) return counts;
-      this.#lastDifferences = counts.differences - counts.fixed;
-      if (this.#lastDifferences > 0) this.telemetry.alert('reconcile_differences', { ...counts });
-      return counts;
-    } finally {
-      await runner.query(`SELECT pg_advisory_unlock(${LOCK})`).catch(() => undefined);
-      await runner.release();
-    }
-  }
-
-  async #run(runner: QueryRunner, request: ReconcileRequest): Promise<ReconcileCounts> {
-    const counts = { checked: 0, differences: 0, fixed: 0 };
-    const { fixFor } = request;
-    const tell = async (finding: Finding): Promise<void> => {
-      const { fix, ...difference } = finding;
-      const fixed = fixFor !== undefined && fix !== undefined && (await this.#fix(fix, fixFor));
-      counts.differences += 1;
-      counts.fixed += fixed ? 1 : 0;
-      await request.onDifference({ ...difference, fixable: fix !== undefined, fixed });
+    // Any two numbers that nobody else locks.
+    const lock = async (call: string): Promise<boolean> => {
+      const { records } = await runner.query(`SELECT ${call}(2, 1) AS done`, [], true);
+      return (records as { done: boolean }[])[0]?.done === true;
     };
-    const [clock] = await query<{ now: Date }>(runner, 'SELECT now() AS now');
-    const startedAt = (clock as { now: Date }).now;
-    await runner.query('CREATE TEMP TABLE seen_payments (id uuid PRIMARY KEY)');
-    for (const provider of this.providers.all) {
-      for await (const page of ledgerPages(provider, request)) {
-        const ours = await readOurs(runner, provider.name, page);
-        counts.checked += page.length;
-        for (const theirs of page) {
-          for (const finding of comparePayment(ours(theirs), theirs)) await tell(finding);
-        }
+    try {
+      if (!(await lock('pg_try_advisory_lock'))) return undefined;
+      try {
+        return await this.#tonight(signal);
+      } finally {
+        await lock('pg_advisory_unlock');
       }
-      for await (const finding of oursOnly(runner, provider.name, request, startedAt)) {
-        counts.checked += 1;
-        await tell(finding);
-      }
-      await runner.query('TRUNCATE pg_temp.seen_payments');
+    } finally {
+      await runner.release();
+    }
+  }
+
+  async #tonight(signal: AbortSignal | undefined): Promise<ReconcileCounts | undefined> {
+    const [row] = await queryRows<{ since: Date; isDone: boolean }>(
+      this.dataSource,
+      `SELECT now() - $1 * interval '1 millisecond' AS since, EXISTS (
+                SELECT FROM reconcile_runs
+                 WHERE since <= now() - $1 * interval '1 millisecond' + interval '1 hour'
+                   AND started_at > now() - interval '10 minutes'
+                   AND finished_at IS NOT NULL) AS "isDone"`,
+      [DAILY_SPAN_MS],
+    );
+    const { since, isDone } = row as NonNullable<typeof row>;
+    // Another worker was faster, and has ended: the books have not changed since.
+    if (isDone) return undefined;
+    const run = (await this.runs.interrupted(since)) ?? (await this.runs.begin(since));
+    const onDifference = (): void => undefined;
+    const counts = await this.#goOn(run, { since, fixFor: NIGHTLY, onDifference, signal });
+    const open = counts.differences - counts.fixed - counts.closed;
+    if (open > 0 && !signal?.aborted) {
+      this.telemetry.alert('reconcile_differences', { ...counts, open });
     }
     return counts;
   }
 
-  /** True when our books say the same as the provider now. */
-  async #fix(fix: Fix, operator: Accountable): Promise<boolean> {
-    if (fix.type === 'refund') {
-      const { refundId, attempt, answer } = fix;
-      return inTransaction(this.dataSource, async (tx) => {
-        const isSettled = await this.refunds.settle(tx, refundId, attempt, answer, 'reconcile');
-        if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
-        return isSettled;
-      });
+  async #goOn(run: ReconcileRun, request: ReconcileRequest): Promise<ReconcileCounts> {
+    const { all } = this.providers;
+    const at = run.place;
+    const first = at ? all.findIndex(({ name }) => name === at.provider) : 0;
+    for (const [index, provider] of all.entries()) {
+      if (index < first) continue;
+      const isAt = at !== null && index === first;
+      if (!isAt || at.side === 'theirs') {
+        await this.#theirs(run, request, provider, isAt ? at.from : null);
+      }
+      if (request.signal?.aborted) break;
+      await this.#ours(run, request, provider, isAt && at.side === 'ours' ? at.from : null);
+      if (request.signal?.aborted) break;
     }
-    if (fix.type === 'foreign') return this.#fixForeign(fix, operator);
-    const { orderId, capture } = fix;
-    try {
-      return await this.guard.withOrder(orderId, async (_order, tx) => {
-        const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
-        if (outcome === 'unknown_payment' || outcome === 'busy') return false;
-        // Known: its webhook came while the books were compared, and nothing is left to settle.
-        if (outcome !== 'known') {
-          await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);
+    if (!request.signal?.aborted) await this.runs.finish(run);
+    return { runId: run.id, ...(await this.runs.count(run)) };
+  }
+
+  async #theirs(
+    run: ReconcileRun,
+    request: ReconcileRequest,
+    provider: PaymentProvider,
+    from: string | null,
+  ): Promise<void> {
+    const { name } = provider;
+    const sql = onDataSource(this.dataSource);
+    const since = new Date(run.since.getTime() - CLOCK_SKEW_MS);
+    for await (const { payments, next } of provider.ledger(since, from)) {
+      const { ours, ids } = await readOurs(sql, name, payments);
+      for (const theirs of payments) {
+        for (const finding of comparePayment(ours(theirs), theirs)) {
+          await this.#tell(run, request, finding);
         }
-        return true;
-      });
-    } catch (error) {
-      // Somebody is changing this order: the next run sees what came of it.
-      if (error instanceof LastcallError && error.code === 'busy') return false;
-      throw error;
+      }
+      const place: Place =
+        next === null
+          ? { provider: name, side: 'ours', from: null }
+          : { provider: name, side: 'theirs', from: next };
+      await this.runs.save(run, { place, checked: payments.length, seen: ids });
+      if (request.signal?.aborted) return;
     }
   }
 
-  async #fixForeign(
-    fix: Extract<Fix, { type: 'foreign' }>,
-    operator: Accountable,
-  ): Promise<boolean> {
-    return inTransaction(this.dataSource, async (tx) => {
-      const outcome = await this.foreign.record(tx, fix.move, 'reconcile');
-      if (outcome === 'recorded') {
-        await recordAction(tx, 'reconcile.settle', 'payment', [fix.move.paymentId], operator);
-      }
-      return outcome === 'recorded' || outcome === 'known';
+  /** Payments that the provider has told us of, and that are not in its ledger. */
+  async #ours(
+    run: ReconcileRun,
+    request: ReconcileRequest,
+    { name: provider }: PaymentProvider,
+    from: string | null,
+  ): Promise<void> {
+    const sql = onDataSource(this.dataSource);
+    for await (const { findings, next } of readOursOnly(sql, run, provider, from)) {
+      for (const finding of findings) await this.#tell(run, request, finding);
+      const place: Place = { provider, side: 'ours', from: next };
+      await this.runs.save(run, { place, checked: findings.length, seen: [] });
+      if (request.signal?.aborted) return;
+    }
+  }
+
+  async #tell(
+    run: ReconcileRun,
+    { fixFor, onDifference }: ReconcileRequest,
+    finding: Finding,
+  ): Promise<void> {
+    const { fix, ...difference } = finding;
+    const isFixed =
+      fixFor !== undefined && fix !== undefined && (await this.fixes.apply(fix, fixFor));
+    const state = await this.runs.note(run, finding, isFixed);
+    await onDifference({
+      ...difference,
+      fixable: fix !== undefined,
+      fixed: state === 'fixed',
+      closed: state === 'closed',
     });
   }
-}
-
-async function* ledgerPages(
-  provider: PaymentProvider,
-  { since, signal }: ReconcileRequest,
-): AsyncGenerator<LedgerPayment[]> {
-  let page: LedgerPayment[] = [];
-  for await (const payment of provider.ledger(new Date(since.getTime() - CLOCK_SKEW_MS))) {
-    page.push(payment);
-    if (page.length < PAGE) continue;
-    yield page;
-    page = [];
-    if (signal?.aborted) return;
-  }
-  if (page.length > 0) yield page;
 }

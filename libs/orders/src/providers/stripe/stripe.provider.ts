@@ -2,7 +2,7 @@ import Stripe from 'stripe';
 import { LastcallError } from '../../order/errors';
 import type {
   CreateAnswer,
-  LedgerPayment,
+  LedgerPage,
   NewPayment,
   PaymentProvider,
   PaymentRef,
@@ -24,17 +24,11 @@ import {
   providerError,
   unknown,
 } from './stripe-errors';
-import { INSTALLATION, KEY, MONEY, MONEY_AND_REFUNDS, PAYMENT, SESSION } from './stripe-names';
+import { idOf, StripeLedger } from './stripe-ledger';
+import { INSTALLATION, KEY, MONEY, PAYMENT, SESSION } from './stripe-names';
 import { noticeOf } from './stripe-notice';
 import { planSession, type SessionRequest, sessionEndsAt } from './stripe-request';
-import {
-  isDisputed,
-  isOurs,
-  refundStateOf,
-  type Session,
-  stateOf,
-  toLedgerPayment,
-} from './stripe-session';
+import { refundStateOf, type Session, stateOf } from './stripe-session';
 
 export interface StripeProviderOptions {
   readonly secretKey: string;
@@ -63,6 +57,7 @@ export class StripeProvider implements PaymentProvider {
   readonly name = 'stripe';
   readonly takesRealMoney: boolean;
   readonly #stripe: Stripe;
+  readonly #ledger: StripeLedger;
 
   constructor(private readonly options: StripeProviderOptions) {
     // sk_test_ and rk_test_ charge nobody; Stripe's own reference names the prefixes.
@@ -73,6 +68,7 @@ export class StripeProvider implements PaymentProvider {
       maxNetworkRetries: RETRIES,
       telemetry: false,
     });
+    this.#ledger = new StripeLedger(this.#stripe, options.installation);
   }
 
   takes(currency: string): boolean {
@@ -164,24 +160,9 @@ export class StripeProvider implements PaymentProvider {
     return notice instanceof Promise ? notice.then(withId) : withId(notice);
   }
 
-  async *ledger(since: Date): AsyncIterable<LedgerPayment> {
-    const created = { gte: Math.floor(since.getTime() / 1_000) };
-    const { installation } = this.options;
+  async *ledger(since: Date, from: string | null): AsyncIterable<LedgerPage> {
     try {
-      const { sessions } = this.#stripe.checkout;
-      const expand = [`data.${MONEY_AND_REFUNDS}`];
-      for await (const session of sessions.list({ created, limit: PAGE, expand })) {
-        if (isOurs(session, installation)) yield await this.#toLedger(session);
-      }
-      // What was refunded or disputed since, of payments that are older.
-      for (const moves of [this.#stripe.refunds, this.#stripe.disputes]) {
-        for await (const { payment_intent } of moves.list({ created, limit: PAGE })) {
-          const intent = idOf(payment_intent);
-          const session = intent && (await this.#sessionOf(intent, expand));
-          if (!session || session.created >= created.gte) continue;
-          if (isOurs(session, installation)) yield await this.#toLedger(session);
-        }
-      }
+      yield* this.#ledger.pages(since, from);
     } catch (error) {
       throw providerError('The provider did not show its ledger', error);
     }
@@ -247,16 +228,9 @@ export class StripeProvider implements PaymentProvider {
   }
 
   /** A payment intent of Checkout has one session. */
-  async #sessionOf(payment_intent: string, expand: string[] = []): Promise<Session | undefined> {
-    const { data } = await this.#stripe.checkout.sessions.list({ payment_intent, expand });
+  async #sessionOf(payment_intent: string): Promise<Session | undefined> {
+    const { data } = await this.#stripe.checkout.sessions.list({ payment_intent });
     return data[0];
-  }
-
-  async #toLedger(session: Session): Promise<LedgerPayment> {
-    const payment_intent = idOf(session.payment_intent);
-    if (!payment_intent || !isDisputed(session)) return toLedgerPayment(session);
-    const { data } = await this.#stripe.disputes.list({ payment_intent, limit: PAGE });
-    return toLedgerPayment(session, data);
   }
 
   async #expire(id: string): Promise<ProviderAnswer> {
@@ -294,10 +268,6 @@ export class StripeProvider implements PaymentProvider {
       throw new LastcallError('stale_timestamp', 'The webhook was signed too long ago');
     }
   }
-}
-
-function idOf(reference: string | { id: string } | null): string | undefined {
-  return typeof reference === 'string' ? reference : reference?.id;
 }
 
 function badSignature(why: string): LastcallError {

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { LastcallError } from '../order/errors';
-import { decimalsOf } from './currencies';
+import { LastcallError } from '../../order/errors';
+import { decimalsOf } from '../currencies';
 import type {
-  CapturedMoney,
   CreateAnswer,
-  LedgerPayment,
+  LedgerPage,
   NewPayment,
   PaymentProvider,
   PaymentRef,
@@ -13,9 +12,21 @@ import type {
   ProviderNotice,
   RefundAnswer,
   RefundRequest,
-} from './payment-provider';
-import { returnAddresses } from './return-addresses';
-import { verifyStandardWebhook } from './standard-webhook';
+} from '../payment-provider';
+import { returnAddresses } from '../return-addresses';
+import {
+  type Answer,
+  paymentSchema,
+  problemOf,
+  readRefund,
+  refusalOf,
+  REFUSAL_STATUSES,
+  type SandboxPayment,
+  stateOf,
+  toLedgerPayment,
+} from './sandbox-answers';
+import { readNotice } from './sandbox-notice';
+import { verifyStandardWebhook } from '../standard-webhook';
 
 export interface SandboxProviderOptions {
   /** Where the sandbox listens, without a path. */
@@ -29,58 +40,8 @@ const CALL_LIMIT_MS = 3_000;
 const LEDGER_PAGE = 1_000;
 const LEDGER_ATTEMPTS = 3;
 const NOT_FOUND_CODE = 'payment_not_found';
-/** Statuses with which the sandbox refuses what was understood; others (401, 429, 5xx) may pass. */
-const REFUSAL_STATUSES = new Set([400, 404, 409, 422]);
-
 /** Said before the sandbox has looked at what was asked. */
 const TURNED_AWAY = new Set([401, 403, 429]);
-
-const refundSchema = z.object({
-  id: z.string(),
-  status: z.enum(['pending', 'succeeded', 'failed']),
-  /** Null for one that was made by hand in the dashboard. */
-  idempotencyKey: z.string().nullable(),
-  amount: z.number(),
-  failureReason: z.string().nullish(),
-});
-
-const paymentSchema = z.object({
-  id: z.string(),
-  reference: z.string(),
-  status: z.enum(['open', 'paid', 'closed', 'failed']),
-  createdAt: z.iso.datetime(),
-  checkoutUrl: z.string(),
-  paidAt: z.string().nullable(),
-  capturedAmount: z.number(),
-  capturedCurrency: z.string().nullable(),
-  refunds: z.array(refundSchema).optional(),
-  disputes: z
-    .array(
-      z.object({ id: z.string(), amount: z.number(), status: z.enum(['open', 'won', 'lost']) }),
-    )
-    .optional(),
-});
-type SandboxPayment = z.output<typeof paymentSchema>;
-
-const noticeSchema = z.object({
-  type: z.string(),
-  data: z.object({
-    providerPaymentId: z.string().min(1),
-    reference: z.string(),
-    amount: z.int().min(0),
-    currency: z.string().length(3),
-    paidAt: z.iso.datetime({ offset: true }).nullish(),
-    refundId: z.string().nullish(),
-    disputeId: z.string().nullish(),
-    idempotencyKey: z.string().nullish(),
-    failureReason: z.string().nullish(),
-  }),
-});
-
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-}
 
 /** The sandbox (apps/sandbox), spoken to as to a foreign system. */
 export class SandboxProvider implements PaymentProvider {
@@ -169,8 +130,8 @@ export class SandboxProvider implements PaymentProvider {
     return { eventId, ...readNotice(rawBody) };
   }
 
-  async *ledger(since: Date): AsyncIterable<LedgerPayment> {
-    let cursor: string | null = null;
+  async *ledger(since: Date, from: string | null): AsyncIterable<LedgerPage> {
+    let cursor = from;
     do {
       const query = new URLSearchParams({ since: since.toISOString(), limit: String(LEDGER_PAGE) });
       if (cursor) query.set('cursor', cursor);
@@ -188,23 +149,21 @@ export class SandboxProvider implements PaymentProvider {
         });
       }
       const { payments, refunds } = page.data;
-      for (const payment of payments) yield toLedgerPayment(payment);
       const here = new Set(payments.map(({ id }) => id));
       const elsewhere = new Set(refunds.map(({ paymentId }) => paymentId));
-      for (const id of elsewhere) if (!here.has(id)) yield* this.#olderPayment(id, since);
+      const older: SandboxPayment[] = [];
+      for (const id of elsewhere) if (!here.has(id)) older.push(await this.#payment(id));
       cursor = page.data.nextCursor;
+      yield { payments: [...payments, ...older].map(toLedgerPayment), next: cursor };
     } while (cursor);
   }
 
-  /** A payment made before `since` that was refunded after; one of another page is there already. */
-  async *#olderPayment(id: string, since: Date): AsyncIterable<LedgerPayment> {
+  /** One whose refund is on this page, and which is on another or older than the ledger that was asked for. */
+  async #payment(id: string): Promise<SandboxPayment> {
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#call('GET', `/v1/payments/${encodeURIComponent(id)}`);
       const payment = paymentSchema.safeParse('body' in answer ? answer.body : undefined);
-      if (payment.success) {
-        if (new Date(payment.data.createdAt) < since) yield toLedgerPayment(payment.data);
-        return;
-      }
+      if (payment.success) return payment.data;
       if (attempt < LEDGER_ATTEMPTS) continue;
       throw new LastcallError('provider_error', 'The provider did not show a payment', { id });
     }
@@ -254,138 +213,6 @@ export class SandboxProvider implements PaymentProvider {
       return { why: error instanceof Error ? error.message : String(error) };
     }
   }
-}
-
-function stateOf(payment: SandboxPayment): ProviderAnswer {
-  const providerPaymentId = payment.id;
-  const money = moneyOf(payment);
-  switch (payment.status) {
-    case 'paid': {
-      if (!money) return { state: 'UNKNOWN', why: 'paid without an amount' };
-      const refunded = (payment.refunds ?? [])
-        .filter(({ status }) => status === 'succeeded')
-        .reduce((sum, { amount }) => sum + amount, 0);
-      return { state: refunded >= money.amount ? 'REFUNDED' : 'PAID', providerPaymentId, money };
-    }
-    case 'open':
-      return { state: 'UNPAID', providerPaymentId };
-    case 'closed':
-    case 'failed':
-      return { state: 'CLOSED_UNPAID', providerPaymentId };
-  }
-}
-
-function moneyOf(payment: SandboxPayment): CapturedMoney | undefined {
-  if (!payment.paidAt || !payment.capturedCurrency) return undefined;
-  return {
-    amount: payment.capturedAmount,
-    currency: payment.capturedCurrency,
-    paidAt: new Date(payment.paidAt),
-  };
-}
-
-function readRefund(answer: Answer | { why: string }): RefundAnswer {
-  if ('why' in answer) return { state: 'UNKNOWN', why: answer.why };
-  const refund = refundSchema.safeParse(answer.body);
-  if (refund.success && answer.status < 300) {
-    const providerRefundId = refund.data.id;
-    if (refund.data.status === 'failed') {
-      const why = refund.data.failureReason ?? 'no reason given';
-      return { state: 'FAILED', providerRefundId, why };
-    }
-    return {
-      state: refund.data.status === 'succeeded' ? 'SUCCEEDED' : 'PENDING',
-      providerRefundId,
-    };
-  }
-  return { state: 'UNKNOWN', why: problemOf(answer).detail ?? `status ${answer.status}` };
-}
-
-/** A refund that was refused for good: nothing was made, and asking again would not help. */
-function refusalOf(answer: Answer | { why: string }): RefundAnswer | undefined {
-  if ('why' in answer || !REFUSAL_STATUSES.has(answer.status)) return undefined;
-  const { code, detail } = problemOf(answer);
-  if (!code) return undefined;
-  return { state: 'FAILED', providerRefundId: null, why: detail ?? code };
-}
-
-function problemOf(answer: Answer): { code?: string; detail?: string | undefined } {
-  const schema = z.object({ code: z.string(), detail: z.string().optional() });
-  const problem = schema.safeParse(answer.body);
-  return problem.success ? problem.data : {};
-}
-
-function toLedgerPayment(payment: SandboxPayment): LedgerPayment {
-  const states = { pending: 'PENDING', succeeded: 'SUCCEEDED', failed: 'FAILED' } as const;
-  return {
-    providerPaymentId: payment.id,
-    paymentId: payment.reference,
-    captured: moneyOf(payment) ?? null,
-    refunds: (payment.refunds ?? []).map((refund) => ({
-      providerRefundId: refund.id,
-      idempotencyKey: refund.idempotencyKey,
-      amount: refund.amount,
-      state: states[refund.status],
-    })),
-    disputes: (payment.disputes ?? []).map(({ id: disputeId, amount, status }) => ({
-      disputeId,
-      amount,
-      state: ({ open: 'OPEN', won: 'WON', lost: 'LOST' } as const)[status],
-    })),
-  };
-}
-
-type WithoutEventId<T> = T extends unknown ? Omit<T, 'eventId'> : never;
-
-function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
-  const { type, data } = parseNotice(rawBody);
-  const ids = { paymentId: data.reference, providerPaymentId: data.providerPaymentId };
-  switch (type) {
-    case 'payment.succeeded':
-      if (!data.paidAt) throw malformed('data.paidAt is missing');
-      return {
-        type,
-        ...ids,
-        money: { amount: data.amount, currency: data.currency, paidAt: new Date(data.paidAt) },
-      };
-    case 'payment.failed':
-    case 'payment.closed':
-      return { type, ...ids };
-    case 'refund.succeeded':
-    case 'refund.failed':
-      return {
-        type,
-        ...ids,
-        providerRefundId: data.refundId ?? null,
-        idempotencyKey: data.idempotencyKey ?? null,
-        amount: data.amount,
-        why: data.failureReason ?? null,
-      };
-    case 'dispute.opened':
-    case 'dispute.won':
-    case 'dispute.lost':
-      if (!data.disputeId) throw malformed('data.disputeId is missing');
-      return { type, ...ids, disputeId: data.disputeId, amount: data.amount };
-    default:
-      return { type: 'ignored', providerType: type };
-  }
-}
-
-function parseNotice(rawBody: Buffer): z.output<typeof noticeSchema> {
-  let json: unknown;
-  try {
-    json = JSON.parse(rawBody.toString('utf8'));
-  } catch {
-    throw malformed('the body is not JSON');
-  }
-  const parsed = noticeSchema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw malformed(`${issue?.path.join('.')}: ${issue?.message}`);
-}
-
-function malformed(what: string): LastcallError {
-  return new LastcallError('invalid_request', `The webhook cannot be read: ${what}`);
 }
 
 function shownToBuyer({ paymentId, checkout }: NewPayment): Readonly<Record<string, unknown>> {

@@ -1,0 +1,90 @@
+import type { Difference, ReconcileCounts } from '@app/orders';
+import { Flags } from '@oclif/core';
+import { EXIT } from '../../exit-code';
+import { instant, parseId } from '../../filters';
+import { interruption } from '../../interruption';
+import { fixFlags, OpsCommand } from '../../ops-command';
+import { paint } from '../../text/paint';
+import { table } from '../../text/table';
+import { countText } from '../../text/wording';
+
+export interface ReconcileResult extends ReconcileCounts {
+  /** Null where a run was gone on with. */
+  readonly since: string | null;
+  readonly interrupted: boolean;
+  /** The first thousand; `differences` counts them all. */
+  readonly found: readonly Difference[];
+}
+
+const KEPT = 1_000;
+const WAYS = ['since', 'resume'];
+
+export default class ReconcileCommand extends OpsCommand {
+  static override summary = "Compare our payments and refunds with the providers' ledgers";
+  static override description =
+    'Ours only, theirs only, different. --fix settles what has one safe answer and tells of the ' +
+    'rest; one that is interrupted says how to go on. Exit code 7 when a difference is left.';
+  static override examples = [
+    '<%= config.bin %> reconcile --since 7d',
+    '<%= config.bin %> reconcile --since 30d --fix --json',
+    '<%= config.bin %> reconcile --resume 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --fix',
+  ];
+  static override flags = {
+    since: instant({ description: 'what has changed since then', exactlyOne: WAYS }),
+    resume: Flags.string({
+      description: 'go on with this run, which was interrupted',
+      helpValue: 'RUN',
+      exactlyOne: WAYS,
+      parse: (text) => parseId(text, 'a run'),
+    }),
+    ...fixFlags('settle what has one safe answer'),
+  };
+
+  async run(): Promise<ReconcileResult> {
+    const { flags } = await this.parse(ReconcileCommand);
+    const fixFor = this.fixFor(flags);
+    const { reconcile, running } = await this.installation();
+    if (fixFor) await this.refuseDifferences(running);
+    const signal = interruption((line) => this.note(line));
+    const found: Difference[] = [];
+    const counts = await reconcile.run({
+      since: flags.since ?? new Date(),
+      resume: flags.resume,
+      fixFor,
+      signal,
+      onDifference: (difference) => {
+        if (found.length < KEPT) found.push(difference);
+      },
+    });
+    const interrupted = signal.aborted;
+    const result = { since: flags.since?.toISOString() ?? null, ...counts, interrupted, found };
+    this.log(describe(result));
+    if (interrupted) {
+      this.endWith(EXIT.interrupted);
+      this.note(`Next: lastcall reconcile --resume ${counts.runId}`);
+    } else if (counts.differences > counts.fixed + counts.closed) this.endWith(EXIT.findings);
+    if (!interrupted && !fixFor && found.some(({ fixable }) => fixable)) {
+      this.note(`Next: lastcall reconcile --since ${result.since ?? '7d'} --fix`);
+    }
+    return result;
+  }
+}
+
+function describe({ checked, differences, fixed, closed, found }: ReconcileResult): string {
+  const summary = `${countText(checked, 'payment')} compared, ${countText(differences, 'difference')}, ${fixed} settled, ${closed} closed`;
+  if (found.length === 0) return paint.good(summary);
+  const rows = table(found, [
+    { title: 'KIND', value: ({ kind }) => kind },
+    { title: 'WHAT', value: ({ subject, what }) => `${subject} ${what}` },
+    { title: 'OURS', value: ({ ours }) => ours },
+    { title: 'THEIRS', value: ({ theirs }) => theirs },
+    { title: 'ORDER', value: ({ orderId }) => orderId },
+    { title: 'AT THE PROVIDER', value: ({ providerId }) => providerId },
+    {
+      title: '',
+      value: (one) =>
+        one.fixed ? 'settled' : one.closed ? 'closed' : one.fixable ? 'fixable' : '',
+    },
+  ]);
+  return `${rows}\n\n${paint.notable(summary)}`;
+}

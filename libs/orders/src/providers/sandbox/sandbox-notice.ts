@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { LastcallError } from '../../order/errors';
+import type { ProviderNotice } from '../payment-provider';
+
+/* What the sandbox's webhooks say, in our words. */
+
+const noticeSchema = z.object({
+  type: z.string(),
+  data: z.object({
+    providerPaymentId: z.string().min(1),
+    reference: z.string(),
+    amount: z.int().min(0),
+    currency: z.string().length(3),
+    paidAt: z.iso.datetime({ offset: true }).nullish(),
+    refundId: z.string().nullish(),
+    disputeId: z.string().nullish(),
+    idempotencyKey: z.string().nullish(),
+    failureReason: z.string().nullish(),
+  }),
+});
+
+type WithoutEventId<T> = T extends unknown ? Omit<T, 'eventId'> : never;
+
+export function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
+  const { type, data } = parseNotice(rawBody);
+  const ids = { paymentId: data.reference, providerPaymentId: data.providerPaymentId };
+  switch (type) {
+    case 'payment.succeeded':
+      if (!data.paidAt) throw malformed('data.paidAt is missing');
+      return {
+        type,
+        ...ids,
+        money: { amount: data.amount, currency: data.currency, paidAt: new Date(data.paidAt) },
+      };
+    case 'payment.failed':
+    case 'payment.closed':
+      return { type, ...ids };
+    case 'refund.succeeded':
+    case 'refund.failed':
+      return {
+        type,
+        ...ids,
+        providerRefundId: data.refundId ?? null,
+        idempotencyKey: data.idempotencyKey ?? null,
+        amount: data.amount,
+        why: data.failureReason ?? null,
+      };
+    case 'dispute.opened':
+    case 'dispute.won':
+    case 'dispute.lost':
+      if (!data.disputeId) throw malformed('data.disputeId is missing');
+      return { type, ...ids, disputeId: data.disputeId, amount: data.amount };
+    default:
+      return { type: 'ignored', providerType: type };
+  }
+}
+
+function parseNotice(rawBody: Buffer): z.output<typeof noticeSchema> {
+  let json: unknown;
+  try {
+    json = JSON.parse(rawBody.toString('utf8'));
+  } catch {
+    throw malformed('the body is not JSON');
+  }
+  const parsed = noticeSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw malformed(`${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+function malformed(what: string): LastcallError {
+  return new LastcallError('invalid_request', `The webhook cannot be read: ${what}`);
+}

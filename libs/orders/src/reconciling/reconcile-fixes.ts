@@ -1,0 +1,79 @@
+import { inTransaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
+import { ForeignMoney } from '../money/foreign-money';
+import { RecordCaptures } from '../money/record-captures';
+import { SettleRefunds } from '../money/settle-refunds';
+import { LastcallError } from '../order/errors';
+import { type Accountable, recordAction } from '../order/operator-action';
+import { OrderGuard } from '../order/order-guard';
+import type { Fix } from './reconcile.judgement';
+
+type FixOf<Type extends Fix['type']> = Extract<Fix, { type: Type }>;
+
+/** Settles differences that have one safe answer, as the notice that was lost would have done. */
+@Injectable()
+export class ReconcileFixes {
+  constructor(
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    private readonly guard: OrderGuard,
+    private readonly captures: RecordCaptures,
+    private readonly refunds: SettleRefunds,
+    private readonly foreign: ForeignMoney,
+  ) {}
+
+  /** True when our books say the same as the provider now. */
+  async apply(fix: Fix, operator: Accountable): Promise<boolean> {
+    switch (fix.type) {
+      case 'refund':
+        return this.#settleRefund(fix, operator);
+      case 'foreign':
+        return this.#recordForeign(fix, operator);
+      case 'capture':
+        return this.#recordCapture(fix, operator);
+    }
+  }
+
+  #settleRefund(
+    { refundId, attempt, answer }: FixOf<'refund'>,
+    operator: Accountable,
+  ): Promise<boolean> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const isSettled = await this.refunds.settle(tx, refundId, attempt, answer, 'reconcile');
+      if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
+      return isSettled;
+    });
+  }
+
+  #recordForeign({ move }: FixOf<'foreign'>, operator: Accountable): Promise<boolean> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const outcome = await this.foreign.record(tx, move, 'reconcile');
+      if (outcome === 'recorded') {
+        await recordAction(tx, 'reconcile.settle', 'payment', [move.paymentId], operator);
+      }
+      return outcome === 'recorded' || outcome === 'known';
+    });
+  }
+
+  async #recordCapture(
+    { orderId, capture }: FixOf<'capture'>,
+    operator: Accountable,
+  ): Promise<boolean> {
+    try {
+      return await this.guard.withOrder(orderId, async (_order, tx) => {
+        const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
+        if (outcome === 'unknown_payment' || outcome === 'busy') return false;
+        // Known: its webhook came while the books were compared, and nothing is left to settle.
+        if (outcome !== 'known') {
+          await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);
+        }
+        return true;
+      });
+    } catch (error) {
+      // Somebody is changing this order: the next run sees what came of it.
+      if (error instanceof LastcallError && error.code === 'busy') return false;
+      throw error;
+    }
+  }
+}

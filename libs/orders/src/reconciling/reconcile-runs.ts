@@ -1,0 +1,201 @@
+import { inTransaction, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
+import { LastcallError } from '../order/errors';
+import { type Accountable, recordAction } from '../order/operator-action';
+import { onDataSource, type Queryable } from '../order/order-rows';
+import { uuidv7 } from '../order/uuid';
+import type { Finding } from './reconcile.judgement';
+
+/** Where a run goes on: at this provider, on this side, behind this page; `from` null: at its beginning. */
+export interface Place {
+  readonly provider: string;
+  readonly side: 'theirs' | 'ours';
+  readonly from: string | null;
+}
+
+export interface ReconcileRun {
+  readonly id: string;
+  readonly since: Date;
+  readonly startedAt: Date;
+  readonly place: Place | null;
+  readonly finishedAt: Date | null;
+}
+
+/** `closed`: an operator has said of the very same difference that it is done with. */
+export type FindingState = 'open' | 'fixed' | 'closed';
+
+export interface RunCounts {
+  /** Payments compared, of either side. */
+  readonly checked: number;
+  readonly differences: number;
+  /** How many of the differences were settled. */
+  readonly fixed: number;
+  /** How many an operator has closed. */
+  readonly closed: number;
+}
+
+export interface ClosedRun {
+  readonly id: string;
+  /** How many differences were closed with it. */
+  readonly differences: number;
+}
+
+/** A run that was interrupted is gone on with for so long; the ledger moves on. */
+const RESUMED_FOR = "interval '1 day'";
+const KEPT_FOR = "interval '90 days'";
+/** Runs that look back so far tell how the books are; an operator's short look does not. */
+const TELLING = "interval '6 days'";
+
+const COLUMNS = `id, since, started_at AS "startedAt", place, finished_at AS "finishedAt"`;
+
+/** Runs of a comparison, as rows: to go on with, to count, and for an operator to close. */
+@Injectable()
+export class ReconcileRuns {
+  readonly #sql: Queryable;
+
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {
+    this.#sql = onDataSource(dataSource);
+  }
+
+  async begin(since: Date): Promise<ReconcileRun> {
+    await this.#sql.rows(`DELETE FROM reconcile_runs WHERE started_at < now() - ${KEPT_FOR}`);
+    const [run] = await this.#sql.rows<ReconcileRun>(
+      `INSERT INTO reconcile_runs (id, since) VALUES ($1, $2) RETURNING ${COLUMNS}`,
+      [uuidv7(), since],
+    );
+    return run as ReconcileRun;
+  }
+
+  /** @throws {LastcallError} reconcile_run_not_found, reconcile_run_over */
+  async resume(id: string): Promise<ReconcileRun> {
+    const [run] = await this.#sql.rows<ReconcileRun & { isOld: boolean }>(
+      `SELECT ${COLUMNS}, started_at < now() - ${RESUMED_FOR} AS "isOld"
+         FROM reconcile_runs WHERE id = $1`,
+      [id],
+    );
+    if (!run) throw notFound(id);
+    if (!run.finishedAt && !run.isOld) return run;
+    const why = run.finishedAt
+      ? 'it has come to its end'
+      : 'it was interrupted more than a day ago';
+    throw new LastcallError('reconcile_run_over', `Run ${id}: ${why}; begin a new one`);
+  }
+
+  /** The newest that looks back at least so far and was interrupted. */
+  async interrupted(since: Date): Promise<ReconcileRun | undefined> {
+    const [run] = await this.#sql.rows<ReconcileRun>(
+      `SELECT ${COLUMNS} FROM reconcile_runs
+        WHERE finished_at IS NULL AND started_at > now() - ${RESUMED_FOR} AND since <= $1
+          AND started_at >= (SELECT max(started_at) FROM reconcile_runs)
+        LIMIT 1`,
+      [since],
+    );
+    return run;
+  }
+
+  /** What a page has shown, and where the next one begins: together, or not at all. */
+  async save(
+    { id }: ReconcileRun,
+    { place, checked, seen }: { place: Place; checked: number; seen: readonly string[] },
+  ): Promise<void> {
+    await this.#sql.rows(
+      `WITH seen AS (
+         INSERT INTO reconcile_seen SELECT $1, unnest($4::uuid[]) ON CONFLICT DO NOTHING)
+       UPDATE reconcile_runs SET place = $2, checked = checked + $3 WHERE id = $1`,
+      [id, JSON.stringify(place), checked, seen],
+    );
+  }
+
+  /** Answers with what it is now: one that was closed before is not open again. */
+  async note({ id }: ReconcileRun, finding: Finding, isFixed: boolean): Promise<FindingState> {
+    const { fix: _, ...facts } = finding;
+    const [row] = await this.#sql.rows<{ state: FindingState }>(
+      `INSERT INTO reconcile_findings AS f (run_id, key, state, finding)
+       SELECT $1, $2, CASE WHEN $4 THEN 'fixed' WHEN EXISTS (
+                SELECT FROM reconcile_findings WHERE key = $2 AND state = 'closed')
+                THEN 'closed' ELSE 'open' END, $3
+       ON CONFLICT (run_id, key) DO UPDATE
+          SET state = CASE WHEN $4 THEN 'fixed' ELSE f.state END
+       RETURNING state`,
+      [id, keyOf(finding), JSON.stringify(facts), isFixed],
+    );
+    return (row as { state: FindingState }).state;
+  }
+
+  async finish({ id }: ReconcileRun): Promise<void> {
+    await this.#sql.rows(
+      `WITH gone AS (DELETE FROM reconcile_seen WHERE run_id = $1)
+       UPDATE reconcile_runs SET finished_at = now() WHERE id = $1`,
+      [id],
+    );
+  }
+
+  async count({ id }: ReconcileRun): Promise<RunCounts> {
+    const [row] = await this.#sql.rows<RunCounts>(
+      `SELECT r.checked, count(f.key)::int AS differences,
+              count(*) FILTER (WHERE f.state = 'fixed')::int AS fixed,
+              count(*) FILTER (WHERE f.state = 'closed')::int AS closed
+         FROM reconcile_runs r LEFT JOIN reconcile_findings f ON f.run_id = r.id
+        WHERE r.id = $1 GROUP BY r.id`,
+      [id],
+    );
+    return row as RunCounts;
+  }
+
+  /**
+   * An operator has looked at what a run has left, by default the newest, and is done with it: the
+   * same differences are told of no more.
+   * @throws {LastcallError} reconcile_run_not_found, reconcile_nothing_open
+   */
+  async close(id: string | undefined, accountable: Accountable): Promise<ClosedRun> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const runId = id ?? (await newest(tx));
+      if (!runId) throw notFound('that has ended');
+      const [run] = await tx.rows(
+        `UPDATE reconcile_runs SET closed_at = now() WHERE id = $1 AND finished_at IS NOT NULL
+         RETURNING id`,
+        [runId],
+      );
+      if (!run) throw notFound(runId);
+      const closed = await tx.rows(
+        `UPDATE reconcile_findings SET state = 'closed' WHERE run_id = $1 AND state = 'open'
+         RETURNING 1`,
+        [runId],
+      );
+      if (closed.length === 0) {
+        throw new LastcallError('reconcile_nothing_open', `Run ${runId} has left nothing open`);
+      }
+      await recordAction(tx, 'reconcile.close', 'reconcile_run', [runId], accountable);
+      return { id: runId, differences: closed.length };
+    });
+  }
+}
+
+/** Differences that the newest telling run has left open; null when there was none. */
+export async function readOpenDifferences(sql: Queryable): Promise<number | null> {
+  const [row] = await sql.rows<{ n: number }>(
+    `SELECT (SELECT count(*)::int FROM reconcile_findings f
+              WHERE f.run_id = r.id AND f.state = 'open') AS n
+       FROM reconcile_runs r
+      WHERE r.finished_at IS NOT NULL AND r.since <= r.started_at - ${TELLING}
+      ORDER BY r.started_at DESC LIMIT 1`,
+  );
+  return row?.n ?? null;
+}
+
+async function newest(tx: Transaction): Promise<string | undefined> {
+  const [row] = await tx.rows<{ id: string }>(
+    'SELECT id FROM reconcile_runs WHERE finished_at IS NOT NULL ORDER BY started_at DESC LIMIT 1',
+  );
+  return row?.id;
+}
+
+function keyOf({ kind, subject, what, paymentId, refundId, providerId, ours, theirs }: Finding) {
+  return JSON.stringify([kind, subject, what, paymentId, refundId, providerId, ours, theirs]);
+}
+
+function notFound(id: string): LastcallError {
+  return new LastcallError('reconcile_run_not_found', `There is no finished run ${id}`);
+}

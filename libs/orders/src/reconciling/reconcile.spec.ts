@@ -1,0 +1,117 @@
+import { openOrder, type Payable, paidOrder } from '../../../../test/support/paid-order';
+import { openWorld, type World } from '../../../../test/support/world';
+import { Gauges } from '../ops/gauges';
+import { readOrders } from '../order/order-rows';
+import { type Difference, Reconcile } from './reconcile';
+import { ReconcileRuns } from './reconcile-runs';
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+let world: World;
+let found: Difference[];
+beforeEach(async () => {
+  world = await openWorld();
+  world.provider.ledgerPage = 2;
+  found = [];
+});
+afterEach(() => world.close());
+
+const WEEK_MS = 7 * 86_400_000;
+const run = (options: { resume?: string; signal?: AbortSignal; fixFor?: typeof OLGA } = {}) =>
+  world.get(Reconcile).run({
+    since: new Date(Date.now() - WEEK_MS),
+    onDifference: (one) => void found.push(one),
+    ...options,
+  });
+/** The buyer has paid, and the notice was lost. */
+const paidUnheard = async (): Promise<Payable> => {
+  const order = await openOrder(world);
+  world.provider.pay(order.paymentId, new Date());
+  return order;
+};
+const openDifferences = async () => (await world.get(Gauges).read()).reconcileDifferences;
+const alerts = () => world.told.filter(({ name }) => name === 'alert').map(({ args }) => args[0]);
+
+describe('a comparison with the provider', () => {
+  it('that was interrupted goes on behind its last page, and tells nothing twice', async () => {
+    const orders: Payable[] = [];
+    for (let i = 0; i < 5; i++) orders.push(await paidUnheard());
+    const interruption = new AbortController();
+    let pages = 0;
+    world.provider.around = async (call) => {
+      if (call === 'ledger' && (pages += 1) === 2) interruption.abort();
+    };
+    const first = await run({ signal: interruption.signal });
+    world.provider.around = async () => undefined;
+    expect(first).toMatchObject({ checked: 4, differences: 4 });
+    expect(await openDifferences()).toBeNull();
+    const rest = await run({ resume: first.runId });
+    expect(rest).toEqual({ ...first, checked: 5, differences: 5 });
+    expect(found.map(({ paymentId }) => paymentId)).toEqual(orders.map((one) => one.paymentId));
+    await expect(run({ resume: first.runId })).rejects.toMatchObject({
+      code: 'reconcile_run_over',
+    });
+    expect(await world.rows('SELECT FROM reconcile_seen')).toEqual([]);
+  });
+
+  it('knows what the pages before have shown, when it looks for what is ours only', async () => {
+    const paid = [await paidOrder(world), await paidOrder(world), await paidOrder(world)];
+    const [, , forgotten] = paid as [Payable, Payable, Payable];
+    world.provider.entries.delete(`pay-${forgotten.paymentId}`);
+    const interruption = new AbortController();
+    world.provider.around = async () => interruption.abort();
+    const { runId } = await run({ signal: interruption.signal });
+    world.provider.around = async () => undefined;
+    await run({ resume: runId });
+    expect(found).toMatchObject([{ kind: 'ours_only', paymentId: forgotten.paymentId }]);
+  });
+
+  it('is closed by an operator: the same is told of no more, and what is new is', async () => {
+    const closing = world.get(ReconcileRuns);
+    await expect(closing.close(undefined, OLGA)).rejects.toMatchObject({
+      code: 'reconcile_run_not_found',
+    });
+    const order = await paidUnheard();
+    const { runId } = await run();
+    expect(await openDifferences()).toBe(1);
+    expect(await closing.close(undefined, OLGA)).toEqual({ id: runId, differences: 1 });
+    expect(await openDifferences()).toBe(0);
+    await expect(closing.close(runId, OLGA)).rejects.toMatchObject({
+      code: 'reconcile_nothing_open',
+    });
+    expect(await world.rows('SELECT actor, action, subject_id FROM operator_actions')).toEqual([
+      { actor: 'olga', action: 'reconcile.close', subject_id: runId },
+    ]);
+    expect(await run()).toMatchObject({ differences: 1, closed: 1 });
+    expect(await openDifferences()).toBe(0);
+    await paidUnheard();
+    expect(await run()).toMatchObject({ differences: 2, closed: 1 });
+    expect(await openDifferences()).toBe(1);
+    expect((await readOrders(world, [order.id])).get(order.id)?.status).toBe('pending_payment');
+  });
+
+  it('settles at night what is safe, in one of several workers, and calls for the rest', async () => {
+    const order = await paidUnheard();
+    const gone = await paidOrder(world);
+    world.provider.entries.delete(`pay-${gone.paymentId}`);
+    const beside = await openWorld({ beside: world });
+    const workers = [world, beside].map((one) => one.get(Reconcile).runOnce());
+    const counts = (await Promise.all(workers)).filter((one) => one !== undefined);
+    await beside.close();
+    expect(counts).toMatchObject([{ differences: 2, fixed: 1, closed: 0 }]);
+    expect((await readOrders(world, [order.id])).get(order.id)?.status).toBe('paid');
+    expect(await openDifferences()).toBe(1);
+    const told = [...alerts(), ...beside.told.map(({ args }) => args[0])];
+    expect(told.filter((what) => what === 'reconcile_differences')).toHaveLength(1);
+  });
+
+  it('goes on at night with what another worker did not live to end', async () => {
+    for (let i = 0; i < 3; i++) await paidUnheard();
+    const interruption = new AbortController();
+    world.provider.around = async () => interruption.abort();
+    const first = await world.get(Reconcile).runOnce(interruption.signal);
+    world.provider.around = async () => undefined;
+    const second = await world.get(Reconcile).runOnce();
+    expect(second).toMatchObject({ runId: first?.runId, differences: 3, fixed: 3 });
+    expect(alerts()).not.toContain('reconcile_differences');
+  });
+});
