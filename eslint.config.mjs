@@ -10,7 +10,7 @@ export default defineConfig(
   { ignores: ['**/node_modules/', 'dist/', 'dist.*/', 'coverage/', '.lastcall*/'] },
   eslint.configs.recommended,
   {
-    files: ['**/*.ts', '**/*.mts'],
+    files: ['**/*.{ts,tsx}', '**/*.mts'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {

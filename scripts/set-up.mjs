@@ -29,6 +29,8 @@ const INSTALL_FLAGS = [
   '--no-fund',
   '--loglevel=error',
 ];
+/** The pages are bundled for browsers (build-web.mjs). */
+const NOT_FOR_SERVERS = ['--ignore', 'apps/web/**'];
 const STAMP = join('dist', '.built-from');
 
 /** @param {SetUpOptions} options */
@@ -109,8 +111,17 @@ async function build({ signal, say } = /** @type {SetUpOptions} */ ({})) {
   rmSync(unfinished, { recursive: true, force: true });
   const swc = join('node_modules', '@swc', 'cli', 'bin', 'swc.js');
   // Files that are no sources, such as invariants.sql, are copied beside what reads them.
-  const args = [swc, ...SOURCE_FOLDERS, '-d', unfinished, '--copy-files', '--quiet'];
+  const args = [
+    swc,
+    ...SOURCE_FOLDERS,
+    '-d',
+    unfinished,
+    '--copy-files',
+    '--quiet',
+    ...NOT_FOR_SERVERS,
+  ];
   await runStep(args, signal);
+  await runStep([join('scripts', 'build-web.mjs'), join(unfinished, 'web')], signal);
   writeFileSync(join(unfinished, '.built-from'), digest);
   rmSync(old, { recursive: true, force: true });
   if (existsSync(finished)) renameSync(finished, old);
@@ -136,7 +147,12 @@ async function runStep(args, signal) {
 /** Changes whenever a source is added, removed or written. */
 function sourceDigest() {
   const hash = createHash('sha256');
-  const files = ['.swcrc', 'package-lock.json', ...SOURCE_FOLDERS.flatMap(filesIn)].sort();
+  const files = [
+    '.swcrc',
+    'package-lock.json',
+    'scripts/build-web.mjs',
+    ...SOURCE_FOLDERS.flatMap(filesIn),
+  ].sort();
   for (const file of files) {
     const { mtimeMs, size } = statSync(join(projectFolder, file));
     hash.update(`${file} ${size} ${mtimeMs}\n`);

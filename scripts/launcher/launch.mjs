@@ -119,6 +119,7 @@ class Launcher {
       ...(env.AUTH_JWKS_URL ? {} : { AUTH_JWT_SECRET: secrets.AUTH_JWT_SECRET }),
       HISTORY_SEAL_KEY: secrets.HISTORY_SEAL_KEY,
       SANDBOX_WEBHOOK_SECRET: secrets.SANDBOX_WEBHOOK_SECRET,
+      SAMPLE_SHOP: 'on',
       ...env,
       ...runtime,
       LASTCALL_HOME: home.folder,

@@ -19,6 +19,7 @@ import { ThrottlerModule } from '@nestjs/throttler';
 import { API_CONFIG } from './api-config';
 import { AccessGuard } from './auth/access.guard';
 import { Authenticator } from './auth/authenticator';
+import { PageAccess } from './auth/page-access';
 import { StreamAccess } from './auth/stream-access';
 import { Draining } from './draining';
 import { Dependencies } from './health/dependencies';
@@ -32,11 +33,18 @@ import { OpsController } from './ops/ops.controller';
 import { OpsOrdersController } from './ops/ops-orders.controller';
 import { OpsProductsController } from './ops/ops-products.controller';
 import { NightlyReconcile } from './nightly-reconcile';
+import { AssetsController } from './pages/assets.controller';
+import { CheckoutController } from './pages/checkout.controller';
+import { CheckoutLinks } from './pages/checkout-links';
+import { ConsoleController } from './pages/console.controller';
+import { SampleShopController } from './pages/sample-shop.controller';
+import { WebAssets } from './pages/web-assets';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
 import { SharedCounts } from './rate-limit/shared-counts';
 import { SecurityLog } from './security-log';
+import { CheckoutLinksController } from './storefront/checkout-links.controller';
 import { EventStreams } from './storefront/event-streams';
 import { OrderEventsController } from './storefront/order-events.controller';
 import { OrdersController } from './storefront/orders.controller';
@@ -61,6 +69,10 @@ const SERVING: Type[] = [
   ProductsController,
   OrdersController,
   OrderEventsController,
+  CheckoutLinksController,
+  AssetsController,
+  CheckoutController,
+  ConsoleController,
   WebhooksController,
   OpsController,
   OpsOrdersController,
@@ -95,7 +107,11 @@ export class AppModule implements OnModuleInit {
         ...(roles.has('worker') ? [ScheduleModule.forRoot()] : []),
         ...(rate ? [limitRequests(rate, counts)] : []),
       ],
-      controllers: roles.has('api') ? [...WATCHING, ...SERVING] : WATCHING,
+      controllers: [
+        ...WATCHING,
+        ...(roles.has('api') ? SERVING : []),
+        ...(roles.has('api') && config.SAMPLE_SHOP === 'on' ? [SampleShopController] : []),
+      ],
       providers: [
         loggerProvider(logger),
         { provide: API_CONFIG, useValue: config },
@@ -105,7 +121,10 @@ export class AppModule implements OnModuleInit {
         { provide: SharedCounts, useValue: counts },
         SecurityLog,
         Authenticator,
+        PageAccess,
         StreamAccess,
+        WebAssets,
+        CheckoutLinks,
         Dependencies,
         EventStreams,
         QueueBoard,

@@ -20,6 +20,7 @@ import {
   OrdersModule,
   PutProduct,
   ReadProducts,
+  PageSessions,
   Reconcile,
   ReconcileRuns,
   ReleaseDeadlines,
@@ -54,6 +55,7 @@ export class Installation {
 
   readonly dataSource = this.app.get<DataSource>(DATABASE);
   readonly timeouts = this.app.get(TimeoutService);
+  readonly pageSessions = this.app.get(PageSessions);
   readonly statistics = this.app.get(Statistics);
   readonly examine = this.app.get(ExamineInstallation);
   readonly orders = this.app.get(ListOrders);

@@ -167,6 +167,15 @@ const own = z.object({
   TRUST_PROXY: networks.optional(),
   CORS_ORIGINS: origins.optional(),
   RETURN_URLS: addressPrefixes.optional(),
+  /** Where customers reach this API, for links to its pages; default: as the request was addressed. */
+  PUBLIC_URL: url(['http:', 'https:']).optional(),
+  /** A shop to try things out in, at `/`; it places orders for anybody. */
+  SAMPLE_SHOP: z.enum(['on', 'off']).prefault('off'),
+  /** What the console calls this installation. */
+  ENVIRONMENT: z
+    .string()
+    .regex(/^[\w .-]{1,30}$/, 'must be a name of 1 to 30 letters, digits, spaces, dots or hyphens')
+    .optional(),
   DOCS: z.enum(['on', 'off']).prefault('on'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDERS: providers.prefault('sandbox'),

@@ -9,6 +9,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
+import { PageSessions1763910000000 } from './migrations/1763910000000-page-sessions';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
 import { MerchantsView1763800100000 } from './migrations/1763800100000-merchants-view';
@@ -53,6 +54,7 @@ const MIGRATIONS = [
   SigningKey1763700410000,
   ReturnUrls1763700420000,
   EventNumbers1763701110000,
+  PageSessions1763910000000,
   MerchantsView1763800100000,
   ProductChanges1763800200000,
   HistorySeals1763900013000,

@@ -87,6 +87,7 @@ export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from
 export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
 export { OrderFeed, type OrderEventView, readHistory } from './events/order-feed';
 export { type StreamToken, StreamTokens } from './events/stream-tokens';
+export { type PageSession, PageSessions, type SessionPage } from './sessions/page-sessions';
 export { OrderGuard, orderNotFound } from './order/order-guard';
 export {
   type By,

@@ -43,6 +43,7 @@ import { OrderFeed } from './events/order-feed';
 import { StreamTokens } from './events/stream-tokens';
 import { SigningKey } from './order/signing-key';
 import { Overview } from './ops/overview';
+import { PageSessions } from './sessions/page-sessions';
 import { PlaceOrder } from './placing/place-order';
 import { FoldStock } from './stock/fold-stock';
 import { ListProducts } from './stock/products';
@@ -113,6 +114,7 @@ const USE_CASES = [
   OrderFeed,
   OrderGuard,
   Overview,
+  PageSessions,
   PlaceOrder,
   ReadOrder,
   ReceiveWebhook,

@@ -79,7 +79,17 @@ describe('Retention', () => {
        SELECT 'bob', i::text, 'x', gen_random_uuid(), now() - interval '3 days'
          FROM generate_series(1, 12000) AS i`,
     );
-    expect(await world.get(Retention).runOnce()).toEqual({ keys: 12_000, webhooks: 0, limits: 0 });
-    expect(await world.get(Retention).runOnce()).toEqual({ keys: 0, webhooks: 0, limits: 0 });
+    expect(await world.get(Retention).runOnce()).toEqual({
+      keys: 12_000,
+      webhooks: 0,
+      limits: 0,
+      sessions: 0,
+    });
+    expect(await world.get(Retention).runOnce()).toEqual({
+      keys: 0,
+      webhooks: 0,
+      limits: 0,
+      sessions: 0,
+    });
   });
 });

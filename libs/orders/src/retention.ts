@@ -8,6 +8,8 @@ export interface RetentionCounts {
   readonly webhooks: number;
   /** What the limits of customers who have not come back remember. */
   readonly limits: number;
+  /** Sessions of pages that ended a month ago. */
+  readonly sessions: number;
 }
 
 /** A key is promised to be known for 24 hours; twice that forgives a client's retry next day. */
@@ -54,6 +56,14 @@ export class Retention {
                 AND o.created_at < now() - interval '1 day' LIMIT $1))
            RETURNING 1), forgiven AS (
            DELETE FROM unpaid_streaks WHERE last_at < now() - interval '1 day')
+         SELECT count(*)::int AS n FROM gone`,
+      ),
+      sessions: await this.#delete(
+        `WITH gone AS (
+           DELETE FROM page_sessions WHERE id IN (
+             SELECT id FROM page_sessions WHERE ends_at < now() - interval '30 days'
+              ORDER BY ends_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+           RETURNING 1)
          SELECT count(*)::int AS n FROM gone`,
       ),
       // A function, as the application itself may not delete from the inbox.

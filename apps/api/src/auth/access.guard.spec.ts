@@ -4,6 +4,7 @@ import { Public, Scope, type ScopeName } from './access';
 import { AccessGuard } from './access.guard';
 import type { Authenticator } from './authenticator';
 import type { Caller } from './caller';
+import type { PageAccess } from './page-access';
 import { OrStreamToken, type StreamAccess } from './stream-access';
 
 class Routes {
@@ -33,6 +34,7 @@ describe('AccessGuard', () => {
     new Reflector(),
     { identify } as unknown as Authenticator,
     streams as unknown as StreamAccess,
+    { shown: () => undefined } as unknown as PageAccess,
   );
   const enter = (route: keyof Routes) =>
     guard.canActivate({

@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { Access, type ScopeName } from './access';
 import { Authenticator } from './authenticator';
 import type { Caller } from './caller';
+import { PageAccess } from './page-access';
 import { StreamAccess, TakesStreamToken } from './stream-access';
 
 /** Denies by default: a route is open only as far as it declares (access.ts). */
@@ -14,6 +15,7 @@ export class AccessGuard implements CanActivate {
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
     private readonly streams: StreamAccess,
+    private readonly pages: PageAccess,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -26,7 +28,10 @@ export class AccessGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const takesStreamToken = this.reflector.get(TakesStreamToken, context.getHandler());
     if (takesStreamToken && this.streams.isAsked(request)) return this.streams.admit(request);
-    const caller = this.authenticator.identify(request);
+    const shown = this.pages.shown(request, access);
+    const caller = shown
+      ? this.pages.identify(request, shown)
+      : this.authenticator.identify(request);
     // No promise when the token is remembered: one turn of the queue less on every request.
     return caller instanceof Promise
       ? caller.then((verified) => assertGranted(verified, access))

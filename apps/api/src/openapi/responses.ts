@@ -325,6 +325,13 @@ export const RESPONSES = {
       expiresAt: instant,
     })
     .describe('Opens one stream, and nothing else'),
+  CheckoutLink: z
+    .strictObject({
+      orderId: id,
+      url: z.url().meta({ examples: ['https://pay.example/checkout/0199a3c0?code=x'] }),
+      expiresAt: instant.describe('The link can be opened until then, once'),
+    })
+    .describe('Where the buyer sees the countdown and pays'),
   WebhookStored: z.strictObject({ stored: z.literal(true) }),
   Overview,
   Alive: z.strictObject({ status: z.literal('ok') }),

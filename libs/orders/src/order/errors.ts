@@ -43,6 +43,7 @@ export const ERROR_STATUS = {
   refund_exceeds_balance: 409,
   webhook_not_dismissable: 409,
   order_not_extendable: 409,
+  order_not_repeatable: 409,
   payment_not_settleable: 409,
   refund_not_retryable: 409,
   webhook_not_replayable: 409,

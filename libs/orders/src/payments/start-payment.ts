@@ -23,6 +23,8 @@ export interface StartPaymentCommand {
   readonly provider?: string | undefined;
   /** Where the buyer comes back to; one of RETURN_URLS or under it, and the first by default. */
   readonly returnUrl?: string | undefined;
+  /** A page of our own to come back to, which asks no permission. */
+  readonly ownPageUrl?: string | undefined;
   /** The same key answers with the same payment, whatever has become of it. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -105,8 +107,8 @@ export class StartPayment {
     throw new LastcallError('return_url_not_allowed', message);
   }
 
-  #returnOf({ returnUrl }: StartPaymentCommand): string | null {
-    return returnUrl ?? this.settings.RETURN_URLS?.[0] ?? null;
+  #returnOf({ returnUrl, ownPageUrl }: StartPaymentCommand): string | null {
+    return returnUrl ?? ownPageUrl ?? this.settings.RETURN_URLS?.[0] ?? null;
   }
 
   async #apply(

@@ -1,0 +1,112 @@
+import {
+  isUuid,
+  LastcallError,
+  type PageSession,
+  PageSessions,
+  type SessionPage,
+} from '@app/orders';
+import { Injectable } from '@nestjs/common';
+import { parseCookie, stringifySetCookie } from 'cookie';
+import type { FastifyRequest } from 'fastify';
+import { type ScopeName, SCOPES_IN } from './access';
+import type { Caller } from './caller';
+import { invalidToken } from './invalid-token';
+
+/** `__Host-`: only this host sets it, over HTTPS or on loopback, and for no other host. */
+const CONSOLE_COOKIE = '__Host-lc-console';
+/** One for each order, so that two tabs with two orders do not log each other out. */
+const checkoutCookie = (orderId: string): string => `__Host-lc-checkout-${orderId}`;
+
+interface Shown {
+  readonly page: SessionPage;
+  readonly token: string;
+}
+
+/**
+ * Callers known by the cookie of a page that this API serves. A checkout's is good for its one order;
+ * a console's for what its scopes grant.
+ */
+@Injectable()
+export class PageAccess {
+  constructor(private readonly sessions: PageSessions) {}
+
+  /** The cookie that could open this route; undefined for whoever sends a token, or none. */
+  shown(request: FastifyRequest, scopes: readonly ScopeName[]): Shown | undefined {
+    const { authorization, cookie } = request.headers;
+    if (cookie === undefined || authorization !== undefined) return undefined;
+    const cookies = parseCookie(cookie);
+    const orderId = orderIdOf(request);
+    if (orderId !== undefined && scopes.includes('orders')) {
+      const token = cookies[checkoutCookie(orderId)];
+      if (token !== undefined) return { page: 'checkout', token };
+    }
+    const token = cookies[CONSOLE_COOKIE];
+    return token === undefined ? undefined : { page: 'console', token };
+  }
+
+  /**
+   * The caller, kept on the request as one with a token is.
+   * @throws {LastcallError} unauthorized; forbidden, for a change that another site or port asks for
+   */
+  async identify(request: FastifyRequest, { page, token }: Shown): Promise<Caller> {
+    if (!isSafe(request.method)) assertSameOrigin(request);
+    const session = await this.sessions.find(page, token);
+    const isForAnother = page === 'checkout' && session?.orderId !== orderIdOf(request);
+    if (!session || isForAnother) throw invalidToken('This session has ended; open the page anew');
+    return (request.caller = callerOf(session));
+  }
+
+  /** The session behind a checkout's cookie for this order, if there is one. */
+  async checkoutOf(request: FastifyRequest, orderId: string): Promise<PageSession | undefined> {
+    const token = parseCookie(request.headers.cookie ?? '')[checkoutCookie(orderId)];
+    const session = token ? await this.sessions.find('checkout', token) : undefined;
+    return session?.orderId === orderId ? session : undefined;
+  }
+}
+
+/** `Set-Cookie` for a session that was just opened. */
+export function sessionCookie(token: string, { page, orderId, endsAt }: PageSession): string {
+  const name = page === 'checkout' ? checkoutCookie(orderId ?? '') : CONSOLE_COOKIE;
+  const attributes = { path: '/', secure: true, httpOnly: true } as const;
+  // Whoever comes back from the provider's page comes from another site: Strict would forget them.
+  const sameSite = page === 'checkout' ? 'lax' : 'strict';
+  return stringifySetCookie({ name, value: token, ...attributes, sameSite, expires: endsAt });
+}
+
+/** `Set-Cookie` that takes a console's cookie away. */
+export const forgetConsole = (): string =>
+  stringifySetCookie({
+    ...{ name: CONSOLE_COOKIE, value: '', path: '/', secure: true, httpOnly: true },
+    ...{ sameSite: 'strict', maxAge: 0 },
+  });
+
+/**
+ * A browser says where a request comes from, and a page cannot change it. `same-site` is not enough:
+ * another port of this host is that.
+ */
+export function isSameOrigin(request: FastifyRequest): boolean {
+  return request.headers['sec-fetch-site'] === 'same-origin';
+}
+
+/** @throws {LastcallError} forbidden, unless a page of ours asks */
+export function assertSameOrigin(request: FastifyRequest): void {
+  if (isSameOrigin(request)) return;
+  const message = 'A page of this address has to ask for it (Sec-Fetch-Site: same-origin)';
+  throw new LastcallError('forbidden', message);
+}
+
+/** The scopes that a session's names grant. */
+export function scopesOf(names: readonly string[]): Set<ScopeName> {
+  return new Set(names.flatMap((name) => SCOPES_IN[name] ?? []));
+}
+
+function callerOf({ subject, scopes, endsAt }: PageSession): Caller {
+  return { subject, scopes: scopesOf(scopes), expiresAtMs: endsAt.getTime() };
+}
+
+const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD';
+
+function orderIdOf(request: FastifyRequest): string | undefined {
+  const { id } = request.params as { id?: string };
+  return id !== undefined && isUuid(id) ? id.toLowerCase() : undefined;
+}

@@ -1,0 +1,41 @@
+import { type Config, PageSessions } from '@app/orders';
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { API_CONFIG } from '../api-config';
+
+const CODE_MS = 15 * 60_000;
+/** Long enough to come back and read what became of the order. */
+const SESSION_MS = 24 * 3_600_000;
+
+export interface CheckoutLink {
+  readonly orderId: string;
+  readonly url: string;
+  readonly expiresAt: string;
+}
+
+/** Links to the checkout of one order, each good for one browser. */
+@Injectable()
+export class CheckoutLinks {
+  constructor(
+    private readonly sessions: PageSessions,
+    @Inject(API_CONFIG) private readonly config: Pick<Config, 'PUBLIC_URL'>,
+  ) {}
+
+  async create(
+    request: FastifyRequest,
+    orderId: string,
+    customerId: string,
+  ): Promise<CheckoutLink> {
+    const { code, codeEndsAt } = await this.sessions.invite({
+      ...{ page: 'checkout', subject: customerId, scopes: ['orders'], orderId },
+      ...{ codeLifetimeMs: CODE_MS, lifetimeMs: SESSION_MS },
+    });
+    const url = `${this.pageOf(request, orderId)}?code=${code}`;
+    return { orderId, url, expiresAt: codeEndsAt.toISOString() };
+  }
+
+  /** The page itself, for whoever has a session. */
+  pageOf({ protocol, host }: FastifyRequest, orderId: string): string {
+    return new URL(`/checkout/${orderId}`, this.config.PUBLIC_URL ?? `${protocol}://${host}`).href;
+  }
+}

@@ -1,0 +1,115 @@
+import {
+  isUuid,
+  PageSessions,
+  ReadOrder,
+  SETTINGS,
+  type Settings,
+  StartPayment,
+} from '@app/orders';
+import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Public } from '../auth/access';
+import { isSameOrigin, PageAccess, sessionCookie } from '../auth/page-access';
+import { Costly } from '../rate-limit/rate-limit.guard';
+import { CheckoutLinks } from './checkout-links';
+import { checkoutContent } from './checkout-content';
+import { escapeHtml, sendPage } from './document';
+import { chooseLanguage } from './languages';
+import { WebAssets } from './web-assets';
+
+const PAYMENTS_A_MINUTE = 30;
+const GONE = 410;
+
+/**
+ * The checkout of one order, rendered here, so that a browser without JavaScript shows what is to be
+ * paid until when, and a way to pay. With JavaScript it goes on by itself (apps/web/checkout).
+ */
+@ApiExcludeController()
+@Controller('checkout')
+export class CheckoutController {
+  constructor(
+    private readonly assets: WebAssets,
+    private readonly sessions: PageSessions,
+    private readonly access: PageAccess,
+    private readonly readOrder: ReadOrder,
+    private readonly startPayment: StartPayment,
+    private readonly links: CheckoutLinks,
+    @Inject(SETTINGS) private readonly settings: Pick<Settings, 'CUSTOMER_EXTENSION'>,
+  ) {}
+
+  @Get(':id')
+  @Public()
+  async page(
+    @Param('id') id: string,
+    @Query() query: Record<string, unknown>,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const language = chooseLanguage(
+      this.assets.languages,
+      request.headers['accept-language'],
+      query.lang,
+    );
+    const customerId = await this.#enter(id.toLowerCase(), query.code, request, reply);
+    if (customerId === undefined) return this.#turnAway(reply, language);
+    const order = await this.readOrder.read(id.toLowerCase(), customerId);
+    const messages = this.assets.messages(language);
+    sendPage(reply, {
+      title: messages.title ?? '',
+      language,
+      ...this.#assets(),
+      content: checkoutContent(order, messages, language),
+      state: { order, messages, language, extensionMs: this.settings.CUSTOMER_EXTENSION },
+    });
+  }
+
+  /** Where the page's link leads: on to the provider, by a payment that is open or a new one. */
+  @Get(':id/pay')
+  @Public()
+  @Costly(PAYMENTS_A_MINUTE)
+  async pay(
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const orderId = id.toLowerCase();
+    const session = isUuid(id) ? await this.access.checkoutOf(request, orderId) : undefined;
+    if (!session) return this.#turnAway(reply, 'en');
+    // Another site's link gets its buyer no further than to the page.
+    if (!isSameOrigin(request)) return void (await reply.redirect(`/checkout/${orderId}`, 303));
+    const { subject: customerId } = session;
+    const { payment } = await this.startPayment.start({
+      ...{ orderId, customerId, ownPageUrl: this.links.pageOf(request, orderId) },
+    });
+    await reply.redirect(payment.checkoutUrl ?? `/checkout/${orderId}`, 303);
+  }
+
+  /** Whose checkout it is: by the cookie of before, or by the code, which is then traded for one. */
+  async #enter(
+    id: string,
+    code: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<string | undefined> {
+    if (!isUuid(id)) return undefined;
+    const known = await this.access.checkoutOf(request, id);
+    if (known) return known.subject;
+    // Whoever only looks whether the link is there does not use it up.
+    if (typeof code !== 'string' || request.method === 'HEAD') return undefined;
+    const opened = await this.sessions.open('checkout', code);
+    if (opened?.session.orderId !== id) return undefined;
+    reply.header('set-cookie', sessionCookie(opened.token, opened.session));
+    return opened.session.subject;
+  }
+
+  #turnAway(reply: FastifyReply, language: string): void {
+    const messages = this.assets.messages(language);
+    const content = `<main><h1>${escapeHtml(messages['link.title'] ?? '')}</h1><p>${escapeHtml(messages['link.over'] ?? '')}</p></main>`;
+    sendPage(reply, { title: messages.title ?? '', language, ...this.#assets(), content }, GONE);
+  }
+
+  #assets(): { script: string; style: string } {
+    return { script: this.assets.urlOf('checkout.js'), style: this.assets.urlOf('checkout.css') };
+  }
+}

@@ -1,0 +1,19 @@
+/** The first language of `Accept-Language` that there are texts in; `wanted` goes before it. */
+export function chooseLanguage(
+  available: readonly string[],
+  accepted: string | undefined,
+  wanted: unknown,
+): string {
+  if (typeof wanted === 'string' && available.includes(wanted)) return wanted;
+  const ranked = (accepted ?? '')
+    .slice(0, 500)
+    .split(',')
+    .map((part) => {
+      const [tag = '', ...params] = part.trim().split(';');
+      const q = params.map((one) => /^\s*q=([\d.]+)$/.exec(one)?.[1]).find(Boolean);
+      return { primary: tag.toLowerCase().split('-')[0] ?? '', q: q === undefined ? 1 : Number(q) };
+    })
+    .filter(({ q }) => q > 0)
+    .sort((a, b) => b.q - a.q);
+  return ranked.find(({ primary }) => available.includes(primary))?.primary ?? 'en';
+}

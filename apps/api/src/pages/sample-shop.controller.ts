@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { ListProducts, PlaceOrder } from '@app/orders';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { parseCookie, stringifySetCookie } from 'cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { Public } from '../auth/access';
+import { assertSameOrigin } from '../auth/page-access';
+import { InputBody } from '../input/params';
+import { placeOrderBody } from '../input/requests';
+import { Costly } from '../rate-limit/rate-limit.guard';
+import { type CheckoutLink, CheckoutLinks } from './checkout-links';
+import { sendPage } from './document';
+import { WebAssets } from './web-assets';
+
+const ORDERS_A_MINUTE = 30;
+const SHOPPER_COOKIE = '__Host-lc-shopper';
+const SHOPPER = /^[0-9a-f-]{36}$/;
+const A_YEAR_S = 365 * 86_400;
+
+const shopOrderBody = z.strictObject({ items: placeOrderBody.shape.items });
+
+/** SAMPLE_SHOP: a shop to order and pay in within a minute. Whoever opens it is a customer of it. */
+@ApiExcludeController()
+@Controller('shop')
+export class SampleShopController {
+  constructor(
+    private readonly assets: WebAssets,
+    private readonly products: ListProducts,
+    private readonly placeOrder: PlaceOrder,
+    private readonly links: CheckoutLinks,
+  ) {}
+
+  @Get()
+  @Public()
+  async page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (shopperOf(request) === undefined) {
+      const attributes = { path: '/', secure: true, httpOnly: true, sameSite: 'lax' } as const;
+      const cookie = { name: SHOPPER_COOKIE, value: randomUUID(), ...attributes };
+      reply.header('set-cookie', stringifySetCookie({ ...cookie, maxAge: A_YEAR_S }));
+    }
+    sendPage(reply, {
+      title: 'A sample shop',
+      script: this.assets.urlOf('shop.js'),
+      style: this.assets.urlOf('checkout.css'),
+      content: '<main><h1>A sample shop</h1><p>The sample needs JavaScript.</p></main>',
+      state: await this.products.list(),
+    });
+  }
+
+  @Post('orders')
+  @Public()
+  @Costly(ORDERS_A_MINUTE)
+  async order(
+    @Req() request: FastifyRequest,
+    @InputBody(shopOrderBody) { items }: z.output<typeof shopOrderBody>,
+  ): Promise<CheckoutLink> {
+    assertSameOrigin(request);
+    const customerId = `shopper-${shopperOf(request) ?? randomUUID()}`;
+    const { order } = await this.placeOrder.place({
+      ...{ customerId, idempotencyKey: randomUUID(), items, expectedTotal: undefined },
+    });
+    return this.links.create(request, order.id, customerId);
+  }
+}
+
+function shopperOf(request: FastifyRequest): string | undefined {
+  const shopper = parseCookie(request.headers.cookie ?? '')[SHOPPER_COOKIE];
+  return shopper !== undefined && SHOPPER.test(shopper) ? shopper : undefined;
+}

@@ -1,0 +1,78 @@
+import { LastcallError, PlaceOrder, ReadOrder } from '@app/orders';
+import { Controller, Post, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { Scope } from '../auth/access';
+import { InputBody, OrderId, Subject } from '../input/params';
+import { noBody } from '../input/requests';
+import { Answers } from '../openapi/answers';
+import { type CheckoutLink, CheckoutLinks } from '../pages/checkout-links';
+
+type NoBody = z.output<typeof noBody>;
+
+/** Whose goods nobody holds any more. */
+const REPEATABLE: readonly string[] = ['closed', 'canceled'];
+
+@ApiTags('storefront')
+@Controller('v1/orders')
+export class CheckoutLinksController {
+  constructor(
+    private readonly readOrder: ReadOrder,
+    private readonly placeOrder: PlaceOrder,
+    private readonly links: CheckoutLinks,
+  ) {}
+
+  @Post(':id/checkout-link')
+  @Scope('orders')
+  @Answers(201, 'CheckoutLink', {
+    summary: 'A link to the checkout page of this order, good for one browser',
+    refusals: ['order_not_found'],
+  })
+  async link(
+    @Subject() customerId: string,
+    @OrderId() id: string,
+    @InputBody(noBody) _body: NoBody,
+    @Req() request: FastifyRequest,
+  ): Promise<CheckoutLink> {
+    await this.readOrder.read(id, customerId);
+    return this.links.create(request, id, customerId);
+  }
+
+  @Post(':id/again')
+  @Scope('orders')
+  @Answers(201, 'CheckoutLink', {
+    summary: 'Place the same order again, at the prices of now; one copy, however often asked',
+    refusals: [
+      'order_not_found',
+      'order_not_repeatable',
+      'idempotency_in_progress',
+      'unknown_sku',
+      'mixed_currencies',
+      'out_of_stock',
+      'too_many_open_orders',
+      'too_many_units',
+      'ordering_paused',
+      'busy',
+    ],
+  })
+  async again(
+    @Subject() customerId: string,
+    @OrderId() id: string,
+    @InputBody(noBody) _body: NoBody,
+    @Req() request: FastifyRequest,
+  ): Promise<CheckoutLink> {
+    const { status, items } = await this.readOrder.read(id, customerId);
+    if (!REPEATABLE.includes(status)) {
+      const message = `This order is ${status}; only a closed or canceled one can be placed again`;
+      throw new LastcallError('order_not_repeatable', message);
+    }
+    const { order } = await this.placeOrder.place({
+      customerId,
+      idempotencyKey: `again-${id}`,
+      items: items.map(({ sku, quantity }) => ({ sku, quantity })),
+      expectedTotal: undefined,
+    });
+    return this.links.create(request, order.id, customerId);
+  }
+}

@@ -1,0 +1,25 @@
+import { Args, Flags } from '@oclif/core';
+import { usageFailure } from '../../command-failure';
+import { OpsCommand } from '../../ops-command';
+import { countText } from '../../text/wording';
+
+export default class ConsoleRevoke extends OpsCommand {
+  static override summary = 'End a session of the console, or all of them, at once';
+  static override examples = [
+    '<%= config.bin %> console revoke 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
+    '<%= config.bin %> console revoke --all',
+  ];
+  static override args = { id: Args.string({ description: 'as `console sessions` lists it' }) };
+  static override flags = { all: Flags.boolean({ description: 'every session, and open codes' }) };
+
+  async run(): Promise<{ revoked: number }> {
+    const { args, flags } = await this.parse(ConsoleRevoke);
+    if ((args.id === undefined) === !flags.all) throw usageFailure('Give an id, or --all');
+    const { isUuid } = await import('@app/orders');
+    if (args.id !== undefined && !isUuid(args.id)) throw usageFailure('The id is no session id');
+    const { pageSessions } = await this.installation();
+    const revoked = await pageSessions.revoke('console', args.id ? { id: args.id } : 'all');
+    this.log(`${countText(revoked, 'session')} ended`);
+    return { revoked };
+  }
+}

@@ -1,0 +1,45 @@
+/** What a buyer is told; each has its text (apps/web/messages). */
+export type CheckoutState =
+  'waiting' | 'paying' | 'checking' | 'paid' | 'closed' | 'refunded' | 'held';
+
+/** Of an order as the API answers it, what the checkout looks at. */
+export interface ShownOrder {
+  readonly id: string;
+  readonly status: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly items: readonly {
+    readonly sku: string;
+    readonly quantity: number;
+    readonly unitPrice: number;
+  }[];
+  readonly payBy: string | null;
+  readonly serverNow: string;
+  readonly payments: readonly {
+    readonly status: string;
+    readonly checkoutUrl: string | null;
+    readonly holdReason: string | null;
+    readonly refund: unknown;
+  }[];
+}
+
+/**
+ * What the page shows of an order. `msLeft` is the time until `payBy`: at zero the page does not
+ * decide that an order is closed, as a payment may have come in the last second. It says that the
+ * shop is looking, which is what happens until the deadline.
+ */
+export function checkoutStateOf(order: ShownOrder, msLeft: number): CheckoutState {
+  switch (order.status) {
+    case 'pending_payment':
+      if (msLeft <= 0) return 'checking';
+      return order.payments.some(({ status }) => status === 'open') ? 'paying' : 'waiting';
+    case 'closing':
+      return 'checking';
+    case 'closed':
+    case 'canceled':
+      if (order.payments.some(({ holdReason }) => holdReason !== null)) return 'held';
+      return order.payments.some(({ refund }) => refund !== null) ? 'refunded' : 'closed';
+    default:
+      return 'paid';
+  }
+}

@@ -1,0 +1,219 @@
+import { type OrderView, PageSessions } from '@app/orders';
+import { startTestApp, type TestApp } from '../support/app';
+import { expectProblem } from '../support/problem';
+
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' };
+/** Another port of this host: same site, and not one of our pages. */
+const SAME_SITE = { 'sec-fetch-site': 'same-site' };
+
+let api: TestApp;
+let ann: string;
+let keys = 0;
+
+beforeAll(async () => {
+  api = await startTestApp({ settings: { ROLES: 'api', ENVIRONMENT: 'test' } });
+  ann = await api.token({ sub: 'ann' });
+});
+afterAll(() => api?.close());
+
+async function place(): Promise<OrderView> {
+  const { body } = await api.request<OrderView>('POST /v1/orders', {
+    token: ann,
+    headers: { 'idempotency-key': `key-${(keys += 1)}` },
+    body: { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] },
+  });
+  return body;
+}
+
+const cookieIn = (headers: Headers): string =>
+  (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+
+describe('a checkout', () => {
+  const link = async (id: string): Promise<string> => {
+    const answer = await api.request<{ url: string }>(`POST /v1/orders/${id}/checkout-link`, {
+      token: ann,
+    });
+    expect(answer.status).toBe(201);
+    return answer.body.url;
+  };
+  const open = (url: string, cookie = '', method = 'GET') =>
+    fetch(url, { method, headers: { ...(cookie ? { cookie } : {}), 'accept-language': 'de-AT' } });
+
+  it('opens by its link once, and then by the cookie it was traded for', async () => {
+    const { id } = await place();
+    const url = await link(id);
+    const looked = await open(url, '', 'HEAD');
+    expect(looked.status).toBe(410);
+    const first = await open(url);
+    expect(first.status).toBe(200);
+    expect(first.headers.get('set-cookie')).toMatch(
+      /^__Host-lc-checkout-[0-9a-f-]{36}=[\w-]{43}; .*HttpOnly; Secure; SameSite=Lax$/,
+    );
+    expect(first.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src/);
+    expect(first.headers.get('cache-control')).toBe('no-store');
+    const html = await first.text();
+    expect(html).toContain('<html lang="de" dir="ltr">');
+    expect(html).toContain('Ihre Bestellung wartet auf die Zahlung');
+    expect(html).toContain(`href="/checkout/${id}/pay"`);
+    const again = await open(url);
+    expect(again.status).toBe(410);
+    expect(await again.text()).toContain('Dieser Link gilt nicht mehr');
+    expect((await open(url, cookieIn(first.headers))).status).toBe(200);
+  });
+
+  it('is good for its own order, and for what its customer may do', async () => {
+    const [mine, other] = [await place(), await place()];
+    const cookie = cookieIn((await open(await link(mine.id))).headers);
+    const own = { headers: { cookie } };
+    expect((await api.request(`GET /v1/orders/${mine.id}`, own)).status).toBe(200);
+    const renamed = cookie.replace(mine.id, other.id);
+    for (const headers of [{ cookie }, { cookie: renamed }]) {
+      const answer = await api.request(`GET /v1/orders/${other.id}`, { headers });
+      expectProblem(answer, 401, 'unauthorized');
+    }
+    expectProblem(await api.request('GET /v1/orders', own), 401, 'unauthorized');
+    expectProblem(await api.request(`GET /v1/ops/orders/${mine.id}`, own), 401, 'unauthorized');
+    expectProblem(
+      await api.request(`POST /v1/orders/${mine.id}/shipment`, { headers: { cookie } }),
+      ...[401, 'unauthorized' as const],
+    );
+  });
+
+  it('changes nothing for another site, nor for another port of this host', async () => {
+    const { id } = await place();
+    const cookie = cookieIn((await open(await link(id))).headers);
+    for (const foreign of [{}, SAME_SITE, { 'sec-fetch-site': 'cross-site' }]) {
+      const answer = await api.request(`POST /v1/orders/${id}/cancel`, {
+        headers: { cookie, ...foreign },
+      });
+      expectProblem(answer, 403, 'forbidden');
+    }
+    const canceled = await api.request(`POST /v1/orders/${id}/cancel`, {
+      headers: { cookie, ...SAME_ORIGIN },
+    });
+    expect(canceled.body).toMatchObject({ status: 'closed', closeReason: 'customer_canceled' });
+  });
+
+  it('places a closed order again, once, and leads to the copy', async () => {
+    const { id } = await place();
+    const token = { token: ann };
+    expectProblem(
+      await api.request(`POST /v1/orders/${id}/again`, token),
+      409,
+      'order_not_repeatable',
+    );
+    await api.request(`POST /v1/orders/${id}/cancel`, token);
+    const copies = await Promise.all(
+      [1, 2].map(() => api.request<{ orderId: string }>(`POST /v1/orders/${id}/again`, token)),
+    );
+    const made = copies.filter(({ status }) => status === 201);
+    expect(new Set(made.map(({ body }) => body.orderId)).size).toBe(1);
+    expect(made[0]?.body.orderId).not.toBe(id);
+  });
+
+  it('is nothing for who has no link', async () => {
+    const { id } = await place();
+    const { origin } = new URL(api.baseUrl);
+    for (const path of [`/checkout/${id}`, `/checkout/${id}?code=x`, '/checkout/nobody']) {
+      expect((await open(origin + path)).status).toBe(410);
+    }
+    const pay = await fetch(`${origin}/checkout/${id}/pay`, { headers: SAME_ORIGIN });
+    expect(pay.status).toBe(410);
+  });
+});
+
+describe('the console', () => {
+  const enter = (code: string, headers: Record<string, string> = SAME_ORIGIN) =>
+    api.request('POST /console/session', { body: { code }, headers });
+  const invite = (scopes = ['ops:read', 'ops:write']) =>
+    api.app.get(PageSessions).invite({
+      ...{ page: 'console' as const, subject: 'olga', scopes },
+      ...{ codeLifetimeMs: 60_000, lifetimeMs: 3_600_000 },
+    });
+
+  it('opens by a code, once, and does what its scopes grant', async () => {
+    const { code } = await invite(['ops:read']);
+    for (const foreign of [{}, SAME_SITE]) {
+      expectProblem(await enter(code, foreign), 403, 'forbidden');
+    }
+    const opened = await enter(code);
+    expect(opened.status).toBe(204);
+    expect(opened.headers.get('set-cookie')).toMatch(
+      /^__Host-lc-console=[\w-]{43}; .*HttpOnly; Secure; SameSite=Strict$/,
+    );
+    expectProblem(await enter(code), 401, 'unauthorized');
+    const headers = { cookie: cookieIn(opened.headers), ...SAME_ORIGIN };
+    const { body } = await api.request('GET /console/session', { headers });
+    expect(body).toMatchObject({ actor: 'olga', scopes: ['ops:read'], environment: 'test' });
+    expect((await api.request('GET /v1/ops/overview', { headers })).status).toBe(200);
+    const { id } = await place();
+    const path = `POST /v1/ops/orders/${id}/force-close` as const;
+    expectProblem(await api.request(path, { headers, body: { reason: 'why' } }), 403, 'forbidden');
+  });
+
+  it('is the operator in what it changes', async () => {
+    const { code } = await invite();
+    const headers = { cookie: cookieIn((await enter(code)).headers), ...SAME_ORIGIN };
+    const { id } = await place();
+    const path = `POST /v1/ops/orders/${id}/force-close` as const;
+    const foreign = { ...headers, ...SAME_SITE };
+    const body = { reason: 'by the console' };
+    expectProblem(await api.request(path, { headers: foreign, body }), 403, 'forbidden');
+    expect((await api.request(path, { headers, body })).status).toBe(200);
+    const [event] = await api.rows<{ actor: string }>(
+      `SELECT actor FROM order_events WHERE order_id = $1 AND to_status = 'closed'`,
+      [id],
+    );
+    expect(event).toEqual({ actor: 'olga' });
+  });
+
+  it('ends when it is left, and when it is revoked', async () => {
+    for (const end of ['leave', 'revoke']) {
+      const { code, id } = await invite();
+      const headers = { cookie: cookieIn((await enter(code)).headers), ...SAME_ORIGIN };
+      if (end === 'leave') await api.request('DELETE /console/session', { headers });
+      else expect(await api.app.get(PageSessions).revoke('console', { id })).toBe(1);
+      expectProblem(await api.request('GET /console/session', { headers }), 401, 'unauthorized');
+    }
+  });
+
+  it('takes no code that is over, and none of another page', async () => {
+    const sessions = api.app.get(PageSessions);
+    const late = await invite();
+    await api.rows(`UPDATE page_sessions SET code_ends_at = now() WHERE id = $1`, [late.id]);
+    const { id: orderId } = await place();
+    const checkout = await sessions.invite({
+      ...{ page: 'checkout', subject: 'ann', scopes: ['ops:read'], orderId },
+      ...{ codeLifetimeMs: 60_000, lifetimeMs: 3_600_000 },
+    });
+    for (const code of [late.code, checkout.code, 'x', '']) {
+      expect([400, 401]).toContain((await enter(code)).status);
+    }
+  });
+
+  it("takes a shop's own token with ops:read, for as long as that is good", async () => {
+    const token = await api.token({ sub: 'olga', scope: 'ops:read', expiresIn: 60 });
+    const opened = await api.request('POST /console/session', { token, headers: SAME_ORIGIN });
+    const headers = { cookie: cookieIn(opened.headers) };
+    const { body } = await api.request<{ endsAt: string; scopes: string[] }>(
+      'GET /console/session',
+      { headers },
+    );
+    expect(body.scopes).toEqual(['ops:read']);
+    expect(Date.parse(body.endsAt)).toBeLessThanOrEqual(Date.now() + 60_000);
+    const customer = await api.request('POST /console/session', {
+      ...{ token: ann, headers: SAME_ORIGIN },
+    });
+    expectProblem(customer, 403, 'forbidden');
+  });
+
+  it('keeps hashes only', async () => {
+    const { code } = await invite();
+    const cookie = cookieIn((await enter(code)).headers);
+    const [row] = await api.rows<{ text: string }>(
+      'SELECT string_agg(page_sessions::text, chr(10)) AS text FROM page_sessions',
+    );
+    expect(row?.text).not.toContain(code);
+    expect(row?.text).not.toContain(cookie.split('=')[1]);
+  });
+});
