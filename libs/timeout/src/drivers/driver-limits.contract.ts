@@ -12,7 +12,22 @@ export function describeLimits(bench: () => Bench, abilities: TimerAbilities): v
     });
   }
 
-  if (!abilities.durable) {
+  if (!abilities.durable && abilities.scope === 'shared') {
+    it('loses what comes due while nobody listens', async () => {
+      const [armer, listener] = [bench().open(), bench().open()];
+      await armer.arm([alarmIn(20)]);
+      const late = alarmIn(20 + 2 * abilities.precisionMs);
+      await new Promise((resolve) => setTimeout(resolve, late.at.getTime() - Date.now()));
+      await listener.start(bench().onRing());
+      const fence = alarmIn(100);
+      const ring = bench().ringOf(fence.id);
+      await listener.arm([fence]);
+      await ring;
+      expect(bench().rung).toEqual([fence]);
+    });
+  }
+
+  if (!abilities.durable && abilities.scope === 'process') {
     it('loses its alarms with its process', async () => {
       const driver = bench().open();
       await driver.arm([alarmIn(HOUR_MS)]);

@@ -87,6 +87,11 @@ export class OwnRedis {
     return list.trim().split('\n').length - 1;
   }
 
+  /** It forgets everything. */
+  async flush(): Promise<void> {
+    await this.with((client) => client.flushall());
+  }
+
   async remove(): Promise<void> {
     await this.kill();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../clock';
 import type { Alarm, OnRing, Survey, TimerAbilities, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
 import { type AlarmSource, RingLoop } from '../ring-loop';
-import { AlarmHeap } from './alarm-heap';
+import { AlarmHeap } from '../alarm-heap';
 
 export interface MemoryDriverOptions {
   /** "Now" by the database. */

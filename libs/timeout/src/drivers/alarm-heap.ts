@@ -1,4 +1,4 @@
-import type { Alarm } from '../../timer-driver';
+import type { Alarm } from '../timer-driver';
 
 interface Entry {
   readonly alarm: Alarm;

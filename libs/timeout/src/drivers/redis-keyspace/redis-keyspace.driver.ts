@@ -1,0 +1,154 @@
+import type { Clock } from '../../clock';
+import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import { AlarmHeap } from '../alarm-heap';
+import { type RedisAlarmOptions, RedisAlarmStore } from '../redis-alarm-store';
+import { type AlarmSource, RingLoop } from '../ring-loop';
+import { ARM, CLAIM, DISARM } from './keyspace-scripts';
+import { REDIS_KEYSPACE_ABILITIES } from './redis-keyspace.abilities';
+
+export interface RedisKeyspaceOptions extends RedisAlarmOptions {
+  /** "Now" by the database. */
+  readonly databaseClock: Clock;
+  /** The number of the database, which is part of a notification's name. */
+  readonly database: number;
+}
+
+const KEYS = ['instants'] as const;
+const CHUNK = 500;
+const PAGE = 1_000;
+const POLL_MS = 1_000;
+/** Heard of by nobody for so long after its instant, an alarm is lost. */
+const LOST_AFTER_MS = 60_000;
+
+/**
+ * A key for each alarm, that expires at its instant, and a subscription to what has expired. For
+ * comparison: a notification is a hint that comes when Redis happens to look, to whoever listens
+ * then, and never again. Each is heard by all; the first to claim it rings.
+ */
+export class RedisKeyspaceDriver implements TimerDriver {
+  readonly name = 'redis-keyspace';
+  readonly abilities = REDIS_KEYSPACE_ABILITIES;
+  readonly #store: RedisAlarmStore;
+  readonly #loop: RingLoop;
+  readonly #clock: Clock;
+  /** Heard of, and not claimed yet. */
+  readonly #expired = new Set<string>();
+  readonly #putBack = new AlarmHeap();
+  #stopping: Promise<void> | undefined;
+
+  constructor(private readonly options: RedisKeyspaceOptions) {
+    this.#clock = options.databaseClock;
+    this.#store = new RedisAlarmStore(this.name, options);
+    this.#loop = new RingLoop(this.#source(), {
+      clock: this.#clock,
+      onError: options.onError,
+      longestWaitMs: () => POLL_MS,
+    });
+  }
+
+  /** Resolves at once, also while Redis is away. What expires until it listens is lost. */
+  async start(onRing: OnRing): Promise<void> {
+    this.#store.refuseIfClosed();
+    if (this.#loop.isStarted) return;
+    const prefix = this.#store.key('at:');
+    this.#store.listen(
+      `__keyevent@${this.options.database}__:expired`,
+      (key) => {
+        if (!key.startsWith(prefix)) return;
+        this.#expired.add(key.slice(prefix.length));
+        this.#loop.lookAt(-Infinity);
+      },
+      // A server that was started again has forgotten it.
+      () => void this.#switchOn(),
+    );
+    this.#loop.start(onRing);
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async arm(alarms: readonly Alarm[]): Promise<void> {
+    this.#store.refuseIfClosed();
+    for (let start = 0; start < alarms.length; start += CHUNK) {
+      const nowMs = this.#clock.nowMs();
+      const args = alarms.slice(start, start + CHUNK).flatMap(({ id, at }) => {
+        const atMs = at.getTime();
+        return [id, atMs, Math.max(1, Math.ceil(atMs - nowMs))];
+      });
+      await this.#store.run(ARM, KEYS, [this.#store.key('at:'), ...args]);
+    }
+  }
+
+  async disarm(ids: readonly string[]): Promise<void> {
+    this.#store.refuseIfClosed();
+    for (let start = 0; start < ids.length; start += CHUNK) {
+      const chunk = ids.slice(start, start + CHUNK);
+      await this.#store.run(DISARM, KEYS, [this.#store.key('at:'), ...chunk]);
+    }
+    for (const id of ids) this.#putBack.remove(id);
+  }
+
+  async survey(): Promise<Survey> {
+    const generation = await this.#store.generation();
+    return { generation, alarms: () => this.#alarms() };
+  }
+
+  async *#alarms(): AsyncGenerator<Alarm> {
+    const key = this.#store.key('instants');
+    const lostBeforeMs = this.#clock.nowMs() - LOST_AFTER_MS;
+    for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
+      const [next, pairs] = await this.#store.ask((client) =>
+        client.hscan(key, cursor, 'COUNT', PAGE),
+      );
+      cursor = next;
+      const alarms = pairs.flatMap((id, i) =>
+        i % 2 === 0 ? [{ id, at: new Date(Number(pairs[i + 1])) }] : [],
+      );
+      const lost = alarms.filter(({ at }) => at.getTime() < lostBeforeMs).map(({ id }) => id);
+      if (lost.length > 0) await this.#store.ask((client) => client.hdel(key, ...lost));
+      yield* alarms.filter(({ at }) => at.getTime() >= lostBeforeMs);
+    }
+    yield* this.#putBack.alarms();
+  }
+
+  #source(): AlarmSource {
+    return {
+      take: async (nowMs, limit) => {
+        const ids = [...this.#expired].slice(0, limit);
+        const instants =
+          ids.length > 0 ? ((await this.#store.run(CLAIM, KEYS, ids)) as string[]) : [];
+        for (const id of ids) this.#expired.delete(id);
+        const claimed = ids.flatMap((id, i) =>
+          instants[i] ? [{ id, at: new Date(Number(instants[i])) }] : [],
+        );
+        const due = [...claimed, ...this.#putBack.takeDue(nowMs, limit)];
+        const more = this.#expired.size > 0 ? nowMs : undefined;
+        return { due, nextAtMs: more ?? this.#putBack.firstAtMs };
+      },
+      putBack: async (again) => {
+        for (const { alarm, inMs } of again) this.#putBack.add(alarm, this.#clock.nowMs() + inMs);
+      },
+    };
+  }
+
+  /** Adds what we need to what is switched on. Where CONFIG is not allowed, an operator has to. */
+  async #switchOn(): Promise<void> {
+    try {
+      await this.#store.call(async (client) => {
+        const [, flags = ''] = (await client.config('GET', 'notify-keyspace-events')) as string[];
+        if (flags.includes('E') && /[xA]/.test(flags)) return;
+        await client.config('SET', 'notify-keyspace-events', `${flags}Ex`);
+      });
+    } catch (error) {
+      if (!this.#stopping) this.options.onError(error as Error);
+    }
+  }
+
+  async #stop(): Promise<void> {
+    this.#store.close();
+    await this.#loop.stop();
+    await this.#store.hangUp();
+  }
+}

@@ -1,0 +1,10 @@
+import type { TimerAbilities } from '../../timer-driver';
+
+export const REDIS_LIST_ABILITIES: TimerAbilities = {
+  scope: 'shared',
+  durable: true,
+  dedupes: true,
+  disarms: true,
+  surveys: true,
+  precisionMs: 100,
+};

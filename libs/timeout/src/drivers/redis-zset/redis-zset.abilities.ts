@@ -1,0 +1,10 @@
+import type { TimerAbilities } from '../../timer-driver';
+
+export const REDIS_ZSET_ABILITIES: TimerAbilities = {
+  scope: 'shared',
+  durable: true,
+  dedupes: true,
+  disarms: true,
+  surveys: true,
+  precisionMs: 25,
+};
