@@ -47,7 +47,7 @@ export function fromDrizzle<Query>(
       const given = [...text.matchAll(/\$(\d+)/g)].map(([, n]) => params[Number(n) - 1]);
       const template = Object.assign(strings, { raw: strings }) as unknown as TemplateStringsArray;
       const answer = await tx.execute(sql(template, ...given));
-      return Array.isArray(answer) ? answer : (answer as { rows: unknown[] }).rows;
+      return Array.isArray(answer) ? (answer as unknown[]) : (answer as { rows: unknown[] }).rows;
     },
   };
 }

@@ -45,7 +45,7 @@ export class Timeouts {
    * @throws {TypeError} for an empty kind or subject, and a date that is none
    */
   async arm(tx: HostTransaction, deadlines: HostDeadline | readonly HostDeadline[]): Promise<void> {
-    const given = [deadlines].flat() as HostDeadline[];
+    const given = listOf(deadlines);
     if (given.length === 0) return;
     given.forEach(assertSound);
     // One statement cannot arm a subject twice: the last one is meant.
@@ -63,7 +63,7 @@ export class Timeouts {
 
   /** Takes deadlines back, and says how many there were. */
   cancel(tx: HostTransaction, subjects: SubjectRef | readonly SubjectRef[]): Promise<number> {
-    return this.#subjects.cancel(tx, [subjects].flat() as SubjectRef[]);
+    return this.#subjects.cancel(tx, listOf(subjects));
   }
 
   /** The deadline of this subject, as committed; undefined when it has none. */
@@ -101,6 +101,9 @@ export class Timeouts {
     this.service.armed({ afterCommit }, deadlines);
   }
 }
+
+const listOf = <T extends object>(given: T | readonly T[]): readonly T[] =>
+  Array.isArray(given) ? (given as readonly T[]) : [given as T];
 
 function assertSound({ kind, subjectId, dueAt }: HostDeadline): void {
   if (!kind) throw new TypeError('A deadline has a kind: the one of its @DeadlineHandler');

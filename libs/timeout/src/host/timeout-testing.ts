@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { DataSource } from 'typeorm';
+import { queryRows } from '../transaction';
+import { findPlace, type HostPostgres } from './connections';
+import type { HandlesDue } from './deadline-handler.decorator';
+import type { HostTransaction } from './host-transaction';
+import type { ArmedDeadline, HostDeadline, SubjectRef } from './subjects';
+import { runtimeToken, TimeoutModule } from './timeout.module';
+import type { TimeoutRuntime } from './timeout-runtime';
+import type { Timeouts } from './timeouts';
+
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+/** What handlers arm again within the time that passes has its turn, too; not for ever. */
+const MOST_SWEEPS = 100;
+
+export interface TimeoutTestingOptions {
+  /** A database of tests; a schema of its own is made there, and dropped by `close`. */
+  readonly postgres: HostPostgres;
+  readonly handlers: readonly Type<HandlesDue>[];
+  readonly imports?: ModuleMetadata['imports'];
+  readonly providers?: ModuleMetadata['providers'];
+}
+
+/** Deadlines for tests: real tables, real transactions, and time that passes when it is told to. */
+export class TimeoutTesting {
+  private constructor(
+    readonly app: INestApplicationContext,
+    private readonly runtime: TimeoutRuntime,
+    private readonly admin: DataSource,
+    private readonly schema: string,
+  ) {}
+
+  static async create(options: TimeoutTestingOptions): Promise<TimeoutTesting> {
+    const { postgres, handlers, imports = [], providers = [] } = options;
+    const schema = `lastcall_test_${randomBytes(6).toString('hex')}`;
+    const place = await findPlace(postgres, schema);
+    const admin = await place.open({ name: 'lastcall testing', connections: 1 });
+    class Testing {}
+    const app = await NestFactory.createApplicationContext(
+      {
+        module: Testing,
+        imports: [TimeoutModule.forRoot({ postgres, schema, driver: 'memory' }), ...imports],
+        providers: [...handlers, ...providers],
+      },
+      { logger: ['error', 'warn'], abortOnError: false },
+    );
+    const runtime = app.get<TimeoutRuntime>(runtimeToken('default'));
+    return new TimeoutTesting(app, runtime, admin, schema);
+  }
+
+  get timeouts(): Timeouts {
+    return this.runtime.timeouts;
+  }
+
+  get<T>(type: Type<T>): T {
+    return this.app.get(type, { strict: false });
+  }
+
+  /** Arms in a transaction of its own. */
+  arm(deadline: HostDeadline): Promise<void> {
+    const tx: HostTransaction = {
+      query: (sql, params) => queryRows(this.admin, sql, params),
+    };
+    return this.timeouts.arm(tx, deadline);
+  }
+
+  find(subject: SubjectRef): Promise<ArmedDeadline | undefined> {
+    return this.timeouts.get(subject);
+  }
+
+  /**
+   * Lets time pass (`14d`, `90m`, or milliseconds): everything that waits comes so much nearer, and
+   * what is due then is handled before this resolves.
+   * @throws {TypeError} for a text that is no duration
+   */
+  async advance(duration: string | number): Promise<void> {
+    const byMs = typeof duration === 'number' ? duration : inMs(duration);
+    // Both partitions by their parent: a row that is far and overdue is brought near by the sweep.
+    for (const table of ['deadlines', 'timeout_subjects']) {
+      await queryRows(
+        this.admin,
+        `UPDATE ${table} SET due_at = due_at - $1 * interval '1 millisecond'`,
+        [byMs],
+      );
+    }
+    this.runtime.service.alarms.forget();
+    for (let sweeps = 0; sweeps < MOST_SWEEPS; sweeps++) {
+      const { found } = await this.runtime.service.runSweep();
+      if (found === 0) return;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.app.close();
+    await queryRows(this.admin, `DROP SCHEMA "${this.schema}" CASCADE`);
+    await this.admin.destroy();
+  }
+}
+
+function inMs(text: string): number {
+  const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text.trim());
+  if (!match) throw new TypeError(`"${text}" is no duration: write 250ms, 10s, 10m, 2h or 14d`);
+  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
+}

@@ -1,0 +1,2 @@
+/** What `@lastcall/timeout/postgres` offers: alarms in Postgres. Without `redis` it is chosen by itself. */
+export { PostgresDriver, type PostgresDriverOptions } from './drivers/postgres/postgres.driver';

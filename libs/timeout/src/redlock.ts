@@ -1,0 +1,2 @@
+/** What `@lastcall/timeout/redlock` offers: a lock around each change of a subject, in Redis. */
+export { RedlockLock } from './locks/redlock.lock';

@@ -1,0 +1,158 @@
+// Builds the packages that shops install, each in a folder and a tarball of `dist.packages`.
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+export const OUT = join(project, 'dist.packages');
+const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+
+/** The names that the sources use of each other, and what they are once installed. */
+const SHIPPED_NAMES = {
+  '@app/timeout': '@lastcall/timeout/internal',
+  '@app/orders': '@lastcall/orders',
+};
+
+/** Files that are for our own tests and benchmarks. */
+const NOT_SHIPPED = [
+  '**/*.spec.ts',
+  '**/*.long.ts',
+  '**/*.e2e.ts',
+  '**/*-bench.ts',
+  '**/testing/**',
+];
+
+/** Each may use those before it. */
+export const PACKAGES = [
+  { folder: 'timeout', source: 'libs/timeout', manifest: () => read('libs/timeout/package.json') },
+  { folder: 'orders', source: 'libs/orders', manifest: () => read('libs/orders/package.json') },
+  { folder: 'cli', source: 'apps/ops-cli', manifest: cliManifest },
+];
+
+/** @param {string} path */
+function read(path) {
+  return JSON.parse(readFileSync(join(project, path), 'utf8'));
+}
+
+/** The command is described by the project's own package.json, which has its name, too. */
+function cliManifest() {
+  const { name, version, description, license, engines, oclif, dependencies } =
+    read('package.json');
+  const used = ['@oclif/core', '@oclif/plugin-autocomplete', 'cli-progress', 'cli-table3', 'jose'];
+  const peers = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
+  return {
+    ...{ name, version, description: `The command of ${name}: ${description}`, license, engines },
+    type: 'commonjs',
+    bin: { lastcall: './bin/run.js' },
+    files: ['bin/run.js', 'lib'],
+    exports: { './package.json': './package.json' },
+    oclif: {
+      ...oclif,
+      commands: './lib/commands',
+      hooks: { command_not_found: './lib/hooks/command-not-found' },
+    },
+    dependencies: {
+      '@lastcall/orders': version,
+      '@lastcall/timeout': version,
+      ...Object.fromEntries([...used, ...peers].map((one) => [one, dependencies[one]])),
+    },
+  };
+}
+
+/** @param {string} command @param {string[]} args @param {string} [cwd] */
+function run(command, args, cwd = project) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  if (error) throw error;
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`);
+  return stdout;
+}
+
+/** @param {string} folder @returns {string[]} */
+function filesBelow(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+}
+
+/** @param {typeof PACKAGES[number]} one */
+function build({ folder, source, manifest }) {
+  const target = join(OUT, folder);
+  const sources = join(project, source, 'src');
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  const built = (/** @type {string} */ name) => [join(OUT, name, 'lib', 'index.d.ts')];
+  const configFile = join(OUT, `tsconfig.${folder}.json`);
+  writeFileSync(
+    configFile,
+    JSON.stringify({
+      extends: join(project, 'tsconfig.json'),
+      compilerOptions: {
+        ...{ noEmit: false, allowJs: false, checkJs: false, incremental: false },
+        ...{ declaration: true, sourceMap: true, inlineSources: true },
+        // Types are checked with the sources; what declares none of its own is said by inference.
+        noCheck: true,
+        tsBuildInfoFile: null,
+        rootDir: sources,
+        outDir: join(target, 'lib'),
+        types: ['node'],
+        typeRoots: [join(project, 'node_modules/@types')],
+        paths: { '@app/timeout': built('timeout'), '@app/orders': built('orders') },
+      },
+      include: [join(sources, '**/*.ts')],
+      exclude: NOT_SHIPPED.map((pattern) => join(sources, pattern)),
+    }),
+  );
+  run(process.execPath, [TSC, '-p', configFile]);
+  for (const file of filesBelow(sources).filter((path) => path.endsWith('.sql'))) {
+    copyFileSync(file, join(target, 'lib', relative(sources, file)));
+  }
+  for (const file of filesBelow(join(target, 'lib')).filter((path) => /\.(d\.ts|js)$/.test(path))) {
+    const text = readFileSync(file, 'utf8');
+    const shipped = Object.entries(SHIPPED_NAMES).reduce(
+      (so, [ours, theirs]) =>
+        so.replaceAll(`"${ours}"`, `"${theirs}"`).replaceAll(`'${ours}'`, `'${theirs}'`),
+      text,
+    );
+    if (shipped.includes('@app/')) throw new Error(`${file} names a path of this project: @app/`);
+    if (shipped !== text) writeFileSync(file, shipped);
+  }
+  if (folder === 'cli') {
+    mkdirSync(join(target, 'bin'));
+    copyFileSync(join(project, 'scripts/packages/cli-bin.cjs'), join(target, 'bin', 'run.js'));
+  }
+  writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
+  copyFileSync(join(project, 'LICENSE'), join(target, 'LICENSE'));
+  const readme = join(project, source, 'README.md');
+  if (existsSync(readme)) copyFileSync(readme, join(target, 'README.md'));
+}
+
+/** Builds them all; answers with the tarballs' paths. */
+export function buildPackages() {
+  mkdirSync(OUT, { recursive: true });
+  for (const file of readdirSync(OUT)) if (file.endsWith('.tgz')) rmSync(join(OUT, file));
+  return PACKAGES.map((one) => {
+    build(one);
+    const [packed] = JSON.parse(
+      run('npm', ['pack', '--json', '--pack-destination', OUT], join(OUT, one.folder)),
+    );
+    return { folder: join(OUT, one.folder), tarball: join(OUT, packed.filename), ...packed };
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const { name, version, filename, size, entryCount } of buildPackages()) {
+    console.log(
+      `${name} ${version}: ${filename}, ${entryCount} files, ${Math.round(size / 1024)} kB`,
+    );
+  }
+}
