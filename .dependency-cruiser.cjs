@@ -51,6 +51,12 @@ module.exports = {
       { path: '^(apps|bench|test|scripts)/' },
     ),
     forbid(
+      'the-client-stands-alone',
+      'it runs in browsers, and is installed without anything of ours',
+      { path: '^libs/client/src/', pathNot: '\\.spec\\.ts$' },
+      { pathNot: '^libs/client/src/' },
+    ),
+    forbid(
       'apps-stand-alone',
       'what two apps share belongs into a library',
       { path: '^apps/([^/]+)/' },

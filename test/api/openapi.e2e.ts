@@ -68,7 +68,10 @@ describe('the OpenAPI document', () => {
 
   it('describes what is sent with the limits that are checked', () => {
     const place = document.paths['/v1/orders']?.post as Operation;
-    expect(place.requestBody?.content['application/json']?.schema).toMatchObject({
+    const body = place.requestBody?.content['application/json'] as { schema: { $ref: string } };
+    const name = body.schema.$ref.split('/').at(-1) as string;
+    expect(body).toMatchObject({ example: { items: [{ sku: 'TEA-SENCHA', quantity: 2 }] } });
+    expect(document.components.schemas[name]).toMatchObject({
       type: 'object',
       required: ['items'],
       additionalProperties: false,

@@ -54,19 +54,21 @@ const orderLine = z.strictObject({
   quantity: wholeNumber(1, MAX_QUANTITY).meta({ examples: [2] }),
 });
 
-export const placeOrderBody = z.strictObject({
-  items: z
-    .array(orderLine, unlessMissing('must be a list'))
-    .min(1, `must have 1 to ${MAX_ITEMS} items`)
-    .max(MAX_ITEMS, `must have 1 to ${MAX_ITEMS} items`)
-    // Lines of one product are one: many small ones are no way around the limit of each.
-    .refine((lines) => mostOfOneSku(lines) <= MAX_QUANTITY || lines.some(isTooMany), {
-      message: `must have at most ${MAX_QUANTITY} of one sku, all its lines together`,
-    }),
-  expectedTotal: wholeNumber(0, MAX_AMOUNT)
-    .describe('What the customer was shown, in minor units; another price is refused')
-    .optional(),
-});
+export const placeOrderBody = z
+  .strictObject({
+    items: z
+      .array(orderLine, unlessMissing('must be a list'))
+      .min(1, `must have 1 to ${MAX_ITEMS} items`)
+      .max(MAX_ITEMS, `must have 1 to ${MAX_ITEMS} items`)
+      // Lines of one product are one: many small ones are no way around the limit of each.
+      .refine((lines) => mostOfOneSku(lines) <= MAX_QUANTITY || lines.some(isTooMany), {
+        message: `must have at most ${MAX_QUANTITY} of one sku, all its lines together`,
+      }),
+    expectedTotal: wholeNumber(0, MAX_AMOUNT)
+      .describe('What the customer was shown, in minor units; another price is refused')
+      .optional(),
+  })
+  .meta({ examples: [{ items: [{ sku: 'TEA-SENCHA', quantity: 2 }] }] });
 
 /** Complained about already, by its own name. */
 const isTooMany = ({ quantity }: { quantity: number }): boolean => quantity > MAX_QUANTITY;
@@ -90,10 +92,10 @@ export const startPaymentBody = z
       .url({ protocol: /^https?$/, error: 'must be an address that begins with https://' })
       .max(2_000, 'must have at most 2000 characters')
       .describe('Where the buyer comes back to, with `result=success` or `cancel` in its query')
-      .meta({ examples: ['https://shop.example/checkout'] })
       .optional(),
   })
-  .nullish();
+  .nullish()
+  .meta({ examples: [{ provider: 'sandbox' }] });
 
 /** Also no body at all. */
 export const shipmentBody = z
@@ -105,7 +107,8 @@ export const shipmentBody = z
       .meta({ examples: ['00340434161094042557'] })
       .optional(),
   })
-  .nullish();
+  .nullish()
+  .meta({ examples: [{ carrier: 'DHL', trackingNumber: '00340434161094042557' }] });
 
 const pageQuery = {
   limit: z
@@ -232,7 +235,8 @@ export const operatorExtensionBody = z.strictObject({ seconds, reason });
 /** Visible ASCII: it goes through proxies and into logs unchanged. */
 export const idempotencyKey = z
   .string()
-  .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters');
+  .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters')
+  .meta({ examples: ['7f1c2a4e-order-1'] });
 
 /** The id of an order event, as an earlier event of the stream had it. */
 export const lastEventId = z

@@ -3,7 +3,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import { describeProblems, describeRefusals, type Operation, PROBLEM_EXAMPLES } from './problems';
 import { STREAM_TOKEN } from '../auth/stream-access';
 import { productSku } from '../input/requests';
-import { toComponents, toSchemaObject } from './json-schema';
+import { schemaAt, type SchemaObject, toComponents, toSchemaObject } from './json-schema';
 import { RESPONSES } from './responses';
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -48,17 +48,15 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, builder.build(), {
     operationIdFactory: (controller, method) => `${method}${controller.replace('Controller', '')}`,
   });
-  document.components = {
-    ...document.components,
-    schemas: toComponents(RESPONSES),
-    examples: {},
-  };
+  const schemas = toComponents(RESPONSES);
+  document.components = { ...document.components, schemas, examples: {} };
   const told = new Set<keyof typeof PROBLEM_EXAMPLES>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {
       const operation = item[method];
       if (!operation) continue;
       describePathParameters(operation, path);
+      nameBody(operation, schemas);
       describeAccess(operation);
       for (const code of describeProblems(operation, method)) told.add(code);
     }
@@ -82,6 +80,19 @@ function describePathParameters(operation: Operation, path: string): void {
       .map((name) => ({ name, in: 'path' as const, required: true, ...PATH_PARAMETERS[name] })),
     ...(operation.parameters ?? []),
   ];
+}
+
+/** Gives what an operation takes a name, and moves it to the other schemas. */
+function nameBody(operation: Operation, schemas: Record<string, SchemaObject>): void {
+  const { operationId = '', requestBody } = operation;
+  const media = requestBody && 'content' in requestBody && requestBody.content['application/json'];
+  if (!media || !media.schema || '$ref' in media.schema) return;
+  const name = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Body`;
+  const { examples, ...schema } = media.schema as SchemaObject & { examples?: unknown[] };
+  schemas[name] = schema;
+  media.schema = { $ref: schemaAt(name) };
+  // What "Try it out" sends; one made up of each field's example would be refused.
+  if (Array.isArray(examples)) media.example = examples[0] as unknown;
 }
 
 /** Who may call it, in words: validators know scopes of OAuth flows only. */

@@ -6,11 +6,13 @@ import { toSchemaObject } from './json-schema';
 
 /** What a route takes, for the OpenAPI document: from the schemas that also check it. */
 
-export const Takes = (schema: z.ZodType): MethodDecorator =>
-  applyDecorators(
+export const Takes = (schema: z.ZodType): MethodDecorator => {
+  const required = !schema.safeParse(undefined).success;
+  return applyDecorators(
     ApiConsumes('application/json'),
-    ApiBody({ required: true, schema: toSchemaObject(schema, 'input') }),
+    ApiBody({ required, schema: toSchemaObject(schema, 'input') }),
   );
+};
 
 export const TakesQuery = (schema: z.ZodObject): MethodDecorator =>
   applyDecorators(
