@@ -1,6 +1,7 @@
 import { Command, Flags } from '@oclif/core';
 import type { Accountable, Page, RunningSettings } from '@app/orders';
 import { CommandFailure, usageFailure } from './command-failure';
+import { confirmTyped } from './confirm';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
@@ -55,6 +56,24 @@ export const fixFlags = (description: string) => ({
   reason: Flags.string(REASON),
   actor: ACCOUNTABILITY.actor,
 });
+
+/** Flags of a command that is rehearsed, and asks before it does what was rehearsed. */
+export const REHEARSAL = {
+  'dry-run': Flags.boolean({ description: 'run the real transaction and roll it back' }),
+  yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
+};
+
+/** What such a command says; `mood` is `would` in a dry run. */
+export interface Rehearsal<Outcome> {
+  readonly act: (dryRun: boolean) => Promise<Outcome>;
+  /** What is known before anything is asked. */
+  readonly describe?: (plan: Outcome) => string;
+  readonly verdict: (plan: Outcome, mood: 'will' | 'would') => string;
+  /** The word to be typed. */
+  readonly word: string;
+  readonly done: (outcome: Outcome) => string;
+  readonly next: (outcome: Outcome) => string;
+}
 
 interface FixFlags {
   readonly fix: boolean;
@@ -111,6 +130,24 @@ export abstract class OpsCommand extends Command {
   /** Before --fix: see effective-settings.ts. */
   protected async refuseDifferences(running: RunningSettings): Promise<void> {
     (await import('./effective-settings.js')).refuseDifferences(running);
+  }
+
+  /** Rehearses it, says what would become of it, asks, and does it. */
+  protected async carryOut<Outcome extends object>(
+    { 'dry-run': dryRun, yes }: { readonly 'dry-run': boolean; readonly yes: boolean },
+    { act, describe, verdict, word, done, next }: Rehearsal<Outcome>,
+  ): Promise<Outcome & { readonly dryRun: boolean }> {
+    const plan = await act(true);
+    if (describe) this.note(describe(plan));
+    if (dryRun) {
+      this.log(`${verdict(plan, 'would')} (dry run: nothing was changed)`);
+      return { dryRun, ...plan };
+    }
+    if (!yes) await confirmTyped(verdict(plan, 'will'), word);
+    const outcome = await act(false);
+    this.log(done(outcome));
+    this.note(`Next: ${next(outcome)}`);
+    return { dryRun, ...outcome };
   }
 
   protected endWith(code: ExitCode): void {

@@ -26,6 +26,7 @@ import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { Processes1763702200000 } from './migrations/1763702200000-processes';
 import { ProductChanges1763800200000 } from './migrations/1763800200000-product-changes';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
+import { OrderReturns1763701140000 } from './migrations/1763701140000-order-returns';
 import { ReconcileRuns1763701130000 } from './migrations/1763701130000-reconcile-runs';
 import { SigningKey1763700410000 } from './migrations/1763700410000-signing-key';
 import { Waits1763701120000 } from './migrations/1763701120000-waits';
@@ -62,6 +63,7 @@ const MIGRATIONS = [
   Processes1763702200000,
   Waits1763701120000,
   ReconcileRuns1763701130000,
+  OrderReturns1763701140000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

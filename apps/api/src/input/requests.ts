@@ -224,6 +224,11 @@ export const refundBody = z.strictObject({
     .describe("In minor units of the order's currency")
     .meta({ examples: [500] }),
   reason,
+  restock: z
+    .array(orderLine)
+    .max(MAX_ITEMS, `must have at most ${MAX_ITEMS} items`)
+    .optional()
+    .describe('What came back and can be sold again; never more than was bought'),
 });
 export const settleOrderBody = z.strictObject({
   as: z.enum(['closed', 'paid']).describe('What became of its payment at the provider'),

@@ -78,14 +78,14 @@ export class OpsController {
   @Takes(refundBody)
   @Answers(201, 'Order', {
     summary: "Send a part of an order's money back, or all of it, which cancels an unshipped order",
-    refusals: ['order_not_found', 'refund_exceeds_balance', 'busy'],
+    refusals: ['order_not_found', 'refund_exceeds_balance', 'restock_exceeds_order', 'busy'],
   })
   async refund(
     @Subject() actor: string,
     @OrderId() id: string,
-    @InputBody(refundBody) { amount, reason }: z.output<typeof refundBody>,
+    @InputBody(refundBody) { amount, reason, restock }: z.output<typeof refundBody>,
   ): Promise<OrderView> {
-    return (await this.createRefund.create(id, { actor, reason, amount })).order;
+    return (await this.createRefund.create(id, { actor, reason, amount, restock })).order;
   }
 
   @Post('orders/:id/settle')

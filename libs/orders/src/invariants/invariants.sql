@@ -148,7 +148,10 @@ WITH unfolded AS (
        UNION SELECT subject_id FROM held_deadlines WHERE kind IN ('payment', 'closing')))
    GROUP BY i.sku
 ), gone AS (
-  SELECT i.sku, sum(i.quantity) AS quantity FROM order_items i JOIN orders o ON o.id = i.order_id
+  SELECT i.sku, sum(i.quantity - coalesce(r.quantity, 0)) AS quantity
+    FROM order_items i JOIN orders o ON o.id = i.order_id
+    LEFT JOIN (SELECT order_id, sku, sum(quantity) AS quantity FROM order_returns
+                GROUP BY order_id, sku) AS r ON r.order_id = i.order_id AND r.sku = i.sku
    WHERE o.status IN ('paid', 'shipped', 'completed') AND :since_tx = '0'
    GROUP BY i.sku
 )
@@ -305,15 +308,16 @@ WITH seen AS (
 SELECT (SELECT count(*) FROM apart) + (SELECT count(*) FROM unpaid) AS violations;
 
 -- 14. stock_moved_by_orders: No stock is held or released but by an order's own movements
--- A transaction's movements, folded or not, are the lines of the orders that it changed. One that
--- moved nothing is 7's to find.
-WITH moved AS (
-  SELECT tx, sku, effect, sum(quantity) AS quantity
-    FROM (SELECT tx, sku, effect, quantity FROM stock_movements WHERE tx >= :since_tx::xid8
-          UNION ALL
-          SELECT tx, sku, effect, quantity FROM unfolded_stock_movements
-           WHERE tx >= :since_tx::xid8) AS movements
-   GROUP BY tx, sku, effect
+-- A transaction's movements, folded or not, are the lines of the orders that it changed, and what came
+-- back of orders: of none more than was bought. One that moved nothing is 7's to find.
+WITH movements AS (
+  SELECT id, tx, sku, effect, quantity FROM stock_movements WHERE tx >= :since_tx::xid8
+  UNION ALL
+  SELECT id, tx, sku, effect, quantity FROM unfolded_stock_movements WHERE tx >= :since_tx::xid8
+), moved AS (
+  SELECT tx, sku, effect, sum(quantity) AS quantity FROM movements GROUP BY tx, sku, effect
+), returned AS (
+  SELECT order_id, sku, sum(quantity) AS quantity FROM order_returns GROUP BY order_id, sku
 ), changed AS (
   SELECT e.tx, e.order_id,
          CASE WHEN from_status = to_status THEN NULL
@@ -322,12 +326,22 @@ WITH moved AS (
     FROM order_events e
    WHERE e.tx >= :since_tx::xid8 AND e.tx IN (SELECT tx FROM moved)
 ), owed AS (
-  SELECT c.tx, i.sku, c.effect, sum(i.quantity) AS quantity
-    FROM changed c JOIN order_items i USING (order_id)
-   WHERE c.effect IS NOT NULL GROUP BY c.tx, i.sku, c.effect
+  SELECT tx, sku, effect, sum(quantity) AS quantity
+    FROM (SELECT c.tx, i.sku, c.effect,
+                 i.quantity - CASE c.effect WHEN 'restock' THEN coalesce(r.quantity, 0) ELSE 0 END
+                   AS quantity
+            FROM changed c JOIN order_items i USING (order_id)
+            LEFT JOIN returned r USING (order_id, sku)
+           WHERE c.effect IS NOT NULL
+          UNION ALL
+          SELECT m.tx, m.sku, 'restock', r.quantity
+            FROM order_returns r JOIN movements m ON m.id = r.movement_id AND m.sku = r.sku) AS lines
+   GROUP BY tx, sku, effect HAVING sum(quantity) > 0
 )
-SELECT count(*) AS violations FROM moved FULL JOIN owed USING (tx, sku, effect)
- WHERE moved.quantity IS DISTINCT FROM owed.quantity;
+SELECT (SELECT count(*) FROM moved FULL JOIN owed USING (tx, sku, effect)
+         WHERE moved.quantity IS DISTINCT FROM owed.quantity)
+     + (SELECT count(*) FROM returned r LEFT JOIN order_items i USING (order_id, sku)
+         WHERE r.quantity > coalesce(i.quantity, 0)) AS violations;
 
 -- 15. waits_told: Every waiting state is younger than its greatest age, or has an alert
 -- Alerts are given each minute, and written down with it: three minutes are two of them in vain.

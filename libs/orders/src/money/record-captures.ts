@@ -1,59 +1,20 @@
 import { failpoint, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { uuidv7 } from '../order/uuid';
-import { type CaptureJudgement, type HoldReason, judgeCapture } from './capture.judgement';
-import type { PaymentStatus } from '../order/order';
+import type { CaptureJudgement } from './capture.judgement';
 import { OrderGuard } from '../order/order-guard';
-import type { OrderStatus } from '../order/order.lifecycle';
-import {
-  foldWhereShort,
-  type LockedProduct,
-  lockProducts,
-  reserve,
-  sumBySku,
-  takeAll,
-} from '../stock/products';
-import type { CapturedMoney } from '../providers/payment-provider';
 import { ForeignMoney } from './foreign-money';
-import { type Movement, type MovementSource, recordMovements } from './movements';
+import { isNewMoney, keepStrays, recordMoney, settleClaims } from './captured-money';
+import { type Capture, judge, type Judged, lockRows } from './judged-captures';
+import type { MovementSource } from './movements';
 import { requestRefunds } from './request-refunds';
+import { lockStockOf, reserveAgain, type StockToRevive } from './revive';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-
-/** Money a provider says it took, by webhook or by answer. */
-export interface Capture {
-  readonly paymentId: string;
-  readonly providerPaymentId: string;
-  readonly money: CapturedMoney;
-}
 
 /**
  * What became of a capture; `unknown_payment` when it is for no payment of ours. `busy`: somebody
  * holds a product of the order that it would revive, so nothing was done, and it has to be told again.
  */
 export type CaptureOutcome = CaptureJudgement['verdict'] | 'unknown_payment' | 'busy';
-
-interface CaptureRow {
-  payment_id: string;
-  provider: string;
-  payment_status: PaymentStatus;
-  provider_payment_id: string | null;
-  captured_amount: string | null;
-  captured_currency: string | null;
-  hold_reason: string | null;
-  amount: string;
-  currency: string;
-  order_id: string;
-  status: OrderStatus;
-  close_reason: string | null;
-  closes_at: Date | null;
-  late_payment: 'refund' | 'revive' | 'hold';
-}
-
-interface Judged {
-  readonly capture: Capture;
-  readonly row: CaptureRow;
-  readonly judgement: CaptureJudgement;
-}
 
 /**
  * Records captured money and decides about it, for a set of captures, in one transaction. The
@@ -103,7 +64,12 @@ export class RecordCaptures {
     judged: readonly Judged[],
     source: MovementSource,
   ): Promise<Map<Capture, CaptureOutcome>> {
-    const { stock, busy } = await lockStock(tx, judged);
+    const reviving = judged.filter(({ judgement }) => judgement.verdict === 'revive');
+    const stock = await lockStockOf(
+      tx,
+      reviving.map(({ row }) => row.order_id),
+    );
+    const busy = new Set(reviving.filter(({ row }) => stock.busy.has(row.order_id)));
     const free = judged.filter((one) => !busy.has(one));
     const wave = await keepStrays(tx, await settleClaims(tx, free, source));
     await recordMoney(tx, wave.filter(isNewMoney), source);
@@ -209,18 +175,16 @@ export class RecordCaptures {
   async #revive(
     tx: Transaction,
     wave: readonly Judged[],
-    { products, linesOf }: StockToRevive,
+    stock: StockToRevive,
   ): Promise<Set<Judged>> {
     const failed = new Set<Judged>();
     for (const one of wave) {
       if (one.judgement.verdict !== 'revive') continue;
       const orderId = one.row.order_id;
-      const lines = linesOf.get(orderId) ?? [];
-      if (takeAll(products, lines).missing !== undefined) {
+      if ((await reserveAgain(tx, stock, orderId)) !== undefined) {
         failed.add(one);
         continue;
       }
-      await reserve(tx, sumBySku(lines));
       await this.guard.change(tx, {
         from: 'closed',
         to: 'paid',
@@ -231,219 +195,4 @@ export class RecordCaptures {
     }
     return failed;
   }
-}
-
-interface StockToRevive {
-  readonly products: ReadonlyMap<string, LockedProduct>;
-  readonly linesOf: ReadonlyMap<string, readonly OrderLine[]>;
-}
-
-interface OrderLine {
-  readonly sku: string;
-  readonly quantity: number;
-}
-
-/** Locks the products of orders to revive, before anything is recorded about those that cannot. */
-async function lockStock(
-  tx: Transaction,
-  judged: readonly Judged[],
-): Promise<{ readonly stock: StockToRevive; readonly busy: ReadonlySet<Judged> }> {
-  const reviving = judged.filter(({ judgement }) => judgement.verdict === 'revive');
-  const linesOf = new Map<string, OrderLine[]>(reviving.map(({ row }) => [row.order_id, []]));
-  if (reviving.length === 0) {
-    return { stock: { products: new Map(), linesOf }, busy: new Set() };
-  }
-  const lines = await tx.rows<OrderLine & { order_id: string }>(
-    'SELECT order_id, sku, quantity FROM order_items WHERE order_id = ANY ($1::uuid[])',
-    [[...linesOf.keys()]],
-  );
-  for (const { order_id, sku, quantity } of lines) linesOf.get(order_id)?.push({ sku, quantity });
-  const wanted = sumBySku(lines);
-  const { products, heldElsewhere } = await lockProducts(tx, [...wanted.keys()]);
-  await foldWhereShort(tx, products, wanted);
-  const isBusy = ({ row }: Judged): boolean =>
-    linesOf.get(row.order_id)?.some(({ sku }) => heldElsewhere.has(sku)) ?? false;
-  return { stock: { products, linesOf }, busy: new Set(reviving.filter(isBusy)) };
-}
-
-function judge(capture: Capture, row: CaptureRow): CaptureJudgement {
-  return judgeCapture(
-    {
-      paymentStatus: row.payment_status,
-      providerPaymentId: row.provider_payment_id,
-      amount: Number(row.amount),
-      currency: row.currency,
-      captured:
-        row.captured_amount === null || row.captured_currency === null
-          ? null
-          : { amount: Number(row.captured_amount), currency: row.captured_currency },
-      orderStatus: row.status,
-      closesAt: row.closes_at,
-      closedByTimeout: row.close_reason === 'payment_timeout',
-      latePayment: row.late_payment,
-    },
-    capture,
-  );
-}
-
-/** Money that is not in its payment's row yet. */
-function isNewMoney({ row }: Judged): boolean {
-  return row.payment_status !== 'succeeded';
-}
-
-const isHeldFor = ({ judgement }: Judged, reason: HoldReason): boolean =>
-  judgement.verdict === 'hold' && judgement.reason === reason;
-
-/** Locks the orders' rows in id order, then reads them with their payments afresh. */
-async function lockRows(
-  tx: Transaction,
-  captures: readonly Capture[],
-): Promise<Map<Capture, CaptureRow>> {
-  const paymentIds = captures.map(({ paymentId }) => paymentId);
-  await tx.hot(
-    `SELECT 1 FROM orders
-      WHERE id = ANY (ARRAY(SELECT order_id FROM payments WHERE id = ANY ($1::uuid[])))
-      ORDER BY id FOR NO KEY UPDATE`,
-    [paymentIds],
-  );
-  const rows = await tx.hot<CaptureRow>(`${ROW} WHERE p.id = ANY ($1::uuid[])`, [paymentIds]);
-  const byId = new Map(rows.map((row) => [row.payment_id, row]));
-  const found = new Map<Capture, CaptureRow>();
-  for (const capture of captures) {
-    const row = byId.get(capture.paymentId);
-    if (!row) continue;
-    const isOther = row.provider_payment_id !== null && !isFor(row, capture);
-    found.set(capture, (isOther && (await readStray(tx, row, capture))) || row);
-  }
-  return found;
-}
-
-const ROW = `SELECT p.id AS payment_id, p.provider, p.status AS payment_status, p.amount, p.currency,
-         p.order_id, p.provider_payment_id, p.captured_amount, p.captured_currency, p.hold_reason,
-         o.status, o.close_reason, o.closes_at, o.late_payment
-    FROM payments p JOIN orders o ON o.id = p.order_id`;
-
-const isFor = (row: CaptureRow, { providerPaymentId }: Capture): boolean =>
-  row.provider_payment_id === providerPaymentId;
-
-/** Money of another payment of the provider, which was given a row of its own when it came first. */
-async function readStray(
-  tx: Transaction,
-  { order_id: orderId, provider }: CaptureRow,
-  { providerPaymentId }: Capture,
-): Promise<CaptureRow | undefined> {
-  const [row] = await tx.rows<CaptureRow>(
-    `${ROW} WHERE p.order_id = $1 AND p.provider = $2 AND p.provider_payment_id = $3`,
-    [orderId, provider, providerPaymentId],
-  );
-  return row;
-}
-
-/**
- * Money taken under our reference for a payment that we did not open gets a payment of its own, so
- * that it is counted, can go back, and an operator sees it.
- */
-async function keepStrays(tx: Transaction, wave: readonly Judged[]): Promise<readonly Judged[]> {
-  const kept: Judged[] = [];
-  for (const one of wave) {
-    if (!isHeldFor(one, 'reference_mismatch')) {
-      kept.push(one);
-      continue;
-    }
-    const paymentId = uuidv7();
-    const { providerPaymentId } = one.capture;
-    await tx.rows(
-      `INSERT INTO payments (id, order_id, provider, provider_payment_id, status, amount, currency,
-                             expires_at)
-       SELECT $1, order_id, provider, $2, 'closed', amount, currency, now()
-         FROM payments WHERE id = $3`,
-      [paymentId, providerPaymentId, one.row.payment_id],
-    );
-    const row = { ...one.row, payment_id: paymentId, payment_status: 'closed' as const };
-    kept.push({ ...one, row: { ...row, provider_payment_id: providerPaymentId } });
-  }
-  return kept;
-}
-
-/** Money is recorded first, whatever is decided about it; it never becomes unrecorded. */
-async function recordMoney(
-  tx: Transaction,
-  wave: readonly Judged[],
-  source: MovementSource,
-): Promise<void> {
-  if (wave.length === 0) return;
-  await tx.hot(
-    `UPDATE payments p
-        SET status = 'succeeded', captured_amount = c.amount, captured_currency = c.currency,
-            paid_at = c.paid_at, recorded_at = now(), hold_reason = c.hold_reason,
-            provider_payment_id = coalesce(p.provider_payment_id, c.provider_payment_id)
-       FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::timestamptz[], $6::text[])
-         AS c (id, provider_payment_id, amount, currency, paid_at, hold_reason)
-      WHERE p.id = c.id AND p.status <> 'succeeded'`,
-    [
-      wave.map(({ row }) => row.payment_id),
-      wave.map(({ capture }) => capture.providerPaymentId),
-      wave.map(({ capture }) => capture.money.amount),
-      wave.map(({ capture }) => capture.money.currency),
-      wave.map(({ capture }) => capture.money.paidAt),
-      wave.map(({ judgement }) => (judgement.verdict === 'hold' ? judgement.reason : null)),
-    ],
-  );
-  await recordMovements(
-    tx,
-    wave.flatMap((one) => movementsOf(one, source)),
-  );
-}
-
-function movementsOf({ row, capture, judgement }: Judged, source: MovementSource): Movement[] {
-  const { amount, currency } = capture.money;
-  const { order_id: orderId, payment_id: paymentId } = row;
-  const money = { orderId, paymentId, amount, currency, source };
-  const captured = { ...money, kind: 'captured', ref: capture.providerPaymentId } as const;
-  if (judgement.verdict !== 'hold') return [captured];
-  const { reason } = judgement;
-  return [captured, { ...money, kind: 'held', ref: reason, reason }];
-}
-
-/**
- * A provider that changed its mind about the amount: what was recorded stays, on hold, and what is
- * said now is a row beside it. Said again after an operator has settled it, it is known.
- */
-async function settleClaims(
-  tx: Transaction,
-  wave: readonly Judged[],
-  source: MovementSource,
-): Promise<readonly Judged[]> {
-  const changed = wave.filter((one) => isHeldFor(one, 'capture_changed'));
-  if (changed.length === 0) return wave;
-  const claims = changed.map((one) => ({ ...claimOf(one, source), one }));
-  const fresh = new Set((await recordMovements(tx, claims)).map(({ one }) => one));
-  for (const { one, orderId, paymentId, ref } of claims) {
-    if (!fresh.has(one) || one.row.hold_reason !== null) continue;
-    await tx.rows(`UPDATE payments SET hold_reason = 'capture_changed' WHERE id = $1`, [paymentId]);
-    const held = { amount: Number(one.row.captured_amount), reason: 'capture_changed' };
-    const currency = one.row.captured_currency as string;
-    await recordMovements(tx, [
-      { orderId, paymentId, kind: 'held', ref, ...held, currency, source },
-    ]);
-  }
-  return wave.map((one) => {
-    const isSettled =
-      isHeldFor(one, 'capture_changed') && !fresh.has(one) && one.row.hold_reason === null;
-    return isSettled ? { ...one, judgement: { verdict: 'known' } } : one;
-  });
-}
-
-function claimOf({ row, capture }: Judged, source: MovementSource): Movement {
-  const { amount, currency } = capture.money;
-  return {
-    orderId: row.order_id,
-    paymentId: row.payment_id,
-    kind: 'mismatch',
-    ref: `${capture.providerPaymentId} ${amount} ${currency}`,
-    amount,
-    currency,
-    source,
-    reason: 'capture_changed',
-  };
 }

@@ -8,11 +8,14 @@ import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
+import { restock, type ReturnedLine } from '../stock/restock';
 import { rehearse } from './rehearse';
 
 export interface RefundCommand extends Accountable {
   /** Minor units of the order's currency. */
   readonly amount: number;
+  /** What came back, to be sold again. */
+  readonly restock?: readonly ReturnedLine[] | undefined;
   readonly dryRun?: boolean;
 }
 
@@ -34,13 +37,14 @@ export class CreateRefund {
     private readonly reading: ReadOrder,
   ) {}
 
-  /** @throws {LastcallError} order_not_found, refund_exceeds_balance, busy */
+  /** @throws {LastcallError} order_not_found, refund_exceeds_balance, restock_exceeds_order, busy */
   async create(
     orderId: string,
-    { amount, dryRun = false, ...accountable }: RefundCommand,
+    { amount, restock: returned = [], dryRun = false, ...accountable }: RefundCommand,
   ): Promise<CreatedRefund> {
     const refundIds = await rehearse<string[]>(dryRun, (end) =>
-      this.guard.withOrder(orderId, async (_order, tx) => {
+      this.guard.withOrder(orderId, async ({ status }, tx) => {
+        await restock(tx, { id: orderId, status }, returned);
         const parts = await allot(tx, orderId, amount);
         const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
         await recordAction(tx, 'refund.create', 'refund', ids, accountable);

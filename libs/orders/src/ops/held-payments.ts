@@ -8,6 +8,7 @@ import type { RefundReason } from '../order/order';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { ForeignMoney } from '../money/foreign-money';
 import { OrderGuard } from '../order/order-guard';
+import { lockStockOf, reserveAgain } from '../money/revive';
 import { rehearse } from './rehearse';
 import { requestRefunds } from '../money/request-refunds';
 import { type Accountable, recordAction } from '../order/operator-action';
@@ -32,9 +33,10 @@ export interface HeldPayment {
 
 /**
  * `refund`: all of it goes back, and an order that it had paid is canceled. `keep`: it stays with the
- * shop, and the order stays as it is.
+ * shop, and the order stays as it is. `accept`: money that came late pays its order after all, where
+ * its stock can be had again.
  */
-export type PaymentDecision = 'refund' | 'keep';
+export type PaymentDecision = 'refund' | 'keep' | 'accept';
 
 export interface SettledPayment {
   readonly decision: PaymentDecision;
@@ -115,6 +117,7 @@ export class SettlePayment {
     accountable: Accountable,
   ): Promise<SettledPayment> {
     const payment = await lockHeld(tx, paymentId);
+    if (decision === 'accept') await this.#reopen(tx, payment, accountable);
     await release(tx, paymentId);
     const refundId = decision === 'refund' ? await this.#refund(tx, payment) : null;
     await endWebhooks(tx, payment);
@@ -124,6 +127,24 @@ export class SettlePayment {
     });
     await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
     return { decision, payment, refundId };
+  }
+
+  async #reopen(
+    tx: Transaction,
+    { id, orderId, orderStatus, holdReason }: HeldPayment,
+    accountable: Accountable,
+  ): Promise<void> {
+    if (holdReason !== 'late_payment' || orderStatus !== 'closed') {
+      throw notSettleable(id, 'only money that came after its order was closed can be accepted');
+    }
+    const stock = await lockStockOf(tx, [orderId]);
+    if (stock.busy.size > 0) {
+      throw new LastcallError('busy', 'A product of this order is being changed; try again');
+    }
+    const missing = await reserveAgain(tx, stock, orderId);
+    if (missing !== undefined) throw notSettleable(id, `"${missing}" is sold out`);
+    const change = { from: 'closed', to: 'paid', orderIds: [orderId], by: 'operator' } as const;
+    await this.guard.change(tx, { ...change, ...accountable });
   }
 
   async #refund(tx: Transaction, payment: HeldPayment): Promise<string> {
@@ -148,7 +169,7 @@ const REFUND_REASONS: Readonly<Record<HoldReason, RefundReason>> = {
 
 /** `payment.keep` is money beside what orders cost; `payment.confirm` is money as it was recorded. */
 function actionOf(decision: PaymentDecision, { holdReason }: HeldPayment) {
-  if (decision === 'refund') return 'payment.refund';
+  if (decision !== 'keep') return `payment.${decision}` as const;
   return holdReason === 'capture_changed' ? 'payment.confirm' : 'payment.keep';
 }
 

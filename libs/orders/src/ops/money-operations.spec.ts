@@ -7,10 +7,15 @@ import {
   receive,
 } from '../../../../test/support/paid-order';
 import { post, type Posted } from '../../../../test/support/ledger-provider';
+import { TEST_SKU } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrder } from '../closing/cancel-order';
 import { ForceCloseOrder } from '../closing/force-close-order';
 import { ShipOrder } from '../fulfilment/ship-order';
+import { ForeignMoney } from '../money/foreign-money';
+import { OrderGuard } from '../order/order-guard';
+import { FoldStock } from '../stock/fold-stock';
+import { SettlePayment } from './held-payments';
 import { readOrders } from '../order/order-rows';
 import { CancelOrderByOperator } from './cancel-order-by-operator';
 import { CreateRefund } from './create-refund';
@@ -53,6 +58,43 @@ describe('refunds of an operator', () => {
       ...{ status: 'canceled', closeReason: 'operator_canceled' },
     });
     expect((await refund(shipped.id, 1_000)).order.status).toBe('shipped');
+  });
+
+  const stock = async () => {
+    await world.get(FoldStock).runOnce();
+    const [row] = await world.rows<{ available: number; sold: number }>(
+      'SELECT available, sold FROM products WHERE sku = $1',
+      [TEST_SKU],
+    );
+    return row as NonNullable<typeof row>;
+  };
+  const sendBack = (id: string, quantity: number, amount = 10) =>
+    world.get(CreateRefund).create(id, { ...OLGA, amount, restock: [{ sku: TEST_SKU, quantity }] });
+
+  it('put back what was returned, never more than was bought, also fifty at once', async () => {
+    const { id } = await paidOrder(world);
+    await world.get(ShipOrder).ship(id, 'mia');
+    const before = await stock();
+    const answers = await Promise.allSettled(Array.from({ length: 50 }, () => sendBack(id, 1)));
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    for (const answer of answers) {
+      if (answer.status === 'fulfilled' || isInfrastructureError(answer.reason)) continue;
+      expect(answer.reason).toMatchObject({ code: 'restock_exceeds_order' });
+    }
+    expect(await stock()).toEqual({ available: before.available + 2, sold: before.sold - 2 });
+    // One that is refused sends nothing back either.
+    expect(await read(id)).toMatchObject({ balance: { refunded: 0 } });
+    expect(await world.rows('SELECT FROM order_returns WHERE order_id = $1', [id])).toHaveLength(2);
+  });
+
+  it('leave nothing to be put back twice when the order is canceled after all', async () => {
+    const { id } = await paidOrder(world);
+    const before = await stock();
+    await sendBack(id, 1);
+    expect((await sendBack(id, 1, 990)).order.status).toBe('canceled');
+    expect(await stock()).toEqual({ available: before.available + 2, sold: before.sold - 2 });
+    const again = sendBack((await paidOrder(world, { closesInMs: 60_000 })).id, 3);
+    await expect(again).rejects.toMatchObject({ code: 'restock_exceeds_order' });
   });
 
   it('change nothing in a dry run', async () => {
@@ -162,5 +204,62 @@ describe('a held webhook', () => {
     const id = await held({ ...capture, paymentId, providerPaymentId: `pay-${paymentId}` });
     const dismissing = new DismissWebhook(world.dataSource).dismiss(id, OLGA);
     await expect(dismissing).rejects.toThrow(`settle payment ${paymentId}`);
+  });
+});
+
+describe('late money on hold', () => {
+  const late = async () => {
+    const order = await openOrder(world, { latePayment: 'hold', closesInMs: -1 });
+    world.provider.entries.delete(`pay-${order.paymentId}`);
+    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [order.paymentId]);
+    await world.timeouts.runSweep();
+    await world.get(FoldStock).runOnce();
+    world.provider.open({ paymentId: order.paymentId, amount: order.amount, currency: 'EUR' });
+    await receive(world, world.provider.pay(order.paymentId, new Date()) as Posted);
+    expect(await read(order.id)).toMatchObject({ status: 'closed', balance: { held: 1_000 } });
+    return order;
+  };
+  const accept = (paymentId: string) =>
+    new SettlePayment(
+      world.dataSource,
+      world.timeouts,
+      world.get(OrderGuard),
+      world.get(ForeignMoney),
+    ).settle(paymentId, 'accept', OLGA);
+  const available = (quantity: number) =>
+    world.rows(
+      `UPDATE products SET on_hand = on_hand - available + $2, available = $2 WHERE sku = $1`,
+      [TEST_SKU, quantity],
+    );
+
+  it('pays its order after all where an operator accepts it, with its stock, and ends its webhook', async () => {
+    const { id, paymentId } = await late();
+    await accept(paymentId);
+    expect(await read(id)).toMatchObject({
+      ...{ status: 'paid', closedAt: null, balance: { captured: 1_000, held: 0 } },
+    });
+    expect(
+      await world.rows(
+        `SELECT result FROM webhook_events WHERE status = 'held'
+                           AND notice ->> 'paymentId' = $1`,
+        [paymentId],
+      ),
+    ).toEqual([]);
+    expect(
+      await world.rows('SELECT actor, action FROM operator_actions WHERE subject_id = $1', [
+        paymentId,
+      ]),
+    ).toEqual([{ actor: 'olga', action: 'payment.accept' }]);
+    await expect(accept(paymentId)).rejects.toMatchObject({ code: 'payment_not_settleable' });
+  });
+
+  it('stays on hold where the stock is gone', async () => {
+    const { id, paymentId } = await late();
+    await available(1);
+    await expect(accept(paymentId)).rejects.toThrow(`"${TEST_SKU}" is sold out`);
+    expect(await read(id)).toMatchObject({ status: 'closed', balance: { held: 1_000 } });
+    await available(100);
+    await accept(paymentId);
+    expect(await read(id)).toMatchObject({ status: 'paid' });
   });
 });

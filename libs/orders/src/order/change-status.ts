@@ -160,6 +160,14 @@ const DEADLINE_SQL = (kind: string): string => `, armed AS (
       ON CONFLICT DO NOTHING
     )`;
 
+/** Of a line; what came back before the order was canceled (stock/restock.ts) is in stock already. */
+const QUANTITY = {
+  release: 'i.quantity',
+  sell: 'i.quantity',
+  restock: `i.quantity - coalesce((SELECT sum(r.quantity) FROM order_returns r
+                                    WHERE r.order_id = i.order_id AND r.sku = i.sku), 0)`,
+} as const satisfies Record<Exclude<StockEffect, 'none'>, string>;
+
 /**
  * The stock of these orders' lines, summed per SKU, under the tx of their events: appended here and
  * folded into the products later, so that a change of status waits for no product and holds none.
@@ -167,7 +175,8 @@ const DEADLINE_SQL = (kind: string): string => `, armed AS (
  */
 const MOVEMENTS_SQL = (effect: Exclude<StockEffect, 'none'>): string => `, moved AS (
       INSERT INTO unfolded_stock_movements (tx, sku, effect, quantity)
-      SELECT c.event_tx, i.sku, '${effect}', sum(i.quantity)
+      SELECT c.event_tx, i.sku, '${effect}', sum(${QUANTITY[effect]})
         FROM changed c JOIN order_items i ON i.order_id = c.id
        WHERE i.order_id = ANY ($1::uuid[]) GROUP BY c.event_tx, i.sku
+      HAVING sum(${QUANTITY[effect]}) > 0
     )`;

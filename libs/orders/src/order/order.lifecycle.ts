@@ -37,8 +37,8 @@ export type By =
 export type StockEffect = 'none' | 'release' | 'sell' | 'restock';
 
 /**
- * Every change of status there is, and what it does to stock. `closed -> paid` exists for the
- * late-payment policy `revive` alone; its stock is reserved again first.
+ * Every change of status there is, and what it does to stock. `closed -> paid` is for late money: by
+ * the policy `revive`, or by an operator who accepts it; its stock is reserved again first.
  */
 export const TRANSITIONS = {
   pending_payment: { paid: 'sell', closing: 'none', closed: 'release' },

@@ -2,7 +2,7 @@ import type { PaymentStatus, RefundStatus } from '../order/order';
 import type { ForeignMove } from '../money/foreign-money';
 import type { MovementKind } from '../money/movements';
 import type { LedgerPayment } from '../providers/payment-provider';
-import type { Capture } from '../money/record-captures';
+import type { Capture } from '../money/judged-captures';
 import { parseRefundKey, type SettledAnswer } from '../money/settle-refunds';
 
 /** A payment of ours with its refunds, as our books have it. */

@@ -1,8 +1,6 @@
-import { Flags } from '@oclif/core';
 import type { CanceledOrder } from '@app/orders';
-import { confirmTyped } from '../../confirm';
 import { idArg } from '../../filters';
-import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { ACCOUNTABILITY, OpsCommand, REHEARSAL } from '../../ops-command';
 import { countText, moneyText } from '../../text/wording';
 
 export interface CancelOutcome extends CanceledOrder {
@@ -19,26 +17,22 @@ export default class OrdersCancel extends OpsCommand {
   static override args = { id: idArg('an order') };
   static override flags = {
     ...ACCOUNTABILITY,
-    'dry-run': Flags.boolean({ description: 'run the real transaction and roll it back' }),
-    yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
+    ...REHEARSAL,
   };
 
   async run(): Promise<CancelOutcome> {
     const { args, flags } = await this.parse(OrdersCancel);
-    const { actor, reason, 'dry-run': dryRun } = flags;
+    const { actor, reason } = flags;
     const { cancelOrder } = await this.installation();
-    const plan = await cancelOrder.cancel(args.id, { actor, reason, dryRun: true });
-    const { amount, currency } = plan.order;
-    const what = `Order ${args.id} over ${moneyText(amount, currency)}`;
-    if (dryRun) {
-      this.log(`${what} would be canceled and refunded (dry run: nothing was changed)`);
-      return { dryRun, ...plan };
-    }
-    if (!flags.yes) await confirmTyped(`${what} will be canceled and refunded`, 'cancel');
-    const canceled = await cancelOrder.cancel(args.id, { actor, reason });
-    const refunds = countText(canceled.refundIds.length, 'refund');
-    this.log(`${what} is canceled; requested: ${refunds}`);
-    this.note(`Next: lastcall orders show ${args.id}`);
-    return { dryRun, ...canceled };
+    const what = ({ order }: CanceledOrder): string =>
+      `Order ${args.id} over ${moneyText(order.amount, order.currency)}`;
+    return this.carryOut(flags, {
+      act: (dryRun) => cancelOrder.cancel(args.id, { actor, reason, dryRun }),
+      verdict: (plan, mood) => `${what(plan)} ${mood} be canceled and refunded`,
+      word: 'cancel',
+      done: (canceled) =>
+        `${what(canceled)} is canceled; requested: ${countText(canceled.refundIds.length, 'refund')}`,
+      next: () => `lastcall orders show ${args.id}`,
+    });
   }
 }

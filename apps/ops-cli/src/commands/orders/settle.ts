@@ -1,8 +1,7 @@
 import { Flags } from '@oclif/core';
 import type { OrderView } from '@app/orders';
-import { confirmTyped } from '../../confirm';
 import { idArg } from '../../filters';
-import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { ACCOUNTABILITY, OpsCommand, REHEARSAL } from '../../ops-command';
 
 export interface SettleOrderOutcome {
   readonly dryRun: boolean;
@@ -28,24 +27,22 @@ export default class OrdersSettle extends OpsCommand {
       description: 'its newest open payment took all that was asked for',
       exactlyOne: ONE_OF_TWO,
     }),
-    'dry-run': Flags.boolean({ description: 'run the real transaction and roll it back' }),
-    yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
+    ...REHEARSAL,
   };
 
   async run(): Promise<SettleOrderOutcome> {
     const { args, flags } = await this.parse(OrdersSettle);
-    const { actor, reason, 'dry-run': dryRun } = flags;
+    const { actor, reason } = flags;
     const as = flags.paid ? 'paid' : 'closed';
     const { settleOrder } = await this.installation();
-    const plan = await settleOrder.settle(args.id, { actor, reason, as, dryRun: true });
-    if (dryRun) {
-      this.log(`Order ${args.id} would be ${as} (dry run: nothing was changed)`);
-      return { dryRun, order: plan };
-    }
-    if (!flags.yes) await confirmTyped(`Order ${args.id} will be ${as}`, as);
-    const order = await settleOrder.settle(args.id, { actor, reason, as });
-    this.log(`Order ${args.id} is ${order.status}`);
-    this.note(`Next: lastcall orders show ${args.id}`);
-    return { dryRun, order };
+    return this.carryOut(flags, {
+      act: async (dryRun) => ({
+        order: await settleOrder.settle(args.id, { actor, reason, as, dryRun }),
+      }),
+      verdict: (_plan, mood) => `Order ${args.id} ${mood} be ${as}`,
+      word: as,
+      done: ({ order }) => `Order ${args.id} is ${order.status}`,
+      next: () => `lastcall orders show ${args.id}`,
+    });
   }
 }

@@ -1,8 +1,8 @@
 import { Flags } from '@oclif/core';
 import type { CreatedRefund } from '@app/orders';
-import { confirmTyped } from '../../confirm';
+import { usageFailure } from '../../command-failure';
 import { idArg } from '../../filters';
-import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { ACCOUNTABILITY, OpsCommand, REHEARSAL } from '../../ops-command';
 import { moneyText } from '../../text/wording';
 
 export interface CreateRefundOutcome extends CreatedRefund {
@@ -16,6 +16,7 @@ export default class RefundsCreate extends OpsCommand {
     'is left; its stock goes back.';
   static override examples = [
     '<%= config.bin %> refunds create 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --amount 500 --reason "one cup was broken" --dry-run',
+    '<%= config.bin %> refunds create 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --amount 1200 --restock TEA-SENCHA=2 --reason "sent back unopened"',
   ];
   static override args = { id: idArg('an order') };
   static override flags = {
@@ -25,24 +26,33 @@ export default class RefundsCreate extends OpsCommand {
       min: 1,
       required: true,
     }),
-    'dry-run': Flags.boolean({ description: 'run the real transaction and roll it back' }),
-    yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
+    restock: Flags.string({
+      description: 'what came back and can be sold again; may be given for several products',
+      helpValue: 'SKU=QUANTITY',
+      multiple: true,
+    }),
+    ...REHEARSAL,
   };
 
   async run(): Promise<CreateRefundOutcome> {
     const { args, flags } = await this.parse(RefundsCreate);
-    const { actor, reason, amount, 'dry-run': dryRun } = flags;
+    const { actor, reason, amount } = flags;
+    const restock = (flags.restock ?? []).map(parseLine);
     const { createRefund } = await this.installation();
-    const plan = await createRefund.create(args.id, { actor, reason, amount, dryRun: true });
-    const what = `${moneyText(amount, plan.order.currency)} of order ${args.id}`;
-    if (dryRun) {
-      this.log(`${what} would go back (dry run: nothing was changed)`);
-      return { dryRun, ...plan };
-    }
-    if (!flags.yes) await confirmTyped(`${what} will go back`, 'refund');
-    const created = await createRefund.create(args.id, { actor, reason, amount });
-    this.log(`${what} will go back; the order is ${created.order.status}`);
-    this.note(`Next: lastcall orders show ${args.id}`);
-    return { dryRun, ...created };
+    const what = ({ order }: CreatedRefund): string =>
+      `${moneyText(amount, order.currency)} of order ${args.id}`;
+    return this.carryOut(flags, {
+      act: (dryRun) => createRefund.create(args.id, { actor, reason, amount, restock, dryRun }),
+      verdict: (plan, mood) => `${what(plan)} ${mood} go back`,
+      word: 'refund',
+      done: (created) => `${what(created)} will go back; the order is ${created.order.status}`,
+      next: () => `lastcall orders show ${args.id}`,
+    });
   }
+}
+
+function parseLine(text: string): { sku: string; quantity: number } {
+  const [, sku = '', quantity = ''] = /^([^=]+)=(\d{1,6})$/.exec(text) ?? [];
+  if (Number(quantity) > 0) return { sku, quantity: Number(quantity) };
+  throw usageFailure(`"${text}" is not what came back: give SKU=QUANTITY, such as TEA-SENCHA=2`);
 }

@@ -1,0 +1,101 @@
+import type { Transaction } from '@app/timeout';
+import type { PaymentStatus } from '../order/order';
+import type { OrderStatus } from '../order/order.lifecycle';
+import type { CapturedMoney } from '../providers/payment-provider';
+import { type CaptureJudgement, judgeCapture } from './capture.judgement';
+
+/** Money a provider says it took, by webhook or by answer. */
+export interface Capture {
+  readonly paymentId: string;
+  readonly providerPaymentId: string;
+  readonly money: CapturedMoney;
+}
+
+export interface CaptureRow {
+  payment_id: string;
+  provider: string;
+  payment_status: PaymentStatus;
+  provider_payment_id: string | null;
+  captured_amount: string | null;
+  captured_currency: string | null;
+  hold_reason: string | null;
+  amount: string;
+  currency: string;
+  order_id: string;
+  status: OrderStatus;
+  close_reason: string | null;
+  closes_at: Date | null;
+  late_payment: 'refund' | 'revive' | 'hold';
+}
+
+/** A capture, what we know of its payment and order, and what is to become of it. */
+export interface Judged {
+  readonly capture: Capture;
+  readonly row: CaptureRow;
+  readonly judgement: CaptureJudgement;
+}
+
+/** Locks the orders' rows in id order, then reads them with their payments afresh. */
+export async function lockRows(
+  tx: Transaction,
+  captures: readonly Capture[],
+): Promise<Map<Capture, CaptureRow>> {
+  const paymentIds = captures.map(({ paymentId }) => paymentId);
+  await tx.hot(
+    `SELECT 1 FROM orders
+      WHERE id = ANY (ARRAY(SELECT order_id FROM payments WHERE id = ANY ($1::uuid[])))
+      ORDER BY id FOR NO KEY UPDATE`,
+    [paymentIds],
+  );
+  const rows = await tx.hot<CaptureRow>(`${ROW} WHERE p.id = ANY ($1::uuid[])`, [paymentIds]);
+  const byId = new Map(rows.map((row) => [row.payment_id, row]));
+  const found = new Map<Capture, CaptureRow>();
+  for (const capture of captures) {
+    const row = byId.get(capture.paymentId);
+    if (!row) continue;
+    const isOther = row.provider_payment_id !== null && !isFor(row, capture);
+    found.set(capture, (isOther && (await readStray(tx, row, capture))) || row);
+  }
+  return found;
+}
+
+const ROW = `SELECT p.id AS payment_id, p.provider, p.status AS payment_status, p.amount, p.currency,
+         p.order_id, p.provider_payment_id, p.captured_amount, p.captured_currency, p.hold_reason,
+         o.status, o.close_reason, o.closes_at, o.late_payment
+    FROM payments p JOIN orders o ON o.id = p.order_id`;
+
+const isFor = (row: CaptureRow, { providerPaymentId }: Capture): boolean =>
+  row.provider_payment_id === providerPaymentId;
+
+/** Money of another payment of the provider, which was given a row of its own when it came first. */
+async function readStray(
+  tx: Transaction,
+  { order_id: orderId, provider }: CaptureRow,
+  { providerPaymentId }: Capture,
+): Promise<CaptureRow | undefined> {
+  const [row] = await tx.rows<CaptureRow>(
+    `${ROW} WHERE p.order_id = $1 AND p.provider = $2 AND p.provider_payment_id = $3`,
+    [orderId, provider, providerPaymentId],
+  );
+  return row;
+}
+
+export function judge(capture: Capture, row: CaptureRow): CaptureJudgement {
+  return judgeCapture(
+    {
+      paymentStatus: row.payment_status,
+      providerPaymentId: row.provider_payment_id,
+      amount: Number(row.amount),
+      currency: row.currency,
+      captured:
+        row.captured_amount === null || row.captured_currency === null
+          ? null
+          : { amount: Number(row.captured_amount), currency: row.captured_currency },
+      orderStatus: row.status,
+      closesAt: row.closes_at,
+      closedByTimeout: row.close_reason === 'payment_timeout',
+      latePayment: row.late_payment,
+    },
+    capture,
+  );
+}
