@@ -1,5 +1,5 @@
 // npm run test:races -- [--crowds] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
-// --mutations [name...]: shows that the explorer finds each seeded bug, and writes docs/mutations.md.
+// --mutations [--one-in N | name...]: shows that each seeded bug is found, and writes docs/mutations.md.
 import { parseArgs } from 'node:util';
 import * as fc from 'fast-check';
 import { FOUND_SOMETHING, type Exploration } from './exploration';
@@ -21,6 +21,7 @@ const { values, positionals } = parseArgs({
     crowds: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
+    'one-in': { type: 'string', default: '1' },
   },
 });
 
@@ -59,7 +60,7 @@ async function explore(): Promise<Exploration> {
 }
 
 async function main(): Promise<number> {
-  if (values.mutations) return killMutations(positionals);
+  if (values.mutations) return killMutations(positionals, Number(values['one-in']));
   const {
     seed,
     programs: count,

@@ -1,13 +1,16 @@
 // Seeded bugs: each is a few edits of the sources, made while they are loaded by register.cjs, and
 // nowhere else. An edit's `find` must stand exactly once in its file.
 
+const { SPEC_MUTATIONS } = require('./spec-mutations.cjs');
+
 const ORDERS = 'libs/orders/src/';
 const TIMEOUT = 'libs/timeout/src/';
 
 /**
  * @typedef {{ file: string, find: string, replace: string }} Edit
- * @typedef {{ name: string, what: string, edits: Edit[], inCrowds?: boolean }} Mutation
+ * @typedef {{ name: string, what: string, edits: Edit[], inCrowds?: boolean, spec?: string }} Mutation
  * `inCrowds`: it takes many orders and several workers to find it.
+ * `spec`: not the race explorer finds it, but this test.
  */
 
 /** @type {Mutation[]} */
@@ -259,6 +262,7 @@ const MUTATIONS = [
       },
     ],
   },
+  ...SPEC_MUTATIONS,
 ];
 
 module.exports = { MUTATIONS };

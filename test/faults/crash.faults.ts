@@ -28,8 +28,12 @@ async function cancelWhilePaying({ client }: Step): Promise<void> {
   await client.api(`POST /v1/orders/${String(placed.body.id)}/cancel`);
 }
 
-/** Behind the fence: the order comes due while its payment is open at the provider. */
+/**
+ * Behind the fence: the order comes due while its payment is open as far as we know. The provider
+ * ends it when the window does, and its notice would be here before the deadline: so it is lost.
+ */
 async function abandonWhilePaying({ client }: Step): Promise<void> {
+  await client.faults({ dropWebhooks: true });
   const body = { items: [{ sku: 'TEA-A', quantity: 1 }] };
   const headers = { 'idempotency-key': randomUUID() };
   const placed = await client.api('POST /v1/orders', { body, headers });
@@ -144,6 +148,7 @@ async function crash(step: Step, { failpoint, who, provoke }: KillPoint): Promis
     },
     45_000,
   );
+  await step.client.healProvider();
   await step.heal(() => step.backToUsual());
   return `died at ${failpoint}; resumed after its restart`;
 }

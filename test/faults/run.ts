@@ -98,7 +98,7 @@ async function runStep(on: Rig, fault: Fault, acknowledged: Acknowledged): Promi
   };
 }
 
-/** Who did what in Postgres as the row broke, and who waited for whom. */
+/** Who did what in Postgres as the row broke, who waited for whom, and what was left to do. */
 async function activity(on: Rig): Promise<string> {
   const rows = await on.rows<{ line: string }>(
     `SELECT concat_ws(' ', pid, application_name, state, wait_event_type, wait_event,
@@ -106,7 +106,14 @@ async function activity(on: Rig): Promise<string> {
                       left(regexp_replace(query, '\\s+', ' ', 'g'), 120)) AS line
        FROM pg_stat_activity WHERE state <> 'idle' ORDER BY xact_start`,
   );
-  return rows.map(({ line: one }) => one).join('\n');
+  const left = await on.rows<{ line: string }>(
+    `SELECT concat_ws(' ', 'orders', status, count(*)) AS line FROM orders GROUP BY status
+      UNION ALL SELECT concat_ws(' ', 'payments', status, count(*)) FROM payments GROUP BY status
+      UNION ALL SELECT concat_ws(' ', 'deadlines', kind, due_at <= now(), count(*), min(due_at) - now())
+        FROM deadlines GROUP BY kind, due_at <= now()
+      UNION ALL SELECT concat_ws(' ', 'held', kind, subject_id, error) FROM held_deadlines`,
+  );
+  return [...rows, ...left].map(({ line: one }) => one).join('\n');
 }
 
 const nothing = (): Acknowledged => ({

@@ -90,10 +90,15 @@ describe('Alarms', () => {
     nowMs = Math.ceil((await store.now()).getTime() / 1_000) * 1_000;
   });
 
-  const create = (driver: FakeDriver, granularity: Granularity = 100, changes: boolean[] = []) => {
+  const create = (
+    driver: FakeDriver,
+    granularity: Granularity = 100,
+    changes: boolean[] = [],
+    rings = true,
+  ) => {
     const timerStore = (state: string) => void changes.push(state === 'healthy');
     const health = new TimerStoreHealth({ ...silentTelemetry, timerStore });
-    const options = { granularity, horizonMs: HORIZON_MS, kinds: [KIND] };
+    const options = { granularity, horizonMs: HORIZON_MS, kinds: [KIND], rings };
     const clock = { nowMs: () => nowMs + clockIsOffByMs, freshen: async () => measure() };
     return new Alarms(store.dataSource, driver, clock, health, options);
   };
@@ -104,6 +109,19 @@ describe('Alarms', () => {
     alarms.ensure([at(nowMs + 901), at(nowMs + 950), at(nowMs + 1_000), at(nowMs + 1_001)]);
     await alarms.settled();
     expect(driver.armed).toEqual([`slot-${nowMs + 1_000}`, `slot-${nowMs + 1_100}`]);
+  });
+
+  it('arms nothing that only another process could ring', async () => {
+    const driver = new FakeDriver();
+    const inEachProcess = Object.assign(new FakeDriver(), {
+      abilities: { ...driver.abilities, scope: 'process' },
+    });
+    for (const one of [driver, inEachProcess]) {
+      const alarms = create(one, 100, [], false);
+      alarms.ensure([at(nowMs + 500)]);
+      await alarms.settled();
+    }
+    expect([driver.armed.length, inEachProcess.armed.length]).toEqual([1, 0]);
   });
 
   it('arms a slot once, and what many commits bring in one call', async () => {

@@ -37,6 +37,15 @@ const insert = (count: number, due: string): Promise<unknown> =>
      SELECT '${KIND}', now() + interval '${due}', gen_random_uuid() FROM generate_series(1, ${count})`,
   );
 
+/** Of deadlines and their indexes, in this session. */
+async function blocksRead(): Promise<number> {
+  await store.rows('SELECT pg_stat_force_next_flush()');
+  const [row] = await store.rows<{ n: string }>(
+    `SELECT sum(pg_stat_get_blocks_fetched(oid)) AS n FROM pg_class WHERE relname LIKE '%_deadlines%'`,
+  );
+  return Number(row?.n);
+}
+
 const after = (ms: number): Date => new Date(Date.now() + ms);
 
 describe('Brake', () => {
@@ -47,6 +56,18 @@ describe('Brake', () => {
     uptimeMs += 10_000;
     await one.refresh(after(10_000));
     expect(one.holds(KIND)).toBe(false);
+    expect(told).toEqual([]);
+  });
+
+  it('judges by what is due, however many wait', async () => {
+    await insert(30, '-1 second');
+    await insert(60_000, '1 day');
+    await store.rows('ANALYZE deadlines');
+    const { brake: one, told } = brake();
+    await one.watch(after(0));
+    const before = await blocksRead();
+    await one.watch(after(HOUR_MS));
+    expect(await blocksRead()).toBeLessThan(before + 50);
     expect(told).toEqual([]);
   });
 

@@ -165,19 +165,7 @@ export class Brake {
   }
 
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
-    const { kinds, share } = this.options;
-    const [worst] = await queryRows<{ kind: string; due: number; waiting: number }>(
-      this.dataSource,
-      `SELECT kind, due::int, waiting::int FROM unnest($1::text[]) AS kind,
-         LATERAL (SELECT count(*) AS due FROM deadlines d
-                   WHERE d.kind = kind.kind AND due_at <= now()) AS now_due,
-         LATERAL (SELECT count(*) AS waiting FROM deadlines d WHERE d.kind = kind.kind
-                     AND now_due.due >= $2) AS all_of_it
-        WHERE due >= $2 AND due > $3::float8 * waiting
-          AND NOT EXISTS (SELECT 1 FROM timeout_brakes WHERE released_at > now() - ${CONFIRMED_FOR})
-        ORDER BY due DESC LIMIT 1`,
-      [kinds, fewest, share],
-    );
+    const worst = await this.#worstKind(fewest);
     if (!worst) return;
     await queryRows(
       this.dataSource,
@@ -186,6 +174,36 @@ export class Brake {
       [cause, worst.kind, worst.due, worst.waiting],
     );
     this.#engage({ cause, ...worst });
+  }
+
+  /**
+   * The kind of which most are due at once, where that is too large a share of it. Of what waits
+   * no more is counted than tells so: a month's deadlines cost nothing.
+   */
+  async #worstKind(fewest: number): Promise<Omit<BrakeFacts, 'cause'> | undefined> {
+    const { kinds, share } = this.options;
+    const many = await queryRows<{ kind: string; due: number }>(
+      this.dataSource,
+      `SELECT kind, due::int FROM unnest($1::text[]) AS kind,
+         LATERAL (SELECT count(*) AS due FROM deadlines d
+                   WHERE d.kind = kind.kind AND due_at <= now()) AS now_due
+        WHERE due >= $2
+          AND NOT EXISTS (SELECT 1 FROM timeout_brakes WHERE released_at > now() - ${CONFIRMED_FOR})
+        ORDER BY due DESC`,
+      [kinds, fewest],
+    );
+    for (const { kind, due } of many) {
+      const enough = share ? Math.ceil(due / share) : null;
+      const [row] = await queryRows<{ waiting: number }>(
+        this.dataSource,
+        `SELECT count(*)::int AS waiting
+           FROM (SELECT FROM deadlines WHERE kind = $1 LIMIT $2::bigint) AS counted`,
+        [kind, enough],
+      );
+      const waiting = row?.waiting ?? 0;
+      if (enough === null || waiting < enough) return { kind, due, waiting };
+    }
+    return undefined;
   }
 
   #engage(facts: BrakeFacts): void {

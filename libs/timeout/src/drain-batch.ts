@@ -3,6 +3,8 @@ import { claimSome } from './claim-some';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import { claimDue, claimExactly, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
+import { addCounts, type DrainCounts } from './drain-counts';
+import { FollowUps } from './follow-ups';
 import { type Failed, type HandledApart, handleApart, HandlerFaultError } from './handle-apart';
 import type { HandlerHealth } from './handler-health';
 import { lockBatch } from './lock-batch';
@@ -11,15 +13,6 @@ import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { isSubjectsFault, setAside } from './subject-failure';
 import { inTransaction, type Transaction } from './transaction';
-
-/** What a drain did: `found = changed + lost + putBack`; `failed` were put aside with backoff. */
-export interface DrainCounts {
-  found: number;
-  changed: number;
-  lost: number;
-  putBack: number;
-  failed: number;
-}
 
 /**
  * After a batch: more may be due, or nothing more is. Or it did not begin: all turns are taken, an
@@ -62,8 +55,7 @@ interface Carried {
  * are handled in pieces, each behind a savepoint, so that only the subjects to blame are put aside.
  */
 export class DrainBatch {
-  /** What handlers do after their commits, such as asking a provider. */
-  readonly #afterwards = new Set<Promise<void>>();
+  readonly followUps: FollowUps;
   /** Locks on their way back. The next batch has other subjects, so it need not wait for them. */
   readonly #releasing = new Set<Promise<void>>();
   /** So many batches are still to be handled in pieces. */
@@ -75,7 +67,9 @@ export class DrainBatch {
     private readonly handler: DeadlineHandler,
     private readonly parts: DrainParts,
     private readonly own: DrainOwn,
-  ) {}
+  ) {
+    this.followUps = new FollowUps(kind, handler, parts.telemetry);
+  }
 
   /** Handles one batch, and adds to `total` what it did. */
   async handle({ by, overdueByMs }: Asked, total: DrainCounts): Promise<BatchOutcome> {
@@ -102,7 +96,7 @@ export class DrainBatch {
     try {
       const { due, failed } = await this.#carryOut(by, plan, claim, total, isProbe);
       if (refused) return refused;
-      this.#startAfterwards(due, failed);
+      this.followUps.begin(due, failed);
       if (this.own.health.isStopped) return 'stopped';
       return due.length === plan.limit ? 'more' : 'all';
     } catch (error) {
@@ -113,15 +107,6 @@ export class DrainBatch {
   /** Locks that are on their way back. */
   async released(): Promise<void> {
     await Promise.all(this.#releasing);
-  }
-
-  /** Waits for what follows commits; resolves at once when nothing does. */
-  async followed(): Promise<void> {
-    await Promise.all(this.#afterwards);
-  }
-
-  get isFollowing(): boolean {
-    return this.#afterwards.size > 0;
   }
 
   #plan(isProbe: boolean): Plan {
@@ -162,11 +147,9 @@ export class DrainBatch {
         await this.#setAside(tx, failed);
         tx.afterCommit(() => {
           this.parts.alarms.ensure(back);
-          total.found += due.length - failed.length;
-          total.changed += changed;
-          total.lost += lost;
-          total.putBack += back.length;
-          total.failed += failed.length;
+          const found = due.length - failed.length;
+          const counts = { found, changed, lost, putBack: back.length, failed: failed.length };
+          addCounts(total, counts);
           if (mine.length > 0) this.#learn(mine.length - failed.length, failed);
         });
         return { due, failed };
@@ -259,17 +242,5 @@ export class DrainBatch {
       });
     }
     return 'more';
-  }
-
-  /** Not waited for: a provider that takes its time must not hold up rings and sweeps. */
-  #startAfterwards(due: readonly DueDeadline[], failed: readonly Failed[]): void {
-    const putAside = new Set(failed.map((one) => one.due));
-    const handled = due.filter((one) => !putAside.has(one));
-    if (!this.handler.afterCommit || handled.length === 0) return;
-    const work = this.handler
-      .afterCommit(handled)
-      .catch((error: unknown) => this.parts.telemetry.failed(`after ${this.kind}`, error))
-      .finally(() => this.#afterwards.delete(work));
-    this.#afterwards.add(work);
   }
 }

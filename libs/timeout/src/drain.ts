@@ -1,5 +1,6 @@
 import type { Claimant, DeadlineHandler } from './deadline-handler';
-import { type Asked, DrainBatch, type DrainCounts } from './drain-batch';
+import { type Asked, DrainBatch } from './drain-batch';
+import { type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts } from './drain-parts';
 import { HandlerHealth } from './handler-health';
 import { LowWater } from './low-water';
@@ -108,8 +109,8 @@ export class Drain {
 
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
-    while (this.#current || this.#batch.isFollowing) {
-      await Promise.allSettled([this.#current, this.#next, this.#batch.followed()]);
+    while (this.#current || this.#batch.followUps.areUnderWay) {
+      await Promise.allSettled([this.#current, this.#next, this.#batch.followUps.ended()]);
     }
   }
 
@@ -120,7 +121,7 @@ export class Drain {
   }
 
   async #round(asked: Asked): Promise<DrainCounts> {
-    const total = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
+    const total = noCounts();
     const round: Round = { asked, total, drainers: new Map() };
     this.#pace.roundBegins();
     this.#send(round, 0);

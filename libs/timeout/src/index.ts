@@ -20,7 +20,7 @@ export type {
   DueDeadline,
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
-export type { DrainCounts } from './drain-batch';
+export type { DrainCounts } from './drain-counts';
 export { AlarmStoreError } from './drivers/alarm-store.error';
 export { BullmqDriver } from './drivers/bullmq/bullmq.driver';
 export { MemoryDriver } from './drivers/memory/memory.driver';

@@ -4,7 +4,7 @@ import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
 import { oldestLagsMs } from './deadlines';
 import type { Drain } from './drain';
-import type { DrainCounts } from './drain-batch';
+import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { failpoint } from './failpoint';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerStoreHealth } from './timer-store-health';
@@ -43,6 +43,8 @@ export interface SweepUnderWay {
  * that a drain takes, what has lost its alarm is handled within a second.
  */
 const MISSED_MS = 500;
+/** What was due as it was committed may lie before the mark of those who have looked meanwhile. */
+const COMMITTED_LATE_MS = 5_000;
 
 /**
  * The backstop: keeps the alarms armed, and claims what is overdue, whatever the alarms did.
@@ -82,7 +84,7 @@ export class Sweep {
       (drain) => !drain.isBursting && !drain.standsStill && !this.brake.holds(drain.kind),
     );
     const kinds = idle.map(({ kind }) => kind);
-    const fromMs = idle.map(({ lowWater }) => lowWater.fromMs);
+    const fromMs = idle.map(({ lowWater }) => lowWater.fromMs - COMMITTED_LATE_MS);
     const lags = await oldestLagsMs(this.dataSource, kinds, fromMs);
     const missed = idle.filter((_, index) => (lags[index] ?? 0) > MISSED_MS);
     if (missed.length === 0) return false;
@@ -155,15 +157,11 @@ export class Sweep {
 
 /** What all of them did, once all have ended; rejects with the first failure. */
 async function sumOf(rounds: readonly Promise<DrainCounts>[]): Promise<DrainCounts> {
-  const total: DrainCounts = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
+  const total = noCounts();
   const results = await Promise.allSettled(rounds);
   for (const result of results) {
     if (result.status === 'rejected') throw result.reason;
-    total.found += result.value.found;
-    total.changed += result.value.changed;
-    total.lost += result.value.lost;
-    total.putBack += result.value.putBack;
-    total.failed += result.value.failed;
+    addCounts(total, result.value);
   }
   return total;
 }

@@ -1,0 +1,38 @@
+import type { DeadlineHandler, DueDeadline } from './deadline-handler';
+import type { Failed } from './handle-apart';
+import type { TimeoutTelemetry } from './telemetry';
+
+/**
+ * What a handler does after its commits, such as asking a provider. Batches do not wait for it: a
+ * provider that takes its time must not hold up rings and sweeps.
+ */
+export class FollowUps {
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(
+    private readonly kind: string,
+    private readonly handler: DeadlineHandler,
+    private readonly telemetry: Pick<TimeoutTelemetry, 'failed'>,
+  ) {}
+
+  /** Begins what follows a batch, for those of it that have not failed. */
+  begin(due: readonly DueDeadline[], failed: readonly Failed[]): void {
+    const putAside = new Set(failed.map((one) => one.due));
+    const handled = due.filter((one) => !putAside.has(one));
+    if (!this.handler.afterCommit || handled.length === 0) return;
+    const work = this.handler
+      .afterCommit(handled)
+      .catch((error: unknown) => this.telemetry.failed(`after ${this.kind}`, error))
+      .finally(() => this.#underWay.delete(work));
+    this.#underWay.add(work);
+  }
+
+  get areUnderWay(): boolean {
+    return this.#underWay.size > 0;
+  }
+
+  /** Resolves at once when nothing is under way. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+}

@@ -1,0 +1,7 @@
+// What kills the seeded bugs that a test of their own kills: see mutations.cjs.
+/** @type {import('jest').Config} */
+module.exports = {
+  ...require('../../jest.config'),
+  rootDir: '../..',
+  transform: { '\\.m?[jt]s$': '<rootDir>/test/explorer/mutating-transform.cjs' },
+};

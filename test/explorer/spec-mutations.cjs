@@ -1,0 +1,262 @@
+// Seeded bugs of libs/timeout that a test of their mechanism has to find; see mutations.cjs.
+
+const TIMEOUT = 'libs/timeout/src/';
+
+/**
+ * @param {string} name
+ * @param {string} what
+ * @param {string} spec the test that has to fail, within libs/timeout/src
+ * @param {...[file: string, find: string, replace: string]} edits
+ * @returns {import('./mutations.cjs').Mutation}
+ */
+const seeded = (name, what, spec, ...edits) => ({
+  name,
+  what,
+  spec: `${TIMEOUT}${spec}`,
+  edits: edits.map(([file, find, replace]) => ({ file: `${TIMEOUT}${file}`, find, replace })),
+});
+
+const SPEC_MUTATIONS = [
+  seeded(
+    'ring-waits-for-drains',
+    'A ring ends when what it asked for is done, so that one kind holds up the others',
+    'independence.spec.ts',
+    [
+      'timeout.service.ts',
+      "for (const drain of this.#all()) drain.signal('timer', sinceMs);",
+      "await Promise.all(this.#all().map((drain) => drain.run('timer')));",
+    ],
+  ),
+  seeded(
+    'sweep-waits-for-drains',
+    'A sweep ends when its drains have ended',
+    'independence.spec.ts',
+    [
+      'sweep.ts',
+      'return { armed: armed ?? 0, oldestLagMs: lagMs, drained };',
+      'await drained;\n    return { armed: armed ?? 0, oldestLagMs: lagMs, drained };',
+    ],
+  ),
+  seeded(
+    'stop-waits-for-backlog',
+    'A stop waits until nothing is due any more',
+    'independence.spec.ts',
+    ['drain.ts', 'while (!this.#isStopped && !round.failure', 'while (!round.failure'],
+  ),
+  seeded(
+    'siblings-left-behind',
+    'A round ends with its first failure, its other transactions going on behind its back',
+    'independence.spec.ts',
+    [
+      'drain.ts',
+      'while (round.drainers.size > 0) await Promise.all(round.drainers.values());',
+      'while (round.drainers.size > 0 && !round.failure) await Promise.race(round.drainers.values());',
+    ],
+  ),
+  seeded(
+    'giving-way-without-end',
+    'The loan by which a backlog gives way to others is renewed with each claim',
+    'pace.spec.ts',
+    ['pace.ts', 'this.#yieldLeftMs ??= Math.max', 'this.#yieldLeftMs = Math.max'],
+  ),
+  seeded(
+    'many-judgements',
+    'Each batch that wants the brake to judge has a judgement of its own',
+    'brake-batches.spec.ts',
+    ['brake.ts', 'this.#judging ??= this.#judgeOnce()', 'this.#judging = this.#judgeOnce()'],
+  ),
+  seeded('brake-fails-open', 'A judgement that fails counts as passed', 'brake-batches.spec.ts', [
+    'brake.ts',
+    'await this.#engageIfMany(suspect);',
+    'this.#suspect = undefined;\n    this.#last = suspect.seen;\n    await this.#engageIfMany(suspect);',
+  ]),
+  seeded(
+    'brake-not-asked-by-batches',
+    'A drain under way looks no more whether something is wrong',
+    'brake-batches.spec.ts',
+    ['drain-batch.ts', "if (brake.wantsToJudge(entry.now)) return 'unjudged';", ''],
+  ),
+  seeded(
+    'brake-not-read-by-batches',
+    'Whether the brake is on is what this process believes of it',
+    'brake-batches.spec.ts',
+    ['drain-batch.ts', "if (brake.isOnFor(entry)) return 'braked';", ''],
+  ),
+  seeded(
+    'brake-forgets-restarts',
+    'What was seen before this process began is not asked for',
+    'brake-batches.spec.ts',
+    [
+      'brake.ts',
+      'if (!this.#knowsLast || this.#suspect) return true;',
+      'if (this.#suspect) return true;',
+    ],
+  ),
+  seeded(
+    'handler-never-to-blame',
+    'A handler that fails for all stops nothing',
+    'drain-handler-fault.spec.ts',
+    ['handler-health.ts', 'if (areMany || worn) this.stop(error);', ''],
+    [
+      'handle-apart.ts',
+      'if (isJudged && isForAll) throw',
+      'if (isJudged && isForAll && rate.failed < 0) throw',
+    ],
+  ),
+  seeded(
+    'held-while-all-fail',
+    'A subject is held although nobody has succeeded since it began to fail',
+    'handler-health.spec.ts',
+    [
+      'handler-health.ts',
+      'return this.#succeededMs >= this.nowMs() - putOffMs;',
+      'return putOffMs >= 0;',
+    ],
+  ),
+  seeded(
+    'whole-batch-blamed',
+    'A batch that fails is made smaller and smaller instead of being handled in pieces',
+    'handle-apart.spec.ts',
+    [
+      'handle-apart.ts',
+      'let piece = left.splice(-pieceSize(rate, due.length));',
+      'let piece = left.splice(-1);',
+    ],
+  ),
+  seeded(
+    'intervals-by-the-wall-clock',
+    'When the next sweep is due depends on a clock that may be set',
+    'sweep.spec.ts',
+    ['sweep.ts', 'this.#lastRunAtMs = startedMs;', 'this.#lastRunAtMs = Date.now();'],
+  ),
+  seeded(
+    'estimate-by-the-wall-clock',
+    "The database's time is reckoned from a clock that may be set",
+    'database-clock.spec.ts',
+    [
+      'database-clock.ts',
+      'private readonly local: Clock = monotonicClock',
+      'private readonly local: Clock = systemClock',
+    ],
+  ),
+  seeded(
+    'queueing-taken-for-the-round-trip',
+    "A slow answer about the database's time is believed like a quick one",
+    'database-clock.spec.ts',
+    [
+      'database-clock.ts',
+      'this.#offsetMs === undefined || isGood',
+      'this.#offsetMs === undefined || isGood || true',
+    ],
+  ),
+  seeded(
+    'ended-slot-armed-once',
+    'A slot that has ended is not armed again, although its alarm may have rung before this commit',
+    'alarms.spec.ts',
+    [
+      'alarms.ts',
+      'if (atMs <= nowMs || !this.#armedSlots.has(atMs))',
+      'if (!this.#armedSlots.has(atMs))',
+    ],
+  ),
+  seeded(
+    'forgetting-is-overwritten',
+    'What was armed while trust was lost is trusted',
+    'alarms.spec.ts',
+    ['alarms.ts', 'if (epoch !== this.#epoch) return armed;', ''],
+    ['alarms.ts', 'epoch !== this.#epoch) return;', 'epoch < 0) return;'],
+  ),
+  seeded(
+    'arming-by-the-machines-clock',
+    'A process whose clock is behind takes what is near for far, and arms nothing',
+    'alarms.spec.ts',
+    ['alarms.ts', 'await this.clock.freshen().catch(() => undefined);', ''],
+  ),
+  seeded(
+    'slots-pruned-by-sweeps-only',
+    'A process that only arms remembers every slot it ever armed',
+    'alarms.spec.ts',
+    ['alarms.ts', 'this.#prune(this.clock.nowMs());', ''],
+  ),
+  seeded(
+    'armed-for-nobody',
+    'A process that does not ring arms alarms that nobody else would ring',
+    'alarms.spec.ts',
+    ['timer-limits.ts', "return abilities.scope === 'shared' || rings;", 'return true;'],
+  ),
+  seeded(
+    'rings-before-it-is-forgotten',
+    'An alarm rings while the store still knows it, so that arming it again does nothing',
+    'drivers/bullmq/bullmq.driver.spec.ts',
+    [
+      'drivers/bullmq/bullmq.ringer.ts',
+      "this.#worker.on('completed', (job) => this.#ring(job));",
+      "this.#worker.on('active', (job) => this.#ring(job));",
+    ],
+  ),
+  seeded(
+    'locks-not-extended',
+    'A lock ends under its owner, who is only slow',
+    'locks/redlock.lock.spec.ts',
+    [
+      'locks/redlock.lock.ts',
+      'if (extendForMs === 0) return () => undefined;',
+      'if (extendForMs >= 0) return () => undefined;',
+    ],
+  ),
+  seeded(
+    'put-back-at-once',
+    'What somebody else has locked is due again a moment later, however long they have had it',
+    'lock-batch.spec.ts',
+    ['lock-batch.ts', 'Math.max(CONTENDED_RETRY_FIRST_MS, busyForMs)', 'CONTENDED_RETRY_FIRST_MS'],
+  ),
+  seeded('turns-for-everybody', 'Any number of processes drain at once', 'drain-turns.spec.ts', [
+    'batch-entry.ts',
+    "WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || $1), turn) LIMIT 1",
+    "WHERE $1 <> '' LIMIT 1",
+  ]),
+  seeded(
+    'claims-from-the-beginning',
+    'Claims read all that is gone again, as long as an old snapshot keeps it',
+    'low-water.spec.ts',
+    ['low-water.ts', 'const look = { fromMs: this.#fromMs,', 'const look = { fromMs: 0,'],
+  ),
+  seeded(
+    'far-among-the-near',
+    'What is due in weeks waits where claims look',
+    'far-deadlines.spec.ts',
+    [
+      'far-deadlines.ts',
+      "return `(${dueAt}) > now() + interval '1 hour'`;",
+      'return `(${dueAt}) IS NULL`;',
+    ],
+  ),
+  seeded(
+    'deleted-by-place-alone',
+    'A claim deletes by ctid, which names a row in one partition only',
+    'far-deadlines.spec.ts',
+    [
+      'deadlines.ts',
+      'AND kind = $1\n       AND (due_at, subject_id) IN (SELECT due_at, subject_id FROM picked)',
+      '',
+    ],
+  ),
+  seeded(
+    'unknown-kinds-stop-the-boot',
+    'Deadlines of a kind that another version knows stop this one',
+    'sweep.spec.ts',
+    [
+      'timeout.service.ts',
+      'if (unknown.length > 0) this.parts.telemetry.unknownKinds(unknown);',
+      'if (unknown.length > 0) throw new UnhandledDeadlineError(unknown);',
+    ],
+  ),
+  seeded(
+    'standby-kept',
+    'A connection that refuses to write after a failover stays in the pool',
+    'transaction.spec.ts',
+    ['transaction.ts', 'if (sqlStateOf(failure) === READ_ONLY) void connection.end();', ''],
+  ),
+];
+
+module.exports = { SPEC_MUTATIONS };
