@@ -1,12 +1,21 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, normalize } from 'node:path';
 import { Script } from 'node:vm';
 import { SETTING_NAMES } from '@app/orders';
+import { Client } from 'pg';
+import { migrateDatabase } from '../apps/api/src/migrate-database';
 import { readConfig } from '../apps/sandbox/src/config';
+import { testServers } from '../test/support/database';
 
 // No container engine is needed here: what can be wrong in a Dockerfile and a compose file without
 // one being there to say so are names of files, commands and settings.
+
+/** Roles belong to the server: another test may have made it. */
+const MAKE_APPLICATION_ROLE = `
+  DO $$ BEGIN CREATE ROLE lastcall_app;
+  EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`;
 
 const project = join(__dirname, '..');
 const read = (path: string): string => readFileSync(join(project, path), 'utf8');
@@ -28,11 +37,25 @@ interface Service {
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: object;
   readonly restart?: string;
+  readonly entrypoint?: readonly string[];
+  readonly user?: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly cap_add?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly privileged?: boolean;
+  readonly mem_limit?: string;
+  readonly cpus?: number;
+  readonly pids_limit?: number;
+  readonly networks?: readonly string[];
+  readonly configs?: readonly { readonly source: string; readonly target: string }[];
 }
 
 const compose = load(read('docker/compose.yaml'), { schema: YAML11_SCHEMA }) as {
   readonly services: Readonly<Record<string, Service>>;
   readonly volumes: Readonly<Record<string, unknown>>;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
+  readonly configs: Readonly<Record<string, { readonly content: string }>>;
 };
 const services = Object.entries(compose.services);
 const own = services.filter(([, { image }]) => image === 'lastcall');
@@ -111,7 +134,7 @@ describe('Dockerfile', () => {
 describe('compose.yaml', () => {
   it('has all parts of an installation', () => {
     expect(services.map(([name]) => name).sort()).toEqual(
-      ['api', 'migrate', 'postgres', 'redis', 'sandbox', 'worker'].sort(),
+      ['api', 'lastcall', 'migrate', 'postgres', 'redis', 'sandbox', 'worker'].sort(),
     );
     expect(compose.services['api']?.environment?.['ROLES']).toBe('api');
     expect(compose.services['worker']?.environment?.['ROLES']).toBe('worker');
@@ -126,7 +149,8 @@ describe('compose.yaml', () => {
   });
 
   it('runs programs that are built', () => {
-    const entries = own.flatMap(([, { command }]) => command?.[1] ?? []);
+    const programs = own.filter(([, { entrypoint }]) => entrypoint === undefined);
+    const entries = programs.flatMap(([, { command }]) => command?.[1] ?? []);
     expect(entries).not.toEqual([]);
     expect(entries.filter((entry) => !existsSync(join(project, sourceOf(entry))))).toEqual([]);
   });
@@ -163,16 +187,105 @@ describe('compose.yaml', () => {
     expect([...new Set(asked)].sort()).toEqual(listed.sort());
   });
 
-  it('publishes ports to this machine only', () => {
-    const ports = services.flatMap(([, service]) => service.ports ?? []);
-    expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+  it('publishes the API, to this machine only, and lets no other out or in', () => {
+    const ports = services.flatMap(([name, service]) =>
+      (service.ports ?? []).map((port) => `${name} ${port}`),
+    );
+    expect(ports).toEqual(['api 127.0.0.1:3000:3000']);
+    const open = services.filter(([, { networks = ['default'] }]) =>
+      networks.some((network) => !compose.networks[network]?.internal),
+    );
+    expect(open.map(([name]) => name)).toEqual(['api', 'worker']);
+  });
+
+  it.each(services)('gives %s nothing it does not need, and no more than its share', (_, one) => {
+    expect(one).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      mem_limit: expect.stringMatching(/^\d+[mg]$/),
+      cpus: expect.any(Number),
+      pids_limit: expect.any(Number),
+    });
+    expect([one.cap_add, one.privileged]).toEqual([undefined, undefined]);
+    // Ours is not root by its Dockerfile.
+    if (one.image !== 'lastcall') expect(one.user).toMatch(/^(postgres|redis)$/);
+  });
+
+  it('takes images of others by their exact version, or by digest where one is given', () => {
+    const others = services.flatMap(([, { image = '' }]) => (image === 'lastcall' ? [] : image));
+    expect(others).toHaveLength(2);
+    for (const image of others) expect(image).toMatch(/^\$\{\w+_IMAGE:-\w+:\d+\.\d+(\.\d+)?\}$/);
+  });
+
+  it('tells the owner of the tables, and the key of the seals, only to those who need it', () => {
+    const knows = (secret: string) =>
+      services
+        .filter(([, { environment = {} }]) => JSON.stringify(environment).includes(`{${secret}:?`))
+        .map(([name]) => name);
+    expect(knows('OWNER_PASSWORD')).toEqual(['postgres', 'migrate']);
+    expect(knows('POSTGRES_PASSWORD')).toEqual(['postgres']);
+    expect(knows('HISTORY_SEAL_KEY')).toEqual(['worker', 'lastcall']);
+    const urls = own.flatMap(([, { environment = {} }]) => environment['DATABASE_URL'] ?? []);
+    expect(urls.filter((url) => /\/\/(postgres|lastcall):/.test(String(url)))).toEqual([]);
+  });
+
+  it('makes an owner and a user who can do what is theirs, and are no superusers', async () => {
+    const suffix = randomBytes(4).toString('hex');
+    const [owner, user, database] = ['owner', 'user', 'db'].map((what) => `${what}_${suffix}`);
+    const script = /<<'SQL'\n([^]*?)^SQL$/m.exec(read('docker/postgres/roles.sh'))?.[1] ?? '';
+    const statements = script
+      .replace(/^\\getenv.*$/gm, '')
+      .replace(/^CREATE ROLE lastcall_app .*$/m, '')
+      .replaceAll(/:'(\w+)'/g, `'$1'`)
+      .replaceAll('lastcall_owner', owner as string)
+      .replaceAll('lastcall_user', user as string)
+      .replaceAll(/DATABASE lastcall\b/g, `DATABASE ${database}`)
+      .split(';\n');
+    const server = new Client({ connectionString: testServers().databaseUrl });
+    await server.connect();
+    try {
+      await server.query(MAKE_APPLICATION_ROLE);
+      for (const sql of statements) await server.query(sql);
+      const addressOf = (name: string, password: string) =>
+        Object.assign(new URL(testServers().databaseUrl), {
+          ...{ username: name, password, pathname: `/${database}` },
+        }).href;
+      const target = { DATABASE_URL: addressOf(owner as string, 'owner_password') };
+      await migrateDatabase({ ...target, DATABASE_ROLE: 'lastcall_app' }, { seed: true });
+      const application = new Client({
+        connectionString: addressOf(user as string, 'app_password'),
+        options: '-c search_path=lastcall',
+      });
+      await application.connect();
+      const { rowCount } = await application.query('SELECT * FROM products');
+      expect(rowCount).toBeGreaterThan(0);
+      await expect(application.query('DELETE FROM order_events')).rejects.toThrow(/permission/);
+      await expect(application.query(`COPY products TO PROGRAM 'id'`)).rejects.toThrow(
+        /permission/,
+      );
+      await application.end();
+      const { rows } = await server.query(
+        'SELECT bool_or(rolsuper OR rolcreaterole OR rolcreatedb) AS mighty FROM pg_roles WHERE rolname = ANY ($1)',
+        [[owner, user]],
+      );
+      expect(rows).toEqual([{ mighty: false }]);
+    } finally {
+      await server.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+      await server.query(`DROP ROLE IF EXISTS ${owner}`);
+      await server.query(`DROP ROLE IF EXISTS ${user}`);
+      await server.end();
+    }
   });
 
   it('keeps data in volumes it declares', () => {
     const used = services
       .flatMap(([, service]) => service.volumes ?? [])
-      .map((volume) => volume.split(':')[0]);
-    expect(used.sort()).toEqual(Object.keys(compose.volumes).sort());
+      .map((volume) => volume.split(':')[0] as string);
+    const named = used.filter((volume) => !volume.startsWith('.'));
+    expect(named.sort()).toEqual(Object.keys(compose.volumes).sort());
+    const files = used.filter((volume) => volume.startsWith('.'));
+    expect(files.filter((file) => !existsSync(join(project, 'docker', file)))).toEqual([]);
   });
 
   it('waits for what exists and can become healthy', () => {
@@ -187,8 +300,15 @@ describe('compose.yaml', () => {
   });
 
   it('keeps what Redis was told, and refuses rather than evicts', () => {
-    const command = compose.services['redis']?.command?.join(' ');
-    expect(command).toContain('--appendonly yes');
-    expect(command).toContain('--maxmemory-policy noeviction');
+    const [config] = compose.services['redis']?.configs ?? [];
+    expect(compose.services['redis']?.command).toEqual(['redis-server', config?.target]);
+    const lines = compose.configs[config?.source ?? '']?.content.split('\n');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'requirepass ${REDIS_PASSWORD:?}',
+        'appendonly yes',
+        'maxmemory-policy noeviction',
+      ]),
+    );
   });
 });

@@ -80,6 +80,7 @@ export class Home {
       SANDBOX_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
       HISTORY_SEAL_KEY: newSecret(),
       POSTGRES_PASSWORD: newSecret(),
+      POSTGRES_USER_PASSWORD: newSecret(),
       REDIS_PASSWORD: newSecret(),
       ...kept,
     };

@@ -2,7 +2,7 @@
 // was started is stopped in the opposite order: the app drains while its servers still run.
 import { onParentGone, runCommand } from '../run-command.mjs';
 import { projectFolder } from '../services/folders.mjs';
-import { startPostgres, startRedis } from '../services/index.mjs';
+import { createApplicationUser, startPostgres, startRedis } from '../services/index.mjs';
 import { spawnService, untilReady } from '../services/service.mjs';
 import { choosePort } from './choose-port.mjs';
 import { firstOrder } from './first-order.mjs';
@@ -107,8 +107,11 @@ class Launcher {
       : null;
 
     const secrets = home.secrets();
+    const owner = env.DATABASE_URL ? undefined : await this.#startPostgres(home, secrets);
     const runtime = {
-      DATABASE_URL: env.DATABASE_URL ?? (await this.#startPostgres(home, secrets)),
+      DATABASE_URL: owner
+        ? await createApplicationUser(owner, secrets.POSTGRES_USER_PASSWORD ?? '')
+        : (env.DATABASE_URL ?? ''),
       REDIS_URL: env.REDIS_URL ?? (await this.#startRedis(home, secrets)),
       PORT: port,
       ...(sandboxPort === null ? {} : { SANDBOX_URL: `http://127.0.0.1:${sandboxPort}` }),
@@ -124,7 +127,9 @@ class Launcher {
       ...runtime,
       LASTCALL_HOME: home.folder,
     };
-    await this.#migrate(childEnv);
+    // Nobody but the migrations has the owner's rights.
+    const asOwner = owner ? { DATABASE_URL: owner, DATABASE_ROLE: 'lastcall_app' } : {};
+    await this.#migrate({ ...childEnv, ...asOwner });
     home.announce(runtime);
 
     if (sandboxPort !== null) {

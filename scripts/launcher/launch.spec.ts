@@ -13,6 +13,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { isAlive } from '../services/index.mjs';
 
 // The launcher is run as its own process, as `npm start` runs it, with stand-ins for the programs
@@ -278,6 +279,24 @@ it('stops everything and fails when a process it started dies', async () => {
   expect(isAlive(app as number)).toBe(false);
 });
 
+/** What SQL of the application could do beside its work: run programs, read files, rewrite roles. */
+async function expectNoSuperuser(connectionString: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    for (const sql of [
+      `COPY (SELECT 1) TO PROGRAM 'id'`,
+      `SELECT pg_read_file('postgresql.conf')`,
+      'CREATE ROLE another SUPERUSER',
+      'CREATE TABLE public.mine (a int)',
+    ]) {
+      await expect(client.query(sql)).rejects.toThrow(/permission denied/);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
 it('finds and stops what a launcher killed with -9 left behind, and keeps its data', async () => {
   const killed = start();
   await killed.says(running);
@@ -288,6 +307,7 @@ it('finds and stops what a launcher killed with -9 left behind, and keeps its da
 
   const next = start();
   await next.says(running);
+  await expectNoSuperuser(runtimeOf(home).DATABASE_URL as string);
   expect(orphans.filter(isAlive)).toEqual([]);
   expect(next.output()).toContain('which a killed launcher left behind');
   const pids = pidsOf(home);

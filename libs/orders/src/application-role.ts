@@ -13,6 +13,8 @@ export const APPLICATION_ROLE = 'lastcall_app';
 export async function createApplicationRole(runner: QueryRunner): Promise<void> {
   await runner.query(`
     DO $$ BEGIN
+      -- An owner who may make none would be refused even where there is nothing to make.
+      IF EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '${APPLICATION_ROLE}') THEN RETURN; END IF;
       CREATE ROLE ${APPLICATION_ROLE} NOLOGIN;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
     END $$`);

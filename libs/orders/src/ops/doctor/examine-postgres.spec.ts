@@ -1,7 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openWorld, type World } from '../../../../../test/support/world';
 import { migrate } from '../../migrate';
 import { examinePostgres } from './examine-postgres';
@@ -9,19 +6,17 @@ import { examinePostgres } from './examine-postgres';
 describe('examinePostgres, on the role of the application', () => {
   const user = `app_${randomBytes(4).toString('hex')}`;
   let world: World;
-  let home: string;
   beforeAll(async () => {
-    [world, home] = await Promise.all([openWorld(), mkdtemp(join(tmpdir(), 'lastcall-doctor-'))]);
+    world = await openWorld();
     await migrate({ ...world.config, DATABASE_ROLE: 'lastcall_app' });
     await world.rows(`CREATE ROLE ${user} LOGIN PASSWORD 'app' IN ROLE lastcall_app`);
   });
   afterAll(async () => {
     await world?.rows(`DROP ROLE IF EXISTS ${user}`);
     await world?.close();
-    await rm(home, { recursive: true });
   });
 
-  const role = async (settings: { DATABASE_URL?: string; LASTCALL_HOME?: string }) => {
+  const role = async (settings: { DATABASE_URL?: string }) => {
     const checks = await examinePostgres({ ...world.config, ...settings });
     return checks.find(({ name }) => name === 'role');
   };
@@ -36,11 +31,5 @@ describe('examinePostgres, on the role of the application', () => {
     const url = new URL(world.config.DATABASE_URL);
     [url.username, url.password] = [user, 'app'];
     expect(await role({ DATABASE_URL: url.href })).toMatchObject({ state: 'ok' });
-  });
-
-  it('is content with the owner of the database that npm start runs', async () => {
-    const { DATABASE_URL } = world.config;
-    await writeFile(join(home, 'runtime.json'), JSON.stringify({ DATABASE_URL }));
-    expect(await role({ LASTCALL_HOME: home })).toMatchObject({ state: 'ok' });
   });
 });

@@ -1,7 +1,6 @@
 import { DatabaseClock, queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
-import { trustedSettings } from '../../home';
 import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
 
@@ -25,7 +24,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ok('postgres', 'reachable', await whereIs(dataSource)),
       ...(await settingsOf(dataSource)),
       await migrations(dataSource),
-      ...(await role(dataSource, config)),
+      ...(await role(dataSource)),
       await indexes(dataSource),
       await clock(dataSource),
     ];
@@ -120,11 +119,8 @@ async function migrations(dataSource: DataSource): Promise<Check> {
   );
 }
 
-/**
- * The threat model wants history that the application cannot rewrite. The database of `npm start`
- * has its owner as its only user.
- */
-async function role(dataSource: DataSource, config: Config): Promise<Check[]> {
+/** The threat model wants history that the application cannot rewrite. */
+async function role(dataSource: DataSource): Promise<Check[]> {
   const [row] = await queryRows<{ name: string; rewrites: boolean | null }>(
     dataSource,
     `SELECT current_user AS name,
@@ -133,16 +129,10 @@ async function role(dataSource: DataSource, config: Config): Promise<Check[]> {
   if (!row || row.rewrites === null) return [];
   if (!row.rewrites) return [ok('postgres', 'role', `${row.name} cannot rewrite history`)];
   const detail = `${row.name} can rewrite history`;
-  if (isEmbedded(config)) return [ok('postgres', 'role', `${detail}: embedded, and its owner`)];
   const fix =
     "CREATE ROLE shop LOGIN PASSWORD '...' IN ROLE lastcall_app, then DATABASE_URL with that user " +
     'for all but migrate.js: docs/threat-model.md, "The database\'s two roles"';
   return [warning('postgres', 'role', detail, fix)];
-}
-
-/** True for the database that `npm start` runs and has written down. */
-function isEmbedded({ LASTCALL_HOME, DATABASE_URL }: Config): boolean {
-  return trustedSettings(LASTCALL_HOME).DATABASE_URL === DATABASE_URL;
 }
 
 /** An index that was being built when something broke is there and is not used. */
