@@ -14,6 +14,7 @@ import { placingDuringBurst } from './placing-during-burst';
 import { punctuality } from './punctuality';
 import type { BenchOptions, Findings, Question } from './question';
 import { asMarkdown, asText, type Measured } from './report';
+import { withSummary } from './summary';
 import { webhooks } from './webhooks';
 
 const QUESTIONS: readonly Question[] = [
@@ -79,6 +80,8 @@ async function keep(
   kept[name] = { on: new Date().toISOString().slice(0, 10), about, findings };
   writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`);
   writeFileSync(join(folder, 'benchmarks.md'), asMarkdown(QUESTIONS, kept));
+  const readme = join(folder, '..', 'README.md');
+  writeFileSync(readme, withSummary(readFileSync(readme, 'utf8'), kept));
 }
 
 function env(name: string): string {

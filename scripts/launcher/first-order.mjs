@@ -1,41 +1,58 @@
-// What to paste into a second terminal after `npm start`.
+// What to paste into a second terminal after `npm start`, and what the README says: one block, the
+// same for bash, zsh and fish, which ends at "paid". So there is no comment in it (an interactive zsh
+// takes `#` for a command) and no `NAME=value` alone (fish takes it for one): all three know `export`.
 
 /**
- * @param {object} installation
- * @param {string} installation.apiUrl
- * @param {string | null} installation.sandboxUrl null: another provider
- * @param {string | null} installation.homeName null: the default
- * @param {boolean} installation.isDatabaseGiven by the environment, which hides the home from the CLI
- * @param {'generated' | 'given' | 'issuer'} installation.tokenSource where the signing key is
+ * @typedef {object} Installation
+ * @property {string} apiUrl
+ * @property {string | null} sandboxUrl null: another provider
+ * @property {string | null} homeName null: the default
+ * @property {boolean} isDatabaseGiven by the environment, which hides the home from the CLI
+ * @property {'generated' | 'given' | 'issuer'} tokenSource where the signing key is
  */
-export async function firstOrder({ apiUrl, sandboxUrl, homeName, isDatabaseGiven, tokenSource }) {
-  const home = homeName ? `LASTCALL_HOME=${homeName} ` : '';
-  const lastcall = `${isDatabaseGiven ? 'env -u DATABASE_URL ' : ''}${home}npx lastcall`;
+
+/** @param {Installation} installation */
+export async function firstOrder(installation) {
+  return firstOrderLines(installation, await firstSku(installation.apiUrl));
+}
+
+/**
+ * @param {Installation} installation
+ * @param {string} sku
+ */
+export function firstOrderLines(installation, sku) {
+  const { apiUrl, sandboxUrl, tokenSource } = installation;
+  const lastcall = commandOf(installation);
   const post = `curl -s -X POST -H "Authorization: Bearer $TOKEN"`;
-  const sku = await firstSku(apiUrl);
-  const lines = [
-    tokenSource === 'issuer'
-      ? 'TOKEN=... # from your issuer, with the scope "orders"'
-      : `TOKEN=$(${lastcall} token --sub alice --scope orders)`,
-    `curl -s ${apiUrl}/v1/products; echo`,
-    `ORDER=$(${post} -H "Idempotency-Key: $(date +%s)" -H "Content-Type: application/json" \\`,
-    `  -d '{"items":[{"sku":"${sku}","quantity":1}]}' ${apiUrl}/v1/orders | ${pick('id')})`,
-    `PAYMENT=$(${post} ${apiUrl}/v1/orders/$ORDER/payments)`,
-    `echo "$PAYMENT" | ${pick('checkoutUrl')}`,
-  ];
-  if (sandboxUrl) {
-    lines.push(
-      `curl -s -X POST ${sandboxUrl}/v1/payments/$(echo "$PAYMENT" | ${pick('providerPaymentId')})/pay; echo`,
-    );
-  }
   const order = `curl -s -H "Authorization: Bearer $TOKEN" ${apiUrl}/v1/orders/$ORDER`;
-  lines.push(`sleep 1; ${order} | ${pick('status')}`);
-  return lines;
+  const pay = sandboxUrl
+    ? [`curl -s -X POST ${sandboxUrl}/v1/payments/$PAYMENT/pay; echo; sleep 1`]
+    : [];
+  return [
+    tokenSource === 'issuer'
+      ? 'export TOKEN=ONE_OF_YOUR_ISSUER_WITH_THE_SCOPE_orders'
+      : `export TOKEN=$(${lastcall} token --sub alice --scope orders)`,
+    `curl -s ${apiUrl}/v1/products; echo`,
+    `export ORDER=$(${post} -H "Idempotency-Key: $(date +%s)" -H "Content-Type: application/json" \\`,
+    `  -d '{"items":[{"sku":"${sku}","quantity":1}]}' ${apiUrl}/v1/orders | ${pick('id')})`,
+    `export PAYMENT=$(${post} ${apiUrl}/v1/orders/$ORDER/payments | ${pick('providerPaymentId')})`,
+    ...pay,
+    `${order} | node -p 'JSON.stringify(JSON.parse(fs.readFileSync(0)).status)'`,
+  ];
+}
+
+/**
+ * `npx lastcall`, with what it needs to find this installation.
+ * @param {Pick<Installation, 'homeName' | 'isDatabaseGiven'>} installation
+ */
+export function commandOf({ homeName, isDatabaseGiven }) {
+  const home = homeName ? `LASTCALL_HOME=${homeName} ` : '';
+  return `${isDatabaseGiven ? 'env -u DATABASE_URL ' : ''}${home}npx lastcall`;
 }
 
 /** @param {string} field */
 function pick(field) {
-  return `node -pe 'JSON.parse(fs.readFileSync(0)).${field}'`;
+  return `node -p 'JSON.parse(fs.readFileSync(0)).${field}'`;
 }
 
 /** @param {string} apiUrl */

@@ -5,7 +5,7 @@ import { projectFolder } from '../services/folders.mjs';
 import { createApplicationUser, startPostgres, startRedis } from '../services/index.mjs';
 import { spawnService, untilReady } from '../services/service.mjs';
 import { choosePort } from './choose-port.mjs';
-import { firstOrder } from './first-order.mjs';
+import { commandOf, firstOrder } from './first-order.mjs';
 import { Home, Refusal } from './home.mjs';
 import { RunningProcesses } from './running-processes.mjs';
 
@@ -257,17 +257,26 @@ class Launcher {
     const env = this.#env;
     const apiUrl = `http://127.0.0.1:${runtime.PORT}`;
     const ownSandbox = usesSandbox(env);
-    const lines = await firstOrder({
+    /** @type {import('./first-order.mjs').Installation} */
+    const installation = {
       apiUrl,
       sandboxUrl: ownSandbox ? (runtime.SANDBOX_URL ?? null) : null,
       homeName: env.LASTCALL_HOME ? home.displayName : null,
       isDatabaseGiven: env.DATABASE_URL !== undefined,
       tokenSource: env.AUTH_JWKS_URL ? 'issuer' : env.AUTH_JWT_SECRET ? 'given' : 'generated',
-    });
+    };
+    const lines = await firstOrder(installation);
+    const lastcall = commandOf(installation);
+    const hasDocs = env.DOCS !== 'off';
+    const hasBoard = (env.TIMER_DRIVER ?? 'bullmq') === 'bullmq';
     const places = [
       ['API', apiUrl],
-      ['Docs', `${apiUrl}/docs`],
-      ['Sandbox', ownSandbox ? runtime.SANDBOX_URL : undefined],
+      ['Docs', hasDocs ? `${apiUrl}/docs` : undefined],
+      [
+        'Alarms',
+        hasBoard ? `${apiUrl}/v1/ops/queues (any name; the password is a token)` : undefined,
+      ],
+      ['Sandbox', ownSandbox ? `${runtime.SANDBOX_URL} (the payment provider)` : undefined],
       ['Postgres', withoutPassword(runtime.DATABASE_URL)],
       ['Redis', withoutPassword(runtime.REDIS_URL)],
       ['Home', `${home.displayName} (data, logs/, secrets.json, runtime.json with the passwords)`],
@@ -278,6 +287,11 @@ class Launcher {
         'lastcall is running. Ctrl-C stops it.',
         '',
         ...places.flatMap(([name, place]) => (place ? [`  ${name?.padEnd(10)}${place}`] : [])),
+        '',
+        'To look closer, in another terminal in this folder:',
+        '',
+        `  ${lastcall} doctor`,
+        ...(env.AUTH_JWKS_URL ? [] : [`  ${lastcall} token --sub me --scope ops:read`]),
         '',
         'A first order, to paste into another terminal in this folder:',
         '',

@@ -149,8 +149,8 @@ describe('the process', () => {
 
   it('serves the documentation to everybody', async () => {
     const url = await start({ ROLES: 'api' }).listening;
-    const page = await fetch(`${url}/docs`);
-    expect(page.status).toBe(200);
+    const page = await fetch(`${url}/`);
+    expect({ status: page.status, url: page.url }).toEqual({ status: 200, url: `${url}/docs` });
     expect(await page.text()).toContain('swagger-ui');
     expect((await fetch(`${url}/docs/swagger-ui.css`)).status).toBe(200);
     const missing = await fetch(`${url}/docs/nothing.js`);

@@ -1,4 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { describeProblems, describeRefusals, type Operation, PROBLEM_EXAMPLES } from './problems';
 import { STREAM_TOKEN } from '../auth/stream-access';
@@ -31,6 +32,13 @@ export function serveDocument(app: INestApplication, { page = true } = {}): void
     raw: ['json'],
     ui: page,
   });
+  if (page) leadToDocs(app);
+}
+
+/** Whoever opens the bare address in a browser looks for a page. */
+function leadToDocs(app: INestApplication): void {
+  const fastify = app.getHttpAdapter().getInstance() as FastifyInstance;
+  fastify.get('/', (_request, reply) => reply.redirect('/docs'));
 }
 
 export function createDocument(app: INestApplication): OpenAPIObject {
