@@ -1,70 +1,57 @@
 // Installs the packages as shops would, into small hosts, and runs a slice in each:
 //   npm run test:packages [-- --nodes]      (--nodes: also on the other versions of Node)
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { buildPackages } from '../../scripts/packages/build.mjs';
+import { INSTALL, installHost, run } from '../../scripts/packages/install-host.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const project = join(here, '..', '..');
-const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-const INSTALL = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+/** A program that runs on has done its part by then. */
+const LIMIT_MS = 20_000;
 /** Pairs that meet every Nest, adapter and kind of module with every other. */
-const HOSTS = [
+const HOSTS = /** @type {const} */ ([
   { nest: 'nest11', module: 'cjs', adapter: 'express' },
   { nest: 'nest11', module: 'mjs', adapter: 'fastify' },
   { nest: 'nest12', module: 'cjs', adapter: 'fastify' },
   { nest: 'nest12', module: 'mjs', adapter: 'express' },
-];
+]);
+const NESTS = /** @type {const} */ (['nest11', 'nest12']);
 const OTHER_NODES = ['node20', 'node22', 'node24', 'node26'];
 
 const databaseUrl = process.env.TEST_DATABASE_URL ?? '';
 const redisUrl = process.env.TEST_REDIS_URL ?? '';
 const work = mkdtempSync(join(tmpdir(), 'lastcall-packages-'));
 
-/** @param {string} command @param {string[]} args @param {{cwd?: string, env?: object}} [options] */
-function run(command, args, { cwd = project, env = {} } = {}) {
-  const given = { cwd, env: { ...process.env, ...env }, encoding: /** @type {const} */ ('utf8') };
-  const { status, stdout, stderr } = spawnSync(command, args, given);
-  if (status === 0) return stdout;
-  throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`);
+/** The program in README.md, "In your own Nest app": what is printed there runs. */
+function readmeProgram() {
+  const readme = readFileSync(join(project, 'README.md'), 'utf8');
+  const [, program] = /## In your own Nest app\n[^]*?```ts\n([^]*?)```/.exec(readme) ?? [];
+  if (!program) throw new Error('README.md has no program under "In your own Nest app"');
+  const file = join(work, 'readme.ts');
+  writeFileSync(file, program);
+  return file;
 }
 
-/** @param {string} name @param {{tarball: string}[]} packages */
+/** @param {'nest11' | 'nest12'} name @param {{tarball: string}[]} packages */
 function install(name, packages) {
   const folder = join(work, name);
-  mkdirSync(folder);
-  for (const file of ['package.json', 'package-lock.json']) {
-    copyFileSync(join(here, name, file), join(folder, file));
-  }
-  run('npm', ['ci', ...INSTALL], { cwd: folder });
-  run('npm', ['install', '--no-save', ...INSTALL, ...packages.map(({ tarball }) => tarball)], {
-    cwd: folder,
-  });
-  for (const kind of ['cts', 'mts']) {
-    copyFileSync(join(here, 'shop', 'shop.ts'), join(folder, `shop.${kind}`));
-  }
-  const compilerOptions = {
-    ...{ target: 'ES2023', module: 'node20', strict: true, skipLibCheck: true },
-    ...{ experimentalDecorators: true, emitDecoratorMetadata: true, esModuleInterop: true },
-    typeRoots: [join(project, 'node_modules/@types')],
-    types: ['node'],
-  };
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions, include: ['shop.cts', 'shop.mts'] }),
-  );
-  run(process.execPath, [TSC, '-p', folder]);
+  const shop = join(here, 'shop', 'shop.ts');
+  const [readme, trials] = [readmeProgram(), join(project, 'examples/trials/main.ts')];
+  const files = { 'shop.cts': shop, 'shop.mts': shop, 'readme.cts': readme, 'trials.cts': trials };
+  installHost(folder, name, packages, files);
   return folder;
 }
 
-/** @param {string} folder @param {string} node @param {typeof HOSTS[number]} host */
-async function runSlice(folder, node, { module, adapter }) {
+/** @template T @param {(databaseUrl: string) => Promise<T> | T} use */
+async function withDatabase(use) {
   const name = `host_${randomBytes(4).toString('hex')}`;
   const admin = new pg.Client(databaseUrl);
   await admin.connect();
@@ -72,12 +59,70 @@ async function runSlice(folder, node, { module, adapter }) {
   const url = new URL(databaseUrl);
   url.pathname = `/${name}`;
   try {
-    const env = { DATABASE_URL: url.href, REDIS_URL: redisUrl, ADAPTER: adapter };
-    return run(node, ['--no-warnings', `shop.${module}`], { cwd: folder, env }).trim();
+    return await use(url.href);
   } finally {
     await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
     await admin.end();
   }
+}
+
+/** @param {string} folder @param {string} node @param {typeof HOSTS[number]} host */
+function runSlice(folder, node, { module, adapter }) {
+  return withDatabase((url) => {
+    const env = { DATABASE_URL: url, REDIS_URL: redisUrl, ADAPTER: adapter };
+    return run(node, ['--no-warnings', `shop.${module}`], { cwd: folder, env }).trim();
+  });
+}
+
+/**
+ * Starts a program that runs on, and ends it when `done` says so of what it has printed.
+ * @param {string} folder @param {string} file @param {Record<string, string>} env
+ * @param {(printed: string) => Promise<boolean> | boolean} done
+ */
+async function runUntil(folder, file, env, done) {
+  const child = spawn(process.execPath, ['--no-warnings', file], {
+    cwd: folder,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (data) => (printed += String(data)));
+  }
+  const gone = once(child, 'exit');
+  try {
+    for (const endMs = Date.now() + LIMIT_MS; !(await done(printed)); await pause(50)) {
+      if (Date.now() > endMs || child.exitCode !== null) throw new Error(`${file}:\n${printed}`);
+    }
+  } finally {
+    child.kill();
+    await gone;
+  }
+}
+
+/** @param {string} folder */
+function runReadme(folder) {
+  return withDatabase((url) =>
+    runUntil(folder, 'readme.cjs', { DATABASE_URL: url }, (printed) =>
+      printed.includes('ended: ann'),
+    ),
+  );
+}
+
+/** @param {string} folder */
+function runTrials(folder) {
+  return withDatabase((url) => {
+    let begun = false;
+    const env = { DATABASE_URL: url, PORT: '0', TRIAL_MS: '300' };
+    return runUntil(folder, 'trials.cjs', env, async (printed) => {
+      const [, address] = /trials on (\S+)/.exec(printed) ?? [];
+      if (!address) return false;
+      const trial = `${address}/trials/ann`;
+      if (!begun) begun = (await fetch(trial, { method: 'POST' })).ok;
+      const shown = /** @type {{ended_at: string | null}} */ (await (await fetch(trial)).json());
+      return shown.ended_at !== null;
+    });
+  });
 }
 
 /** The binaries of other versions, from the registry; where there are none it is said aloud. */
@@ -103,14 +148,20 @@ try {
   for (const { name, filename, entryCount } of packages) {
     console.log(`packed ${name}: ${filename}, ${entryCount} files`);
   }
-  const folders = new Map(['nest11', 'nest12'].map((name) => [name, install(name, packages)]));
+  const folders = new Map(NESTS.map((name) => [name, install(name, packages)]));
   const nodes = [process.execPath, ...otherNodes()];
   for (const node of nodes) {
     const version = run(node, ['--version']).trim();
-    for (const host of node === process.execPath ? HOSTS : HOSTS.slice(0, 4)) {
+    for (const host of HOSTS) {
       const held = await runSlice(folders.get(host.nest) ?? '', node, host);
       console.log(`${version} ${host.nest} ${host.module} ${host.adapter}: ${held}`);
     }
+  }
+  for (const nest of NESTS) {
+    const folder = folders.get(nest) ?? '';
+    await runReadme(folder);
+    await runTrials(folder);
+    console.log(`${nest}: the program of README.md, and examples/trials`);
   }
   const cli = join(folders.get('nest12') ?? '', 'node_modules', '.bin', 'lastcall');
   console.log(`npx lastcall --version: ${run(cli, ['--version']).trim()}`);
