@@ -16,7 +16,8 @@ await runScript(async ({ signal, say }) => {
   rmSync(`${projectFolder}/${BUILT}`, { recursive: true, force: true });
   const swc = 'node_modules/@swc/cli/bin/swc.js';
   const built = await node([swc, ...SOURCES, '-d', BUILT, '--copy-files', '--quiet']);
-  if (built.code !== 0) throw new Error('the build failed');
+  const pages = await node(['scripts/build-web.mjs', `${BUILT}/dist/web`]);
+  if (built.code !== 0 || pages.code !== 0) throw new Error('the build failed');
   const run = ['-r', './test/support/swc-register.cjs', 'test/faults/run.ts'];
   return (await node([...run, ...process.argv.slice(2)])).code;
 });
