@@ -1,4 +1,5 @@
 import { LastcallError, runInvariants } from '@app/orders';
+import { WatchWaits } from '../../libs/orders/src/ops/watch-waits';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { relayAll } from '../support/relay-all';
 import type { World } from '../support/world';
@@ -23,6 +24,8 @@ export async function heal(world: World, outside: Outside, time: FakeTime): Prom
     await world.get(FoldStock).runOnce();
     if (!(await isQuiet(world))) continue;
     await relayAll(world);
+    // Who waits for an operator is told of, as it is each minute.
+    await world.get(WatchWaits).runOnce();
     return [];
   }
   return [`nothing came to rest in ${ROUNDS} rounds`];
