@@ -13,7 +13,7 @@ interface Product {
 
 const MAX_QUANTITY = 9;
 
-const { items: products } = readState<{ items: readonly Product[] }>() ?? { items: [] };
+const products = readState<readonly Product[]>() ?? [];
 const cart = signal<Readonly<Record<string, number>>>({});
 const complaint = signal('');
 const isOrdering = signal(false);

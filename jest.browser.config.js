@@ -1,0 +1,9 @@
+// npm run test:browser: the pages, in a real Chromium.
+/** @type {import('jest').Config} */
+module.exports = {
+  ...require('./jest.config'),
+  testMatch: ['<rootDir>/test/browser/*.browser.ts'],
+  // One browser at a time: each is several processes.
+  maxWorkers: 1,
+  testTimeout: 60_000,
+};
