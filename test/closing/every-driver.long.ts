@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describeClosingOnTime } from './closes-on-time';
 
 describeClosingOnTime('bullmq', () => ({}));
@@ -6,3 +9,6 @@ describeClosingOnTime('postgres', () => ({}));
 describeClosingOnTime('redis-keyspace', () => ({}));
 describeClosingOnTime('redis-list', () => ({}));
 describeClosingOnTime('redis-zset', () => ({}));
+describeClosingOnTime('wheel', () => ({
+  TIMER_WHEEL_FOLDER: mkdtempSync(join(tmpdir(), 'lastcall-wheel-')),
+}));

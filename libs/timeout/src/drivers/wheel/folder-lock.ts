@@ -1,0 +1,45 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { AlarmStoreError } from '../alarm-store.error';
+
+/** Folders that this very process has locked: its number alone may be a restarted container's. */
+const lockedHere = new Set<string>();
+
+/**
+ * Two processes that append to one log would undo each other's records. Resolves with what unlocks.
+ * @throws {AlarmStoreError} naming the process that has it
+ */
+export async function lockFolder(folder: string): Promise<() => Promise<void>> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = join(resolve(folder), 'owner');
+  for (;;) {
+    try {
+      await writeFile(file, `${process.pid}`, { flag: 'wx', mode: 0o600 });
+      lockedHere.add(file);
+      return async () => {
+        lockedHere.delete(file);
+        await rm(file, { force: true });
+      };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    const pid = Number(await readFile(file, 'utf8').catch(() => '0'));
+    if (pid === process.pid ? lockedHere.has(file) : isAlive(pid)) {
+      throw new AlarmStoreError(
+        `${folder} is used by process ${pid}: give each worker a TIMER_WHEEL_FOLDER of its own`,
+      );
+    }
+    // Left behind by a process that was killed.
+    await rm(file, { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  if (pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
