@@ -222,18 +222,6 @@ const rules = schema.superRefine((settings, context) => {
       complain('AUTH_JWKS_URL', 'must begin with https:// unless it is on this machine');
     }
   }
-  const { PAYMENT_PROVIDERS: names, PAYMENT_PROVIDER: alias } = settings;
-  if (alias && alias !== names[0]) {
-    complain('PAYMENT_PROVIDER', `and PAYMENT_PROVIDERS differ: keep PAYMENT_PROVIDERS`);
-  }
-  if (names.includes('sandbox') && !settings.SANDBOX_WEBHOOK_SECRET) {
-    complain('SANDBOX_WEBHOOK_SECRET', 'is missing: the sandbox signs its webhooks with it');
-  }
-  if (names.includes('stripe')) {
-    for (const name of ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const) {
-      if (!settings[name]) complain(name, 'is missing, and stripe is switched on');
-    }
-  }
   if (settings.PAYMENT_GRACE > 0 && settings.SWEEP_INTERVAL >= 60_000) {
     complain('SWEEP_INTERVAL', 'must be less than 1m: it bounds how late an order may close');
   }
@@ -248,8 +236,26 @@ const rules = schema.superRefine((settings, context) => {
   }
 });
 
+/** What the providers that are switched on demand: those of a host's own have their settings from it. */
+const providerRules = rules.superRefine((settings, context) => {
+  const complain = (name: string, message: string): void =>
+    context.addIssue({ code: 'custom', path: [name], message });
+  const { PAYMENT_PROVIDERS: names, PAYMENT_PROVIDER: alias } = settings;
+  if (alias && alias !== names[0]) {
+    complain('PAYMENT_PROVIDER', `and PAYMENT_PROVIDERS differ: keep PAYMENT_PROVIDERS`);
+  }
+  if (names.includes('sandbox') && !settings.SANDBOX_WEBHOOK_SECRET) {
+    complain('SANDBOX_WEBHOOK_SECRET', 'is missing: the sandbox signs its webhooks with it');
+  }
+  if (names.includes('stripe')) {
+    for (const name of ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const) {
+      if (!settings[name]) complain(name, 'is missing, and stripe is switched on');
+    }
+  }
+});
+
 /** What a process that answers HTTP requests demands beside. */
-const serverRules = rules.superRefine((settings, context) => {
+const serverRules = providerRules.superRefine((settings, context) => {
   if (settings.AUTH_JWT_SECRET || settings.AUTH_JWKS_URL) return;
   const message = 'is missing: set it (32 characters or more), or AUTH_JWKS_URL';
   context.addIssue({ code: 'custom', path: ['AUTH_JWT_SECRET'], message });
@@ -299,7 +305,12 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
  * callers are known is not demanded.
  */
 export function loadConfigWithoutAuth(env: NodeJS.ProcessEnv = process.env): Config {
-  return load(rules, env);
+  return load(providerRules, env);
+}
+
+/** The settings of a host that brings its own providers, and its auth: nothing is read from elsewhere. */
+export function hostConfig(settings: Readonly<Record<string, string | undefined>>): Config {
+  return load(rules, { ...settings });
 }
 
 function load(demands: typeof rules, env: NodeJS.ProcessEnv): Config {

@@ -6,7 +6,13 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { API_CONNECTIONS_NAME } from './api-wait';
+import type { Config } from './config';
 import { CLOSERS, DATABASE, dataSourceOptions, type PoolOptions } from './data-source';
+import { DEADLINE_KINDS } from './order/deadline-table';
+import { type OrdersSetUp, SET_UP } from './set-up';
+
+const API_CONNECTIONS = 20;
 
 /**
  * The order module's own connections, by tokens that nobody else has: the host's `DataSource`, and
@@ -19,13 +25,11 @@ export class DatabaseModule implements OnApplicationShutdown {
     @Inject(CLOSERS) private readonly closers: DataSource,
   ) {}
 
-  static forRoot(pools: {
-    readonly api: PoolOptions;
-    readonly closers: PoolOptions;
-  }): DynamicModule {
+  static forRoot(setUp: DynamicModule): DynamicModule {
     return {
       module: DatabaseModule,
-      providers: [pool(DATABASE, pools.api), pool(CLOSERS, pools.closers)],
+      imports: [setUp],
+      providers: [pool(DATABASE, apiPool), pool(CLOSERS, closersPool)],
       exports: [DATABASE, CLOSERS],
     };
   }
@@ -36,6 +40,21 @@ export class DatabaseModule implements OnApplicationShutdown {
   }
 }
 
-function pool(provide: symbol, options: PoolOptions): Provider {
-  return { provide, useFactory: () => new DataSource(dataSourceOptions(options)).initialize() };
+const apiPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema }: Config): PoolOptions => {
+  return { url, schema, name: API_CONNECTIONS_NAME, connections: API_CONNECTIONS };
+};
+
+const closersPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema, DRAINERS }: Config) => {
+  // Each kind has one to itself, and those that burst at the same time do not wait for each other.
+  const connections = DEADLINE_KINDS.length + 2 * DRAINERS;
+  return { url, schema, name: 'lastcall closers', connections };
+};
+
+function pool(provide: symbol, optionsOf: (config: Config) => PoolOptions): Provider {
+  return {
+    provide,
+    inject: [SET_UP],
+    useFactory: ({ config }: OrdersSetUp) =>
+      new DataSource(dataSourceOptions(optionsOf(config))).initialize(),
+  };
 }

@@ -101,6 +101,12 @@ export {
 export { onDataSource, type Queryable } from './order/order-rows';
 export type { AmountRange, OrderFilter } from './order/search-orders';
 export {
+  hostOptionsAsConfig,
+  type OrdersHostOptions,
+  type OrdersModuleAsyncOptions,
+} from './host-options';
+export type { EventSink, RelayedEvent } from './events/event-stream';
+export {
   OPEN_ALARM_QUEUE,
   type OpenAlarmQueue,
   OrdersModule,

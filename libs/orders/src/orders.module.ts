@@ -4,14 +4,21 @@ import {
   type Lock,
   NoopLock,
   RedlockLock,
-  type TimerDriver,
   timerDriverKind,
   TimeoutCoreModule,
   type TimeoutCoreOptions,
 } from '@app/timeout';
-import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Inject,
+  type InjectionToken,
+  Module,
+  type OnApplicationShutdown,
+  type Provider,
+} from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { API_CONNECTIONS_NAME, longestApiTransactionMs } from './api-wait';
+import { longestApiTransactionMs } from './api-wait';
 import { ApplyNotices } from './payments/apply-notices';
 import { CancelOrder } from './closing/cancel-order';
 import { CancelPaid } from './closing/cancel-paid';
@@ -51,7 +58,9 @@ import { ProviderSuspicion } from './providers/provider-suspicion';
 import { StrandedWork } from './providers/stranded-work';
 import { readInstallationId } from './providers/installation-id';
 import { UnchargeableProducts } from './providers/unchargeable-products';
-import { createProviders } from './providers/create-providers';
+import { createProviders, guardProviders } from './providers/create-providers';
+import { hostSetUp, type OrdersHostOptions, type OrdersModuleAsyncOptions } from './host-options';
+import { type OrdersParts, type OrdersSetUp, SET_UP } from './set-up';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
 import { ReceiveWebhook } from './payments/receive-webhook';
@@ -76,20 +85,13 @@ export interface OrdersModuleOptions {
   readonly ring: boolean;
   /** True for a command: it comes and goes, and is no process of the installation. */
   readonly isVisitor?: boolean;
-  /** Parts to use instead of the configured ones; for tests and other set-ups. */
-  readonly parts?: {
-    readonly lock?: Lock;
-    readonly driver?: TimerDriver;
-    /** Keys in Redis begin with this, where several installations share one. */
-    readonly redisPrefix?: string;
-  };
+  readonly parts?: OrdersParts;
 }
 
 /** Injection token: opens the alarms as a queue to look at; null where they are none. */
 export const OPEN_ALARM_QUEUE = Symbol('OpenAlarmQueue');
 export type OpenAlarmQueue = () => AlarmBoard | null;
 
-const API_CONNECTIONS = 20;
 /** Events kept in the stream; a consumer that falls behind further reads order_events instead. */
 const STREAM_LENGTH = 100_000;
 const UNHEALTHY_SWEEP_MS = 1_000;
@@ -147,87 +149,28 @@ export class OrdersModule implements OnApplicationShutdown {
   static forRoot(
     config: Config,
     telemetry: OrdersTelemetry,
-    options: OrdersModuleOptions,
+    { parts = {}, ...options }: OrdersModuleOptions,
   ): DynamicModule {
-    const parts = options.parts ?? {};
-    const prefix = parts.redisPrefix ?? 'lc';
-    const onError = (error: Error): void => telemetry.failed('redis', error);
-    const { REDIS_URL: redis } = config;
-    const lock =
-      parts.lock ??
-      // Without Redis the rows themselves are what callers wait for: the conditional update decides.
-      (redis ? new RedlockLock({ redis, onError, prefix: `{${prefix}}:` }) : new NoopLock());
-    const suspicion = new ProviderSuspicion();
-    const { DATABASE_URL: url, DATABASE_SCHEMA: schema } = config;
-    const database = DatabaseModule.forRoot({
-      api: { url, schema, name: API_CONNECTIONS_NAME, connections: API_CONNECTIONS },
-      // Each kind has one to itself, and those that burst at the same time do not wait for each other.
-      closers: {
-        url,
-        schema,
-        name: 'lastcall closers',
-        connections: DEADLINE_KINDS.length + 2 * config.DRAINERS,
-      },
-    });
-    return {
-      module: OrdersModule,
-      global: true,
-      imports: [
-        database,
-        TimeoutCoreModule.forRootAsync({
-          imports: [database],
-          inject: [DATABASE, CLOSERS],
-          useFactory: (dataSource: DataSource, drainDataSource: DataSource) =>
-            timeoutOptions(config, telemetry, options, {
-              dataSource,
-              drainDataSource,
-              lock,
-              prefix,
-              onError,
-              suspicion,
-            }),
-        }),
-      ],
-      providers: [
-        { provide: SETTINGS, useValue: settingsOf(config) },
-        { provide: SEAL_KEY, useValue: config.HISTORY_SEAL_KEY ?? null },
-        { provide: ORDERS_TELEMETRY, useValue: telemetry },
-        { provide: ORDER_LOCK, useValue: lock },
-        {
-          provide: PaymentProviders,
-          inject: [DATABASE],
-          useFactory: async (dataSource: DataSource) =>
-            createProviders(config, telemetry, {
-              installation: await readInstallationId(dataSource),
-              onOutcome: (outcome) => suspicion.note(outcome),
-            }),
-        },
-        {
-          provide: EVENT_STREAM,
-          useFactory: () => {
-            const stream = { key: `${prefix}:order-events`, maxLength: STREAM_LENGTH, onError };
-            return redis ? new RedisEventStream({ redis, ...stream }) : new NoEventStream();
-          },
-        },
-        {
-          provide: OPEN_ALARM_QUEUE,
-          useValue: (): AlarmBoard | null => {
-            if (parts.driver) return null;
-            const kind = timerDriverKind(config.TIMER_DRIVER);
-            return kind.openBoard?.({ settings: config, prefix, onError }) ?? null;
-          },
-        },
-        ...USE_CASES,
-        ...findDeadlineHandlers(),
-        ...(options.ring ? [Schedules] : []),
-        ...(options.isVisitor ? [] : [TellOfProcess]),
-      ],
-      exports: [
-        database,
-        ...[SETTINGS, SEAL_KEY, ORDERS_TELEMETRY, PaymentProviders, ORDER_LOCK, OPEN_ALARM_QUEUE],
-        ...USE_CASES,
-      ],
+    const useValue: OrdersSetUp = { config, telemetry, parts };
+    return assemble({ provide: SET_UP, useValue }, options);
+  }
+
+  /** For a host, which says what it has in its own words: {@link OrdersHostOptions}. */
+  static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>({
+    role = 'ring',
+    imports = [],
+    inject,
+    useFactory,
+  }: OrdersModuleAsyncOptions<Tokens>): DynamicModule {
+    const make = useFactory as (
+      ...args: unknown[]
+    ) => OrdersHostOptions | Promise<OrdersHostOptions>;
+    const setUp: FactoryProvider<OrdersSetUp> = {
+      provide: SET_UP,
+      inject: [...(inject ?? [])],
+      useFactory: async (...args: unknown[]) => hostSetUp(await make(...args)),
     };
+    return assemble(setUp, { ring: role === 'ring' }, imports);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -235,29 +178,156 @@ export class OrdersModule implements OnApplicationShutdown {
   }
 }
 
+/** Keeps the set-up to the modules that are made from it. */
+@Module({})
+class OrdersSetUpModule {}
+
+function assemble(
+  provider: Provider<OrdersSetUp>,
+  { ring, isVisitor = false }: Omit<OrdersModuleOptions, 'parts'>,
+  imports: DynamicModule['imports'] = [],
+): DynamicModule {
+  const setUp: DynamicModule = {
+    module: OrdersSetUpModule,
+    imports: [...imports],
+    providers: [
+      provider,
+      { provide: ProviderSuspicion, useFactory: () => new ProviderSuspicion() },
+      LOCK,
+    ],
+    exports: [SET_UP, ProviderSuspicion, ORDER_LOCK],
+  };
+  const database = DatabaseModule.forRoot(setUp);
+  return {
+    module: OrdersModule,
+    global: true,
+    imports: [
+      setUp,
+      database,
+      TimeoutCoreModule.forRootAsync({
+        imports: [setUp, database],
+        inject: [SET_UP, DATABASE, CLOSERS, ORDER_LOCK, ProviderSuspicion],
+        useFactory: (
+          given: OrdersSetUp,
+          dataSource: DataSource,
+          drainDataSource: DataSource,
+          lock: Lock,
+          suspicion: ProviderSuspicion,
+        ) => timeoutOptions(given, ring, { dataSource, drainDataSource, lock }, suspicion),
+      }),
+    ],
+    providers: [
+      ...OF_THE_SET_UP,
+      ...USE_CASES,
+      ...findDeadlineHandlers(),
+      ...(ring ? [Schedules] : []),
+      ...(isVisitor ? [] : [TellOfProcess]),
+    ],
+    exports: [
+      database,
+      ...[SETTINGS, SEAL_KEY, ORDERS_TELEMETRY, PaymentProviders, OPEN_ALARM_QUEUE],
+      ...USE_CASES,
+    ],
+  };
+}
+
+const prefixOf = ({ parts }: OrdersSetUp): string => parts.redisPrefix ?? 'lc';
+const redisFailed =
+  ({ telemetry }: OrdersSetUp) =>
+  (error: Error): void =>
+    telemetry.failed('redis', error);
+
+const LOCK: Provider = {
+  provide: ORDER_LOCK,
+  inject: [SET_UP],
+  useFactory: (setUp: OrdersSetUp): Lock => {
+    const { REDIS_URL: redis } = setUp.config;
+    if (setUp.parts.lock) return setUp.parts.lock;
+    // Without Redis the rows themselves are what callers wait for: the conditional update decides.
+    if (!redis) return new NoopLock();
+    const prefix = `{${prefixOf(setUp)}}:`;
+    return new RedlockLock({ redis, onError: redisFailed(setUp), prefix });
+  },
+};
+
+/** What use cases are given of the set-up, each as much as it needs. */
+const OF_THE_SET_UP: Provider[] = [
+  {
+    provide: SETTINGS,
+    inject: [SET_UP],
+    useFactory: ({ config }: OrdersSetUp) => settingsOf(config),
+  },
+  {
+    provide: SEAL_KEY,
+    inject: [SET_UP],
+    useFactory: ({ config }: OrdersSetUp) => config.HISTORY_SEAL_KEY ?? null,
+  },
+  {
+    provide: ORDERS_TELEMETRY,
+    inject: [SET_UP],
+    useFactory: ({ telemetry }: OrdersSetUp) => telemetry,
+  },
+  {
+    provide: PaymentProviders,
+    inject: [SET_UP, DATABASE, ProviderSuspicion],
+    useFactory: async (
+      { config, telemetry, parts }: OrdersSetUp,
+      dataSource: DataSource,
+      suspicion: ProviderSuspicion,
+    ) => {
+      const onOutcome = (outcome: string): void => suspicion.note(outcome);
+      if (parts.payments) return guardProviders(parts.payments, telemetry, { onOutcome });
+      const installation = await readInstallationId(dataSource);
+      return createProviders(config, telemetry, { installation, onOutcome });
+    },
+  },
+  {
+    provide: EVENT_STREAM,
+    inject: [SET_UP],
+    useFactory: (setUp: OrdersSetUp): EventStream => {
+      const { events } = setUp.parts;
+      if (events) {
+        return { append: (those) => events.append(those), close: () => Promise.resolve() };
+      }
+      const { REDIS_URL: redis } = setUp.config;
+      const key = `${prefixOf(setUp)}:order-events`;
+      const stream = { key, maxLength: STREAM_LENGTH, onError: redisFailed(setUp) };
+      return redis ? new RedisEventStream({ redis, ...stream }) : new NoEventStream();
+    },
+  },
+  {
+    provide: OPEN_ALARM_QUEUE,
+    inject: [SET_UP],
+    useFactory: (setUp: OrdersSetUp) => (): AlarmBoard | null => {
+      if (setUp.parts.driver) return null;
+      const { config: settings } = setUp;
+      const kind = timerDriverKind(settings.TIMER_DRIVER);
+      const context = { settings, prefix: prefixOf(setUp), onError: redisFailed(setUp) };
+      return kind.openBoard?.(context) ?? null;
+    },
+  },
+];
+
 async function timeoutOptions(
-  config: Config,
-  telemetry: OrdersTelemetry,
-  { ring, parts }: OrdersModuleOptions,
+  setUp: OrdersSetUp,
+  ring: boolean,
   made: {
     readonly dataSource: DataSource;
     readonly drainDataSource: DataSource;
     readonly lock: Lock;
-    readonly prefix: string;
-    readonly onError: (error: Error) => void;
-    readonly suspicion: ProviderSuspicion;
   },
+  suspicion: ProviderSuspicion,
 ): Promise<TimeoutCoreOptions> {
-  const { prefix, onError, suspicion, ...given } = made;
+  const { config, telemetry, parts } = setUp;
   const clock = new DatabaseClock(made.drainDataSource);
   const driver =
-    parts?.driver ??
+    parts.driver ??
     (await timerDriverKind(config.TIMER_DRIVER).create({
       settings: config,
       dataSource: made.dataSource,
       databaseClock: clock,
-      prefix,
-      onError,
+      prefix: prefixOf(setUp),
+      onError: redisFailed(setUp),
     }));
   return {
     ring,
@@ -277,6 +347,6 @@ async function timeoutOptions(
       suspicion: () => suspicion.read(),
       onEngaged: (facts) => telemetry.alert('timeouts_stopped', { ...facts }),
     },
-    parts: { ...given, driver, clock, telemetry },
+    parts: { ...made, driver, clock, telemetry },
   };
 }

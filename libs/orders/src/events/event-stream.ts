@@ -14,10 +14,14 @@ export interface RelayedEvent {
   readonly at: string;
 }
 
-/** Where order events go for the rest of the shop to read. */
-export interface EventStream {
+/** Where order events go: at least once each, and in order for each order. */
+export interface EventSink {
   /** Appends events in their order; rejects within a few seconds when it could not. */
   append(events: readonly RelayedEvent[]): Promise<void>;
+}
+
+/** Where order events go for the rest of the shop to read. */
+export interface EventStream extends EventSink {
   close(): Promise<void>;
 }
 

@@ -29,6 +29,16 @@ const PROVIDERS: Readonly<
     }),
 };
 
+/** Providers of a host's own, guarded as those are that we bring along. */
+export function guardProviders(
+  [first, ...others]: readonly [PaymentProvider, ...PaymentProvider[]],
+  telemetry: OrdersTelemetry,
+  options: GuardedProviderOptions,
+): PaymentProviders {
+  const guard = (one: PaymentProvider) => new GuardedProvider(one, telemetry, options);
+  return new PaymentProviders([guard(first), ...others.map(guard)]);
+}
+
 /** The providers that the settings ask for, each measured and behind a circuit breaker of its own. */
 export function createProviders(
   config: Config,

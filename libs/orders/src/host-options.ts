@@ -1,0 +1,96 @@
+import type { InjectedAll } from '@app/timeout';
+import { silentTelemetry } from '@app/timeout';
+import { type InjectionToken, Logger, type ModuleMetadata } from '@nestjs/common';
+import { type Config, hostConfig } from './config';
+import type { EventSink } from './events/event-stream';
+import type { OrdersTelemetry } from './order/telemetry';
+import type { PaymentProvider } from './providers/payment-provider';
+import type { OrdersSetUp } from './set-up';
+
+/** What a host tells the order module; everything but where Postgres is, and who is paid by, has a default. */
+export interface OrdersHostOptions {
+  readonly postgres: { readonly url: string };
+  /** For alarms, locks and the stream of events; without it Postgres does what has to be done. */
+  readonly redis?: string;
+  /** The schema of our own tables; `lastcall` unless given. */
+  readonly schema?: string;
+  /** The host's providers, the first for new payments; each is measured, and guarded by a breaker. */
+  readonly payments: readonly [PaymentProvider, ...PaymentProvider[]];
+  /** As `10m`, `250ms` or `30d`; `ship` and `receive` may be `off`. */
+  readonly windows?: {
+    readonly pay?: string;
+    readonly grace?: string;
+    readonly ship?: string;
+    readonly receive?: string;
+  };
+  /** Where order events go, instead of a stream in Redis. */
+  readonly events?: EventSink;
+  /** Where to report; Nest's logger hears of what fails and of alerts unless given. */
+  readonly telemetry?: OrdersTelemetry;
+  /** Other settings by their names in .env.example, such as `MAX_OPEN_ORDERS`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface OrdersModuleAsyncOptions<Tokens extends readonly InjectionToken[]> {
+  /** `arm`: this process serves, and leaves ringing, sweeping and refunds to others. */
+  readonly role?: 'ring' | 'arm';
+  readonly imports?: ModuleMetadata['imports'];
+  readonly inject?: readonly [...Tokens];
+  readonly useFactory: (
+    ...args: InjectedAll<Tokens>
+  ) => OrdersHostOptions | Promise<OrdersHostOptions>;
+}
+
+/** Nowhere: a host's settings are in its code, and no file of an installation is read. */
+const NO_HOME = '/nowhere';
+
+/** @throws {ConfigError} naming what is wrong */
+export function hostSetUp(options: OrdersHostOptions): OrdersSetUp {
+  const { postgres, payments, events, telemetry = loggedTelemetry() } = options;
+  const config = hostOptionsAsConfig(options);
+  return {
+    // Who is switched on is who was given: work of others at a provider that is not is told of.
+    config: { ...config, DATABASE_URL: postgres.url, PAYMENT_PROVIDERS: namesOf(payments) },
+    telemetry,
+    parts: { payments, ...(events ? { events } : {}) },
+  };
+}
+
+/** What `migrate` takes, of a host's options: the tables are made by a step of the deployment. */
+export function hostOptionsAsConfig({
+  postgres,
+  redis,
+  schema,
+  windows = {},
+  settings = {},
+}: OrdersHostOptions): Config {
+  return hostConfig({
+    ...settings,
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis,
+    DATABASE_SCHEMA: schema,
+    LASTCALL_HOME: NO_HOME,
+    PAYMENT_WINDOW: windows.pay,
+    PAYMENT_GRACE: windows.grace,
+    SHIP_WITHIN: windows.ship,
+    RECEIVE_WITHIN: windows.receive,
+  });
+}
+
+const namesOf = (payments: OrdersHostOptions['payments']): Config['PAYMENT_PROVIDERS'] =>
+  payments.map(({ name }) => name) as unknown as Config['PAYMENT_PROVIDERS'];
+
+function loggedTelemetry(): OrdersTelemetry {
+  const logger = new Logger('Orders');
+  const ignore = (): void => undefined;
+  const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+  return {
+    ...silentTelemetry,
+    ...{ transitions: ignore, closed: ignore, race: ignore, webhook: ignore },
+    ...{ providerCall: ignore, sealed: ignore },
+    failed: (what, error) => logger.warn(`${what}: ${why(error)}`),
+    handlerFails: (kind, error) => logger.error(`Handling "${kind}" fails: ${why(error)}`),
+    deadlineHeld: (kind, id, error) => logger.error(`"${kind}" of ${id} is held: ${why(error)}`),
+    alert: (what, fields) => logger.error(`${what} ${JSON.stringify(fields)}`),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Lock, TimerDriver } from '@app/timeout';
+import type { Config } from './config';
+import type { EventSink } from './events/event-stream';
+import type { OrdersTelemetry } from './order/telemetry';
+import type { PaymentProvider } from './providers/payment-provider';
+
+/** Parts to use instead of the configured ones. */
+export interface OrdersParts {
+  readonly lock?: Lock;
+  readonly driver?: TimerDriver;
+  /** Keys in Redis begin with this, where several installations share one. */
+  readonly redisPrefix?: string;
+  /** Providers of a host's own, the first for new payments; they are guarded as ours are. */
+  readonly payments?: readonly [PaymentProvider, ...PaymentProvider[]];
+  readonly events?: EventSink;
+}
+
+/** What the order module is made from; for its own factories only, as there are secrets in it. */
+export interface OrdersSetUp {
+  readonly config: Config;
+  readonly telemetry: OrdersTelemetry;
+  readonly parts: OrdersParts;
+}
+
+export const SET_UP = Symbol('LastcallSetUp');
