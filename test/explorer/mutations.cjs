@@ -1,6 +1,7 @@
 // Seeded bugs: each is a few edits of the sources, made while they are loaded by register.cjs, and
 // nowhere else. An edit's `find` must stand exactly once in its file.
 
+const { MONEY_MUTATIONS } = require('./money-mutations.cjs');
 const { SPEC_MUTATIONS } = require('./spec-mutations.cjs');
 
 const ORDERS = 'libs/orders/src/';
@@ -263,6 +264,7 @@ const MUTATIONS = [
     ],
   },
   ...SPEC_MUTATIONS,
+  ...MONEY_MUTATIONS,
 ];
 
 module.exports = { MUTATIONS };

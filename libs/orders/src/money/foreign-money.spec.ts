@@ -7,6 +7,7 @@ import { ShipOrder } from '../fulfilment/ship-order';
 import { runInvariants } from '../invariants/run-invariants';
 import { FoldStock } from '../stock/fold-stock';
 import { ForeignMoney } from './foreign-money';
+import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
 import { SettlePayment } from '../ops/held-payments';
 import { OrderGuard } from '../order/order-guard';
 import { readOrders } from '../order/order-rows';
@@ -178,6 +179,33 @@ describe('a dispute', () => {
     expect(asked).not.toHaveBeenCalled();
   });
 
+  it('pauses the receipt that comes by itself, and not the customer who confirms it', async () => {
+    const [waiting, confirmed] = [await paid(), await paid()];
+    for (const order of [waiting, confirmed]) {
+      await ship(order);
+      await disputed(order, 'opened');
+      await world.rows(
+        `WITH due AS (UPDATE orders SET receive_within_ms = 0 WHERE id = $1 RETURNING id, version)
+         INSERT INTO deadlines (kind, due_at, subject_id, version)
+         SELECT 'receipt', now(), id, version FROM due ON CONFLICT DO NOTHING`,
+        [order.id],
+      );
+    }
+    await world.timeouts.runSweep();
+    expect((await read(waiting)).status).toBe('shipped');
+    const { customer_id: customer } = (
+      await world.rows<{ customer_id: string }>('SELECT customer_id FROM orders WHERE id = $1', [
+        confirmed.id,
+      ])
+    )[0] as { customer_id: string };
+    await world.get(ConfirmReceipt).confirm(confirmed.id, customer);
+    expect((await read(confirmed)).status).toBe('completed');
+    await disputed(waiting, 'won');
+    await world.rows('UPDATE deadlines SET due_at = now() WHERE subject_id = $1', [waiting.id]);
+    await world.timeouts.runSweep();
+    expect((await read(waiting)).status).toBe('completed');
+  });
+
   it('that was lost and is said to be won is for an operator to look at', async () => {
     const order = await paid();
     await disputed(order, 'lost');
@@ -216,5 +244,63 @@ describe('a paid order', () => {
     await world.timeouts.runSweep();
     expect(await read(order)).toMatchObject({ closeReason: 'shipment_timeout' });
     expect(await refundsOf(order)).toMatchObject([{ amount: '1000' }]);
+  });
+});
+
+describe('money that does not fit', () => {
+  const capture = (order: Placed, amount: number, providerPaymentId = `pay-${order.paymentId}`) =>
+    tell(order, 'payment.succeeded', {
+      ...{ providerPaymentId, money: { amount, currency: 'EUR', paidAt: new Date() } },
+    });
+  const webhooksOf = ({ paymentId }: Placed) =>
+    world.rows<{ status: string; result: string }>(
+      `SELECT status, result FROM webhook_events WHERE notice ->> 'paymentId' = $1 ORDER BY id`,
+      [paymentId],
+    );
+  const movementsOf = ({ id }: Placed) =>
+    world.rows<{ kind: string; amount: string }>(
+      'SELECT kind, amount FROM money_movements WHERE order_id = $1 ORDER BY id',
+      [id],
+    );
+
+  it.each(['refund', 'keep'] as const)(
+    'ends its webhooks when it is settled (%s), and is known when it is told again',
+    async (decision) => {
+      const order = await placed();
+      await capture(order, 400);
+      await capture(order, 400);
+      const told = await webhooksOf(order);
+      expect(told.map(({ status }) => status)).toContain('held');
+      await settle(order, decision);
+      expect((await webhooksOf(order)).map(({ status }) => status)).not.toContain('held');
+      await capture(order, 400);
+      expect((await webhooksOf(order)).map(({ status }) => status)).not.toContain('held');
+      expect((await read(order)).balance).toMatchObject({ captured: 400, held: 0 });
+    },
+  );
+
+  it('is a row with its amount where the provider changes its mind, and stays settled', async () => {
+    const order = await paid();
+    await capture(order, 999);
+    expect(await movementsOf(order)).toMatchObject([
+      { kind: 'captured', amount: '1000' },
+      { kind: 'mismatch', amount: '999' },
+      { kind: 'held', amount: '1000' },
+    ]);
+    await settle(order, 'keep');
+    await capture(order, 999);
+    expect(await read(order)).toMatchObject({ status: 'paid', balance: { held: 0 } });
+  });
+
+  it('is a payment of its own where it was taken under our reference and we did not open it', async () => {
+    const order = await paid();
+    await capture(order, 700, 'pay-of-another');
+    const payments = await world.rows<{ provider_payment_id: string; amount: string }>(
+      `SELECT provider_payment_id, captured_amount AS amount FROM payments
+        WHERE order_id = $1 AND hold_reason = 'reference_mismatch'`,
+      [order.id],
+    );
+    expect(payments).toEqual([{ provider_payment_id: 'pay-of-another', amount: '700' }]);
+    expect((await read(order)).balance).toMatchObject({ captured: 1_700, held: 700 });
   });
 });

@@ -236,4 +236,18 @@ describe('a paid order that nobody ships', () => {
     expect(await eventsOf(near)).toContain('order.canceled');
     expect(await brokenInvariants(world)).toEqual([]);
   });
+
+  it('is not refunded in masses after the clock has jumped: the brake counts it', async () => {
+    const orders: Payable[] = [];
+    for (let i = 0; i < 12; i++) orders.push(await paidDaysAgo(31));
+    const [clock] = await world.rows<{ now: Date }>('SELECT now() AS now');
+    const { brake } = world.timeouts;
+    await brake.watch(clock?.now as Date);
+    await brake.watch(new Date((clock?.now as Date).getTime() + 3_600_000));
+    await world.timeouts.runSweep();
+    expect(alerts('timeouts_stopped')).toMatchObject([
+      { kind: 'shipment', cause: 'clock_jumped', due: 12 },
+    ]);
+    for (const order of orders) expect(await eventsOf(order)).not.toContain('order.canceled');
+  });
 });

@@ -21,6 +21,7 @@ import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { VerifyDeadlines } from '../verify-deadlines';
 import { type Check, expectation, finding, ok, unknown } from './check';
 import { examineHistory } from './examine-history';
+import { examineWaits } from './examine-waits';
 import { examineInvariants } from './examine-invariants';
 
 const START_WORKER = 'npm start, or ROLES=worker node dist/apps/api/src/main.js';
@@ -51,6 +52,7 @@ export class ExamineInstallation {
     return [
       ...(await this.#workers()),
       ...(await this.#flow()),
+      ...(await examineWaits(onDataSource(this.dataSource))),
       await this.#relay(),
       ...(await this.#deadlines()),
       await this.#alarms(),

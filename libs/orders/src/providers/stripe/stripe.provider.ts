@@ -27,6 +27,7 @@ import {
 import { idOf, StripeLedger } from './stripe-ledger';
 import { INSTALLATION, KEY, MONEY, PAYMENT, SESSION } from './stripe-names';
 import { noticeOf } from './stripe-notice';
+import { verifyEvent } from './stripe-webhook';
 import { planSession, type SessionRequest, sessionEndsAt } from './stripe-request';
 import { refundStateOf, type Session, stateOf } from './stripe-session';
 
@@ -49,7 +50,6 @@ const RETRIES = 1;
 /** Stripe forgets idempotency keys after a day at the earliest; an hour is for clocks that differ. */
 const KEY_LIFE_S = 23 * 3_600;
 const CLOCK_SKEW_S = 300;
-const TOLERANCE_S = 300;
 const PAGE = 100;
 
 /** Stripe Checkout: a payment is a Checkout Session that carries our payment id. */
@@ -145,10 +145,10 @@ export class StripeProvider implements PaymentProvider {
     headers: Readonly<Record<string, string | string[] | undefined>>,
     now: Date,
   ): ProviderNotice | Promise<ProviderNotice> {
+    const { webhookSecret, installation } = this.options;
     const signature = headers['stripe-signature'];
-    if (typeof signature !== 'string') throw badSignature('the header stripe-signature is missing');
-    const event = this.#verify(rawBody, signature, now);
-    const notice = noticeOf(event, this.options.installation, (intent) =>
+    const event = verifyEvent(this.#stripe, { rawBody, signature, secret: webhookSecret }, now);
+    const notice = noticeOf(event, installation, (intent) =>
       this.#sessionOf(intent).catch((error: unknown) => {
         throw providerError('The provider did not say what the event is about', error);
       }),
@@ -247,31 +247,6 @@ export class StripeProvider implements PaymentProvider {
       return isMissing(error) ? { state: 'NOT_FOUND' } : unknown(error);
     }
   }
-
-  #verify(rawBody: Buffer, signature: string, now: Date): Stripe.Event {
-    const { webhookSecret } = this.options;
-    try {
-      return this.#stripe.webhooks.constructEvent(
-        rawBody,
-        signature,
-        webhookSecret,
-        TOLERANCE_S,
-        undefined,
-        now.getTime(),
-      );
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      if (!(error instanceof Stripe.errors.StripeSignatureVerificationError)) {
-        throw new LastcallError('invalid_request', `The webhook cannot be read: ${why}`);
-      }
-      if (!/tolerance/i.test(why)) throw badSignature(why);
-      throw new LastcallError('stale_timestamp', 'The webhook was signed too long ago');
-    }
-  }
-}
-
-function badSignature(why: string): LastcallError {
-  return new LastcallError('bad_signature', `The webhook is not genuine: ${why}`);
 }
 
 function hostOf(apiUrl: string | undefined): Stripe.StripeConfig {

@@ -1,0 +1,198 @@
+// Seeded bugs of money after "paid" that a test of their mechanism has to find; see mutations.cjs.
+
+const ORDERS = 'libs/orders/src/';
+const STRIPE = 'test/money/provider-stripe.e2e.ts';
+const OPERATIONS = `${ORDERS}ops/money-operations.spec.ts`;
+const FOREIGN = `${ORDERS}money/foreign-money.spec.ts`;
+const RELAY = `${ORDERS}events/relay-events.spec.ts`;
+const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
+const WAITS = `${ORDERS}ops/waits.spec.ts`;
+
+/**
+ * @param {string} name
+ * @param {string} what
+ * @param {string} spec the test that has to fail
+ * @param {string} file within libs/orders/src
+ * @param {string} find
+ * @param {string} replace
+ * @returns {import('./mutations.cjs').Mutation}
+ */
+const seeded = (name, what, spec, file, find, replace) => ({
+  name,
+  what,
+  spec,
+  edits: [{ file: `${ORDERS}${file}`, find, replace }],
+});
+
+const MONEY_MUTATIONS = [
+  seeded(
+    'repeated-create-kept',
+    'A session that only the repeated call has made stays open',
+    STRIPE,
+    'providers/stripe/stripe.provider.ts',
+    'if (!isReplayed) return this.#expire(answer.providerPaymentId);',
+    '',
+  ),
+  seeded(
+    'ledger-by-creation',
+    "Stripe's ledger has what was made since, and not what has changed",
+    STRIPE,
+    'providers/stripe/stripe-ledger.ts',
+    "const LISTS = ['sessions', 'refunds', 'disputes', 'events'] as const;",
+    "const LISTS = ['sessions', 'refunds', 'disputes'] as const;",
+  ),
+  seeded(
+    'refusal-is-silence',
+    'A provider that refuses is taken for one that does not answer',
+    `${ORDERS}providers/guarded.provider.spec.ts`,
+    'providers/guarded.provider.ts',
+    "if (state === 'UNKNOWN' || state === 'NOT_MADE') throw",
+    "if (state === 'UNKNOWN' || state === 'NOT_MADE' || state === 'REFUSED') throw",
+  ),
+  seeded(
+    'refunds-given-up-in-seconds',
+    'A refund is tried three times',
+    `${ORDERS}money/refund.judgement.spec.ts`,
+    'money/refund.judgement.ts',
+    'export const MAX_REFUND_ATTEMPTS = PAUSES_MS.length + 1;',
+    'export const MAX_REFUND_ATTEMPTS = 3;',
+  ),
+  seeded(
+    'refunded-order-stays-paid',
+    'An order whose money has gone back is shipped',
+    FOREIGN,
+    'money/balance.judgement.ts',
+    "total(balances, kept) === 0 ? 'cancel' : 'nothing'",
+    "total(balances, kept) < 0 ? 'cancel' : 'nothing'",
+  ),
+  seeded(
+    'disputed-order-ships',
+    'A dispute does not stop shipping',
+    FOREIGN,
+    'money/balance.judgement.ts',
+    "if (total(balances, ({ inDispute }) => inDispute) > 0) return 'disputed';",
+    '',
+  ),
+  seeded(
+    'disputed-order-completed',
+    'A dispute does not stop the receipt that comes by itself',
+    FOREIGN,
+    'fulfilment/receipt.deadline.ts',
+    'b.in_dispute > 0',
+    'b.in_dispute < 0',
+  ),
+  seeded(
+    'canceled-with-money-on-hold',
+    'An order whose money is on hold is canceled by its deadline, and refunds nothing',
+    FOREIGN,
+    'fulfilment/shipment.deadline.ts',
+    'p.hold_reason IS NOT NULL OR EXISTS (',
+    'EXISTS (',
+  ),
+  seeded(
+    'settled-webhook-stays-held',
+    'Money that is settled leaves its webhook held',
+    FOREIGN,
+    'ops/held-payments.ts',
+    'await endWebhooks(tx, payment);',
+    '',
+  ),
+  seeded(
+    'settled-money-held-again',
+    'A claim that is told again puts settled money back on hold',
+    FOREIGN,
+    'money/captured-money.ts',
+    'if (!fresh.has(one) || one.row.hold_reason !== null) continue;',
+    'if (one.row.hold_reason !== null) continue;',
+  ),
+  seeded(
+    'refund-beyond-balance',
+    'An operator may send back more than the order holds',
+    OPERATIONS,
+    'ops/create-refund.ts',
+    'if (rest > 0) throw exceeds(amount, balances);',
+    '',
+  ),
+  seeded(
+    'restocked-beyond-order',
+    'More is put back than was bought',
+    OPERATIONS,
+    'stock/restock.ts',
+    'if (quantity > most) throw exceeds(sku, quantity, most);',
+    '',
+  ),
+  seeded(
+    'restocked-twice',
+    'A canceled order puts back what had come back before',
+    OPERATIONS,
+    'order/change-status.ts',
+    'i.quantity - coalesce((SELECT sum(r.quantity) FROM order_returns r',
+    'i.quantity - 0 * coalesce((SELECT sum(r.quantity) FROM order_returns r',
+  ),
+  seeded(
+    'accepted-without-stock',
+    'Late money reopens an order whose stock is gone',
+    OPERATIONS,
+    'ops/held-payments.ts',
+    'const missing = await reserveAgain(tx, stock, orderId);',
+    'const missing = undefined as string | undefined;',
+  ),
+  seeded(
+    'relay-of-another-cluster',
+    'After a restore the relay waits for transactions that this cluster will not make for long',
+    RELAY,
+    'events/relay-events.ts',
+    'event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
+    'pg_snapshot_xmin(pg_current_snapshot())::text AS xmin',
+  ),
+  seeded(
+    'silence-not-sent-again',
+    'What was written between a restore and its mending is never sent',
+    RELAY,
+    'migrations/1763900013000-history-seals.ts',
+    'UPDATE order_events SET tx = first_tx\n       WHERE at >= sent_from AND id > sealed_events;',
+    '',
+  ),
+  seeded(
+    'reconciled-from-the-start',
+    'A comparison that was interrupted begins anew',
+    RECONCILE,
+    'reconciling/reconcile.ts',
+    'await this.#theirs(run, request, provider, isAt ? at.from : null);',
+    'await this.#theirs(run, request, provider, null);',
+  ),
+  seeded(
+    'closed-difference-told-again',
+    'A difference that an operator has closed is told of every night',
+    RECONCILE,
+    'reconciling/reconcile-runs.ts',
+    "THEN 'closed' ELSE 'open' END",
+    "THEN 'open' ELSE 'open' END",
+  ),
+  seeded(
+    'wait-told-every-minute',
+    'An alert comes again and again for what waits',
+    WAITS,
+    'ops/watch-waits.ts',
+    'ON CONFLICT DO NOTHING RETURNING what, subject_id)',
+    'ON CONFLICT (what, subject_id) DO UPDATE SET told_at = now() RETURNING what, subject_id)',
+  ),
+  seeded(
+    'dispute-waits-unseen',
+    'A dispute waits, and nobody is told',
+    WAITS,
+    'ops/waits.ts',
+    "m.kind = 'disputed'",
+    "m.kind = 'dispute'",
+  ),
+  seeded(
+    'shipment-warned-again',
+    'A paid order is told of every ten minutes before it is refunded',
+    WAITS,
+    'fulfilment/warn-shipments.ts',
+    "e.type = 'order.shipment_due')",
+    "e.type = 'order.shipment')",
+  ),
+];
+
+module.exports = { MONEY_MUTATIONS };
