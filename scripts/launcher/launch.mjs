@@ -291,6 +291,7 @@ class Launcher {
         'To look closer, in another terminal in this folder:',
         '',
         `  ${lastcall} doctor`,
+        `  ${lastcall} console open`,
         ...(env.AUTH_JWKS_URL ? [] : [`  ${lastcall} token --sub me --scope ops:read`]),
         '',
         'A first order, to paste into another terminal in this folder:',

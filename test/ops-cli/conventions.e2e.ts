@@ -1,5 +1,8 @@
 import type { StatisticsView } from '@app/orders';
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
 import { insertOrders } from '../support/insert-orders';
@@ -110,6 +113,34 @@ describe('lastcall', () => {
       code: 6,
       result: { error: { code: 'provider_error' } },
     });
+  });
+
+  it('needs no secret to look, and keeps by a name where to look', async () => {
+    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
+    const folder = mkdtempSync(join(tmpdir(), 'lastcall-contexts-'));
+    const env = { XDG_CONFIG_HOME: folder, LASTCALL_HOME: '' };
+    const { DATABASE_URL: url } = world.config;
+    try {
+      const added = await lastcall(undefined, ['context', 'add', 'prod', '--database-url', url], {
+        env,
+      });
+      expect(added.code).toBe(0);
+      const { stdout } = await lastcall(undefined, ['context', 'list'], { env });
+      expect(stdout).toContain(`prod  ${url.replace(/:[^:@/]+@/, ':***@')}`);
+      const show = ['orders', 'show', order?.id as string, '--json'];
+      const shown = await lastcall(undefined, show, { env });
+      expect(shown.code).toBe(0);
+      // Nobody has said where the alarms are.
+      expect(JSON.parse(shown.stdout)).toMatchObject({ deadlines: [{ alarm: 'unknown' }] });
+      const args = ['orders', 'force-close', order?.id as string, '--reason', 'case 17', '--yes'];
+      const refused = await lastcall(undefined, args, { env });
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(/Installation: context prod[^]*REDIS_URL is missing/);
+      expect((await lastcall(undefined, ['context', 'remove', 'prod'], { env })).code).toBe(0);
+      expect((await lastcall(undefined, show, { env })).code).toBe(6);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('completes what is typed in bash', async () => {

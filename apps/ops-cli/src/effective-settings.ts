@@ -2,8 +2,9 @@ import {
   type Config,
   createDataSource,
   differenceText,
-  loadConfigWithoutAuth,
+  loadConfigFor,
   onDataSource,
+  type Purpose,
   readRunningSettings,
   type RunningSettings,
   settingsOf,
@@ -23,24 +24,27 @@ export interface EffectiveSettings {
  * The environment's settings, and over them what the running processes say they run with: a command
  * that guessed the granularity of the alarms would take the right ones for wrong.
  */
-export async function effectiveSettings(): Promise<EffectiveSettings> {
-  const own = loadConfigWithoutAuth();
+export async function effectiveSettings(
+  purpose: Purpose,
+  env: NodeJS.ProcessEnv,
+): Promise<EffectiveSettings> {
+  const own = loadConfigFor(purpose, env);
   const dataSource = createDataSource(own, 'lastcall settings', 1);
   await dataSource.initialize();
   try {
-    const running = await readRunningSettings(onDataSource(dataSource), toldHere(own));
+    const running = await readRunningSettings(onDataSource(dataSource), toldHere(own, env));
     if (running.processes.length === 0) return { config: own, running };
-    const env = { ...process.env, PAYMENT_PROVIDER: '', ...running.settings };
-    return { config: loadConfigWithoutAuth(env), running };
+    const theirs = { ...env, PAYMENT_PROVIDER: '', ...running.settings };
+    return { config: loadConfigFor(purpose, theirs), running };
   } finally {
     await dataSource.destroy();
   }
 }
 
 /** Defaults are no opinion: what nobody has set here differs from nothing. */
-function toldHere(own: Config): SharedSettings {
+function toldHere(own: Config, env: NodeJS.ProcessEnv): SharedSettings {
   const all = sharedSettings(settingsOf(own));
-  const told = SHARED_NAMES.filter((name) => process.env[name]);
+  const told = SHARED_NAMES.filter((name) => env[name]);
   return Object.fromEntries(told.map((name) => [name, all[name]]));
 }
 

@@ -18,6 +18,7 @@ import {
   OpsModule,
   OrderDetails,
   OrdersModule,
+  type Purpose,
   PutProduct,
   ReadProducts,
   PageSessions,
@@ -98,8 +99,12 @@ export class Installation {
 }
 
 /** Connects without ringing: a command arms and closes, and leaves the alarms to the workers. */
-export async function openInstallation(note: (line: string) => void): Promise<Installation> {
-  const { config, running } = await effectiveSettings();
+export async function openInstallation(
+  purpose: Purpose,
+  env: NodeJS.ProcessEnv,
+  note: (line: string) => void,
+): Promise<Installation> {
+  const { config, running } = await effectiveSettings(purpose, env);
   for (const difference of running.differences) {
     note(`warning: ${differenceText(difference)}; what the process seen last runs with counts`);
   }

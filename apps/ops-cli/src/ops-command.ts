@@ -1,10 +1,11 @@
-import { Command, Flags } from '@oclif/core';
-import type { Accountable, Page, RunningSettings } from '@app/orders';
+import { Command, Flags, type Interfaces } from '@oclif/core';
+import type { Accountable, Page, Purpose, RunningSettings } from '@app/orders';
 import { CommandFailure, usageFailure } from './command-failure';
 import { confirmTyped } from './confirm';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
+import type { Whereabouts } from './locate';
 import { machineUser } from './machine-user';
 import { paint } from './text/paint';
 import { printableJson, printableLines } from './text/printable';
@@ -87,15 +88,59 @@ interface FixFlags {
  */
 export abstract class OpsCommand extends Command {
   static override enableJsonFlag = true;
+  static override baseFlags = {
+    home: Flags.string({
+      description: 'folder of the installation, as LASTCALL_HOME',
+      helpValue: 'FOLDER',
+      helpGroup: 'GLOBAL',
+    }),
+    context: Flags.string({
+      description: 'installation of this name: lastcall context list',
+      helpValue: 'NAME',
+      helpGroup: 'GLOBAL',
+    }),
+  };
+  /** What the command is about to do, and so which settings it needs. */
+  static purpose: Purpose = 'change';
   #installation: Promise<Installation> | undefined;
+  #whereabouts: Whereabouts = {};
+
+  protected override async parse<
+    F extends Interfaces.OutputFlags<Interfaces.FlagInput>,
+    B extends Interfaces.OutputFlags<Interfaces.FlagInput>,
+    A extends Interfaces.OutputArgs<Interfaces.ArgInput>,
+  >(
+    options?: Interfaces.Input<F, B, A>,
+    argv?: string[],
+  ): Promise<Interfaces.ParserOutput<F, B, A>> {
+    const parsed = await super.parse<F, B, A>(options, argv);
+    const { home, context } = parsed.flags as Whereabouts;
+    this.#whereabouts = { home, context };
+    return parsed;
+  }
+
+  /** The environment, with what flags, contexts and folders say of where the installation is. */
+  protected async environment(): Promise<NodeJS.ProcessEnv> {
+    const { locate } = await import('./locate.js');
+    const { env, what } = locate(this.#whereabouts, process.env, (line) => this.note(line));
+    const { flags } = this.ctor;
+    // Those that change something are told who does it.
+    if (what !== null && flags && 'actor' in flags) this.note(`Installation: ${what}`);
+    return env;
+  }
 
   /** Connects to the installation; closed when the command ends. */
   protected installation(): Promise<Installation> {
     // Loaded only now: --help and a mistyped flag need neither Nest nor a database.
-    this.#installation ??= import('./installation.js').then(({ openInstallation }) =>
-      openInstallation((line) => this.note(line)),
-    );
+    this.#installation ??= this.#open();
     return this.#installation;
+  }
+
+  async #open(): Promise<Installation> {
+    const env = await this.environment();
+    const { openInstallation } = await import('./installation.js');
+    const { purpose } = this.ctor as typeof OpsCommand;
+    return openInstallation(purpose, env, (line) => this.note(line));
   }
 
   /** For people, beside the result: always on stderr, also with --json. */

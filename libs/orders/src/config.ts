@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isIP } from 'node:net';
-import { defaultTimerDriver, timerDriverKind, timerDriverKinds } from '@app/timeout';
+import { defaultTimerDriver, timerDriverKinds } from '@app/timeout';
 import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
@@ -225,12 +225,6 @@ const rules = schema.superRefine((settings, context) => {
   if (settings.PAYMENT_GRACE > 0 && settings.SWEEP_INTERVAL >= 60_000) {
     complain('SWEEP_INTERVAL', 'must be less than 1m: it bounds how late an order may close');
   }
-  const values: Readonly<Record<string, unknown>> = settings;
-  for (const name of timerDriverKind(settings.TIMER_DRIVER).needs) {
-    if (values[name] === undefined) {
-      complain(name, `is missing: TIMER_DRIVER=${settings.TIMER_DRIVER} needs it`);
-    }
-  }
   if (settings.TIMER_HORIZON < 2 * settings.SWEEP_INTERVAL) {
     complain('TIMER_HORIZON', 'must be at least twice SWEEP_INTERVAL, which arms alarms ahead');
   }
@@ -254,8 +248,22 @@ const providerRules = rules.superRefine((settings, context) => {
   }
 });
 
+const timerNeeds = (settings: Readonly<Record<string, unknown>>): string[] => {
+  const kind = timerDriverKinds().get(String(settings.TIMER_DRIVER));
+  return (kind?.needs ?? []).filter((name) => settings[name] === undefined);
+};
+
+/** Whoever arms alarms has to reach them. */
+const armingRules = <Rules extends typeof rules>(demands: Rules): Rules =>
+  demands.superRefine((settings, context) => {
+    for (const name of timerNeeds(settings)) {
+      const message = `is missing: TIMER_DRIVER=${settings.TIMER_DRIVER} needs it`;
+      context.addIssue({ code: 'custom', path: [name], message });
+    }
+  });
+
 /** What a process that answers HTTP requests demands beside. */
-const serverRules = providerRules.superRefine((settings, context) => {
+const serverRules = armingRules(providerRules).superRefine((settings, context) => {
   if (settings.AUTH_JWT_SECRET || settings.AUTH_JWKS_URL) return;
   const message = 'is missing: set it (32 characters or more), or AUTH_JWKS_URL';
   context.addIssue({ code: 'custom', path: ['AUTH_JWT_SECRET'], message });
@@ -305,21 +313,41 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
  * callers are known is not demanded.
  */
 export function loadConfigWithoutAuth(env: NodeJS.ProcessEnv = process.env): Config {
-  return load(providerRules, env);
+  return load(armingRules(providerRules), env);
 }
 
 /** The settings of a host that brings its own providers, and its auth: nothing is read from elsewhere. */
 export function hostConfig(settings: Readonly<Record<string, string | undefined>>): Config {
-  return load(rules, { ...settings });
+  return load(armingRules(rules), { ...settings });
 }
 
-function load(demands: typeof rules, env: NodeJS.ProcessEnv): Config {
+/** What a command is about to do; it needs no secret for anything else. */
+export type Purpose = 'look' | 'change' | 'ask-providers';
+
+/**
+ * As {@link loadConfigWithoutAuth}, for a command, which demands what its purpose needs: to look,
+ * neither the secrets of providers nor the store of the alarms (which then are not seen); to change
+ * something, that store; to ask a provider, everything.
+ */
+export function loadConfigFor(purpose: Purpose, env: NodeJS.ProcessEnv = process.env): Config {
+  if (purpose === 'ask-providers') return loadConfigWithoutAuth(env);
+  if (purpose === 'change') return load(armingRules(rules), env);
+  return load(rules, env, { seesAlarms: false });
+}
+
+function load(
+  demands: typeof rules,
+  env: NodeJS.ProcessEnv,
+  { seesAlarms = true }: { seesAlarms?: boolean } = {},
+): Config {
   const home = homeFolder(env.LASTCALL_HOME);
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const written = given.DATABASE_URL ? {} : writtenIn(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
   if (given.PAYMENT_PROVIDER) given.PAYMENT_PROVIDERS ??= given.PAYMENT_PROVIDER;
   given.TIMER_DRIVER ??= defaultTimerDriver({ ...written, ...given });
+  // Alarms in the memory of nobody: they are not looked for, and none is armed.
+  if (!seesAlarms && timerNeeds({ ...written, ...given }).length > 0) given.TIMER_DRIVER = 'memory';
   const result = demands.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
   const lines = result.error.issues.map(

@@ -7,13 +7,16 @@ export {
   type Config,
   ConfigError,
   loadConfig,
+  loadConfigFor,
   loadConfigWithoutAuth,
+  type Purpose,
   SETTING_NAMES,
   SETTINGS,
   settingsOf,
   type Settings,
 } from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
+export { homeFolder, HomeError } from './home';
 export { DEADLINE_KINDS } from './order/deadline-table';
 export { createDataSource, DATABASE, type DatabaseAddress, dataSourceOptions } from './data-source';
 export { migrate, type MigrationTarget } from './migrate';

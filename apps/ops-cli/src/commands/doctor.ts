@@ -13,6 +13,7 @@ export interface DoctorResult {
 }
 
 export default class Doctor extends OpsCommand {
+  static override purpose = 'ask-providers' as const;
   static override summary =
     'Look at every dependency, setting and invariant; say how to mend what is wrong';
   static override description =
@@ -27,7 +28,7 @@ export default class Doctor extends OpsCommand {
   async run(): Promise<DoctorResult> {
     const { flags } = await this.parse(Doctor);
     const { examineDependencies, loadConfigWithoutAuth } = await import('@app/orders');
-    const outside = await examineDependencies(loadConfigWithoutAuth());
+    const outside = await examineDependencies(loadConfigWithoutAuth(await this.environment()));
     const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
     const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
     const inside =

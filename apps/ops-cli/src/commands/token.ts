@@ -26,7 +26,8 @@ export default class Token extends OpsCommand {
     const { flags } = await this.parse(Token);
     const { loadConfig } = await import('@app/orders');
     const { SignJWT } = await import('jose');
-    const { AUTH_JWT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = loadConfig();
+    const config = loadConfig(await this.environment());
+    const { AUTH_JWT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = config;
     if (!secret) throw issuedElsewhere();
     const scope = flags.scope.join(' ');
     const expiresAt = new Date(Date.now() + flags.hours * 3_600_000);

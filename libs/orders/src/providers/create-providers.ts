@@ -5,6 +5,7 @@ import type { PaymentProvider } from './payment-provider';
 import { PaymentProviders } from './payment-providers';
 import { SandboxProvider } from './sandbox/sandbox.provider';
 import { StripeProvider } from './stripe/stripe.provider';
+import { SwitchedOffProvider } from './switched-off.provider';
 
 /** One entry for each value of PAYMENT_PROVIDERS; docs/providers.md says how to add one. */
 const PROVIDERS: Readonly<
@@ -17,7 +18,7 @@ const PROVIDERS: Readonly<
       webhookSecrets: secrets.filter((secret) => secret !== undefined),
     });
   },
-  // loadConfig insists on both secrets while Stripe is switched on.
+  // Without its secrets it is not made: see below.
   stripe: (config, installation) =>
     new StripeProvider({
       secretKey: config.STRIPE_SECRET_KEY ?? '',
@@ -39,6 +40,11 @@ export function guardProviders(
   return new PaymentProviders([guard(first), ...others.map(guard)]);
 }
 
+const SECRETS = {
+  sandbox: ['SANDBOX_WEBHOOK_SECRET'],
+  stripe: ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'],
+} as const satisfies Record<ProviderName, readonly (keyof Config)[]>;
+
 /** The providers that the settings ask for, each measured and behind a circuit breaker of its own. */
 export function createProviders(
   config: Config,
@@ -46,7 +52,11 @@ export function createProviders(
   { installation, ...options }: GuardedProviderOptions & { readonly installation: string },
 ): PaymentProviders {
   const [first, ...others] = config.PAYMENT_PROVIDERS;
-  const create = (name: ProviderName): PaymentProvider =>
-    new GuardedProvider(PROVIDERS[name](config, installation), telemetry, options);
+  const create = (name: ProviderName): PaymentProvider => {
+    const missing = SECRETS[name].find((secret) => config[secret] === undefined);
+    // A command that asks no provider is given no secrets (loadConfigFor); a process has them all.
+    if (missing) return new SwitchedOffProvider(name, `${missing} is not set here`);
+    return new GuardedProvider(PROVIDERS[name](config, installation), telemetry, options);
+  };
   return new PaymentProviders([create(first), ...others.map(create)]);
 }

@@ -2,15 +2,18 @@ import { LastcallError } from '../order/errors';
 import type { LedgerPage, PaymentProvider } from './payment-provider';
 
 /**
- * Stands in for a provider that payments belong to and that is not switched on: nothing is known
+ * Stands in for a provider that payments belong to and that is not switched on, or whose secrets a
+ * command was not given: nothing is known
  * of them, and nothing is decided. Boot and doctor refuse to let it come to this (stranded-work.ts).
  */
 export class SwitchedOffProvider implements PaymentProvider {
   readonly takesRealMoney = false;
   readonly #answer: { readonly state: 'UNKNOWN'; readonly why: string };
 
-  constructor(readonly name: string) {
-    const why = `the provider ${name} is switched off; add it to PAYMENT_PROVIDERS`;
+  constructor(
+    readonly name: string,
+    why = `the provider ${name} is switched off; add it to PAYMENT_PROVIDERS`,
+  ) {
     this.#answer = { state: 'UNKNOWN', why };
   }
 

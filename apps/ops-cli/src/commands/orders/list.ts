@@ -20,6 +20,7 @@ const STATUSES = [
 ] as const satisfies readonly OrderView['status'][];
 
 export default class OrdersList extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'List orders, newest first';
   static override examples = [
     '<%= config.bin %> orders list --status pending_payment --overdue',

@@ -4,6 +4,7 @@ import { OpsCommand } from '../../ops-command';
 import { orderDetailsText } from '../../text/order-details-text';
 
 export default class OrdersShow extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'Show all there is to know of an order, and change nothing';
   static override description =
     'What it is, its history (who changed it, when, why), payments, refunds, deadline and alarm.';

@@ -6,6 +6,7 @@ import { table } from '../../text/table';
 import { moneyText } from '../../text/wording';
 
 export default class PaymentsList extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'List payments on hold, newest first';
   static override examples = ['<%= config.bin %> payments list --json'];
   static override flags = { ...pageFlags('a payment') };

@@ -4,6 +4,7 @@ import { OpsCommand } from '../../ops-command';
 import { productsTable } from '../../text/products-text';
 
 export default class ProductsList extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'List products with their stock, by SKU';
   static override examples = ['<%= config.bin %> products list --limit 100 --json'];
   static override flags = {

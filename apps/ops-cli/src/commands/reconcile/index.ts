@@ -20,6 +20,7 @@ const KEPT = 1_000;
 const WAYS = ['since', 'resume'];
 
 export default class ReconcileCommand extends OpsCommand {
+  static override purpose = 'ask-providers' as const;
   static override summary = "Compare our payments and refunds with the providers' ledgers";
   static override description =
     'Ours only, theirs only, different. --fix settles what has one safe answer and tells of the ' +

@@ -15,6 +15,7 @@ const STATUSES = [
 ] as const satisfies readonly RefundEntry['status'][];
 
 export default class RefundsList extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'List refunds, newest first';
   static override examples = [
     '<%= config.bin %> refunds list --unsettled',

@@ -16,6 +16,7 @@ export interface SweepResult {
 }
 
 export default class SweepRun extends OpsCommand {
+  static override purpose = 'ask-providers' as const;
   static override summary = 'Sweep once now: handle everything overdue, arm what comes near';
   static override examples = ['<%= config.bin %> sweep run --json'];
 

@@ -13,6 +13,7 @@ const STATUSES = [
 ] as const satisfies readonly WebhookEntry['status'][];
 
 export default class WebhooksList extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'List stored webhooks, newest first';
   static override examples = ['<%= config.bin %> webhooks list --status held'];
   static override flags = {

@@ -1,0 +1,68 @@
+import { text } from 'node:stream/consumers';
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { usageFailure } from '../../command-failure';
+import { type Context, contextsFile, maskedUrl, readContexts, writeContexts } from '../../contexts';
+import { OpsCommand } from '../../ops-command';
+
+const WAYS = ['database-url', 'of-home'];
+
+export default class ContextAdd extends OpsCommand {
+  static override summary = 'Keep by a name how to get to an installation, and use it from now on';
+  static override description =
+    'Kept for this user alone, with mode 0600. The first one is used at once. An address given as an ' +
+    'argument is seen by others of this machine while the command runs: - reads it from stdin.';
+  static override examples = [
+    '<%= config.bin %> context add prod --database-url - --redis-url rediss://redis.example:6379',
+    '<%= config.bin %> context add local --of-home /srv/shop/.lastcall',
+  ];
+  static override args = {
+    name: Args.string({
+      ignoreStdin: true,
+      name: 'NAME',
+      description: 'small letters, digits, - and _',
+      required: true,
+    }),
+  };
+  static override flags = {
+    'database-url': Flags.string({ description: 'DATABASE_URL; - reads stdin', exactlyOne: WAYS }),
+    'redis-url': Flags.string({ description: 'REDIS_URL', dependsOn: ['database-url'] }),
+    'of-home': Flags.string({
+      description: 'folder of an installation that npm start runs',
+      helpValue: 'FOLDER',
+      exactlyOne: WAYS,
+    }),
+  };
+
+  async run(): Promise<{ name: string; current: boolean; databaseUrl: string | null }> {
+    const { args, flags } = await this.parse(ContextAdd);
+    const { name } = args;
+    if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name)) {
+      throw usageFailure(`"${name}" is no name: small letters, digits, - and _`);
+    }
+    const given = flags['database-url'];
+    const databaseUrl = given === '-' ? (await text(process.stdin)).trim() : given;
+    const context: Context = databaseUrl
+      ? {
+          DATABASE_URL: addressOf(databaseUrl, 'postgres'),
+          ...(flags['redis-url'] ? { REDIS_URL: addressOf(flags['redis-url'], 'redis') } : {}),
+        }
+      : { LASTCALL_HOME: resolve(flags['of-home'] ?? '') };
+    const kept = readContexts(process.env);
+    const current = kept.current ?? name;
+    writeContexts(process.env, { current, contexts: { ...kept.contexts, [name]: context } });
+    this.log(`Context ${name} is kept in ${contextsFile(process.env)}`);
+    this.note(current === name ? 'It is used from now on' : `Next: lastcall context use ${name}`);
+    return { name, current: current === name, databaseUrl: maskedUrl(context.DATABASE_URL) };
+  }
+}
+
+/** Whatever is wrong with it, it is not repeated: it may have a password in it. */
+function addressOf(url: string, kind: 'postgres' | 'redis'): string {
+  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
+  const known = kind === 'postgres' ? ['postgres:', 'postgresql:'] : ['redis:', 'rediss:'];
+  if (known.includes(protocol)) return url;
+  throw usageFailure(
+    `the ${kind} address must be a URL that begins with ${known.join('// or ')}//`,
+  );
+}

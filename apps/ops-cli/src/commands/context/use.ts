@@ -1,0 +1,25 @@
+import { Args } from '@oclif/core';
+import { contextNamed, readContexts, writeContexts } from '../../contexts';
+import { OpsCommand } from '../../ops-command';
+
+export default class ContextUse extends OpsCommand {
+  static override summary = 'Use this installation wherever nothing else says which';
+  static override examples = ['<%= config.bin %> context use prod'];
+  static override args = {
+    name: Args.string({
+      ignoreStdin: true,
+      name: 'NAME',
+      description: 'of a context',
+      required: true,
+    }),
+  };
+
+  async run(): Promise<{ current: string }> {
+    const { args } = await this.parse(ContextUse);
+    const kept = readContexts(process.env);
+    contextNamed(kept, args.name);
+    writeContexts(process.env, { ...kept, current: args.name });
+    this.log(`Context ${args.name} is used from now on`);
+    return { current: args.name };
+  }
+}

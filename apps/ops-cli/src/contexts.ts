@@ -1,0 +1,107 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { CommandFailure } from './command-failure';
+import { EXIT } from './exit-code';
+
+/** How to get to an installation: settings by their names in the environment. */
+export type Context = Readonly<
+  Partial<Record<'DATABASE_URL' | 'REDIS_URL' | 'LASTCALL_HOME', string>>
+>;
+
+export interface Contexts {
+  /** The one that commands use when nothing else says where; null: none. */
+  readonly current: string | null;
+  readonly contexts: Readonly<Record<string, Context>>;
+}
+
+const NONE: Contexts = { current: null, contexts: {} };
+const READABLE_BY_OTHERS = 0o077;
+
+/** `$XDG_CONFIG_HOME/lastcall/contexts.json`. It holds passwords: its owner's alone (0600). */
+export function contextsFile(env: NodeJS.ProcessEnv): string {
+  const folder = env.XDG_CONFIG_HOME || join(homedir(), '.config');
+  return join(folder, 'lastcall', 'contexts.json');
+}
+
+/** @throws {CommandFailure} when others can read or write the file, or it is none of ours */
+export function readContexts(env: NodeJS.ProcessEnv): Contexts {
+  const file = contextsFile(env);
+  let descriptor: number;
+  try {
+    // The same file is looked at and read, and a link could lead to anybody's.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return NONE;
+    throw refused(file, `it cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  try {
+    const { uid, mode } = fstatSync(descriptor);
+    if (process.getuid && uid !== process.getuid()) throw refused(file, 'it is another user’s');
+    if ((mode & READABLE_BY_OTHERS) !== 0)
+      throw refused(file, 'others can read it', `chmod 600 ${file}`);
+    return parse(file, readFileSync(descriptor, 'utf8'));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Put in place whole, and never readable by others, not for a moment. */
+export function writeContexts(env: NodeJS.ProcessEnv, contexts: Contexts): void {
+  const file = contextsFile(env);
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const unfinished = `${file}.${process.pid}`;
+  writeFileSync(unfinished, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+  chmodSync(unfinished, 0o600);
+  renameSync(unfinished, file);
+}
+
+/** @throws {CommandFailure} context_not_found */
+export function contextNamed({ contexts }: Contexts, name: string): Context {
+  const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  if (context) return context;
+  throw new CommandFailure({
+    code: 'context_not_found',
+    exitCode: EXIT.notFound,
+    what: `There is no context "${name}"`,
+    next: 'lastcall context list shows those there are; lastcall context add makes one',
+  });
+}
+
+/** Without its password, for people. */
+export function maskedUrl(url: string | undefined): string | null {
+  if (!url) return null;
+  const masked = new URL(url);
+  if (masked.password) masked.password = '***';
+  return masked.href;
+}
+
+function parse(file: string, text: string): Contexts {
+  try {
+    const kept = JSON.parse(text) as Partial<Contexts> | null;
+    if (kept && typeof kept.contexts === 'object') return { ...NONE, ...kept };
+  } catch {
+    // Told below, without the text: it holds passwords.
+  }
+  throw refused(file, 'it is no JSON of ours', `delete ${file}, and add the contexts again`);
+}
+
+function refused(file: string, why: string, next = `look who made it, and delete ${file}`) {
+  return new CommandFailure({
+    code: 'contexts_refused',
+    exitCode: EXIT.refused,
+    what: `${file} is not read`,
+    why,
+    next,
+  });
+}

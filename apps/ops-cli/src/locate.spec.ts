@@ -1,0 +1,87 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { contextsFile, readContexts, writeContexts } from './contexts';
+import { locate, type Whereabouts } from './locate';
+
+const DATABASE_URL = 'postgres://shop:hidden@db.example/shop';
+
+describe('locate', () => {
+  let root: string;
+  let notes: string[];
+  let env: NodeJS.ProcessEnv;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'lastcall-locate-'));
+    notes = [];
+    env = { XDG_CONFIG_HOME: join(root, 'config') };
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  /** A folder with an installation that runs, and one below it to stand in. */
+  const project = (name: string): string => {
+    const below = join(root, name, 'src', 'deep');
+    mkdirSync(below, { recursive: true, mode: 0o755 });
+    mkdirSync(join(root, name, '.lastcall'), { mode: 0o700 });
+    writeFileSync(join(root, name, '.lastcall', 'runtime.json'), '{}');
+    return below;
+  };
+  const from = (folder: string, flags: Whereabouts = {}) =>
+    locate(flags, env, (line) => notes.push(line), folder);
+
+  it('finds the installation of a folder above, and nothing where there is none', () => {
+    const home = join(root, 'shop', '.lastcall');
+    expect(from(project('shop'))).toMatchObject({ env: { LASTCALL_HOME: home }, what: home });
+    expect(from(root)).toEqual({ env, what: null });
+    expect(notes).toEqual([]);
+  });
+
+  it('goes by what is said before it looks around', () => {
+    const folder = project('shop');
+    env = { ...env, DATABASE_URL, REDIS_URL: 'redis://elsewhere' };
+    expect(from(folder)).toEqual({ env, what: null });
+    const named = from(folder, { home: '/srv/shop' });
+    expect(named.env).toEqual({ XDG_CONFIG_HOME: env.XDG_CONFIG_HOME, LASTCALL_HOME: '/srv/shop' });
+    expect(() => from(folder, { home: '/srv/shop', context: 'prod' })).toThrow('one of the two');
+  });
+
+  it('says so when others can write to the folder, and takes no link', () => {
+    const open = project('open');
+    chmodSync(join(root, 'open'), 0o777);
+    expect(from(open).env.LASTCALL_HOME).toBe(join(root, 'open', '.lastcall'));
+    expect(notes).toEqual([expect.stringContaining(`others can write to ${join(root, 'open')}`)]);
+    const linked = join(root, 'linked');
+    mkdirSync(linked);
+    symlinkSync(join(root, 'open', '.lastcall'), join(linked, '.lastcall'));
+    expect(from(linked)).toEqual({ env, what: null });
+    expect(notes[1]).toContain('not taken');
+  });
+
+  it('uses the context in use, or the one asked for, and tells its name without the password', () => {
+    const prod = { DATABASE_URL, REDIS_URL: 'redis://redis.example' };
+    const contexts = { prod, local: { LASTCALL_HOME: '/srv/shop' } };
+    writeContexts(env, { current: 'prod', contexts });
+    expect(statSync(contextsFile(env)).mode & 0o777).toBe(0o600);
+    const { env: found, what } = from(project('shop'));
+    expect(found).toEqual({ ...env, ...prod });
+    expect(what).toBe('context prod (postgres://shop:***@db.example/shop)');
+    expect(from(root, { context: 'local' }).env.LASTCALL_HOME).toBe('/srv/shop');
+    expect(() => from(root, { context: 'constructor' })).toThrow('There is no context');
+  });
+
+  it('reads no contexts that others can read or write, and repeats nothing of what is broken', () => {
+    writeContexts(env, { current: null, contexts: {} });
+    chmodSync(contextsFile(env), 0o644);
+    expect(() => readContexts(env)).toThrow('is not read');
+    chmodSync(contextsFile(env), 0o600);
+    writeFileSync(contextsFile(env), `{"a": "${DATABASE_URL}`);
+    expect(() => readContexts(env)).toThrow(expect.not.objectContaining({ message: /hidden/ }));
+  });
+});
