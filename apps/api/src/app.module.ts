@@ -37,6 +37,7 @@ import { AssetsController } from './pages/assets.controller';
 import { CheckoutController } from './pages/checkout.controller';
 import { CheckoutLinks } from './pages/checkout-links';
 import { ConsoleController } from './pages/console.controller';
+import { ConsoleWorkController } from './pages/console-work.controller';
 import { SampleShopController } from './pages/sample-shop.controller';
 import { WebAssets } from './pages/web-assets';
 import { QueueBoard } from './queue-board/queue-board';
@@ -73,6 +74,7 @@ const SERVING: Type[] = [
   AssetsController,
   CheckoutController,
   ConsoleController,
+  ConsoleWorkController,
   WebhooksController,
   OpsController,
   OpsOrdersController,

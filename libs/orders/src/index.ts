@@ -115,6 +115,7 @@ export {
   OrdersModule,
   type OrdersModuleOptions,
 } from './orders.module';
+export { type AuditEntry, ConsoleView, type NowView, type WaitEntry } from './ops/console-view';
 export { Overview, type OverviewView } from './ops/overview';
 export {
   AdjustStock,

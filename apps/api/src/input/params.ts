@@ -41,6 +41,13 @@ export const ProductSku = createParamDecorator(
     readInput(z.strictObject({ sku: productSku }), { sku: requestOf(context).params.sku }).sku,
 );
 
+/** The id of anything but an order. */
+export const SubjectId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
+  const { id } = requestOf(context).params;
+  if (id === undefined || !isUuid(id)) throw new LastcallError('not_found', 'There is no such id');
+  return id.toLowerCase();
+});
+
 /** The `sub` of the caller's token: the customer, merchant or operator. */
 export const Subject = createParamDecorator(
   (_: unknown, context: ExecutionContext): string => callerOf(context).subject,

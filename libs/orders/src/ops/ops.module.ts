@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ExamineInstallation } from './doctor/examine-installation';
+import { ConsoleView } from './console-view';
 import { DismissWebhook } from './dismiss-webhook';
 import { ForceCloseOrders } from './force-close-orders';
 import { ListHeldPayments, SettlePayment } from './held-payments';
@@ -15,6 +16,7 @@ import { VerifyDeadlines } from './verify-deadlines';
 import { ListWebhooks, ReplayWebhook } from './webhooks';
 
 const USE_CASES = [
+  ConsoleView,
   AdjustStock,
   DismissWebhook,
   ExamineInstallation,
