@@ -13,6 +13,7 @@ import { serveDocument } from '../../apps/api/src/openapi/document';
 import { migrateDatabase } from '../../apps/api/src/migrate-database';
 import { shutDown } from '../../apps/api/src/shut-down';
 import type { DataSource } from 'typeorm';
+import { recordAnswers } from '../answers/record-answers';
 import { createTestDatabase } from './database';
 import { takeRedisDatabase } from './redis';
 
@@ -117,6 +118,7 @@ async function boot(
     bodyParser: false,
     logger,
   });
+  recordAnswers(app.getHttpAdapter().getInstance());
   if (config.ROLES.has('api') && config.DOCS === 'on') serveDocument(app, { page: false });
   return { ...parts, app };
 }

@@ -3,6 +3,14 @@
  * `npm run client:types`; test/client/client.e2e.ts compares it with the document that is served.
  */
 
+/** Where the buyer sees the countdown and pays */
+export interface CheckoutLink {
+  readonly orderId: string;
+  readonly url: string;
+  /** The link can be opened until then, once */
+  readonly expiresAt: string;
+}
+
 export interface ExtendOrdersBody {
   readonly seconds: number;
 }

@@ -19,7 +19,10 @@ export class HealthController {
 
   @Get('live')
   @Public()
-  @Answers(200, 'Alive', { summary: 'This process runs; asks nothing of anybody else' })
+  @Answers(200, 'Alive', {
+    summary: 'This process runs; asks nothing of anybody else',
+    faults: [],
+  })
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
@@ -29,6 +32,7 @@ export class HealthController {
   @Public()
   @Answers(200, 'Ready', {
     summary: 'This process can serve; "degraded" without Redis, 503 without Postgres',
+    faults: ['unavailable'],
   })
   async ready(): Promise<{ status: 'ok' | 'degraded'; checks: DependencyStates }> {
     if (this.draining.isDraining) {

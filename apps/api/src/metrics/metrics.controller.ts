@@ -25,7 +25,7 @@ export class MetricsController {
 
   @Get()
   @Scope('metrics')
-  @Answers(200, 'Metrics', { summary: 'Metrics in the text format of Prometheus' })
+  @Answers(200, 'Metrics', { summary: 'Metrics in the text format of Prometheus', faults: [] })
   async read(@Res() reply: FastifyReply): Promise<void> {
     await this.#refreshGauges();
     const { registry } = this.telemetry;

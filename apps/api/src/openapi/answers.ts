@@ -6,10 +6,16 @@ import type { ResponseName } from './responses';
 /** Codes a route may refuse with, kept on its operation; document.ts turns them into answers. */
 export const REFUSALS = 'x-problem-codes';
 
+/** Faults of ours that a route may answer with, kept on its operation. */
+export const FAULTS = 'x-fault-codes';
+const ALL_FAULTS = ['internal_error', 'unavailable'] as const satisfies readonly ProblemCode[];
+
 export interface AnswerWords {
   readonly summary: string;
   /** Beside those that every route has. */
   readonly refusals?: readonly ProblemCode[];
+  /** Of ours, where not all of them can happen. */
+  readonly faults?: readonly (typeof ALL_FAULTS)[number][];
   /** Other statuses that are no refusal, without a body, with what they mean. */
   readonly also?: Readonly<Record<number, string>>;
   /** Headers of the answer, with what they mean. */
@@ -26,13 +32,14 @@ const MEDIA_TYPES: Partial<Record<ResponseName, string>> = {
 export function Answers(
   status: number,
   name: ResponseName,
-  { summary, refusals = [], also = {}, headers = {} }: AnswerWords,
+  { summary, refusals = [], also = {}, headers = {}, faults = ALL_FAULTS }: AnswerWords,
 ): MethodDecorator {
   const mediaType = MEDIA_TYPES[name] ?? 'application/json';
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary }),
     ApiExtension(REFUSALS, refusals),
+    ApiExtension(FAULTS, faults),
     ...Object.entries(also).map(([other, description]) =>
       ApiResponse({ status: Number(other), description }),
     ),

@@ -1,7 +1,13 @@
 import type { INestApplication } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { describeProblems, describeRefusals, type Operation, PROBLEM_EXAMPLES } from './problems';
+import {
+  describeProblems,
+  describeRefusals,
+  type Operation,
+  PROBLEM_EXAMPLES,
+  SHARED_HEADERS,
+} from './problems';
 import { STREAM_TOKEN } from '../auth/stream-access';
 import { productSku } from '../input/requests';
 import { schemaAt, type SchemaObject, toComponents, toSchemaObject } from './json-schema';
@@ -57,7 +63,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     operationIdFactory: (controller, method) => `${method}${controller.replace('Controller', '')}`,
   });
   const schemas = toComponents(RESPONSES);
-  document.components = { ...document.components, schemas, examples: {} };
+  document.components = { ...document.components, schemas, examples: {}, headers: SHARED_HEADERS };
   const told = new Set<keyof typeof PROBLEM_EXAMPLES>();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of METHODS) {

@@ -2,7 +2,8 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { problem, PROBLEM_TYPE, type ProblemCode, statusOf } from '../http/problem';
 import { RETRY_AFTER_SECONDS } from '../http/error-problem';
 import { UNLIMITED } from '../rate-limit/unlimited';
-import { REFUSALS } from './answers';
+import { FAULTS, REFUSALS } from './answers';
+import { ANY_MEDIA_TYPE } from './takes';
 import { schemaAt } from './json-schema';
 
 export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
@@ -87,11 +88,12 @@ export function describeRefusals(codes: Iterable<ProblemCode>): Record<string, o
 /** One answer a status, with an example for each code that has it; returns the codes. */
 export function describeProblems(operation: Operation, method: string): Set<ProblemCode> {
   const codes = codesOf(operation, method);
+  if (codes.has('rate_limited')) tellOfLimits(operation);
   for (const status of new Set([...codes].map(statusOf))) {
     const those = [...codes].filter((code) => statusOf(code) === status);
     operation.responses[String(status)] = {
       description: those.join(', '),
-      ...(those.some((code) => code in RETRY_AFTER_SECONDS) ? { headers: RETRY_AFTER } : {}),
+      ...headersOf(operation, those),
       content: {
         [PROBLEM_TYPE]: {
           schema: { $ref: schemaAt('Problem') },
@@ -105,25 +107,73 @@ export function describeProblems(operation: Operation, method: string): Set<Prob
   return codes;
 }
 
-const RETRY_AFTER = {
+/** Headers that many answers have; the document has each once. */
+export const SHARED_HEADERS = {
   'Retry-After': {
     description: 'Seconds after which trying again is worth it',
     schema: { type: 'integer' as const, minimum: 0, examples: [1] },
   },
+  RateLimit: {
+    description: 'What is left of each limit, and the seconds until it begins anew',
+    schema: { type: 'string' as const, examples: ['"requests";r=299;t=60'] },
+  },
+  'RateLimit-Policy': {
+    description:
+      'Each limit: how many in how many seconds (draft-ietf-httpapi-ratelimit-headers-10)',
+    schema: { type: 'string' as const, examples: ['"requests";q=300;w=60'] },
+  },
 };
 
+/** Also where all is well: a client that looks at them is never refused. */
+function tellOfLimits({ responses }: Operation): void {
+  for (const [status, response] of Object.entries(responses)) {
+    if (status >= '300' || !response || '$ref' in response) continue;
+    response.headers = {
+      ...response.headers,
+      ...headerAt('RateLimit'),
+      ...headerAt('RateLimit-Policy'),
+    };
+  }
+}
+
+const headerAt = (name: keyof typeof SHARED_HEADERS) => ({
+  [name]: { $ref: `#/components/headers/${name}` },
+});
+
+function headersOf(
+  operation: Operation,
+  codes: readonly ProblemCode[],
+): { headers?: Record<string, { $ref: string }> } {
+  const isLater = codes.some((code) => code in RETRY_AFTER_SECONDS);
+  const isCounted = codes.includes('rate_limited') && !(UNLIMITED in operation);
+  const headers = {
+    ...(isLater ? headerAt('Retry-After') : {}),
+    ...(isCounted ? { ...headerAt('RateLimit'), ...headerAt('RateLimit-Policy') } : {}),
+  };
+  return Object.keys(headers).length > 0 ? { headers } : {};
+}
+
+/** An id that cannot be is answered like one that is not, and a tag that fits nothing says nothing. */
+function isChecked(parameter: object): boolean {
+  const { name = '' } = parameter as { name?: string };
+  return !['id', 'provider', 'If-None-Match'].includes(name);
+}
+
 function codesOf(operation: Operation, method: string): Set<ProblemCode> {
-  const own = (operation as { [REFUSALS]?: ProblemCode[] })[REFUSALS] ?? [];
+  const { [REFUSALS]: own = [], [FAULTS]: faults = [] } = operation as {
+    [REFUSALS]?: ProblemCode[];
+    [FAULTS]?: ProblemCode[];
+  };
   // Even where no body is wanted: one with fields in it is refused.
   const takesBody = method !== 'get' && method !== 'delete';
-  const takesInput = takesBody || (operation.parameters ?? []).length > 0;
+  const takesInput = takesBody || (operation.parameters ?? []).some(isChecked);
   return new Set<ProblemCode>([
     ...own,
     ...(takesInput ? (['invalid_request'] as const) : []),
-    ...(takesBody ? (['body_too_large', 'unsupported_media_type'] as const) : []),
+    ...(takesBody ? (['body_too_large'] as const) : []),
+    ...(takesBody && !(ANY_MEDIA_TYPE in operation) ? (['unsupported_media_type'] as const) : []),
     ...(operation.security?.length ? (['unauthorized', 'forbidden'] as const) : []),
     ...(UNLIMITED in operation ? [] : (['rate_limited'] as const)),
-    'internal_error',
-    'unavailable',
+    ...faults,
   ]);
 }

@@ -1,5 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiHeader, ApiQuery } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiExtension, ApiHeader, ApiQuery } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { idempotencyKey, lastEventId } from '../input/requests';
 import { toSchemaObject } from './json-schema';
@@ -45,8 +45,12 @@ export const TakesIfNoneMatch = (): MethodDecorator =>
     schema: { type: 'string' },
   });
 
+/** Kept on a route that reads the bytes, whatever the sender calls their type. */
+export const ANY_MEDIA_TYPE = 'x-any-media-type';
+
 export const TakesWebhook = (): MethodDecorator =>
   applyDecorators(
+    ApiExtension(ANY_MEDIA_TYPE, true),
     ApiConsumes('application/json'),
     ApiBody({
       description: 'As the provider sends it; the signature in its headers counts for these bytes',
