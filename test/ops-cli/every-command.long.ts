@@ -25,6 +25,8 @@ describe('commands that change something', () => {
     ['refunds create', 3, ['refunds', 'create', UNKNOWN, '--amount', '1', '--yes', ...WHY]],
     ['webhooks dismiss', 3, ['webhooks', 'dismiss', UNKNOWN, ...WHY]],
     ['webhooks replay', 3, ['webhooks', 'replay', UNKNOWN, ...WHY]],
+    ['customers erase', 3, ['customers', 'erase', 'nobody', '--yes', ...WHY]],
+    ['customers export', 3, ['customers', 'export', 'nobody']],
     ['timeouts release', 3, ['timeouts', 'release', UNKNOWN, ...WHY]],
   ])('%s says in all four ways that there is no such thing', async (_, code, args) => {
     const ways = await inFourWays(world.config, args);

@@ -54,6 +54,13 @@ export class RecordedStream implements EventStream {
     this.events.push(...events);
   }
 
+  async forgetReasons(orderIds: readonly string[]): Promise<number> {
+    const kept = this.events.filter((e) => e.by !== 'operator' || !orderIds.includes(e.orderId));
+    const forgotten = this.events.length - kept.length;
+    this.events.splice(0, this.events.length, ...kept);
+    return forgotten;
+  }
+
   async close(): Promise<void> {
     // Nothing is open.
   }

@@ -1,3 +1,4 @@
+import { NamesInLogs } from '@app/orders';
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { InjectLogger, type Logger } from './logging/logger';
@@ -19,7 +20,7 @@ const EVENTS: Readonly<Record<string, string>> = {
 
 /**
  * One line, with `security` and the event's name, for what somebody tried and was refused: from
- * where, as whom and at what, and never what they sent. A source that goes on and on speaks once in
+ * where, as whom (under the name that logs have for them) and at what, and never what they sent. A source that goes on and on speaks once in
  * five seconds, with how often it was kept quiet; the metric counts all. docs/operations.md says how
  * long to keep them.
  */
@@ -30,6 +31,7 @@ export class SecurityLog {
   constructor(
     @InjectLogger() private readonly logger: Logger,
     private readonly telemetry: PrometheusTelemetry,
+    private readonly names: NamesInLogs,
   ) {
     // Each series is there before its first event: an alert on its rise would miss that one.
     for (const event of Object.values(EVENTS)) telemetry.securityEvent(event, 0);
@@ -45,9 +47,15 @@ export class SecurityLog {
     const unsaid = this.#quiet.unsaidBefore(`${event} ${source}`);
     if (unsaid === undefined) return;
     const { id: requestId, method, routeOptions, caller } = request;
-    const subject = caller?.subject;
-    const facts = { security: event, source, subject, method, route: routeOptions.url };
-    this.logger.warn({ ...facts, requestId, unsaid }, 'refused');
+    const facts = { security: event, source, method, route: routeOptions.url, requestId, unsaid };
+    void this.#nameOf(caller?.subject).then((subject) =>
+      this.logger.warn({ ...facts, subject }, 'refused'),
+    );
+  }
+
+  /** A database that is away takes nothing from the line but who it was. */
+  async #nameOf(subject: string | undefined): Promise<string | undefined> {
+    return subject === undefined ? undefined : this.names.of(subject).catch(() => 'unknown');
   }
 }
 

@@ -128,6 +128,9 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   payment_not_settleable: 'lastcall payments list shows the payments on hold',
   refund_not_found: 'lastcall refunds list shows the refunds there are',
   refund_not_retryable: 'lastcall refunds list tells where it stands',
+  customer_not_found:
+    "SUB is the subject of the customer's token, as `orders list --json` shows it",
+  customer_not_erasable: 'lastcall orders list --customer SUB shows them',
   webhook_not_found: 'lastcall webhooks list shows the stored webhooks',
   webhook_not_replayable: 'lastcall webhooks list tells what became of it',
   busy: 'run the same command again in a moment',

@@ -7,7 +7,9 @@ import {
   DATABASE,
   differenceText,
   DismissWebhook,
+  EraseCustomer,
   ExamineInstallation,
+  ExportCustomer,
   ExtendWindow,
   ForceCloseOrders,
   ImportProducts,
@@ -69,6 +71,8 @@ export class Installation {
   readonly dismissWebhook = this.app.get(DismissWebhook);
   readonly heldPayments = this.app.get(ListHeldPayments);
   readonly settlePayment = this.app.get(SettlePayment);
+  readonly eraseCustomer = this.app.get(EraseCustomer);
+  readonly exportCustomer = this.app.get(ExportCustomer);
   readonly refunds = this.app.get(ListRefunds);
   readonly retryRefund = this.app.get(RetryRefund);
   readonly rewindEvents = this.app.get(RewindEvents);

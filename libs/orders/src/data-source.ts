@@ -11,6 +11,7 @@ import { ApplicationRole1763600030000 } from './migrations/1763600030000-applica
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { PageSessions1763910000000 } from './migrations/1763910000000-page-sessions';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
+import { EraseCustomers1763900014000 } from './migrations/1763900014000-erase-customers';
 import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
 import { MerchantsView1763800100000 } from './migrations/1763800100000-merchants-view';
 import { MoneyAfterPaid1763700120000 } from './migrations/1763700120000-money-after-paid';
@@ -59,6 +60,7 @@ const MIGRATIONS = [
   MerchantsView1763800100000,
   ProductChanges1763800200000,
   HistorySeals1763900013000,
+  EraseCustomers1763900014000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
   Processes1763702200000,
   Waits1763701120000,

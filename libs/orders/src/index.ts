@@ -79,6 +79,9 @@ export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
 export { WAIT_NAMES, WAITS, type WaitName } from './ops/waits';
 export { RewindEvents, type Rewound } from './ops/rewind-events';
+export { EraseCustomer, type ErasedCustomer } from './ops/erase-customer';
+export { type CustomerExport, ExportCustomer } from './ops/export-customer';
+export { NamesInLogs } from './order/names-in-logs';
 export { Statistics, type StatisticsView } from './ops/statistics';
 export {
   type DeadlineFindings,

@@ -48,6 +48,7 @@ import { ORDER_LOCK, OrderGuard } from './order/order-guard';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
 import { OrderFeed } from './events/order-feed';
 import { StreamTokens } from './events/stream-tokens';
+import { NamesInLogs } from './order/names-in-logs';
 import { SigningKey } from './order/signing-key';
 import { Overview } from './ops/overview';
 import { PageSessions } from './sessions/page-sessions';
@@ -113,6 +114,7 @@ const USE_CASES = [
   Gauges,
   ListOrders,
   ListProducts,
+  NamesInLogs,
   OrderFeed,
   OrderGuard,
   Overview,
@@ -225,7 +227,7 @@ function assemble(
     ],
     exports: [
       database,
-      ...[SETTINGS, SEAL_KEY, ORDERS_TELEMETRY, PaymentProviders, OPEN_ALARM_QUEUE],
+      ...[SETTINGS, SEAL_KEY, EVENT_STREAM, ORDERS_TELEMETRY, PaymentProviders, OPEN_ALARM_QUEUE],
       ...USE_CASES,
     ],
   };
@@ -287,7 +289,12 @@ const OF_THE_SET_UP: Provider[] = [
     useFactory: (setUp: OrdersSetUp): EventStream => {
       const { events } = setUp.parts;
       if (events) {
-        return { append: (those) => events.append(those), close: () => Promise.resolve() };
+        return {
+          append: (those) => events.append(those),
+          // What a host's own sink has taken is the host's to erase.
+          forgetReasons: () => Promise.resolve(0),
+          close: () => Promise.resolve(),
+        };
       }
       const { REDIS_URL: redis } = setUp.config;
       const key = `${prefixOf(setUp)}:order-events`;

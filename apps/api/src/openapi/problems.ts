@@ -36,6 +36,8 @@ export const PROBLEM_EXAMPLES = {
   order_not_closable: 'This order is paid; only an unpaid order can be closed by force',
   order_not_extendable: 'This shop does not extend payment windows',
   order_not_repeatable: 'This order is paid; only a closed or canceled one can be placed again',
+  customer_not_found: 'There is no order of this customer',
+  customer_not_erasable: "One of this customer's orders is not over: end it first",
   payment_not_settleable: 'This payment holds no money for an operator',
   refund_not_retryable: 'This refund has succeeded: the money is back',
   webhook_not_replayable: 'Webhook evt_1 was processed (paid); it has had its effect',

@@ -22,6 +22,8 @@ export interface EventSink {
 
 /** Where order events go for the rest of the shop to read. */
 export interface EventStream extends EventSink {
+  /** Takes out what operators have said of these orders; answers with how many entries that was. */
+  forgetReasons(orderIds: readonly string[]): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,8 @@ export interface RedisEventStreamOptions {
 const CALL_LIMIT_MS = 3_000;
 /** One call's worth: Redis serves nobody else meanwhile, which is about a millisecond. */
 const CHUNK = 250;
+/** Entries that are read by one call where the whole stream is looked through. */
+const SCAN = 1_000;
 
 /** A command an event would cost Node ten times as much as one call with all of them as JSON. */
 const APPEND = `
@@ -55,6 +59,10 @@ interface AppendingRedis extends Redis {
  */
 export class NoEventStream implements EventStream {
   async append(): Promise<void> {}
+
+  async forgetReasons(): Promise<number> {
+    return 0;
+  }
 
   async close(): Promise<void> {}
 }
@@ -79,9 +87,29 @@ export class RedisEventStream implements EventStream {
     }
   }
 
+  async forgetReasons(orderIds: readonly string[]): Promise<number> {
+    const wanted = new Set(orderIds);
+    const { key } = this.options;
+    let [forgotten, from] = [0, '-'];
+    for (;;) {
+      const reading = this.#client.xrange(key, from, '+', 'COUNT', SCAN);
+      const entries = await withTimeLimit(reading, CALL_LIMIT_MS, 'Redis did not read the events');
+      const ids = entries.filter(([, fields]) => isReasonOf(fields, wanted)).map(([id]) => id);
+      if (ids.length > 0) forgotten += await this.#client.xdel(key, ...ids);
+      const last = entries.at(-1);
+      if (!last || entries.length < SCAN) return forgotten;
+      from = `(${last[0]}`;
+    }
+  }
+
   async close(): Promise<void> {
     this.#client.disconnect();
   }
+}
+
+function isReasonOf(fields: readonly string[], orderIds: ReadonlySet<string>): boolean {
+  const value = (name: string): string => fields[fields.indexOf(name) + 1] ?? '';
+  return value('by') === 'operator' && orderIds.has(value('orderId'));
 }
 
 /** Names and values in turn, as XADD takes them. */

@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common';
 import { ExamineInstallation } from './doctor/examine-installation';
 import { ConsoleView } from './console-view';
 import { DismissWebhook } from './dismiss-webhook';
+import { EraseCustomer } from './erase-customer';
+import { ExportCustomer } from './export-customer';
 import { ForceCloseOrders } from './force-close-orders';
 import { ListHeldPayments, SettlePayment } from './held-payments';
 import { OrderDetails } from './order-details';
@@ -19,7 +21,9 @@ const USE_CASES = [
   ConsoleView,
   AdjustStock,
   DismissWebhook,
+  EraseCustomer,
   ExamineInstallation,
+  ExportCustomer,
   ForceCloseOrders,
   ImportProducts,
   ListHeldPayments,

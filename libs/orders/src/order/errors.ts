@@ -28,6 +28,8 @@ export const ERROR_STATUS = {
   payment_not_found: 404,
   refund_not_found: 404,
   webhook_not_found: 404,
+  customer_not_found: 404,
+  customer_not_erasable: 409,
   reconcile_run_not_found: 404,
   unknown_provider: 404,
   idempotency_in_progress: 409,

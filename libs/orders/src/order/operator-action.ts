@@ -18,6 +18,7 @@ export type OperatorAction =
   | 'refund.retry'
   | 'webhook.dismiss'
   | 'webhook.replay'
+  | 'customer.erase'
   | 'deadline.release'
   | 'events.rewind'
   | 'timeouts.resume'
@@ -28,7 +29,15 @@ export type OperatorAction =
 export async function recordAction(
   tx: Transaction,
   action: OperatorAction,
-  subjectKind: 'payment' | 'refund' | 'webhook' | 'deadline' | 'brake' | 'relay' | 'reconcile_run',
+  subjectKind:
+    | 'customer'
+    | 'payment'
+    | 'refund'
+    | 'webhook'
+    | 'deadline'
+    | 'brake'
+    | 'relay'
+    | 'reconcile_run',
   subjectIds: readonly string[],
   { actor, reason }: Accountable,
 ): Promise<void> {

@@ -1,0 +1,128 @@
+import { inTransaction, type Transaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
+import { EVENT_STREAM, type EventStream } from '../events/event-stream';
+import { LastcallError } from '../order/errors';
+import { type Accountable, recordAction } from '../order/operator-action';
+import { uuidv7 } from '../order/uuid';
+import { rehearse } from './rehearse';
+
+export interface ErasedCustomer {
+  /** What stands for the customer from now on: the hash of a salt that is forgotten. */
+  readonly pseudonym: string;
+  readonly orders: number;
+  /** Events of the history that named the customer. */
+  readonly events: number;
+  /** Operators' actions whose reasons were about the customer's payments. */
+  readonly actions: number;
+  /** Entries taken out of the event stream; 0 in a dry run. */
+  readonly streamed: number;
+}
+
+export interface EraseCommand extends Accountable {
+  readonly dryRun?: boolean;
+}
+
+/** The final statuses: nothing of these orders waits for the customer. */
+const FINAL = ['closed', 'canceled', 'completed'];
+
+/**
+ * Takes a customer's name, and what could tell it, out of everything that is kept (docs/privacy.md).
+ * Orders, money and stock stay as they are, under a name that nobody can trace back.
+ */
+@Injectable()
+export class EraseCustomer {
+  constructor(
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(EVENT_STREAM) private readonly stream: EventStream,
+  ) {}
+
+  /** @throws {LastcallError} customer_not_found, customer_not_erasable, invalid_request, busy */
+  async erase(customer: string, command: EraseCommand): Promise<ErasedCustomer> {
+    const { dryRun = false, ...accountable } = command;
+    if (accountable.reason.includes(customer)) {
+      throw new LastcallError('invalid_request', 'the reason names the customer: it is kept');
+    }
+    return rehearse<ErasedCustomer>(dryRun, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        for (const sql of BEGIN) await tx.rows(sql);
+        const orderIds = await finalOrders(tx, customer);
+        const [history] = await tx.rows<Omit<ErasedCustomer, 'orders' | 'streamed'>>(
+          'SELECT * FROM erase_from_history($1)',
+          [customer],
+        );
+        const { pseudonym } = history as NonNullable<typeof history>;
+        for (const [sql, values] of ERASE)
+          await tx.rows(sql, values(customer, pseudonym, orderIds));
+        await expectGone(tx, customer);
+        await recordAction(tx, 'customer.erase', 'customer', [uuidv7()], accountable);
+        // Last, as it is not undone: where it fails nothing is erased, and all can be done again.
+        const streamed = dryRun ? 0 : await this.stream.forgetReasons(orderIds);
+        const erased = history as NonNullable<typeof history>;
+        return end({ ...erased, orders: orderIds.length, streamed });
+      }),
+    );
+  }
+}
+
+const BEGIN = [
+  // Nothing is relayed meanwhile, which would bring back what is taken out of the stream.
+  'SELECT pg_advisory_xact_lock(2, 0)',
+  // The stream is read to its end within the transaction.
+  `SET LOCAL idle_in_transaction_session_timeout = '60s'`,
+];
+
+type Values = (customer: string, pseudonym: string, orderIds: readonly string[]) => unknown[];
+
+const ERASE: readonly (readonly [sql: string, values: Values])[] = [
+  [
+    `UPDATE orders SET customer_id = $2, carrier = NULL, tracking_number = NULL WHERE customer_id = $1
+        AND id = ANY ($3::uuid[])`,
+    (customer, pseudonym, orderIds) => [customer, pseudonym, orderIds],
+  ],
+  [
+    'UPDATE payments SET request = NULL, checkout_url = NULL WHERE order_id = ANY ($1::uuid[])',
+    (_customer, _pseudonym, orderIds) => [orderIds],
+  ],
+  [
+    'DELETE FROM payment_keys WHERE order_id = ANY ($1::uuid[])',
+    (_customer, _pseudonym, orderIds) => [orderIds],
+  ],
+  ...['idempotency_keys', 'unpaid_orders', 'unpaid_streaks'].map(
+    (table) =>
+      [`DELETE FROM ${table} WHERE customer_id = $1`, (customer: string) => [customer]] as const,
+  ),
+  ['DELETE FROM page_sessions WHERE subject = $1', (customer) => [customer]],
+];
+
+/** Taken for this transaction: no status changes under it. */
+async function finalOrders(tx: Transaction, customer: string): Promise<string[]> {
+  const orders = await tx.rows<{ id: string; status: string }>(
+    'SELECT id, status FROM orders WHERE customer_id = $1 ORDER BY id FOR NO KEY UPDATE',
+    [customer],
+  );
+  if (orders.length === 0) throw customerNotFound();
+  const open = orders.filter(({ status }) => !FINAL.includes(status));
+  if (open.length > 0) {
+    const ids = open.slice(0, 3).map(({ id, status }) => `${id} (${status})`);
+    throw new LastcallError(
+      'customer_not_erasable',
+      `${open.length} of this customer's orders are not over, as ${ids.join(', ')}: end them first`,
+      { orders: open.map(({ id }) => id) },
+    );
+  }
+  return orders.map(({ id }) => id);
+}
+
+export function customerNotFound(): LastcallError {
+  return new LastcallError('customer_not_found', 'There is no order of this customer');
+}
+
+/** An order that was placed meanwhile is under the name: then nothing is erased yet. */
+async function expectGone(tx: Transaction, customer: string): Promise<void> {
+  const rows = await tx.rows('SELECT 1 FROM orders WHERE customer_id = $1 LIMIT 1', [customer]);
+  if (rows.length > 0) {
+    throw new LastcallError('busy', 'The customer is placing an order; try again in a moment');
+  }
+}
