@@ -10,7 +10,7 @@ const TESTS = '\\.(spec|long)\\.ts$|\\.e2e\\.ts$|/testing/|\\.contract\\.ts$|-be
 const FLOORS = [
   ['order'],
   ['stock', 'providers', 'events', 'invariants', 'sessions'],
-  ['money'],
+  ['money', 'deliveries'],
   ['placing', 'closing', 'reconciling'],
   ['payments', 'fulfilment'],
   ['ops'],

@@ -150,6 +150,8 @@ const WATCHED: Readonly<Record<string, RegExp>> = {
   refund_unsent: /lastcall_oldest_unsent_refund_seconds/,
   refund_pending: /lastcall_oldest_wait_seconds\{what="refund_pending"/,
   refund_in_attention: /lastcall_refunds\{status="needs_attention"/,
+  webhook_endpoint_off: /lastcall_waiting\{what="webhook_endpoint_off"/,
+  delivery_dead: /lastcall_waiting\{what="delivery_dead"/,
   dispute: /lastcall_waiting\{what="dispute"/,
 };
 

@@ -1,4 +1,7 @@
 import {
+  type Delivery,
+  DeliverWebhooks,
+  FanOutEvents,
   type OrderDetailsView,
   type OrderView,
   type Page,
@@ -6,11 +9,19 @@ import {
   type ProductEntry,
   type Queryable,
   runInvariants,
+  type WithSecret,
 } from '@app/orders';
+import { Webhook } from 'standardwebhooks';
 import { RESPONSES } from '../../apps/api/src/openapi/responses';
 import { startTestApp, type TestApp, WEBHOOK_SECRET } from '../support/app';
 import { insertOrders, insertProduct } from '../support/insert-orders';
 import { expectProblem } from '../support/problem';
+import {
+  type Heard,
+  startWebhookListener,
+  type WebhookListener,
+} from '../support/webhook-listener';
+import { fanOutAll } from '../support/fan-out-all';
 import { sendWebhook } from '../support/send-webhook';
 
 const TODAY = new Date().toISOString();
@@ -20,7 +31,7 @@ describe("a merchant's view", () => {
   let merchant: string;
 
   beforeAll(async () => {
-    api = await startTestApp({ settings: { ROLES: 'api' } });
+    api = await startTestApp({ settings: { ROLES: 'api', WEBHOOKS_ALLOW_PRIVATE: 'on' } });
     merchant = await api.token({ sub: 'mia', scope: 'merchant' });
   });
   afterAll(() => api?.close());
@@ -257,6 +268,75 @@ describe("a merchant's view", () => {
       expectProblem(await adjust(1, '  '), 400, 'invalid_request');
       expectProblem(await adjust(0), 400, 'invalid_request');
       expectProblem(await adjust(1.5), 400, 'invalid_request');
+    });
+  });
+
+  describe('of webhook endpoints', () => {
+    let listener: WebhookListener;
+    beforeAll(async () => (listener = await startWebhookListener()));
+    afterAll(() => listener?.close());
+
+    const path = '/v1/ops/webhook-endpoints';
+    const ask = <Body>(route: `${'GET' | 'POST' | 'DELETE'} /${string}`, body?: unknown) =>
+      api.request<Body>(route, { token: merchant, ...(body === undefined ? {} : { body }) });
+
+    it('makes one, tries it, sends to it, and takes it away; the secret is told once', async () => {
+      const made = await ask<WithSecret>(`POST ${path}`, {
+        ...{ url: listener.url, events: ['order.placed'], reason: 'the warehouse' },
+      });
+      expect(made.status).toBe(201);
+      const { endpoint, secret } = made.body;
+      expect(await ask(`POST ${path}/${endpoint.id}/test`)).toMatchObject({
+        ...{ status: 200, body: { isDelivered: true, answer: 204, error: null } },
+      });
+      const sent = listener.heard.at(-1) as Heard;
+      new Webhook(secret).verify(sent.body, sent.headers);
+
+      await insertOrders(sql, { count: 1, closesInMs: 60_000 });
+      await fanOutAll(sql, api.app.get(FanOutEvents));
+      await api.app.get(DeliverWebhooks).runOnce();
+      expect(listener.heard.at(-1)).toMatchObject({ type: 'order.placed', version: 1 });
+      const { body: deliveries } = await ask<Page<Delivery>>(
+        `GET ${path}/${endpoint.id}/deliveries?status=delivered`,
+      );
+      expect(deliveries.items).toMatchObject([{ type: 'order.placed', attempts: 1, answer: 204 }]);
+      const again = await ask(`POST ${path}/${endpoint.id}/redeliver`, {
+        deliveries: deliveries.items.map(({ id }) => id),
+      });
+      expect(again.body).toEqual({ redelivered: 1 });
+
+      const rotated = await ask<WithSecret>(`POST ${path}/${endpoint.id}/rotate`);
+      expect(rotated.body.secret).not.toBe(secret);
+      const enabled = await ask(`POST ${path}/${endpoint.id}/enable`, { reason: 'mended' });
+      const list = await ask(`GET ${path}`);
+      expect(JSON.stringify(list.body)).not.toContain('whsec_');
+      const answers = [
+        ['WebhookEndpointWithSecret', made.body],
+        ['WebhookEndpointWithSecret', rotated.body],
+        ['WebhookEndpoint', enabled.body],
+        ['WebhookEndpoint', (await ask(`GET ${path}/${endpoint.id}`)).body],
+        ['WebhookEndpointList', list.body],
+        ['DeliveryPage', deliveries],
+      ] as const;
+      for (const [name, body] of answers) {
+        const issues = RESPONSES[name].safeParse(body).error?.issues ?? [];
+        expect({ name, issues }).toEqual({ name, issues: [] });
+      }
+      expect((await ask(`DELETE ${path}/${endpoint.id}`)).body).toEqual({ id: endpoint.id });
+      for (const route of [`GET ${path}/${endpoint.id}`, `DELETE ${path}/x`] as const) {
+        expectProblem(await ask(route), 404, 'webhook_endpoint_not_found');
+      }
+    });
+
+    it.each([
+      [{ url: 'https://shop.example/', events: [] }, 'events'],
+      [{ url: 'https://shop.example/', events: ['order.lost'] }, 'events[0]'],
+      [{ url: 'gopher://shop.example/', events: ['*'] }, 'url'],
+      [{ url: 'https://a:b@shop.example/', events: ['*'] }, 'url'],
+      [{ url: 'https://shop.example/', events: ['*'], secret: 'mine' }, 'secret'],
+    ])('refuses %j', async (body, field) => {
+      const { errors } = expectProblem(await ask(`POST ${path}`, body), 400, 'invalid_request');
+      expect(errors).toContainEqual(expect.objectContaining({ field }));
     });
   });
 

@@ -43,6 +43,16 @@ async function troubles({ sql }: CliWorld) {
     return order as NonNullable<typeof order>;
   };
   return {
+    ENDPOINT_ID: async () => {
+      const id = randomUUID();
+      await sql.rows(
+        `INSERT INTO webhook_endpoints (id, url, events, secret, from_tx, status, status_reason)
+         VALUES ($1, 'https://shop.invalid/', '{*}', 'whsec_' || encode(sha256('x'), 'base64'), '0', 'off',
+                 'it answered 410 Gone')`,
+        [id],
+      );
+      return id;
+    },
     ORDER_ID: async () => (await place()).id,
     REFUND_ID: async () => {
       const [order] = await insertOrders(sql, { count: 1, closesInMs: 600_000, payment: 'failed' });

@@ -13,4 +13,5 @@ export const silentOrdersTelemetry: OrdersTelemetry = {
   alert: ignore,
   sealed: ignore,
   providerCall: ignore,
+  delivered: ignore,
 };

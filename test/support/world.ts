@@ -167,7 +167,7 @@ const TELEMETRY_NAMES = [
     'failed',
     'transitions',
   ],
-  ...['closed', 'race', 'webhook', 'alert', 'sealed', 'providerCall'],
+  ...['closed', 'race', 'webhook', 'alert', 'sealed', 'providerCall', 'delivered'],
 ];
 
 function recordingTelemetry(told: { name: string; args: unknown[] }[]): OrdersTelemetry {

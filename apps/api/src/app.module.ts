@@ -40,6 +40,7 @@ import { ConsoleController } from './pages/console.controller';
 import { ConsoleWorkController } from './pages/console-work.controller';
 import { SampleShopController } from './pages/sample-shop.controller';
 import { WebAssets } from './pages/web-assets';
+import { WebhookEndpointsController } from './ops/webhook-endpoints.controller';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
@@ -79,6 +80,7 @@ const SERVING: Type[] = [
   OpsController,
   OpsOrdersController,
   OpsProductsController,
+  WebhookEndpointsController,
   QueueBoardController,
 ];
 

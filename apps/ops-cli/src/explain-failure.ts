@@ -120,6 +120,8 @@ function refusal(error: LastcallError, status: number): CommandFailure {
 
 const NEXT_STEPS: Readonly<Record<string, string>> = {
   order_not_found: 'lastcall orders list shows the orders there are',
+  webhook_endpoint_not_found: 'lastcall webhook-endpoints list shows those there are',
+  too_many_webhook_endpoints: 'lastcall webhook-endpoints list, and delete one',
   product_not_found: 'lastcall products list shows the products there are',
   stock_out_of_range: 'lastcall products list tells what is available',
   order_not_closable: 'lastcall orders show ID tells what became of it; a paid order is refunded',

@@ -6,6 +6,7 @@ import {
   CreateRefund,
   DATABASE,
   differenceText,
+  Deliveries,
   DismissWebhook,
   EraseCustomer,
   ExamineInstallation,
@@ -36,6 +37,7 @@ import {
   Statistics,
   TimeoutBrake,
   VerifyDeadlines,
+  WebhookEndpoints,
 } from '@app/orders';
 import { TimeoutService } from '@app/timeout';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -81,6 +83,8 @@ export class Installation {
   readonly adjustStock = this.app.get(AdjustStock);
   readonly importProducts = this.app.get(ImportProducts);
   readonly reconcileRuns = this.app.get(ReconcileRuns);
+  readonly webhookEndpoints = this.app.get(WebhookEndpoints);
+  readonly deliveries = this.app.get(Deliveries);
   readonly reconcile = this.app.get(Reconcile);
   readonly webhooks = this.app.get(ListWebhooks);
   readonly replayWebhook = this.app.get(ReplayWebhook);

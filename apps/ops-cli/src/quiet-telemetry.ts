@@ -20,6 +20,7 @@ export function quietTelemetry(note: (line: string) => void): OrdersTelemetry {
     webhook: ignore,
     providerCall: ignore,
     sealed: ignore,
+    delivered: ignore,
     failed: (what, error) => once(`${what}: ${reasonOf(error)}`),
     alert: (what, fields) => once(`${what} ${JSON.stringify(fields)}`),
     unknownKinds: (kinds) =>

@@ -176,6 +176,11 @@ const own = z.object({
     .string()
     .regex(/^[\w .-]{1,30}$/, 'must be a name of 1 to 30 letters, digits, spaces, dots or hyphens')
     .optional(),
+  /** Webhooks may also go to private networks and by plain HTTP: to try things out, or inside one network. */
+  WEBHOOKS_ALLOW_PRIVATE: z
+    .enum(['on', 'off'])
+    .transform((text) => text === 'on')
+    .prefault('off'),
   DOCS: z.enum(['on', 'off']).prefault('on'),
   RATE_LIMIT: orOff(rateLimit).prefault('300/m'),
   PAYMENT_PROVIDERS: providers.prefault('sandbox'),

@@ -25,6 +25,7 @@ import { ReturnUrls1763700420000 } from './migrations/1763700420000-return-urls'
 import { RetentionByKey1763700220000 } from './migrations/1763700220000-retention-by-key';
 import { Retention1763600040000 } from './migrations/1763600040000-retention';
 import { Processes1763702200000 } from './migrations/1763702200000-processes';
+import { WebhookEndpoints1763800300000 } from './migrations/1763800300000-webhook-endpoints';
 import { ProductChanges1763800200000 } from './migrations/1763800200000-product-changes';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
 import { OrderReturns1763701140000 } from './migrations/1763701140000-order-returns';
@@ -61,6 +62,7 @@ const MIGRATIONS = [
   ProductChanges1763800200000,
   HistorySeals1763900013000,
   EraseCustomers1763900014000,
+  WebhookEndpoints1763800300000,
   ...[...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations),
   Processes1763702200000,
   Waits1763701120000,

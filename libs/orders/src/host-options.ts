@@ -87,7 +87,7 @@ function loggedTelemetry(): OrdersTelemetry {
   return {
     ...silentTelemetry,
     ...{ transitions: ignore, closed: ignore, race: ignore, webhook: ignore },
-    ...{ providerCall: ignore, sealed: ignore },
+    ...{ providerCall: ignore, delivered: ignore, sealed: ignore },
     failed: (what, error) => logger.warn(`${what}: ${why(error)}`),
     handlerFails: (kind, error) => logger.error(`Handling "${kind}" fails: ${why(error)}`),
     deadlineHeld: (kind, id, error) => logger.error(`"${kind}" of ${id} is held: ${why(error)}`),

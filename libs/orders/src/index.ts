@@ -88,6 +88,23 @@ export {
   type DeadlinesReport,
   VerifyDeadlines,
 } from './ops/verify-deadlines';
+export {
+  Deliveries,
+  type Delivery,
+  DELIVERY_STATUSES,
+  type DeliveryStatus,
+} from './deliveries/deliveries';
+export { DeliverWebhooks } from './deliveries/deliver-webhooks';
+export {
+  DEFAULT_OVERLAP_MS,
+  MAX_OVERLAP_MS,
+  type WebhookEndpoint,
+  WebhookEndpoints,
+  type WithSecret,
+} from './deliveries/endpoints';
+export { FanOutEvents } from './deliveries/fan-out';
+export { ALL_EVENTS, EVENT_TYPES } from './deliveries/message';
+export type { Attempt } from './deliveries/post-webhook';
 export { DismissWebhook } from './ops/dismiss-webhook';
 export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhooks';
 export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';

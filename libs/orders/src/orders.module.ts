@@ -69,6 +69,10 @@ import { ReconcileFixes } from './reconciling/reconcile-fixes';
 import { ReconcileRuns } from './reconciling/reconcile-runs';
 import { Reconcile } from './reconciling/reconcile';
 import { RecordCaptures } from './money/record-captures';
+import { Deliveries } from './deliveries/deliveries';
+import { DeliverWebhooks } from './deliveries/deliver-webhooks';
+import { WebhookEndpoints } from './deliveries/endpoints';
+import { FanOutEvents } from './deliveries/fan-out';
 import { RelayEvents } from './events/relay-events';
 import { Retention } from './retention';
 import { Schedules } from './schedules';
@@ -100,6 +104,10 @@ const UNHEALTHY_SWEEP_MS = 1_000;
 const LEAVE_TO_TIMER_MS = 1_000;
 
 const USE_CASES = [
+  Deliveries,
+  DeliverWebhooks,
+  FanOutEvents,
+  WebhookEndpoints,
   ApplyNotices,
   CancelOrder,
   CancelOrderByOperator,

@@ -84,12 +84,14 @@ describe('Retention', () => {
       webhooks: 0,
       limits: 0,
       sessions: 0,
+      deliveries: 0,
     });
     expect(await world.get(Retention).runOnce()).toEqual({
       keys: 0,
       webhooks: 0,
       limits: 0,
       sessions: 0,
+      deliveries: 0,
     });
   });
 });

@@ -1,4 +1,5 @@
 import { queryRows } from '@app/timeout';
+import { FORGET_DELIVERIES } from './deliveries/forget-deliveries';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from './data-source';
@@ -6,6 +7,8 @@ import { DATABASE } from './data-source';
 export interface RetentionCounts {
   readonly keys: number;
   readonly webhooks: number;
+  /** Webhooks to the shop's own systems that nobody will ask for any more, or that are given up. */
+  readonly deliveries: number;
   /** What the limits of customers who have not come back remember. */
   readonly limits: number;
   /** Sessions of pages that ended a month ago. */
@@ -68,6 +71,7 @@ export class Retention {
       ),
       // A function, as the application itself may not delete from the inbox.
       webhooks: await this.#delete('SELECT forget_settled_webhooks($1) AS n'),
+      deliveries: await this.#delete(...FORGET_DELIVERIES),
     };
   }
 

@@ -4,6 +4,8 @@ import type { SealHistory } from './events/seal-history';
 import type { WatchInvariants } from './invariants/watch-invariants';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { Retention } from './retention';
+import type { DeliverWebhooks } from './deliveries/deliver-webhooks';
+import type { FanOutEvents } from './deliveries/fan-out';
 import type { WarnShipments } from './fulfilment/warn-shipments';
 import type { WatchWaits } from './ops/watch-waits';
 import type { FoldStock } from './stock/fold-stock';
@@ -23,6 +25,8 @@ function startSchedules() {
     invariants: 0,
     waits: 0,
     shipments: 0,
+    fanOut: 0,
+    deliveries: 0,
     retention: 0,
   };
   const load = { isBursting: false };
@@ -43,6 +47,11 @@ function startSchedules() {
     count('waits') as unknown as WatchWaits,
     count('shipments') as unknown as WarnShipments,
     count('retention') as unknown as Retention,
+    count('fanOut') as unknown as FanOutEvents,
+    {
+      start: async () => void (turns.deliveries += 1),
+      ended: async () => undefined,
+    } as unknown as DeliverWebhooks,
     load as TimeoutService,
     {
       failed: (what: string, error: unknown) => failures.push([what, error]),
@@ -65,6 +74,8 @@ describe('the schedules', () => {
       invariants: 6,
       waits: 30,
       shipments: 3,
+      fanOut: 30 * 60 * 2,
+      deliveries: 30 * 60 * 2,
       retention: 3,
     });
     const before = { ...turns };

@@ -5,6 +5,8 @@ import {
   Injectable,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
+import { DeliverWebhooks } from './deliveries/deliver-webhooks';
+import { FanOutEvents } from './deliveries/fan-out';
 import { WarnShipments } from './fulfilment/warn-shipments';
 import { WatchWaits } from './ops/watch-waits';
 import { RelayEvents } from './events/relay-events';
@@ -19,6 +21,8 @@ const MINUTE_MS = 60_000;
 /** What was released can be had again within a second; what is wanted before is folded by placing. */
 const FOLD_EVERY_MS = 250;
 const RELAY_EVERY_MS = 250;
+/** Sooner than a person looks whether their system has heard. */
+const DELIVER_EVERY_MS = 500;
 const RELAY_IN_A_BURST_EVERY_MS = 2_000;
 /** A run reads for a second or so, in every worker: often enough to know within minutes. */
 const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
@@ -45,6 +49,8 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly waits: WatchWaits,
     private readonly shipments: WarnShipments,
     private readonly retention: Retention,
+    private readonly fanOut: FanOutEvents,
+    private readonly deliveries: DeliverWebhooks,
     private readonly timeouts: TimeoutService,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
@@ -64,6 +70,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
         (stopping) => seals.runOnce(() => stopping.aborted || timeouts.isBursting),
         told('seal history'),
       ),
+      every(DELIVER_EVERY_MS, (stopping) => this.#deliver(stopping), told('deliver webhooks')),
       // Each worker exports what it found.
       every(INVARIANTS_EVERY_MS, () => invariants.runOnce(), told('invariants')),
       // One worker tells; the others find it told.
@@ -76,6 +83,14 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
 
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.#turns.map((turns) => turns.stop()));
+    await this.deliveries.ended();
+  }
+
+  /** Orders close on time first: in a burst nothing is written down, and what is, is sent. */
+  async #deliver(stopping: AbortSignal): Promise<void> {
+    const givesWay = () => stopping.aborted || this.timeouts.isBursting;
+    if (!givesWay()) await this.fanOut.runOnce(givesWay);
+    await this.deliveries.start(stopping);
   }
 
   /**

@@ -35,6 +35,13 @@ export const OrderId = createParamDecorator((_: unknown, context: ExecutionConte
   return id.toLowerCase();
 });
 
+/** The id of a webhook endpoint. One that cannot exist is answered like one that does not. */
+export const EndpointId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
+  const { id } = requestOf(context).params;
+  if (id !== undefined && isUuid(id)) return id.toLowerCase();
+  throw new LastcallError('webhook_endpoint_not_found', 'There is no such webhook endpoint');
+});
+
 /** A product's SKU, as the path has it. */
 export const ProductSku = createParamDecorator(
   (_: unknown, context: ExecutionContext): string =>

@@ -3,7 +3,11 @@ import {
   MAX_EXTENSION_MS,
   ORDER_STATUSES,
   type OrderStatus,
+  ALL_EVENTS,
+  DELIVERY_STATUSES,
+  EVENT_TYPES,
   MAX_NAME_LENGTH,
+  MAX_OVERLAP_MS,
   MAX_UNIT_PRICE,
   PLAIN_TEXT_RULE,
   REASON_LENGTH,
@@ -192,6 +196,49 @@ const reason = text(REASON_LENGTH.min, REASON_LENGTH.max).meta({
 
 /** Of one delivery or one loss; more are several. */
 const MAX_DELTA = 1_000_000;
+
+/** The most ids one call names. */
+const MAX_IDS = 1_000;
+
+export const webhookEndpointBody = z.strictObject({
+  url: text(1, 2_000)
+    .describe('Where to: https, and no private network unless WEBHOOKS_ALLOW_PRIVATE is on')
+    .meta({ examples: ['https://shop.example/lastcall'] }),
+  events: z
+    .array(z.enum([ALL_EVENTS, ...EVENT_TYPES]), unlessMissing('must be a list'))
+    .min(1, 'must have at least one type of event, or "*" for all')
+    .max(EVENT_TYPES.length + 1, 'must name each type of event once at most')
+    .meta({ examples: [['order.paid', 'order.closed']] }),
+  reason: reason.optional(),
+});
+export const rotateBody = z
+  .strictObject({
+    overlapSeconds: wholeNumber(0, MAX_OVERLAP_MS / 1_000)
+      .describe('For so long the present secret signs as well; a day unless given')
+      .meta({ examples: [86_400] })
+      .optional(),
+    reason: reason.optional(),
+  })
+  .nullish();
+export const reasonBody = z.strictObject({ reason: reason.optional() }).nullish();
+export const redeliverBody = z
+  .strictObject({
+    deliveries: z
+      .array(z.uuid('must be the id of a delivery'), unlessMissing('must be a list'))
+      .min(1, 'must name a delivery, or be left out: then it is all that are dead')
+      .max(MAX_IDS, `must have at most ${MAX_IDS} ids`)
+      .optional(),
+    reason: reason.optional(),
+  })
+  .nullish();
+export const listDeliveriesQuery = z.strictObject({
+  status: z.enum(DELIVERY_STATUSES).optional(),
+  limit: pageQuery.limit,
+  cursor: z
+    .string()
+    .regex(/^\d{1,18}$/, 'must be the nextCursor of an earlier answer')
+    .optional(),
+});
 
 export const productSku = sku;
 export const listProductsQuery = z.strictObject({

@@ -52,6 +52,11 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     'outcome',
   ]);
   readonly #webhooks = this.#counter('webhooks_total', 'What became of webhooks', ['result']);
+  readonly #deliveries = this.#counter(
+    'webhook_deliveries_total',
+    "Attempts to send webhooks to the shop's own systems: delivered, failed, dead",
+    ['result'],
+  );
   readonly #alerts = this.#counter('alerts_total', 'Things that need an operator', []);
   readonly #batchFailures = this.#counter(
     'batch_failures_total',
@@ -180,6 +185,10 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   webhook(result: WebhookResult): void {
     this.#webhooks.inc({ result });
+  }
+
+  delivered(result: 'delivered' | 'failed' | 'dead', count: number): void {
+    this.#deliveries.inc({ result }, count);
   }
 
   alert(what: string, fields: Readonly<Record<string, unknown>>): void {

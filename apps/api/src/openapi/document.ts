@@ -82,6 +82,10 @@ export function createDocument(app: INestApplication): OpenAPIObject {
 /** What Nest's document does not know: our decorators that read a parameter from the path. */
 const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: object }>> = {
   id: { description: 'The id of the order', schema: { type: 'string', format: 'uuid' } },
+  endpointId: {
+    description: 'The id of the webhook endpoint',
+    schema: { type: 'string', format: 'uuid' },
+  },
   sku: { description: 'The SKU of the product', schema: toSchemaObject(productSku, 'input') },
 };
 
@@ -91,7 +95,10 @@ function describePathParameters(operation: Operation, path: string): void {
   operation.parameters = [
     ...missing
       .filter((name) => !known.has(name))
-      .map((name) => ({ name, in: 'path' as const, required: true, ...PATH_PARAMETERS[name] })),
+      .map((name) => ({
+        ...{ name, in: 'path' as const, required: true },
+        ...PATH_PARAMETERS[path.includes('/webhook-endpoints/') ? 'endpointId' : name],
+      })),
     ...(operation.parameters ?? []),
   ];
 }

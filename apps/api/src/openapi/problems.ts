@@ -48,6 +48,9 @@ export const PROBLEM_EXAMPLES = {
   too_many_payments: 'This order has 20 payments already; cancel it and place a new one',
   stock_out_of_range:
     'Only 3 of "TEA-SENCHA" are left to take away, and this takes 5; the rest belongs to orders',
+  webhook_endpoint_not_found: 'There is no such webhook endpoint',
+  too_many_webhook_endpoints:
+    'There are 20 endpoints already; delete one that is of no use any more',
   request_timeout: 'The request took too long to arrive',
   body_too_large: 'The body is larger than this route takes',
   uri_too_long: 'The address has a part that is too long',

@@ -1,4 +1,4 @@
-import { CLOSE_REASONS, ORDER_STATUSES, WEBHOOK_STATUSES } from '@app/orders';
+import { CLOSE_REASONS, DELIVERY_STATUSES, ORDER_STATUSES, WEBHOOK_STATUSES } from '@app/orders';
 import { z } from 'zod';
 import { schemaAt } from './json-schema';
 
@@ -261,6 +261,36 @@ const OrderDetails = z
   })
   .describe('All that is known of an order; looking at it changes nothing');
 
+const WebhookEndpoint = z.strictObject({
+  id,
+  url: z.string().meta({ examples: ['https://shop.example/lastcall'] }),
+  events: z.array(z.string()).meta({ examples: [['order.paid', 'order.closed']] }),
+  status: z.enum(['on', 'off']).describe('off: nothing is sent; what waits is kept for three days'),
+  reason: z.string().nullable().describe('Why it is off'),
+  createdAt: instant,
+  failingSince: instant.nullable().describe('Since when every attempt has failed'),
+  lastDeliveredAt: instant.nullable(),
+  previousSecretUntil: instant
+    .nullable()
+    .describe('Until when the secret before the present one signs as well'),
+});
+
+const Delivery = z.strictObject({
+  id: id.describe('webhook-id is this with "msg_" before it'),
+  orderId: id,
+  version: z.int().min(1),
+  type: z.string().meta({ examples: ['order.paid'] }),
+  status: z
+    .enum(DELIVERY_STATUSES)
+    .describe('dead: given up after three days; it can be sent again'),
+  attempts: count,
+  answer: z.int().nullable().describe('The HTTP status of the last attempt'),
+  error: z.string().nullable(),
+  createdAt: instant,
+  nextAttemptAt: instant.nullable(),
+  settledAt: instant.nullable(),
+});
+
 const productEntry = {
   sku,
   name: z.string().meta({ examples: ['Sencha, 100 g'] }),
@@ -306,6 +336,25 @@ export const RESPONSES = {
   Payment,
   Refund,
   Product,
+  WebhookEndpoint,
+  WebhookEndpointList: z.strictObject({ items: z.array(WebhookEndpoint) }),
+  WebhookEndpointWithSecret: z.strictObject({
+    endpoint: WebhookEndpoint,
+    secret: z
+      .string()
+      .describe('Told this once; it can be replaced and not be read again')
+      .meta({ examples: ['whsec_bm90IGEgc2VjcmV0LCBhbiBleGFtcGxlIG9mIG9uZSE='] }),
+  }),
+  WebhookEndpointDeleted: z.strictObject({ id }),
+  WebhookAttempt: z.strictObject({
+    isDelivered: z.boolean(),
+    answer: z.int().nullable().describe('The HTTP status; null where no answer came'),
+    error: z.string().nullable(),
+    tookMs: count,
+  }),
+  Delivery,
+  DeliveryPage: z.strictObject({ items: z.array(Delivery), nextCursor: z.string().nullable() }),
+  Redelivered: z.strictObject({ redelivered: count }),
   ProductDetails,
   ProductPage: z.strictObject({
     items: z.array(z.strictObject(productEntry)),

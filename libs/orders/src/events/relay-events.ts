@@ -2,13 +2,8 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { currentWindow, type Window } from './event-window';
 import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
-
-interface Cursor {
-  tx_from: string;
-  tx_until: string;
-  last_id: string;
-}
 
 /** Each batch sorts what is left of its window, so after a burst small ones would cost the most. */
 const BATCH = 5_000;
@@ -53,8 +48,8 @@ export class RelayEvents {
       'SELECT pg_try_advisory_xact_lock(2, 0) AS leads',
     );
     if (!leader?.leads) return undefined;
-    const [cursor] = await tx.rows<Cursor>('SELECT tx_from, tx_until, last_id FROM relay_cursor');
-    const window = await this.#currentWindow(tx, cursor as Cursor);
+    const [cursor] = await tx.rows<Window>('SELECT tx_from, tx_until, last_id FROM relay_cursor');
+    const window = await currentWindow(tx, cursor as Window);
     const events = await readWindow(tx, window);
     // Nothing to relay writes nothing: an idle shop costs no transaction ids.
     if (events.length === 0 && cursor?.tx_from === cursor?.tx_until) return undefined;
@@ -70,18 +65,9 @@ export class RelayEvents {
     );
     return isThrough && events.length === 0 ? undefined : events.length;
   }
-
-  /** A window that was not finished is gone on with; else the next one reaches up to xmin. */
-  async #currentWindow(tx: Transaction, cursor: Cursor): Promise<Cursor> {
-    if (cursor.tx_from !== cursor.tx_until) return cursor;
-    const [row] = await tx.rows<{ xmin: string }>(
-      'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
-    );
-    return { tx_from: cursor.tx_until, tx_until: (row as { xmin: string }).xmin, last_id: '0' };
-  }
 }
 
-async function readWindow(tx: Transaction, window: Cursor): Promise<RelayedEvent[]> {
+async function readWindow(tx: Transaction, window: Window): Promise<RelayedEvent[]> {
   const rows = await tx.hot<Omit<RelayedEvent, 'at'> & { at: number }>(
     `SELECT id, order_id AS "orderId", version, type, from_status AS "from", to_status AS "to",
             by, reason, date_part('epoch', at) * 1000 AS at

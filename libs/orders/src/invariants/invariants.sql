@@ -377,6 +377,14 @@ WITH disputes AS (
   SELECT 'refund_in_attention', id, updated_at FROM refunds WHERE status = 'needs_attention'
   UNION ALL
   SELECT 'dispute', payment_id, at FROM disputes
+  UNION ALL
+  SELECT 'webhook_endpoint_off', id, status_at FROM webhook_endpoints WHERE status = 'off'
+  UNION ALL
+  SELECT 'delivery_dead', e.id, d.settled_at FROM webhook_endpoints e,
+         LATERAL (SELECT settled_at FROM webhook_deliveries d
+                   WHERE d.endpoint_id = e.id AND d.status = 'dead'
+                   ORDER BY settled_at LIMIT 1) AS d
+   WHERE e.status <> 'deleted'
 )
 SELECT count(*) AS violations FROM waits w
  WHERE until < now() - interval '3 minutes' AND NOT EXISTS (

@@ -18,6 +18,8 @@ import { ForeignMoney } from '../money/foreign-money';
 import { SettleRefunds } from '../money/settle-refunds';
 import { OrderGuard } from '../order/order-guard';
 import { CreateRefund } from './create-refund';
+import { Deliveries } from '../deliveries/deliveries';
+import { WebhookEndpoints } from '../deliveries/endpoints';
 import { DismissWebhook } from './dismiss-webhook';
 import { Gauges } from './gauges';
 import { SettlePayment } from './held-payments';
@@ -53,6 +55,13 @@ async function settleRefund(id: string): Promise<void> {
     world.get(SettleRefunds).settle(tx, id, 1, answer, 'reconcile'),
   );
 }
+
+const endpoint = async (): Promise<string> =>
+  (
+    await world
+      .get(WebhookEndpoints)
+      .create({ url: 'https://shop.example/hooks', events: ['*'] }, OLGA)
+  ).endpoint.id;
 
 const older = (sql: string) => (id: string) => world.rows(sql, [id]);
 
@@ -146,6 +155,30 @@ const LIVES: Readonly<
     begin: () => refund('needs_attention'),
     grow: older(`UPDATE refunds SET updated_at = now() - interval '1 hour' WHERE id = $1`),
     end: (id) => new RetryRefund(world.dataSource, world.timeouts).retry(id, OLGA),
+  },
+  webhook_endpoint_off: {
+    begin: async () => {
+      const id = await endpoint();
+      await world.rows(`UPDATE webhook_endpoints SET status = 'off' WHERE id = $1`, [id]);
+      return id;
+    },
+    grow: older(`UPDATE webhook_endpoints SET status_at = now() - interval '1 hour' WHERE id = $1`),
+    end: (id) => world.get(WebhookEndpoints).switchOn(id, OLGA),
+  },
+  delivery_dead: {
+    begin: async () => {
+      const id = await endpoint();
+      await world.rows(
+        `INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, status, settled_at)
+         SELECT $1, gen_random_uuid(), n, 'order.paid', now(), 'dead', now() FROM generate_series(1, 3) AS n`,
+        [id],
+      );
+      return id;
+    },
+    grow: older(
+      `UPDATE webhook_deliveries SET settled_at = now() - interval '1 hour' WHERE endpoint_id = $1`,
+    ),
+    end: (id) => world.get(Deliveries).redeliver(id, undefined, OLGA),
   },
   dispute: {
     begin: async () => {

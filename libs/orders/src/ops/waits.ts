@@ -70,6 +70,21 @@ export const WAITS = {
     sql: `SELECT payment_id AS subject_id, min(at) AS since FROM (${OPEN_DISPUTES}) AS open_disputes
            GROUP BY payment_id`,
   },
+  webhook_endpoint_off: {
+    greatestAge: '0',
+    exit: 'lastcall webhook-endpoints enable ID, or delete ID',
+    sql: `SELECT id AS subject_id, status_at AS since FROM webhook_endpoints WHERE status = 'off'`,
+  },
+  // By endpoint: of one that has failed for days there are many.
+  delivery_dead: {
+    greatestAge: '0',
+    exit: 'lastcall webhook-endpoints redeliver ID',
+    sql: `SELECT e.id AS subject_id, d.settled_at AS since FROM webhook_endpoints e,
+                 LATERAL (SELECT settled_at FROM webhook_deliveries d
+                           WHERE d.endpoint_id = e.id AND d.status = 'dead'
+                           ORDER BY settled_at LIMIT 1) AS d
+           WHERE e.status <> 'deleted'`,
+  },
 } as const satisfies Readonly<Record<string, Wait>>;
 
 export type WaitName = keyof typeof WAITS;

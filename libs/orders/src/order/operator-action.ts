@@ -23,7 +23,12 @@ export type OperatorAction =
   | 'events.rewind'
   | 'timeouts.resume'
   | 'reconcile.close'
-  | 'reconcile.settle';
+  | 'reconcile.settle'
+  | 'webhook_endpoint.create'
+  | 'webhook_endpoint.delete'
+  | 'webhook_endpoint.redeliver'
+  | 'webhook_endpoint.rotate'
+  | 'webhook_endpoint.switch_on';
 
 /** Writes down what an operator did, in the transaction that does it. */
 export async function recordAction(
@@ -37,6 +42,7 @@ export async function recordAction(
     | 'deadline'
     | 'brake'
     | 'relay'
+    | 'webhook_endpoint'
     | 'reconcile_run',
   subjectIds: readonly string[],
   { actor, reason }: Accountable,

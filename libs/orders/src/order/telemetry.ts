@@ -23,6 +23,8 @@ export interface OrdersTelemetry extends TimeoutTelemetry {
   alert(what: string, fields: Readonly<Record<string, unknown>>): void;
   /** A part of the history is sealed: who keeps the log can tell by it if seals are made anew. */
   sealed(history: string, number: number, digest: string): void;
+  /** Webhooks to the shop's own systems: how their attempts ended; `dead` is tried no more. */
+  delivered(result: 'delivered' | 'failed' | 'dead', count: number): void;
   /** A call to a provider, how it ended and how long it took. */
   providerCall(call: {
     readonly provider: string;

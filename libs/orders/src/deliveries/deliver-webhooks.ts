@@ -1,0 +1,237 @@
+import { queryRows } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { SETTINGS, type Settings } from '../config';
+import { CLOSERS } from '../data-source';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { backoffMs } from './attempt-backoff';
+import { bodyOf, type DeliveredEvent } from './message';
+import { type Attempt, ATTEMPT_LIMIT_MS, postWebhook } from './post-webhook';
+
+/** Sent to one endpoint at the same time by each worker. */
+const AT_ONCE = 16;
+/** Longer than an attempt and what follows it take: whoever has not reported by then is gone. */
+const LEASE_MS = 6 * ATTEMPT_LIMIT_MS;
+/** An endpoint that fails is asked with one webhook, and again after so long at the most. */
+const LONGEST_PAUSE_MS = 60_000;
+/** An endpoint that has taken nothing for so long is switched off. */
+const OFF_AFTER = '3 days';
+const GONE = 410;
+
+interface Claimed extends DeliveredEvent {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly attempts: number;
+  readonly url: string;
+  readonly secret: string;
+  readonly previousSecret: string | null;
+}
+
+type Tried = Claimed & Attempt;
+
+export interface DeliveryCounts {
+  readonly delivered: number;
+  readonly failed: number;
+}
+
+/**
+ * Sends webhooks that are due: at least once, and each order's in their order, as none is due before
+ * the one ahead of it is delivered or given up. Endpoints do not wait for each other. Any number of
+ * workers share the work; one that is killed has its webhooks sent again when their lease is over.
+ */
+@Injectable()
+export class DeliverWebhooks {
+  readonly #underWay = new Map<string, Promise<DeliveryCounts>>();
+
+  constructor(
+    @Inject(CLOSERS) private readonly dataSource: DataSource,
+    @Inject(SETTINGS) private readonly settings: Settings,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+  ) {}
+
+  /** Gets to work on every endpoint that has something due, and waits for none of them. */
+  async start(stopping: AbortSignal): Promise<void> {
+    for (const endpointId of await this.#endpointsWithWork()) {
+      if (this.#underWay.has(endpointId) || stopping.aborted) continue;
+      const work = this.#empty(endpointId, stopping)
+        .catch((error: unknown) => {
+          this.telemetry.failed('deliver webhooks', error);
+          return NOTHING;
+        })
+        .finally(() => this.#underWay.delete(endpointId));
+      this.#underWay.set(endpointId, work);
+    }
+  }
+
+  /** Resolves when what is under way has ended, within the limit of an attempt. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#underWay.values());
+  }
+
+  /** All that is due now, to its end. */
+  async runOnce(stopping = new AbortController().signal): Promise<DeliveryCounts> {
+    const endpoints = await this.#endpointsWithWork();
+    const counts = await Promise.all(endpoints.map((id) => this.#empty(id, stopping)));
+    return counts.reduce(sum, NOTHING);
+  }
+
+  async #empty(endpointId: string, stopping: AbortSignal): Promise<DeliveryCounts> {
+    let counts = NOTHING;
+    while (!stopping.aborted) {
+      const claimed = await this.claim(endpointId);
+      if (claimed.length === 0) break;
+      const tried = await Promise.all(claimed.map((one) => this.#attempt(one)));
+      await this.#settle(endpointId, tried);
+      const delivered = tried.filter(({ isDelivered }) => isDelivered).length;
+      counts = sum(counts, { delivered, failed: tried.length - delivered });
+    }
+    return counts;
+  }
+
+  async #endpointsWithWork(): Promise<string[]> {
+    const rows = await queryRows<{ id: string }>(
+      this.dataSource,
+      `SELECT id FROM webhook_endpoints e
+        WHERE status = 'on' AND (paused_until IS NULL OR paused_until <= now())
+          AND EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id
+                         AND d.status = 'pending' AND d.next_attempt_at <= now())`,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Takes some that are due, the first of each order, for as long as an attempt may take. */
+  async claim(endpointId: string): Promise<Claimed[]> {
+    const rows = await queryRows<Claimed & { amount: string }>(this.dataSource, CLAIM, [
+      endpointId,
+      AT_ONCE,
+      LEASE_MS,
+    ]);
+    return rows.map((row) => ({ ...row, amount: Number(row.amount) }));
+  }
+
+  async #attempt(claimed: Claimed): Promise<Tried> {
+    const { id, url, secret, previousSecret, endpointId: _, attempts: __, ...event } = claimed;
+    const secrets = previousSecret === null ? [secret] : [secret, previousSecret];
+    const message = { id: `msg_${id}`, url, secrets, body: bodyOf(event) };
+    const attempt = await postWebhook(message, {
+      allowPrivate: this.settings.WEBHOOKS_ALLOW_PRIVATE,
+    });
+    return { ...claimed, ...attempt };
+  }
+
+  /** Writes down what became of a batch, and what that says of its endpoint. */
+  async #settle(endpointId: string, tried: readonly Tried[]): Promise<void> {
+    const rows = await queryRows<{ status: string; n: number }>(this.dataSource, SETTLE, [
+      tried.map(({ id }) => id),
+      tried.map(({ attempts }) => attempts),
+      tried.map(({ isDelivered }) => isDelivered),
+      tried.map(({ answer }) => answer),
+      tried.map(({ error }) => error),
+      tried.map(({ attempts }) => backoffMs(attempts)),
+    ]);
+    for (const { status, n } of rows) this.telemetry.delivered(statusName(status), n);
+    const delivered = tried.filter(({ isDelivered }) => isDelivered).length;
+    const isGone = tried.some(({ answer }) => answer === GONE);
+    const [endpoint] = await queryRows<{ reason: string; is_off: boolean }>(
+      this.dataSource,
+      NOTE_ENDPOINT,
+      [endpointId, delivered > 0, isGone, LONGEST_PAUSE_MS],
+    );
+    if (endpoint?.is_off) {
+      // Without its address: some are secrets.
+      this.telemetry.alert('webhook_endpoint_off', { endpointId, reason: endpoint.reason });
+    }
+  }
+}
+
+const NOTHING: DeliveryCounts = { delivered: 0, failed: 0 };
+
+const sum = (a: DeliveryCounts, b: DeliveryCounts): DeliveryCounts => ({
+  delivered: a.delivered + b.delivered,
+  failed: a.failed + b.failed,
+});
+
+const statusName = (status: string): 'delivered' | 'failed' | 'dead' =>
+  status === 'delivered' || status === 'dead' ? status : 'failed';
+
+/**
+ * An endpoint that fails is probed by one. Earlier ones of the same order, due or not, come first.
+ * The lease is the next attempt: whoever reports in time moves it.
+ */
+const CLAIM = `
+  WITH due AS MATERIALIZED (
+    SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+     WHERE d.endpoint_id = $1 AND e.status = 'on' AND d.status = 'pending'
+       AND (e.paused_until IS NULL OR e.paused_until <= now())
+       AND d.next_attempt_at <= now()
+       AND NOT EXISTS (
+         SELECT FROM webhook_deliveries ahead
+          WHERE ahead.endpoint_id = d.endpoint_id AND ahead.order_id = d.order_id
+            AND ahead.version < d.version AND ahead.status = 'pending')
+     ORDER BY d.next_attempt_at
+     LIMIT (SELECT CASE WHEN failing_since IS NULL THEN $2::int ELSE 1 END
+              FROM webhook_endpoints WHERE id = $1)
+       FOR UPDATE OF d SKIP LOCKED
+  ), claimed AS (
+    UPDATE webhook_deliveries d
+       SET attempts = attempts + 1, next_attempt_at = now() + $3 * interval '1 millisecond'
+      FROM due WHERE d.id = due.id
+    RETURNING d.*
+  )
+  SELECT c.id, c.endpoint_id AS "endpointId", c.attempts, e.url, e.secret,
+         CASE WHEN e.previous_until > now() THEN e.previous_secret END AS "previousSecret",
+         c.order_id AS "orderId", c.version, c.type, ev.from_status AS "from", ev.to_status AS "to",
+         ev.by, ev.actor, ev.reason, ev.at, o.customer_id AS "customerId", o.amount, o.currency
+    FROM claimed c JOIN webhook_endpoints e ON e.id = c.endpoint_id
+    JOIN order_events ev ON ev.order_id = c.order_id AND ev.version = c.version
+    JOIN orders o ON o.id = c.order_id`;
+
+/**
+ * Conditional on the attempt: a report that comes after its lease changes nothing. The order's other
+ * webhooks wait as long as the one that failed, so that they are not looked at in vain.
+ */
+const SETTLE = `
+  WITH tried AS (
+    SELECT * FROM unnest($1::uuid[], $2::int[], $3::boolean[], $4::int[], $5::text[], $6::float8[])
+      AS t (id, attempts, is_delivered, answer, error, backoff_ms)
+  ), settled AS (
+    UPDATE webhook_deliveries d
+       SET status = CASE WHEN t.is_delivered THEN 'delivered'
+                         WHEN now() + t.backoff_ms * interval '1 millisecond' > d.retry_until THEN 'dead'
+                         ELSE 'pending' END,
+           next_attempt_at = now() + t.backoff_ms * interval '1 millisecond',
+           settled_at = CASE WHEN t.is_delivered
+                               OR now() + t.backoff_ms * interval '1 millisecond' > d.retry_until
+                             THEN now() END,
+           answer = t.answer, error = t.error
+      FROM tried t WHERE d.id = t.id AND d.attempts = t.attempts AND d.status = 'pending'
+    RETURNING d.id, d.status, d.endpoint_id, d.order_id, d.version, d.next_attempt_at
+  ), behind AS (
+    UPDATE webhook_deliveries d SET next_attempt_at = s.next_attempt_at
+      FROM settled s
+     WHERE s.status = 'pending' AND d.endpoint_id = s.endpoint_id AND d.order_id = s.order_id
+       AND d.version > s.version AND d.status = 'pending' AND d.next_attempt_at < s.next_attempt_at
+  )
+  SELECT status, count(*)::int AS n FROM settled GROUP BY status`;
+
+/** What a batch says of its endpoint; `is_off` when this has switched it off. */
+const NOTE_ENDPOINT = `
+  UPDATE webhook_endpoints e
+     SET failing_since = CASE WHEN $2 THEN NULL ELSE coalesce(failing_since, now()) END,
+         failures = CASE WHEN $2 THEN 0 ELSE least(failures, 1000) + 1 END,
+         paused_until = CASE WHEN $2 THEN NULL
+           ELSE now() + least(1000 * 2.0 ^ least(failures, 20), $4)::float8 * interval '1 millisecond' END,
+         delivered_at = CASE WHEN $2 THEN now() ELSE delivered_at END,
+         status = CASE WHEN off.reason IS NULL THEN e.status ELSE 'off' END,
+         status_at = CASE WHEN off.reason IS NULL THEN e.status_at ELSE now() END,
+         status_reason = coalesce(off.reason, e.status_reason)
+    FROM (SELECT id, CASE
+            WHEN $3 THEN 'it answered 410 Gone'
+            WHEN NOT $2 AND failing_since < now() - interval '${OFF_AFTER}'
+              THEN 'it has taken nothing for ${OFF_AFTER}' END AS reason
+            FROM webhook_endpoints WHERE id = $1) AS off
+   WHERE e.id = off.id AND e.status = 'on'
+     -- What works and has worked is not written at every batch.
+     AND (NOT $2 OR e.failing_since IS NOT NULL OR e.delivered_at IS NULL
+          OR e.delivered_at < now() - interval '1 minute')
+  RETURNING e.status_reason AS reason, e.status = 'off' AS is_off`;

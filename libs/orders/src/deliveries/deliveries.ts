@@ -1,0 +1,110 @@
+import { inTransaction } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
+import { type Accountable, recordAction } from '../order/operator-action';
+import { onDataSource } from '../order/order-rows';
+import { readEndpoint } from './endpoints';
+import { RETRY_FOR } from './fan-out';
+
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** One event for one endpoint. */
+export interface Delivery {
+  readonly id: string;
+  readonly orderId: string;
+  readonly version: number;
+  readonly type: string;
+  /** `dead`: given up after three days; it can be sent again. */
+  readonly status: DeliveryStatus;
+  readonly attempts: number;
+  /** The HTTP status of the last attempt; null where no answer came. */
+  readonly answer: number | null;
+  readonly error: string | null;
+  readonly createdAt: string;
+  /** When it is tried next, at the earliest; null when it is not. */
+  readonly nextAttemptAt: string | null;
+  readonly settledAt: string | null;
+}
+
+/** Sent again at a time; more are the next call's. */
+const MAX_REDELIVERED = 10_000;
+
+/** What was, is and will be sent to an endpoint. */
+@Injectable()
+export class Deliveries {
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
+
+  /**
+   * Newest first. `cursor` is the `nextCursor` of the page before.
+   * @throws {LastcallError} webhook_endpoint_not_found
+   */
+  async list(filter: {
+    readonly endpointId: string;
+    readonly status?: DeliveryStatus | undefined;
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+  }): Promise<{ readonly items: readonly Delivery[]; readonly nextCursor: string | null }> {
+    const { endpointId, status, limit, cursor } = filter;
+    const sql = onDataSource(this.dataSource);
+    await readEndpoint(sql, endpointId);
+    // The dead by their own index: there are few of them among the many that were delivered.
+    const [place, order] =
+      status === 'dead'
+        ? ['settled_at', 'settled_at DESC, number DESC']
+        : ['number', 'number DESC'];
+    const rows = await sql.rows<Delivery & { number: string }>(
+      `SELECT id, number, order_id AS "orderId", version, type, status, attempts, answer, error,
+              created_at AS "createdAt", settled_at AS "settledAt",
+              CASE WHEN status = 'pending' THEN next_attempt_at END AS "nextAttemptAt"
+         FROM webhook_deliveries d
+        WHERE endpoint_id = $1 AND ($2::text IS NULL OR status = $2) ${status === 'dead' ? "AND status = 'dead'" : ''}
+          AND ($3::bigint IS NULL OR (${place}, number) < (
+                SELECT ${place}, number FROM webhook_deliveries WHERE endpoint_id = $1 AND number = $3))
+        ORDER BY ${order} LIMIT $4`,
+      [endpointId, status ?? null, cursor ?? null, limit + 1],
+    );
+    const items = rows.slice(0, limit);
+    return {
+      items: items.map(
+        ({ number: _, ...delivery }) => JSON.parse(JSON.stringify(delivery)) as Delivery,
+      ),
+      nextCursor: rows.length > limit ? (items.at(-1)?.number ?? null) : null,
+    };
+  }
+
+  /**
+   * Sends again, for three days anew: these of the endpoint's, or without ids the dead, the oldest
+   * 10,000 at a time. What was delivered is sent again too when it is named.
+   * @throws {LastcallError} webhook_endpoint_not_found
+   */
+  async redeliver(
+    endpointId: string,
+    ids: readonly string[] | undefined,
+    accountable: Accountable,
+  ): Promise<{ readonly redelivered: number }> {
+    return inTransaction(this.dataSource, async (tx) => {
+      await readEndpoint(tx, endpointId);
+      const rows = await tx.rows(
+        `UPDATE webhook_deliveries
+            SET status = 'pending', attempts = 0, next_attempt_at = now(), settled_at = NULL,
+                retry_until = now() + interval '${RETRY_FOR}'
+          WHERE id = ANY (ARRAY(
+            SELECT id FROM webhook_deliveries WHERE endpoint_id = $1
+               AND ${ids ? "id = ANY ($2::uuid[]) AND status <> 'pending'" : "status = 'dead' AND $2::uuid[] IS NULL"}
+             ORDER BY settled_at LIMIT ${MAX_REDELIVERED} FOR NO KEY UPDATE))
+        RETURNING 1`,
+        [endpointId, ids ?? null],
+      );
+      await recordAction(
+        tx,
+        'webhook_endpoint.redeliver',
+        'webhook_endpoint',
+        [endpointId],
+        accountable,
+      );
+      return { redelivered: rows.length };
+    });
+  }
+}

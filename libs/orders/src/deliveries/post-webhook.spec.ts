@@ -1,0 +1,72 @@
+import {
+  startWebhookListener,
+  type WebhookListener,
+} from '../../../../test/support/webhook-listener';
+import { type Attempt, postWebhook } from './post-webhook';
+import { newSecret } from './sign-webhook';
+
+let listener: WebhookListener;
+beforeAll(async () => (listener = await startWebhookListener()));
+afterAll(() => listener.close());
+
+const body = JSON.stringify({ type: 'order.paid', data: {} });
+const send = (url = listener.url, allowPrivate = true): Promise<Attempt> =>
+  postWebhook({ id: 'msg_1', url, secrets: [newSecret()], body }, { allowPrivate, limitMs: 300 });
+
+it('follows no redirect', async () => {
+  listener.answer = (_, response) =>
+    void response.writeHead(302, { location: `${listener.url}/elsewhere` }).end();
+  const before = listener.heard.length;
+  expect(await send()).toMatchObject({ isDelivered: false, answer: 302 });
+  expect(listener.heard.length - before).toBe(1);
+});
+
+it('gives up on who does not answer, or never ends the answer', async () => {
+  listener.answer = () => undefined;
+  const silent = await send();
+  expect(silent).toMatchObject({
+    isDelivered: false,
+    answer: null,
+    error: 'no answer within 0.3 s',
+  });
+  listener.answer = (_, response) => void response.writeHead(200).write('and');
+  expect(await send()).toMatchObject({ isDelivered: false, error: 'no answer within 0.3 s' });
+});
+
+it('hangs up on an answer without end, which says that it was taken', async () => {
+  listener.answer = (_, response) => {
+    response.writeHead(200);
+    const more = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(16_384)));
+    };
+    response.on('drain', more);
+    more();
+  };
+  expect(await send()).toMatchObject({ isDelivered: true, answer: 200 });
+});
+
+it('makes no connection to a private network, by address or by name, unless it is allowed', async () => {
+  listener.answer = (_, response) => void response.writeHead(204).end();
+  const before = listener.heard.length;
+  const byName = listener.url.replace('127.0.0.1', 'localhost');
+  for (const url of [
+    listener.url,
+    byName,
+    listener.url.replace('127.0.0.1', '[::ffff:127.0.0.1]'),
+  ]) {
+    const { isDelivered, error } = await send(url, false);
+    expect({ url, isDelivered, error }).toMatchObject({
+      isDelivered: false,
+      error: expect.stringContaining('private network') as string,
+    });
+  }
+  expect(listener.heard).toHaveLength(before);
+  expect(await send()).toMatchObject({ isDelivered: true, answer: 204 });
+});
+
+it('tells nothing of what the other side has said', async () => {
+  listener.answer = (_, response) => void response.writeHead(500).end('the password is swordfish');
+  expect(JSON.stringify(await send())).not.toContain('swordfish');
+  const nobody = await send('http://127.0.0.1:1/');
+  expect(nobody).toMatchObject({ answer: null, error: 'could not be reached: ECONNREFUSED' });
+});

@@ -1,0 +1,83 @@
+import type { Delivery, Page, WebhookEndpoint, WithSecret } from '@app/orders';
+import { Webhook } from 'standardwebhooks';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+import {
+  type Heard,
+  startWebhookListener,
+  type WebhookListener,
+} from '../../support/webhook-listener';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+describe('lastcall webhook-endpoints', () => {
+  let world: CliWorld;
+  let listener: WebhookListener;
+
+  beforeAll(async () => {
+    listener = await startWebhookListener();
+    world = await startCliWorld({ settings: { WEBHOOKS_ALLOW_PRIVATE: 'on' } });
+  });
+  afterAll(async () => {
+    await listener?.close();
+    await world?.close();
+  });
+
+  const env = { WEBHOOKS_ALLOW_PRIVATE: 'on' };
+  const run = (...args: string[]) =>
+    lastcall(world.config, ['webhook-endpoints', ...args], { env });
+  const why = ['--reason', 'the warehouse'];
+
+  it('makes, tries, rotates, switches on, sends again and deletes', async () => {
+    const args = ['create', listener.url, '--events', 'order.paid,order.closed', ...why, '--json'];
+    const { endpoint, secret } = JSON.parse((await run(...args)).stdout) as WithSecret;
+    const { id } = endpoint;
+    expect(endpoint.events).toEqual(['order.paid', 'order.closed']);
+    const tried = await run('test', id);
+    expect(tried).toMatchObject({ code: 0 });
+    expect(tried.stdout).toMatch(/^Delivered: it answered 204/);
+    const [heard] = listener.heard as [Heard];
+    new Webhook(secret).verify(heard.body, heard.headers);
+    listener.answer = (_, response) => void response.writeHead(500).end();
+    const refused = await run('test', id);
+    expect(refused.code).toBe(4);
+    expect(refused.stderr).toMatch(/Why: +answered 500/);
+
+    const rotated = await run('rotate', id, '--overlap', '1h', ...why);
+    expect(rotated.stdout).toMatch(/secret +whsec_/);
+    expect(rotated.stdout).not.toContain(secret);
+    await world.rows(
+      `INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, status, settled_at)
+       VALUES ($1, gen_random_uuid(), 1, 'order.paid', now(), 'dead', now())`,
+      [id],
+    );
+    const dead = await lastcallJson<Page<Delivery>>(world.config, [
+      ...['webhook-endpoints', 'deliveries', id, '--status', 'dead'],
+    ]);
+    expect(dead.result.items).toMatchObject([{ type: 'order.paid', status: 'dead' }]);
+    expect((await run('redeliver', id, ...why)).stdout).toMatch(/^1 will be sent again/);
+    await world.rows(`UPDATE webhook_endpoints SET status = 'off', status_reason = 'gone'`);
+    expect((await run('enable', id, ...why)).stdout).toContain('is on');
+
+    const ways = await inFourWays(world.config, ['webhook-endpoints', 'list']);
+    expectConventions(ways, 0);
+    expect(ways.json.stdout).not.toContain('whsec_');
+    const { items } = JSON.parse(ways.json.stdout) as Page<WebhookEndpoint>;
+    expect(items.map((one) => one.id)).toEqual([id]);
+
+    expect(await run('delete', id, ...why)).toMatchObject({ code: 8 });
+    expect(await run('delete', id, ...why, '--yes')).toMatchObject({ code: 0 });
+    expect(await run('test', id)).toMatchObject({ code: 3 });
+  });
+
+  it('refuses addresses and events that are none', async () => {
+    const odd = await run('create', 'https://shop.example/', '--events', 'order.lost', ...why);
+    expect(odd.code).toBe(2);
+    expect(odd.stderr).toContain('order.paid');
+    const inner = await lastcall(world.config, [
+      ...['webhook-endpoints', 'create', 'https://169.254.169.254/', ...why],
+    ]);
+    expect(inner.code).toBe(2);
+    expect(inner.stderr).toContain('private network');
+  });
+});
