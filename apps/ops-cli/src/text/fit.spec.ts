@@ -1,4 +1,4 @@
-import { fittedWidths, shownWidth } from './fit';
+import { fittedWidths, shortened, shownWidth } from './fit';
 
 const ID = '0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f';
 const GREEN = `${String.fromCharCode(27)}[32mpaid${String.fromCharCode(27)}[39m`;
@@ -24,5 +24,16 @@ describe('fittedWidths', () => {
 
   it('gives up where what has to be whole is too wide', () => {
     expect(fittedWidths(['ID', 'ORDER'], [[ID, ID]], 60)).toBeUndefined();
+  });
+});
+
+describe('shortened', () => {
+  it('leaves of an instant how far off it is, and other words as they are', () => {
+    const escape = String.fromCharCode(27);
+    expect(shortened(`2026-05-01T10:00:00.000Z ${escape}[2m(3 min ago)${escape}[22m`)).toBe(
+      '3 min ago',
+    );
+    expect(shortened('2026-05-01T10:00:00.000Z')).toBe('2026-05-01T10:00:00.000Z');
+    expect(shortened('operator (eve)')).toBe('operator (eve)');
   });
 });

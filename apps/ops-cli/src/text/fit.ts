@@ -3,9 +3,26 @@ const WHOLE = /^(-|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\d.,:TZ -]+( [A-Z]
 const NARROWEST = 10;
 const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 
+/** As instant.ts writes it on a terminal. */
+const WITH_DISTANCE = /^\S+Z \((.+)\)$/;
+
+/** Where room is scarce: how far off an instant is, without the instant itself. */
+export function shortened(text: string): string {
+  return WITH_DISTANCE.exec(text.replace(COLOURS, ''))?.[1] ?? text;
+}
+
 /** As many columns of a terminal as the text takes: colours take none. */
 export function shownWidth(text: string): number {
   return [...text.replace(COLOURS, '')].length;
+}
+
+export function naturalWidths(
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+): number[] {
+  return titles.map((title, i) =>
+    Math.max(title.length, ...rows.map((row) => shownWidth(row[i] ?? ''))),
+  );
 }
 
 /**
@@ -17,10 +34,9 @@ export function fittedWidths(
   rows: readonly (readonly string[])[],
   limit: number,
 ): number[] | undefined {
-  const columns = titles.map((title, i) => {
-    const cells = rows.map((row) => row[i] ?? '');
-    const width = Math.max(title.length, ...cells.map(shownWidth));
-    const isWhole = cells.every((cell) => WHOLE.test(cell.replace(COLOURS, '')));
+  const columns = naturalWidths(titles, rows).map((width, i) => {
+    const title = titles[i] ?? '';
+    const isWhole = rows.every((row) => WHOLE.test((row[i] ?? '').replace(COLOURS, '')));
     return { width, least: isWhole ? width : Math.min(width, Math.max(title.length, NARROWEST)) };
   });
   for (let excess = sum(columns.map(({ width }) => width)) - limit; excess > 0; excess--) {

@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { fittedWidths } from './fit';
+import { fittedWidths, naturalWidths, shortened } from './fit';
 import { paint } from './paint';
 import { printableCell } from './printable';
 
@@ -35,11 +35,10 @@ const GAP = '  ';
  * words are cut, and where that is not enough each row becomes a list of facts.
  */
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
-  const cells = rows.map((row) => columns.map(({ value }) => cell(value(row))));
+  const written = rows.map((row) => columns.map(({ value }) => cell(value(row))));
   const titles = columns.map(({ title }) => title);
-  const limit = terminalWidth() - GAP.length * (columns.length - 1);
-  const colWidths = Number.isFinite(limit) ? fittedWidths(titles, cells, limit) : [];
-  if (colWidths === undefined) return asLists(titles, cells);
+  const { cells, colWidths } = fitted(titles, written);
+  if (colWidths === undefined) return asLists(titles, written);
   const drawn = new Table({
     head: titles.map((title) => paint.heading(title)),
     colAligns: columns.map(({ align }) => align ?? 'left'),
@@ -49,6 +48,20 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
   });
   drawn.push(...cells);
   return trimEnds(drawn.toString());
+}
+
+/** As it is where it fits; else with shorter instants, and then with words cut. */
+function fitted(
+  titles: readonly string[],
+  written: string[][],
+): { readonly cells: string[][]; readonly colWidths: number[] | undefined } {
+  const limit = terminalWidth() - GAP.length * (titles.length - 1);
+  if (!Number.isFinite(limit)) return { cells: written, colWidths: [] };
+  const widths = naturalWidths(titles, written);
+  const fits = widths.reduce((a, b) => a + b, 0) <= limit;
+  if (fits) return { cells: written, colWidths: [] };
+  const cells = written.map((row) => row.map(shortened));
+  return { cells, colWidths: fittedWidths(titles, cells, limit) };
 }
 
 /** Elsewhere than on a terminal nothing is cut. */
