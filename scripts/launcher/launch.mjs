@@ -271,6 +271,7 @@ class Launcher {
     const hasBoard = (env.TIMER_DRIVER ?? 'bullmq') === 'bullmq';
     const places = [
       ['API', apiUrl],
+      ['Shop', env.SAMPLE_SHOP === 'off' ? undefined : `${apiUrl}/shop (order in a browser)`],
       ['Docs', hasDocs ? `${apiUrl}/docs` : undefined],
       [
         'Alarms',

@@ -36,7 +36,9 @@ export async function createApi(config: Config): Promise<Api> {
     createFastifyAdapter(parts),
     { logger: new NestLogger(parts.logger), bodyParser: false, abortOnError: false },
   );
-  if (config.ROLES.has('api') && config.DOCS === 'on') serveDocument(app);
+  if (config.ROLES.has('api') && config.DOCS === 'on') {
+    serveDocument(app, { front: config.SAMPLE_SHOP === 'on' ? '/shop' : '/docs' });
+  }
   return { ...parts, app };
 }
 

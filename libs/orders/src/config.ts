@@ -203,6 +203,8 @@ const own = z.object({
   CUSTOMER_EXTENSION: orOff(
     positiveDuration.refine((ms) => ms <= 120_000, 'must be at most 2m'),
   ).prefault('off'),
+  /** How often; ten is what WCAG 2.2.1 calls enough. */
+  CUSTOMER_EXTENSIONS: wholeNumber(1, 100).prefault('1'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).prefault('info'),
 });
 

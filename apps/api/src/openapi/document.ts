@@ -31,20 +31,20 @@ const TAGS = {
  * Serves the document at /docs-json (for programs) and, unless told otherwise, at /docs (to read):
  * the page comes with a package that Jest cannot load.
  */
-export function serveDocument(app: INestApplication, { page = true } = {}): void {
+export function serveDocument(app: INestApplication, { page = true, front = '/docs' } = {}): void {
   SwaggerModule.setup('docs', app, () => createDocument(app), {
     customSiteTitle: 'lastcall API',
     jsonDocumentUrl: 'docs-json',
     raw: ['json'],
     ui: page,
   });
-  if (page) leadToDocs(app);
+  if (page) leadTo(front, app);
 }
 
 /** Whoever opens the bare address in a browser looks for a page. */
-function leadToDocs(app: INestApplication): void {
+function leadTo(front: string, app: INestApplication): void {
   const fastify = app.getHttpAdapter().getInstance() as FastifyInstance;
-  fastify.get('/', (_request, reply) => reply.redirect('/docs'));
+  fastify.get('/', (_request, reply) => reply.redirect(front));
 }
 
 export function createDocument(app: INestApplication): OpenAPIObject {

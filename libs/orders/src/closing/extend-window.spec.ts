@@ -4,7 +4,12 @@ import { type ExtendCommand, ExtendWindow, MAX_EXTENSION_MS } from './extend-win
 
 describe('ExtendWindow', () => {
   let world: World;
-  beforeAll(async () => (world = await openWorld({ settings: { CUSTOMER_EXTENSION: '2m' } })));
+  beforeAll(
+    async () =>
+      (world = await openWorld({
+        settings: { CUSTOMER_EXTENSION: '2m', CUSTOMER_EXTENSIONS: '2' },
+      })),
+  );
   afterAll(() => world?.close());
 
   const place = async (): Promise<{ id: string; closesAt: Date }> => {
@@ -33,6 +38,24 @@ describe('ExtendWindow', () => {
     const extending = world.get(ExtendWindow).extend(id, { ...command, byMs });
     await expect(extending).rejects.toMatchObject({ code: 'invalid_request' });
     expect(await state(id)).toEqual(before);
+  });
+
+  it('gives a customer more time as often as the shop says, the operator aside', async () => {
+    const { id } = await place();
+    const extend = (command: Omit<ExtendCommand, 'byMs'>) =>
+      world.get(ExtendWindow).extend(id, { ...command, byMs: 60_000 });
+    await extend(operator);
+    await extend(customer);
+    await extend(operator);
+    await extend(customer);
+    await expect(extend(customer)).rejects.toMatchObject({
+      code: 'order_not_extendable',
+      message: 'This order has been extended 2 times already',
+    });
+    await world.rows('UPDATE orders SET extensions = 0, extended = true WHERE id = $1', [id]);
+    // A process of before has given it once.
+    await extend(customer);
+    await expect(extend(customer)).rejects.toMatchObject({ code: 'order_not_extendable' });
   });
 
   it('lets an operator add a day', async () => {

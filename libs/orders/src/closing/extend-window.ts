@@ -41,6 +41,7 @@ export class ExtendWindow {
            UPDATE orders SET pay_by = pay_by + $2 * interval '1 millisecond',
                   closes_at = closes_at + $2 * interval '1 millisecond',
                   version = version + 1, extended = extended OR $3 = 'customer',
+                  extensions = greatest(extensions, extended::int) + ($3 = 'customer')::int,
                   event_tx = ${EVENT_TX}
             WHERE id = $1 AND status = 'pending_payment' AND closes_at > now()
            RETURNING id, version, closes_at, event_tx
@@ -69,8 +70,10 @@ export class ExtendWindow {
     if (limitMs === null) {
       throw new LastcallError('order_not_extendable', 'This shop does not extend payment windows');
     }
-    if (order.extended) {
-      throw new LastcallError('order_not_extendable', 'This order has been extended once already');
+    const most = this.config.CUSTOMER_EXTENSIONS;
+    if (order.extensions >= most) {
+      const message = `This order has been extended ${most === 1 ? 'once' : `${most} times`} already`;
+      throw new LastcallError('order_not_extendable', message);
     }
     if (byMs > limitMs) {
       throw new LastcallError(

@@ -34,6 +34,7 @@ const SHARED = {
   LATE_PAYMENT: same,
   CANCEL_PAID: same,
   CUSTOMER_EXTENSION: orOff(durationText),
+  CUSTOMER_EXTENSIONS: String,
 } as const satisfies { readonly [Name in keyof Settings]?: Text<Settings[Name]> };
 
 export type SharedName = keyof typeof SHARED;

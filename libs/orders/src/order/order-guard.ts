@@ -20,7 +20,8 @@ export interface GuardedOrder {
   readonly isWindowOver: boolean;
   readonly isOverdue: boolean;
   readonly openPayments: number;
-  readonly extended: boolean;
+  /** How often its customer was given more time. */
+  readonly extensions: number;
 }
 
 interface GuardedRow {
@@ -32,7 +33,7 @@ interface GuardedRow {
   window_over: boolean | null;
   overdue: boolean | null;
   open_payments: string;
-  extended: boolean;
+  extensions: number;
 }
 
 /** The change that is reported; an order that is placed comes from nowhere. */
@@ -119,7 +120,8 @@ async function readGuarded(tx: Transaction, orderId: string): Promise<GuardedOrd
   // The row's lock makes whoever opens a payment (start-payment.ts) wait for us, or us for them.
   const [row] = await tx.rows<GuardedRow>(
     `SELECT id, customer_id, status, version, closes_at, pay_by <= now() AS window_over,
-            closes_at <= now() AS overdue, extended
+            closes_at <= now() AS overdue,
+            greatest(extensions, extended::int)::int AS extensions
        FROM orders WHERE id = $1 FOR NO KEY UPDATE`,
     [orderId],
   );
@@ -138,7 +140,7 @@ async function readGuarded(tx: Transaction, orderId: string): Promise<GuardedOrd
     isWindowOver: row.window_over ?? false,
     isOverdue: row.overdue ?? false,
     openPayments: Number(open?.n ?? 0),
-    extended: row.extended,
+    extensions: row.extensions,
   };
 }
 
