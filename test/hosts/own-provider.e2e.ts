@@ -1,9 +1,13 @@
 import 'reflect-metadata';
 import {
   hostOptionsAsConfig,
+  type HooksOrders,
+  type HookTx,
   migrate,
+  OrderHook,
   OrdersModule,
   type OrdersHostOptions,
+  type OrderTransition,
   PlaceOrder,
   ReadOrder,
   type RelayedEvent,
@@ -27,6 +31,23 @@ class ShopSettings {
 
 @Module({ providers: [ShopSettings], exports: [ShopSettings] })
 class SettingsModule {}
+
+/** Releases an order's coupon when it closes, in the transaction that closes it. */
+@OrderHook()
+class Coupons implements HooksOrders {
+  readonly heard: OrderTransition[] = [];
+  breaksDown = false;
+
+  async onTransition(change: OrderTransition, tx: HookTx): Promise<void> {
+    tx.afterCommit(() => void this.heard.push(change));
+    if (change.to !== 'closed') return;
+    await tx.query(
+      `UPDATE coupons SET order_id = NULL, released = released + 1 WHERE order_id = ANY ($1)`,
+      [change.orderIds],
+    );
+    if (this.breaksDown) throw new Error('the coupons have a bug');
+  }
+}
 
 @Injectable()
 class Thief {
@@ -56,10 +77,14 @@ describe('a shop with its own provider and its own place for events, and without
   beforeAll(async () => {
     database = await createTestDatabase();
     await migrate(hostOptionsAsConfig(optionsFor(new ShopSettings())));
-    host = await Test.createTestingModule({ imports: [orders()] }).compile();
+    host = await Test.createTestingModule({ imports: [orders()], providers: [Coupons] }).compile();
     host.useLogger(false);
     await host.init();
-    await seedProducts(host.get<DataSource>(DATABASE));
+    const dataSource = host.get<DataSource>(DATABASE);
+    await seedProducts(dataSource);
+    await dataSource.query(
+      'CREATE TABLE public.coupons (code text PRIMARY KEY, order_id uuid, released int DEFAULT 0)',
+    );
   });
   afterAll(async () => {
     await host?.close();
@@ -79,6 +104,31 @@ describe('a shop with its own provider and its own place for events, and without
     await until('it is closed', async () => (await statusOf()) === 'closed', 10_000);
     await until('its end is told', () => events.some(({ to }) => to === 'closed'), 10_000);
     expect(events.map(({ to }) => to)).toEqual(['pending_payment', 'closing', 'closed']);
+  });
+
+  it('releases a coupon once, in the transaction that closes its order', async () => {
+    const coupons = host.get(Coupons);
+    coupons.breaksDown = true;
+    const items = [{ sku: 'TEA-SENCHA', quantity: 1 }];
+    const { order } = await host
+      .get(PlaceOrder)
+      .place({ customerId: 'bob', idempotencyKey: 'second', items });
+    const sql = (text: string): Promise<unknown> => host.get<DataSource>(DATABASE).query(text);
+    await sql(`INSERT INTO public.coupons (code, order_id) VALUES ('TEN', '${order.id}')`);
+    const failures = `SELECT 1 FROM deadlines WHERE subject_id = '${order.id}' AND failures > 0`;
+    await until('closing has failed', async () => ((await sql(failures)) as []).length > 0, 10_000);
+    expect(await sql('SELECT released FROM public.coupons')).toEqual([{ released: 0 }]);
+    coupons.breaksDown = false;
+    const statusOf = async () => (await host.get(ReadOrder).read(order.id, 'bob')).status;
+    await until('it is closed', async () => (await statusOf()) === 'closed', 10_000);
+    expect(await sql('SELECT order_id, released FROM public.coupons')).toEqual([
+      { order_id: null, released: 1 },
+    ]);
+    const heard = coupons.heard.filter(({ orderIds }) => orderIds.includes(order.id));
+    expect(heard.map(({ from, to, reason }) => [from, to, reason])).toEqual([
+      ['none', 'pending_payment', null],
+      ['pending_payment', 'closed', 'payment_timeout'],
+    ]);
   });
 
   it('keeps what it was made from, secrets and all, to its own factories', async () => {

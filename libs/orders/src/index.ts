@@ -111,6 +111,12 @@ export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
 export { OrderFeed, type OrderEventView, readHistory } from './events/order-feed';
 export { type StreamToken, StreamTokens } from './events/stream-tokens';
 export { type PageSession, PageSessions, type SessionPage } from './sessions/page-sessions';
+export {
+  type HookTx,
+  type HooksOrders,
+  OrderHook,
+  type OrderTransition,
+} from './order/order-hooks';
 export { OrderGuard, orderNotFound } from './order/order-guard';
 export {
   type By,

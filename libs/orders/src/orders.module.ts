@@ -4,6 +4,7 @@ import {
   type Lock,
   NoopLock,
   RedlockLock,
+  searchPathOf,
   timerDriverKind,
   TimeoutCoreModule,
   type TimeoutCoreOptions,
@@ -17,6 +18,7 @@ import {
   type OnApplicationShutdown,
   type Provider,
 } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { longestApiTransactionMs } from './api-wait';
 import { ApplyNotices } from './payments/apply-notices';
@@ -45,6 +47,7 @@ import { WarnShipments } from './fulfilment/warn-shipments';
 import { WatchWaits } from './ops/watch-waits';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
+import { HOST_SEARCH_PATH, OrderHooks } from './order/order-hooks';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
 import { OrderFeed } from './events/order-feed';
 import { StreamTokens } from './events/stream-tokens';
@@ -125,6 +128,7 @@ const USE_CASES = [
   NamesInLogs,
   OrderFeed,
   OrderGuard,
+  OrderHooks,
   Overview,
   PageSessions,
   PlaceOrder,
@@ -212,6 +216,7 @@ function assemble(
     module: OrdersModule,
     global: true,
     imports: [
+      DiscoveryModule,
       setUp,
       database,
       TimeoutCoreModule.forRootAsync({
@@ -262,6 +267,14 @@ const LOCK: Provider = {
 
 /** What use cases are given of the set-up, each as much as it needs. */
 const OF_THE_SET_UP: Provider[] = [
+  {
+    provide: HOST_SEARCH_PATH,
+    inject: [SET_UP],
+    useFactory:
+      ({ config }: OrdersSetUp) =>
+      () =>
+        searchPathOf({ url: config.DATABASE_URL }),
+  },
   {
     provide: SETTINGS,
     inject: [SET_UP],

@@ -35,6 +35,7 @@ export {
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
+export { searchPathOf } from './host/connections';
 export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';

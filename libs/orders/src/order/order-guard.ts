@@ -5,7 +5,8 @@ import { DATABASE } from '../data-source';
 import { changeStatus, type ChangedOrder, type StatusChange } from './change-status';
 import { LastcallError } from './errors';
 import { orderLockKey } from './order';
-import type { By, OrderStatus } from './order.lifecycle';
+import type { By, CloseReason, OrderStatus } from './order.lifecycle';
+import { OrderHooks } from './order-hooks';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 export const ORDER_LOCK = Symbol('OrderLock');
@@ -41,6 +42,8 @@ interface Transition {
   readonly from: OrderStatus | 'none';
   readonly to: OrderStatus;
   readonly by: By;
+  readonly reason?: string | undefined;
+  readonly closeReason?: CloseReason | undefined;
 }
 
 /**
@@ -54,6 +57,7 @@ export class OrderGuard {
     @Inject(ORDER_LOCK) private readonly lock: Lock,
     private readonly timeouts: TimeoutService,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+    private readonly hooks: OrderHooks,
   ) {}
 
   /**
@@ -87,16 +91,20 @@ export class OrderGuard {
    */
   async change(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
     const changed = await changeStatus(tx, change);
-    this.#follow(tx, change, changed);
+    await this.#follow(tx, change, changed);
     return changed;
   }
 
   /** The same for orders that the caller's statement has just placed, with their deadlines. */
-  placed(tx: Transaction, orders: readonly ChangedOrder[]): void {
-    this.#follow(tx, { from: 'none', to: 'pending_payment', by: 'customer' }, orders);
+  placed(tx: Transaction, orders: readonly ChangedOrder[]): Promise<void> {
+    return this.#follow(tx, { from: 'none', to: 'pending_payment', by: 'customer' }, orders);
   }
 
-  #follow(tx: Transaction, transition: Transition, changed: readonly ChangedOrder[]): void {
+  async #follow(
+    tx: Transaction,
+    transition: Transition,
+    changed: readonly ChangedOrder[],
+  ): Promise<void> {
     if (changed.length === 0) return;
     this.timeouts.armed(
       tx,
@@ -105,6 +113,9 @@ export class OrderGuard {
       ),
     );
     tx.afterCommit(() => this.#report(transition, changed));
+    const { from, to, by, reason, closeReason } = transition;
+    const orderIds = changed.map(({ orderId }) => orderId);
+    await this.hooks.run(tx, { from, to, by, reason: reason ?? closeReason ?? null, orderIds });
   }
 
   #report({ from, to, by }: Transition, changed: readonly ChangedOrder[]): void {

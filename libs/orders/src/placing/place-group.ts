@@ -73,7 +73,7 @@ async function enter(
   guard: OrderGuard,
 ): Promise<void> {
   const deadline = { kind: 'payment', dueAt: closesAt };
-  guard.placed(
+  await guard.placed(
     tx,
     drafts.map(({ id }) => ({ orderId: id, version: 1, closesAt, changedAt: at, deadline })),
   );

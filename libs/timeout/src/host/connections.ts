@@ -47,7 +47,7 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
   const base = addressOf(postgres);
   return {
     schema,
-    hostPath: await pathOf(postgres),
+    hostPath: await searchPathOf(postgres),
     open: ({ name, connections, migrations = [], isLimited = true }) => {
       const extra = (base as { extra?: object }).extra;
       const options = {
@@ -87,7 +87,7 @@ const withoutUndefined = (given: object): object =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 
 /** The search path of the host's own connections: its handlers look there. */
-async function pathOf(postgres: HostPostgres): Promise<string> {
+export async function searchPathOf(postgres: HostPostgres): Promise<string> {
   const sql = 'SHOW search_path';
   if ('dataSource' in postgres) {
     const rows = (await postgres.dataSource.query(sql)) as { search_path: string }[];
