@@ -30,6 +30,8 @@ const NOT_SHIPPED = [
   '**/*.e2e.ts',
   '**/*-bench.ts',
   '**/testing/**',
+  '**/drivers/*.contract.ts',
+  '**/locks/*.contract.ts',
 ];
 
 /** Each may use those before it. */

@@ -45,7 +45,11 @@ function install(name, packages) {
   const folder = join(work, name);
   const shop = join(here, 'shop', 'shop.ts');
   const [readme, trials] = [readmeProgram(), join(project, 'examples/trials/main.ts')];
-  const files = { 'shop.cts': shop, 'shop.mts': shop, 'readme.cts': readme, 'trials.cts': trials };
+  const ownOrders = join(project, 'examples/own-orders/main.ts');
+  const files = {
+    ...{ 'shop.cts': shop, 'shop.mts': shop, 'readme.cts': readme },
+    ...{ 'trials.cts': trials, 'own-orders.cts': ownOrders },
+  };
   installHost(folder, name, packages, files);
   return folder;
 }
@@ -125,6 +129,43 @@ function runTrials(folder) {
   });
 }
 
+/** Two orders of the last two pieces: the one that is paid stays, the other gives its piece back. @param {string} folder */
+function runOwnOrders(folder) {
+  return withDatabase((url) => {
+    let placed = 0;
+    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '1000' };
+    return runUntil(folder, 'own-orders.cjs', env, async (printed) => {
+      const [, address] = /orders on (\S+)/.exec(printed) ?? [];
+      if (!address) return false;
+      const call = async (/** @type {string} */ path, method = 'GET') =>
+        /** @type {{state: number, left: number}} */ (
+          await (await fetch(`${address}/orders/${path}`, { method })).json()
+        );
+      while (placed < 2) if ((await call('tea', 'POST')).state === 10) placed += 1;
+      if ((await call('1')).state === 10) await call('1/payment', 'POST');
+      const [paid, expired] = [await call('1'), await call('2')];
+      return paid.state === 20 && expired.state === 90 && expired.left === 1;
+    });
+  });
+}
+
+/**
+ * What importers find, by judges of others: every entry, from CommonJS and ES modules, with its types.
+ * @param {{folder: string, tarball: string, name: string}[]} packages
+ */
+function judge(packages) {
+  const folder = join(work, 'referees');
+  cpSync(join(here, 'referees'), folder, { recursive: true });
+  run('npm', ['ci', ...INSTALL], { cwd: folder });
+  const bin = (/** @type {string} */ name) => join(folder, 'node_modules', '.bin', name);
+  for (const { folder: packed, tarball, name } of packages) {
+    run(bin('publint'), ['--strict', packed]);
+    // The command is for nobody to import.
+    if (name !== 'lastcall') run(bin('attw'), [tarball]);
+    console.log(`${name}: publint${name === 'lastcall' ? '' : ' and attw'} found nothing`);
+  }
+}
+
 /** The binaries of other versions, from the registry; where there are none it is said aloud. */
 function otherNodes() {
   if (!process.argv.includes('--nodes')) {
@@ -148,6 +189,7 @@ try {
   for (const { name, filename, entryCount } of packages) {
     console.log(`packed ${name}: ${filename}, ${entryCount} files`);
   }
+  judge(packages);
   const folders = new Map(NESTS.map((name) => [name, install(name, packages)]));
   const nodes = [process.execPath, ...otherNodes()];
   for (const node of nodes) {
@@ -161,7 +203,8 @@ try {
     const folder = folders.get(nest) ?? '';
     await runReadme(folder);
     await runTrials(folder);
-    console.log(`${nest}: the program of README.md, and examples/trials`);
+    await runOwnOrders(folder);
+    console.log(`${nest}: the program of README.md, examples/trials, examples/own-orders`);
   }
   const cli = join(folders.get('nest12') ?? '', 'node_modules', '.bin', 'lastcall');
   console.log(`npx lastcall --version: ${run(cli, ['--version']).trim()}`);

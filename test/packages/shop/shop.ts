@@ -13,7 +13,9 @@ import {
 import {
   DeadlineHandler,
   type Due,
+  fromKnex,
   fromPg,
+  getTimeoutsToken,
   InjectTimeouts,
   TimeoutModule,
   Timeouts,
@@ -24,6 +26,7 @@ import { Body, Controller, Get, Inject, Module, Param, Post } from '@nestjs/comm
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import knex from 'knex';
 import { Pool } from 'pg';
 
 const env = process.env as Record<'DATABASE_URL' | 'REDIS_URL' | 'ADAPTER', string>;
@@ -137,6 +140,17 @@ async function main(): Promise<void> {
   if (status !== 'closed' || closeReason !== 'payment_timeout') throw new Error(`it is ${status}`);
   const [own] = (await pool.query('SELECT state FROM orders')).rows;
   if (own.state !== 7) throw new Error("the shop's own orders have changed");
+  const builder = knex({ client: 'pg', connection: env.DATABASE_URL });
+  const timeouts = app.get<Timeouts>(getTimeoutsToken());
+  const trial = { kind: 'trial-end', subjectId: "bob's" };
+  await builder.transaction((trx) =>
+    timeouts.arm(fromKnex(trx), { ...trial, dueAt: new Date(Date.now() + 60_000) }),
+  );
+  if ((await timeouts.get(trial))?.version !== 1) throw new Error('Knex armed nothing');
+  if ((await builder.transaction((trx) => timeouts.cancel(fromKnex(trx), trial))) !== 1) {
+    throw new Error('Knex took nothing back');
+  }
+  await builder.destroy();
   await app.close();
   const t = await TimeoutTesting.create({
     postgres: { url: env.DATABASE_URL },

@@ -4,8 +4,9 @@ import { GuardedProvider, type GuardedProviderOptions } from './guarded.provider
 import type { PaymentProvider } from './payment-provider';
 import { PaymentProviders } from './payment-providers';
 import { SandboxProvider } from './sandbox/sandbox.provider';
-import { StripeProvider } from './stripe/stripe.provider';
 import { SwitchedOffProvider } from './switched-off.provider';
+
+type StripeModule = typeof import('./stripe/stripe.provider');
 
 /** One entry for each value of PAYMENT_PROVIDERS; docs/providers.md says how to add one. */
 const PROVIDERS: Readonly<
@@ -19,15 +20,18 @@ const PROVIDERS: Readonly<
     });
   },
   // Without its secrets it is not made: see below.
-  stripe: (config, installation) =>
-    new StripeProvider({
+  stripe: (config, installation) => {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is switched on: hosts without it have no such package
+    const { StripeProvider } = require('./stripe/stripe.provider') as StripeModule;
+    return new StripeProvider({
       secretKey: config.STRIPE_SECRET_KEY ?? '',
       webhookSecret: config.STRIPE_WEBHOOK_SECRET ?? '',
       apiUrl: config.STRIPE_API_URL,
       returnUrl: config.STRIPE_RETURN_URL,
       offersAsyncMethods: config.STRIPE_ASYNC_METHODS,
       installation,
-    }),
+    });
+  },
 };
 
 /** Providers of a host's own, guarded as those are that we bring along. */

@@ -35,8 +35,24 @@ export interface ProviderUnderTest {
 const AMOUNT = 1_999;
 type Planned = PaymentRef & { readonly request: PaymentRequest };
 
-/** What every payment provider does; run it over each (docs/providers.md). */
-export function describeProvider(name: string, setUp: () => Promise<ProviderUnderTest>): void {
+/** What the contract uses of Jest, Vitest, or whatever else speaks as they do. */
+export interface TestFramework {
+  readonly describe: (name: string, body: () => void) => void;
+  readonly it: (name: string, body: () => Promise<void> | void) => void;
+  readonly beforeAll: (body: () => Promise<void>) => void;
+  readonly afterAll: (body: () => Promise<void> | undefined) => void;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each has types of its own for what it says of a value
+  readonly expect: any;
+}
+
+/** What every payment provider does; run it over each (docs/providers.md). Of a test framework with globals the last argument is not needed. */
+export function describeProvider(
+  name: string,
+  setUp: () => Promise<ProviderUnderTest>,
+  framework: TestFramework = globalThis as unknown as TestFramework,
+): void {
+  const { describe, it, beforeAll, afterAll } = framework;
+  const expect = framework.expect as jest.Expect;
   describe(`${name} as a payment provider`, () => {
     let hands: ProviderUnderTest;
     let provider: PaymentProvider;

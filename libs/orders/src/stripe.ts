@@ -1,0 +1,2 @@
+/** What `@lastcall/orders/stripe` offers. It needs the package `stripe`. */
+export { StripeProvider } from './providers/stripe/stripe.provider';
