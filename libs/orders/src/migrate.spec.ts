@@ -98,6 +98,12 @@ describe('migrate', () => {
     expect(await privilegesOf('lastcall_app', 'lastcall.lastcall_migrations')).toEqual(['SELECT']);
   });
 
+  it("leaves another tool's list of migrations alone", async () => {
+    await client.query('CREATE TABLE public.migrations (version bigint PRIMARY KEY)');
+    expect(await migrate({ DATABASE_URL: database.url })).not.toEqual([]);
+    expect(await namesIn('public')).toEqual(['migrations']);
+  });
+
   it('gives no role anything unless it is told to', async () => {
     // Another installation of this server has made the role: it is given no way in here.
     await client.query(MAKE_ROLE);

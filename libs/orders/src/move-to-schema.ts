@@ -42,12 +42,16 @@ export async function moveToSchema(
   }
 }
 
+/** A table of this name may be another tool's, with other columns, or not for us to read. */
+const READABLE_LIST = `
+  SELECT 1 FROM pg_attribute
+   WHERE attrelid = to_regclass($1) AND attname = 'name' AND NOT attisdropped
+     AND has_column_privilege(attrelid, attnum, 'SELECT')`;
+
 async function lists(runner: QueryRunner, schema: string, table: string): Promise<boolean> {
   const place = `${quoted(schema)}.${table}`;
-  const found = (await runner.query('SELECT to_regclass($1) AS found', [place])) as {
-    found: string | null;
-  }[];
-  return Boolean(found[0]?.found) && (await namesIn(runner, place)).has(FIRST_OF_OURS);
+  const readable = (await runner.query(READABLE_LIST, [place])) as unknown[];
+  return readable.length > 0 && (await namesIn(runner, place)).has(FIRST_OF_OURS);
 }
 
 async function namesIn(runner: QueryRunner, place: string): Promise<Set<string>> {

@@ -11,6 +11,7 @@ interface Taken {
   readonly id: string;
   readonly subject: string;
   readonly taken: boolean;
+  readonly now_ms: string;
 }
 
 /** A host's handler as the service calls it: with the host's subjects, and its search path. */
@@ -38,7 +39,7 @@ export class HostHandler implements DeadlineHandler {
     for (const one of due) {
       const row = found.get(one.subjectId);
       if (row?.taken) free.push({ ...one, name: row.subject });
-      else if (row) busy.push({ ...one, dueAt: new Date(Date.now() + BUSY_AGAIN_MS) });
+      else if (row) busy.push({ ...one, dueAt: new Date(Number(row.now_ms) + BUSY_AGAIN_MS) });
     }
     if (free.length === 0) return { changed: 0, lost: due.length - busy.length, putBack: busy };
     await this.#enter(tx, this.paths.host);

@@ -113,5 +113,6 @@ export const TAKE_SUBJECTS = `
     SELECT id FROM timeout_subjects WHERE id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED
   ), taken AS (
     DELETE FROM timeout_subjects WHERE id IN (SELECT id FROM free))
-  SELECT id, subject, id IN (SELECT id FROM free) AS taken
+  SELECT id, subject, id IN (SELECT id FROM free) AS taken,
+         (extract(epoch FROM now()) * 1000)::bigint::text AS now_ms
     FROM timeout_subjects WHERE id = ANY ($1::uuid[])`;

@@ -194,6 +194,20 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     await until('it has ended', async () => (await state('bad')) === 'ended', 8_000);
   });
 
+  it('waits for nobody who is changing a subject just now, and takes it soon after', async () => {
+    await begin('held', 60_000);
+    const holder = host.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query(`SELECT 1 FROM lastcall.timeout_subjects WHERE subject = 'held' FOR UPDATE`);
+    await host.query(`UPDATE lastcall.deadlines SET due_at = now() - interval '1 second'`);
+    await begin('free', SOON);
+    await until('the other has ended', async () => (await state('free')) === 'ended', 5_000);
+    expect(await state('held')).toBe('on');
+    await holder.rollbackTransaction();
+    await holder.release();
+    await until('it has ended', async () => (await state('held')) === 'ended', 5_000);
+  });
+
   it('refuses a handler that is made anew for each request', async () => {
     await expect(start({}, [ScopedHandler, OfRequest])).rejects.toThrow('request-scoped');
   });
