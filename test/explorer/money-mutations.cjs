@@ -193,6 +193,14 @@ const MONEY_MUTATIONS = [
     "e.type = 'order.shipment_due')",
     "e.type = 'order.shipment')",
   ),
+  seeded(
+    'shipped-before-paid',
+    'A change that waited for its order is dated before the one that it waited for',
+    `${ORDERS}order/order-guard.spec.ts`,
+    'order/change-status.ts',
+    "shipped: 'shipped_at = greatest(now(), paid_at)',",
+    "shipped: 'shipped_at = now()',",
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

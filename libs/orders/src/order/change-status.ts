@@ -45,13 +45,16 @@ interface ChangedColumns {
   changed_at: string;
 }
 
-/** The instant column that a status sets, and what entering it clears. */
+/**
+ * The instant column that a status sets, and what entering it clears. Now is when the transaction began,
+ * which may be before that of the change before it: it has waited for the order's row.
+ */
 const INSTANTS: Partial<Record<OrderStatus, string>> = {
   paid: 'paid_at = now(), closed_at = NULL',
-  shipped: 'shipped_at = now()',
-  completed: 'completed_at = now()',
+  shipped: 'shipped_at = greatest(now(), paid_at)',
+  completed: 'completed_at = greatest(now(), shipped_at)',
   closed: 'closed_at = now()',
-  canceled: 'canceled_at = now()',
+  canceled: 'canceled_at = greatest(now(), paid_at)',
 };
 
 /**

@@ -1,5 +1,6 @@
-import { type Held, type Lock, NoopLock } from '@app/timeout';
+import { type Held, type Lock, NoopLock, Transaction } from '@app/timeout';
 import { insertOrders } from '../../../../test/support/insert-orders';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrder } from '../closing/cancel-order';
 import { ForceCloseOrder } from '../closing/force-close-order';
@@ -54,6 +55,28 @@ describe('OrderGuard', () => {
     (await insertOrders(world, { count: 1, closesInMs }))[0]?.id as string;
   const close = (id: string, change: object = {}) =>
     guard.withOrder(id, (_, tx) => guard.change(tx, { ...CLOSE, ...change, orderIds: [id] }));
+
+  it('gives instants in the order of the changes, also to a transaction that began before', async () => {
+    const id = await order();
+    const runner = world.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    const early = new Transaction(runner);
+    const [began] = await early.rows<{ now: Date }>('SELECT now()::timestamptz(3) AS now');
+    await until('the clock has gone on', async () => {
+      const [clock] = await world.rows<{ later: boolean }>(
+        'SELECT now()::timestamptz(3) > $1 AS later',
+        [began?.now],
+      );
+      return clock?.later;
+    });
+    await close(id, { to: 'paid', by: 'provider', closeReason: undefined });
+    const ship = { from: 'paid', to: 'shipped', by: 'merchant', actor: 'mia' } as const;
+    expect(await guard.change(early, { ...ship, orderIds: [id] })).toHaveLength(1);
+    await runner.commitTransaction();
+    await runner.release();
+    const results = await runInvariants(world, { limitMs: 60_000, newest: 'all' });
+    expect(results.find(({ name }) => name === 'timestamps_agree')?.violations).toBe(0);
+  });
 
   it('changes an order once: the second finds it changed and changes nothing', async () => {
     const id = await order();
