@@ -29,6 +29,7 @@ import { Processes1763702200000 } from './migrations/1763702200000-processes';
 import { WebhookEndpoints1763800300000 } from './migrations/1763800300000-webhook-endpoints';
 import { ProductChanges1763800200000 } from './migrations/1763800200000-product-changes';
 import { StockMovements1763700200000 } from './migrations/1763700200000-stock-movements';
+import { NightlyRuns1763701150000 } from './migrations/1763701150000-nightly-runs';
 import { OrderReturns1763701140000 } from './migrations/1763701140000-order-returns';
 import { ReconcileRuns1763701130000 } from './migrations/1763701130000-reconcile-runs';
 import { SigningKey1763700410000 } from './migrations/1763700410000-signing-key';
@@ -70,6 +71,7 @@ const MIGRATIONS = [
   Waits1763701120000,
   ReconcileRuns1763701130000,
   OrderReturns1763701140000,
+  NightlyRuns1763701150000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

@@ -44,6 +44,8 @@ export interface ClosedRun {
 
 /** A run that was interrupted is gone on with for so long; the ledger moves on. */
 const RESUMED_FOR = "interval '1 day'";
+/** Clocks of workers differ by less. */
+const FRESH_FOR = "interval '10 minutes'";
 const KEPT_FOR = "interval '90 days'";
 /** Runs that look back so far tell how the books are; an operator's short look does not. */
 const TELLING = "interval '6 days'";
@@ -59,11 +61,11 @@ export class ReconcileRuns {
     this.#sql = onDataSource(dataSource);
   }
 
-  async begin(since: Date): Promise<ReconcileRun> {
+  async begin(since: Date, isNightly = false): Promise<ReconcileRun> {
     await this.#sql.rows(`DELETE FROM reconcile_runs WHERE started_at < now() - ${KEPT_FOR}`);
     const [run] = await this.#sql.rows<ReconcileRun>(
-      `INSERT INTO reconcile_runs (id, since) VALUES ($1, $2) RETURNING ${COLUMNS}`,
-      [uuidv7(), since],
+      `INSERT INTO reconcile_runs (id, since, is_nightly) VALUES ($1, $2, $3) RETURNING ${COLUMNS}`,
+      [uuidv7(), since, isNightly],
     );
     return run as ReconcileRun;
   }
@@ -83,16 +85,18 @@ export class ReconcileRuns {
     throw new LastcallError('reconcile_run_over', `Run ${id}: ${why}; begin a new one`);
   }
 
-  /** The newest that looks back at least so far and was interrupted. */
-  async interrupted(since: Date): Promise<ReconcileRun | undefined> {
-    const [run] = await this.#sql.rows<ReconcileRun>(
-      `SELECT ${COLUMNS} FROM reconcile_runs
-        WHERE finished_at IS NULL AND started_at > now() - ${RESUMED_FOR} AND since <= $1
-          AND started_at >= (SELECT max(started_at) FROM reconcile_runs)
-        LIMIT 1`,
-      [since],
+  /**
+   * Tonight's: one that was interrupted since the last, or a new one. Undefined where another worker,
+   * whose clock is ahead, has just ended it: the books have not changed since.
+   */
+  async tonight(since: Date): Promise<ReconcileRun | undefined> {
+    const [last] = await this.#sql.rows<ReconcileRun & { isFresh: boolean }>(
+      `SELECT ${COLUMNS}, started_at > now() - ${FRESH_FOR} AS "isFresh" FROM reconcile_runs
+        WHERE is_nightly AND started_at > now() - ${RESUMED_FOR}
+        ORDER BY started_at DESC LIMIT 1`,
     );
-    return run;
+    if (last && !last.finishedAt) return last;
+    return last?.isFresh ? undefined : this.begin(since, true);
   }
 
   /** What a page has shown, and where the next one begins: together, or not at all. */

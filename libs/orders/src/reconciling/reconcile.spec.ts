@@ -104,6 +104,17 @@ describe('a comparison with the provider', () => {
     expect(told.filter((what) => what === 'reconcile_differences')).toHaveLength(1);
   });
 
+  it('settles at night also what an operator has just looked at, and left', async () => {
+    await paidUnheard();
+    const interruption = new AbortController();
+    world.provider.around = async () => interruption.abort();
+    await run({ signal: interruption.signal });
+    world.provider.around = async () => undefined;
+    await run();
+    expect(await world.get(Reconcile).runOnce()).toMatchObject({ differences: 1, fixed: 1 });
+    expect(await openDifferences()).toBe(0);
+  });
+
   it('goes on at night with what another worker did not live to end', async () => {
     for (let i = 0; i < 3; i++) await paidUnheard();
     const interruption = new AbortController();

@@ -1,4 +1,3 @@
-import { queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -93,19 +92,9 @@ export class Reconcile {
   }
 
   async #tonight(signal: AbortSignal | undefined): Promise<ReconcileCounts | undefined> {
-    const [row] = await queryRows<{ since: Date; isDone: boolean }>(
-      this.dataSource,
-      `SELECT now() - $1 * interval '1 millisecond' AS since, EXISTS (
-                SELECT FROM reconcile_runs
-                 WHERE since <= now() - $1 * interval '1 millisecond' + interval '1 hour'
-                   AND started_at > now() - interval '10 minutes'
-                   AND finished_at IS NOT NULL) AS "isDone"`,
-      [DAILY_SPAN_MS],
-    );
-    const { since, isDone } = row as NonNullable<typeof row>;
-    // Another worker was faster, and has ended: the books have not changed since.
-    if (isDone) return undefined;
-    const run = (await this.runs.interrupted(since)) ?? (await this.runs.begin(since));
+    const since = new Date(Date.now() - DAILY_SPAN_MS);
+    const run = await this.runs.tonight(since);
+    if (!run) return undefined;
     const onDifference = (): void => undefined;
     const counts = await this.#goOn(run, { since, fixFor: NIGHTLY, onDifference, signal });
     const open = counts.differences - counts.fixed - counts.closed;
