@@ -26,6 +26,7 @@ const MUTATIONS = [
   {
     name: 'folded-twice',
     what: 'Folding does not hold the row of the product meanwhile, so that two fold the same',
+    spec: 'libs/orders/src/stock/fold-stock.spec.ts',
     edits: [
       {
         file: `${ORDERS}migrations/1763700200000-stock-movements.ts`,
@@ -37,6 +38,7 @@ const MUTATIONS = [
   {
     name: 'products-not-held',
     what: 'Placing looks at what is available without holding the products meanwhile',
+    spec: 'test/closing/locked-product.e2e.ts',
     edits: [
       {
         file: `${ORDERS}stock/products.ts`,
@@ -48,6 +50,7 @@ const MUTATIONS = [
   {
     name: 'held-stock-forgets-notice',
     what: 'A late payment whose product somebody holds is acknowledged and never decided about',
+    spec: 'test/closing/locked-product.e2e.ts',
     edits: [
       {
         file: `${ORDERS}payments/receive-webhook.ts`,

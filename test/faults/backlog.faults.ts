@@ -3,6 +3,7 @@ import { alarmFor, BullmqDriver, DatabaseClock } from '@app/timeout';
 import { createDataSource } from '@app/orders';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
+import { violations } from './books';
 import { assert, type Fault, slowness, type Step } from './fault';
 import { pause } from './load';
 import { SWEEP_MS } from './rig';
@@ -218,6 +219,10 @@ async function stopAmidBacklog(step: Step): Promise<string> {
   assert(tookMs <= limit(STOPPED_WITHIN_MS), `it took ${tookMs} ms to stop`);
   await step.backToUsual();
   await until('the others go on', noneOverdue(step), 180_000);
+  // A burst is closed first, and told of afterwards.
+  const notRelayed = async (): Promise<boolean> =>
+    (await violations(rig)).some((one) => one.startsWith('12 '));
+  await until('the events are relayed', async () => !(await notRelayed()), 180_000);
   await step.heal();
   return `ended ${tookMs} ms after SIGTERM with ${before.n} overdue, and left ${after.n} to the next`;
 }

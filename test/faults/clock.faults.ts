@@ -68,10 +68,12 @@ async function stepAlone(step: Step, byMs: number): Promise<string> {
   return seen;
 }
 
+/** By when timeouts came to their orders: what a provider takes to answer behind the fence is its. */
 async function latenessOf({ rig }: Step, since: Date): Promise<{ closed: number; mostS: number }> {
   const [row] = await rig.rows<{ n: string; lag: string | null }>(
-    `SELECT count(*) AS n, max(extract(epoch FROM closed_at - closes_at)) AS lag FROM orders
-      WHERE closes_at >= $1 AND close_reason = 'payment_timeout'`,
+    `SELECT count(*) AS n, max(extract(epoch FROM e.at - o.closes_at)) AS lag
+       FROM orders o JOIN order_events e ON e.order_id = o.id
+      WHERE o.closes_at >= $1 AND e.from_status = 'pending_payment' AND e.by IN ('timer', 'sweep')`,
     [since],
   );
   return { closed: Number(row?.n), mostS: Number(row?.lag ?? 0) };

@@ -11,7 +11,7 @@ import { lockBatch } from './lock-batch';
 import type { LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
-import { isSubjectsFault, setAside } from './subject-failure';
+import { isSubjectsFault, setAside, subjectNamedBy } from './subject-failure';
 import { inTransaction, type Transaction } from './transaction';
 
 /**
@@ -178,6 +178,7 @@ export class DrainBatch {
     const result = await handleApart(mine, (piece) => tx.attempt(() => handle(piece)), {
       rate: this.#rate,
       isSubjectsFault,
+      suspectOf: subjectNamedBy,
       isJudged: !isProbe && this.own.health.isJudged,
     });
     const [first] = result.failed;

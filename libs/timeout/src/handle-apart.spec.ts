@@ -1,22 +1,30 @@
 import type { DueDeadline } from './deadline-handler';
 import { handleApart, HandlerFaultError, MANY } from './handle-apart';
+import { subjectNamedBy } from './subject-failure';
+import { subject } from './testing/deadline-store';
 
 const dueOf = (count: number): DueDeadline[] =>
   Array.from({ length: count }, (_, index) => ({
-    ...{ kind: 'payment', subjectId: String(index), version: 1, failures: 0 },
+    ...{ kind: 'payment', subjectId: subject(index), version: 1, failures: 0 },
     dueAt: new Date(0),
   }));
 
 const isPoison = (share: number) => {
   const every = Math.round(1 / share);
-  return ({ subjectId }: DueDeadline): boolean => Number(subjectId) % every === 0;
+  return ({ subjectId }: DueDeadline): boolean => Number(subjectId.slice(-12)) % every === 0;
 };
+
+/** As TypeORM hands on what Postgres says of a broken constraint. */
+function violationBy(id: string): Error {
+  const detail = `Failing row contains (${id}, null).`;
+  return Object.assign(new Error('poison'), { driverError: { detail } });
+}
 
 /** A batch of which some are poison, and what handling it took. */
 async function handled(
   count: number,
   poison: (one: DueDeadline) => boolean,
-  { isJudged = true, rate = { failed: 0, succeeded: 0 } } = {},
+  { isJudged = true, rate = { failed: 0, succeeded: 0 }, isNamed = false } = {},
 ) {
   const pieces: number[] = [];
   const done: DueDeadline[] = [];
@@ -24,11 +32,16 @@ async function handled(
     dueOf(count),
     async (piece) => {
       pieces.push(piece.length);
-      if (piece.some(poison)) throw new Error('poison');
+      const bad = piece.find(poison);
+      if (bad && isNamed) throw violationBy(bad.subjectId);
+      if (bad) throw new Error('poison');
       done.push(...piece);
       return { changed: piece.length, lost: 0 };
     },
-    { rate, isJudged, isSubjectsFault: (error) => (error as Error).message === 'poison' },
+    {
+      ...{ rate, isJudged, suspectOf: subjectNamedBy },
+      isSubjectsFault: (error) => (error as Error).message === 'poison',
+    },
   );
   return { result, done, pieces, rate };
 }
@@ -53,6 +66,32 @@ describe('a batch in pieces', () => {
     expect(first.pieces.length).toBeLessThan(260);
     const second = await handled(1_000, isPoison(0.02), { rate: first.rate });
     expect(second.pieces.length).toBeLessThan(220);
+  });
+
+  it('goes straight to the one that an error names', async () => {
+    const poison = isPoison(0.02);
+    const { result, pieces } = await handled(1_000, poison, { isNamed: true });
+    expect(result.failed.map(({ due }) => due).every(poison)).toBe(true);
+    expect(result.changed).toBe(980);
+    expect(pieces.length).toBeLessThan(130);
+  });
+
+  it('blames nobody for being named', async () => {
+    const poison = isPoison(0.02);
+    const misled = dueOf(1_000).find((one) => !poison(one)) as DueDeadline;
+    const result = await handleApart(
+      dueOf(1_000),
+      async (piece) => {
+        if (piece.some(poison)) throw violationBy(misled.subjectId);
+        return { changed: piece.length, lost: 0 };
+      },
+      {
+        ...{ rate: { failed: 0, succeeded: 0 }, isJudged: true },
+        ...{ isSubjectsFault: () => true, suspectOf: subjectNamedBy },
+      },
+    );
+    expect(result.changed).toBe(980);
+    expect(result.failed.map(({ due }) => due).every(poison)).toBe(true);
   });
 
   it('is one or two pieces where hardly any fail', async () => {

@@ -36,8 +36,9 @@ const REMEMBERED = 10_000;
 
 /**
  * Handles a batch in pieces, by `attempt`, which undoes what fails. A piece that fails is halved
- * until the one to blame is found; what is left of it is tried again with others. Pieces get as
- * large as few failures allow, so that many clean ones cost few attempts.
+ * until the one to blame is found; what is left of it is tried again with others. Where the error
+ * names one of them (`suspectOf`), that one is tried alone at once. Pieces get as large as few
+ * failures allow, so that many clean ones cost few attempts.
  *
  * @throws {HandlerFaultError} when `isJudged`, and the first of them all fail
  * @throws what `attempt` throws that is not `isSubjectsFault`
@@ -49,9 +50,10 @@ export async function handleApart(
     readonly rate: FailureRate;
     readonly isSubjectsFault: (error: unknown) => boolean;
     readonly isJudged: boolean;
+    readonly suspectOf?: (error: unknown, piece: readonly DueDeadline[]) => DueDeadline | undefined;
   },
 ): Promise<HandledApart> {
-  const { rate, isSubjectsFault, isJudged } = given;
+  const { rate, isSubjectsFault, isJudged, suspectOf } = given;
   const total = { changed: 0, lost: 0, putBack: [] as DueDeadline[], failed: [] as Failed[] };
   let succeeded = 0;
   /** The error where the piece failed. */
@@ -76,6 +78,13 @@ export async function handleApart(
     // Only one that is alone is ever blamed: a piece may fail for its size.
     let failure = await fails(piece);
     while (failure && piece.length > 1) {
+      const suspect = suspectOf?.(failure.error, piece);
+      if (suspect) {
+        left.push(...piece.filter((one) => one !== suspect));
+        piece = [suspect];
+        failure = await fails(piece);
+        continue;
+      }
       const half = Math.floor(piece.length / 2);
       const [first, second] = [piece.slice(0, half), piece.slice(half)];
       failure = await fails(first);

@@ -10,6 +10,7 @@ const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
 /** The count is a small number in the table. */
 const MOST_COUNTED = 1_000;
+const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 /** Conflicts with others, and locks of others: the whole batch may well succeed later. */
 const CONFLICT_CLASSES = /^(40|55)/;
 
@@ -17,6 +18,22 @@ const CONFLICT_CLASSES = /^(40|55)/;
 export function isSubjectsFault(error: unknown): boolean {
   const isEverybodys = isInfrastructureError(error) && !isCanceledStatement(error);
   return !isEverybodys && !CONFLICT_CLASSES.test(sqlStateOf(error) ?? '');
+}
+
+/**
+ * The one of these that an error names by its id, as Postgres does in the detail of a broken
+ * constraint. Undefined where it names none of them or several: then it says nothing.
+ */
+export function subjectNamedBy(
+  error: unknown,
+  piece: readonly DueDeadline[],
+): DueDeadline | undefined {
+  const { driverError } = Object(error) as { driverError?: { detail?: unknown; where?: unknown } };
+  const text = [error, driverError?.detail, driverError?.where].map(String).join(' ');
+  const ids = new Set(text.toLowerCase().match(UUIDS));
+  if (ids.size === 0) return undefined;
+  const named = piece.filter(({ subjectId }) => ids.has(subjectId));
+  return named.length === 1 ? named[0] : undefined;
 }
 
 /** How long a subject waits that has failed so often: one second, and twice as long each time. */
