@@ -113,7 +113,7 @@ export class HierarchicalWheel<Entry extends WheelEntry> {
 
   #put(entry: Entry, slot: Set<Entry>, level: number): void {
     slot.add(entry);
-    entry.slot = slot as Set<WheelEntry>;
+    entry.slot = slot;
     entry.level = level;
     if (level >= 0) this.#count(level, 1);
   }
