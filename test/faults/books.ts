@@ -11,13 +11,18 @@ interface LedgerRefund {
   readonly paymentId: string;
   readonly amount: number;
   readonly status: 'pending' | 'succeeded' | 'failed';
-  readonly idempotencyKey: string;
+  /** Null for one that was made in the dashboard. */
+  readonly idempotencyKey: string | null;
 }
 
 interface LedgerPayment {
   readonly id: string;
   readonly reference: string;
   readonly capturedAmount: number;
+  readonly disputes?: readonly {
+    readonly amount: number;
+    readonly status: 'open' | 'won' | 'lost';
+  }[];
   readonly paidAt: string | null;
 }
 
@@ -30,6 +35,7 @@ interface Ours {
   order_status: string;
   hold_reason: string | null;
   refunded: string;
+  disputed: string;
 }
 
 /** The invariants that are violated at this moment, in words; none is the only good answer. */
@@ -91,7 +97,8 @@ async function compareMoney(
   const rows = await rig.rows<Ours>(
     `SELECT p.id, p.provider_payment_id, p.status AS payment_status, p.order_id,
             o.status AS order_status, p.hold_reason,
-            coalesce(b.captured, 0) AS captured, coalesce(b.refunded, 0) AS refunded
+            coalesce(b.captured, 0) AS captured, coalesce(b.refunded, 0) AS refunded,
+            coalesce(b.disputed, 0) AS disputed
        FROM payments p JOIN orders o ON o.id = p.order_id
        LEFT JOIN payment_balances b ON b.payment_id = p.id`,
   );
@@ -102,12 +109,15 @@ async function compareMoney(
   for (const payment of taken) {
     const row = ours.get(payment.reference);
     const back = sum(given.filter(({ paymentId }) => paymentId === payment.id));
+    const disputed = sum((payment.disputes ?? []).filter(({ status }) => status !== 'won'));
     if (!row) wrong.push(`payment ${payment.id} is unknown to us`);
     else if (Number(row.captured) !== payment.capturedAmount) {
       wrong.push(`payment ${row.id}: they took ${payment.capturedAmount}, we have ${row.captured}`);
     } else if (Number(row.refunded) !== back) {
       wrong.push(`payment ${row.id}: they gave back ${back}, we have ${row.refunded}`);
-    } else if (!isHome(row) && back !== payment.capturedAmount) {
+    } else if (Number(row.disputed) !== disputed) {
+      wrong.push(`payment ${row.id}: disputes took ${disputed}, we have ${row.disputed}`);
+    } else if (!isHome(row) && back + disputed !== payment.capturedAmount) {
       wrong.push(`payment ${row.id}: order ${row.order_status}, only ${back} went back`);
     }
   }
@@ -115,13 +125,16 @@ async function compareMoney(
     if (row.payment_status === 'succeeded' && !theirs.has(row.id))
       wrong.push(`${row.id} is ours only`);
   }
-  const keys = new Set(given.map(({ idempotencyKey }) => idempotencyKey.slice(0, 36)));
+  const keys = new Set(given.map(({ id, idempotencyKey }) => idempotencyKey?.slice(0, 36) ?? id));
   if (keys.size !== given.length) wrong.push('a refund was made twice');
   return wrong;
 }
 
-const isHome = ({ order_status: status, hold_reason: hold, refunded }: Ours): boolean =>
-  hold !== null || (['paid', 'shipped', 'completed'].includes(status) && Number(refunded) === 0);
+/** The shop has it: a part of it may have gone back, all of it only once the goods were gone. */
+const isHome = ({ order_status: status, hold_reason: hold, captured, ...row }: Ours): boolean =>
+  hold !== null ||
+  ['shipped', 'completed'].includes(status) ||
+  (status === 'paid' && Number(row.refunded) + Number(row.disputed) < Number(captured));
 
-const sum = (refunds: readonly LedgerRefund[]): number =>
-  refunds.reduce((total, { amount }) => total + amount, 0);
+const sum = (moves: readonly { readonly amount: number }[]): number =>
+  moves.reduce((total, { amount }) => total + amount, 0);

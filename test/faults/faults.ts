@@ -6,6 +6,7 @@ import type { Fault } from './fault';
 import { LATENESS_FAULTS } from './lateness.faults';
 import { POSTGRES_FAULTS } from './postgres.faults';
 import { PRODUCT_FAULTS } from './product.faults';
+import { MONEY_FAULTS } from './money.faults';
 import { PROVIDER_FAULTS } from './provider.faults';
 import { REDIS_FAULTS } from './redis.faults';
 import { STORM } from './storm.faults';
@@ -20,6 +21,7 @@ export const FAULTS: readonly Fault[] = [
   ...PRODUCT_FAULTS,
   ...WEBHOOK_FAULTS,
   ...PROVIDER_FAULTS,
+  ...MONEY_FAULTS,
   ...WORKER_FAULTS,
   ...LATENESS_FAULTS,
   ...CLOCK_FAULTS,

@@ -3,9 +3,13 @@
  * the product by faulty-main.ts, and told what to do by the environment.
  */
 import { NoopLock, RedlockLock } from '@app/timeout';
+import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { REDLOCK_DEFAULTS } from '../../libs/timeout/src/locks/redlock.lock';
 
-const { CLOCK_SKEW_MS = '0', CLOCK_STEP_MS = '0', LOCK_TTL_MS, LOCK } = process.env;
+const { CLOCK_SKEW_MS = '0', CLOCK_STEP_MS = '0', LOCK_TTL_MS, LOCK, EARLY_IDS } = process.env;
+
+/** So many transactions wait; with all of them nobody would overtake anybody. */
+const EARLY_SHARE = 0.25;
 
 let skewMs = Number(CLOCK_SKEW_MS);
 const RightDate = Date;
@@ -23,6 +27,17 @@ if (skewMs !== 0 || CLOCK_STEP_MS !== '0') {
 }
 
 if (LOCK_TTL_MS) Object.assign(REDLOCK_DEFAULTS, { ttlMs: Number(LOCK_TTL_MS), extendForMs: 0 });
+
+if (EARLY_IDS) {
+  // Each transaction has its id, and some then wait: so of two that want one order the later may be older.
+  const { startTransaction } = PostgresQueryRunner.prototype;
+  PostgresQueryRunner.prototype.startTransaction = async function (...args) {
+    await startTransaction.apply(this, args);
+    await this.query('SELECT pg_current_xact_id()');
+    const waits = Math.random() < EARLY_SHARE;
+    if (waits) await new Promise((resolve) => setTimeout(resolve, Number(EARLY_IDS)));
+  };
+}
 
 if (LOCK === 'none') {
   const none = new NoopLock();
