@@ -4,7 +4,7 @@
 const forbid = (name, comment, from, to) => ({ name, severity: 'error', comment, from, to });
 
 /** Files that stand beside the code to test it may use what the code may not. */
-const TESTS = '\\.(spec|long)\\.ts$|\\.e2e\\.ts$|/testing/|\\.contract\\.ts$|-bench\\.ts$';
+const TESTS = '\\.(spec|long|engine)\\.ts$|\\.e2e\\.ts$|/testing/|\\.contract\\.ts$|-bench\\.ts$';
 
 /** The rooms of libs/orders/src by floors: a room knows those on the floors before its own. */
 const FLOORS = [
@@ -33,7 +33,7 @@ const ROOMS_OF_ORDERS = FLOORS.map((rooms, floor) => {
 
 /** What drivers and locks may know of libs/timeout: their ports, and tools that know nothing. */
 const TIMEOUT_PORTS =
-  '(backoff|clock|failpoint|lock|pause|redis|telemetry|time-limit|timer-driver|timer-driver-kind)\\.ts$';
+  '(backoff|clock|failpoint|lock|pause|redis|redis-url|telemetry|time-limit|timer-driver|timer-driver-kind)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -41,7 +41,7 @@ module.exports = {
     forbid(
       'timeout-knows-no-orders',
       'libs/timeout could be published alone (its specs may use the set-up of the tests)',
-      { path: '^libs/timeout/', pathNot: '\\.(spec|long)\\.ts$' },
+      { path: '^libs/timeout/', pathNot: '\\.(spec|long|engine)\\.ts$' },
       { path: '^(apps|libs/orders|bench|test|scripts)/' },
     ),
     forbid(
@@ -143,6 +143,12 @@ module.exports = {
       'a timer driver is one folder',
       { path: '^(apps|libs)/', pathNot: `^libs/timeout/src/drivers/bullmq/|${TESTS}` },
       { path: 'node_modules/(bullmq|@nestjs/bullmq)/' },
+    ),
+    forbid(
+      'amqplib-in-its-driver',
+      'a timer driver is one folder',
+      { path: '^(apps|libs)/', pathNot: `^libs/timeout/src/drivers/rabbitmq/|${TESTS}` },
+      { path: 'node_modules/amqplib/' },
     ),
     forbid(
       'redlock-in-one-file',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { burst } from './burst';
 import { costOfWaiting } from './cost-of-waiting';
+import { drivers } from './drivers';
 import { farDeadlines } from './far-deadlines';
 import { growth } from './growth';
 import { guard } from './guard';
@@ -14,6 +15,7 @@ import { placingDuringBurst } from './placing-during-burst';
 import { punctuality } from './punctuality';
 import type { BenchOptions, Findings, Question } from './question';
 import { asMarkdown, asText, type Measured } from './report';
+import { timersPage } from './timers-page';
 import { withSummary } from './summary';
 import { webhooks } from './webhooks';
 
@@ -27,7 +29,10 @@ const QUESTIONS: readonly Question[] = [
   growth,
   farDeadlines,
   guard,
+  drivers,
 ];
+/** What has a page of its own. */
+const TIMERS = 'timers.md';
 const ROUNDS = 3;
 
 async function main(): Promise<void> {
@@ -79,7 +84,9 @@ async function keep(
   const about = await machine(servers, { rounds, cores: availableParallelism() });
   kept[name] = { on: new Date().toISOString().slice(0, 10), about, findings };
   writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`);
-  writeFileSync(join(folder, 'benchmarks.md'), asMarkdown(QUESTIONS, kept));
+  const others = QUESTIONS.filter((question) => question !== drivers);
+  writeFileSync(join(folder, 'benchmarks.md'), asMarkdown(others, kept));
+  if (kept.drivers) writeFileSync(join(folder, TIMERS), timersPage(drivers, kept));
   const readme = join(folder, '..', 'README.md');
   writeFileSync(readme, withSummary(readFileSync(readme, 'utf8'), kept));
 }

@@ -1,17 +1,9 @@
 // No npm package ships a Redis server. Look for one on this machine; on Debian and Ubuntu unpack
 // the distribution's own packages into a cache folder, which needs no root and installs nothing.
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Apt, exists, libraryFolders, run } from './apt.mjs';
 import { cacheFolder } from './folders.mjs';
 
 const HOW_TO_MEND =
@@ -60,11 +52,6 @@ function isRedis(program) {
   return status === 0 && /^(redis|valkey) server /i.test(stdout);
 }
 
-/** @param {string} program */
-function exists(program) {
-  return !spawnSync(program, ['--version'], { stdio: 'ignore' }).error;
-}
-
 /**
  * Complete under the name `current` or not there at all, whoever else unpacks at the same time.
  * @param {string} cache
@@ -91,84 +78,12 @@ function unpackFromDistribution(cache) {
   }
 }
 
-/** The part of apt that needs no root: its own lists and cache, nothing installed. */
-class Apt {
-  /** @type {string[]} options that keep apt away from the system's folders */
-  #options = [];
-
-  /** @param {string} folder */
-  constructor(folder) {
-    this.folder = folder;
-    mkdirSync(join(folder, 'packages'), { recursive: true });
-  }
-
-  /** @param {string[]} packages @param {string} into */
-  unpack(packages, into) {
-    try {
-      this.#download(packages);
-    } catch {
-      // The lists are absent, as in most container images, or out of date.
-      this.#fetchLists();
-      this.#download(packages);
-    }
-    const archives = join(this.folder, 'packages');
-    for (const name of readdirSync(archives)) {
-      run('dpkg', ['-x', join(archives, name), into]);
-      rmSync(join(archives, name));
-    }
-  }
-
-  /** @param {string[]} packages */
-  librariesOf(packages) {
-    const depends = run('apt-cache', [...this.#options, 'depends', '--important', ...packages]);
-    const names = [...depends.matchAll(/Depends: (\S+)/g)].map(([, name]) => name ?? '');
-    // libc belongs to the system's loader: another one beside it does not work.
-    return [...new Set(names)].filter((name) => /^(lib|lua)/.test(name) && !/^libc\d/.test(name));
-  }
-
-  /** @param {string[]} packages */
-  #download(packages) {
-    // Root may write where apt's own user may not.
-    const user = process.getuid?.() === 0 ? ['-o', 'APT::Sandbox::User=root'] : [];
-    run('apt-get', [...this.#options, ...user, '-q', 'download', ...packages], {
-      cwd: join(this.folder, 'packages'),
-    });
-  }
-
-  #fetchLists() {
-    const state = join(this.folder, 'state');
-    const cache = join(this.folder, 'cache');
-    mkdirSync(join(state, 'lists', 'partial'), { recursive: true });
-    mkdirSync(join(cache, 'archives', 'partial'), { recursive: true });
-    this.#options = [
-      ...['-o', `Dir::State=${state}`, '-o', `Dir::State::lists=${join(state, 'lists')}`],
-      ...['-o', 'Dir::State::status=/var/lib/dpkg/status', '-o', `Dir::Cache=${cache}`],
-      ...(process.getuid?.() === 0 ? ['-o', 'APT::Sandbox::User=root'] : []),
-    ];
-    // One unreachable source among several fails the whole: the download tells whether it mattered.
-    spawnSync('apt-get', [...this.#options, '-q', 'update'], { timeout: 180_000, stdio: 'ignore' });
-  }
-}
-
 /** @param {string} binary @param {string} folder */
 function missingLibraries(binary, folder) {
   const libraries = run('ldd', [binary], {
     env: { ...process.env, LD_LIBRARY_PATH: libraryFolders(folder).join(':') },
   });
   return [...libraries.matchAll(/(\S+) => not found/g)].map(([, name]) => name ?? '');
-}
-
-/** Where the packages keep shared libraries: usr/lib and usr/lib/<architecture>. @param {string} folder */
-function libraryFolders(folder) {
-  return ['usr/lib', 'lib']
-    .map((name) => join(folder, name))
-    .filter((name) => existsSync(name))
-    .flatMap((name) => [
-      name,
-      ...readdirSync(name, { withFileTypes: true })
-        .filter((entry) => entry.isDirectory() && entry.name.includes('-linux-'))
-        .map((entry) => join(name, entry.name)),
-    ]);
 }
 
 /**
@@ -189,20 +104,4 @@ function writeStarter(folder) {
     ].join('\n'),
   );
   chmodSync(starter, 0o755);
-}
-
-/**
- * @param {string} command
- * @param {string[]} args
- * @param {import('node:child_process').SpawnSyncOptions} [options]
- */
-function run(command, args, options = {}) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
-    ...options,
-    timeout: 180_000,
-    encoding: 'utf8',
-  });
-  if (status === 0) return stdout;
-  const complaint = stderr?.trim().split('\n').at(-1) || error?.message || `exit code ${status}`;
-  throw new Error(`${command}: ${complaint}`, { cause: error });
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isIP } from 'node:net';
-import { defaultTimerDriver, timerDriverKinds } from '@app/timeout';
+import { defaultTimerDriver, parseRedisUrl, timerDriverKinds } from '@app/timeout';
 import { z } from 'zod';
 import { parseDuration } from './duration';
 import { HomeError, homeFolder, writtenSettings } from './home';
@@ -45,6 +45,14 @@ const identifier = z
   .string()
   .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be a name of small letters, digits and _')
   .refine((name) => !name.startsWith('pg_'), "must not begin with pg_: those are the server's");
+
+const redisUrl = z.string().superRefine((text, context) => {
+  try {
+    parseRedisUrl(text);
+  } catch (error) {
+    context.addIssue((error as Error).message);
+  }
+});
 
 /** As a share of 1. */
 const percentage = z
@@ -139,7 +147,7 @@ const own = z.object({
   /** A role for the application that cannot rewrite history; roles belong to the whole server. */
   DATABASE_ROLE: z.enum(['off', 'lastcall_app']).prefault('off'),
   /** Without it nothing uses Redis: docs/operations.md, "Without Redis". */
-  REDIS_URL: url(['redis:', 'rediss:']).optional(),
+  REDIS_URL: redisUrl.optional(),
   LASTCALL_HOME: z.string().min(1),
   AUTH_JWT_SECRET: strong(tokenSecretWeakness).optional(),
   AUTH_JWKS_URL: url(['http:', 'https:']).optional(),

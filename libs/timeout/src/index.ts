@@ -50,6 +50,7 @@ export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
 export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
+export { parseRedisUrl, RedisUrlError } from './redis-url';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 export { HandlesDeadline, TimeoutCoreModule, type TimeoutCoreOptions } from './timeout.module';

@@ -1,7 +1,8 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { parseRedisUrl } from './redis-url';
 
-/** Where Redis is: a `redis://` or `rediss://` URL, or ioredis options. */
-export type RedisAddress = string | RedisOptions;
+/** Where Redis is: a URL as {@link parseRedisUrl} takes it, ioredis options, or a host's client. */
+export type RedisAddress = string | RedisOptions | Redis | Cluster;
 
 const CONNECT_LIMIT_MS = 1_000;
 /** How long a peer may take to answer our goodbye before the socket is dropped. */
@@ -33,24 +34,47 @@ export const FAIL_FAST: RedisOptions = {
 /** For background work that may wait as long as Redis is away, and then goes on. */
 export const PATIENT: RedisOptions = { ...CONNECTION, maxRetriesPerRequest: null };
 
-/** ioredis takes a URL and options as two arguments, and options alone as one. */
-export function redisArguments(
-  address: RedisAddress,
-  behaviour: RedisOptions,
-): [string, RedisOptions] | [RedisOptions] {
-  return typeof address === 'string' ? [address, behaviour] : [{ ...address, ...behaviour }];
-}
-
-/** Opens a connection whose errors go to `onError`: an 'error' event never goes unhandled. */
+/**
+ * Opens a connection whose errors go to `onError`: an 'error' event never goes unhandled. To a
+ * cluster it is one to its nodes, which answers the same calls; keys of one call share a hash tag.
+ * @throws {RedisUrlError}
+ */
 export function openRedis(
   address: RedisAddress,
   behaviour: RedisOptions,
   onError: (error: Error) => void,
 ): Redis {
-  const args = redisArguments(address, behaviour);
-  const client = args.length === 2 ? new Redis(...args) : new Redis(...args);
+  const client = connect(address, behaviour);
   client.on('error', onError);
   return client;
+}
+
+function connect(address: RedisAddress, behaviour: RedisOptions): Redis {
+  // The host's own client tells where Redis is, and stays the host's.
+  if (address instanceof Redis) return address.duplicate(behaviour);
+  if (address instanceof Cluster) {
+    return asRedis(address.duplicate(undefined, clusterOptions({}, behaviour)));
+  }
+  if (typeof address !== 'string') return new Redis({ ...address, ...behaviour });
+  const { cluster, options, url } = parseRedisUrl(address);
+  if (cluster) return asRedis(new Cluster([...cluster], clusterOptions(options, behaviour)));
+  return url ? new Redis(url, behaviour) : new Redis({ ...options, ...behaviour });
+}
+
+function clusterOptions(own: RedisOptions, behaviour: RedisOptions): ClusterOptions {
+  const { enableOfflineQueue = true, lazyConnect = false, retryStrategy, ...ofNodes } = behaviour;
+  return {
+    enableOfflineQueue,
+    lazyConnect,
+    slotsRefreshTimeout: CONNECT_LIMIT_MS,
+    clusterRetryStrategy: (attempt) => retryStrategy?.(attempt) ?? null,
+    redisOptions: { ...own, ...ofNodes },
+  };
+}
+
+/** Commands, pipelines, scripts and subscriptions are the same; there is no `stream`. */
+function asRedis(cluster: Cluster): Redis {
+  return cluster as unknown as Redis;
 }
 
 /** Grows with everything that Redis says: tells a slow connection from a silent one. */

@@ -1,7 +1,7 @@
 import { type Config, DATABASE } from '@app/orders';
-import { withTimeLimit } from '@app/timeout';
+import { openRedis, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
 import { API_CONFIG } from '../api-config';
 
@@ -26,15 +26,15 @@ export class Dependencies implements OnApplicationShutdown {
     @Inject(API_CONFIG) config: Config,
   ) {
     if (!config.REDIS_URL) return;
-    this.#redis = new Redis(config.REDIS_URL, {
+    const behaviour = {
       lazyConnect: true,
       connectTimeout: REDIS_LIMIT_MS,
       maxRetriesPerRequest: 0,
       // Tried again with the next question; in between nobody needs this connection.
       retryStrategy: () => null,
-    });
+    };
     // What is wrong with Redis is the answer to the question, and no event of its own.
-    this.#redis.on('error', () => undefined);
+    this.#redis = openRedis(config.REDIS_URL, behaviour, () => undefined);
   }
 
   /** Whoever asks while the answer is on its way shares it: this is open to everybody. */

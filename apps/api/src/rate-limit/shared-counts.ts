@@ -11,7 +11,8 @@ const TELL_EVERY_MS = 100;
 /** Keys a round; a flood of addresses is told in several. */
 const MOST_AT_ONCE = 2_000;
 const REDIS_LIMIT_MS = 1_000;
-const PREFIX = 'lastcall:requests:';
+/** The braces keep a round's keys in one hash slot of a cluster. */
+const PREFIX = '{lastcall:requests}:';
 
 /**
  * Rate limits for all processes together. Each counts for itself and tells the others, by Redis,

@@ -44,10 +44,12 @@ const leftOut = (): void => undefined;
 function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): void {
   const shared = abilities.scope === 'shared' ? it : leftOut;
   const durably = abilities.durable ? it : leftOut;
+  const lasting = abilities.durable && abilities.scope === 'shared' ? it : leftOut;
 
   it('arms without ringing, and rings when it is started', async () => {
     const driver = bench().open();
-    const alarm = alarmIn(30);
+    // What nobody hears is lost to those that do not last: they have to be started by then.
+    const alarm = alarmIn(abilities.durable || abilities.scope === 'process' ? 30 : 500);
     const ring = bench().ringOf(alarm.id);
     await driver.arm([alarm]);
     await driver.start(bench().onRing());
@@ -85,7 +87,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     expect(bench().rung).toEqual(alarms);
   });
 
-  shared('leaves to others what comes due while it stops', async () => {
+  lasting('leaves to others what comes due while it stops', async () => {
     const [stopping, other] = [bench().open(), bench().open()];
     const [slow, next] = [alarmIn(0), alarmIn(0)];
     const rungBy: string[] = [];
@@ -108,7 +110,8 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     await ring;
     finish();
     await stopped;
-    expect(rungBy).toEqual(['slow by the one that stops', 'next by the other']);
+    expect(rungBy.slice(0, 2)).toEqual(['slow by the one that stops', 'next by the other']);
+    if (abilities.dedupes) expect(rungBy).toHaveLength(2);
   });
 
   it('stops before it was started, and twice', async () => {

@@ -67,16 +67,26 @@ export class RedisAlarmStore {
     });
   }
 
-  /** Listens until the end; after each new connection `onBack` is told that news may be lost. */
-  listen(channel: string, onMessage: (message: string) => void, onBack: () => void): void {
+  /**
+   * Listens to what fits a pattern of channels until the end; after each new connection `onBack` is
+   * told that news may be lost. Resolves when it listens for the first time.
+   */
+  async listen(
+    pattern: string,
+    onMessage: (message: string) => void,
+    onBack: () => void,
+  ): Promise<void> {
     const subscriber = openRedis(this.options.redis, PATIENT, this.options.onError);
     this.#subscriber = subscriber;
-    subscriber.on('message', (_, message: string) => onMessage(message));
+    subscriber.on('pmessage', (_, __, message: string) => onMessage(message));
     // ioredis subscribes again by itself when a connection was lost.
     subscriber.on('ready', onBack);
-    subscriber.subscribe(channel).then(onBack, (error: Error) => {
-      if (!this.#isClosed) this.options.onError(error);
-    });
+    try {
+      await subscriber.psubscribe(pattern);
+      onBack();
+    } catch (error) {
+      if (!this.#isClosed) this.options.onError(error as Error);
+    }
   }
 
   /** A marker that is lost with everything else: by FLUSHALL, by an empty disk, by eviction. */

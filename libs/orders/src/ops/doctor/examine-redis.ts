@@ -1,4 +1,10 @@
-import { FAIL_FAST, openRedis, withTimeLimit } from '@app/timeout';
+import {
+  FAIL_FAST,
+  openRedis,
+  parseRedisUrl,
+  type RedisAddress,
+  withTimeLimit,
+} from '@app/timeout';
 import type { Config } from '../../config';
 import { type Check, expectation, ok, unknown } from './check';
 
@@ -14,8 +20,37 @@ export const WITHOUT_REDIS =
   'order locks are row locks, each process limits rates for itself, events go to no stream';
 
 /** Looks at Redis over a connection of its own. INFO is allowed where CONFIG is not. */
-export async function examineRedis({ REDIS_URL: address }: Config): Promise<Check[]> {
-  if (!address) return [ok('redis', 'used', `no: REDIS_URL is not set; ${WITHOUT_REDIS}`)];
+export async function examineRedis({ REDIS_URL: url }: Config): Promise<Check[]> {
+  if (!url) return [ok('redis', 'used', `no: REDIS_URL is not set; ${WITHOUT_REDIS}`)];
+  const { cluster, options } = parseRedisUrl(url);
+  if (!cluster) return examineServer(url);
+  const nodes = await Promise.all(
+    cluster.map(async (node) => {
+      const checks = await examineServer({ ...options, ...node });
+      return checks.map((check) => ({ ...check, name: `${check.name} of port ${node.port}` }));
+    }),
+  );
+  return [await examineSlots(url), ...nodes.flat()];
+}
+
+/** With one slot uncovered a cluster refuses everything, unless it was told not to. */
+async function examineSlots(url: string): Promise<Check> {
+  const fix = 'redis-cli --cluster check HOST:PORT, and bring the missing masters back';
+  const client = openRedis(url, { ...FAIL_FAST, enableOfflineQueue: true }, () => undefined);
+  try {
+    const asked = withTimeLimit(client.cluster('INFO'), ANSWER_LIMIT_MS, 'no answer');
+    const info = parseInfo(await asked);
+    const detail = `${info.cluster_state}, ${info.cluster_slots_ok} of 16384 slots, ${info.cluster_size} masters`;
+    const isWhole = info.cluster_state === 'ok' && info.cluster_slots_ok === '16384';
+    return expectation('redis', 'cluster', isWhole, detail, fix);
+  } catch (error) {
+    return unknown('redis', 'cluster', error, fix);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function examineServer(address: RedisAddress): Promise<Check[]> {
   const client = openRedis(
     address,
     { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 },

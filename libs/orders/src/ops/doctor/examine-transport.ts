@@ -1,3 +1,4 @@
+import { parseRedisUrl } from '@app/timeout';
 import type { Config } from '../../config';
 import { type Check, ok, warning } from './check';
 
@@ -12,7 +13,7 @@ const ENCRYPTED = new Set(['require', 'verify-ca', 'verify-full', 'no-verify']);
  */
 export function examineTransport(config: Pick<Config, 'DATABASE_URL' | 'REDIS_URL'>): Check[] {
   const database = new URL(config.DATABASE_URL);
-  const redis = config.REDIS_URL ? new URL(config.REDIS_URL) : undefined;
+  const redis = config.REDIS_URL ? parseRedisUrl(config.REDIS_URL) : undefined;
   const checks = [
     described(
       'postgres',
@@ -23,7 +24,12 @@ export function examineTransport(config: Pick<Config, 'DATABASE_URL' | 'REDIS_UR
   ];
   if (!redis) return checks;
   const fix = 'let REDIS_URL begin with rediss:// (and let Redis have a certificate)';
-  return [...checks, described('redis', redis, redis.protocol === 'rediss:', fix)];
+  return [
+    ...checks,
+    ...redis.nodes.map(({ host, port }) =>
+      described('redis', new URL(`redis://${host}:${port}`), redis.isEncrypted, fix),
+    ),
+  ];
 }
 
 function described(area: Check['area'], url: URL, isEncrypted: boolean, fix: string): Check {

@@ -1,6 +1,6 @@
 import { DelayedError, Worker, type Job } from 'bullmq';
-import { Redis, type RedisOptions } from 'ioredis';
-import { PATIENT, redisArguments, type RedisAddress } from '../../redis';
+import type { Redis } from 'ioredis';
+import { openRedis, PATIENT, type RedisAddress } from '../../redis';
 import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing } from '../../timer-driver';
 
@@ -32,19 +32,6 @@ const PING_LIMIT_MS = 5_000;
 /** What `stop` grants Redis to take note of the last rings. */
 const FAREWELL_LIMIT_MS = 1_000;
 
-/** BullMQ makes the connection it blocks on by `duplicate`, and hands it to nobody. */
-class ConnectionWithCopies extends Redis {
-  readonly copies: Redis[] = [];
-
-  override duplicate(override?: Partial<RedisOptions>): Redis {
-    const copy = super.duplicate(override);
-    // Ours outlives BullMQ's own listener, which a closing worker takes away too early.
-    copy.on('error', (error) => this.emit('error', error));
-    this.copies.push(copy);
-    return copy;
-  }
-}
-
 /**
  * The half of the driver that rings: one BullMQ worker, from construction until `stop`.
  *
@@ -53,7 +40,9 @@ class ConnectionWithCopies extends Redis {
  * its ring loses it, which costs nothing: BullMQ would repeat it after 30 s, a sweep comes first.
  */
 export class BullmqRinger {
-  readonly #connection: ConnectionWithCopies;
+  readonly #connection: Redis;
+  /** BullMQ makes the connection it blocks on by `duplicate`, and hands it to nobody. */
+  readonly #copies: Redis[] = [];
   readonly #worker: Worker<AlarmData>;
   readonly #watch: NodeJS.Timeout;
   /** Calls of `onRing` under way. */
@@ -70,10 +59,15 @@ export class BullmqRinger {
     private readonly onRing: OnRing,
   ) {
     const { redis, prefix, queueName, concurrency, onError } = options;
-    const args = redisArguments(redis, PATIENT);
-    this.#connection =
-      args.length === 2 ? new ConnectionWithCopies(...args) : new ConnectionWithCopies(...args);
-    this.#connection.on('error', onError);
+    this.#connection = openRedis(redis, PATIENT, onError);
+    const duplicate = this.#connection.duplicate.bind(this.#connection);
+    this.#connection.duplicate = (...args) => {
+      const copy = duplicate(...args);
+      // Ours outlives BullMQ's own listener, which a closing worker takes away too early.
+      copy.on('error', onError);
+      this.#copies.push(copy);
+      return copy;
+    };
     this.#worker = new Worker<AlarmData>(queueName, (job, token) => this.#process(job, token), {
       connection: this.#connection,
       prefix,
@@ -112,7 +106,7 @@ export class BullmqRinger {
     ).catch(this.options.onError);
     const closed = withTimeLimit(this.#worker.close(true), FAREWELL_LIMIT_MS, 'No close');
     await closed.catch(this.options.onError);
-    for (const client of [this.#connection, ...this.#connection.copies]) client.disconnect();
+    for (const client of [this.#connection, ...this.#copies]) client.disconnect();
   }
 
   /** Done as soon as there is room for its ring. */

@@ -1,3 +1,4 @@
+import type { RedisAddress } from '../../redis';
 import type { TimerDriverContext, TimerDriverKind } from '../../timer-driver-kind';
 import { BULLMQ_ABILITIES } from './bullmq.abilities';
 
@@ -22,5 +23,5 @@ export const timer: TimerDriverKind = {
 
 /** The braces keep all keys of the queue in one hash slot of a cluster. */
 function addressOf({ settings, prefix, onError }: TimerDriverContext) {
-  return { redis: settings.REDIS_URL as string, prefix: `{${prefix}:alarms}`, onError };
+  return { redis: settings.REDIS_URL as RedisAddress, prefix: `{${prefix}:alarms}`, onError };
 }

@@ -10,6 +10,6 @@ afterAll(() => redis?.remove());
 // Without its store's faults: what expires meanwhile is lost, which is why it claims no durability.
 describeTimerDriver('RedisKeyspaceDriver', {
   create: ({ namespace, ...wish }) =>
-    new RedisKeyspaceDriver({ ...wish, redis: redis.url, prefix: `{${namespace}}`, database: 0 }),
+    new RedisKeyspaceDriver({ ...wish, redis: redis.url, prefix: `{${namespace}}` }),
   abilities: REDIS_KEYSPACE_ABILITIES,
 });

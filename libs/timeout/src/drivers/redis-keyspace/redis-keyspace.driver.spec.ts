@@ -14,7 +14,6 @@ describeTimerDriver(
         ...wish,
         redis,
         prefix: `{${namespace}}`,
-        database: Number(new URL(redis).pathname.slice(1)),
       }),
     abilities: REDIS_KEYSPACE_ABILITIES,
   },

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock';
+import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmHeap } from '../alarm-heap';
 import { type RedisAlarmOptions, RedisAlarmStore } from '../redis-alarm-store';
@@ -9,14 +10,13 @@ import { REDIS_KEYSPACE_ABILITIES } from './redis-keyspace.abilities';
 export interface RedisKeyspaceOptions extends RedisAlarmOptions {
   /** "Now" by the database. */
   readonly databaseClock: Clock;
-  /** The number of the database, which is part of a notification's name. */
-  readonly database: number;
 }
 
 const KEYS = ['instants'] as const;
 const CHUNK = 500;
 const PAGE = 1_000;
 const POLL_MS = 1_000;
+const LISTEN_LIMIT_MS = 1_000;
 /** Heard of by nobody for so long after its instant, an alarm is lost. */
 const LOST_AFTER_MS = 60_000;
 
@@ -46,13 +46,15 @@ export class RedisKeyspaceDriver implements TimerDriver {
     });
   }
 
-  /** Resolves at once, also while Redis is away. What expires until it listens is lost. */
+  /** Resolves when it listens, or a second later: what expires until then is lost. */
   async start(onRing: OnRing): Promise<void> {
     this.#store.refuseIfClosed();
     if (this.#loop.isStarted) return;
     const prefix = this.#store.key('at:');
-    this.#store.listen(
-      `__keyevent@${this.options.database}__:expired`,
+    await this.#switchOn();
+    const listening = this.#store.listen(
+      // Of whichever database: what is not ours is claimed by nobody.
+      '__keyevent@*__:expired',
       (key) => {
         if (!key.startsWith(prefix)) return;
         this.#expired.add(key.slice(prefix.length));
@@ -62,6 +64,8 @@ export class RedisKeyspaceDriver implements TimerDriver {
       () => void this.#switchOn(),
     );
     this.#loop.start(onRing);
+    // While Redis is away nobody waits for it longer.
+    await withTimeLimit(listening, LISTEN_LIMIT_MS, 'not yet').catch(() => undefined);
   }
 
   stop(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { RedisAddress } from '../../redis';
 import type { TimerDriverKind } from '../../timer-driver-kind';
 import { REDIS_KEYSPACE_ABILITIES } from './redis-keyspace.abilities';
 
@@ -9,9 +10,8 @@ export const timer: TimerDriverKind = {
   async create({ settings, prefix: installation, databaseClock, onError }) {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
     const module = require('./redis-keyspace.driver') as typeof import('./redis-keyspace.driver');
-    const redis = settings.REDIS_URL as string;
-    const database = Number(new URL(redis).pathname.slice(1) || 0);
+    const redis = settings.REDIS_URL as RedisAddress;
     const prefix = `{${installation}:alarms}:keyspace`;
-    return new module.RedisKeyspaceDriver({ redis, prefix, databaseClock, onError, database });
+    return new module.RedisKeyspaceDriver({ redis, prefix, databaseClock, onError });
   },
 };

@@ -50,7 +50,7 @@ export class RedisListDriver implements TimerDriver {
     this.#store.refuseIfClosed();
     if (this.#loop.isStarted) return;
     const look = (): void => this.#loop.lookAt(-Infinity);
-    this.#store.listen(this.#store.key('wake'), look, look);
+    void this.#store.listen(this.#store.key('wake'), look, look);
     this.#loop.start(onRing);
   }
 

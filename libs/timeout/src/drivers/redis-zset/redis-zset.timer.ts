@@ -1,3 +1,4 @@
+import type { RedisAddress } from '../../redis';
 import type { TimerDriverKind } from '../../timer-driver-kind';
 import { REDIS_ZSET_ABILITIES } from './redis-zset.abilities';
 
@@ -9,7 +10,7 @@ export const timer: TimerDriverKind = {
   async create({ settings, prefix: installation, databaseClock, onError }) {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
     const module = require('./redis-zset.driver') as typeof import('./redis-zset.driver');
-    const redis = settings.REDIS_URL as string;
+    const redis = settings.REDIS_URL as RedisAddress;
     const prefix = `{${installation}:alarms}:zset`;
     return new module.RedisZsetDriver({ redis, prefix, databaseClock, onError });
   },

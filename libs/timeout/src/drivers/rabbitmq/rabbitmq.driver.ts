@@ -1,0 +1,257 @@
+import { type ChannelModel, type ConfirmChannel, connect, type ConsumeMessage } from 'amqplib';
+import type { Clock } from '../../clock';
+import { withTimeLimit } from '../../time-limit';
+import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import { AlarmHeap } from '../alarm-heap';
+import { AlarmStoreError } from '../alarm-store.error';
+import { type AlarmSource, RingLoop } from '../ring-loop';
+import { type AlarmMessage, LevelQueues } from './level-queues';
+import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
+
+export interface RabbitmqDriverOptions {
+  /** `amqp://` or `amqps://`. */
+  readonly url: string;
+  /** Stands before the names of all queues. */
+  readonly prefix: string;
+  /** "Now" by the database. */
+  readonly databaseClock: Clock;
+  readonly onError: (error: Error) => void;
+  /** `arm` and `survey` give up when the broker is silent for so long. Below 2 s. */
+  readonly callTimeoutMs?: number;
+}
+
+const CALL_TIMEOUT_MS = 1_500;
+const CONNECT_LIMIT_MS = 1_000;
+/** A broker that went silent is noticed within twice this time. */
+const HEARTBEAT_S = 5;
+/** Alarms held here for their last second, and in rings. */
+const PREFETCH = 2_000;
+const POLL_MS = 1_000;
+const RETRY_MS = [100, 200, 400, 800] as const;
+const GOODBYE_LIMIT_MS = 500;
+
+interface Link {
+  readonly model: ChannelModel;
+  readonly channel: ConfirmChannel;
+  readonly queues: LevelQueues;
+}
+
+/** A message that is held here, and the channel that wants to hear that it is done. */
+interface Delivery {
+  readonly channel: ConfirmChannel;
+  readonly message: ConsumeMessage;
+}
+
+/**
+ * Alarms as messages that wait in queues with a fixed time to live (see {@link LevelQueues}). One
+ * that comes out too early for its instant goes into the queue of what is left, confirmed before
+ * the first one is acknowledged; its last second is waited for here, unacknowledged: when this
+ * process dies, the broker gives it to another.
+ */
+export class RabbitmqDriver implements TimerDriver {
+  readonly name = 'rabbitmq';
+  readonly abilities = RABBITMQ_ABILITIES;
+  readonly #loop: RingLoop;
+  readonly #heap = new AlarmHeap();
+  readonly #deliveries = new Map<Alarm, Delivery>();
+  #arming: Promise<Link> | undefined;
+  #ringing: Promise<Link> | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #failures = 0;
+  /** Ends what the broker brings. */
+  #cancel: (() => Promise<unknown>) | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(private readonly options: RabbitmqDriverOptions) {
+    const { databaseClock: clock, onError } = options;
+    const longestWaitMs = (): number => POLL_MS;
+    this.#loop = new RingLoop(this.#source(), { clock, onError, longestWaitMs });
+  }
+
+  /** Resolves at once, also while the broker is away: ringing begins when it is there. */
+  async start(onRing: OnRing): Promise<void> {
+    this.#refuseIfStopped();
+    if (this.#loop.isStarted) return;
+    this.#loop.start(onRing);
+    void this.#listen();
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async arm(alarms: readonly Alarm[]): Promise<void> {
+    this.#refuseIfStopped();
+    if (alarms.length === 0) return;
+    const messages = alarms.map(({ id, at }) => ({ id, atMs: at.getTime() }));
+    await this.#ask(({ queues }) => queues.publish(messages, this.options.databaseClock.nowMs()));
+  }
+
+  /** Cannot be done: what is told to disarm rings for nothing. */
+  async disarm(): Promise<void> {
+    this.#refuseIfStopped();
+  }
+
+  async survey(): Promise<Survey> {
+    this.#refuseIfStopped();
+    const generation = await this.#ask(({ queues }) => queues.generation());
+    return {
+      generation,
+      // eslint-disable-next-line require-yield -- there is nothing to list
+      async *alarms() {
+        throw new AlarmStoreError('Alarms in RabbitMQ cannot be listed');
+      },
+    };
+  }
+
+  #source(): AlarmSource {
+    return {
+      take: async (nowMs, limit) => ({
+        due: this.#heap.takeDue(nowMs, limit),
+        nextAtMs: this.#heap.firstAtMs,
+      }),
+      forget: async (rung) => {
+        for (const alarm of rung) this.#done(alarm);
+      },
+      putBack: async (again) => {
+        const nowMs = this.options.databaseClock.nowMs();
+        for (const { alarm, inMs } of again) {
+          if (!this.#heap.add(alarm, nowMs + inMs)) this.#done(alarm);
+        }
+      },
+    };
+  }
+
+  #done(alarm: Alarm): void {
+    const delivery = this.#deliveries.get(alarm);
+    this.#deliveries.delete(alarm);
+    if (delivery) acknowledge(delivery);
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      this.#ringing = this.#open(() => this.#listenAgain());
+      const { channel, queues } = await this.#ringing;
+      await queues.declareDue();
+      await channel.prefetch(PREFETCH);
+      const { consumerTag } = await channel.consume(queues.due, (message) => {
+        // The broker has cancelled us: the queue was deleted.
+        if (!message) void channel.close().catch(() => undefined);
+        else void this.#receive({ channel, message }, queues).catch(this.options.onError);
+      });
+      this.#failures = 0;
+      this.#cancel = () => channel.cancel(consumerTag);
+      if (this.#stopping) await this.#cancel();
+    } catch (error) {
+      if (!this.#stopping) this.options.onError(error as Error);
+      this.#listenAgain();
+    }
+  }
+
+  #listenAgain(): void {
+    if (this.#stopping || this.#retry) return;
+    const link = this.#ringing;
+    this.#ringing = undefined;
+    void link?.then(hangUp, () => undefined);
+    const retryMs = RETRY_MS[Math.min(this.#failures++, RETRY_MS.length - 1)] as number;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      void this.#listen();
+    }, retryMs);
+  }
+
+  async #receive(delivery: Delivery, queues: LevelQueues): Promise<void> {
+    if (this.#stopping) return giveBack(delivery);
+    const { id, atMs } = JSON.parse(delivery.message.content.toString()) as AlarmMessage;
+    const nowMs = this.options.databaseClock.nowMs();
+    if ((await queues.queueFor(atMs - nowMs)) !== queues.due) {
+      await queues.publish([{ id, atMs }], nowMs);
+      return acknowledge(delivery);
+    }
+    const alarm = { id, at: new Date(atMs) };
+    // Armed by two processes, it rings once, if both came to the same one.
+    if (!this.#heap.add(alarm)) return acknowledge(delivery);
+    this.#deliveries.set(alarm, delivery);
+    this.#loop.lookAt(atMs);
+  }
+
+  async #ask<T>(call: (link: Link) => Promise<T>): Promise<T> {
+    this.#arming ??= this.#open(() => (this.#arming = undefined));
+    const arming = this.#arming;
+    try {
+      const limitMs = this.options.callTimeoutMs ?? CALL_TIMEOUT_MS;
+      return await withTimeLimit(arming.then(call), limitMs, 'RabbitMQ did not answer');
+    } catch (error) {
+      // Whatever it was: the next call begins with a new connection.
+      if (this.#arming === arming) this.#arming = undefined;
+      void arming.then(hangUp, () => undefined);
+      throw new AlarmStoreError('The alarm store (RabbitMQ) did not take a call', error);
+    }
+  }
+
+  async #open(onLost: () => void): Promise<Link> {
+    const url = new URL(this.options.url);
+    if (!url.searchParams.has('heartbeat')) url.searchParams.set('heartbeat', `${HEARTBEAT_S}`);
+    const model = await connect(url.href, { timeout: CONNECT_LIMIT_MS, noDelay: true });
+    model.on('error', (error: Error) => this.#stopping || this.options.onError(error));
+    model.on('close', onLost);
+    const channel = await model.createConfirmChannel();
+    channel.on('error', (error: Error) => this.#stopping || this.options.onError(error));
+    channel.on('close', onLost);
+    return { model, channel, queues: new LevelQueues(channel, this.options.prefix) };
+  }
+
+  async #stop(): Promise<void> {
+    clearTimeout(this.#retry);
+    const ringing = this.#ringing;
+    // Others ring what is held here for its last second; what rings already is waited for.
+    await withTimeLimit(Promise.resolve(this.#cancel?.()), GOODBYE_LIMIT_MS, 'No answer').catch(
+      () => undefined,
+    );
+    for (const alarm of this.#heap.takeDue(Infinity, Infinity)) {
+      const delivery = this.#deliveries.get(alarm);
+      this.#deliveries.delete(alarm);
+      if (delivery) giveBack(delivery);
+    }
+    await this.#loop.stop();
+    for (const link of [ringing, this.#arming]) {
+      if (!link) continue;
+      const ended = link.then(({ model }) => model.close());
+      await withTimeLimit(ended, GOODBYE_LIMIT_MS, 'No goodbye').catch(() =>
+        link.then(hangUp, () => undefined),
+      );
+    }
+    this.#heap.clear();
+    this.#deliveries.clear();
+  }
+
+  #refuseIfStopped(): void {
+    if (this.#stopping) throw new AlarmStoreError('The RabbitMQ driver was stopped');
+  }
+}
+
+function acknowledge({ channel, message }: Delivery): void {
+  try {
+    channel.ack(message);
+  } catch {
+    // The channel is closed: the broker gives the message to somebody again.
+  }
+}
+
+function giveBack({ channel, message }: Delivery): void {
+  try {
+    channel.nack(message, false, true);
+  } catch {
+    // The channel is closed: that gives it back as well.
+  }
+}
+
+/** Without a word: the other side may be silent. */
+function hangUp({ model }: Link): void {
+  model.removeAllListeners('close').removeAllListeners('error');
+  // It is we who hang up. Without an error amqplib would go on with its heartbeats.
+  model.on('error', () => undefined);
+  const { stream } = model.connection as unknown as { stream: { destroy(why: Error): void } };
+  stream.destroy(new Error('hung up'));
+}

@@ -1,0 +1,72 @@
+import type { RedisOptions } from 'ioredis';
+
+interface Node {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** One server (`url`), a cluster of them (`cluster`), or one that sentinels know (`options`). */
+export interface RedisTarget {
+  readonly nodes: readonly Node[];
+  readonly url?: string;
+  readonly cluster?: readonly Node[];
+  readonly options: RedisOptions;
+  readonly isEncrypted: boolean;
+}
+
+export class RedisUrlError extends Error {
+  readonly code = 'redis_url';
+}
+
+const SHAPE = /^(rediss?)(\+sentinel)?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^/?]*))?(?:\/(\d+))?$/;
+
+export const REDIS_URL_RULE =
+  'must be redis://host:6379, redis://host1:6379,host2:6379,... for a cluster, or ' +
+  'redis+sentinel://host1:26379,host2:26379/name (rediss for TLS)';
+
+/**
+ * Several hosts are a cluster; `redis+sentinel://host1:26379,host2:26379/name[/database]` asks the
+ * sentinels for the master `name`. User and password before the `@` are Redis', not the sentinels'.
+ * @throws {RedisUrlError}
+ */
+export function parseRedisUrl(url: string): RedisTarget {
+  const [, scheme, sentinel, credentials = '', hosts = '', path = '', database = '0'] =
+    SHAPE.exec(url) ?? [];
+  // With a query, or in some other way more than we know: ioredis knows it.
+  if (scheme === undefined) return single(url);
+  const isEncrypted = scheme === 'rediss';
+  const nodes = hosts.split(',').map((host) => nodeOf(host, sentinel ? 26_379 : 6_379));
+  if (nodes.length === 1 && !sentinel) return single(url);
+  const options = { ...credentialsOf(credentials), ...(isEncrypted ? { tls: {} } : {}) };
+  if (!sentinel) {
+    if (path !== '' && path !== '0') throw new RedisUrlError('a cluster has database 0 alone');
+    return { nodes, cluster: nodes, options, isEncrypted };
+  }
+  if (path === '') throw new RedisUrlError('names no master: .../name');
+  const asked = { sentinels: [...nodes], name: path, db: Number(database) };
+  return { nodes, options: { ...options, ...asked }, isEncrypted };
+}
+
+function single(url: string): RedisTarget {
+  if (!URL.canParse(url)) throw new RedisUrlError(REDIS_URL_RULE);
+  const { protocol, hostname, port } = new URL(url);
+  const isEncrypted = protocol === 'rediss:';
+  if (!isEncrypted && protocol !== 'redis:') throw new RedisUrlError(REDIS_URL_RULE);
+  const nodes = [{ host: hostname, port: Number(port || 6_379) }];
+  return { nodes, url, options: {}, isEncrypted };
+}
+
+function nodeOf(text: string, defaultPort: number): Node {
+  if (!URL.canParse(`redis://${text}`)) throw new RedisUrlError(REDIS_URL_RULE);
+  const { hostname: host, port } = new URL(`redis://${text}`);
+  return { host, port: Number(port || defaultPort) };
+}
+
+function credentialsOf(text: string): RedisOptions {
+  const at = text.indexOf(':');
+  const [username, password] = at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+  return {
+    ...(username ? { username: decodeURIComponent(username) } : {}),
+    ...(password ? { password: decodeURIComponent(password) } : {}),
+  };
+}

@@ -1,0 +1,146 @@
+// A RabbitMQ of Debian's packages, unpacked into a cache folder and started without root. Only
+// tests use it: nothing here is for data that must survive.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Apt, exists, libraryFolders } from './apt.mjs';
+import { cacheFolder } from './folders.mjs';
+import { freePort } from './ports.mjs';
+
+const ERLANG =
+  'base asn1 crypto eldap ftp inets mnesia os-mon parsetools public-key runtime-tools snmp ssl ' +
+  'syntax-tools tftp tools xmerl';
+const PACKAGES = [
+  'rabbitmq-server',
+  'libsctp1',
+  ...ERLANG.split(' ').map((name) => `erlang-${name}`),
+];
+const START_LIMIT_MS = 60_000;
+const STOP_LIMIT_MS = 10_000;
+
+/** What is missing to have one; undefined when it can be had. @returns {string | undefined} */
+export function rabbitmqIsMissing() {
+  if (existsSync(join(cacheFolder('rabbitmq'), 'current'))) return undefined;
+  const missing = ['apt-get', 'apt-cache', 'dpkg'].filter((program) => !exists(program));
+  if (missing.length === 0) return undefined;
+  return (
+    `needs ${missing.join(', ')} to unpack the distribution's RabbitMQ (Debian, Ubuntu); ` +
+    'or name a broker for tests in TEST_RABBITMQ_URL'
+  );
+}
+
+/** @param {(line: string) => void} say @returns {string} the folder it is unpacked in */
+function findRabbitmq(say) {
+  const cache = cacheFolder('rabbitmq');
+  const current = join(cache, 'current');
+  if (existsSync(current)) return current;
+  say('Unpacking the RabbitMQ of this distribution, for this project only');
+  const folder = mkdtempSync(join(cache, 'unpacked-'));
+  try {
+    const apt = new Apt(join(folder, 'apt'));
+    apt.unpack(PACKAGES, folder);
+    rmSync(apt.folder, { recursive: true, force: true });
+    renameSync(folder, current);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    if (!existsSync(current)) throw error;
+  }
+  return current;
+}
+
+/**
+ * @param {object} how
+ * @param {string} how.folder where it keeps everything
+ * @param {(line: string) => void} how.say
+ * @returns {Promise<{url: string, stop: () => Promise<void>}>}
+ */
+export async function startRabbitmq({ folder, say }) {
+  const root = findRabbitmq(say);
+  const erlang = join(root, 'usr/lib/erlang');
+  const [erts = ''] = readdirSync(erlang).filter((name) => name.startsWith('erts-'));
+  const bin = join(erlang, erts, 'bin');
+  mkdirSync(join(folder, 'bin'), { recursive: true });
+  // Debian's own knows one place only. Ours stands before it on the PATH.
+  const erl = join(folder, 'bin', 'erl');
+  const variables = `ROOTDIR='${erlang}' BINDIR='${bin}' EMU=beam PROGNAME=erl`;
+  writeFileSync(erl, `#!/bin/sh\nexport ${variables}\nexec '${bin}/erlexec' "$@"\n`);
+  chmodSync(erl, 0o755);
+  writeFileSync(join(folder, 'plugins'), '[].');
+  const [port, epmdPort, distributionPort] = [await freePort(), await freePort(), await freePort()];
+  const env = {
+    PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+    // A cookie of its own, readable by nobody else, is made there.
+    HOME: folder,
+    LD_LIBRARY_PATH: libraryFolders(root).join(':'),
+    ERL_EPMD_PORT: `${epmdPort}`,
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+    RABBITMQ_NODENAME: 'lc@localhost',
+    RABBITMQ_MNESIA_BASE: join(folder, 'data'),
+    RABBITMQ_LOG_BASE: join(folder, 'log'),
+    RABBITMQ_NODE_IP_ADDRESS: '127.0.0.1',
+    RABBITMQ_NODE_PORT: `${port}`,
+    RABBITMQ_DIST_PORT: `${distributionPort}`,
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'plugins'),
+    RABBITMQ_CONF_ENV_FILE: '/nonexistent',
+    RABBITMQ_CONFIG_FILE: join(folder, 'rabbitmq'),
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
+    RABBITMQ_LOGS: '-',
+  };
+  const epmd = spawn(join(bin, 'epmd'), ['-address', '127.0.0.1', '-port', `${epmdPort}`], {
+    env,
+    stdio: 'ignore',
+  });
+  const [home] = readdirSync(join(root, 'usr/lib/rabbitmq/lib'));
+  const script = join(root, 'usr/lib/rabbitmq/lib', home ?? '', 'sbin', 'rabbitmq-server');
+  // In a group of its own: Erlang's virtual machine is a child of the script.
+  const server = spawn(script, [], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  let log = '';
+  for (const stream of [server.stdout, server.stderr]) {
+    stream.on('data', (chunk) => (log = `${log}${chunk}`.slice(-4_000)));
+  }
+  const stop = async () => {
+    if (server.exitCode === null && server.signalCode === null) {
+      const gone = once(server, 'exit');
+      process.kill(-(server.pid ?? 0), 'SIGTERM');
+      const ended = await Promise.race([gone.then(() => true), delay(STOP_LIMIT_MS, false)]);
+      if (!ended) process.kill(-(server.pid ?? 0), 'SIGKILL');
+    }
+    epmd.kill();
+  };
+  try {
+    await untilItAnswers(port, () => server.exitCode !== null);
+  } catch (cause) {
+    await stop();
+    throw new Error(`RabbitMQ did not start:\n${log}`, { cause });
+  }
+  return { url: `amqp://guest:guest@127.0.0.1:${port}`, stop };
+}
+
+/** @param {number} port @param {() => boolean} isGone */
+async function untilItAnswers(port, isGone) {
+  const giveUpAt = performance.now() + START_LIMIT_MS;
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    try {
+      await once(socket, 'connect');
+      return;
+    } catch (error) {
+      if (isGone() || performance.now() > giveUpAt) throw error;
+      await delay(200);
+    } finally {
+      socket.destroy();
+    }
+  }
+}
