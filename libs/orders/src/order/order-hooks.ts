@@ -44,7 +44,7 @@ const MARK = 'lastcall:order-hook';
 /** Makes a provider hear of every change of an order's status, in the transaction that makes it. */
 export const OrderHook = (): (<T extends abstract new (...args: never[]) => HooksOrders>(
   target: T,
-) => void) => applyDecorators(Injectable(), SetMetadata(MARK, true)) as ClassDecorator;
+) => void) => applyDecorators(Injectable(), SetMetadata(MARK, true));
 
 /** Injection token: asks which search path a connection of the host's own has. */
 export const HOST_SEARCH_PATH = Symbol('HostSearchPath');
