@@ -5,5 +5,5 @@ import { FOLDER } from './record-answers';
 
 /** Jest's globalSetup: the processes of this run inherit it. */
 export default function setUp(): void {
-  process.env[FOLDER] ??= mkdtempSync(join(tmpdir(), 'lastcall-answers-'));
+  process.env[FOLDER] = mkdtempSync(join(tmpdir(), 'lastcall-answers-'));
 }

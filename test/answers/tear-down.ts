@@ -33,6 +33,6 @@ export default function tearDown({ testPathPatterns, testNamePattern }: RunConfi
     ];
     if (faults.length > 0) throw new Error(`\n${faults.join('\n')}`);
   } finally {
-    if (!process.env.LASTCALL_TEST_KEEP) rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }

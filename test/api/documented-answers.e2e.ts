@@ -73,7 +73,8 @@ it('answers 400 invalid_request wherever something is read from the request', as
   const token = await api.token({ scope: SCOPES });
   const routes = routesWith(400, 'invalid_request');
   expect(routes.length).toBeGreaterThan(10);
-  for (const route of routes) {
+  for (const known of routes) {
+    const route = known.replace('TEA-SENCHA', '!') as Route;
     const isRead = route.startsWith('GET');
     const answer = await api.request(`${route}${isRead ? '?nonsense=1' : ''}`, {
       token,
@@ -87,6 +88,7 @@ it('answers 400 invalid_request wherever something is read from the request', as
 it.each([
   [500, 'internal_error', new Error('hunter2')],
   [503, 'unavailable', Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })],
+  [503, 'busy', Object.assign(new Error('lock timeout'), { code: '55P03' })],
 ] as const)('answers %d %s when the database does so', async (status, code, error) => {
   const token = await api.token({ scope: SCOPES });
   const routes = routesWith(status, code);
@@ -130,6 +132,19 @@ function bodyOf(route: Route): { body?: object } {
   const made = Object.fromEntries(required.map((field) => [field, value(field)]));
   return { body: media.example ?? made };
 }
+
+it.each([
+  [404, 'order_not_found'],
+  [404, 'product_not_found'],
+] as const)('answers %d %s for what there is not', async (status, code) => {
+  const token = await api.token({ scope: SCOPES });
+  const routes = routesWith(status, code);
+  expect(routes.length).toBeGreaterThan(0);
+  for (const known of routes) {
+    const route = known.replace('TEA-SENCHA', 'TEA-NOBODY') as Route;
+    expectProblem(await api.request(route, { token, headers, ...bodyOf(route) }), status, code);
+  }
+});
 
 it('answers 429 rate_limited wherever requests are counted', async () => {
   const limited = await startTestApp({

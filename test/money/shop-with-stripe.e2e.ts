@@ -167,6 +167,9 @@ describe('a shop with PAYMENT_PROVIDERS=stripe,sandbox', () => {
   });
 
   it('says what is too little to be charged, before any call', async () => {
+    await sell('FILS', 'KWD', 1_234);
+    const uneven = await order('FILS');
+    expect((await pay(uneven.id)).body.code).toBe('amount_not_chargeable');
     await sell('PENNY', 'EUR', 10);
     const { id } = await order('PENNY');
     const before = (await stripe.state()).calls.length;

@@ -3,17 +3,21 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-const VERSION = '4.10.2';
+const VERSION = '4.32.5';
 /** Outside of the project, so that it is installed once for all its checkouts. */
 const CACHE = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
 const FOLDER = join(CACHE, `lastcall-schemathesis-${VERSION}`);
 const PROGRAM = join(FOLDER, 'bin', 'st');
 
-/** What it holds every answer against; refusals of sound requests (409, 422) are for our own tests. */
+/**
+ * What it holds every answer against. Which requests are refused is for our own tests: it counts a
+ * header of blanks, which HTTP takes for none, as one that has to be.
+ */
 const CHECKS = [
   ...['not_a_server_error', 'status_code_conformance', 'content_type_conformance'],
-  ...['response_schema_conformance', 'response_headers_conformance', 'negative_data_rejection'],
-  ...['unsupported_method', 'ignored_auth'],
+  ...['response_schema_conformance', 'response_headers_conformance'],
+  // Not unsupported_method: it tries QUERY, which Node 20 takes for no HTTP. test/api/http.e2e.ts has 405.
+  'ignored_auth',
 ];
 /** Says nothing until something happens. */
 const STREAM = 'followOrderEvents';
@@ -37,7 +41,8 @@ export async function runSchemathesis(apiUrl: string, token: string): Promise<nu
       ...['--phases', 'examples,coverage,fuzzing', '--generation-database', 'none'],
       ...['--workers', '1', '--continue-on-failure', '--warnings', 'off'],
     ],
-    { stdio: 'inherit' },
+    // It keeps what it found beside it, in a folder of its own.
+    { stdio: 'inherit', cwd: FOLDER },
   );
   return new Promise((resolve) => {
     program.on('error', () => resolve(1)).on('exit', (code) => resolve(code ?? 1));

@@ -83,10 +83,29 @@ export const PROBLEM_EXAMPLES = {
   unavailable: 'The database cannot be reached; try again soon',
 } as const satisfies Record<ProblemCode, string>;
 
+/** What these say beside it to programs; docs and answers alike. */
+const EXAMPLE_FACTS: Partial<Record<ProblemCode, Readonly<Record<string, unknown>>>> = {
+  invalid_request: {
+    errors: [{ field: 'items[0].quantity', message: 'must be a whole number from 1 to 999' }],
+  },
+  forbidden: { requiredScope: 'orders' },
+  out_of_stock: { sku: 'TEA-SENCHA', available: 3 },
+  total_changed: { total: 1300, currency: 'EUR', expectedTotal: 1250 },
+  unknown_sku: { sku: 'TEA-NOBODY' },
+  mixed_currencies: { currencies: ['EUR', 'USD'] },
+  payment_window_over: { status: 'closed' },
+  order_not_payable: { status: 'paid' },
+  amount_too_small: { currency: 'EUR', amount: 10, minimum: 50 },
+  rate_limited: { retryAfterSeconds: 12 },
+};
+
 /** The examples of these codes, each once for the whole document. */
 export function describeRefusals(codes: Iterable<ProblemCode>): Record<string, object> {
   return Object.fromEntries(
-    [...codes].map((code) => [code, { value: problem(code, PROBLEM_EXAMPLES[code]) }]),
+    [...codes].map((code) => {
+      const facts = { ...EXAMPLE_FACTS[code], instance: 'urn:lastcall:request:p3Rk0aZt-1f' };
+      return [code, { value: problem(code, PROBLEM_EXAMPLES[code], facts) }];
+    }),
   );
 }
 

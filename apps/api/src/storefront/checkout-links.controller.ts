@@ -46,7 +46,6 @@ export class CheckoutLinksController {
     refusals: [
       'order_not_found',
       'order_not_repeatable',
-      'idempotency_in_progress',
       'unknown_sku',
       'mixed_currencies',
       'out_of_stock',

@@ -71,7 +71,6 @@ export class OrdersController {
     },
     refusals: [
       'idempotency_key_missing',
-      'idempotency_in_progress',
       'idempotency_key_reused',
       'unknown_sku',
       'mixed_currencies',
