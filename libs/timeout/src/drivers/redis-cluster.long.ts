@@ -1,7 +1,7 @@
 import { RedlockLock } from '../locks/redlock.lock';
 import { Cluster } from 'ioredis';
 import { OwnCluster } from '../testing/own-cluster';
-import { alarmIn, Bench, type DriverUnderTest } from './driver-bench';
+import { alarmIn, Bench, type DriverUnderTest, surveyed } from './driver-bench';
 import { describeTimerDriver } from './driver.contract';
 import { BULLMQ_ABILITIES } from './bullmq/bullmq.abilities';
 import { BullmqDriver } from './bullmq/bullmq.driver';
@@ -22,15 +22,23 @@ const zset: DriverUnderTest = {
 
 describeTimerDriver('RedisZsetDriver on a cluster of three masters', zset, 'essentials');
 
-describeTimerDriver(
-  'BullmqDriver on a cluster of three masters',
-  {
-    create: ({ namespace, ...wish }) =>
-      new BullmqDriver({ ...wish, redis: cluster.url, prefix: `{${namespace}}` }),
-    abilities: BULLMQ_ABILITIES,
-  },
-  'essentials',
-);
+describe('BullmqDriver on a cluster of three masters', () => {
+  it('arms, surveys and rings', async () => {
+    const bench = new Bench({
+      create: ({ namespace, ...wish }) =>
+        new BullmqDriver({ ...wish, redis: cluster.url, prefix: `{${namespace}}` }),
+      abilities: BULLMQ_ABILITIES,
+    });
+    const driver = bench.open();
+    await driver.start(bench.onRing());
+    const [near, far] = [alarmIn(300), alarmIn(3_600_000)];
+    const ring = bench.ringOf(near.id);
+    await driver.arm([near, far]);
+    await ring;
+    expect([...(await surveyed(driver)).keys()]).toEqual([far.id]);
+    await bench.close();
+  });
+});
 
 describeTimerDriver(
   'RedisListDriver on a cluster of three masters',

@@ -24,7 +24,7 @@ export interface Recovered {
 /** What the log does in the order in which it was asked: append, or begin anew. */
 type Work = { readonly text: string } | { readonly logNumber: number };
 
-const FILE = /^(log|snapshot)-(\d+)$/;
+const FILE = /^(log|snapshot|unfinished)-(\d+)$/;
 
 /**
  * An append-only log in a folder, a line a record, each with its checksum. `append` resolves when
@@ -48,7 +48,8 @@ export class AlarmLog {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     const files = (await readdir(this.folder)).flatMap((name) => {
       const [, kind, number] = FILE.exec(name) ?? [];
-      return kind ? [{ name, kind, number: Number(number) }] : [];
+      // What was not finished when its process died is in the logs as well.
+      return kind && kind !== 'unfinished' ? [{ name, kind, number: Number(number) }] : [];
     });
     const newest = Math.max(
       0,
@@ -88,7 +89,7 @@ export class AlarmLog {
     const number = (this.#number += 1);
     this.length = 0;
     await this.#enqueue({ logNumber: number });
-    const unfinished = join(this.folder, 'unfinished');
+    const unfinished = join(this.folder, `unfinished-${number}`);
     const file = await open(unfinished, 'w', 0o600);
     await file.writeFile(text);
     await file.sync();
