@@ -84,7 +84,7 @@ function requestsOf(document: Document): Arbitrary<Request> {
         ...{ params: given('path'), query: given('query'), headers: given('header'), body },
         caller: fc.nat({ max: CALLERS.length - 1 }),
         known: fc.option(fc.nat(), { freq: 5 }),
-      }) as Arbitrary<Request>;
+      });
     }),
   );
 }
