@@ -157,16 +157,26 @@ export class Rig {
   }
 
   /**
-   * Follows the order's event stream, which unlike a read closes nothing, until an event matches.
+   * Follows the order's event stream, which unlike a read closes nothing, until an event matches. The
+   * stream of an order in its final status ends; it is opened again, as late money may revive the order.
    * @param {Json} order
    * @param {(event: Json) => boolean} matches
    * @returns {Promise<Json>}
    */
   async event(order, matches) {
-    const signal = AbortSignal.timeout(WAIT_LIMIT_MS);
+    return this.until(`order ${order.id} has had this event`, () => this.#found(order, matches));
+  }
+
+  /**
+   * The first event that matches, of those that there are until the stream ends.
+   * @param {Json} order
+   * @param {(event: Json) => boolean} matches
+   * @returns {Promise<Json | undefined>}
+   */
+  async #found(order, matches) {
     const response = await fetch(`${this.apiUrl}/v1/orders/${order.id}/events`, {
       headers: { authorization: `Bearer ${await this.#token('orders')}` },
-      signal,
+      signal: AbortSignal.timeout(WAIT_LIMIT_MS),
     });
     let text = '';
     const decoder = new TextDecoder();
@@ -179,7 +189,7 @@ export class Rig {
         if (matches(event)) return event;
       }
     }
-    throw new Error(`The event stream of order ${order.id} ended`);
+    return undefined;
   }
 
   /**

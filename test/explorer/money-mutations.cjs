@@ -141,7 +141,7 @@ const MONEY_MUTATIONS = [
     'relay-of-another-cluster',
     'After a restore the relay waits for transactions that this cluster will not make for long',
     RELAY,
-    'events/relay-events.ts',
+    'events/event-window.ts',
     'event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
     'pg_snapshot_xmin(pg_current_snapshot())::text AS xmin',
   ),

@@ -211,7 +211,7 @@ const MUTATIONS = [
     what: 'The relay reads up to the newest transaction, past those that are still under way',
     edits: [
       {
-        file: `${ORDERS}events/relay-events.ts`,
+        file: `${ORDERS}events/event-window.ts`,
         find: 'pg_snapshot_xmin(',
         replace: 'pg_snapshot_xmax(',
       },

@@ -18,46 +18,57 @@ export interface Asset {
 /** A page's texts by their keys, in one language. */
 export type Messages = Readonly<Record<string, string>>;
 
-/** Scripts, styles and texts of the pages: a few kilobytes, read once and kept. */
+interface Build {
+  readonly files: ReadonlyMap<string, Asset>;
+  readonly names: Readonly<Record<string, string>>;
+  readonly messages: Readonly<Record<string, Messages>>;
+}
+
+/**
+ * Scripts, styles and texts of the pages: a few kilobytes, read by the first request and kept. The rest
+ * of the API does without them, as where only the servers were built.
+ */
 @Injectable()
 export class WebAssets {
-  readonly #folder = findBuild(__dirname);
-  readonly #files = new Map<string, Asset>();
-  readonly #names = this.#read<Record<string, string>>('manifest.json');
-  readonly #messages = this.#read<Record<string, Messages>>('messages.json');
+  #kept: Build | undefined;
 
-  constructor() {
-    for (const name of readdirSync(this.#folder)) {
-      const type = TYPES[name.slice(name.lastIndexOf('.'))];
-      if (type) this.#files.set(name, { type, body: readFileSync(join(this.#folder, name)) });
-    }
-  }
-
-  /** @throws {LastcallError} not_found */
+  /** @throws {LastcallError} not_found, unavailable */
   file(name: string): Asset {
-    const asset = this.#files.get(name);
+    const asset = this.#build.files.get(name);
     if (!asset) throw new LastcallError('not_found', 'There is nothing at this address');
     return asset;
   }
 
   /** The address of a script or style, by its name without the hash: `checkout.js`. */
   urlOf(name: string): string {
-    const hashed = this.#names[name];
+    const hashed = this.#build.names[name];
     if (hashed === undefined) throw new Error(`The build of the pages has no ${name}`);
     return `/assets/${hashed}`;
   }
 
   get languages(): readonly string[] {
-    return Object.keys(this.#messages);
+    return Object.keys(this.#build.messages);
   }
 
   messages(language: string): Messages {
-    return this.#messages[language] ?? this.#messages.en ?? {};
+    const { messages } = this.#build;
+    return messages[language] ?? messages.en ?? {};
   }
 
-  #read<T>(name: string): T {
-    return JSON.parse(readFileSync(join(this.#folder, name), 'utf8')) as T;
+  get #build(): Build {
+    return (this.#kept ??= readBuild(__dirname));
   }
+}
+
+function readBuild(from: string): Build {
+  const folder = findBuild(from);
+  const read = <T>(name: string): T => JSON.parse(readFileSync(join(folder, name), 'utf8')) as T;
+  const files = new Map<string, Asset>();
+  for (const name of readdirSync(folder)) {
+    const type = TYPES[name.slice(name.lastIndexOf('.'))];
+    if (type) files.set(name, { type, body: readFileSync(join(folder, name)) });
+  }
+  return { files, names: read('manifest.json'), messages: read('messages.json') };
 }
 
 /** Compiled or not, the build is in the folder of the project that this file is in. */
@@ -66,7 +77,8 @@ function findBuild(from: string): string {
     const build = join(folder, FOLDER);
     if (existsSync(join(build, 'manifest.json'))) return build;
     if (dirname(folder) === folder) {
-      throw new Error(`${FOLDER} is missing: \`npm run build\` makes it`);
+      const message = 'The pages are not built here: `npm run build` builds them';
+      throw new LastcallError('unavailable', message);
     }
   }
 }

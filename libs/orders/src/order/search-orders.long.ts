@@ -16,7 +16,9 @@ let world: World;
 let client: Client;
 beforeAll(async () => {
   world = await openWorld();
-  const { extra } = dataSourceOptions({ url: '', name: '', connections: 1 });
+  const { extra } = dataSourceOptions({
+    ...{ url: world.config.DATABASE_URL, name: '', connections: 1 },
+  });
   const { options } = extra as { options: string };
   client = new Client({ connectionString: world.config.DATABASE_URL, options });
   await client.connect();
