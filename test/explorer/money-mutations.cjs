@@ -26,6 +26,46 @@ const seeded = (name, what, spec, file, find, replace) => ({
 
 const MONEY_MUTATIONS = [
   seeded(
+    'asked-at-the-first-provider',
+    "A payment's end is asked at the provider for new ones, and not at its own",
+    `${ORDERS}providers/payment-providers.spec.ts`,
+    'providers/payment-providers.ts',
+    'return this.find(name) ?? new SwitchedOffProvider(name);',
+    'return this.all[0];',
+  ),
+  seeded(
+    'stranded-work-unseen',
+    'A provider with open work can be switched off',
+    `${ORDERS}providers/payment-providers.spec.ts`,
+    'providers/stranded-work.ts',
+    'if (found.length === 0) return;',
+    'return;',
+  ),
+  seeded(
+    'krona-in-hundredths',
+    'ISK is charged a hundredth, as if Stripe counted it without decimals',
+    STRIPE,
+    'providers/stripe/stripe-currency.ts',
+    '{ ISK: 2, UGX: 2, MGA: 0 }',
+    '{ UGX: 2, MGA: 0 }',
+  ),
+  seeded(
+    'too-little-is-sent',
+    "An amount below the currency's minimum is sent to Stripe",
+    STRIPE,
+    'providers/stripe/stripe-currency.ts',
+    'if (units < minimum && !isRefund) {',
+    'if (units < 0 && !isRefund) {',
+  ),
+  seeded(
+    'webhook-age-by-own-clock',
+    "A machine whose clock is wrong judges a webhook's age by it",
+    `${ORDERS}payments/receive-webhook.spec.ts`,
+    'payments/receive-webhook.ts',
+    'const now = new Date(this.#clock.nowMs());',
+    'const now = new Date();',
+  ),
+  seeded(
     'repeated-create-kept',
     'A session that only the repeated call has made stays open',
     STRIPE,

@@ -5,6 +5,12 @@ import { openWorld, type World } from '../../../../test/support/world';
 import { runInvariants } from '../invariants/run-invariants';
 import { ReceiveWebhook } from './receive-webhook';
 
+/** The machine's own clock is wrong; its timers go on. */
+const ALL_BUT_DATE = [
+  ...(['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate'] as const),
+  ...(['clearImmediate', 'nextTick', 'queueMicrotask', 'performance', 'hrtime'] as const),
+] as const;
+
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
@@ -73,6 +79,23 @@ describe('ReceiveWebhook', () => {
     await receive(pay(two.paymentId));
     await receive(failed(two));
     expect([await status(one.id), await status(two.id)]).toEqual(['paid', 'paid']);
+  });
+
+  it("judges a webhook's age by the database's clock, not by its own machine's", async () => {
+    const order = await open();
+    const notice = pay(order.paymentId);
+    const reading = jest.spyOn(world.provider, 'readWebhook');
+    const realMs = Date.now();
+    jest.useFakeTimers({ now: realMs + 3_600_000, doNotFake: [...ALL_BUT_DATE] });
+    try {
+      await receive(notice);
+    } finally {
+      jest.useRealTimers();
+    }
+    const [, , judgedBy] = reading.mock.calls[0] as unknown as [Buffer, object, Date];
+    reading.mockRestore();
+    expect(Math.abs(judgedBy.getTime() - realMs)).toBeLessThan(60_000);
+    expect(await inbox()).toEqual([{ status: 'processed', result: 'paid' }]);
   });
 
   it('keeps what it does not know, for an operator', async () => {
