@@ -167,6 +167,22 @@ describe('the console', () => {
     expect(event).toEqual({ actor: 'olga' });
   });
 
+  it('is told of in the security log, whoever gets in, out, or is refused', async () => {
+    const token = await api.token({ scope: 'metrics' });
+    const count = async (event: string): Promise<number> => {
+      const { body } = await api.request<string>('GET /metrics', { token });
+      const line = new RegExp(`^lastcall_security_events_total\\{event="${event}"\\} (\\d+)`, 'm');
+      return Number(line.exec(body)?.[1]);
+    };
+    const events = ['console_opened', 'console_left', 'console_refused'];
+    const before = await Promise.all(events.map(count));
+    const { code } = await invite();
+    const headers = { cookie: cookieIn((await enter(code)).headers), ...SAME_ORIGIN };
+    await enter(code);
+    await api.request('DELETE /console/session', { headers });
+    expect(await Promise.all(events.map(count))).toEqual(before.map((n) => n + 1));
+  });
+
   it('ends when it is left, and when it is revoked', async () => {
     for (const end of ['leave', 'revoke']) {
       const { code, id } = await invite();

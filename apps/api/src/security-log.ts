@@ -18,11 +18,16 @@ const EVENTS: Readonly<Record<string, string>> = {
   ordering_paused: 'holding_limited',
 };
 
+/** What becomes of sessions of the console. */
+const SESSION_EVENTS = ['console_opened', 'console_left', 'console_refused'] as const;
+type SessionEvent = (typeof SESSION_EVENTS)[number];
+
 /**
  * One line, with `security` and the event's name, for what somebody tried and was refused: from
- * where, as whom (under the name that logs have for them) and at what, and never what they sent. A source that goes on and on speaks once in
- * five seconds, with how often it was kept quiet; the metric counts all. docs/operations.md says how
- * long to keep them.
+ * where, as whom (under the name that logs have for them) and at what, and never what they sent. A
+ * source that goes on and on speaks once in five seconds, with how often it was kept quiet; the metric
+ * counts all. Who gets into the console and out of it is told too. docs/operations.md says how long to
+ * keep them.
  */
 @Injectable()
 export class SecurityLog {
@@ -34,7 +39,8 @@ export class SecurityLog {
     private readonly names: NamesInLogs,
   ) {
     // Each series is there before its first event: an alert on its rise would miss that one.
-    for (const event of Object.values(EVENTS)) telemetry.securityEvent(event, 0);
+    const events = [...Object.values(EVENTS), ...SESSION_EVENTS];
+    for (const event of events) telemetry.securityEvent(event, 0);
   }
 
   refused(code: string, request: FastifyRequest): void {
@@ -42,15 +48,22 @@ export class SecurityLog {
     // A browser or a script that has simply not signed in yet is no event.
     const isNobody = !request.headers.authorization && !hasQueryToken(request);
     if (!event || (event === 'authentication_failed' && isNobody)) return;
+    this.#tell(event, request, request.caller?.subject);
+  }
+
+  /** @param subject the operator's; unknown where a code was refused */
+  session(event: SessionEvent, request: FastifyRequest, subject?: string): void {
+    this.#tell(event, request, subject);
+  }
+
+  #tell(event: string, request: FastifyRequest, whose: string | undefined): void {
     this.telemetry.securityEvent(event);
     const source = clientKey(request.ip);
     const unsaid = this.#quiet.unsaidBefore(`${event} ${source}`);
     if (unsaid === undefined) return;
-    const { id: requestId, method, routeOptions, caller } = request;
+    const { id: requestId, method, routeOptions } = request;
     const facts = { security: event, source, method, route: routeOptions.url, requestId, unsaid };
-    void this.#nameOf(caller?.subject).then((subject) =>
-      this.logger.warn({ ...facts, subject }, 'refused'),
-    );
+    void this.#nameOf(whose).then((subject) => this.logger.warn({ ...facts, subject }, event));
   }
 
   /** A database that is away takes nothing from the line but who it was. */

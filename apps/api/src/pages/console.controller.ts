@@ -12,6 +12,7 @@ import { invalidToken } from '../auth/invalid-token';
 import { assertSameOrigin, forgetConsole, PageAccess, sessionCookie } from '../auth/page-access';
 import { CurrentCaller, InputBody } from '../input/params';
 import { Costly } from '../rate-limit/rate-limit.guard';
+import { SecurityLog } from '../security-log';
 import { sendPage } from './document';
 import { WebAssets } from './web-assets';
 
@@ -33,6 +34,7 @@ export class ConsoleController {
     private readonly sessions: PageSessions,
     private readonly access: PageAccess,
     private readonly authenticator: Authenticator,
+    private readonly security: SecurityLog,
     @Inject(API_CONFIG) private readonly config: Pick<Config, 'ENVIRONMENT' | 'CUSTOMER_EXTENSION'>,
   ) {}
 
@@ -63,8 +65,10 @@ export class ConsoleController {
       ? await this.sessions.open('console', body.code)
       : await this.#openByToken(request);
     if (!opened) {
+      this.security.session('console_refused', request);
       throw invalidToken('This code has been used, or is over; `lastcall console open` makes one');
     }
+    this.security.session('console_opened', request, opened.session.subject);
     reply.header('set-cookie', sessionCookie(opened.token, opened.session));
   }
 
@@ -89,6 +93,7 @@ export class ConsoleController {
     const shown = this.access.shown(request, ['ops:read']);
     const session = shown && (await this.sessions.find('console', shown.token));
     if (session) await this.sessions.revoke('console', { id: session.id });
+    this.security.session('console_left', request, session?.subject);
     reply.header('set-cookie', forgetConsole());
   }
 
