@@ -1,15 +1,7 @@
-import { createDataSource, loadConfig } from '@app/orders';
-import {
-  DatabaseClock,
-  type DeadlineHandler,
-  MemoryDriver,
-  NoopLock,
-  silentTelemetry,
-  TimeoutService,
-} from '@app/timeout';
-import type { DataSource } from 'typeorm';
+import type { DeadlineHandler } from '@app/timeout';
 import { flatGoal, type Question } from './question';
 import { median } from './statistics';
+import { openTimeouts, type OpenTimeouts } from './timeouts';
 import { createWorld, type World } from './world';
 
 const FAR = [0, 1_000_000, 10_000_000];
@@ -78,8 +70,7 @@ class Probe {
   private constructor(
     private readonly world: World,
     private readonly far: number,
-    private readonly dataSource: DataSource,
-    private readonly timeouts: TimeoutService,
+    private readonly open: OpenTimeouts,
   ) {}
 
   static async open(world: World, far: number): Promise<Probe> {
@@ -88,29 +79,14 @@ class Probe {
     }
     await world.pool.query('VACUUM ANALYZE far_deadlines');
     await world.pool.query('CHECKPOINT');
-    const dataSource = createDataSource(loadConfig(world.env), 'bench');
-    await dataSource.initialize();
-    const clock = new DatabaseClock(dataSource);
-    const driver = new MemoryDriver({ databaseClock: clock, onError: fail });
-    const pools = { dataSource, drainDataSource: dataSource };
-    const timeouts = new TimeoutService(
-      { driver, lock: new NoopLock(), ...pools, clock, telemetry: silentTelemetry },
-      {
-        kinds: [KIND],
-        granularity: 100,
-        horizonMs: 900_000,
-        sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 },
-      },
-    );
-    timeouts.handle(KIND, handler);
-    return new Probe(world, far, dataSource, timeouts);
+    return new Probe(world, far, await openTimeouts(world, KIND, handler));
   }
 
   async look(counts: boolean): Promise<void> {
     await addDue(this.world);
-    const boot = await timeOf(() => this.timeouts.assertAllHandled());
-    const ring = await timeOf(() => this.timeouts.drainAll('timer'));
-    const sweep = await timeOf(() => this.timeouts.runSweep());
+    const boot = await timeOf(() => this.open.timeouts.assertAllHandled());
+    const ring = await timeOf(() => this.open.timeouts.drainAll('timer'));
+    const sweep = await timeOf(() => this.open.timeouts.runSweep());
     if (!counts) return;
     this.#took.boot.push(boot);
     this.#took.ring.push(ring);
@@ -124,14 +100,9 @@ class Probe {
   }
 
   async close(): Promise<void> {
-    await this.timeouts.stop();
-    await this.dataSource.destroy();
+    await this.open.close();
     await this.world.close();
   }
-}
-
-function fail(error: Error): never {
-  throw error;
 }
 
 async function timeOf(work: () => Promise<unknown>): Promise<number> {

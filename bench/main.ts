@@ -11,6 +11,7 @@ import { growth } from './growth';
 import { guard } from './guard';
 import { machine } from './machine';
 import { placing } from './placing';
+import { poison } from './poison';
 import { placingDuringBurst } from './placing-during-burst';
 import { punctuality } from './punctuality';
 import type { BenchOptions, Findings, Question } from './question';
@@ -29,6 +30,7 @@ const QUESTIONS: readonly Question[] = [
   growth,
   farDeadlines,
   guard,
+  poison,
   drivers,
 ];
 /** What has a page of its own. */

@@ -1,0 +1,137 @@
+import type { DeadlineHandler, DueDeadline, Transaction } from '@app/timeout';
+import type { Question } from './question';
+import { median } from './statistics';
+import { openTimeouts } from './timeouts';
+import { createWorld, type World } from './world';
+
+const DUE = 20_000;
+const QUICK_DUE = 2_000;
+const KIND = 'poison';
+const SHARE = 0.02;
+/** Hexadecimal digits of an id that say whether it is poisoned. */
+const DIGITS = 4;
+
+type Handle = (due: readonly DueDeadline[], tx: Transaction) => Promise<void>;
+
+/** How a subject makes its batch fail. */
+const HANDLERS: readonly (readonly [name: string, handle: Handle])[] = [
+  ['fails before it writes', (due) => (due.some(isPoisoned) ? refuse() : Promise.resolve())],
+  [
+    'fails in SQL, naming nobody',
+    async (due, tx) => {
+      await write(due, tx);
+      if (due.some(isPoisoned)) await tx.rows('SELECT 1 / 0');
+    },
+  ],
+  [
+    'breaks a constraint, which names it',
+    (due, tx) =>
+      write(
+        due,
+        tx,
+        due.filter(isPoisoned).map(({ subjectId }) => subjectId),
+      ),
+  ],
+];
+
+export const poison: Question = {
+  name: 'poison',
+  asks: 'How much slower are deadlines handled when 2% of the subjects always fail?',
+  async answer({ servers, rounds, quick }) {
+    const world = await createWorld(servers);
+    const due = quick ? QUICK_DUE : DUE;
+    try {
+      await world.pool.query('CREATE TABLE effects (subject_id uuid PRIMARY KEY)');
+      const rows = [];
+      for (const [name, handle] of HANDLERS) {
+        rows.push({ name, ...(await compare(world, handle, rounds, due)) });
+      }
+      const worst = Math.min(...rows.map(({ ratio }) => ratio));
+      return {
+        tables: [
+          {
+            title: `${due} deadlines that are due, of which ${100 * SHARE}% fail`,
+            columns: ['how', 'clean, a second', 'with 2%, a second', 'ratio'],
+            rows: rows.map(({ name, clean, poisoned, ratio }) => [
+              name,
+              Math.round(clean),
+              Math.round(poisoned),
+              ratio.toFixed(2),
+            ]),
+            note: 'Medians of drains in turns. Handlers without other work: the clean speed is at its highest.',
+          },
+        ],
+        goals: [
+          {
+            text: 'at least a third of the clean speed at 2%',
+            met: worst >= 1 / 3,
+            measured: rows.map(({ name, ratio }) => `${name}: ${ratio.toFixed(2)}`).join('; '),
+          },
+        ],
+      };
+    } finally {
+      await world.close();
+    }
+  },
+};
+
+async function compare(
+  world: World,
+  handle: Handle,
+  rounds: number,
+  due: number,
+): Promise<{ clean: number; poisoned: number; ratio: number }> {
+  const speeds = { clean: [] as number[], poisoned: [] as number[] };
+  await speedOf(world, handle, due, 0);
+  for (let round = 0; round < rounds; round++) {
+    speeds.clean.push(await speedOf(world, handle, due, 0));
+    speeds.poisoned.push(await speedOf(world, handle, due, SHARE));
+  }
+  const ratio = median(speeds.poisoned.map((speed, i) => speed / (speeds.clean[i] ?? NaN)));
+  return { clean: median(speeds.clean), poisoned: median(speeds.poisoned), ratio };
+}
+
+/** Subjects a second of one drain, the first tries of those that fail included. */
+async function speedOf(world: World, handle: Handle, due: number, share: number): Promise<number> {
+  await world.pool.query('TRUNCATE deadlines, held_deadlines, effects');
+  await world.pool.query(
+    `INSERT INTO deadlines (kind, due_at, subject_id)
+     SELECT $1, now() - interval '1 s', overlay(gen_random_uuid()::text PLACING
+              CASE WHEN i <= $2::int * $3::float8 THEN '0000' ELSE 'ffff' END FROM 33)::uuid
+       FROM generate_series(1, $2::int) AS i`,
+    [KIND, due, share],
+  );
+  await world.pool.query('VACUUM ANALYZE deadlines');
+  const handler: DeadlineHandler = {
+    maxBatch: 4_000,
+    lockKey: () => undefined,
+    handle: async (batch, tx) => {
+      await handle(batch, tx);
+      return { changed: batch.length, lost: 0 };
+    },
+  };
+  const open = await openTimeouts(world, KIND, handler);
+  try {
+    const startedMs = performance.now();
+    await open.timeouts.drainAll('timer');
+    return due / ((performance.now() - startedMs) / 1_000);
+  } finally {
+    await open.close();
+  }
+}
+
+const isPoisoned = ({ subjectId }: DueDeadline): boolean => subjectId.endsWith('0'.repeat(DIGITS));
+
+function refuse(): Promise<never> {
+  return Promise.reject(new Error('poison'));
+}
+
+/** An effect for each; those of `broken` twice, which their key does not allow. */
+async function write(
+  due: readonly DueDeadline[],
+  tx: Transaction,
+  broken: readonly string[] = [],
+): Promise<void> {
+  const ids = [...due.map(({ subjectId }) => subjectId), ...broken];
+  await tx.rows('INSERT INTO effects SELECT unnest($1::uuid[])', [ids]);
+}
