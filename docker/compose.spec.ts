@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, normalize } from 'node:path';
-import { Script } from 'node:vm';
 import { SETTING_NAMES } from '@app/orders';
 import { Client } from 'pg';
 import { migrateDatabase } from '../apps/api/src/migrate-database';
 import { readConfig } from '../apps/sandbox/src/config';
 import { testServers } from '../test/support/database';
+import { sourceOf } from './source-of';
 
-// No container engine is needed here: what can be wrong in a Dockerfile and a compose file without
-// one being there to say so are names of files, commands and settings.
+// No container engine is needed here: what can be wrong in a compose file without one being there
+// to say so are names of files, commands and settings.
 
 /** Roles belong to the server: another test may have made it. */
 const MAKE_APPLICATION_ROLE = `
@@ -59,77 +59,6 @@ const compose = load(read('docker/compose.yaml'), { schema: YAML11_SCHEMA }) as 
 };
 const services = Object.entries(compose.services);
 const own = services.filter(([, { image }]) => image === 'lastcall');
-
-const instructions = read('docker/Dockerfile')
-  .replace(/\\\n/g, ' ')
-  .split('\n')
-  .filter((line) => line.trim() !== '' && !line.startsWith('#'))
-  .map((line) => /^(\w+)\s+(.*)$/.exec(line) as unknown as [string, string, string])
-  .map(([, name, rest]) => ({ name, rest }));
-
-/** The source whose build a path in `dist` is. */
-const sourceOf = (built: string): string => built.replace(/^dist\//, '').replace(/\.js$/, '.ts');
-
-const allowedIntoTheBuild = read('.dockerignore')
-  .split('\n')
-  .filter((line) => line.startsWith('!'))
-  .map((line) => line.slice(1));
-
-describe('Dockerfile', () => {
-  it('has instructions only', () => {
-    const known = 'FROM WORKDIR COPY RUN ENV USER EXPOSE HEALTHCHECK CMD'.split(' ');
-    expect(instructions.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual(
-      [],
-    );
-  });
-
-  it('copies what exists, and what .dockerignore lets in', () => {
-    const sources = instructions
-      .filter(({ name, rest }) => name === 'COPY' && !rest.startsWith('--from'))
-      .flatMap(({ rest }) => rest.split(/\s+/).slice(0, -1));
-    expect(sources.filter((path) => !existsSync(join(project, path)))).toEqual([]);
-    expect(
-      sources.filter(
-        (path) => !allowedIntoTheBuild.some((root) => `${path}/`.startsWith(`${root}/`)),
-      ),
-    ).toEqual([]);
-    expect(allowedIntoTheBuild.filter((path) => !existsSync(join(project, path)))).toEqual([]);
-  });
-
-  it('copies from stages it has', () => {
-    const stages = instructions.flatMap(({ rest }) => / AS (\w+)$/.exec(rest)?.[1] ?? []);
-    const used = instructions.flatMap(({ rest }) => /^--from=(\w+)/.exec(rest)?.[1] ?? []);
-    expect(used).not.toEqual([]);
-    expect(used.filter((stage) => !stages.includes(stage))).toEqual([]);
-  });
-
-  it('runs the scripts that package.json has, and the programs that are built', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-    const run = instructions.flatMap(({ rest }) => /npm run (\S+)/.exec(rest)?.[1] ?? []);
-    expect(run).toEqual(['build']);
-    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(run));
-    const [command] = instructions.filter(({ name }) => name === 'CMD').slice(-1);
-    const [, entry] = JSON.parse(command?.rest ?? '[]') as string[];
-    expect(existsSync(join(project, sourceOf(entry ?? '')))).toBe(true);
-  });
-
-  it('installs the command line where package.json says it is', () => {
-    const { bin } = JSON.parse(read('package.json')) as { bin: Record<string, string> };
-    expect(read('docker/Dockerfile')).toContain(`/app/${bin['lastcall']} /usr/local/bin/lastcall`);
-  });
-
-  it('does not run as root', () => {
-    const last = instructions.map(({ name }) => name).lastIndexOf('FROM');
-    expect(instructions.slice(last).find(({ name }) => name === 'USER')?.rest).toBe('node');
-  });
-
-  it('says whether it is healthy', () => {
-    const check = instructions.find(({ name }) => name === 'HEALTHCHECK')?.rest ?? '';
-    const [, , script] = JSON.parse(check.slice(check.indexOf('['))) as string[];
-    expect(() => new Script(script ?? '(')).not.toThrow();
-    expect(script).toContain('/health/live');
-  });
-});
 
 describe('compose.yaml', () => {
   it('has all parts of an installation', () => {

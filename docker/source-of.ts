@@ -1,0 +1,3 @@
+/** The source whose build a path in `dist` is. */
+export const sourceOf = (built: string): string =>
+  built.replace(/^dist\//, '').replace(/\.js$/, '.ts');
