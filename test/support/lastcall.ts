@@ -34,8 +34,16 @@ export interface RunOptions {
   readonly input?: string;
   /** True: on a pseudo-terminal, where stdout and stderr are one. */
   readonly tty?: boolean;
-  /** Sends this as soon as stderr has matched; on a terminal as soon as the screen has. */
-  readonly interrupt?: { readonly when: RegExp; readonly signal: NodeJS.Signals };
+  /**
+   * Sends this as soon as stderr has matched (on a terminal the screen), or the promise is there.
+   * A process that was not interrupted in time ends by itself.
+   */
+  readonly interrupt?: {
+    readonly when: RegExp | Promise<unknown>;
+    readonly signal: NodeJS.Signals;
+  };
+  /** Of a process of its own: all that stderr holds so far. */
+  readonly onStderr?: (stderr: string) => void;
 }
 
 /** Runs the built `lastcall` against the installation of a test. */
@@ -105,11 +113,15 @@ function runAlone(
   let stdout = '';
   let stderr = '';
   let isInterrupted = false;
-  const interruptIfSeen = (output: string): void => {
-    if (isInterrupted || !options.interrupt?.when.test(output)) return;
+  const { interrupt } = options;
+  const stop = (): void => {
+    if (!interrupt || isInterrupted) return;
     isInterrupted = true;
     if (options.tty) child.stdin.write(CTRL_C);
-    else child.kill(options.interrupt.signal);
+    else child.kill(interrupt.signal);
+  };
+  const interruptIfSeen = (output: string): void => {
+    if (interrupt?.when instanceof RegExp && interrupt.when.test(output)) stop();
   };
   child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk.toString();
@@ -118,12 +130,14 @@ function runAlone(
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
     interruptIfSeen(stderr);
+    options.onStderr?.(stderr);
   });
   // A terminal's input stays open: its end would be a Ctrl-D.
   if (options.input !== undefined) child.stdin.write(options.input);
   if (!options.tty) child.stdin.end();
   child.stdin.on('error', () => undefined);
   return new Promise((done, fail) => {
+    if (interrupt?.when instanceof Promise) interrupt.when.then(stop, fail);
     child.on('error', fail);
     child.on('close', (code, signal) =>
       done({ code: code ?? (signal === 'SIGKILL' ? 137 : -1), stdout, stderr }),

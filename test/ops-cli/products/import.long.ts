@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { runInvariants } from '@app/orders';
 import { type CliWorld, startCliWorld } from '../../support/cli-world';
 import { lastcall, lastcallJson } from '../../support/lastcall';
@@ -118,11 +119,34 @@ describe('lastcall products import of 100,000', () => {
 
   it('leaves nothing half when it is interrupted', async () => {
     const file = fileOf((n) => 1_000 + n);
+    // A neighbour holds a product of its middle, until the command has said that it stops.
+    const neighbour = world.dataSource.createQueryRunner();
+    await neighbour.startTransaction();
+    await neighbour.query(`SET LOCAL idle_in_transaction_session_timeout = 0`);
+    await neighbour.query(`SELECT FROM products WHERE sku = $1 FOR UPDATE`, [`P-${PRODUCTS / 2}`]);
+    let released: Promise<void> | undefined;
     const { code, stderr } = await lastcall(world.config, args(file, '--yes'), {
-      interrupt: { when: /Products/, signal: 'SIGINT' },
+      interrupt: { when: importWaits(), signal: 'SIGINT' },
+      onStderr: (text) => {
+        if (text.includes('Stopping')) released ??= neighbour.commitTransaction();
+      },
     });
+    await released;
+    await neighbour.release();
     expect(code).toBe(130);
     expect(stderr).toContain('nothing was changed');
     expect(await pricesOf()).toEqual([{ price: '200', n: PRODUCTS }]);
   });
+
+  /** Resolves when the import waits for a row that another holds. */
+  async function importWaits(): Promise<void> {
+    for (;;) {
+      const [waiting] = await world.rows(
+        `SELECT FROM pg_stat_activity
+          WHERE application_name = 'lastcall import' AND wait_event_type = 'Lock'`,
+      );
+      if (waiting) return;
+      await setImmediate();
+    }
+  }
 });
