@@ -48,6 +48,15 @@ export default defineConfig(
       '@typescript-eslint/restrict-template-expressions': 'off',
       // `expect(service.method)` does not call it.
       '@typescript-eslint/unbound-method': 'off',
+      'no-restricted-syntax': [
+        'error',
+        {
+          // A pattern has no properties of its own, so every string would match, or none.
+          selector:
+            'CallExpression[callee.property.name=/^(toMatchObject|objectContaining)$/] :matches(Property, ArrayExpression) > Literal[regex]',
+          message: 'Jest compares nothing with a pattern here: expect.stringMatching(...).',
+        },
+      ],
     },
   },
   {

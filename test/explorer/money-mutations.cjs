@@ -189,7 +189,7 @@ const MONEY_MUTATIONS = [
     'silence-not-sent-again',
     'What was written between a restore and its mending is never sent',
     RELAY,
-    'migrations/1763900013000-history-seals.ts',
+    'migrations/1763930000000-history-reaches.ts',
     'UPDATE order_events SET tx = first_tx\n       WHERE at >= sent_from AND id > sealed_events;',
     '',
   ),

@@ -11,6 +11,7 @@ import { ApplicationRole1763600030000 } from './migrations/1763600030000-applica
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { PageSessions1763910000000 } from './migrations/1763910000000-page-sessions';
 import { ExtensionsOfOrders1763920000000 } from './migrations/1763920000000-extensions-of-orders';
+import { HistoryReaches1763930000000 } from './migrations/1763930000000-history-reaches';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { EraseCustomers1763900014000 } from './migrations/1763900014000-erase-customers';
 import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
@@ -61,6 +62,7 @@ const MIGRATIONS = [
   EventNumbers1763701110000,
   PageSessions1763910000000,
   ExtensionsOfOrders1763920000000,
+  HistoryReaches1763930000000,
   MerchantsView1763800100000,
   ProductChanges1763800200000,
   HistorySeals1763900013000,

@@ -1,4 +1,5 @@
 import { DataSource, type QueryRunner } from 'typeorm';
+import { ADVISORY_LOCKS } from './order/advisory-locks';
 import {
   APPLICATION_ROLE,
   createApplicationRole,
@@ -9,9 +10,6 @@ import type { Config } from './config';
 import { type DatabaseAddress, dataSourceOptions, DEFAULT_SCHEMA } from './data-source';
 import { moveToSchema } from './move-to-schema';
 import { quoted } from './quoted';
-
-/** Any number that nobody else locks: two that migrate at once take turns. */
-const MIGRATION_LOCK = 7_126_354_001;
 
 export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_ROLE'>>;
 
@@ -34,7 +32,7 @@ export async function migrate({
   try {
     const turn = dataSource.createQueryRunner();
     try {
-      await turn.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+      await turn.query(`SELECT pg_advisory_lock(${ADVISORY_LOCKS.migrate})`);
       await createSchema(turn, schema);
       await moveToSchema(turn, schema, dataSource.migrations);
       if (role === APPLICATION_ROLE) await createApplicationRole(turn);

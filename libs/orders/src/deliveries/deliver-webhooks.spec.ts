@@ -1,3 +1,4 @@
+import { inTransaction } from '@app/timeout';
 import { Webhook } from 'standardwebhooks';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import {
@@ -6,8 +7,11 @@ import {
   type WebhookListener,
 } from '../../../../test/support/webhook-listener';
 import { fanOutAll } from '../../../../test/support/fan-out-all';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { ForceCloseOrder } from '../closing/force-close-order';
+import { RewindEvents } from '../ops/rewind-events';
 import { Retention } from '../retention';
 import { backoffMs } from './attempt-backoff';
 import { Deliveries } from './deliveries';
@@ -133,6 +137,18 @@ it('writes each event down once, also when it is told to begin again', async () 
   await world.rows(`UPDATE webhook_cursor SET tx_from = '0', tx_until = '0', last_id = 0`);
   await Promise.all([world, other].map((worker) => fanOutAll(world, worker.get(FanOutEvents))));
   expect(await statuses()).toEqual({ pending: 4 });
+});
+
+it('writes events down while the history is sealed, or a customer erased', async () => {
+  const [id] = await insertOrders(world, { count: 1, closesInMs: 60_000 });
+  await inTransaction(world.dataSource, async (tx) => {
+    await tx.rows(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.seals})`);
+    await until('it is written down', async () => {
+      await other.get(FanOutEvents).runOnce();
+      const sql = 'SELECT FROM webhook_deliveries WHERE endpoint_id = $1 AND order_id = $2';
+      return (await world.rows(sql, [made.endpoint.id, id?.id])).length === 1;
+    });
+  });
 });
 
 it('tries again with the same id and body, and lets nothing of the order overtake', async () => {
@@ -299,4 +315,27 @@ it('waits longer after each failure, up to six hours', () => {
   const waits = Array.from({ length: 12 }, (_, i) => backoffMs(i + 1, () => 0.5) / 1_000);
   expect(waits.slice(0, 5)).toEqual([5, 15, 45, 135, 405]);
   expect(waits.at(-1)).toBe(6 * 3_600);
+});
+
+it('goes on after a dump and restore, also where it had come farther than the relay', async () => {
+  await closedOrders(1);
+  // As if this cluster had made so many fewer transactions than the one that the dump is from.
+  const ahead = (column: string, by: number): string =>
+    `${column} = (${column}::text::bigint + ${by})::text::xid8`;
+  for (const [table, columns, by] of [
+    ['order_events', ['tx'], 1_000_000],
+    ['relay_cursor', ['tx_from', 'tx_until'], 1_000_000],
+    ['webhook_cursor', ['tx_from', 'tx_until'], 2_000_000],
+    ['webhook_endpoints', ['from_tx'], 2_000_000],
+  ] as const) {
+    const set = columns.map((column) => ahead(column, by)).join(', ');
+    await world.rows(`UPDATE ${table} SET ${set}`);
+  }
+  const [order] = await insertOrders(world, { count: 1, closesInMs: 60_000 });
+  expect(await world.get(FanOutEvents).runOnce()).toEqual({ written: 0 });
+  const rewound = await new RewindEvents(world.dataSource).rewind(MIA);
+  expect(rewound).toMatchObject({ wasStuck: true });
+  await fanOutAll(world, world.get(FanOutEvents));
+  const sql = 'SELECT version FROM webhook_deliveries WHERE endpoint_id = $1 AND order_id = $2';
+  expect(await world.rows(sql, [made.endpoint.id, order?.id])).toEqual([{ version: 1 }]);
 });

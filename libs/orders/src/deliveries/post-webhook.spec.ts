@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import {
   startWebhookListener,
   type WebhookListener,
@@ -43,6 +45,26 @@ it('hangs up on an answer without end, which says that it was taken', async () =
     more();
   };
   expect(await send()).toMatchObject({ isDelivered: true, answer: 200 });
+});
+
+it('gives up on who wants to speak another protocol', async () => {
+  const upgrading = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
+    });
+  });
+  upgrading.listen(0, '127.0.0.1');
+  await once(upgrading, 'listening');
+  try {
+    const { port } = upgrading.address() as AddressInfo;
+    expect(await send(`http://127.0.0.1:${port}/`)).toMatchObject({
+      isDelivered: false,
+      answer: 101,
+    });
+  } finally {
+    upgrading.close();
+  }
 });
 
 it('makes no connection to a private network, by address or by name, unless it is allowed', async () => {

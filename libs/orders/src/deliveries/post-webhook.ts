@@ -81,6 +81,11 @@ function post(
       },
     });
     sending.once('error', reject);
+    // Node answers nothing by itself to who wants another protocol, and would keep the connection.
+    sending.once('upgrade', (answer, socket) => {
+      socket.destroy();
+      resolve(answer.statusCode ?? 0);
+    });
     sending.once('response', (answer) => {
       readAway(answer).then(() => resolve(answer.statusCode ?? 0), reject);
     });

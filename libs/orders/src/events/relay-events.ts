@@ -1,6 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { currentWindow, type Window } from './event-window';
 import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
@@ -45,7 +46,7 @@ export class RelayEvents {
   /** Undefined when everything is relayed, or when another process is relaying. */
   async #relayBatch(tx: Transaction): Promise<number | undefined> {
     const [leader] = await tx.rows<{ leads: boolean }>(
-      'SELECT pg_try_advisory_xact_lock(2, 0) AS leads',
+      `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.relay}) AS leads`,
     );
     if (!leader?.leads) return undefined;
     const [cursor] = await tx.rows<Window>('SELECT tx_from, tx_until, last_id FROM relay_cursor');

@@ -1,6 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import {
@@ -67,7 +68,7 @@ export class SealHistory {
   ): Promise<Seal | undefined> {
     // Erasing takes it, too: no salt is made for what is being erased.
     const [leader] = await tx.rows<{ leads: boolean }>(
-      'SELECT pg_try_advisory_xact_lock(2, 1) AS leads',
+      `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.seals}) AS leads`,
     );
     if (!leader?.leads) return undefined;
     const last = await newestSeal(tx, history);

@@ -255,9 +255,7 @@ SELECT (SELECT count(*) FROM sent
              AND e.at < now() - :limit_ms * interval '1 millisecond' LIMIT 10000) AS waiting)
      + (SELECT abs(count(*) - 1) FROM relay_cursor)
      -- A history that is ahead of this cluster's transactions: nothing new would be relayed.
-     + (SELECT count(*) FROM relay_cursor c
-         WHERE greatest(c.tx_until, (SELECT max(tx) FROM order_events))
-               > event_tx(pg_snapshot_xmax(pg_current_snapshot()))) AS violations;
+     + (history_reaches() > event_tx(pg_snapshot_xmax(pg_current_snapshot())))::int AS violations;
 
 -- 13. balances_add_up: An order's balance is the sum of its money movements, and its books agree
 -- The rows of payments and refunds say what the movements add up to. What we send back is at most

@@ -69,7 +69,7 @@ const RIGHTS = `
  * As before, but that what is sealed keeps its number: it was written before the cluster was left,
  * and goes to the stream again from where it is.
  */
-const rewindRelay = (schema: string): string => `
+export const rewindRelay = (schema: string): string => `
   CREATE OR REPLACE FUNCTION rewind_relay(since timestamptz, OUT sent_from timestamptz,
                                           OUT was_stuck boolean, OUT events bigint)
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = ${schema}, pg_temp AS $$

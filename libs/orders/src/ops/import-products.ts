@@ -1,6 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import type { Accountable } from '../order/operator-action';
@@ -29,8 +30,6 @@ export interface ImportCounts {
 
 /** Products of one statement: well below its time limit. */
 const BATCH = 5_000;
-/** Any number that nobody else locks: two imports would only wait for each other's products. */
-const ONE_IMPORT_AT_A_TIME = 7_126_354_002;
 
 /** Takes in a list of products, all of it or nothing. */
 @Injectable()
@@ -117,8 +116,7 @@ async function takeTurn(tx: Transaction): Promise<void> {
   // Not under the API's name: closing would give way to it as to customers who wait.
   await tx.rows(`SELECT set_config('application_name', 'lastcall import', true)`);
   const [turn] = await tx.rows<{ taken: boolean }>(
-    'SELECT pg_try_advisory_xact_lock($1) AS taken',
-    [ONE_IMPORT_AT_A_TIME],
+    `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.importProducts}) AS taken`,
   );
   if (!turn?.taken) {
     throw new LastcallError('busy', 'Another import of products is running; try again after it');

@@ -9,7 +9,6 @@ export const EVENT_TX = `greatest(event_tx, ${NEW_EVENT_TX})`;
 
 /**
  * True where the history is ahead of this cluster's transactions, as after a dump and restore: no
- * event that is written now would be relayed. To be selected FROM relay_cursor c.
+ * event that is written now would be relayed, sealed, or sent to the shop's systems.
  */
-export const RELAY_IS_STUCK = `(greatest(c.tx_until, (SELECT max(tx) FROM order_events))
-  > event_tx(pg_snapshot_xmax(pg_current_snapshot())))`;
+export const RELAY_IS_STUCK = `(history_reaches() > event_tx(pg_snapshot_xmax(pg_current_snapshot())))`;

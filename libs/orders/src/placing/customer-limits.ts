@@ -1,4 +1,5 @@
 import type { Transaction } from '@app/timeout';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import type { Settings } from '../config';
 import { LastcallError } from '../order/errors';
 import type { Draft, PlaceRequest } from './write-orders';
@@ -115,7 +116,7 @@ export class CustomerLimits {
 const NEVER = 2 ** 31 - 1;
 
 const LOCK = `
-  SELECT pg_advisory_xact_lock(1, k) FROM (
+  SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.customer}, k) FROM (
     SELECT DISTINCT hashtext(c) AS k FROM unnest($1::text[]) AS c ORDER BY k) AS keys`;
 
 /**

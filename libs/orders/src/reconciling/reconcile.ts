@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { onDataSource } from '../order/order-rows';
 import type { Accountable } from '../order/operator-action';
@@ -74,9 +75,9 @@ export class Reconcile {
    */
   async runOnce(signal?: AbortSignal): Promise<ReconcileCounts | undefined> {
     const runner = this.dataSource.createQueryRunner();
-    // Any two numbers that nobody else locks.
     const lock = async (call: string): Promise<boolean> => {
-      const { records } = await runner.query(`SELECT ${call}(2, 1) AS done`, [], true);
+      const sql = `SELECT ${call}(${ADVISORY_LOCKS.reconcile}) AS done`;
+      const { records } = await runner.query(sql, [], true);
       return (records as { done: boolean }[])[0]?.done === true;
     };
     try {

@@ -1,0 +1,22 @@
+/**
+ * The advisory locks of the product, by what each is for: two things that share a key stop each other,
+ * and nothing tells. Functions in the database write their key out (migrations), so no key may change
+ * its meaning. Postgres keeps pairs apart from single numbers; the turns of kinds of deadlines are pairs
+ * that begin with a hash (libs/timeout, batch-entry.ts).
+ */
+export const ADVISORY_LOCKS = {
+  /** With a customer's hash: what the customer holds unpaid is counted by one at a time. */
+  customer: '1',
+  /** One relays to the event stream; erasing and rewinding keep it from doing so. */
+  relay: '2, 0',
+  /** One makes seals of the history; erasing and rewinding keep it from doing so. */
+  seals: '2, 1',
+  /** One writes events down as deliveries of webhooks; rewinding keeps it from doing so. */
+  fanOut: '2, 2',
+  /** One makes the nightly comparison, of hours. */
+  reconcile: '2, 3',
+  /** Two that migrate take turns. The same in libs/timeout, whose tables may be in our schema. */
+  migrate: '7126354001',
+  /** Two imports of products would only wait for each other's rows. */
+  importProducts: '7126354002',
+} as const satisfies Readonly<Record<string, string>>;
