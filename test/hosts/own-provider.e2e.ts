@@ -26,7 +26,8 @@ import { until } from '../support/until';
 /** What the shop knows of the world, by its own means. */
 @Injectable()
 class ShopSettings {
-  readonly windows = { pay: '400ms', grace: '100ms', ship: 'off' };
+  // Long enough to place and to begin to pay on a busy machine; both closings are waited for.
+  readonly windows = { pay: '2500ms', grace: '100ms', ship: 'off' };
 }
 
 @Module({ providers: [ShopSettings], exports: [ShopSettings] })
