@@ -1,4 +1,4 @@
-import { addressPrefixes } from '../web-addresses';
+import { addressPrefixes } from '../settings/web-addresses';
 import { isUnder } from './return-addresses';
 
 const prefixes = addressPrefixes.parse('https://shop.example/checkout, http://localhost:5173');

@@ -1,3 +1,5 @@
+import { webUrl } from '../settings/web-addresses';
+
 /** Where the buyer goes from the provider's page. */
 export interface ReturnAddresses {
   readonly successUrl: string;
@@ -32,11 +34,4 @@ export function isUnder(prefixes: readonly string[], address: string): boolean {
     const folder = pathname.endsWith('/') ? pathname : `${pathname}/`;
     return url.origin === origin && `${url.pathname}/`.startsWith(folder);
   });
-}
-
-/** Undefined for what is no address of the web, or brings a name and a password. */
-export function webUrl(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isWeb = url && (url.protocol === 'https:' || url.protocol === 'http:');
-  return isWeb && url.username === '' && url.password === '' ? url : undefined;
 }

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { LastcallError } from '../order/errors';
-import { webhookKey } from './webhook-secret';
+import { webhookKey } from '../settings/webhook-secret';
 
 /** Standard Webhooks: how far the sender's clock and ours may differ. */
 const TOLERANCE_S = 300;

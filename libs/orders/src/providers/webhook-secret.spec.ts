@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { signedHeaders, signingKey } from '../../../../apps/sandbox/src/webhook-signature';
 import { verifyStandardWebhook } from './standard-webhook';
-import { stripeWeaknessOf, weaknessOf } from './webhook-secret';
+import { stripeWeaknessOf, weaknessOf } from '../settings/webhook-secret';
 
 const body = '{"type":"payment.succeeded","data":{"word":"Grüße"}}';
 const newSecret = (bytes = 32): string => `whsec_${randomBytes(bytes).toString('base64')}`;

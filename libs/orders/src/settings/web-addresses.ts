@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { webUrl } from './providers/return-addresses';
 
 /** Lists of web addresses in settings, apart by commas. Each is a list of who is allowed: no `*`. */
 
@@ -29,3 +28,10 @@ export const addressPrefixes = z.string().transform((text, context): readonly st
     return entry;
   });
 });
+
+/** Undefined for what is no address of the web, or brings a name and a password. */
+export function webUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isWeb = url && (url.protocol === 'https:' || url.protocol === 'http:');
+  return isWeb && url.username === '' && url.password === '' ? url : undefined;
+}

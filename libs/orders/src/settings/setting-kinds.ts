@@ -1,0 +1,131 @@
+import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { parseRedisUrl } from '@app/timeout';
+import { z } from 'zod';
+import { parseDuration } from '../duration';
+
+export const duration = z.string().transform((text, context) => {
+  const durationMs = parseDuration(text);
+  if (durationMs !== undefined) return durationMs;
+  context.addIssue(`must be a duration such as 250ms, 10s, 10m or 30d, not "${text}"`);
+  return z.NEVER;
+});
+
+export const positiveDuration = duration.refine(
+  (durationMs) => durationMs > 0,
+  'must be more than 0',
+);
+
+/** `off` means that there is no limit or no deadline. */
+export const orOff = <T extends z.ZodType>(schema: T) =>
+  z.union([z.literal('off').transform(() => null), schema]);
+
+export const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`);
+
+export const url = (protocols: readonly string[]) =>
+  z.string().refine(
+    (text) => {
+      const parsed = URL.canParse(text) ? new URL(text) : undefined;
+      return parsed !== undefined && protocols.includes(parsed.protocol);
+    },
+    `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+
+export const identifier = z
+  .string()
+  .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be a name of small letters, digits and _')
+  .refine((name) => !name.startsWith('pg_'), "must not begin with pg_: those are the server's");
+
+export const redisUrl = z.string().superRefine((text, context) => {
+  try {
+    parseRedisUrl(text);
+  } catch (error) {
+    context.addIssue((error as Error).message);
+  }
+});
+
+/** As a share of 1. */
+export const percentage = z
+  .string()
+  .regex(/^([1-9]\d?|100)%$/, 'must be a percentage from 1% to 100%')
+  .transform((text) => Number.parseInt(text, 10) / 100);
+
+export const rateLimit = z.string().transform((text, context) => {
+  const match = /^([1-9]\d{0,6})\/(s|m|h)$/.exec(text);
+  if (match) return { limit: Number(match[1]), perMs: parseDuration(`1${match[2]}`) as number };
+  context.addIssue(`must look like 300/m, with s, m or h, or be "off", not "${text}"`);
+  return z.NEVER;
+});
+
+/** A secret that somebody could guess is worse than none: nobody would notice. */
+export const strong = (weakness: (secret: string) => string | undefined) =>
+  z.string().superRefine((secret, context) => {
+    const message = weakness(secret);
+    if (message) context.addIssue(message);
+  });
+
+export function tokenSecretWeakness(secret: string): string | undefined {
+  if (secret.length < 32) return 'must have at least 32 characters';
+  if (new Set(secret).size >= 8) return undefined;
+  return 'can be guessed: openssl rand -base64 32 makes a good one';
+}
+
+/** Addresses and networks, as 10.0.0.0/8, apart by commas. */
+export const networks = z.string().transform((text, context) => {
+  const list = text.split(',').map((network) => network.trim());
+  if (list.every(isNetwork)) return list;
+  context.addIssue(`must be addresses or networks such as 10.0.0.0/8, not "${text}"`);
+  return z.NEVER;
+});
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] as number;
+  if (longest < 0 || rest.length > 0) return false;
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= longest);
+}
+
+export const roles = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => name === 'api' || name === 'worker')) return new Set(names);
+  context.addIssue(`must be "api", "worker" or "api,worker", not "${text}"`);
+  return z.NEVER;
+});
+
+export const PROVIDER_NAMES = ['sandbox', 'stripe'] as const;
+export type ProviderName = (typeof PROVIDER_NAMES)[number];
+
+export const providers = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim());
+  const [first, ...others] = names.filter((name) => isProviderName(name));
+  const areKnown = first !== undefined && others.length === names.length - 1;
+  if (areKnown && new Set(names).size === names.length) {
+    return [first, ...others] as const satisfies readonly ProviderName[];
+  }
+  context.addIssue(`must name each of ${PROVIDER_NAMES.join(', ')} once at most, not "${text}"`);
+  return z.NEVER;
+});
+
+const isProviderName = (name: string): name is ProviderName =>
+  PROVIDER_NAMES.some((one) => one === name);
+
+export const granularity = z.union([
+  // The library knows no orders: to it this is one alarm a subject.
+  z.literal('order').transform(() => 'subject' as const),
+  positiveDuration.refine((ms) => ms >= 10 && ms <= 60_000, 'must be "order" or 10ms to 1m'),
+]);
+
+/** Two fill two cores with Postgres beside them; more than eight wait for the disk and each other. */
+const [FEWEST_DRAINERS, MOST_DRAINERS] = [2, 8];
+
+export const drainers = z.union([
+  z
+    .literal('auto')
+    .transform(() => Math.min(MOST_DRAINERS, Math.max(FEWEST_DRAINERS, availableParallelism()))),
+  wholeNumber(1, 16),
+]);
