@@ -14,6 +14,7 @@ const FLOORS = [
   ['placing', 'closing', 'reconciling'],
   ['payments', 'fulfilment'],
   ['ops'],
+  ['targets'],
 ];
 const ORDERS = '^libs/orders/src/';
 const ROOMS = FLOORS.flat().join('|');

@@ -1,8 +1,8 @@
 import type { InjectedAll } from '@app/timeout';
-import { silentTelemetry } from '@app/timeout';
-import { type InjectionToken, Logger, type ModuleMetadata } from '@nestjs/common';
+import type { InjectionToken, ModuleMetadata } from '@nestjs/common';
 import { type Config, hostConfig } from './config';
 import type { EventSink } from './events/event-stream';
+import { loggedTelemetry } from './order/logged-telemetry';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { PaymentProvider } from './providers/payment-provider';
 import type { OrdersSetUp } from './set-up';
@@ -79,18 +79,3 @@ export function hostOptionsAsConfig({
 
 const namesOf = (payments: OrdersHostOptions['payments']): Config['PAYMENT_PROVIDERS'] =>
   payments.map(({ name }) => name) as unknown as Config['PAYMENT_PROVIDERS'];
-
-function loggedTelemetry(): OrdersTelemetry {
-  const logger = new Logger('Orders');
-  const ignore = (): void => undefined;
-  const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-  return {
-    ...silentTelemetry,
-    ...{ transitions: ignore, closed: ignore, race: ignore, webhook: ignore },
-    ...{ providerCall: ignore, delivered: ignore, sealed: ignore },
-    failed: (what, error) => logger.warn(`${what}: ${why(error)}`),
-    handlerFails: (kind, error) => logger.error(`Handling "${kind}" fails: ${why(error)}`),
-    deadlineHeld: (kind, id, error) => logger.error(`"${kind}" of ${id} is held: ${why(error)}`),
-    alert: (what, fields) => logger.error(`${what} ${JSON.stringify(fields)}`),
-  };
-}

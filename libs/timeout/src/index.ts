@@ -35,7 +35,18 @@ export {
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
-export { searchPathOf } from './host/connections';
+export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
+export {
+  DeadlineHandler as HostDeadlineHandler,
+  type Due,
+  type HandlesDue,
+  type Tx,
+} from './host/deadline-handler.decorator';
+export type { HostTransaction } from './host/host-transaction';
+export { migratePlace } from './host/migrate-timeouts';
+export { runtimeToken } from './host/timeout.module';
+export { TimeoutRuntime } from './host/timeout-runtime';
+export { Timeouts } from './host/timeouts';
 export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';

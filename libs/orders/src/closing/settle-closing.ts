@@ -5,6 +5,7 @@ import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
+import { alertOfEnd, CREATE_LIMIT_S, endAtProvider } from './end-at-provider';
 import { judgeAnswer } from './provider-answer.judgement';
 import type { PaymentRef, PaymentRequest, ProviderAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
@@ -13,12 +14,6 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /** As long as a customer who cancels may be kept waiting for the provider. */
 const SOON_MS = 1_500;
-
-/**
- * A create call is over, whatever became of it, after this long: only then can "not found" mean
- * that there is no such payment. Longer than every provider's limit for a call, retries included.
- */
-const CREATE_LIMIT_S = 10;
 
 interface OpenPaymentRow {
   id: string;
@@ -61,7 +56,10 @@ export class SettleClosing {
   async settle(orderId: string): Promise<boolean> {
     const asked: Asked[] = [];
     for (const payment of await this.#openPayments(orderId)) {
-      asked.push({ ...payment, answer: await this.#endAtProvider(payment) });
+      asked.push({
+        ...payment,
+        answer: await endAtProvider(this.providers.of(payment.provider), payment.ref),
+      });
     }
     await failpoint('closing.answered');
     const isSettled = await this.guard.withOrder(orderId, async (_order, tx) => {
@@ -89,18 +87,6 @@ export class SettleClosing {
     clearTimeout(timer);
   }
 
-  /** Query first, so that money that is there is never missed; then close; then query again. */
-  async #endAtProvider({ ref, provider: name }: OpenPayment): Promise<ProviderAnswer> {
-    const provider = this.providers.of(name);
-    const before = await provider.findPayment(ref);
-    await failpoint('closing.asked');
-    if (before.state !== 'UNPAID') return before;
-    const known = { ...ref, providerPaymentId: before.providerPaymentId };
-    const closed = await provider.closePayment(known);
-    await failpoint('closing.closed_at_provider');
-    return isFinal(closed) ? closed : provider.findPayment(known);
-  }
-
   async #apply(tx: Transaction, asked: readonly Asked[]): Promise<void> {
     const captured = asked.flatMap(({ ref, answer }) =>
       answer.state === 'PAID'
@@ -120,7 +106,7 @@ export class SettleClosing {
     const closed: string[] = [];
     for (const { ref, isExpired, answer } of asked) {
       if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);
-      const alert = alertOf(ref, isExpired, answer);
+      const alert = alertOfEnd(ref, isExpired, answer);
       if (alert) tx.afterCommit(() => this.telemetry.alert(alert, { ...ref }));
     }
     // A negative answer never beats recorded money: only what is still open is closed.
@@ -183,15 +169,4 @@ export class SettleClosing {
       },
     }));
   }
-}
-
-function isFinal({ state }: ProviderAnswer): boolean {
-  return state === 'PAID' || state === 'CLOSED_UNPAID' || state === 'REFUNDED';
-}
-
-/** Answers that end the payment and that an operator should know of all the same. */
-function alertOf(ref: PaymentRef, isExpired: boolean, answer: ProviderAnswer): string | undefined {
-  if (answer.state === 'REFUNDED') return 'refunded_outside';
-  const wasThere = ref.providerPaymentId !== null;
-  return answer.state === 'NOT_FOUND' && isExpired && wasThere ? 'payment_vanished' : undefined;
 }

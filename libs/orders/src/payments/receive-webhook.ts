@@ -17,12 +17,11 @@ import { GroupCommit } from '../group-commit';
 import { orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
 import { isUuid } from '../order/uuid';
-import type { PaymentProvider, ProviderNotice } from '../providers/payment-provider';
+import type { ProviderNotice } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
+import { readNotice, type WebhookHeaders } from './read-notice';
 import { type StoredWebhook, storeWebhooks } from './webhook-inbox';
-
-type Headers = Parameters<PaymentProvider['readWebhook']>[1];
 
 const MAX_GROUP = 200;
 const LANES = 2;
@@ -63,7 +62,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
    * Resolves when the webhook is stored: answer 2xx then, and only then.
    * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
    */
-  async receive(providerName: string, rawBody: Buffer, headers: Headers): Promise<void> {
+  async receive(providerName: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
     const provider = this.providers.find(providerName);
     const group = this.#groups.get(providerName);
     if (!provider || !group) {
@@ -72,34 +71,12 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
     await this.#clock.freshen();
     const now = new Date(this.#clock.nowMs());
-    const notice = await this.#verify(provider, rawBody, headers, now);
+    const notice = await readNotice(provider, rawBody, headers, { now, telemetry: this.telemetry });
     this.telemetry.webhook(await group.submit(notice));
   }
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([...this.#groups.values()].map((group) => group.drained()));
-  }
-
-  async #verify(
-    provider: PaymentProvider,
-    rawBody: Buffer,
-    headers: Headers,
-    now: Date,
-  ): Promise<ProviderNotice> {
-    try {
-      const notice = await provider.readWebhook(rawBody, headers, now);
-      return rawBody.includes('\\u') ? storable(notice) : notice;
-    } catch (error) {
-      const code = error instanceof LastcallError ? error.code : undefined;
-      if (code === 'provider_error') {
-        // Genuine, and not yet understood: nothing is stored, so it has to be sent again.
-        this.telemetry.webhook('failed');
-        throw new LastcallError('busy', 'The webhook cannot be read now; send it again', {});
-      }
-      const known = code === 'bad_signature' || code === 'stale_timestamp';
-      this.telemetry.webhook(known ? code : 'malformed');
-      throw error;
-    }
   }
 
   async #takeGroup(provider: string, notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
@@ -177,15 +154,4 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     );
     return new Map(rows.map((row) => [row.id, row.order_id]));
   }
-}
-
-/**
- * Escapes can smuggle in what Postgres keeps in no text: NUL and half surrogate pairs. The notice
- * is genuine, and refusing it would have it sent for ever, so they become U+FFFD.
- */
-function storable<T>(value: T): T {
-  if (typeof value === 'string') return value.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd') as T;
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
-  const entries = Object.entries(value).map(([name, inner]) => [name, storable<unknown>(inner)]);
-  return Object.fromEntries(entries) as T;
 }

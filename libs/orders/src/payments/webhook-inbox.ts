@@ -92,7 +92,7 @@ export async function settleWebhooks(
 }
 
 /** JSON has no instants: the one that decisions need becomes a Date again. */
-function reviveDates(notice: ProviderNotice): ProviderNotice {
+export function reviveDates(notice: ProviderNotice): ProviderNotice {
   if (notice.type !== 'payment.succeeded') return notice;
   return { ...notice, money: { ...notice.money, paidAt: new Date(notice.money.paidAt) } };
 }

@@ -42,23 +42,23 @@ export class HostHandler implements DeadlineHandler {
       else if (row) busy.push({ ...one, dueAt: new Date(Number(row.now_ms) + BUSY_AGAIN_MS) });
     }
     if (free.length === 0) return { changed: 0, lost: due.length - busy.length, putBack: busy };
-    await this.#enter(tx, this.paths.host);
+    await enterPath(tx, this.paths.host);
     const { changed } = await this.handler.handle(
       free.map(({ kind, name, dueAt, failures }) => ({ kind, subjectId: name, dueAt, failures })),
       hostTx(tx),
     );
     // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
-    await this.#enter(tx, this.paths.own);
+    await enterPath(tx, this.paths.own);
     return { changed, lost: due.length - busy.length - changed, putBack: busy };
-  }
-
-  #enter(tx: Transaction, path: string): Promise<unknown> {
-    return tx.rows(`SELECT set_config('search_path', $1, true)`, [path]);
   }
 }
 
-const hostTx = (tx: Transaction): Tx => ({
+/** A transaction of ours as a host is given it; `enterPath` has to be called around its use. */
+export const hostTx = (tx: Transaction): Tx => ({
   manager: tx.manager,
   query: (sql, params = []) => tx.rows(sql, params),
   afterCommit: (hook) => tx.afterCommit(hook),
 });
+
+export const enterPath = (tx: Transaction, path: string): Promise<unknown> =>
+  tx.rows(`SELECT set_config('search_path', $1, true)`, [path]);

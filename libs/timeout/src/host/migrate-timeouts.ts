@@ -1,3 +1,4 @@
+import type { MigrationInterface } from 'typeorm';
 import { timerDriverKinds } from '../drivers/registry';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
@@ -14,6 +15,9 @@ const MIGRATIONS = [
   TimeoutSubjects1763701500000,
 ];
 
+/** Tables that others keep beside those of deadlines. */
+export type Migrations = readonly (new () => MigrationInterface)[];
+
 /** The one that the order module takes, too: whoever migrates takes turns. */
 const MIGRATION_LOCK = 7_126_354_001;
 
@@ -21,12 +25,12 @@ const MIGRATION_LOCK = 7_126_354_001;
  * Brings the tables of deadlines up to date, in their own schema, each migration in one transaction.
  * Safe to repeat, and to run twice at the same time. Returns the names of those that were run now.
  */
-export async function migratePlace(place: Place): Promise<string[]> {
+export async function migratePlace(place: Place, more: Migrations = []): Promise<string[]> {
   const drivers = [...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations);
   const dataSource = await place.open({
     name: 'lastcall migrate',
     connections: 2,
-    migrations: [...MIGRATIONS, ...drivers],
+    migrations: [...MIGRATIONS, ...drivers, ...more],
     isLimited: false,
   });
   try {

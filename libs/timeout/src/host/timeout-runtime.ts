@@ -12,13 +12,19 @@ import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { ScopedDeadlineHandlerError } from '../errors';
 import { NoopLock } from '../locks/noop.lock';
 import { TimeoutRun } from '../timeout-run';
+import { inTransaction } from '../transaction';
 import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
-import { findPlace } from './connections';
-import { HANDLER_MARK, type HandlerMark, type HandlesDue } from './deadline-handler.decorator';
-import { HostHandler } from './host-handler';
+import { findPlace, type Place } from './connections';
+import {
+  HANDLER_MARK,
+  type HandlerMark,
+  type HandlesDue,
+  type Tx,
+} from './deadline-handler.decorator';
+import { enterPath, HostHandler, hostTx } from './host-handler';
 import { loggedTelemetry } from './logged-telemetry';
-import { migratePlace } from './migrate-timeouts';
+import { migratePlace, type Migrations } from './migrate-timeouts';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { Timeouts } from './timeouts';
 
@@ -40,10 +46,13 @@ export class TimeoutRuntime
   private constructor(
     readonly service: TimeoutService,
     readonly timeouts: Timeouts,
+    readonly clock: DatabaseClock,
     private readonly run: TimeoutRun,
     private readonly handlers: Handlers,
     private readonly paths: { readonly own: string; readonly host: string },
     private readonly pools: readonly DataSource[],
+    private readonly place: Place,
+    private readonly mayMigrate: boolean,
   ) {}
 
   static async open(
@@ -77,11 +86,35 @@ export class TimeoutRuntime
     return new TimeoutRuntime(
       service,
       new Timeouts(service, dataSource, schema),
+      clock,
       new TimeoutRun(service, { sweep, ring, parts }),
       handlers,
       { own: schema, host: place.hostPath },
       pools,
+      place,
+      options.migrate ?? true,
     );
+  }
+
+  /** The schema that our tables are in, to be spelt out in the host's transactions. */
+  get schema(): string {
+    return this.paths.own;
+  }
+
+  /** More tables beside those of deadlines, unless somebody else migrates. */
+  async addTables(migrations: Migrations): Promise<void> {
+    if (this.mayMigrate) await migratePlace(this.place, migrations);
+  }
+
+  /** A transaction as handlers are given, outside of any deadline; the contract is `inTransaction`'s. */
+  inHostTransaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const [dataSource] = this.pools;
+    return inTransaction(dataSource as DataSource, async (tx) => {
+      await enterPath(tx, this.paths.host);
+      const result = await work(hostTx(tx));
+      await enterPath(tx, this.paths.own);
+      return result;
+    });
   }
 
   async onModuleInit(): Promise<void> {

@@ -1,0 +1,42 @@
+import { LastcallError } from '../order/errors';
+import type { OrdersTelemetry } from '../order/telemetry';
+import type { PaymentProvider, ProviderNotice } from '../providers/payment-provider';
+
+export type WebhookHeaders = Parameters<PaymentProvider['readWebhook']>[1];
+
+/**
+ * Has the provider verify a webhook on its raw bytes, and say what it is about; counts what is refused.
+ * @throws {LastcallError} bad_signature, stale_timestamp, invalid_request; busy: it has to be sent again
+ */
+export async function readNotice(
+  provider: PaymentProvider,
+  rawBody: Buffer,
+  headers: WebhookHeaders,
+  { now, telemetry }: { readonly now: Date; readonly telemetry: OrdersTelemetry },
+): Promise<ProviderNotice> {
+  try {
+    const notice = await provider.readWebhook(rawBody, headers, now);
+    return rawBody.includes('\\u') ? storable(notice) : notice;
+  } catch (error) {
+    const code = error instanceof LastcallError ? error.code : undefined;
+    if (code === 'provider_error') {
+      // Genuine, and not yet understood: nothing is stored, so it has to be sent again.
+      telemetry.webhook('failed');
+      throw new LastcallError('busy', 'The webhook cannot be read now; send it again', {});
+    }
+    const known = code === 'bad_signature' || code === 'stale_timestamp';
+    telemetry.webhook(known ? code : 'malformed');
+    throw error;
+  }
+}
+
+/**
+ * Escapes can smuggle in what Postgres keeps in no text: NUL and half surrogate pairs. The notice
+ * is genuine, and refusing it would have it sent for ever, so they become U+FFFD.
+ */
+function storable<T>(value: T): T {
+  if (typeof value === 'string') return value.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd') as T;
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
+  const entries = Object.entries(value).map(([name, inner]) => [name, storable<unknown>(inner)]);
+  return Object.fromEntries(entries) as T;
+}

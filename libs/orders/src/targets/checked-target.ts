@@ -1,0 +1,97 @@
+import type { Tx } from '@app/timeout';
+import type { ClosesOrders, OpenOrder, PaidOrder, TargetPayment } from './close-target';
+
+/**
+ * A shop's own target, with its answers checked. What SQL gives for text may be a number, and for an
+ * amount a text: both are made what they have to be. What contradicts the question is a bug of the
+ * shop's, and undoes the transaction before money or orders suffer from it.
+ */
+export class CheckedTarget {
+  constructor(
+    readonly kind: string,
+    private readonly target: ClosesOrders,
+  ) {}
+
+  async lockOpen(orderIds: readonly string[], tx: Tx): Promise<Map<string, boolean>> {
+    if (orderIds.length === 0) return new Map();
+    const open = (await this.target.lockOpen(orderIds, tx)).map(toOpenOrder);
+    this.#assertAsked('lockOpen', orderIds, idsOf(open));
+    return new Map(open.map(({ id, locked }) => [id, locked]));
+  }
+
+  async openPayments(orderIds: readonly string[], tx: Tx): Promise<TargetPayment[]> {
+    if (orderIds.length === 0) return [];
+    const payments = (await this.target.openPayments(orderIds, tx)).map((one) => this.#sound(one));
+    const orders = payments.map(({ orderId }) => orderId);
+    this.#assertAsked('openPayments', orderIds, orders);
+    return payments;
+  }
+
+  async findPayments(paymentIds: readonly string[], tx: Tx): Promise<TargetPayment[]> {
+    if (paymentIds.length === 0) return [];
+    const payments = (await this.target.findPayments(paymentIds, tx)).map((one) =>
+      this.#sound(one),
+    );
+    const found = payments.map(({ paymentId }) => paymentId);
+    this.#assertAsked('findPayments', paymentIds, found);
+    return payments;
+  }
+
+  async close(orderIds: readonly string[], reason: string, tx: Tx): Promise<void> {
+    if (orderIds.length === 0) return;
+    const closed = (await this.target.close(orderIds, reason, tx)).map(String);
+    this.#assertAll('close', orderIds, closed);
+  }
+
+  async markPaid(orders: readonly PaidOrder[], tx: Tx): Promise<void> {
+    if (orders.length === 0) return;
+    const paid = (await this.target.markPaid(orders, tx)).map(String);
+    this.#assertAll('markPaid', idsOf(orders), paid);
+  }
+
+  async fence(orderIds: readonly string[], tx: Tx): Promise<void> {
+    if (orderIds.length > 0) await this.target.fence?.(orderIds, tx);
+  }
+
+  #sound(payment: TargetPayment): TargetPayment {
+    const amount = Number(payment.amount);
+    const expiresAt = new Date(payment.expiresAt);
+    const paymentId = String(payment.paymentId);
+    const wrong =
+      (!Number.isSafeInteger(amount) && 'amount is no whole number of minor units') ||
+      (typeof payment.currency !== 'string' && 'currency is missing') ||
+      (typeof payment.provider !== 'string' && 'provider is missing') ||
+      (payment.orderId === undefined && 'orderId is missing') ||
+      (Number.isNaN(expiresAt.getTime()) && 'expiresAt is no instant');
+    if (wrong) throw this.#error(`payment ${paymentId}: ${wrong}`);
+    const { provider, currency, providerPaymentId, request = null } = payment;
+    const orderId = String(payment.orderId);
+    const ref = { paymentId, providerPaymentId: providerPaymentId ?? null, amount, currency };
+    return { ...ref, expiresAt, request, orderId, provider };
+  }
+
+  #assertAsked(method: string, asked: readonly string[], answered: readonly string[]): void {
+    const known = new Set(asked);
+    const stranger = answered.find((id) => !known.has(id));
+    if (stranger === undefined) return;
+    throw this.#error(`${method} answered with ${stranger}, which it was not asked about`);
+  }
+
+  #assertAll(method: string, asked: readonly string[], done: readonly string[]): void {
+    this.#assertAsked(method, asked, done);
+    const changed = new Set(done);
+    const left = asked.find((id) => !changed.has(id));
+    if (left === undefined) return;
+    throw this.#error(
+      `${method} left out order ${left}, which lockOpen had locked: it has to change all of them, ` +
+        'and to answer with their ids',
+    );
+  }
+
+  #error(what: string): TypeError {
+    return new TypeError(`The close target "${this.kind}": ${what}`);
+  }
+}
+
+const toOpenOrder = ({ id, locked }: OpenOrder): OpenOrder => ({ id: String(id), locked });
+const idsOf = (all: readonly { readonly id: string }[]): string[] => all.map(({ id }) => id);

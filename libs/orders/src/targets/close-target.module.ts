@@ -1,0 +1,179 @@
+import {
+  type Due,
+  findPlace,
+  HostDeadlineHandler,
+  type HostPostgres,
+  type InjectedAll,
+  migratePlace,
+  runtimeToken,
+  type TimeoutRuntime,
+  type Tx,
+} from '@app/timeout';
+import {
+  type DynamicModule,
+  Inject,
+  type InjectionToken,
+  Module,
+  type ModuleMetadata,
+  type Type,
+} from '@nestjs/common';
+import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
+import { loggedTelemetry } from '../order/logged-telemetry';
+import type { OrdersTelemetry } from '../order/telemetry';
+import { guardProviders } from '../providers/create-providers';
+import type { PaymentProvider } from '../providers/payment-provider';
+import { CheckedTarget } from './checked-target';
+import { type ClosesOrders, closeTargetOptions } from './close-target';
+import { CloseTargets } from './close-targets';
+import { TargetClosing } from './target-closing';
+import { handlersOf } from './target-handlers';
+import { TargetMoney } from './target-money';
+import { TargetOrders } from './target-orders';
+import { REFUND_KIND, TARGET_PARTS, type TargetParts, WEBHOOK_KIND } from './target-parts';
+import { TargetPayments } from './target-payments';
+import { TargetRefunds } from './target-refunds';
+import { TargetSettling } from './target-settling';
+import { TargetWebhooks } from './target-webhooks';
+
+export interface CloseTargetModuleOptions {
+  /** The shop's providers, as its payments name them; each is measured, and guarded by a breaker. */
+  readonly payments: readonly [PaymentProvider, ...PaymentProvider[]];
+  /** What becomes of money that is captured for an order that was closed; `refund` unless given. */
+  readonly latePayment?: 'refund' | 'hold';
+  /** Where to report; Nest's logger hears of what fails and of alerts unless given. */
+  readonly telemetry?: OrdersTelemetry;
+}
+
+interface TargetsOf {
+  /** Classes marked with `@CloseTarget`. */
+  readonly targets: readonly [Type<ClosesOrders>, ...Type<ClosesOrders>[]];
+  /** The name given to `TimeoutModule.forRoot`, if any. */
+  readonly timeouts?: string;
+  /** Modules with what targets and factory inject. */
+  readonly imports?: ModuleMetadata['imports'];
+}
+
+export interface CloseTargetModuleAsyncOptions<
+  Tokens extends readonly InjectionToken[],
+> extends TargetsOf {
+  readonly inject?: readonly [...Tokens];
+  readonly useFactory: (
+    ...args: InjectedAll<Tokens>
+  ) => CloseTargetModuleOptions | Promise<CloseTargetModuleOptions>;
+}
+
+/** Injection token of the options. */
+const OPTIONS = Symbol('CloseTargetOptions');
+
+/**
+ * Closes the orders of a shop's own tables: fence, the provider's word before a close, late money and
+ * refunds. Import it beside `TimeoutModule.forRoot`, by which the deadlines are armed; its tables are
+ * in that one's schema.
+ */
+@Module({})
+export class CloseTargetModule {
+  static forRoot({ targets, timeouts, imports, ...options }: CloseTargetModuleOptions & TargetsOf) {
+    return CloseTargetModule.forRootAsync({
+      targets,
+      ...(timeouts === undefined ? {} : { timeouts }),
+      ...(imports === undefined ? {} : { imports }),
+      useFactory: () => options,
+    });
+  }
+
+  static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>({
+    targets,
+    timeouts,
+    imports = [],
+    inject,
+    useFactory,
+  }: CloseTargetModuleAsyncOptions<Tokens>): DynamicModule {
+    const make = useFactory as (...args: unknown[]) => CloseTargetModuleOptions;
+    return {
+      module: CloseTargetModule,
+      global: true,
+      imports: [...imports],
+      providers: [
+        ...targets,
+        { provide: OPTIONS, inject: [...(inject ?? [])], useFactory: make },
+        {
+          provide: TARGET_PARTS,
+          inject: [runtimeToken(timeouts ?? 'default'), OPTIONS, ...targets],
+          useFactory: (
+            runtime: TimeoutRuntime,
+            options: CloseTargetModuleOptions,
+            ...instances: ClosesOrders[]
+          ) => partsOf(runtime, options, targets, instances),
+        },
+        ...[TargetClosing, TargetMoney, TargetSettling, TargetRefunds, TargetWebhooks],
+        ...targets.flatMap((target) => handlersOf(closeTargetOptions(target), timeouts)),
+        ...ownHandlers(timeouts),
+        CloseTargets,
+      ],
+      exports: [CloseTargets, ...targets],
+    };
+  }
+}
+
+async function partsOf(
+  runtime: TimeoutRuntime,
+  { payments, latePayment = 'refund', telemetry = loggedTelemetry() }: CloseTargetModuleOptions,
+  classes: readonly Type<ClosesOrders>[],
+  instances: readonly ClosesOrders[],
+): Promise<TargetParts> {
+  await runtime.addTables([CloseTargets1763930000000]);
+  const targets = new Map(
+    classes.map((target, index) => {
+      const { kind } = closeTargetOptions(target);
+      return [kind, new CheckedTarget(kind, instances[index] as ClosesOrders)];
+    }),
+  );
+  return {
+    runtime,
+    timeouts: runtime.timeouts,
+    targets,
+    orders: new TargetOrders(runtime.schema),
+    payments: new TargetPayments(runtime.schema),
+    providers: guardProviders(payments, telemetry, {}),
+    telemetry,
+    latePayment,
+  };
+}
+
+/** What all targets share: what providers have told, and money that goes back. */
+function ownHandlers(timeouts?: string): Type[] {
+  const options = { maxBatch: 200, ...(timeouts === undefined ? {} : { timeouts }) };
+
+  @HostDeadlineHandler(WEBHOOK_KIND, options)
+  class ApplyWebhooks {
+    constructor(@Inject(TargetWebhooks) private readonly webhooks: TargetWebhooks) {}
+    handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+      return this.webhooks.handle(due, tx);
+    }
+  }
+
+  @HostDeadlineHandler(REFUND_KIND, options)
+  class RunRefunds {
+    constructor(@Inject(TargetRefunds) private readonly refunds: TargetRefunds) {}
+    handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+      return this.refunds.handle(due, tx);
+    }
+  }
+
+  return [ApplyWebhooks, RunRefunds];
+}
+
+/**
+ * Makes the tables of deadlines and of close targets, or brings them up to date: for a step of the
+ * deployment, where the application itself may not (`migrate: false`). Safe to repeat. Returns the
+ * names of the migrations that were run now.
+ */
+export async function migrateCloseTargets({
+  postgres,
+  schema = 'lastcall',
+}: {
+  readonly postgres: HostPostgres;
+  readonly schema?: string;
+}): Promise<string[]> {
+  return migratePlace(await findPlace(postgres, schema), [CloseTargets1763930000000]);
+}

@@ -1,0 +1,79 @@
+import type { Tx } from '@app/timeout';
+import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import type { CapturedMoney, PaymentRef } from '../providers/payment-provider';
+
+/** An order that still waits for its money, as its own shop's table says. */
+export interface OpenOrder {
+  readonly id: string;
+  /** False where somebody else is changing its row: it is looked at again in half a second. */
+  readonly locked: boolean;
+}
+
+/** A payment of the shop's own, as its provider knows it. */
+export interface TargetPayment extends PaymentRef {
+  readonly orderId: string;
+  /** The name of the {@link PaymentProvider} that it was opened at. */
+  readonly provider: string;
+}
+
+/** An order whose money is there. */
+export interface PaidOrder {
+  readonly id: string;
+  readonly provider: string;
+  readonly paymentId: string;
+  readonly providerPaymentId: string;
+  readonly money: CapturedMoney;
+}
+
+/**
+ * An orders table of the shop's own, as lastcall closes it. All of it works on sets, in the transaction
+ * that it is given: what it does there and what lastcall writes down commit together. Ids are text,
+ * whatever their type in the table. What it throws undoes the transaction, which is tried again.
+ */
+export interface ClosesOrders {
+  /**
+   * Of these, the orders that wait for payment, with the rows locked that nobody else is changing:
+   * `SELECT ... FOR UPDATE SKIP LOCKED`. It must wait for nobody. One that somebody holds is answered
+   * with `locked: false`; one that is left out has moved on, and is not asked about again. An order
+   * behind the fence still waits for payment.
+   */
+  lockOpen(orderIds: readonly string[], tx: Tx): Promise<readonly OpenOrder[]>;
+  /**
+   * The payments of these orders that a buyer could still make, or of which the shop does not know.
+   * Those that lastcall has seen the end of may be among them.
+   */
+  openPayments(orderIds: readonly string[], tx: Tx): Promise<readonly TargetPayment[]>;
+  /** The payments of these ids, whatever has become of them and of their orders. */
+  findPayments(paymentIds: readonly string[], tx: Tx): Promise<readonly TargetPayment[]>;
+  /** Closes orders that `lockOpen` has locked: status, stock, coupons. Answers with those it closed: all. */
+  close(orderIds: readonly string[], reason: string, tx: Tx): Promise<readonly string[]>;
+  /** Marks orders as paid that `lockOpen` has locked. Answers with the ids of those it marked: all. */
+  markPaid(orders: readonly PaidOrder[], tx: Tx): Promise<readonly string[]>;
+  /**
+   * For shops that have a status for it: no new payments, the provider is being asked about those that
+   * are open. Without it {@link CloseTargets.isClosing} tells.
+   */
+  fence?(orderIds: readonly string[], tx: Tx): Promise<void>;
+}
+
+export interface CloseTargetOptions {
+  /** Of the deadlines that close its orders, as in `timeouts.arm(tx, { kind, subjectId, dueAt })`. */
+  readonly kind: string;
+  /** The most orders that one transaction closes; 500 unless given. */
+  readonly maxBatch?: number;
+}
+
+const MARK = 'lastcall:close-target';
+
+/** Makes a class the way by which lastcall closes the orders of a table of the shop's own. */
+export const CloseTarget = (
+  options: CloseTargetOptions,
+): (<T extends abstract new (...args: never[]) => ClosesOrders>(target: T) => void) =>
+  applyDecorators(Injectable(), SetMetadata(MARK, options));
+
+/** @throws {TypeError} for a class without `@CloseTarget` */
+export function closeTargetOptions(target: { readonly name: string }): CloseTargetOptions {
+  const options = Reflect.getMetadata(MARK, target) as CloseTargetOptions | undefined;
+  if (options?.kind) return options;
+  throw new TypeError(`${target.name} is no @CloseTarget({ kind: '...' })`);
+}

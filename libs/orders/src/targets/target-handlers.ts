@@ -1,0 +1,92 @@
+import { AttemptQueue, backoffMs, type Due, HostDeadlineHandler, type Tx } from '@app/timeout';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  type OnModuleDestroy,
+  type Type,
+} from '@nestjs/common';
+import type { CloseTargetOptions } from './close-target';
+import { TargetClosing } from './target-closing';
+import { armIn, askingKind, TARGET_PARTS, type TargetParts } from './target-parts';
+import { TargetSettling } from './target-settling';
+
+/** What somebody was just changing is looked at again after this. */
+const BUSY_AGAIN_MS = 500;
+/** Providers are asked about so many orders at once. */
+const CONCURRENCY = 10;
+/** About five minutes of asking: by then it is no hiccup, and an operator should know. */
+const ALERT_AT_ATTEMPT = 10;
+const MAX_ASKED = 100;
+
+/** The handlers of one target: of its own kind, and of asking providers about what is fenced. */
+export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: string): Type[] {
+  const name = timeouts === undefined ? {} : { timeouts };
+
+  /** Closes overdue orders in sets, or puts them behind the fence. */
+  @HostDeadlineHandler(kind, { ...name, ...(maxBatch === undefined ? {} : { maxBatch }) })
+  class CloseOnTime {
+    constructor(
+      @Inject(TARGET_PARTS) private readonly parts: TargetParts,
+      @Inject(TargetClosing) private readonly closing: TargetClosing,
+    ) {}
+
+    async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+      const ids = due.map(({ subjectId }) => subjectId);
+      const done = await this.closing.closeOrFence(tx, kind, ids, 'payment_timeout');
+      const delays = done.busy.map((subjectId) => ({ subjectId, inMs: BUSY_AGAIN_MS }));
+      await armIn(this.parts, tx, kind, delays);
+      return { changed: done.closed.length + done.fenced.length };
+    }
+  }
+
+  /** The next attempt is armed before this one is made: a crash only repeats the question. */
+  @HostDeadlineHandler(askingKind(kind), { ...name, maxBatch: MAX_ASKED })
+  class AskProviders implements OnModuleDestroy, BeforeApplicationShutdown {
+    readonly #queue: AttemptQueue;
+    #underWay = new Set<Promise<void>>();
+
+    constructor(
+      @Inject(TARGET_PARTS) private readonly parts: TargetParts,
+      @Inject(TargetSettling) settling: TargetSettling,
+    ) {
+      this.#queue = new AttemptQueue(
+        CONCURRENCY,
+        (orderId) => settling.settle(kind, orderId),
+        (error) => parts.telemetry.failed(`settle ${kind}`, error),
+      );
+    }
+
+    async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+      const ids = due.map(({ subjectId }) => subjectId);
+      const asked = await this.parts.orders.beginAttempts(tx, kind, ids);
+      const delays = asked.map(({ orderId, attempt }) => ({
+        subjectId: orderId,
+        inMs: backoffMs(attempt),
+      }));
+      await armIn(this.parts, tx, askingKind(kind), delays);
+      for (const { orderId, attempt } of asked) {
+        if (attempt !== ALERT_AT_ATTEMPT) continue;
+        const fields = { kind, orderId, attempt };
+        tx.afterCommit(() => this.parts.telemetry.alert('closing_takes_long', fields));
+      }
+      tx.afterCommit(() => this.#ask(asked.map(({ orderId }) => orderId)));
+      return { changed: asked.length };
+    }
+
+    #ask(orderIds: readonly string[]): void {
+      const work = this.#queue.run(orderIds).finally(() => this.#underWay.delete(work));
+      this.#underWay.add(work);
+    }
+
+    onModuleDestroy(): void {
+      this.#queue.stop();
+    }
+
+    /** What has been asked is applied: each answer takes bounded time. */
+    async beforeApplicationShutdown(): Promise<void> {
+      await Promise.all(this.#underWay);
+    }
+  }
+
+  return [CloseOnTime, AskProviders];
+}

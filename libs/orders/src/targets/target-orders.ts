@@ -1,0 +1,82 @@
+import type { HostTransaction, Tx } from '@app/timeout';
+
+/** What became of an order of a shop's own, as far as it was our doing. */
+export type TargetStatus = 'closing' | 'closed' | 'paid';
+
+export interface TargetOrder {
+  readonly status: TargetStatus;
+  readonly reason: string;
+}
+
+/** An order behind the fence, or with payments left to end, that is about to be asked about. */
+export interface AskedOrder {
+  readonly orderId: string;
+  readonly attempt: number;
+}
+
+/** Our own rows of a shop's orders; the schema is spelt out, as a host's search path leads elsewhere. */
+export class TargetOrders {
+  readonly #table: string;
+
+  constructor(schema: string) {
+    this.#table = `"${schema}".target_orders`;
+  }
+
+  /** The order's row in the shop's table is locked by the caller where it is still open. */
+  async put(
+    tx: Tx,
+    kind: string,
+    orderIds: readonly string[],
+    { status, reason }: TargetOrder,
+  ): Promise<void> {
+    if (orderIds.length === 0) return;
+    await tx.query(
+      `INSERT INTO ${this.#table} AS o (kind, order_id, status, reason)
+       SELECT $1, id, $3, $4 FROM unnest($2::text[]) AS n (id) ORDER BY id
+       ON CONFLICT (kind, order_id) DO UPDATE
+         SET status = excluded.status, reason = excluded.reason, changed_at = now(),
+             attempts = CASE WHEN o.status = excluded.status THEN o.attempts ELSE 0 END`,
+      [kind, orderIds, status, reason],
+    );
+  }
+
+  /** Locks what is known of these; in the order of their ids, so that nobody waits in a circle. */
+  async lock(
+    tx: Tx,
+    kind: string,
+    orderIds: readonly string[],
+  ): Promise<ReadonlyMap<string, TargetOrder>> {
+    const rows = await tx.query<{ order_id: string } & TargetOrder>(
+      `SELECT order_id, status, reason FROM ${this.#table}
+        WHERE kind = $1 AND order_id = ANY ($2::text[]) ORDER BY order_id FOR UPDATE`,
+      [kind, orderIds],
+    );
+    return new Map(rows.map(({ order_id: id, ...order }) => [id, order]));
+  }
+
+  /** For orders that were fenced and have moved on by somebody else's doing. */
+  async forget(tx: Tx, kind: string, orderId: string): Promise<void> {
+    await tx.query(`DELETE FROM ${this.#table} WHERE kind = $1 AND order_id = $2`, [kind, orderId]);
+  }
+
+  /** Counts one more attempt for those of these orders that there is something to ask about. */
+  async beginAttempts(tx: Tx, kind: string, orderIds: readonly string[]): Promise<AskedOrder[]> {
+    const rows = await tx.query<{ order_id: string; attempts: number }>(
+      `UPDATE ${this.#table} SET attempts = attempts + 1
+        WHERE kind = $1 AND order_id = ANY ($2::text[]) AND status IN ('closing', 'paid')
+       RETURNING order_id, attempts`,
+      [kind, orderIds],
+    );
+    return rows.map((row) => ({ orderId: row.order_id, attempt: row.attempts }));
+  }
+
+  /** True while the order is behind the fence; as the transaction sees it. */
+  async isClosing(tx: HostTransaction, kind: string, orderId: string): Promise<boolean> {
+    const rows = await tx.query(
+      `SELECT 1 AS closing FROM ${this.#table}, (SELECT $1::text::jsonb AS g) AS asked
+        WHERE kind = g ->> 'kind' AND order_id = g ->> 'order_id' AND status = 'closing'`,
+      [JSON.stringify({ kind, order_id: orderId })],
+    );
+    return rows.length > 0;
+  }
+}

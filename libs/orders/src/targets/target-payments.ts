@@ -1,0 +1,223 @@
+import type { Tx } from '@app/timeout';
+import { uuidv7 } from '../order/uuid';
+import type { CapturedMoney } from '../providers/payment-provider';
+import type { TargetPayment } from './close-target';
+
+/** Money that a provider says it has taken for a payment of the shop's own. */
+export interface TargetCapture {
+  readonly payment: TargetPayment;
+  readonly providerPaymentId: string;
+  readonly money: CapturedMoney;
+}
+
+export interface JudgedTargetCapture extends TargetCapture {
+  readonly verdict: 'pay' | 'refund' | 'hold';
+  /** Why it goes back or waits; null where it pays. */
+  readonly reason: string | null;
+}
+
+/** Money that waits for somebody's word. */
+export interface HeldMoney {
+  readonly kind: string;
+  readonly orderId: string;
+  readonly provider: string;
+  readonly paymentId: string;
+  readonly providerPaymentId: string;
+  /** In minor units. */
+  readonly amount: number;
+  readonly currency: string;
+  readonly reason: string;
+  readonly recordedAt: Date;
+}
+
+export type HeldRef = Pick<HeldMoney, 'provider' | 'paymentId' | 'providerPaymentId'>;
+
+interface RecordedRow {
+  provider: string;
+  payment_id: string;
+  provider_payment_id: string;
+  status: 'ended' | 'captured';
+  amount: string | null;
+  currency: string | null;
+}
+
+/** What is recorded of one payment. */
+export interface RecordedPayment {
+  readonly providerPaymentId: string;
+  /** Undefined where it ended without money. */
+  readonly captured: { readonly amount: number; readonly currency: string } | undefined;
+}
+
+/** Written for a payment of which the provider's id never reached the shop. */
+const NO_ID = '';
+const keyOf = (provider: string, paymentId: string): string =>
+  JSON.stringify([provider, paymentId]);
+
+/** The ledger of a shop's own payments: which have ended, what was captured, and what became of that. */
+export class TargetPayments {
+  readonly #payments: string;
+  readonly #refunds: string;
+
+  constructor(schema: string) {
+    this.#payments = `"${schema}".target_payments`;
+    this.#refunds = `"${schema}".target_refunds`;
+  }
+
+  /** Those of these payments whose end nobody has seen yet. */
+  async stillOpen(tx: Tx, payments: readonly TargetPayment[]): Promise<TargetPayment[]> {
+    const recorded = await this.recorded(tx, payments);
+    return payments.filter(
+      (one) =>
+        !recorded(one).some(
+          ({ providerPaymentId }) =>
+            one.providerPaymentId === null ||
+            providerPaymentId === NO_ID ||
+            providerPaymentId === one.providerPaymentId,
+        ),
+    );
+  }
+
+  async recorded(
+    tx: Tx,
+    payments: readonly Pick<TargetPayment, 'provider' | 'paymentId'>[],
+  ): Promise<(payment: Pick<TargetPayment, 'provider' | 'paymentId'>) => RecordedPayment[]> {
+    if (payments.length === 0) return () => [];
+    const rows = await tx.query<RecordedRow>(
+      `SELECT provider, payment_id, provider_payment_id, status, amount, currency
+         FROM ${this.#payments}
+        WHERE (provider, payment_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+      [payments.map(({ provider }) => provider), payments.map(({ paymentId }) => paymentId)],
+    );
+    const byPayment = new Map<string, RecordedPayment[]>();
+    for (const row of rows) {
+      const key = keyOf(row.provider, row.payment_id);
+      byPayment.set(key, [...(byPayment.get(key) ?? []), fromRow(row)]);
+    }
+    return ({ provider, paymentId }) => byPayment.get(keyOf(provider, paymentId)) ?? [];
+  }
+
+  /** A negative answer never beats recorded money: where there is a row, it stays. */
+  async end(tx: Tx, kind: string, payments: readonly TargetPayment[]): Promise<void> {
+    if (payments.length === 0) return;
+    await tx.query(
+      `INSERT INTO ${this.#payments} (provider, payment_id, provider_payment_id, kind, order_id, status)
+       SELECT provider, payment_id, place, $1, order_id, 'ended'
+         FROM unnest($2::text[], $3::text[], $4::text[], $5::text[])
+           AS p (provider, payment_id, place, order_id)
+       ON CONFLICT DO NOTHING`,
+      [
+        kind,
+        payments.map(({ provider }) => provider),
+        payments.map(({ paymentId }) => paymentId),
+        payments.map(({ providerPaymentId }) => providerPaymentId ?? NO_ID),
+        payments.map(({ orderId }) => orderId),
+      ],
+    );
+  }
+
+  async record(tx: Tx, kind: string, captures: readonly JudgedTargetCapture[]): Promise<void> {
+    if (captures.length === 0) return;
+    await tx.query(
+      `INSERT INTO ${this.#payments} AS p
+         (provider, payment_id, provider_payment_id, kind, order_id, status, amount, currency, paid_at,
+          verdict, hold_reason)
+       SELECT provider, payment_id, place, $1, order_id, 'captured', amount, currency, paid_at, verdict,
+              CASE verdict WHEN 'hold' THEN reason END
+         FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[],
+                     $8::timestamptz[], $9::text[], $10::text[])
+           AS c (provider, payment_id, place, order_id, amount, currency, paid_at, verdict, reason)
+       ON CONFLICT (provider, payment_id, provider_payment_id) DO UPDATE
+         SET status = 'captured', amount = excluded.amount, currency = excluded.currency,
+             paid_at = excluded.paid_at, verdict = excluded.verdict, hold_reason = excluded.hold_reason,
+             recorded_at = now()
+       WHERE p.status = 'ended'`,
+      [
+        kind,
+        captures.map(({ payment }) => payment.provider),
+        captures.map(({ payment }) => payment.paymentId),
+        captures.map(({ providerPaymentId }) => providerPaymentId),
+        captures.map(({ payment }) => payment.orderId),
+        captures.map(({ money }) => money.amount),
+        captures.map(({ money }) => money.currency),
+        captures.map(({ money }) => money.paidAt),
+        captures.map(({ verdict }) => verdict),
+        captures.map(({ reason }) => reason),
+      ],
+    );
+  }
+
+  /** Writes refunds of all that these captures brought, once for each; answers with those written now. */
+  async requestRefunds(
+    tx: Tx,
+    kind: string,
+    captures: readonly Pick<
+      JudgedTargetCapture,
+      'payment' | 'providerPaymentId' | 'money' | 'reason'
+    >[],
+  ): Promise<string[]> {
+    if (captures.length === 0) return [];
+    const rows = await tx.query<{ id: string }>(
+      `INSERT INTO ${this.#refunds}
+         (id, provider, payment_id, provider_payment_id, kind, order_id, amount, currency, reason)
+       SELECT id, provider, payment_id, place, $1, order_id, amount, currency, reason
+         FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[],
+                     $9::text[]) AS r (id, provider, payment_id, place, order_id, amount, currency, reason)
+       ON CONFLICT DO NOTHING RETURNING id`,
+      [
+        kind,
+        captures.map(() => uuidv7()),
+        captures.map(({ payment }) => payment.provider),
+        captures.map(({ payment }) => payment.paymentId),
+        captures.map(({ providerPaymentId }) => providerPaymentId),
+        captures.map(({ payment }) => payment.orderId),
+        captures.map(({ money }) => money.amount),
+        captures.map(({ money }) => money.currency),
+        captures.map(({ reason }) => reason),
+      ],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  async listHeld(tx: Tx, limit: number): Promise<HeldMoney[]> {
+    const rows = await tx.query<Omit<HeldMoney, 'amount'> & { amount: string }>(
+      `SELECT kind, order_id AS "orderId", provider, payment_id AS "paymentId",
+              provider_payment_id AS "providerPaymentId", amount, currency, hold_reason AS reason,
+              recorded_at AS "recordedAt"
+         FROM ${this.#payments} WHERE verdict = 'hold' ORDER BY recorded_at LIMIT $1`,
+      [limit],
+    );
+    return rows.map((row) => ({ ...row, amount: Number(row.amount) }));
+  }
+
+  /** Writes down who has decided about money on hold; undefined where none of this name waits. */
+  async settleHeld(
+    tx: Tx,
+    { provider, paymentId, providerPaymentId }: HeldRef,
+    verdict: 'refund' | 'keep',
+    { actor, reason }: { readonly actor: string; readonly reason: string },
+  ): Promise<{ kind: string; orderId: string; money: CapturedMoney } | undefined> {
+    const [row] = await tx.query<{
+      kind: string;
+      order_id: string;
+      amount: string;
+      currency: string;
+      paid_at: Date;
+    }>(
+      `UPDATE ${this.#payments} SET verdict = $4, settled_by = $5, settled_reason = $6
+        WHERE provider = $1 AND payment_id = $2 AND provider_payment_id = $3 AND verdict = 'hold'
+       RETURNING kind, order_id, amount, currency, paid_at`,
+      [provider, paymentId, providerPaymentId, verdict, actor, reason],
+    );
+    if (!row) return undefined;
+    const money = { amount: Number(row.amount), currency: row.currency, paidAt: row.paid_at };
+    return { kind: row.kind, orderId: row.order_id, money };
+  }
+}
+
+const fromRow = (row: RecordedRow): RecordedPayment => ({
+  providerPaymentId: row.provider_payment_id,
+  captured:
+    row.status === 'captured'
+      ? { amount: Number(row.amount), currency: row.currency as string }
+      : undefined,
+});

@@ -1,0 +1,158 @@
+import { AttemptQueue, backoffMs, type Due, failpoint, type Tx } from '@app/timeout';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+} from '@nestjs/common';
+import { judgeRefund, pauseAfterFailureMs, pauseWhilePendingMs } from '../money/refund.judgement';
+import { refundKey, type SettledAnswer } from '../money/settle-refunds';
+import type { RefundStatus } from '../order/order';
+import type { RefundAnswer } from '../providers/payment-provider';
+import { armIn, REFUND_KIND, TARGET_PARTS, type TargetParts } from './target-parts';
+
+const CONCURRENCY = 10;
+
+interface RefundRow {
+  id: string;
+  provider: string;
+  payment_id: string;
+  provider_payment_id: string;
+  kind: string;
+  order_id: string;
+  amount: string;
+  currency: string;
+  status: RefundStatus;
+  attempt: number;
+  provider_refund_id: string | null;
+}
+
+/**
+ * Sends refunds to the provider and asks after those under way until they are final. The call
+ * carries the refund's own key, so that a crash at any point repeats it safely.
+ */
+@Injectable()
+export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown {
+  readonly #queue: AttemptQueue;
+  readonly #table: string;
+  #underWay = new Set<Promise<void>>();
+
+  constructor(@Inject(TARGET_PARTS) private readonly parts: TargetParts) {
+    this.#table = `"${parts.runtime.schema}".target_refunds`;
+    this.#queue = new AttemptQueue(
+      CONCURRENCY,
+      (refundId) => this.#advance(refundId),
+      (error) => parts.telemetry.failed('run refund', error),
+    );
+  }
+
+  /** Arms the next attempt of those that are not over, before this one is made. */
+  async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    const ids = due.map(({ subjectId }) => subjectId);
+    // A failed attempt is over for good: the next one has a key of its own.
+    const live = await tx.query<{ id: string; status: RefundStatus; asked: number }>(
+      `UPDATE ${this.#table}
+          SET attempt = CASE status WHEN 'failed' THEN attempt + 1 ELSE attempt END,
+              asked = CASE status WHEN 'failed' THEN 1 ELSE asked + 1 END,
+              provider_refund_id = CASE status WHEN 'failed' THEN NULL ELSE provider_refund_id END,
+              status = CASE status WHEN 'failed' THEN 'requested' ELSE status END,
+              updated_at = now()
+        WHERE id = ANY ($1::uuid[]) AND status IN ('requested', 'pending', 'failed')
+       RETURNING id, status, asked`,
+      [ids],
+    );
+    await armIn(
+      this.parts,
+      tx,
+      REFUND_KIND,
+      live.map(({ id, status, asked }) => ({
+        subjectId: id,
+        inMs: status === 'pending' ? pauseWhilePendingMs(asked) : backoffMs(asked),
+      })),
+    );
+    tx.afterCommit(() => {
+      const work = this.#queue
+        .run(live.map(({ id }) => id))
+        .finally(() => this.#underWay.delete(work));
+      this.#underWay.add(work);
+    });
+    return { changed: live.length };
+  }
+
+  /** Applies what the provider says of an attempt, by answer or by webhook, in whatever order. */
+  async settle(tx: Tx, refundId: string, attempt: number, answer: SettledAnswer): Promise<boolean> {
+    const [row] = await tx.query<RefundRow>(
+      `SELECT * FROM ${this.#table} WHERE id = $1 FOR UPDATE`,
+      [refundId],
+    );
+    if (!row) return false;
+    const { status, provider_refund_id: providerRefundId } = row;
+    const judgement = judgeRefund(
+      { status, attempt: row.attempt, providerRefundId },
+      attempt,
+      answer,
+    );
+    if (judgement.to === 'unchanged') return true;
+    const why = answer.state === 'FAILED' ? answer.why : null;
+    await tx.query(
+      `UPDATE ${this.#table}
+          SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
+              updated_at = now(), finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
+        WHERE id = $1`,
+      [refundId, judgement.to, answer.providerRefundId || null, why],
+    );
+    if (judgement.to === 'failed') {
+      const delay = { subjectId: refundId, inMs: pauseAfterFailureMs(attempt) };
+      await armIn(this.parts, tx, REFUND_KIND, [delay]);
+    } else if (judgement.to !== 'pending') {
+      await this.parts.timeouts.cancel(tx, { kind: REFUND_KIND, subjectId: refundId });
+    }
+    const { alert } = judgement;
+    if (alert !== undefined) {
+      const fields = { kind: row.kind, orderId: row.order_id, refundId, attempt, why };
+      tx.afterCommit(() => this.parts.telemetry.alert(alert, fields));
+    }
+    return true;
+  }
+
+  onModuleDestroy(): void {
+    this.#queue.stop();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  async #advance(refundId: string): Promise<void> {
+    const { runtime } = this.parts;
+    await failpoint('target.refund_claimed');
+    // Read when its turn comes: a webhook may have settled it meanwhile.
+    const row = await runtime.inHostTransaction(async (tx) => {
+      const [found] = await tx.query<RefundRow>(
+        `SELECT * FROM ${this.#table} WHERE id = $1 AND status IN ('requested', 'pending')`,
+        [refundId],
+      );
+      return found;
+    });
+    if (!row) return;
+    const answer = await this.#ask(row);
+    await failpoint('target.refund_answered');
+    // No answer is no answer: the deadline that is armed already asks again with the same key.
+    if (answer.state === 'UNKNOWN') return;
+    await runtime.inHostTransaction((tx) => this.settle(tx, row.id, row.attempt, answer));
+  }
+
+  #ask(row: RefundRow): Promise<RefundAnswer> {
+    const provider = this.parts.providers.of(row.provider);
+    if (row.status === 'pending' && row.provider_refund_id) {
+      return provider.findRefund(row.provider_refund_id);
+    }
+    return provider.refund({
+      paymentId: row.payment_id,
+      providerPaymentId: row.provider_payment_id,
+      amount: Number(row.amount),
+      currency: row.currency,
+      idempotencyKey: refundKey(row.id, row.attempt),
+    });
+  }
+}

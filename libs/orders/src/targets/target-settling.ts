@@ -1,0 +1,90 @@
+import { failpoint, type Tx } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { alertOfEnd, CREATE_LIMIT_S, endAtProvider } from '../closing/end-at-provider';
+import { judgeAnswer } from '../closing/provider-answer.judgement';
+import { LastcallError } from '../order/errors';
+import type { ProviderAnswer } from '../providers/payment-provider';
+import type { TargetPayment } from './close-target';
+import { TargetClosing } from './target-closing';
+import { TargetMoney } from './target-money';
+import { askingKind, TARGET_PARTS, type TargetParts, targetOf } from './target-parts';
+
+interface Asked {
+  readonly payment: TargetPayment;
+  readonly isExpired: boolean;
+  readonly answer: ProviderAnswer;
+}
+
+/**
+ * The careful lane for one order of a shop's own: ends its open payments at the provider, outside any
+ * transaction; only final answers close the order or pay it. What was opened meanwhile is seen under
+ * the order's lock, and asked about by the next attempt.
+ */
+@Injectable()
+export class TargetSettling {
+  constructor(
+    @Inject(TARGET_PARTS) private readonly parts: TargetParts,
+    private readonly closing: TargetClosing,
+    private readonly money: TargetMoney,
+  ) {}
+
+  async settle(kind: string, orderId: string): Promise<void> {
+    const { runtime, providers } = this.parts;
+    const payments = await runtime.inHostTransaction((tx) =>
+      this.closing.openPayments(tx, kind, [orderId]),
+    );
+    // By the database's clock: a machine whose own is wrong must take no payment for expired.
+    await runtime.clock.freshen();
+    const overMs = runtime.clock.nowMs() - CREATE_LIMIT_S * 1_000;
+    const asked: Asked[] = [];
+    for (const payment of payments) {
+      const isExpired = payment.expiresAt.getTime() <= overMs;
+      const answer = await endAtProvider(providers.of(payment.provider), payment);
+      asked.push({ payment, isExpired, answer });
+    }
+    await failpoint('target.answered');
+    await runtime.inHostTransaction(async (tx) => {
+      await this.#apply(tx, kind, asked);
+      await this.#finish(tx, kind, orderId);
+      await failpoint('target.applied');
+    });
+    await failpoint('target.settled');
+  }
+
+  async #apply(tx: Tx, kind: string, asked: readonly Asked[]): Promise<void> {
+    const captures = asked.flatMap(({ payment, answer }) =>
+      answer.state === 'PAID' ? [{ ...answer, payment }] : [],
+    );
+    const outcomes = await this.money.record(tx, kind, captures);
+    if (outcomes.includes('busy')) throw busy();
+    const ended: TargetPayment[] = [];
+    for (const { payment, isExpired, answer } of asked) {
+      if (judgeAnswer(answer.state, isExpired) === 'closed') ended.push(payment);
+      const alert = alertOfEnd(payment, isExpired, answer);
+      const { provider, paymentId, orderId } = payment;
+      if (!alert) continue;
+      tx.afterCommit(() =>
+        this.parts.telemetry.alert(alert, { kind, orderId, provider, paymentId }),
+      );
+    }
+    await this.parts.payments.end(tx, kind, ended);
+  }
+
+  async #finish(tx: Tx, kind: string, orderId: string): Promise<void> {
+    const { orders, timeouts } = this.parts;
+    const isLocked = (await targetOf(this.parts, kind).lockOpen([orderId], tx)).get(orderId);
+    if (isLocked === false) throw busy();
+    const order = (await orders.lock(tx, kind, [orderId])).get(orderId);
+    const left = await this.closing.openPayments(tx, kind, [orderId]);
+    if (left.length > 0) return;
+    if (order?.status === 'closing') {
+      if (isLocked) await this.closing.close(tx, kind, [orderId], order.reason);
+      // By somebody else's doing: of what comes for it now, nobody here can tell what it is for.
+      else await orders.forget(tx, kind, orderId);
+    }
+    await timeouts.cancel(tx, { kind: askingKind(kind), subjectId: orderId });
+  }
+}
+
+const busy = (): LastcallError =>
+  new LastcallError('busy', 'Somebody is changing this order; it is tried again');

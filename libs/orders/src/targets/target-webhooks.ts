@@ -1,0 +1,209 @@
+import { backoffMs, type Due, failpoint, isInfrastructureError, type Tx } from '@app/timeout';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { GroupCommit } from '../group-commit';
+import { parseRefundKey } from '../money/settle-refunds';
+import { LastcallError } from '../order/errors';
+import type { WebhookResult } from '../order/telemetry';
+import { readNotice, type WebhookHeaders } from '../payments/read-notice';
+import type { ProviderNotice } from '../providers/payment-provider';
+import type { TargetPayment } from './close-target';
+import { TargetInbox, type WaitingWebhook } from './target-inbox';
+import { TargetMoney, type TargetOutcome } from './target-money';
+import { armIn, askingKind, TARGET_PARTS, type TargetParts, WEBHOOK_KIND } from './target-parts';
+import { TargetRefunds } from './target-refunds';
+
+const MAX_GROUP = 200;
+const LANES = 2;
+const MAX_WAITING = 10_000;
+/** What is told of a payment before the shop has committed it: about four minutes of looking again. */
+const MAX_UNKNOWN = 8;
+const BUSY_AGAIN_MS = 500;
+
+type Outcome =
+  | { readonly status: 'processed' | 'held'; readonly result: string }
+  /** Nothing was done: it has to be looked at again. */
+  | { readonly status: 'later'; readonly inMs: number };
+
+const OF_CAPTURES: Record<TargetOutcome, Outcome> = {
+  pay: { status: 'processed', result: 'paid' },
+  known: { status: 'processed', result: 'known' },
+  refund: { status: 'processed', result: 'refund_requested' },
+  hold: { status: 'held', result: 'money_on_hold' },
+  busy: { status: 'later', inMs: BUSY_AGAIN_MS },
+};
+
+/**
+ * Takes providers' webhooks about a shop's own payments: verified on the raw bytes, stored with a
+ * deadline that is due at once, and applied by that, in sets, by whoever rings.
+ */
+@Injectable()
+export class TargetWebhooks implements OnApplicationShutdown {
+  readonly #groups: ReadonlyMap<string, GroupCommit<ProviderNotice, WebhookResult>>;
+  readonly #inbox: TargetInbox;
+
+  constructor(
+    @Inject(TARGET_PARTS) private readonly parts: TargetParts,
+    private readonly money: TargetMoney,
+    private readonly refunds: TargetRefunds,
+  ) {
+    this.#inbox = new TargetInbox(parts.runtime.schema);
+    const group = (provider: string): GroupCommit<ProviderNotice, WebhookResult> =>
+      new GroupCommit((notices) => this.#store(provider, notices), {
+        maxGroup: MAX_GROUP,
+        lanes: LANES,
+        maxWaiting: MAX_WAITING,
+        overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
+        isEverybodys: isInfrastructureError,
+      });
+    this.#groups = new Map(parts.providers.names.map((name) => [name, group(name)]));
+  }
+
+  /**
+   * Resolves when the webhook is stored: answer 2xx then, and only then.
+   * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
+   */
+  async receive(providerName: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
+    const { providers, runtime, telemetry } = this.parts;
+    const provider = providers.find(providerName);
+    const group = this.#groups.get(providerName);
+    if (!provider || !group) {
+      throw new LastcallError('unknown_provider', `No provider "${providerName}" is switched on`);
+    }
+    // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
+    await runtime.clock.freshen();
+    const now = new Date(runtime.clock.nowMs());
+    const notice = await readNotice(provider, rawBody, headers, { now, telemetry });
+    telemetry.webhook(await group.submit(notice));
+  }
+
+  async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    const ids = due.map(({ subjectId }) => subjectId);
+    const stored = await this.#inbox.take(tx, ids);
+    const outcomes = await this.#apply(tx, stored);
+    const settled = stored.flatMap(({ webhookId }) => {
+      const outcome = outcomes.get(webhookId);
+      return !outcome || outcome.status === 'later' ? [] : [{ webhookId, ...outcome }];
+    });
+    await this.#inbox.settle(tx, settled);
+    const delays = [...outcomes].flatMap(([subjectId, outcome]) =>
+      outcome.status === 'later' ? [{ subjectId, inMs: outcome.inMs }] : [],
+    );
+    await armIn(this.parts, tx, WEBHOOK_KIND, delays);
+    await failpoint('target.webhooks_applied');
+    return { changed: settled.length };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([...this.#groups.values()].map((group) => group.drained()));
+  }
+
+  #store(provider: string, notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
+    return this.parts.runtime.inHostTransaction(async (tx) => {
+      const fresh = await this.#inbox.store(tx, provider, notices);
+      const delays = [...fresh.values()].map((subjectId) => ({ subjectId, inMs: 0 }));
+      await armIn(this.parts, tx, WEBHOOK_KIND, delays);
+      await failpoint('target.webhooks_stored');
+      return notices.map(({ eventId }) => (fresh.has(eventId) ? 'deferred' : 'duplicate'));
+    });
+  }
+
+  async #apply(tx: Tx, stored: readonly WaitingWebhook[]): Promise<Map<string, Outcome>> {
+    const outcomes = new Map<string, Outcome>();
+    const aboutPayments: WaitingWebhook[] = [];
+    for (const one of stored) {
+      const { type } = one.notice;
+      if (type.startsWith('payment.')) aboutPayments.push(one);
+      else outcomes.set(one.webhookId, await this.#applyOther(tx, one));
+    }
+    let unknown = aboutPayments;
+    for (const kind of [...this.parts.targets.keys()].sort()) {
+      unknown = await this.#applyTo(tx, kind, unknown, outcomes);
+    }
+    for (const one of unknown) outcomes.set(one.webhookId, this.#ofNobody(tx, one));
+    return outcomes;
+  }
+
+  /** Applies what is about payments of this target's; answers with the rest. */
+  async #applyTo(
+    tx: Tx,
+    kind: string,
+    webhooks: readonly WaitingWebhook[],
+    outcomes: Map<string, Outcome>,
+  ): Promise<WaitingWebhook[]> {
+    const ids = webhooks.flatMap(({ notice }) => ('paymentId' in notice ? [notice.paymentId] : []));
+    const found = await this.parts.targets.get(kind)?.findPayments([...new Set(ids)], tx);
+    // A provider may speak of its own payments only.
+    const paymentOf = ({ provider, notice }: WaitingWebhook): TargetPayment | undefined =>
+      found?.find(
+        (one) =>
+          'paymentId' in notice && one.paymentId === notice.paymentId && one.provider === provider,
+      );
+    const mine = webhooks.flatMap((webhook) => {
+      const payment = paymentOf(webhook);
+      return payment ? [{ ...webhook, payment }] : [];
+    });
+    const captures = mine.flatMap(({ webhookId, notice, payment }) =>
+      notice.type === 'payment.succeeded'
+        ? [{ webhookId, payment, providerPaymentId: notice.providerPaymentId, money: notice.money }]
+        : [],
+    );
+    const recorded = await this.money.record(tx, kind, captures);
+    captures.forEach(({ webhookId }, index) =>
+      outcomes.set(webhookId, OF_CAPTURES[recorded[index] as TargetOutcome]),
+    );
+    const others = mine.filter(({ notice }) => notice.type !== 'payment.succeeded');
+    await this.#askAgain(
+      tx,
+      kind,
+      others.map(({ payment }) => payment.orderId),
+    );
+    for (const { webhookId } of others) {
+      outcomes.set(webhookId, { status: 'processed', result: 'noted' });
+    }
+    const known = new Set(mine.map(({ webhookId }) => webhookId));
+    return webhooks.filter(({ webhookId }) => !known.has(webhookId));
+  }
+
+  /** A payment has failed or ended: what waits for that behind the fence need wait no longer. */
+  async #askAgain(tx: Tx, kind: string, orderIds: readonly string[]): Promise<void> {
+    const ids = [...new Set(orderIds)].sort();
+    const ours = await this.parts.orders.lock(tx, kind, ids);
+    const fenced = ids.filter((id) => ours.get(id)?.status === 'closing');
+    const delays = fenced.map((subjectId) => ({ subjectId, inMs: 0 }));
+    await armIn(this.parts, tx, askingKind(kind), delays);
+  }
+
+  async #applyOther(tx: Tx, { provider, notice }: WaitingWebhook): Promise<Outcome> {
+    if (notice.type === 'ignored') return { status: 'processed', result: 'ignored' };
+    if (notice.type === 'refund.succeeded' || notice.type === 'refund.failed') {
+      const key =
+        notice.idempotencyKey === null ? undefined : parseRefundKey(notice.idempotencyKey);
+      const { providerRefundId, why } = notice;
+      const answer =
+        notice.type === 'refund.succeeded'
+          ? ({ state: 'SUCCEEDED', providerRefundId: providerRefundId ?? '' } as const)
+          : ({
+              state: 'FAILED',
+              providerRefundId,
+              why: why ?? 'the provider gave no reason',
+            } as const);
+      const isOurs = key && (await this.refunds.settle(tx, key.refundId, key.attempt, answer));
+      if (isOurs) return { status: 'processed', result: 'refund' };
+    }
+    // Made in the provider's dashboard, or by the buyer's bank: the shop's own books have to know.
+    const { type, eventId } = notice;
+    tx.afterCommit(() =>
+      this.parts.telemetry.alert('money_moved_elsewhere', { provider, type, eventId }),
+    );
+    return { status: 'processed', result: 'not_ours' };
+  }
+
+  #ofNobody(tx: Tx, { provider, notice, attempt }: WaitingWebhook): Outcome {
+    if (attempt < MAX_UNKNOWN) return { status: 'later', inMs: backoffMs(attempt) };
+    if (notice.type !== 'payment.succeeded') return { status: 'processed', result: 'not_ours' };
+    const { paymentId, providerPaymentId } = notice;
+    const fields = { provider, paymentId, providerPaymentId };
+    tx.afterCommit(() => this.parts.telemetry.alert('money_of_nobody', fields));
+    return { status: 'held', result: 'unknown_reference' };
+  }
+}
