@@ -45,8 +45,13 @@ function fromSettings(error: unknown): CommandFailure | undefined {
 
 async function fromCore(error: unknown): Promise<CommandFailure> {
   const core = await import('@app/orders');
-  const { AlarmStoreError, isCanceledStatement, sqlStateOf, TimerAbilityError } =
-    await import('@app/timeout');
+  const {
+    AlarmStoreError,
+    isCanceledStatement,
+    sqlStateOf,
+    SweepUnderWayError,
+    TimerAbilityError,
+  } = await import('@app/timeout');
   if (error instanceof core.LastcallError) return refusal(error, core.ERROR_STATUS[error.code]);
   const dependencyDown = (what: string, next: string): CommandFailure =>
     new CommandFailure(
@@ -71,6 +76,12 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
   }
   if (error instanceof TimerAbilityError) {
     const next = 'nothing to do; docs/drivers.md tells what each timer driver can do';
+    const { code, message: what } = error;
+    return new CommandFailure({ code, exitCode: EXIT.refused, what, next }, { cause: error });
+  }
+  if (error instanceof SweepUnderWayError) {
+    const next =
+      'wait for it: lastcall stats shows what is overdue; it is over after an hour at most';
     const { code, message: what } = error;
     return new CommandFailure({ code, exitCode: EXIT.refused, what, next }, { cause: error });
   }

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { isFar } from './far-deadlines';
 import { LowWater } from './low-water';
+import { type DeadlineRange, inRange, rangeParams } from './shards/deadline-range';
 
 export interface DeadlineRow {
   kind: string;
@@ -45,7 +46,7 @@ export async function putBackDeadlines(
 /**
  * Claims up to `limit` deadlines of a kind that have been due for at least `overdueByMs`, oldest
  * first, and takes them out of the table; rows that somebody else is claiming are passed over.
- * A rollback puts them back. Looks from `lowWater` on, and raises it.
+ * A rollback puts them back. Looks from `lowWater` on, and raises it; within `range`, if given.
  */
 export async function claimDue(
   tx: Transaction,
@@ -53,15 +54,14 @@ export async function claimDue(
   limit: number,
   overdueByMs: number,
   lowWater = new LowWater(),
+  range?: DeadlineRange,
 ): Promise<DueDeadline[]> {
   const look = lowWater.begin();
   let oldestMs: number | undefined;
   try {
-    const [columns] = await tx.hot<ClaimedColumns>(CLAIM, [
-      kind,
-      limit,
-      overdueByMs,
-      new Date(look.fromMs),
+    const [columns] = await tx.hot<ClaimedColumns>(range ? CLAIM_RANGE : CLAIM, [
+      ...[kind, limit, overdueByMs, new Date(look.fromMs)],
+      ...(range ? rangeParams(range) : []),
     ]);
     oldestMs = columns && Number(columns.oldest_ms);
     return rowsOf(kind, columns);
@@ -108,11 +108,11 @@ function since(mark: string): string {
  * Postgres more than the claim. The oldest is as it was before: what others claim counts, for
  * they may roll back.
  */
-const CLAIM = `
+const claimWhere = (due: string): string => `
   WITH picked AS MATERIALIZED (
     SELECT ctid AS place, due_at, subject_id FROM near_deadlines
      WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND due_at <= now() - $3 * interval '1 millisecond'
-     ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+       AND ${due} ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND kind = $1
        AND (due_at, subject_id) IN (SELECT due_at, subject_id FROM picked)
@@ -122,9 +122,11 @@ const CLAIM = `
     .join(', ')},
          floor(date_part('epoch', least(now(), (
            SELECT due_at FROM near_deadlines
-            WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')}
+            WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND ${due}
             ORDER BY kind, due_at LIMIT 1))) * 1000)::bigint AS oldest_ms
     FROM claimed`;
+const CLAIM = claimWhere('true');
+const CLAIM_RANGE = claimWhere(inRange(5));
 
 /** Takes one deadline out of the table; false when somebody else has it. */
 export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {

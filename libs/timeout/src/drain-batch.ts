@@ -3,14 +3,16 @@ import { claimSome } from './claim-some';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import { claimDue, claimExactly, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
-import { addCounts, type DrainCounts } from './drain-counts';
+import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { FollowUps } from './follow-ups';
 import { type Failed, type HandledApart, handleApart, HandlerFaultError } from './handle-apart';
 import type { HandlerHealth } from './handler-health';
 import { lockBatch } from './lock-batch';
-import type { LowWater } from './low-water';
+import { LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
+import { SERVICE_LEVEL_MS } from './service-level';
+import type { DeadlineRange } from './shards/deadline-range';
 import { isSubjectsFault, setAside, subjectNamedBy } from './subject-failure';
 import { inTransaction, type Transaction } from './transaction';
 
@@ -26,6 +28,18 @@ export interface Asked {
   readonly by: Claimant;
   /** Only what has been due for so long. */
   readonly overdueByMs: number;
+  /** Only these. */
+  readonly part?: Part;
+}
+
+/** A shard of a sweep, as its batches go about it. */
+export interface Part {
+  readonly range: DeadlineRange;
+  readonly lowWater: LowWater;
+  /** No batch begins any more once it is aborted. */
+  readonly signal: AbortSignal;
+  /** Keeps what a batch did, and how overdue the oldest was, in the batch's transaction. */
+  keep(tx: Transaction, counts: DrainCounts, oldestLagMs: number): Promise<void>;
 }
 
 /** A batch that is handled in pieces is no larger: each piece is a savepoint of its transaction. */
@@ -72,12 +86,14 @@ export class DrainBatch {
   }
 
   /** Handles one batch, and adds to `total` what it did. */
-  async handle({ by, overdueByMs }: Asked, total: DrainCounts): Promise<BatchOutcome> {
-    if (this.own.health.waits) return 'stopped';
+  async handle(asked: Asked, total: DrainCounts): Promise<BatchOutcome> {
+    // Probes look anywhere: a part leaves them to the others.
+    if (this.own.health.waits || (asked.part && this.own.health.isStopped)) return 'stopped';
     const isProbe = this.own.health.isStopped;
     const plan = this.#plan(isProbe);
     let refused: BatchOutcome | undefined;
     let claimed: readonly DueDeadline[] = [];
+    const claimedAt = { ms: 0 };
     const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> => {
       claimed = [];
       const { brake } = this.parts;
@@ -88,19 +104,22 @@ export class DrainBatch {
       if (plan.restMs > 0) await pause(plan.restMs);
       claimed = isProbe
         ? await claimSome(tx, this.kind, plan.limit)
-        : await claimDue(tx, this.kind, plan.limit, overdueByMs, this.own.lowWater);
-      const oldestMs = Math.min(...claimed.map(({ dueAt }) => dueAt.getTime()));
-      if (claimed.length > 0) this.own.pace.claimed(entry.now.getTime() - oldestMs);
+        : await claimDue(
+            ...([tx, this.kind, plan.limit, asked.overdueByMs, this.#lowWaterFor(asked)] as const),
+            asked.part?.range,
+          );
+      claimedAt.ms = entry.now.getTime();
+      if (claimed.length > 0) this.own.pace.claimed(claimedAt.ms - oldestOf(claimed));
       return claimed;
     };
     try {
-      const { due, failed } = await this.#carryOut(by, plan, claim, total, isProbe);
+      const { due, failed } = await this.#carryOut(asked, plan, claim, claimedAt, total, isProbe);
       if (refused) return refused;
       this.followUps.begin(due, failed);
       if (this.own.health.isStopped) return 'stopped';
       return due.length === plan.limit ? 'more' : 'all';
     } catch (error) {
-      return this.#failed(error, claimed, plan, total);
+      return this.#failed(error, claimed, plan, asked, total);
     }
   }
 
@@ -124,10 +143,17 @@ export class DrainBatch {
     return entry.hasTurn ? undefined : 'no turn';
   }
 
+  /** What was due before a sharded sweep began is that one's, while somebody is at it. */
+  #lowWaterFor({ part }: Asked): LowWater {
+    const leftMs = this.parts.leftToRunMs(this.kind);
+    return part?.lowWater ?? (leftMs > 0 ? new LowWater(leftMs) : this.own.lowWater);
+  }
+
   async #carryOut(
-    by: Claimant,
+    { by, part }: Asked,
     plan: Plan,
     claim: (tx: Transaction) => Promise<readonly DueDeadline[]>,
+    claimedAt: { readonly ms: number },
     total: DrainCounts,
     isProbe: boolean,
   ): Promise<Carried> {
@@ -145,11 +171,13 @@ export class DrainBatch {
         const back = [...putBack, ...contended];
         await putBackDeadlines(tx, back);
         await this.#setAside(tx, failed);
+        const found = due.length - failed.length;
+        const counts = { found, changed, lost, putBack: back.length, failed: failed.length };
+        await part?.keep(tx, counts, claimedAt.ms - oldestOf(due));
         tx.afterCommit(() => {
           this.parts.alarms.ensure(back);
-          const found = due.length - failed.length;
-          const counts = { found, changed, lost, putBack: back.length, failed: failed.length };
           addCounts(total, counts);
+          this.#tellOfLateness(due, claimedAt.ms);
           if (mine.length > 0) this.#learn(mine.length - failed.length, failed);
         });
         return { due, failed };
@@ -189,6 +217,11 @@ export class DrainBatch {
     return result;
   }
 
+  #tellOfLateness(due: readonly DueDeadline[], nowMs: number): void {
+    const late = due.filter(({ dueAt }) => nowMs - dueAt.getTime() > SERVICE_LEVEL_MS).length;
+    this.parts.telemetry.handled(this.kind, { inTime: due.length - late, late });
+  }
+
   #setAside(tx: Transaction, failed: readonly Failed[]): Promise<void> {
     return setAside(tx, failed, this.parts, {
       maxFailures: this.own.maxFailures,
@@ -213,6 +246,7 @@ export class DrainBatch {
     error: unknown,
     claimed: readonly DueDeadline[],
     { limit }: Plan,
+    { part }: Asked,
     total: DrainCounts,
   ): Promise<BatchOutcome> {
     if (error instanceof HandlerFaultError) {
@@ -236,6 +270,7 @@ export class DrainBatch {
       await inTransaction(this.parts.dataSource, async (tx) => {
         if (!(await claimExactly(tx, alone))) return;
         await this.#setAside(tx, failed);
+        await part?.keep(tx, { ...noCounts(), failed: 1 }, 0);
         tx.afterCommit(() => {
           total.failed += 1;
           this.#learn(0, failed);
@@ -244,4 +279,8 @@ export class DrainBatch {
     }
     return 'more';
   }
+}
+
+function oldestOf(due: readonly DueDeadline[]): number {
+  return Math.min(...due.map(({ dueAt }) => dueAt.getTime()));
 }

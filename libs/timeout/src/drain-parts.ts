@@ -17,4 +17,6 @@ export interface DrainParts {
   readonly telemetry: TimeoutTelemetry;
   /** How long others wait for their answers at present, in milliseconds. */
   readonly othersWaitMs: () => number;
+  /** What of the kind is due before is left to a sharded sweep, in milliseconds since the epoch. */
+  readonly leftToRunMs: (kind: string) => number;
 }

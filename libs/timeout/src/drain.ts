@@ -1,5 +1,5 @@
 import type { Claimant, DeadlineHandler } from './deadline-handler';
-import { type Asked, DrainBatch } from './drain-batch';
+import { type Asked, DrainBatch, type Part } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts } from './drain-parts';
 import { HandlerHealth } from './handler-health';
@@ -34,6 +34,8 @@ interface Round {
 export class Drain {
   #current: Promise<DrainCounts> | undefined;
   #next: Promise<DrainCounts> | undefined;
+  /** Rounds of parts: beside each other, and beside the one of everything. */
+  readonly #parts = new Set<Promise<unknown>>();
   /** What the next round was asked for. */
   #nextAsked: Asked | undefined;
   /** Where claims begin to look; whoever arms a deadline before it lowers it. */
@@ -41,7 +43,7 @@ export class Drain {
   readonly #pace: Pace;
   readonly #health: HandlerHealth;
   readonly #batch: DrainBatch;
-  #isBursting = false;
+  readonly #bursting = new Set<Round>();
   #isStopped = false;
 
   constructor(
@@ -78,7 +80,7 @@ export class Drain {
   }
 
   #start(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
-    if (!this.#current) return (this.#current = this.#round({ by, overdueByMs }));
+    if (!this.#current) return this.#begin({ by, overdueByMs });
     // The round under way may have looked already, so what rang now needs another one. Of those
     // who share it, the one who asked for the least overdue decides: a ring must not wait behind a
     // sweep that leaves fresh deadlines to the rings.
@@ -92,6 +94,13 @@ export class Drain {
     return this.#next;
   }
 
+  /** Handles what is due of a part, for a sweep; resolves when there is no more of it to be had. */
+  async runPart(part: Part): Promise<DrainCounts> {
+    const round = this.#round({ by: 'sweep', overdueByMs: 0, part });
+    this.#parts.add(round);
+    return round.finally(() => this.#parts.delete(round));
+  }
+
   /** No batch begins from now on; the one under way ends. */
   stop(): void {
     this.#isStopped = true;
@@ -99,7 +108,7 @@ export class Drain {
 
   /** True while more is due than one batch takes. */
   get isBursting(): boolean {
-    return this.#isBursting;
+    return this.#bursting.size > 0;
   }
 
   /** True while the handler fails for all: only probes are made. */
@@ -109,18 +118,24 @@ export class Drain {
 
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
-    while (this.#current || this.#batch.followUps.areUnderWay) {
-      await Promise.allSettled([this.#current, this.#next, this.#batch.followUps.ended()]);
+    while (this.#current || this.#parts.size > 0 || this.#batch.followUps.areUnderWay) {
+      const rounds = [this.#current, this.#next, ...this.#parts];
+      await Promise.allSettled([...rounds, this.#batch.followUps.ended()]);
     }
   }
 
   #follow(): Promise<DrainCounts> {
     const asked = this.#nextAsked as Asked;
     this.#next = this.#nextAsked = undefined;
-    return (this.#current = this.#round(asked));
+    return this.#begin(asked);
   }
 
-  async #round(asked: Asked): Promise<DrainCounts> {
+  #begin(asked: Asked): Promise<DrainCounts> {
+    const ended = (): void => void (this.#current = undefined);
+    return (this.#current = this.#round(asked, ended));
+  }
+
+  async #round(asked: Asked, ended = (): void => undefined): Promise<DrainCounts> {
     const total = noCounts();
     const round: Round = { asked, total, drainers: new Map() };
     this.#pace.roundBegins();
@@ -128,8 +143,8 @@ export class Drain {
     // All of them, whatever becomes of one: nobody's transaction goes on behind the round's back.
     while (round.drainers.size > 0) await Promise.all(round.drainers.values());
     await this.#batch.released();
-    this.#isBursting = false;
-    this.#current = undefined;
+    this.#bursting.delete(round);
+    ended();
     if (round.failure) throw round.failure.error;
     return total;
   }
@@ -144,11 +159,11 @@ export class Drain {
   /** One drainer's work. The first place asks for a turn until it gets one, the others go home. */
   async #empty(round: Round, place: number): Promise<void> {
     let retryMs = TURN_RETRY_FIRST_MS;
-    while (!this.#isStopped && !round.failure && place < this.#pace.plan().drainers) {
+    while (!this.#isStopped && !round.failure && this.#hasPlace(round, place)) {
       const outcome = await this.#batch.handle(round.asked, round.total);
       switch (outcome) {
         case 'more':
-          this.#isBursting = true;
+          this.#bursting.add(round);
           retryMs = TURN_RETRY_FIRST_MS;
           this.#sendMore(round);
           break;
@@ -166,6 +181,10 @@ export class Drain {
           return;
       }
     }
+  }
+
+  #hasPlace({ asked: { part } }: Round, place: number): boolean {
+    return !part?.signal.aborted && place < this.#pace.plan().drainers;
   }
 
   /** More is due than a batch takes: every place that the pace allows is filled. */

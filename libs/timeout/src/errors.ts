@@ -28,6 +28,18 @@ export class UndeclaredDeadlineError extends Error {
   }
 }
 
+/** A sharded sweep was asked for while another one is under way: its shards would be shared out twice. */
+export class SweepUnderWayError extends Error {
+  readonly code = 'sweep_under_way';
+
+  constructor(
+    readonly runId: string,
+    readonly sinceSeconds: number,
+  ) {
+    super(`A sharded sweep is under way, begun ${sinceSeconds} s ago (${runId}).`);
+  }
+}
+
 /** A handler is made anew for each request, or needs what is: no request leads to a deadline. */
 export class ScopedDeadlineHandlerError extends Error {
   readonly code = 'scoped_deadline_handler';

@@ -32,6 +32,7 @@ export {
 } from './drivers/registry';
 export {
   AmbiguousDeadlineHandlerError,
+  SweepUnderWayError,
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
@@ -58,10 +59,14 @@ export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-b
 export { isFar } from './far-deadlines';
 export { NearAndFarDeadlines1763700210000 } from './migrations/1763700210000-near-and-far-deadlines';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
+export { SweepShards1763930000000 } from './migrations/1763930000000-sweep-shards';
 export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
+export { SERVICE_LEVEL_MS } from './service-level';
+export type { ShardedSweepReport } from './shards/sharded-sweep';
+export type { ShardReport } from './shards/sweep-shards';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 export { HandlesDeadline, TimeoutCoreModule, type TimeoutCoreOptions } from './timeout.module';

@@ -10,8 +10,12 @@ const EVERYTHING_MS = 0;
  * hand. Whoever hears of it lowers the mark (a ring names its instant), a sweep looks at everything.
  */
 export class LowWater {
-  #fromMs = EVERYTHING_MS;
+  #fromMs: number;
   readonly #looking = new Set<Look>();
+
+  constructor(fromMs = EVERYTHING_MS) {
+    this.#fromMs = fromMs;
+  }
 
   /** As it is now. */
   get fromMs(): number {

@@ -61,6 +61,8 @@ export class Sweep {
     private readonly alarms: Alarms,
     private readonly clock: DatabaseClock,
     private readonly health: TimerStoreHealth,
+    /** What of a kind is due before is left to a sharded sweep. */
+    private readonly leftToRunMs: (kind: string) => number,
     private readonly telemetry: TimeoutTelemetry,
     readonly options: SweepOptions,
   ) {}
@@ -84,7 +86,9 @@ export class Sweep {
       (drain) => !drain.isBursting && !drain.standsStill && !this.brake.holds(drain.kind),
     );
     const kinds = idle.map(({ kind }) => kind);
-    const fromMs = idle.map(({ lowWater }) => lowWater.fromMs - COMMITTED_LATE_MS);
+    const fromMs = idle.map(({ kind, lowWater }) =>
+      Math.max(lowWater.fromMs - COMMITTED_LATE_MS, this.leftToRunMs(kind)),
+    );
     const lags = await oldestLagsMs(this.dataSource, kinds, fromMs);
     const missed = idle.filter((_, index) => (lags[index] ?? 0) > MISSED_MS);
     if (missed.length === 0) return false;
@@ -114,7 +118,8 @@ export class Sweep {
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
     // Not by its alarms is a kind late whose handler fails.
     const kinds = drains.filter((drain) => !drain.standsStill).map(({ kind }) => kind);
-    const lagMs = Math.max(0, ...(await oldestLagsMs(this.dataSource, kinds)));
+    const fromMs = kinds.map((kind) => this.leftToRunMs(kind));
+    const lagMs = Math.max(0, ...(await oldestLagsMs(this.dataSource, kinds, fromMs)));
     if (armed !== undefined) this.#judgeHealth(lagMs);
     const drained = this.#sendOut(drains, leaveToTimerMs);
     const tookMs = performance.now() - startedMs;

@@ -22,6 +22,8 @@ export interface TimeoutTelemetry {
   swept(counts: { armed: number; oldestLagMs: number; tookMs: number }): void;
   /** The drains that a sweep has sent out are back: so much was overdue. */
   sweptUp(counts: { found: number }): void;
+  /** Deadlines were handled: so many within the service level of 30 s, so many later than that. */
+  handled(kind: string, counts: { readonly inTime: number; readonly late: number }): void;
   /** Background work failed as a whole and is tried again on its schedule. */
   failed(what: string, error: unknown): void;
 }
@@ -36,5 +38,6 @@ export const silentTelemetry: TimeoutTelemetry = {
   timerStore: () => undefined,
   swept: () => undefined,
   sweptUp: () => undefined,
+  handled: () => undefined,
   failed: () => undefined,
 };

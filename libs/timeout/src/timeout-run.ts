@@ -6,6 +6,8 @@ import { WorkerHeartbeat } from './worker-heartbeat';
 const SWEEP_LOOK_MS = 1_000;
 /** How often to look for what is late: so much later may be what has lost its alarm. */
 const MISSED_LOOK_MS = 250;
+/** How often to look whether somebody has begun a sharded sweep. */
+const SHARDS_LOOK_MS = 1_000;
 
 /** A service at work: rings and sweeps from `start` to `stop`, unless it only arms. */
 export class TimeoutRun {
@@ -27,14 +29,19 @@ export class TimeoutRun {
     await this.timeouts.start();
     const { telemetry } = this.options.parts;
     const onError = (error: unknown): void => telemetry.failed('sweep', error);
+    const { shardedSweep } = this.timeouts;
     this.#sweeping = [
       every(SWEEP_LOOK_MS, () => this.#sweepIfDue(), { firstAfterMs: 0, onError }),
       // In turns of their own: a sweep may wait for a store that is silent.
       every(MISSED_LOOK_MS, () => this.timeouts.sweep.takeMissed(), { onError }),
+      every(SHARDS_LOOK_MS, () => shardedSweep.look(), { onError }),
+      // And again: what a run is told by must be looked at while its shards are worked on.
+      every(SHARDS_LOOK_MS, () => shardedSweep.takePart(), { onError }),
     ];
   }
 
   async stop(): Promise<void> {
+    this.timeouts.shardedSweep.stop();
     if (this.#sweeping.length > 0) {
       await Promise.all(this.#sweeping.map((turns) => turns.stop()));
       const { telemetry } = this.options.parts;

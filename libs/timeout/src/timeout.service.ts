@@ -12,6 +12,7 @@ import {
   UnhandledDeadlineError,
 } from './errors';
 import type { Lock } from './lock';
+import { ShardedSweep } from './shards/sharded-sweep';
 import { Sweep, type SweepCounts, type SweepOptions } from './sweep';
 import { OthersWait } from './others-wait';
 import type { TimeoutTelemetry } from './telemetry';
@@ -67,6 +68,7 @@ export interface TimeoutParts {
 export class TimeoutService {
   readonly alarms: Alarms;
   readonly sweep: Sweep;
+  readonly shardedSweep: ShardedSweep;
   readonly backfill: Backfill;
   readonly verifyAlarms: VerifyAlarms;
   readonly brake: Brake;
@@ -88,6 +90,7 @@ export class TimeoutService {
       rings,
     });
     this.brake = new Brake(drainDataSource, options.brake ?? { kinds: [], share: null });
+    this.shardedSweep = new ShardedSweep(drainDataSource, this.#drains, telemetry);
     this.sweep = new Sweep(
       drainDataSource,
       this.#drains,
@@ -95,6 +98,7 @@ export class TimeoutService {
       this.alarms,
       clock,
       health,
+      (kind) => this.shardedSweep.leftToRunMs(kind),
       telemetry,
       options.sweep,
     );
@@ -122,7 +126,9 @@ export class TimeoutService {
     const { drainDataSource: dataSource, lock, clock, telemetry } = this.parts;
     const { alarms, brake } = this;
     const othersWaitMs = (): number => this.#othersWait?.ms ?? 0;
-    const parts = { dataSource, lock, alarms, brake, clock, telemetry, othersWaitMs };
+    const leftToRunMs = (of: string): number => this.shardedSweep.leftToRunMs(of);
+    const waits = { othersWaitMs, leftToRunMs };
+    const parts = { dataSource, lock, alarms, brake, clock, telemetry, ...waits };
     this.#drains.set(
       kind,
       new Drain(kind, handler, parts, { ...drainDefaults, ...this.options.drain }),
@@ -190,6 +196,7 @@ export class TimeoutService {
 
   /** Stops ringing, and waits for the batches under way: the rest of what is due has to wait. */
   async stop(): Promise<void> {
+    this.shardedSweep.stop();
     for (const drain of this.#all()) drain.stop();
     await this.parts.driver.stop();
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.

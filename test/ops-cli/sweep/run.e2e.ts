@@ -1,6 +1,6 @@
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
-import { expectConventions, inFourWays, lastcallJson } from '../../support/lastcall';
+import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -30,5 +30,29 @@ describe('lastcall sweep run', () => {
     const ways = await inFourWays(world.config, ['sweep', 'run']);
     expectConventions(ways, 0);
     expect(ways.pipe.stdout).toMatch(/^found\s+0\nclosed\s+0\n/);
+  });
+
+  it('sweeps by shards, and tells of each who had it and what became of it', async () => {
+    await insertOrders(world.sql, { count: 90, closesInMs: -60_000 });
+    const sharded = ['sweep', 'run', '--shards', '3'];
+    const { code, result } = await lastcallJson<Record<string, unknown>>(world.config, [
+      ...sharded,
+      '--report',
+    ]);
+    expect(code).toBe(0);
+    expect(result).toMatchObject({ due: 90, found: 90, closed: 90, failed: 0, left: 0 });
+    expect(result).toMatchObject({
+      interrupted: false,
+      serviceLevel: { withinMs: 30_000, met: true },
+    });
+    const shard = { due: 30, found: 30, closed: 30, state: 'ended', kind: 'payment' };
+    expect(result.shards).toMatchObject([1, 2, 3].map((n) => ({ ...shard, shard: n })));
+    const ways = await inFourWays(world.config, sharded);
+    expectConventions(ways, 0);
+    expect(ways.pipe.stdout).toMatch(
+      /^found\s+0\n[^]+service level {2}met: everything overdue within 30 s/,
+    );
+    const alone = await lastcall(world.config, ['sweep', 'run', '--report']);
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('goes with --shards')]);
   });
 });

@@ -83,6 +83,11 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   );
   readonly #sweepRun = this.#gauge('sweep_last_run_timestamp_seconds', 'End of the last sweep');
   readonly #sweepFound = this.#counter('sweep_found_total', 'Overdue deadlines swept up', []);
+  readonly #handled = this.#counter(
+    'deadlines_handled_total',
+    'Deadlines handled, and whether within the service level of 30 s',
+    ['kind', 'in_time'],
+  );
   readonly #handlerFailing = this.#gauge(
     'handler_failing',
     '1 while handling this kind of deadline fails for all, and the kind stands still but for probes',
@@ -256,6 +261,13 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   sweptUp({ found }: { readonly found: number }): void {
     this.#sweepFound.inc(found);
+  }
+
+  handled(kind: string, { inTime, late }: { inTime: number; late: number }): void {
+    const label = this.#bounded('kind', kind);
+    // Both, also where one is none: a rate needs a series that has begun at 0.
+    this.#handled.inc({ kind: label, in_time: 'yes' }, inTime);
+    this.#handled.inc({ kind: label, in_time: 'no' }, late);
   }
 
   failed(what: string, error: unknown): void {

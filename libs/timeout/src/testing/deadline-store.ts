@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { insertDeadlines } from '../deadlines';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
+import { SweepShards1763930000000 } from '../migrations/1763930000000-sweep-shards';
 import { inTransaction, queryRows } from '../transaction';
 
 export interface StoredDeadline {
@@ -33,7 +34,11 @@ export class DeadlineStore {
       type: 'postgres',
       url: url.href,
       poolSize: 8,
-      migrations: [Deadlines1763600000000, NearAndFarDeadlines1763700210000],
+      migrations: [
+        Deadlines1763600000000,
+        NearAndFarDeadlines1763700210000,
+        SweepShards1763930000000,
+      ],
     });
     await dataSource.initialize();
     await dataSource.runMigrations();
@@ -47,7 +52,7 @@ export class DeadlineStore {
   }
 
   async empty(): Promise<void> {
-    await this.dataSource.query('TRUNCATE deadlines, held_deadlines, effects');
+    await this.dataSource.query('TRUNCATE deadlines, held_deadlines, sweep_shards, effects');
   }
 
   rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {

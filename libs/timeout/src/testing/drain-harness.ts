@@ -36,7 +36,16 @@ export function drainParts(
   const options = { granularity: 100, horizonMs: 1_000, kinds: [kind] };
   const health = new TimerStoreHealth(telemetry);
   const alarms = new Alarms(dataSource, deafDriver, clock, health, options);
-  return { dataSource, lock, alarms, brake, clock, telemetry, othersWaitMs: () => 0 };
+  return {
+    dataSource,
+    lock,
+    alarms,
+    brake,
+    clock,
+    telemetry,
+    othersWaitMs: () => 0,
+    leftToRunMs: () => 0,
+  };
 }
 
 /** Writes an effect for each subject, in the claiming transaction. */

@@ -1,49 +1,124 @@
-import type { SweepCounts } from '@app/timeout';
+import { Flags } from '@oclif/core';
+import type { ShardedSweepReport, ShardReport, SweepCounts } from '@app/timeout';
+import { usageFailure } from '../../command-failure';
 import { EXIT } from '../../exit-code';
+import { interruption } from '../../interruption';
 import { OpsCommand } from '../../ops-command';
-import { facts } from '../../text/table';
+import { progress } from '../../text/progress';
+import { serviceLevelText, shardsText, sweepText, type SweepTotals } from '../../text/sweep-text';
 import { durationText } from '../../text/wording';
 
 /** The words of the contract; `found = closed + lost + putBack + failed`. */
-export interface SweepResult {
-  readonly found: number;
-  readonly closed: number;
-  readonly lost: number;
-  readonly putBack: number;
-  readonly failed: number;
+export interface SweepResult extends SweepTotals {
   readonly armed: number;
-  readonly oldestLagMs: number;
 }
+
+/** As {@link SweepResult}, of all processes that took part. */
+export interface ShardedSweepResult extends SweepTotals {
+  readonly runId: string;
+  readonly begunAt: Date;
+  readonly tookMs: number;
+  readonly due: number;
+  readonly left: number;
+  readonly interrupted: boolean;
+  readonly serviceLevel: { readonly withinMs: number; readonly met: boolean };
+  /** With --report. */
+  readonly shards?: readonly ShardResult[];
+}
+
+type ShardResult = Omit<ShardReport, 'changed'> & { readonly closed: number };
 
 export default class SweepRun extends OpsCommand {
   static override purpose = 'ask-providers' as const;
   static override summary = 'Sweep once now: handle everything overdue, arm what comes near';
-  static override examples = ['<%= config.bin %> sweep run --json'];
+  static override description =
+    'With --shards what is overdue is cut into parts, and all workers take part beside this command: a part of one ' +
+    'that dies is taken over within seconds. Ctrl-C ends this part after its batch; the workers go on with the rest.';
+  static override examples = [
+    '<%= config.bin %> sweep run --json',
+    '<%= config.bin %> sweep run --shards 32 --report',
+  ];
+  static override flags = {
+    shards: Flags.integer({
+      description: 'parts of each kind, for all workers',
+      min: 1,
+      max: 1_000,
+    }),
+    report: Flags.boolean({ description: 'tell of each part, too: with --shards' }),
+  };
 
-  async run(): Promise<SweepResult> {
-    await this.parse(SweepRun);
+  async run(): Promise<SweepResult | ShardedSweepResult> {
+    const { flags } = await this.parse(SweepRun);
+    if (flags.shards !== undefined) return this.#byShards(flags.shards, flags.report);
+    if (flags.report) throw usageFailure('--report goes with --shards');
     const { timeouts } = await this.installation();
     const result = toResult(await timeouts.runSweep());
+    this.log(sweepText(result, [['alarms armed', result.armed]]));
+    this.#tellOfFailures(result);
+    return result;
+  }
+
+  async #byShards(shards: number, isReported: boolean): Promise<ShardedSweepResult> {
+    const { timeouts } = await this.installation();
+    const { SERVICE_LEVEL_MS } = await import('@app/timeout');
+    const bar = progress('Sweeping');
+    const signal = interruption((line) => this.note(line));
+    const onProgress = ({ due, found, failed }: ShardedSweepReport): void =>
+      bar.update(found + failed, Math.max(due, found + failed));
+    const run = timeouts.shardedSweep.run({ shards, signal, onProgress });
+    const report = await run.finally(() => bar.stop());
+    await timeouts.idle();
+    const result = toShardedResult(report, isReported, SERVICE_LEVEL_MS);
     this.log(
-      facts([
-        ['found', result.found],
-        ['closed', result.closed],
-        ['lost', result.lost],
-        ['put back', result.putBack],
-        ['failed', result.failed],
-        ['alarms armed', result.armed],
-        ['oldest lag', durationText(result.oldestLagMs)],
+      sweepText(result, [
+        ['left', result.left],
+        ['took', durationText(result.tookMs)],
+        ['service level', serviceLevelText(report, SERVICE_LEVEL_MS)],
       ]),
     );
-    if (result.failed > 0) {
+    if (isReported && report.shards.length > 0) this.log(`\n${shardsText(report.shards)}`);
+    this.#tellOfFailures(result);
+    if (result.left > 0) {
       this.endWith(EXIT.partlyFailed);
-      this.note('Some deadlines failed and back off: lastcall timeouts verify shows held ones');
+      this.note(
+        `${result.left} could not be had: somebody holds them, or lastcall doctor says why`,
+      );
+    }
+    if (result.interrupted) {
+      this.endWith(EXIT.interrupted);
+      this.note('Interrupted; the workers go on with the rest. Next: lastcall stats');
     }
     return result;
+  }
+
+  #tellOfFailures({ failed }: SweepTotals): void {
+    if (failed === 0) return;
+    this.endWith(EXIT.partlyFailed);
+    this.note('Some deadlines failed and back off: lastcall timeouts verify shows held ones');
   }
 }
 
 function toResult({ found, changed, lost, putBack, failed, ...rest }: SweepCounts): SweepResult {
   const { armed, oldestLagMs } = rest;
   return { found: found + failed, closed: changed, lost, putBack, failed, armed, oldestLagMs };
+}
+
+function toShardedResult(
+  { hasEnded, isWithinServiceLevel, changed, found, shards, ...rest }: ShardedSweepReport,
+  isReported: boolean,
+  withinMs: number,
+): ShardedSweepResult {
+  const each = ({ changed: closed, ...shard }: ShardReport): ShardResult => ({
+    ...shard,
+    found: shard.found + shard.failed,
+    closed,
+  });
+  return {
+    ...rest,
+    found: found + rest.failed,
+    closed: changed,
+    interrupted: !hasEnded,
+    serviceLevel: { withinMs, met: isWithinServiceLevel },
+    ...(isReported ? { shards: shards.map(each) } : {}),
+  };
 }

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import { DatabaseClock } from '../database-clock';
+import type { BatchResult, DeadlineHandler } from '../deadline-handler';
+import { Drain, drainDefaults } from '../drain';
+import { NoopLock } from '../locks/noop.lock';
+import { silentTelemetry } from '../telemetry';
+import { DeadlineStore } from '../testing/deadline-store';
+import { drainParts } from '../testing/drain-harness';
+import { HandDriver } from '../testing/hand-driver';
+import { TimeoutService } from '../timeout.service';
+import { ShardedSweep } from './sharded-sweep';
+import { type Shard, SweepShards } from './sweep-shards';
+
+const KIND = 'payment';
+const OTHER = 'receipt';
+const DEAD = { id: randomUUID(), name: 'elsewhere:1' };
+
+let store: DeadlineStore;
+let shards: SweepShards;
+beforeAll(async () => {
+  store = await DeadlineStore.open();
+  shards = new SweepShards(store.dataSource);
+});
+afterAll(() => store?.close());
+beforeEach(() => store.empty());
+
+type Handle = DeadlineHandler['handle'];
+const record: Handle = async (due, tx, by): Promise<BatchResult> => {
+  const ids = due.map(({ subjectId }) => subjectId);
+  await tx.rows('INSERT INTO effects SELECT unnest($1::uuid[]), $2', [ids, by]);
+  return { changed: due.length, lost: 0 };
+};
+
+function service(handle = record): TimeoutService {
+  const { dataSource } = store;
+  const clock = new DatabaseClock(dataSource);
+  const parts = { dataSource, drainDataSource: dataSource, clock, telemetry: silentTelemetry };
+  const timeouts = new TimeoutService(
+    { ...parts, driver: new HandDriver(), lock: new NoopLock() },
+    {
+      kinds: [KIND, OTHER],
+      granularity: 100,
+      horizonMs: 60_000,
+      sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+    },
+  );
+  const handler = { maxBatch: 100, lockKey: () => undefined, handle };
+  for (const kind of [KIND, OTHER]) timeouts.handle(kind, handler);
+  return timeouts;
+}
+
+const overdue = (count: number) => Array.from({ length: count }, (_, n) => -60_000 + n);
+const effects = async () => (await store.rows('SELECT subject_id FROM effects')).length;
+const expireLeases = () =>
+  store.rows("UPDATE sweep_shards SET lease_until = now() - interval '1 s'");
+/** A run whose first shard a process that is dead has taken. */
+async function leftBehind(count: number): Promise<{ runId: string; shard: Shard }> {
+  const runId = randomUUID();
+  await shards.open(runId, [KIND, OTHER], count);
+  return { runId, shard: (await shards.take(DEAD, KIND)) as Shard };
+}
+
+describe('ShardedSweep', () => {
+  it('cuts each kind into parts of one size, and reports of each and of all', async () => {
+    await store.add(KIND, [...overdue(1_000), 60_000]);
+    await store.add(OTHER, [-1_000, -1_000]);
+    const report = await service().shardedSweep.run({ shards: 4 });
+    expect(report).toMatchObject({ due: 1_002, found: 1_002, changed: 1_002, left: 0 });
+    expect(report).toMatchObject({ hasEnded: true, isWithinServiceLevel: true });
+    expect(report.shards.map(({ kind, due, found }) => [kind, due, found])).toEqual([
+      ...Array<unknown>(4).fill([KIND, 250, 250]),
+      [OTHER, 1, 1],
+      [OTHER, 1, 1],
+    ]);
+    const [first] = report.shards;
+    expect(first?.oldestLagMs).toBeGreaterThanOrEqual(60_000);
+    expect(first?.ranBy).toEqual([expect.stringMatching(/:\d+$/)]);
+    expect(await store.deadlines()).toHaveLength(1);
+  });
+
+  it('has nothing to do where nothing is overdue', async () => {
+    const report = await service().shardedSweep.run({ shards: 8 });
+    expect(report).toMatchObject({ due: 0, found: 0, hasEnded: true, shards: [] });
+  });
+
+  it('is shared by all who look, each deadline handled once', async () => {
+    await store.add(KIND, overdue(2_000));
+    const [one, two] = [service(), service()];
+    const running = one.shardedSweep.run({ shards: 10 });
+    const { shardedSweep } = two;
+    while (shardedSweep.leftToRunMs(KIND) === 0) await shardedSweep.look();
+    await shardedSweep.takePart();
+    expect(await running).toMatchObject({ found: 2_000, changed: 2_000, left: 0 });
+    expect(await effects()).toBe(2_000);
+  });
+
+  it('takes over what a dead process has left, and says who had it', async () => {
+    await store.add(KIND, overdue(300));
+    const { runId } = await leftBehind(3);
+    const timeouts = service();
+    await timeouts.shardedSweep.look();
+    await timeouts.shardedSweep.takePart();
+    const held = await shards.read(runId);
+    expect(held.map(({ state, found }) => [state, found])).toEqual([
+      ['running', 0],
+      ['ended', 100],
+      ['ended', 100],
+    ]);
+    await expireLeases();
+    // Nobody is at it for now, and still it is to be had.
+    await expect(shards.take(DEAD, OTHER)).resolves.toBeUndefined();
+    await timeouts.shardedSweep.takePart();
+    const [first] = await shards.read(runId);
+    expect(first).toMatchObject({
+      state: 'ended',
+      found: 100,
+      ranBy: [DEAD.name, expect.any(String)],
+    });
+    expect(await effects()).toBe(300);
+  });
+
+  it('is left what was overdue as it began, by rings and sweeps, while somebody is at it', async () => {
+    await store.add(KIND, overdue(50));
+    await leftBehind(1);
+    const timeouts = service();
+    await timeouts.shardedSweep.look();
+    expect(await timeouts.sweep.takeMissed()).toBe(false);
+    expect(await timeouts.runSweep()).toMatchObject({ found: 0, oldestLagMs: 0 });
+    await expireLeases();
+    await timeouts.shardedSweep.look();
+    expect(await timeouts.runSweep()).toMatchObject({ found: 50 });
+  });
+
+  it('counts a batch with its effects: once, also when it was rolled back before', async () => {
+    await store.add(KIND, overdue(100));
+    let failures = 0;
+    const timeouts = service(async (due, tx, by) => {
+      const result = await record(due, tx, by);
+      if (failures++ === 0) throw new Error('after its effects');
+      return result;
+    });
+    expect(await timeouts.shardedSweep.run({ shards: 1 })).toMatchObject({ found: 100, left: 0 });
+    expect(await effects()).toBe(100);
+  });
+
+  it('leaves off after the batch under way, and the next one has the shard at once', async () => {
+    await store.add(KIND, overdue(1_000));
+    const stopping = new AbortController();
+    const timeouts = service(async (due, tx, by) => {
+      stopping.abort();
+      return record(due, tx, by);
+    });
+    const report = await timeouts.shardedSweep.run({ shards: 1, signal: stopping.signal });
+    expect(report.hasEnded).toBe(false);
+    expect(report.found).toBe(await effects());
+    expect(report.found).toBeLessThan(1_000);
+    await expect(shards.take(DEAD, KIND, report.runId)).resolves.toBeDefined();
+  });
+
+  it('refuses a second run beside one under way, and changes nothing', async () => {
+    await store.add(KIND, overdue(10));
+    await leftBehind(1);
+    await expect(service().shardedSweep.run({ shards: 1 })).rejects.toMatchObject({
+      code: 'sweep_under_way',
+    });
+    expect(await store.rows('SELECT run_id FROM sweep_shards')).toHaveLength(1);
+  });
+
+  it('ends a shard without what somebody holds, and says how many those are', async () => {
+    const [held] = await store.add(KIND, overdue(20));
+    const holder = store.dataSource.createQueryRunner();
+    await holder.startTransaction();
+    try {
+      await holder.query('SELECT 1 FROM near_deadlines WHERE subject_id = $1 FOR UPDATE', [held]);
+      const parts = { ...drainParts(store.dataSource, KIND), alarms: service().alarms };
+      const handler = { maxBatch: 100, lockKey: () => undefined, handle: record };
+      const drain = new Drain(KIND, handler, parts, drainDefaults);
+      const sweep = new ShardedSweep(
+        store.dataSource,
+        new Map([[KIND, drain]]),
+        silentTelemetry,
+        1,
+      );
+      const report = await sweep.run({ shards: 2 });
+      expect(report).toMatchObject({ hasEnded: true, found: 19, left: 1 });
+      expect(report.isWithinServiceLevel).toBe(false);
+    } finally {
+      await holder.rollbackTransaction();
+      await holder.release();
+    }
+  });
+});
