@@ -170,6 +170,8 @@ export function dataSourceOptions({
     applicationName: name,
     extra: {
       ...(isLimited ? LIMITS : {}),
+      // A statement that follows another need not wait for its answer, as with savepoints.
+      pipeline: true,
       keepAlive: true,
       options: sessionOptions(url, schema),
     },

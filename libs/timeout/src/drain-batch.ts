@@ -5,7 +5,13 @@ import { claimDue, claimExactly, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { FollowUps } from './follow-ups';
-import { type Failed, type HandledApart, handleApart, HandlerFaultError } from './handle-apart';
+import {
+  type Failed,
+  FailureRates,
+  type HandledApart,
+  handleApart,
+  HandlerFaultError,
+} from './handle-apart';
 import type { HandlerHealth } from './handler-health';
 import { lockBatch } from './lock-batch';
 import { LowWater } from './low-water';
@@ -74,7 +80,7 @@ export class DrainBatch {
   readonly #releasing = new Set<Promise<void>>();
   /** So many batches are still to be handled in pieces. */
   #apartFor = 0;
-  readonly #rate = { failed: 0, succeeded: 0 };
+  readonly #rates = new FailureRates();
 
   constructor(
     private readonly kind: string,
@@ -204,7 +210,7 @@ export class DrainBatch {
       return { changed, lost, putBack, failed: [] };
     }
     const result = await handleApart(mine, (piece) => tx.attempt(() => handle(piece)), {
-      rate: this.#rate,
+      rates: this.#rates,
       isSubjectsFault,
       suspectOf: subjectNamedBy,
       isJudged: !isProbe && this.own.health.isJudged,
@@ -252,7 +258,7 @@ export class DrainBatch {
     if (error instanceof HandlerFaultError) {
       this.own.health.stop(error.cause);
       // Tells nothing of subjects.
-      this.#rate.failed = this.#rate.succeeded = 0;
+      this.#rates.forget();
       return 'stopped';
     }
     if (!isSubjectsFault(error)) throw error;

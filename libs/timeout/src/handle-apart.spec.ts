@@ -1,5 +1,5 @@
 import type { DueDeadline } from './deadline-handler';
-import { handleApart, HandlerFaultError, MANY } from './handle-apart';
+import { FailureRates, handleApart, HandlerFaultError, MANY } from './handle-apart';
 import { subjectNamedBy } from './subject-failure';
 import { subject } from './testing/deadline-store';
 
@@ -24,7 +24,7 @@ function violationBy(id: string): Error {
 async function handled(
   count: number,
   poison: (one: DueDeadline) => boolean,
-  { isJudged = true, rate = { failed: 0, succeeded: 0 }, isNamed = false } = {},
+  { isJudged = true, rates = new FailureRates(), isNamed = false } = {},
 ) {
   const pieces: number[] = [];
   const done: DueDeadline[] = [];
@@ -39,11 +39,11 @@ async function handled(
       return { changed: piece.length, lost: 0 };
     },
     {
-      ...{ rate, isJudged, suspectOf: subjectNamedBy },
+      ...{ rates, isJudged, suspectOf: subjectNamedBy },
       isSubjectsFault: (error) => (error as Error).message === 'poison',
     },
   );
-  return { result, done, pieces, rate };
+  return { result, done, pieces, rates };
 }
 
 describe('a batch in pieces', () => {
@@ -64,8 +64,8 @@ describe('a batch in pieces', () => {
     // What nobody can beat are 0.14 for each of them at 2%.
     const first = await handled(1_000, isPoison(0.02));
     expect(first.pieces.length).toBeLessThan(260);
-    const second = await handled(1_000, isPoison(0.02), { rate: first.rate });
-    expect(second.pieces.length).toBeLessThan(220);
+    const second = await handled(1_000, isPoison(0.02), { rates: first.rates });
+    expect(second.pieces.length).toBeLessThan(200);
   });
 
   it('goes straight to the one that an error names', async () => {
@@ -73,7 +73,7 @@ describe('a batch in pieces', () => {
     const { result, pieces } = await handled(1_000, poison, { isNamed: true });
     expect(result.failed.map(({ due }) => due).every(poison)).toBe(true);
     expect(result.changed).toBe(980);
-    expect(pieces.length).toBeLessThan(130);
+    expect(pieces.length).toBeLessThan(100);
   });
 
   it('blames nobody for being named', async () => {
@@ -86,7 +86,7 @@ describe('a batch in pieces', () => {
         return { changed: piece.length, lost: 0 };
       },
       {
-        ...{ rate: { failed: 0, succeeded: 0 }, isJudged: true },
+        ...{ rates: new FailureRates(), isJudged: true },
         ...{ isSubjectsFault: () => true, suspectOf: subjectNamedBy },
       },
     );
@@ -94,9 +94,29 @@ describe('a batch in pieces', () => {
     expect(result.failed.map(({ due }) => due).every(poison)).toBe(true);
   });
 
+  it('tries those that have failed before by themselves, and alone as long as they fail', async () => {
+    const worn = dueOf(60).map((one, n) => (n % 3 === 0 ? { ...one, failures: 1 } : one));
+    const pieces: number[] = [];
+    const isWorn = ({ failures }: DueDeadline): boolean => failures > 0;
+    const rates = new FailureRates();
+    const handle = () =>
+      handleApart(
+        worn,
+        async (piece) => {
+          pieces.push(piece.length);
+          if (piece.some(isWorn)) throw new Error('poison');
+          return { changed: piece.length, lost: 0 };
+        },
+        { rates, isJudged: true, isSubjectsFault: () => true },
+      );
+    expect((await handle()).failed).toHaveLength(20);
+    expect(pieces).toEqual([20, 20, ...Array<number>(20).fill(1)]);
+  });
+
   it('is one or two pieces where hardly any fail', async () => {
-    const rate = { failed: 1, succeeded: 5_000 };
-    expect((await handled(1_000, () => false, { rate })).pieces).toEqual([1_000]);
+    const rates = new FailureRates();
+    Object.assign(rates.fresh, { failed: 1, succeeded: 5_000 });
+    expect((await handled(1_000, () => false, { rates })).pieces).toEqual([1_000]);
   });
 
   it('blames nobody who succeeds alone', async () => {
@@ -108,7 +128,7 @@ describe('a batch in pieces', () => {
         if (piece.length > 3) throw new Error('too many');
         return { changed: piece.length, lost: 0 };
       },
-      { rate: { failed: 0, succeeded: 0 }, isJudged: true, isSubjectsFault: () => true },
+      { rates: new FailureRates(), isJudged: true, isSubjectsFault: () => true },
     );
     expect(result).toMatchObject({ changed: 100, failed: [] });
   });
@@ -125,7 +145,7 @@ describe('a batch in pieces', () => {
   it('ends with an error that speaks of no subject', async () => {
     const away = new Error('away');
     const handling = handleApart(dueOf(10), () => Promise.reject(away), {
-      rate: { failed: 0, succeeded: 0 },
+      rates: new FailureRates(),
       isJudged: true,
       isSubjectsFault: () => false,
     });

@@ -25,81 +25,167 @@ export class HandlerFaultError extends Error {
 }
 
 /** How many have failed of how many: what the size of pieces is chosen by. */
-export interface FailureRate {
+interface FailureRate {
   failed: number;
   succeeded: number;
 }
 
-/** Pieces that fail as often as not tell most: so large, where so many of a hundred fail. */
-const TELLING = 0.7;
+/** Of those that are tried for the first time, and of those that have failed before. */
+export class FailureRates {
+  readonly fresh: FailureRate = { failed: 0, succeeded: 0 };
+  /** Until something is known of them: each by itself. */
+  readonly again: FailureRate = { failed: 1, succeeded: 0 };
+
+  /** Nothing is known any more. */
+  forget(): void {
+    Object.assign(this.fresh, { failed: 0, succeeded: 0 });
+    Object.assign(this.again, { failed: 1, succeeded: 0 });
+  }
+}
+
+/**
+ * Pieces of which nearly every second fails tell most: so large, where so many of a hundred fail.
+ * Below what would tell most of all, as a piece that fails costs more than one that does not.
+ */
+const TELLING = 0.5;
 const REMEMBERED = 10_000;
+
+export interface ApartOptions {
+  readonly rates: FailureRates;
+  readonly isSubjectsFault: (error: unknown) => boolean;
+  readonly isJudged: boolean;
+  /** The one that an error names. */
+  readonly suspectOf?: (error: unknown, piece: readonly DueDeadline[]) => DueDeadline | undefined;
+}
+
+type Attempt = (piece: readonly DueDeadline[]) => Promise<BatchResult>;
 
 /**
  * Handles a batch in pieces, by `attempt`, which undoes what fails. A piece that fails is halved
  * until the one to blame is found; what is left of it is tried again with others. Where the error
- * names one of them (`suspectOf`), that one is tried alone at once. Pieces get as large as few
- * failures allow, so that many clean ones cost few attempts.
+ * names one of them, that one is to blame if the others succeed without it. Pieces get as large as
+ * few failures allow, so that many clean ones cost few attempts.
  *
  * @throws {HandlerFaultError} when `isJudged`, and the first of them all fail
  * @throws what `attempt` throws that is not `isSubjectsFault`
  */
 export async function handleApart(
   due: readonly DueDeadline[],
-  attempt: (piece: readonly DueDeadline[]) => Promise<BatchResult>,
-  given: {
-    readonly rate: FailureRate;
-    readonly isSubjectsFault: (error: unknown) => boolean;
-    readonly isJudged: boolean;
-    readonly suspectOf?: (error: unknown, piece: readonly DueDeadline[]) => DueDeadline | undefined;
-  },
+  attempt: Attempt,
+  options: ApartOptions,
 ): Promise<HandledApart> {
-  const { rate, isSubjectsFault, isJudged, suspectOf } = given;
-  const total = { changed: 0, lost: 0, putBack: [] as DueDeadline[], failed: [] as Failed[] };
-  let succeeded = 0;
+  const apart = new Apart(attempt, options);
+  const { fresh, again } = options.rates;
+  await apart.handle(
+    due.filter(({ failures }) => failures === 0),
+    fresh,
+  );
+  // Most of these fail again: among the others they would spoil piece after piece.
+  await apart.handle(
+    due.filter(({ failures }) => failures > 0),
+    again,
+  );
+  return apart.total;
+}
+
+interface Failure {
+  readonly error: unknown;
+}
+
+class Apart {
+  readonly total = {
+    changed: 0,
+    lost: 0,
+    putBack: [] as DueDeadline[],
+    failed: [] as Failed[],
+  };
+  #succeeded = 0;
+  #left: DueDeadline[] = [];
+  #rate!: FailureRate;
+
+  constructor(
+    private readonly attempt: Attempt,
+    private readonly options: ApartOptions,
+  ) {}
+
+  async handle(due: readonly DueDeadline[], rate: FailureRate): Promise<void> {
+    this.#rate = rate;
+    // At random: those to blame may well stand together.
+    this.#left = shuffled(due);
+    while (this.#left.length > 0) {
+      const piece = this.#left.splice(-pieceSize(rate, due.length));
+      const failure = await this.#try(piece);
+      if (failure) await this.#findIn(piece, failure);
+    }
+    forgetSome(rate);
+  }
+
   /** The error where the piece failed. */
-  const fails = async (piece: readonly DueDeadline[]): Promise<{ error: unknown } | undefined> => {
+  async #try(piece: readonly DueDeadline[]): Promise<Failure | undefined> {
     try {
-      const { changed, lost, putBack = [] } = await attempt(piece);
-      total.changed += changed;
-      total.lost += lost;
-      total.putBack.push(...putBack);
-      succeeded += piece.length;
-      rate.succeeded += piece.length;
+      const { changed, lost, putBack = [] } = await this.attempt(piece);
+      this.total.changed += changed;
+      this.total.lost += lost;
+      this.total.putBack.push(...putBack);
+      this.#succeeded += piece.length;
+      this.#rate.succeeded += piece.length;
       return undefined;
     } catch (error) {
-      if (!isSubjectsFault(error)) throw error;
+      if (!this.options.isSubjectsFault(error)) throw error;
       return { error };
     }
-  };
-  // At random: those to blame may well stand together.
-  const left = shuffled(due);
-  while (left.length > 0) {
-    let piece = left.splice(-pieceSize(rate, due.length));
-    // Only one that is alone is ever blamed: a piece may fail for its size.
-    let failure = await fails(piece);
-    while (failure && piece.length > 1) {
-      const suspect = suspectOf?.(failure.error, piece);
-      if (suspect) {
-        left.push(...piece.filter((one) => one !== suspect));
-        piece = [suspect];
-        failure = await fails(piece);
-        continue;
-      }
-      const half = Math.floor(piece.length / 2);
-      const [first, second] = [piece.slice(0, half), piece.slice(half)];
-      failure = await fails(first);
-      if (failure) left.push(...second);
-      piece = failure ? first : second;
-      if (!failure) failure = piece.length === 1 ? await fails(piece) : { error: undefined };
-    }
-    if (!failure) continue;
-    total.failed.push({ due: piece[0] as DueDeadline, error: failure.error });
-    rate.failed += 1;
-    const isForAll = succeeded === 0 && total.failed.length >= MANY;
-    if (isJudged && isForAll) throw new HandlerFaultError(failure.error);
   }
-  forgetSome(rate);
-  return total;
+
+  /** Finds one to blame in a piece that has failed, or none; the rest is handled or left. */
+  async #findIn(piece: readonly DueDeadline[], failure: Failure): Promise<void> {
+    const [alone] = piece;
+    if (piece.length === 1 && alone) return this.#blame(alone, failure);
+    const suspect = this.options.suspectOf?.(failure.error, piece);
+    return suspect ? this.#tryWithout(suspect, piece, failure) : this.#halve(piece);
+  }
+
+  async #tryWithout(
+    suspect: DueDeadline,
+    piece: readonly DueDeadline[],
+    failure: Failure,
+  ): Promise<void> {
+    const others = piece.filter((one) => one !== suspect);
+    const without = await this.#try(others);
+    if (!without) return this.#blame(suspect, failure);
+    // Several are to blame, or it was named for nothing.
+    const alone = await this.#try([suspect]);
+    if (alone) this.#blame(suspect, alone);
+    const [other] = others;
+    if (others.length === 1 && other) return this.#blame(other, without);
+    if (alone) this.#left.push(...others);
+    else await this.#halve(others);
+  }
+
+  /** Of a piece that fails. Only one that fails alone is blamed: a piece may fail for its size. */
+  async #halve(piece: readonly DueDeadline[]): Promise<void> {
+    for (let failing = piece; ;) {
+      const half = Math.floor(failing.length / 2);
+      const [first, second] = [failing.slice(0, half), failing.slice(half)];
+      const failure = await this.#try(first);
+      if (failure) {
+        this.#left.push(...second);
+        if (first.length === 1 || this.options.suspectOf?.(failure.error, first)) {
+          return this.#findIn(first, failure);
+        }
+      }
+      failing = failure ? first : second;
+      if (failing.length > 1) continue;
+      const last = await this.#try(failing);
+      return last ? this.#findIn(failing, last) : undefined;
+    }
+  }
+
+  #blame(due: DueDeadline, { error }: Failure): void {
+    this.total.failed.push({ due, error });
+    this.#rate.failed += 1;
+    const isForAll = this.#succeeded === 0 && this.total.failed.length >= MANY;
+    if (this.options.isJudged && isForAll) throw new HandlerFaultError(error);
+  }
 }
 
 function pieceSize({ failed, succeeded }: FailureRate, all: number): number {

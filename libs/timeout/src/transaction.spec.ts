@@ -1,6 +1,6 @@
 import { isInfrastructureError } from './database-errors';
 import { DeadlineStore } from './testing/deadline-store';
-import { inTransaction, queryRows } from './transaction';
+import { inTransaction, queryRows, type Transaction } from './transaction';
 
 describe('after a failover that left connections alive', () => {
   let store: DeadlineStore;
@@ -69,4 +69,62 @@ describe('a transaction that stands still for too long', () => {
       expect(await store.rows('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     },
   );
+});
+
+describe('an attempt in a transaction', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+  beforeEach(() => store.empty());
+
+  const INSERT = 'INSERT INTO effects VALUES (gen_random_uuid(), $1)';
+  const kept = async () =>
+    (await store.rows<{ by: string }>('SELECT by FROM effects ORDER BY by')).map(({ by }) => by);
+  /** Writes, and fails: in SQL, so that Postgres refuses all that follows, or by itself. */
+  const fails = (tx: Transaction, name: string, how = 'SELECT 1 / 0') =>
+    tx
+      .attempt(async () => {
+        await tx.hot(INSERT, [name]);
+        await tx.rows(how);
+        throw new Error('poison');
+      })
+      .catch(() => undefined);
+  const succeeds = (tx: Transaction, name: string) => tx.attempt(() => tx.hot(INSERT, [name]));
+
+  it('undoes what failed, and nothing else', async () => {
+    await inTransaction(store.dataSource, async (tx) => {
+      await tx.rows(INSERT, ['a']);
+      await fails(tx, 'no');
+      await fails(tx, 'no', 'SELECT 1');
+      await succeeds(tx, 'b');
+      await fails(tx, 'no');
+      await tx.rows(INSERT, ['c']);
+      await fails(tx, 'no');
+      await Promise.all([tx.rows(INSERT, ['d']), tx.rows(INSERT, ['e'])]);
+      await tx.attempt(() => Promise.all([tx.rows(INSERT, ['f']), tx.rows(INSERT, ['g'])]));
+      await fails(tx, 'no', 'SELECT 1');
+    });
+    expect(await kept()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+  });
+
+  it('is undone before TypeORM goes on, and where it was all there was', async () => {
+    await inTransaction(store.dataSource, async (tx) => {
+      const { manager } = tx;
+      await fails(tx, 'no');
+      await manager.query(INSERT, ['typeorm']);
+    });
+    await inTransaction(store.dataSource, (tx) => fails(tx, 'no'));
+    expect(await kept()).toEqual(['typeorm']);
+  });
+
+  it('tells of the statement that failed, also where the connection is lost', async () => {
+    const lost = inTransaction(store.dataSource, async (tx) => {
+      const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await fails(tx, 'no');
+      await store.rows('SELECT pg_terminate_backend($1, 5000)', [(row as { pid: number }).pid]);
+      await succeeds(tx, 'b');
+    }).catch((thrown: unknown) => thrown);
+    expect(isInfrastructureError(await lost)).toBe(true);
+    expect(await kept()).toEqual([]);
+  });
 });

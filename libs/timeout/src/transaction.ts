@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Writable } from 'node:stream';
 import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
 import { sqlStateOf } from './database-errors';
@@ -9,6 +10,7 @@ import { Savepoint } from './savepoint';
 interface Connection {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
   end(): Promise<void>;
+  readonly connection?: { readonly stream?: Pick<Writable, 'cork' | 'uncork'> };
 }
 
 interface Statement {
@@ -26,21 +28,23 @@ export class Transaction {
   readonly #hooks: (() => void)[] = [];
   #hasFailed = false;
   #savepoint: Savepoint | undefined;
+  #hasLentManager = false;
 
   constructor(private readonly runner: QueryRunner) {}
 
   /** TypeORM's, in this transaction. What fails by it is heard of with the next {@link rows} only. */
   get manager(): EntityManager {
+    this.#hasLentManager = true;
     return this.runner.manager;
   }
 
   /**
-   * Runs `work` so that its failure undoes what it did, hooks included, and nothing else. Costs
-   * nothing where `work` fails before its first statement, and a round trip otherwise.
+   * Runs `work` so that its failure undoes what it did, hooks included, and nothing else. Costs no
+   * round trip: the savepoint, and what undoes a failure, are sent together with the next statement.
    */
   async attempt<T>(work: () => Promise<T>): Promise<T> {
     const hooks = this.#hooks.length;
-    const savepoint = (this.#savepoint ??= new Savepoint((sql) => this.#send(sql)));
+    const savepoint = (this.#savepoint ??= new Savepoint());
     savepoint.begin();
     try {
       const result = await work();
@@ -48,11 +52,19 @@ export class Transaction {
       savepoint.end();
       return result;
     } catch (error) {
-      await savepoint.rollBack();
+      savepoint.rollBack();
       this.#hasFailed = false;
       this.#hooks.length = hooks;
+      // The next statement may be one of TypeORM's, which does not come by here.
+      if (this.#hasLentManager) await this.settle();
       throw error;
     }
+  }
+
+  /** Sends what is still owed to the database, where no statement of {@link rows} follows. */
+  async settle(): Promise<void> {
+    const owed = this.#savepoint?.owed();
+    if (owed) await run(this.runner, { text: owed, values: [] });
   }
 
   /** Runs one statement; `params` fill `$1..$n`. Returns its rows, those of `RETURNING` included. */
@@ -68,14 +80,9 @@ export class Transaction {
     return this.#run({ name: nameOf(sql), text: sql, values: [...params] });
   }
 
-  async #send(sql: string): Promise<void> {
-    await run(this.runner, { text: sql, values: [] });
-  }
-
   async #run<T>(statement: Statement): Promise<T[]> {
     try {
-      await this.#savepoint?.set();
-      return await run(this.runner, statement);
+      return await run(this.runner, statement, this.#savepoint?.beforeStatement());
     } catch (error) {
       this.#hasFailed = true;
       throw error;
@@ -119,11 +126,23 @@ function nameOf(sql: string): string {
   return name;
 }
 
-/** Past TypeORM's query(), whose events and logging cost more than many a statement of ours. */
-async function run<T>(runner: QueryRunner, statement: Statement): Promise<T[]> {
+/**
+ * Past TypeORM's query(), whose events and logging cost more than many a statement of ours. `before`
+ * is sent right before the statement, without waiting for its answer.
+ */
+async function run<T>(runner: QueryRunner, statement: Statement, before?: string): Promise<T[]> {
   const connection = (await runner.connect()) as Connection;
   try {
-    return (await connection.query(statement)).rows as T[];
+    if (before === undefined) return (await connection.query(statement)).rows as T[];
+    const stream = connection.connection?.stream;
+    // In one packet, where connections are pipelined.
+    stream?.cork();
+    const both = [{ text: before, values: [] }, statement].map((one) => connection.query(one));
+    stream?.uncork();
+    // Both have to have answered: the first one's error is what tells why.
+    await Promise.allSettled(both);
+    const [, answer] = await Promise.all(both);
+    return answer?.rows as T[];
   } catch (error) {
     const failure = new QueryFailedError(statement.text, statement.values, error as Error);
     // Whoever it is connected to has become a standby: the pool, asked again, finds the primary.
@@ -180,6 +199,7 @@ async function attemptTransaction<T>(
     const tx = new Transaction(runner);
     const result = await work(tx);
     tx.assertSound();
+    await tx.settle();
     await runner.commitTransaction();
     tx.committed();
     return result;

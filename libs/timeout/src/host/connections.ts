@@ -61,6 +61,7 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
         extra: {
           ...extra,
           ...(isLimited ? LIMITS : {}),
+          pipeline: true,
           options:
             `-c search_path=${schema} -c enable_seqscan=off ` +
             '-c default_transaction_isolation=read\\ committed',

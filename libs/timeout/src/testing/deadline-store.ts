@@ -34,6 +34,7 @@ export class DeadlineStore {
       type: 'postgres',
       url: url.href,
       poolSize: 8,
+      extra: { pipeline: true },
       migrations: [
         Deadlines1763600000000,
         NearAndFarDeadlines1763700210000,
