@@ -1,7 +1,7 @@
 import { Deadlines1763600000000, Workers1763600010000 } from '@app/timeout';
 import {
   NearAndFarDeadlines1763700210000,
-  SweepShards1763930000000,
+  SweepShards1763930020000,
   TimeoutSubjects1763701500000,
   TimeoutBrakes1763600020000,
   timerDriverKinds,
@@ -54,7 +54,7 @@ const MIGRATIONS = [
   StockMovements1763700200000,
   NearAndFarDeadlines1763700210000,
   TimeoutSubjects1763701500000,
-  SweepShards1763930000000,
+  SweepShards1763930020000,
   RetentionByKey1763700220000,
   UnpaidOrders1763700250000,
   PrivateFunctions1763700260000,

@@ -59,7 +59,7 @@ export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-b
 export { isFar } from './far-deadlines';
 export { NearAndFarDeadlines1763700210000 } from './migrations/1763700210000-near-and-far-deadlines';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
-export { SweepShards1763930000000 } from './migrations/1763930000000-sweep-shards';
+export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shards';
 export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';

@@ -45,8 +45,14 @@ it('shares with the timeouts what they are to share, and nothing else', () => {
   expect(keys).toEqual([
     { file: 'libs/timeout/src/batch-entry.ts', key: "hashtext('deadlines ' || $1), turn" },
     { file: 'libs/timeout/src/host/migrate-timeouts.ts', key: '$1' },
+    { file: 'libs/timeout/src/shards/sweep-shards.ts', key: '${OPENING}' },
   ]);
-  const source = readFileSync(join(ROOT, 'libs/timeout/src/host/migrate-timeouts.ts'), 'utf8');
-  const [, number] = /MIGRATION_LOCK = ([\d_]+);/.exec(source) as unknown as [string, string];
-  expect(number.replaceAll('_', '')).toBe(ADVISORY_LOCKS.migrate);
+  const written = (file: string, constant: RegExp): string | undefined =>
+    constant
+      .exec(readFileSync(join(ROOT, 'libs/timeout/src', file), 'utf8'))?.[1]
+      ?.replaceAll('_', '');
+  expect(written('host/migrate-timeouts.ts', /MIGRATION_LOCK = ([\d_]+);/)).toBe(
+    ADVISORY_LOCKS.migrate,
+  );
+  expect(written('shards/sweep-shards.ts', /OPENING = '(\d+)';/)).toBe(ADVISORY_LOCKS.openSweep);
 });

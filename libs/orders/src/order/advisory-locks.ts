@@ -19,4 +19,6 @@ export const ADVISORY_LOCKS = {
   migrate: '7126354001',
   /** Two imports of products would only wait for each other's rows. */
   importProducts: '7126354002',
+  /** Two who open a sharded sweep take turns. Written out in libs/timeout (sweep-shards.ts). */
+  openSweep: '7126354003',
 } as const satisfies Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import type { MigrationInterface } from 'typeorm';
 import { timerDriverKinds } from '../drivers/registry';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
-import { SweepShards1763930000000 } from '../migrations/1763930000000-sweep-shards';
+import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
@@ -14,7 +14,7 @@ const MIGRATIONS = [
   TimeoutBrakes1763600020000,
   NearAndFarDeadlines1763700210000,
   TimeoutSubjects1763701500000,
-  SweepShards1763930000000,
+  SweepShards1763930020000,
 ];
 
 /** Tables that others keep beside those of deadlines. */

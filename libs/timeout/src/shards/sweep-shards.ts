@@ -41,8 +41,8 @@ const LEASE = `interval '${LEASE_MS} milliseconds'`;
 /** A run is over after an hour, whatever is left: the sweeps of all have that. */
 const GREATEST_AGE = "interval '1 hour'";
 const KEPT_FOR = "interval '7 days'";
-/** Any number that nobody else locks. */
-const OPENING = 7_126_354_014;
+/** Two who open a run take turns. In the list of locks of libs/orders (advisory-locks.ts). */
+const OPENING = '7126354003';
 
 const IS_OPEN = `ended_at IS NULL AND begun_at > now() - ${GREATEST_AGE}`;
 /** Somebody has it, or may still come for it. */
@@ -58,7 +58,7 @@ export class SweepShards {
    */
   async open(runId: string, kinds: readonly string[], shards: number): Promise<void> {
     await inTransaction(this.dataSource, async (tx) => {
-      await tx.rows('SELECT pg_advisory_xact_lock($1)', [OPENING]);
+      await tx.rows(`SELECT pg_advisory_xact_lock(${OPENING})`);
       const [other] = await tx.rows<{ run_id: string; seconds: string }>(
         `SELECT run_id, round(extract(epoch FROM now() - begun_at)) AS seconds
            FROM sweep_shards WHERE ${IS_OPEN} AND ${IS_ALIVE} LIMIT 1`,

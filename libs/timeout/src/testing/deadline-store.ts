@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { insertDeadlines } from '../deadlines';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
-import { SweepShards1763930000000 } from '../migrations/1763930000000-sweep-shards';
+import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
 import { inTransaction, queryRows } from '../transaction';
 
 export interface StoredDeadline {
@@ -38,7 +38,7 @@ export class DeadlineStore {
       migrations: [
         Deadlines1763600000000,
         NearAndFarDeadlines1763700210000,
-        SweepShards1763930000000,
+        SweepShards1763930020000,
       ],
     });
     await dataSource.initialize();

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** Who has which part of a sharded sweep, and what became of it: a lease and a report in one row. */
-export class SweepShards1763930000000 implements MigrationInterface {
+export class SweepShards1763930020000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE sweep_shards (
