@@ -29,7 +29,10 @@ export interface AlarmsReport {
   readonly expected: number;
   /** A deadline within reach has no alarm: it would be closed by the sweep, late. */
   readonly missing: AlarmFindings;
-  /** An alarm that no deadline calls for: it would cost an empty query. */
+  /**
+   * An alarm that no deadline calls for (any more: its subjects have moved on). It costs an empty
+   * query when it rings, and is no fault.
+   */
   readonly orphaned: AlarmFindings;
   /** An alarm that would ring at another instant than its deadline's. */
   readonly wrong: AlarmFindings;

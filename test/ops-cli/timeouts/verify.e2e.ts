@@ -53,10 +53,17 @@ describe('lastcall timeouts verify and release', () => {
       { ...actor, action: 'deadline.insert', subject_id: late?.id },
       { ...actor, action: 'deadline.delete' },
     ]);
+    // What is left behind by orders that were paid, in the company of no other, is no finding.
+    await addAlarm(world.redis, { id: 'slot-4102444800000', at: new Date(Date.now() + 900_000) });
     const ways = await inFourWays(world.config, ['timeouts', 'verify']);
     expectConventions(ways, 0);
-    expect(JSON.parse(ways.json.stdout)).toMatchObject({ findings: 0, left: 0 });
+    expect(JSON.parse(ways.json.stdout)).toMatchObject({
+      ...{ findings: 0, left: 0 },
+      alarms: { orphaned: { count: 1 } },
+    });
     expect(ways.pipe.stdout).toContain('No findings');
+    const { result } = await lastcallJson<{ checks: Check[] }>(world.config, ['doctor']);
+    expect(result.checks.find(({ name }) => name === 'alarms')?.state).toBe('ok');
   });
 
   it('mends nothing while processes, or this command, have other settings', async () => {
@@ -83,7 +90,7 @@ describe('lastcall timeouts verify and release', () => {
       await other.close();
     }
     expect(await alarms()).toEqual(before);
-    expect((await verify()).result.alarms).toMatchObject({ orphaned: { count: 0 } });
+    expect((await verify()).result.alarms).toMatchObject({ orphaned: { count: 1 } });
   });
 
   it('keeps its own name as the reason when none is given, and takes none without --fix', async () => {

@@ -20,7 +20,8 @@ export default class TimeoutsVerify extends OpsCommand {
   static override summary = 'Compare deadlines with orders, and alarms with deadlines';
   static override description =
     'Missing, orphaned, wrong, held and late ones; --fix mends the first three. Held deadlines ' +
-    'are released by timeouts release, late alarms wait for a worker. Exit code 7 for findings.';
+    'are released by timeouts release, late alarms wait for a worker. Exit code 7 for findings. ' +
+    'An orphaned alarm is none: its orders have moved on, and it rings for nothing.';
   static override examples = [
     '<%= config.bin %> timeouts verify',
     '<%= config.bin %> timeouts verify --fix --reason "restored from the backup of 3 May"',
@@ -37,7 +38,7 @@ export default class TimeoutsVerify extends OpsCommand {
     // Deadlines first: mended ones get their alarms in the second step.
     const deadlines = await verifyDeadlines.run(fixFor ? { fixFor } : {});
     const alarms = await timeouts.verifyAlarms.run({ fix: flags.fix });
-    const mendable = mendableIn(deadlines) + mendableIn(alarms);
+    const mendable = mendableIn(deadlines, alarms);
     const lasting = deadlines.held.count + alarms.late.count;
     const result = {
       deadlines,
@@ -53,7 +54,7 @@ export default class TimeoutsVerify extends OpsCommand {
 
   #tellNext({ deadlines, alarms }: VerifyResult, isFixed: boolean): void {
     this.endWith(EXIT.findings);
-    if (!isFixed && mendableIn(deadlines) + mendableIn(alarms) > 0) {
+    if (!isFixed && mendableIn(deadlines, alarms) > 0) {
       this.note('Next: lastcall timeouts verify --fix');
     }
     const [held] = deadlines.held.sample;
@@ -66,10 +67,10 @@ export default class TimeoutsVerify extends OpsCommand {
   }
 }
 
-function mendableIn(
-  report: Pick<DeadlinesReport | AlarmsReport, 'missing' | 'orphaned' | 'wrong'>,
-) {
-  return report.missing.count + report.orphaned.count + report.wrong.count;
+/** Without orphaned alarms, which every order leaves that is paid in a slot of its own. */
+function mendableIn(deadlines: DeadlinesReport, alarms: AlarmsReport): number {
+  const { missing, orphaned, wrong } = deadlines;
+  return missing.count + orphaned.count + wrong.count + alarms.missing.count + alarms.wrong.count;
 }
 
 function describe({ deadlines, alarms, findings, left }: VerifyResult, isFixed: boolean): string {
@@ -117,10 +118,13 @@ function sampleRows({ deadlines, alarms }: Pick<VerifyResult, 'deadlines' | 'ala
 }
 
 function verdict({ deadlines, alarms, findings, left }: VerifyResult, isFixed: boolean): string {
-  if (findings === 0) return paint.good('No findings');
+  const { armed, disarmed } = alarms.fixed;
+  if (findings === 0) {
+    const told = disarmed > 0 ? `No findings; ${countText(disarmed, 'alarm')} disarmed` : '';
+    return paint.good(told || 'No findings');
+  }
   if (!isFixed) return paint.bad(countText(findings, 'finding'));
   const { inserted, deleted } = deadlines.fixed;
-  const { armed, disarmed } = alarms.fixed;
   const mended =
     `${findings - left} of ${countText(findings, 'finding')} mended: ` +
     `${countText(inserted, 'deadline')} inserted, ${deleted} deleted; ` +

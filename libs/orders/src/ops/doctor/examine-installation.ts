@@ -180,7 +180,8 @@ export class ExamineInstallation {
       return expectation(
         'flow',
         'alarms',
-        missing.count + orphaned.count + wrong.count + late.count === 0,
+        // An order that is paid in a slot of its own leaves an alarm for nobody, which rings and is gone.
+        missing.count + wrong.count + late.count === 0,
         `${alarms}; ${missing.count} missing, ${orphaned.count} orphaned, ${wrong.count} wrong, ${late.count} late`,
         late.count > 0 ? `${START_WORKER}, then ${fix}` : fix,
       );
