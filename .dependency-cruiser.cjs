@@ -15,6 +15,7 @@ const FLOORS = [
   ['payments', 'fulfilment'],
   ['ops'],
   ['targets'],
+  ['http'],
 ];
 const ORDERS = '^libs/orders/src/';
 const ROOMS = FLOORS.flat().join('|');
@@ -67,7 +68,7 @@ module.exports = {
       'libraries-by-their-barrel',
       'what a library offers is what its index.ts exports',
       { path: '^(apps|bench|scripts|libs/([^/]+))/', pathNot: TESTS },
-      { path: '^libs/[^/]+/src/', pathNot: '^libs/([^/]+/src/(index|public)\\.ts$|$2/)' },
+      { path: '^libs/[^/]+/src/', pathNot: '^libs/([^/]+/src/(index|public|http)\\.ts$|$2/)' },
     ),
     forbid(
       'apps-import-nothing-for-tests',

@@ -21,6 +21,7 @@ const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const SHIPPED_NAMES = {
   '@app/timeout': '@lastcall/timeout/internal',
   '@app/orders': '@lastcall/orders',
+  '@app/orders/http': '@lastcall/orders/http',
 };
 
 /** Files that are for our own tests and benchmarks. */

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { PROBLEM_TYPE } from '../../apps/api/src/http/problem';
+import { PROBLEM_TYPE } from '@app/orders/http';
 
 /** Set by set-up.ts: where the processes of a test run write what their APIs have answered. */
 export const FOLDER = 'LASTCALL_TEST_ANSWERS';

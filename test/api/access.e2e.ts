@@ -1,6 +1,6 @@
 import { RequestMethod, type Type } from '@nestjs/common';
 import { ModulesContainer, Reflector } from '@nestjs/core';
-import { Access } from '../../apps/api/src/auth/access';
+import { Access } from '@app/orders/http';
 import { startTestApp, type TestApp } from '../support/app';
 import { expectProblem } from '../support/problem';
 

@@ -6,6 +6,7 @@ import {
   StrandedWork,
   UnchargeableProducts,
 } from '@app/orders';
+import { HTTP_CONTROLLERS } from '@app/orders/http';
 import {
   type DynamicModule,
   Module,
@@ -29,9 +30,6 @@ import { ProblemFilter } from './http/problem.filter';
 import { type Logger, loggerProvider } from './logging/logger';
 import { MetricsController } from './metrics/metrics.controller';
 import { PrometheusTelemetry } from './metrics/prometheus-telemetry';
-import { OpsController } from './ops/ops.controller';
-import { OpsOrdersController } from './ops/ops-orders.controller';
-import { OpsProductsController } from './ops/ops-products.controller';
 import { NightlyReconcile } from './nightly-reconcile';
 import { AssetsController } from './pages/assets.controller';
 import { CheckoutController } from './pages/checkout.controller';
@@ -40,18 +38,15 @@ import { ConsoleController } from './pages/console.controller';
 import { ConsoleWorkController } from './pages/console-work.controller';
 import { SampleShopController } from './pages/sample-shop.controller';
 import { WebAssets } from './pages/web-assets';
-import { WebhookEndpointsController } from './ops/webhook-endpoints.controller';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
 import { SharedCounts } from './rate-limit/shared-counts';
 import { SecurityLog } from './security-log';
+import { describeRoutes } from './openapi/describe-routes';
 import { CheckoutLinksController } from './storefront/checkout-links.controller';
 import { EventStreams } from './storefront/event-streams';
 import { OrderEventsController } from './storefront/order-events.controller';
-import { OrdersController } from './storefront/orders.controller';
-import { ProductsController } from './storefront/products.controller';
-import { WebhooksController } from './webhooks/webhooks.controller';
 
 /** What exists before the Nest application does. */
 export interface ProcessParts {
@@ -68,21 +63,16 @@ export interface ProcessParts {
 /** Every role can be watched; only the role `api` serves customers, providers and operators. */
 const WATCHING: Type[] = [HealthController, MetricsController];
 const SERVING: Type[] = [
-  ProductsController,
-  OrdersController,
+  ...Object.values(HTTP_CONTROLLERS).flatMap(({ open, guarded }) => [...open, ...guarded]),
   OrderEventsController,
   CheckoutLinksController,
   AssetsController,
   CheckoutController,
   ConsoleController,
   ConsoleWorkController,
-  WebhooksController,
-  OpsController,
-  OpsOrdersController,
-  OpsProductsController,
-  WebhookEndpointsController,
   QueueBoardController,
 ];
+describeRoutes([...WATCHING, ...SERVING, SampleShopController]);
 
 @Module({})
 export class AppModule implements OnModuleInit {

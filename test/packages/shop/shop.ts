@@ -1,15 +1,15 @@
 // A small shop of somebody else, on whatever Nest, adapter and kind of module: npm run test:packages.
 import 'reflect-metadata';
+import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   DATABASE,
   loadConfigWithoutAuth,
   migrate,
   OrdersModule,
-  PlaceOrder,
-  ReadOrder,
   seedProducts,
 } from '@lastcall/orders';
+import { OrdersHttpModule } from '@lastcall/orders/http';
 import {
   DeadlineHandler,
   type Due,
@@ -22,7 +22,16 @@ import {
   type Tx,
 } from '@lastcall/timeout';
 import { TimeoutTesting } from '@lastcall/timeout/testing';
-import { Body, Controller, Get, Inject, Module, Param, Post } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  Module,
+  Param,
+  Post,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -45,11 +54,7 @@ class EndTrials {
 
 @Controller()
 class ShopController {
-  constructor(
-    @InjectTimeouts() private readonly timeouts: Timeouts,
-    @Inject(PlaceOrder) private readonly place: PlaceOrder,
-    @Inject(ReadOrder) private readonly read: ReadOrder,
-  ) {}
+  constructor(@InjectTimeouts() private readonly timeouts: Timeouts) {}
 
   @Post('trials/:id')
   async begin(@Param('id') id: string): Promise<object> {
@@ -71,23 +76,23 @@ class ShopController {
     return (await pool.query<{ ended: boolean }>('SELECT ended FROM trials WHERE id = $1', [id]))
       .rows[0] as object;
   }
+}
 
-  @Post('orders')
-  async order(@Body() { sku }: { sku: string }): Promise<object> {
-    const items = [{ sku, quantity: 1 }];
-    return (await this.place.place({ customerId: 'ann', idempotencyKey: 'first', items })).order;
-  }
-
-  @Get('orders/:id')
-  orderOf(@Param('id') id: string): Promise<object> {
-    return this.read.read(id, 'ann') as Promise<object>;
+/** The shop's own way to know its members. */
+@Injectable()
+class MemberGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest();
+    request.member = /^sid=(\w+)$/.exec(request.headers.cookie ?? '')?.[1];
+    return request.member !== undefined;
   }
 }
 
+const secret = 'YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=';
 const config = loadConfigWithoutAuth({
   DATABASE_URL: env.DATABASE_URL,
   REDIS_URL: env.REDIS_URL,
-  SANDBOX_WEBHOOK_SECRET: 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=',
+  SANDBOX_WEBHOOK_SECRET: `whsec_${secret}`,
   LASTCALL_HOME: '/nowhere',
   PAYMENT_WINDOW: '400ms',
   PAYMENT_GRACE: '100ms',
@@ -102,6 +107,10 @@ const telemetry = new Proxy({} as Parameters<typeof OrdersModule.forRoot>[1], {
     TimeoutModule.forRoot({ postgres: { pool } }),
     TimeoutModule.forFeature([EndTrials]),
     OrdersModule.forRoot(config, telemetry, { ring: true }),
+    OrdersHttpModule.forRoot({
+      guard: MemberGuard,
+      caller: ({ member }: { member: string }) => ({ subject: member }),
+    }),
   ],
   controllers: [ShopController],
 })
@@ -114,29 +123,36 @@ async function main(): Promise<void> {
   );
   await migrate(config);
   const adapter = env.ADAPTER === 'express' ? new ExpressAdapter() : new FastifyAdapter();
-  const app = await NestFactory.create(Shop, adapter as ExpressAdapter, { logger: ['error'] });
+  const options = { logger: ['error' as const], rawBody: true };
+  const app = await NestFactory.create(Shop, adapter as ExpressAdapter, options);
   await seedProducts(app.get(DATABASE));
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();
-  const call = async (method: string, path: string, body?: object): Promise<any> => {
-    const answer = await fetch(`${url}${path}`, {
-      method,
-      ...(body
-        ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
-        : {}),
+  const send = (method: string, path: string, body?: string, headers: object = {}) =>
+    fetch(`${url}${path}`, {
+      ...{ method, body },
+      headers: { ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
     });
+  const call = async (method: string, path: string, body?: object): Promise<any> => {
+    const headers = { cookie: 'sid=ann', 'idempotency-key': `of-${JSON.stringify(body)}` };
+    const answer = await send(method, path, body && JSON.stringify(body), headers);
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   };
   const begun = await call('POST', '/trials/anns-trial');
-  const placed = await call('POST', '/orders', { sku: 'TEA-SENCHA' });
+  const lines = (quantity: number) => ({ items: [{ sku: 'TEA-SENCHA', quantity }] });
+  const canceled = await call('POST', '/v1/orders', lines(2));
+  const { closeReason: why } = await call('POST', `/v1/orders/${canceled.id}/cancel`);
+  if (why !== 'customer_canceled') throw new Error(`canceled because of ${why}`);
+  await refuses(send);
+  const placed = await call('POST', '/v1/orders', lines(1));
   await until('the trial has ended', async () => (await call('GET', '/trials/anns-trial')).ended);
   const lateMs = Date.now() - new Date(begun.dueAt).getTime();
   await until('the order was closed by its timer', async () => {
     const sql = `SELECT by FROM lastcall.order_events WHERE order_id = $1 AND to_status = 'closed'`;
     return (await pool.query(sql, [placed.id])).rows.length > 0;
   });
-  const { status, closeReason } = await call('GET', `/orders/${placed.id}`);
+  const { status, closeReason } = await call('GET', `/v1/orders/${placed.id}`);
   if (status !== 'closed' || closeReason !== 'payment_timeout') throw new Error(`it is ${status}`);
   const [own] = (await pool.query('SELECT state FROM orders')).rows;
   if (own.state !== 7) throw new Error("the shop's own orders have changed");
@@ -173,6 +189,35 @@ class Passed {
     this.passed += due.length;
     return Promise.resolve({ changed: due.length });
   }
+}
+
+/** Strangers, other members, and webhooks that nobody has signed; what is signed is stored. */
+async function refuses(
+  send: (method: string, path: string, body?: string, headers?: object) => Promise<Response>,
+): Promise<void> {
+  const expected = async (answer: Response, status: number, code?: string): Promise<void> => {
+    const told: any = await answer.json();
+    if (answer.status === status && told.code === code) return;
+    throw new Error(`${status} ${code} expected: ${answer.status} ${JSON.stringify(told)}`);
+  };
+  await expected(await send('GET', '/v1/orders'), 403, 'forbidden');
+  const nobodys = '/v1/orders/0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e';
+  await expected(
+    await send('GET', nobodys, undefined, { cookie: 'sid=bob' }),
+    404,
+    'order_not_found',
+  );
+  const data = { providerPaymentId: 'p', reference: 'r', amount: 1, currency: 'EUR' };
+  const body = `${JSON.stringify({ type: 'payment.closed', data })} `;
+  const hook = '/v1/webhooks/sandbox';
+  await expected(await send('POST', hook, body), 400, 'bad_signature');
+  const timestamp = String(Math.round(Date.now() / 1_000));
+  const mac = createHmac('sha256', Buffer.from(secret, 'base64')).update(`1.${timestamp}.${body}`);
+  const signed = {
+    ...{ 'webhook-id': '1', 'webhook-timestamp': timestamp },
+    'webhook-signature': `v1,${mac.digest('base64')}`,
+  };
+  await expected(await send('POST', hook, body, signed), 200);
 }
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {

@@ -1,6 +1,6 @@
+import { Public, Scope, type ScopeName } from '@app/orders/http';
 import type { ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { Public, Scope, type ScopeName } from './access';
 import { AccessGuard } from './access.guard';
 import type { Authenticator } from './authenticator';
 import type { Caller } from './caller';

@@ -1,10 +1,9 @@
 import { LastcallError } from '@app/orders';
+import { Access, assertGranted } from '@app/orders/http';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import { Access, type ScopeName } from './access';
 import { Authenticator } from './authenticator';
-import type { Caller } from './caller';
 import { PageAccess } from './page-access';
 import { StreamAccess, TakesStreamToken } from './stream-access';
 
@@ -37,10 +36,4 @@ export class AccessGuard implements CanActivate {
       ? caller.then((verified) => assertGranted(verified, access))
       : assertGranted(caller, access);
   }
-}
-
-function assertGranted(caller: Caller, scopes: readonly ScopeName[]): true {
-  if (scopes.some((scope) => caller.scopes.has(scope))) return true;
-  const message = `This needs a token with the scope ${scopes.map((scope) => `"${scope}"`).join(' or ')}`;
-  throw new LastcallError('forbidden', message, { requiredScope: scopes[0] });
 }

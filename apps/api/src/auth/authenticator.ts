@@ -1,4 +1,5 @@
 import { type Config, LastcallError } from '@app/orders';
+import { isSubject } from '@app/orders/http';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import {
@@ -10,17 +11,12 @@ import {
   type JWTVerifyOptions,
 } from 'jose';
 import { API_CONFIG } from '../api-config';
-import { SCOPES_IN } from './access';
 import type { Caller } from './caller';
 import { invalidToken } from './invalid-token';
 import { verifyBySecret } from './shared-secret';
+import { SCOPES_IN } from './token-scopes';
 
 const MAX_TOKEN_LENGTH = 8_192;
-/**
- * A subject becomes a column and a label: 1 to 200 characters, none of them for control. Half a pair
- * of surrogates is none: Postgres would store all of them as one and the same customer.
- */
-const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
 /** A few megabytes of tokens at the most; the oldest gives way. */
 const MAX_REMEMBERED = 10_000;
 /** Keys are fetched again after this, and tokens verified again after this: a key that was withdrawn
@@ -151,7 +147,7 @@ function bearerToken(header: string | undefined): string {
 }
 
 function toCaller({ sub, exp, scope }: JWTPayload): Caller {
-  if (typeof sub !== 'string' || !SUBJECT.test(sub)) {
+  if (!isSubject(sub)) {
     throw invalidToken("The token's sub must have 1 to 200 characters");
   }
   const scopes = typeof scope === 'string' ? scope.split(' ') : Array.isArray(scope) ? scope : [];

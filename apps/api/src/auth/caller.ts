@@ -1,10 +1,9 @@
-import type { ScopeName } from './access';
+import type { Caller as HttpCaller } from '@app/orders/http';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 
-/** Who calls, as the verified token says. */
-export interface Caller {
-  /** The customer's or operator's id: the token's `sub`. */
-  readonly subject: string;
-  readonly scopes: ReadonlySet<ScopeName>;
+/** Who calls, as the verified token says: its `sub`, and what it grants. */
+export interface Caller extends HttpCaller {
   /** When the token ends, in milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
@@ -15,3 +14,12 @@ declare module 'fastify' {
     caller: Caller | null;
   }
 }
+
+/** The caller of a route that is not public. */
+export const CurrentCaller = createParamDecorator(
+  (_: unknown, context: ExecutionContext): Caller => {
+    const { caller } = context.switchToHttp().getRequest<FastifyRequest>();
+    if (!caller) throw new Error('A public route has asked who calls');
+    return caller;
+  },
+);

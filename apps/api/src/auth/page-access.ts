@@ -5,12 +5,13 @@ import {
   PageSessions,
   type SessionPage,
 } from '@app/orders';
+import type { ScopeName } from '@app/orders/http';
 import { Injectable } from '@nestjs/common';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyRequest } from 'fastify';
-import { type ScopeName, SCOPES_IN } from './access';
 import type { Caller } from './caller';
 import { invalidToken } from './invalid-token';
+import { SCOPES_IN } from './token-scopes';
 
 /** `__Host-`: only this host sets it, over HTTPS or on loopback, and for no other host. */
 const CONSOLE_COOKIE = '__Host-lc-console';

@@ -1,16 +1,15 @@
 import { LastcallError } from '@app/orders';
+import { Public, Unlimited } from '@app/orders/http';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 
-import { Public } from '../auth/access';
 import { Draining } from '../draining';
-import { Unlimited } from '../rate-limit/unlimited';
 import { Answers } from '../openapi/answers';
 import { Dependencies, type DependencyStates } from './dependencies';
 
 @ApiTags('ops')
 @Controller('health')
-@Unlimited()
+@Unlimited(true)
 export class HealthController {
   constructor(
     private readonly dependencies: Dependencies,

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { problem, PROBLEM_TYPE, type Problem } from './problem';
+import { problem, type Problem, PROBLEM_TYPE } from '@app/orders/http';
 
 /** Requests that Node could not even read: the answer is written by hand, and the socket closed. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '@app/orders';
+import { problem } from '@app/orders/http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptTokenAsPassword } from '../auth/token-as-password';
@@ -11,7 +12,7 @@ import { answerClientError } from './client-error';
 import { allowOrigins } from './cors';
 import type { KnownRoutes } from './known-routes';
 import { limitDocument } from './limit-document';
-import { problem, sendProblem } from './problem';
+import { sendProblem } from './send-problem';
 import { addSecurityHeaders } from './security-headers';
 
 const BODY_LIMIT = 32 * 1024;

@@ -1,9 +1,10 @@
 import type { Config } from '@app/orders';
+import { problem } from '@app/orders/http';
 import type { RouteOptions } from 'fastify';
 import { clientKey } from '../rate-limit/client-address';
 import { tellLimit } from '../rate-limit/rate-limit-headers';
 import type { SharedCounts } from '../rate-limit/shared-counts';
-import { problem, sendProblem } from './problem';
+import { sendProblem } from './send-problem';
 
 /**
  * Limits the API's document and its page as everything else is: no guard of Nest's runs for them.

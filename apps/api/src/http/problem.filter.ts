@@ -1,11 +1,11 @@
+import { answerTo, problem, type Problem } from '@app/orders/http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { InjectLogger, type Logger } from '../logging/logger';
 import { QuietPeriods } from '../logging/quiet-periods';
 import { SecurityLog } from '../security-log';
-import { answerTo } from './error-problem';
 import { KnownRoutes } from './known-routes';
-import { problem, type Problem, sendProblem } from './problem';
+import { sendProblem } from './send-problem';
 
 /** The one place where errors become answers; those of Fastify and of unknown routes come here too. */
 @Catch()

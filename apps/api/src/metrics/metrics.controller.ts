@@ -1,12 +1,11 @@
 import { Gauges } from '@app/orders';
+import { Scope, Unlimited } from '@app/orders/http';
 import { withTimeLimit } from '@app/timeout';
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 
 import type { FastifyReply } from 'fastify';
-import { Scope } from '../auth/access';
 import { InjectLogger, type Logger } from '../logging/logger';
-import { Unlimited } from '../rate-limit/unlimited';
 import { Answers } from '../openapi/answers';
 import { PrometheusTelemetry } from './prometheus-telemetry';
 
@@ -15,7 +14,7 @@ const GAUGES_LIMIT_MS = 1_500;
 
 @ApiTags('ops')
 @Controller('metrics')
-@Unlimited()
+@Unlimited(true)
 export class MetricsController {
   constructor(
     private readonly gauges: Gauges,

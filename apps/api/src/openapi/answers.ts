@@ -1,6 +1,6 @@
+import type { AnswerWords as RouteWords, ProblemCode } from '@app/orders/http';
 import { applyDecorators, HttpCode } from '@nestjs/common';
 import { ApiExtension, ApiOperation, ApiResponse } from '@nestjs/swagger';
-import type { ProblemCode } from '../http/problem';
 import type { ResponseName } from './responses';
 
 /** Codes a route may refuse with, kept on its operation; document.ts turns them into answers. */
@@ -10,16 +10,9 @@ export const REFUSALS = 'x-problem-codes';
 export const FAULTS = 'x-fault-codes';
 const ALL_FAULTS = ['internal_error', 'unavailable'] as const satisfies readonly ProblemCode[];
 
-export interface AnswerWords {
-  readonly summary: string;
-  /** Beside those that every route has. */
-  readonly refusals?: readonly ProblemCode[];
+export interface AnswerWords extends RouteWords {
   /** Of ours, where not all of them can happen. */
   readonly faults?: readonly (typeof ALL_FAULTS)[number][];
-  /** Other statuses that are no refusal, without a body, with what they mean. */
-  readonly also?: Readonly<Record<number, string>>;
-  /** Headers of the answer, with what they mean. */
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Answers that are not JSON, by the name of their schema. */

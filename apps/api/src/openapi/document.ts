@@ -1,3 +1,4 @@
+import { productSku } from '@app/orders/http';
 import type { INestApplication } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
@@ -9,7 +10,6 @@ import {
   SHARED_HEADERS,
 } from './problems';
 import { STREAM_TOKEN } from '../auth/stream-access';
-import { productSku } from '../input/requests';
 import { schemaAt, type SchemaObject, toComponents, toSchemaObject } from './json-schema';
 import { RESPONSES } from './responses';
 

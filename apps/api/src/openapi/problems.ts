@@ -1,9 +1,13 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { problem, PROBLEM_TYPE, type ProblemCode, statusOf } from '../http/problem';
-import { RETRY_AFTER_SECONDS } from '../http/error-problem';
-import { UNLIMITED } from '../rate-limit/unlimited';
+import {
+  problem,
+  PROBLEM_TYPE,
+  type ProblemCode,
+  RETRY_AFTER_SECONDS,
+  statusOf,
+} from '@app/orders/http';
 import { FAULTS, REFUSALS } from './answers';
-import { ANY_MEDIA_TYPE } from './takes';
+import { ANY_MEDIA_TYPE, UNLIMITED } from './takes';
 import { schemaAt } from './json-schema';
 
 export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;

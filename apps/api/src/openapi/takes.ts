@@ -1,7 +1,7 @@
+import { idempotencyKey, lastEventId } from '@app/orders/http';
 import { applyDecorators } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiExtension, ApiHeader, ApiQuery } from '@nestjs/swagger';
 import type { z } from 'zod';
-import { idempotencyKey, lastEventId } from '../input/requests';
 import { toSchemaObject } from './json-schema';
 
 /** What a route takes, for the OpenAPI document: from the schemas that also check it. */
@@ -44,6 +44,9 @@ export const TakesIfNoneMatch = (): MethodDecorator =>
     description: 'The ETag of an answer that you still have',
     schema: { type: 'string' },
   });
+
+/** Kept on a route's operation, so that the document knows who answers 429. */
+export const UNLIMITED = 'x-unlimited';
 
 /** Kept on a route that reads the bytes, whatever the sender calls their type. */
 export const ANY_MEDIA_TYPE = 'x-any-media-type';

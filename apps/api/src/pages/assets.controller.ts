@@ -1,7 +1,7 @@
+import { Public } from '@app/orders/http';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Public } from '../auth/access';
 import { WebAssets } from './web-assets';
 
 /** Scripts and styles of the pages. Their names change with what is in them: kept for good. */

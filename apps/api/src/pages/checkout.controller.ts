@@ -6,12 +6,11 @@ import {
   type Settings,
   StartPayment,
 } from '@app/orders';
+import { Costly, Public } from '@app/orders/http';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Public } from '../auth/access';
 import { isSameOrigin, PageAccess, sessionCookie } from '../auth/page-access';
-import { Costly } from '../rate-limit/rate-limit.guard';
 import { CheckoutLinks } from './checkout-links';
 import { checkoutContent } from './checkout-content';
 import { escapeHtml, sendPage } from './document';

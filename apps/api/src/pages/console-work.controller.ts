@@ -11,12 +11,10 @@ import {
   TimeoutBrake,
   type WaitEntry,
 } from '@app/orders';
+import { forceCloseBody, InputBody, OrderId, Scope, Subject, SubjectId } from '@app/orders/http';
 import { Controller, Get, HttpCode, Post } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { z } from 'zod';
-import { Scope } from '../auth/access';
-import { InputBody, OrderId, Subject, SubjectId } from '../input/params';
-import { forceCloseBody } from '../input/requests';
 
 const reason = forceCloseBody.shape.reason;
 const reasonBody = z.strictObject({ reason });

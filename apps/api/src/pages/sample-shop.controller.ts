@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { ListProducts, PlaceOrder } from '@app/orders';
+import { Costly, InputBody, placeOrderBody, Public } from '@app/orders/http';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { Public } from '../auth/access';
 import { assertSameOrigin } from '../auth/page-access';
-import { InputBody } from '../input/params';
-import { placeOrderBody } from '../input/requests';
-import { Costly } from '../rate-limit/rate-limit.guard';
 import { type CheckoutLink, CheckoutLinks } from './checkout-links';
 import { sendPage } from './document';
 import { WebAssets } from './web-assets';

@@ -1,8 +1,8 @@
+import { Scope } from '@app/orders/http';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Scope } from '../auth/access';
 import { TOKEN_AS_PASSWORD } from '../auth/token-as-password';
 import { QueueBoard } from './queue-board';
 

@@ -1,6 +1,6 @@
 import { LastcallError } from '@app/orders';
+import { Costly, Unlimited } from '@app/orders/http';
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
 import { ThrottlerGuard, type ThrottlerRequest } from '@nestjs/throttler';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator } from '../auth/authenticator';
@@ -8,9 +8,6 @@ import { clientKey } from './client-address';
 import { tellLimit } from './rate-limit-headers';
 
 const MINUTE_MS = 60_000;
-
-/** A route that asks something of others, such as a payment provider: at most so many a minute. */
-export const Costly = Reflector.createDecorator<number>();
 
 /**
  * So many requests a customer, whatever the route and the address; for callers without a valid
@@ -28,6 +25,10 @@ export class RateLimitGuard extends ThrottlerGuard {
       // The access guard answers for what is wrong with the token.
       return `address ${clientKey((request as unknown as FastifyRequest).ip)}`;
     }
+  }
+
+  protected override async shouldSkip(context: ExecutionContext): Promise<boolean> {
+    return this.reflector.get(Unlimited, context.getClass()) ?? false;
   }
 
   override async canActivate(context: ExecutionContext): Promise<boolean> {

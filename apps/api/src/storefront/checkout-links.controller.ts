@@ -1,11 +1,9 @@
 import { LastcallError, PlaceOrder, ReadOrder } from '@app/orders';
+import { InputBody, noBody, OrderId, Scope, Subject } from '@app/orders/http';
 import { Controller, Post, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { Scope } from '../auth/access';
-import { InputBody, OrderId, Subject } from '../input/params';
-import { noBody } from '../input/requests';
 import { Answers } from '../openapi/answers';
 import { type CheckoutLink, CheckoutLinks } from '../pages/checkout-links';
 

@@ -5,15 +5,13 @@ import {
   type StreamToken,
   StreamTokens,
 } from '@app/orders';
+import { InputBody, LastEventId, noBody, OrderId, Scope } from '@app/orders/http';
 import { Controller, Get, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { Scope } from '../auth/access';
-import type { Caller } from '../auth/caller';
+import { type Caller, CurrentCaller } from '../auth/caller';
 import { OrStreamToken } from '../auth/stream-access';
-import { CurrentCaller, InputBody, LastEventId, OrderId } from '../input/params';
-import { noBody } from '../input/requests';
 import { Answers } from '../openapi/answers';
 import { TakesLastEventId } from '../openapi/takes';
 import { EventStreams } from './event-streams';

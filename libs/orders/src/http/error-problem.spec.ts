@@ -1,6 +1,6 @@
-import { ERROR_STATUS, type ErrorCode, LastcallError } from '@app/orders';
 import { NotFoundException } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
+import { ERROR_STATUS, type ErrorCode, LastcallError } from '../order/errors';
 import { answerTo } from './error-problem';
 
 const databaseError = (code: string, message: string) =>

@@ -1,8 +1,9 @@
-import { isUuid, LastcallError, orderNotFound } from '@app/orders';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Caller } from '../auth/caller';
+import { LastcallError } from '../order/errors';
+import { orderNotFound } from '../order/order-guard';
+import { isUuid } from '../order/uuid';
+import type { HttpRequest } from './caller';
 import { invalidInput, readInput } from './read-input';
 import { idempotencyKey, lastEventId, productSku } from './requests';
 
@@ -11,9 +12,7 @@ import { idempotencyKey, lastEventId, productSku } from './requests';
  * promises that Nest's pipes cost on every request.
  */
 
-type Request = FastifyRequest<{ Params: Record<string, string> }>;
-
-const requestOf = (context: ExecutionContext): Request => context.switchToHttp().getRequest();
+const requestOf = (context: ExecutionContext): HttpRequest => context.switchToHttp().getRequest();
 
 /** The body, checked by a schema. Not Nest's own `data`: a schema looks like a pipe to it. */
 export const InputBody = (schema: z.ZodType): ParameterDecorator =>
@@ -55,15 +54,28 @@ export const SubjectId = createParamDecorator((_: unknown, context: ExecutionCon
   return id.toLowerCase();
 });
 
-/** The `sub` of the caller's token: the customer, merchant or operator. */
-export const Subject = createParamDecorator(
-  (_: unknown, context: ExecutionContext): string => callerOf(context).subject,
+/** Who calls: the customer, merchant or operator, as a guard has found out. */
+export const Subject = createParamDecorator((_: unknown, context: ExecutionContext): string => {
+  const { caller } = requestOf(context);
+  if (!caller) throw new Error('A public route has asked who calls');
+  return caller.subject;
+});
+
+/** The address that was asked for, without its query: as a client knows it, whatever the prefix. */
+export const Address = createParamDecorator((_: unknown, context: ExecutionContext): string =>
+  (requestOf(context).originalUrl.split('?', 1)[0] ?? '').replace(/\/+$/, ''),
 );
 
-/** The caller of a route that is not public. */
-export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
-  callerOf(context),
-);
+/** The bytes that were sent: a signature counts for them, and for nothing that was parsed. */
+export const SentBytes = createParamDecorator((_: unknown, context: ExecutionContext): Buffer => {
+  const { rawBody, body, headers } = requestOf(context);
+  if (rawBody) return rawBody;
+  if (Buffer.isBuffer(body)) return body;
+  const isEmpty = (headers['content-length'] ?? '0') === '0' && !headers['transfer-encoding'];
+  if (body === undefined || body === null || isEmpty) return Buffer.alloc(0);
+  // The provider sends it again, and by then somebody has read this.
+  throw new Error('Webhooks need the bytes: NestFactory.create(App, { rawBody: true })');
+});
 
 export const IdempotencyKey = createParamDecorator(
   (_: unknown, context: ExecutionContext): string => {
@@ -97,10 +109,4 @@ function readHeader(field: string, schema: z.ZodType<string>, value: unknown): s
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw invalidInput([{ field, message: result.error.issues[0]?.message ?? 'is not valid' }]);
-}
-
-function callerOf(context: ExecutionContext): Caller {
-  const { caller } = requestOf(context);
-  if (!caller) throw new Error('A public route has asked who calls');
-  return caller;
 }

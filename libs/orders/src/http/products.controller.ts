@@ -1,10 +1,9 @@
-import { ListProducts, type ProductView } from '@app/orders';
 import { Controller, Get } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
-import { Public } from '../auth/access';
-import { Answers } from '../openapi/answers';
+import { ListProducts, type ProductView } from '../stock/products';
+import { Public } from './access';
+import { Answers, Topic } from './route-facts';
 
-@ApiTags('storefront')
+@Topic('storefront')
 @Controller('v1/products')
 export class ProductsController {
   constructor(private readonly products: ListProducts) {}

@@ -1,5 +1,4 @@
-import { ERROR_STATUS, type ErrorCode } from '@app/orders';
-import type { FastifyReply } from 'fastify';
+import { ERROR_STATUS, type ErrorCode } from '../order/errors';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
@@ -61,16 +60,4 @@ export function statusOf(code: ProblemCode): number {
 export function codeOf(status: number): ProblemCode {
   const codes: Partial<Record<number, ProblemCode>> = HTTP_ERROR_CODES;
   return codes[status] ?? (status < 500 ? 'invalid_request' : 'internal_error');
-}
-
-export function sendProblem(
-  reply: FastifyReply,
-  answer: Problem,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  const instance = `urn:lastcall:request:${reply.request.id}`;
-  void reply
-    .code(answer.status)
-    .headers({ ...headers, 'content-type': PROBLEM_TYPE })
-    .send(JSON.stringify({ ...answer, instance }));
 }

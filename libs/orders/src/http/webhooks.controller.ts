@@ -1,24 +1,19 @@
-import { ReceiveWebhook } from '@app/orders';
-import { Body, Controller, Headers, Param, Post } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiTags } from '@nestjs/swagger';
-
-import { Public } from '../auth/access';
-import { RAW_BODY } from '../http/body-parsers';
-import { Unlimited } from '../rate-limit/unlimited';
-import { Answers } from '../openapi/answers';
-import { TakesWebhook } from '../openapi/takes';
+import { Controller, Headers, Param, Post } from '@nestjs/common';
+import { ReceiveWebhook } from '../payments/receive-webhook';
+import { Public } from './access';
+import { Unlimited } from './limits';
+import { SentBytes } from './params';
+import { Answers, TakesWebhook, Topic } from './route-facts';
 
 /** Open to everybody, as it is the signature that tells who speaks; and never dropped by a limit. */
-@ApiTags('webhooks')
+@Topic('webhooks')
 @Controller('v1/webhooks')
-@Unlimited()
+@Unlimited(true)
 export class WebhooksController {
   constructor(private readonly webhooks: ReceiveWebhook) {}
 
   @Post(':provider')
   @Public()
-  @RouteConfig(RAW_BODY)
   @TakesWebhook()
   @Answers(200, 'WebhookStored', {
     summary: 'A payment provider tells what happened; 200 means that it is stored',
@@ -33,10 +28,10 @@ export class WebhooksController {
   })
   async receive(
     @Param('provider') provider: string,
-    @Body() body: Buffer | undefined,
+    @SentBytes() body: Buffer,
     @Headers() headers: Record<string, string | string[] | undefined>,
   ): Promise<{ stored: true }> {
-    await this.webhooks.receive(provider, body ?? Buffer.alloc(0), headers);
+    await this.webhooks.receive(provider, body, headers);
     return { stored: true };
   }
 }

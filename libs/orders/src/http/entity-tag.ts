@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { OrderView } from '@app/orders';
+import type { OrderView } from '../order/order';
 
 /** Weak: two answers of one order differ in `serverNow` and mean the same. */
 export function entityTagOf({ serverNow: _, ...order }: OrderView): string {

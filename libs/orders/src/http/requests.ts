@@ -1,21 +1,13 @@
-import {
-  isPlainText,
-  MAX_EXTENSION_MS,
-  ORDER_STATUSES,
-  type OrderStatus,
-  ALL_EVENTS,
-  DELIVERY_STATUSES,
-  EVENT_TYPES,
-  MAX_NAME_LENGTH,
-  MAX_OVERLAP_MS,
-  MAX_UNIT_PRICE,
-  PLAIN_TEXT_RULE,
-  REASON_LENGTH,
-  SKU,
-  SKU_RULE,
-  UUID,
-} from '@app/orders';
 import { z } from 'zod';
+import { MAX_EXTENSION_MS } from '../closing/extend-window';
+import { DELIVERY_STATUSES } from '../deliveries/deliveries';
+import { MAX_OVERLAP_MS } from '../deliveries/endpoints';
+import { ALL_EVENTS, EVENT_TYPES } from '../deliveries/message';
+import { REASON_LENGTH } from '../order/operator-action';
+import { ORDER_STATUSES, type OrderStatus } from '../order/order.lifecycle';
+import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
+import { UUID } from '../order/uuid';
+import { MAX_NAME_LENGTH, MAX_UNIT_PRICE, SKU, SKU_RULE } from '../stock/product-rules';
 
 /** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
 

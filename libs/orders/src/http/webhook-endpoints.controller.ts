@@ -1,29 +1,26 @@
+import { Controller, Delete, Get, Post } from '@nestjs/common';
+import type { z } from 'zod';
+import { Deliveries, type Delivery } from '../deliveries/deliveries';
 import {
-  type Accountable,
-  type Attempt,
   DEFAULT_OVERLAP_MS,
-  Deliveries,
-  type Delivery,
-  type Page,
   type WebhookEndpoint,
   WebhookEndpoints,
   type WithSecret,
-} from '@app/orders';
-import { Controller, Delete, Get, Post } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
-import { Scope } from '../auth/access';
-import { EndpointId, InputBody, InputQuery, Subject } from '../input/params';
+} from '../deliveries/endpoints';
+import type { Attempt } from '../deliveries/post-webhook';
+import type { Accountable } from '../order/operator-action';
+import type { Page } from '../order/page';
+import { Scope } from './access';
+import { Costly } from './limits';
+import { EndpointId, InputBody, InputQuery, Subject } from './params';
 import {
   listDeliveriesQuery,
   reasonBody,
   redeliverBody,
   rotateBody,
   webhookEndpointBody,
-} from '../input/requests';
-import { Answers } from '../openapi/answers';
-import { Takes, TakesQuery } from '../openapi/takes';
-import { Costly } from '../rate-limit/rate-limit.guard';
+} from './requests';
+import { Answers, Takes, TakesQuery, Topic } from './route-facts';
 
 /** Each makes a connection to somewhere else. */
 const MAX_TESTS_A_MINUTE = 10;
@@ -35,7 +32,7 @@ const accountable = (actor: string, call: string, reason: string | undefined): A
 });
 
 /** Systems of the shop's own that hear of events (docs/events.md). */
-@ApiTags('ops')
+@Topic('ops')
 @Controller('v1/ops/webhook-endpoints')
 export class WebhookEndpointsController {
   constructor(

@@ -1,22 +1,20 @@
+import { Controller, Get, Post, Put } from '@nestjs/common';
+import type { z } from 'zod';
 import {
   AdjustStock,
-  type Page,
   type ProductDetails,
   type ProductEntry,
   PutProduct,
   ReadProducts,
-} from '@app/orders';
-import { Controller, Get, Post, Put } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
-import { Scope } from '../auth/access';
-import { InputBody, InputQuery, ProductSku, Subject } from '../input/params';
-import { listProductsQuery, putProductBody, stockBody } from '../input/requests';
-import { Answers } from '../openapi/answers';
-import { Takes, TakesQuery } from '../openapi/takes';
+} from '../ops/products';
+import type { Page } from '../order/page';
+import { Scope } from './access';
+import { InputBody, InputQuery, ProductSku, Subject } from './params';
+import { listProductsQuery, putProductBody, stockBody } from './requests';
+import { Answers, Takes, TakesQuery, Topic } from './route-facts';
 
 /** What is sold, for merchants to keep; every change is written down with who made it. */
-@ApiTags('ops')
+@Topic('ops')
 @Controller('v1/ops/products')
 export class OpsProductsController {
   constructor(

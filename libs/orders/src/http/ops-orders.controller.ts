@@ -1,21 +1,16 @@
-import {
-  ListOrders,
-  OrderDetails,
-  type OrderDetailsView,
-  type OrderView,
-  type Page,
-} from '@app/orders';
 import { Controller, Get } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
-import { Scope } from '../auth/access';
-import { InputQuery, OrderId } from '../input/params';
-import { searchOrdersQuery } from '../input/requests';
-import { Answers } from '../openapi/answers';
-import { TakesQuery } from '../openapi/takes';
+import { ListOrders } from '../closing/read-order';
+import { OrderDetails, type OrderDetailsView } from '../ops/order-details';
+import type { OrderView } from '../order/order';
+import type { Page } from '../order/page';
+import { Scope } from './access';
+import { InputQuery, OrderId } from './params';
+import { searchOrdersQuery } from './requests';
+import { Answers, TakesQuery, Topic } from './route-facts';
 
 /** Everybody's orders, for merchants and operators to look at. */
-@ApiTags('ops')
+@Topic('ops')
 @Controller('v1/ops/orders')
 export class OpsOrdersController {
   constructor(

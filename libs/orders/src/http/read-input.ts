@@ -1,6 +1,6 @@
-import { LastcallError } from '@app/orders';
 import type { z } from 'zod';
-import type { FieldError } from '../http/problem';
+import { LastcallError } from '../order/errors';
+import type { FieldError } from './problem';
 
 /** More errors than a person mends at once say nothing more. */
 const MAX_ERRORS = 20;

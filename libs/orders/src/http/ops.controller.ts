@@ -1,30 +1,25 @@
-import {
-  CancelOrderByOperator,
-  CreateRefund,
-  ExtendWindow,
-  ForceCloseOrder,
-  type OrderView,
-  Overview,
-  type OverviewView,
-  SettleOrder,
-} from '@app/orders';
 import { Controller, Get, Post } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
-import { Scope } from '../auth/access';
-import { InputBody, OrderId, Subject } from '../input/params';
+import { ExtendWindow } from '../closing/extend-window';
+import { ForceCloseOrder } from '../closing/force-close-order';
+import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
+import { CreateRefund } from '../ops/create-refund';
+import { Overview, type OverviewView } from '../ops/overview';
+import { SettleOrder } from '../ops/settle-order';
+import type { OrderView } from '../order/order';
+import { Scope } from './access';
+import { InputBody, OrderId, Subject } from './params';
 import {
   cancelOrderBody,
   forceCloseBody,
   operatorExtensionBody,
   refundBody,
   settleOrderBody,
-} from '../input/requests';
-import { Answers } from '../openapi/answers';
-import { Takes } from '../openapi/takes';
+} from './requests';
+import { Answers, Takes, Topic } from './route-facts';
 
 /** For operators; every change is written down with who made it and why. */
-@ApiTags('ops')
+@Topic('ops')
 @Controller('v1/ops')
 export class OpsController {
   constructor(

@@ -1,30 +1,28 @@
-import {
-  CancelOrder,
-  ConfirmReceipt,
-  ExtendWindow,
-  ListOrders,
-  type OrderView,
-  type Page,
-  type PaymentView,
-  PlaceOrder,
-  ReadOrder,
-  ShipOrder,
-  StartPayment,
-} from '@app/orders';
-import { Controller, Get, Post, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
+import { posix } from 'node:path';
+import { Controller, Get, Headers, Post, Res } from '@nestjs/common';
 import type { z } from 'zod';
-import { Scope } from '../auth/access';
-import { entityTagOf, isKnown } from '../http/entity-tag';
+import { CancelOrder } from '../closing/cancel-order';
+import { ExtendWindow } from '../closing/extend-window';
+import { ListOrders, ReadOrder } from '../closing/read-order';
+import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
+import { ShipOrder } from '../fulfilment/ship-order';
+import type { OrderView, PaymentView } from '../order/order';
+import type { Page } from '../order/page';
+import { StartPayment } from '../payments/start-payment';
+import { PlaceOrder } from '../placing/place-order';
+import { Scope } from './access';
+import type { HttpReply } from './caller';
+import { entityTagOf, isKnown } from './entity-tag';
+import { Costly } from './limits';
 import {
+  Address,
   IdempotencyKey,
   InputBody,
   InputQuery,
   OptionalIdempotencyKey,
   OrderId,
   Subject,
-} from '../input/params';
+} from './params';
 import {
   customerExtensionBody,
   listOrdersQuery,
@@ -32,10 +30,15 @@ import {
   placeOrderBody,
   shipmentBody,
   startPaymentBody,
-} from '../input/requests';
-import { Answers } from '../openapi/answers';
-import { Takes, TakesIdempotencyKey, TakesIfNoneMatch, TakesQuery } from '../openapi/takes';
-import { Costly } from '../rate-limit/rate-limit.guard';
+} from './requests';
+import {
+  Answers,
+  Takes,
+  TakesIdempotencyKey,
+  TakesIfNoneMatch,
+  TakesQuery,
+  Topic,
+} from './route-facts';
 
 type PlaceOrderBody = z.output<typeof placeOrderBody>;
 type StartPaymentBody = z.output<typeof startPaymentBody>;
@@ -45,7 +48,7 @@ type NoBody = z.output<typeof noBody>;
 /** Each may make the provider open a session; a customer needs one or two. */
 const MAX_PAYMENTS_A_MINUTE = 30;
 
-@ApiTags('storefront')
+@Topic('storefront')
 @Controller('v1/orders')
 export class OrdersController {
   constructor(
@@ -84,9 +87,10 @@ export class OrdersController {
   })
   async place(
     @Subject() customerId: string,
+    @Address() address: string,
     @IdempotencyKey() key: string,
     @InputBody(placeOrderBody) { items, expectedTotal }: PlaceOrderBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
+    @Res({ passthrough: true }) reply: HttpReply,
   ): Promise<OrderView> {
     const { order, replayed } = await this.placeOrder.place({
       customerId,
@@ -94,7 +98,7 @@ export class OrdersController {
       items,
       expectedTotal,
     });
-    reply.header('location', `/v1/orders/${order.id}`);
+    reply.header('location', `${address}/${order.id}`);
     if (replayed) reply.header('Idempotent-Replayed', 'true');
     return order;
   }
@@ -122,15 +126,17 @@ export class OrdersController {
   async read(
     @Subject() customerId: string,
     @OrderId() id: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
+    @Headers('if-none-match') known: string | undefined,
+    @Res({ passthrough: true }) reply: HttpReply,
   ): Promise<OrderView | undefined> {
     const order = await this.readOrder.read(id, customerId);
     const tag = entityTagOf(order);
     // Still "no-store": a browser's cache would answer with the serverNow of then, and a countdown
     // would run by it. Whoever keeps the order itself asks by the header.
+    reply.header('cache-control', 'no-store');
     reply.header('etag', tag);
-    if (!isKnown(tag, reply.request.headers['if-none-match'])) return order;
-    reply.code(304);
+    if (!isKnown(tag, known)) return order;
+    reply.status(304);
     return undefined;
   }
 
@@ -164,9 +170,10 @@ export class OrdersController {
   async pay(
     @Subject() customerId: string,
     @OrderId() orderId: string,
+    @Address() address: string,
     @OptionalIdempotencyKey() idempotencyKey: string | undefined,
     @InputBody(startPaymentBody) body: StartPaymentBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
+    @Res({ passthrough: true }) reply: HttpReply,
   ): Promise<PaymentView> {
     const { payment, replayed } = await this.startPayment.start({
       orderId,
@@ -175,7 +182,7 @@ export class OrdersController {
       returnUrl: body?.returnUrl,
       idempotencyKey,
     });
-    reply.header('location', `/v1/orders/${orderId}`);
+    reply.header('location', posix.dirname(address));
     if (replayed) reply.header('Idempotent-Replayed', 'true');
     return payment;
   }

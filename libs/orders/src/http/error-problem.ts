@@ -1,6 +1,7 @@
-import { ERROR_STATUS, isInfrastructureError, LastcallError } from '@app/orders';
+import { isInfrastructureError } from '@app/timeout';
 import { sqlStateOf } from '@app/timeout';
 import { HttpException } from '@nestjs/common';
+import { ERROR_STATUS, LastcallError } from '../order/errors';
 import { codeOf, problem, type Problem, type ProblemCode } from './problem';
 
 /** How an error is answered, and whether it is a fault of ours that belongs in the log. */

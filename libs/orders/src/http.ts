@@ -1,0 +1,54 @@
+/** `@lastcall/orders/http`: the controllers, guards and filters that apps/api serves, for hosts. */
+export { Access, assertGranted, Public, type RouteAccess, Scope } from './http/access';
+export {
+  type Caller,
+  type HttpReply,
+  type HttpRequest,
+  isSubject,
+  type ScopeName,
+} from './http/caller';
+export { CallerGuard, type HostCaller } from './http/caller.guard';
+export { answerTo, type ErrorAnswer, RETRY_AFTER_SECONDS } from './http/error-problem';
+export { Costly, Unlimited } from './http/limits';
+export {
+  HTTP_CONTROLLERS,
+  type HttpPart,
+  OrdersHttpModule,
+  type OrdersHttpOptions,
+} from './http/orders-http.module';
+export { OpsOrdersController } from './http/ops-orders.controller';
+export { OpsProductsController } from './http/ops-products.controller';
+export { OpsController } from './http/ops.controller';
+export { OrdersController } from './http/orders.controller';
+export {
+  IdempotencyKey,
+  InputBody,
+  InputQuery,
+  LastEventId,
+  OptionalIdempotencyKey,
+  OrderId,
+  Subject,
+  SubjectId,
+} from './http/params';
+export { HttpProblemFilter } from './http/problem.filter';
+export {
+  codeOf,
+  type FieldError,
+  problem,
+  type Problem,
+  PROBLEM_TYPE,
+  type ProblemCode,
+  statusOf,
+} from './http/problem';
+export { ProductsController } from './http/products.controller';
+export {
+  forceCloseBody,
+  idempotencyKey,
+  lastEventId,
+  noBody,
+  placeOrderBody,
+  productSku,
+} from './http/requests';
+export { type AnswerWords, ROUTE_FACTS, type RouteAnswer, Topic } from './http/route-facts';
+export { WebhookEndpointsController } from './http/webhook-endpoints.controller';
+export { WebhooksController } from './http/webhooks.controller';

@@ -1,0 +1,39 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The scopes a route can ask for. */
+export type ScopeName = 'orders' | 'merchant' | 'ops:read' | 'ops:write' | 'metrics';
+
+/** Who calls, once a guard has found out. */
+export interface Caller {
+  /** The customer's or operator's id. */
+  readonly subject: string;
+  readonly scopes: ReadonlySet<ScopeName>;
+}
+
+/**
+ * A subject becomes a column and a label: 1 to 200 characters, none of them for control. Half a pair
+ * of surrogates is none: Postgres would store all of them as one and the same customer.
+ */
+const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
+
+export const isSubject = (value: unknown): value is string =>
+  typeof value === 'string' && SUBJECT.test(value);
+
+/** What routes read of a request, be it Express' or Fastify's. */
+export interface HttpRequest {
+  readonly originalUrl: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: unknown;
+  readonly body: unknown;
+  /** The bytes that were sent, where Nest was told to keep them. */
+  readonly rawBody?: Buffer;
+  /** Set by a guard; what stands there is who a route serves. */
+  caller?: Caller | null;
+}
+
+/** What routes say beside their answer's body, be it Express' or Fastify's. */
+export interface HttpReply {
+  header(name: string, value: string): unknown;
+  status(code: number): unknown;
+}

@@ -1,0 +1,98 @@
+import {
+  type CanActivate,
+  type DynamicModule,
+  Module,
+  type ModuleMetadata,
+  type Type,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
+import { OpsModule } from '../ops/ops.module';
+import { CallerGuard, type HostCaller, READ_CALLER, type ReadCaller } from './caller.guard';
+import { OpsOrdersController } from './ops-orders.controller';
+import { OpsProductsController } from './ops-products.controller';
+import { OpsController } from './ops.controller';
+import { OrdersController } from './orders.controller';
+import { HttpProblemFilter } from './problem.filter';
+import { ProductsController } from './products.controller';
+import { WebhookEndpointsController } from './webhook-endpoints.controller';
+import { WebhooksController } from './webhooks.controller';
+
+/** The controllers of each part; what is `open` asks nobody who they are. */
+export const HTTP_CONTROLLERS = {
+  storefront: { open: [ProductsController], guarded: [OrdersController] },
+  webhooks: { open: [WebhooksController], guarded: [] },
+  ops: {
+    open: [],
+    guarded: [
+      OpsController,
+      OpsOrdersController,
+      OpsProductsController,
+      WebhookEndpointsController,
+    ],
+  },
+} as const satisfies Record<string, { open: readonly Type[]; guarded: readonly Type[] }>;
+
+export type HttpPart = keyof typeof HTTP_CONTROLLERS;
+
+export interface OrdersHttpOptions<Request> {
+  /**
+   * The host's own: lets in or refuses, on every route that is not open to all. Left out only where
+   * a guard of the whole application does so; that one then has to let in what is open (`Access`).
+   */
+  readonly guard?: Type<CanActivate> | CanActivate;
+  /** Where the guard's dependencies come from. */
+  readonly imports?: ModuleMetadata['imports'];
+  /** Who called, of a request that the guard has let in; nobody is answered with 401. */
+  readonly caller: (
+    request: Request,
+  ) => HostCaller | null | undefined | Promise<HostCaller | null | undefined>;
+  /** What is served; `storefront` and `webhooks` unless given. */
+  readonly parts?: readonly HttpPart[];
+}
+
+/**
+ * The HTTP routes of orders in a host's own application, on Express or Fastify, beside
+ * `OrdersModule`. Webhooks need the bytes that were sent: `NestFactory.create(App, { rawBody: true })`.
+ */
+@Module({})
+export class OrdersHttpModule {
+  static forRoot<Request>({
+    guard,
+    imports = [],
+    caller,
+    parts = ['storefront', 'webhooks'],
+  }: OrdersHttpOptions<Request>): DynamicModule {
+    if (typeof caller !== 'function') {
+      throw new TypeError('OrdersHttpModule: `caller` must be a function that says who called');
+    }
+    const unknown = parts.filter((part) => !(part in HTTP_CONTROLLERS));
+    if (unknown.length > 0) {
+      const known = Object.keys(HTTP_CONTROLLERS).join(', ');
+      throw new TypeError(
+        `OrdersHttpModule: there is no part "${unknown[0]}"; there are: ${known}`,
+      );
+    }
+    const guards = guard ? [guard, CallerGuard] : [CallerGuard];
+    return {
+      module: OrdersHttpModule,
+      imports: [...imports, ...(parts.includes('ops') ? [OpsModule] : [])],
+      controllers: [...new Set(parts)].flatMap((part) => [
+        ...HTTP_CONTROLLERS[part].open.map((one) => ownCopy(one, [])),
+        ...HTTP_CONTROLLERS[part].guarded.map((one) => ownCopy(one, guards)),
+      ]),
+      providers: [{ provide: READ_CALLER, useValue: caller as ReadCaller }],
+    };
+  }
+}
+
+/** A class of its own: what is said of it here is not said to others who use the controller. */
+function ownCopy(
+  controller: Type<object>,
+  guards: readonly (Type<CanActivate> | CanActivate)[],
+): Type {
+  const { [controller.name]: copy } = { [controller.name]: class extends controller {} };
+  UseFilters(HttpProblemFilter)(copy as Type);
+  if (guards.length > 0) UseGuards(...guards)(copy as Type);
+  return copy as Type;
+}
