@@ -12,6 +12,8 @@ export interface FoldCounts {
 const TO_LOOK_AT = 250;
 /** Movements one statement folds: of few products there may be many. */
 const MOST = 2_000;
+/** Longer than transactions that append movements take. */
+const RAISE_EVERY_S = 10;
 /** Statements of a run: half a million movements, then the next run goes on. */
 const MAX_STEPS = 250;
 
@@ -22,9 +24,12 @@ const MAX_STEPS = 250;
  */
 @Injectable()
 export class FoldStock {
+  #raisedMs = -Infinity;
+
   constructor(@Inject(CLOSERS) private readonly dataSource: DataSource) {}
 
   async runOnce(): Promise<FoldCounts> {
+    if (performance.now() - this.#raisedMs >= RAISE_EVERY_S * 1_000) await this.raiseMark();
     let folded = 0;
     for (let afterId = '0', step = 0; step < MAX_STEPS; step++) {
       const [row] = await queryRows<{ last_id: string; looked_at: number; folded: number }>(
@@ -37,6 +42,15 @@ export class FoldStock {
       afterId = row.last_id;
     }
     return { folded };
+  }
+
+  /**
+   * Looks at everything, in one of all processes, and lets folding begin behind what is gone: with
+   * an old snapshot open the index still has it. What was numbered early and committed late is found.
+   */
+  async raiseMark(): Promise<void> {
+    this.#raisedMs = performance.now();
+    await queryRows(this.dataSource, 'SELECT raise_stock_mark($1)', [RAISE_EVERY_S]);
   }
 }
 
