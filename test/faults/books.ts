@@ -81,13 +81,43 @@ export async function losses(
     // A payment that was under way when the customer canceled has won.
     if (!['closed', 'paid', 'shipped'].includes(status)) lost.push(`canceled ${id} is ${status}`);
   }
+  const { taken, refunds } = await readLedger(client);
+  const known = new Set(taken.map(({ id }) => id));
+  for (const id of captured) if (!known.has(id)) lost.push(`the provider forgot payment ${id}`);
+  return [...lost, ...(await compareMoney(rig, taken, refunds))];
+}
+
+/** All that was compared, added up on both sides. */
+export async function moneyCompared(rig: Rig, client: Client): Promise<string> {
+  const { taken, refunds } = await readLedger(client);
+  const theirs = [
+    taken.reduce((total, { capturedAmount }) => total + capturedAmount, 0),
+    sum(succeeded(refunds)),
+    sum(taken.flatMap(({ disputes }) => undecidedOrLost(disputes))),
+  ];
+  const [ours] = await rig.rows<{ sums: string[] }>(
+    `SELECT ARRAY[coalesce(sum(captured), 0), coalesce(sum(refunded), 0), coalesce(sum(disputed), 0)]
+            ::text[] AS sums FROM payment_balances`,
+  );
+  const [a, b] = [theirs, ours?.sums ?? []].map((sums) =>
+    sums.map((minor) => (Number(minor) / 100).toFixed(2)).join(' / '),
+  );
+  return `EUR taken / given back / disputed: ${a} at the provider, ${b} in our balances`;
+}
+
+async function readLedger(
+  client: Client,
+): Promise<{ taken: LedgerPayment[]; refunds: LedgerRefund[] }> {
   const { body } = await client.sandbox('GET /v1/ledger');
   const ledger = body as unknown as { payments: LedgerPayment[]; refunds: LedgerRefund[] };
   const taken = ledger.payments.filter(({ paidAt }) => paidAt !== null);
-  const known = new Set(taken.map(({ id }) => id));
-  for (const id of captured) if (!known.has(id)) lost.push(`the provider forgot payment ${id}`);
-  return [...lost, ...(await compareMoney(rig, taken, ledger.refunds))];
+  return { taken, refunds: ledger.refunds };
 }
+
+const succeeded = (refunds: readonly LedgerRefund[]): LedgerRefund[] =>
+  refunds.filter(({ status }) => status === 'succeeded');
+const undecidedOrLost = (disputes: LedgerPayment['disputes'] = []) =>
+  disputes.filter(({ status }) => status !== 'won');
 
 async function compareMoney(
   rig: Rig,
@@ -104,12 +134,12 @@ async function compareMoney(
   );
   const ours = new Map(rows.map((row) => [row.id, row]));
   const theirs = new Map(taken.map((payment) => [payment.reference, payment]));
-  const given = refunds.filter(({ status }) => status === 'succeeded');
+  const given = succeeded(refunds);
   const wrong: string[] = [];
   for (const payment of taken) {
     const row = ours.get(payment.reference);
     const back = sum(given.filter(({ paymentId }) => paymentId === payment.id));
-    const disputed = sum((payment.disputes ?? []).filter(({ status }) => status !== 'won'));
+    const disputed = sum(undecidedOrLost(payment.disputes));
     if (!row) wrong.push(`payment ${payment.id} is unknown to us`);
     else if (Number(row.captured) !== payment.capturedAmount) {
       wrong.push(`payment ${row.id}: they took ${payment.capturedAmount}, we have ${row.captured}`);

@@ -11,6 +11,8 @@ export interface Fault {
   readonly name: string;
   /** True: part of the short form that CI runs. */
   readonly quick?: boolean;
+  /** True: the row tells the sums that were compared with the provider’s ledger. */
+  readonly isAboutMoney?: boolean;
   /** Breaks something under load, mends it by {@link Step.heal}; answers with what was seen. */
   readonly run: (step: Step) => Promise<string>;
 }

@@ -91,6 +91,7 @@ async function readStream(step: Step): Promise<{ orders: number; wrong: string[]
 export const MONEY_FAULTS: readonly Fault[] = [
   {
     area: 'Money',
+    isAboutMoney: true,
     name: 'disputes, and refunds made in the dashboard, under load and with lost notices',
     run: async (step) => {
       const { client } = step;

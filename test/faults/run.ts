@@ -1,5 +1,6 @@
 /* Runs the faults one after the other; test/faults/main.mjs starts it. Exit code 0: all held. */
 import { parseArgs } from 'node:util';
+import { moneyCompared } from './books';
 import { FAULTS } from './faults';
 import { assemble, type Fault, type Outcome, Step, slowness } from './fault';
 import { type Acknowledged, dice } from './load';
@@ -78,6 +79,7 @@ async function runStep(on: Rig, fault: Fault, acknowledged: Acknowledged): Promi
     seen = await fault.run(step);
     const { wrong } = step.load.experience;
     lost = [...(await step.settle()), ...new Set(wrong)];
+    if (fault.isAboutMoney) seen = `${seen}; ${await moneyCompared(on, step.client)}`;
   } catch (error) {
     seen = error instanceof Error ? error.message : String(error);
     if (process.env.KEEP_LOGS) console.log(await activity(on));

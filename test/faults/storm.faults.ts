@@ -3,9 +3,10 @@ import type { Fault } from './fault';
 
 const ORDERS = 2_000;
 
-/** Issue 3: everything that a provider can do wrong short of being away, while three workers close. */
+/** Everything that a provider can do wrong short of being away, while three workers close. */
 export const STORM: Fault = {
   area: 'Storm',
+  isAboutMoney: true,
   name: '2,000 orders, three workers, errors, timeouts, duplicated, reordered and dropped notices',
   run: async (step) => {
     const { rig, client, load } = step;
