@@ -6,37 +6,25 @@ import {
   LastcallError,
   PlaceOrder,
   ReadOrder,
-  ReceiveWebhook,
   RelayEvents,
   ShipOrder,
   StartPayment,
 } from '@app/orders';
+import { CreateRefund } from '../../libs/orders/src/ops/create-refund';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
-import type { LedgerEntry, LedgerProvider, Posted } from '../support/ledger-provider';
 import { TEST_SKU } from '../support/insert-orders';
 import type { World } from '../support/world';
 import type { FakeTime } from './instrument';
-import type { Action } from './program';
+import type { Outside, Sent } from './outside';
+import type { Action, MoneyAction } from './program';
 import type { LockStore } from './shared-lock';
+import { PROVIDERS } from './stage';
 
 const CUSTOMER = 'ann';
 const OPERATOR = 'olga';
 const EXTENSION_MS = 5_000;
-
-/** What a program knows of the shop from outside: orders, payments, and what was answered. */
-export interface Outside {
-  readonly provider: LedgerProvider;
-  readonly orderIds: readonly string[];
-  /** Payments of each order, the newest last. */
-  readonly paymentIds: string[][];
-  /** Every webhook the provider has sent; it repeats those that were not acknowledged. */
-  readonly posted: Posted[];
-  readonly acknowledged: Set<Posted>;
-  readonly placed: { readonly key: number; readonly orderId: string }[];
-  /** Orders whose customer was told that they are closed. */
-  readonly toldClosed: Set<string>;
-  readonly unexpected: unknown[];
-}
+/** Of what an order costs, in minor units. */
+const PART = 300;
 
 export interface Surroundings {
   readonly outside: Outside;
@@ -45,6 +33,7 @@ export interface Surroundings {
   readonly world: (process: number) => World;
   readonly isDead: () => boolean;
   readonly crash: (process: number) => Promise<void>;
+  readonly linger: () => Promise<void>;
 }
 
 /** Does one action; refusals are answers, everything else that is thrown is unexpected. */
@@ -62,8 +51,7 @@ async function perform(action: Action, around: Surroundings): Promise<void> {
   const { outside, time, locks } = around;
   switch (action.do) {
     case 'advance':
-      time.nowMs += action.ms;
-      return;
+      return time.pass(action.ms);
     case 'crash':
       return around.crash(action.process);
     case 'lose locks':
@@ -71,6 +59,8 @@ async function perform(action: Action, around: Surroundings): Promise<void> {
     case 'lose redis':
       locks.isAway = true;
       return;
+    case 'linger':
+      return around.linger();
     case 'ring':
       return around.world(action.process).timeouts.drainAll('timer');
     case 'sweep':
@@ -104,24 +94,30 @@ async function performOnOrder(
   const world = worldOf(action.process);
   const orderId = outside.orderIds[action.order] as string;
   const paymentId = outside.paymentIds[action.order]?.at(-1) ?? '';
-  const entry = outside.provider.entries.get(`pay-${paymentId}`);
   const now = new Date(time.nowMs);
   switch (action.do) {
     case 'pay':
-      return post(world, outside, outside.provider.pay(paymentId, now));
+      return outside.deliver(world, outside.pay(paymentId, now));
     case 'pay late': {
       // The other attempt, where there are two.
       const first = outside.paymentIds[action.order]?.[0] ?? '';
-      return post(world, outside, outside.provider.pay(first, now, { late: true }));
+      return outside.deliver(world, outside.pay(first, now, { late: true }));
     }
     case 'pay wrongly':
-      return post(world, outside, outside.provider.pay(paymentId, now, { amount: 1 }));
+      return outside.deliver(world, outside.pay(paymentId, now, { amount: 1 }));
     case 'notice again':
-      return post(world, outside, outside.posted.at(-1) ?? again(outside.provider, entry));
-    case 'late fail':
-      return post(world, outside, entry && outside.provider.failed(entry));
-    case 'start payment': {
-      const command = { orderId, customerId: CUSTOMER };
+      return outside.deliver(world, outside.sent.at(-1) ?? again(outside, paymentId));
+    case 'late fail': {
+      const [provider, entry] = [outside.at(paymentId), outside.entry(paymentId)];
+      return outside.deliver(
+        world,
+        provider && outside.send(provider, entry && provider.failed(entry)),
+      );
+    }
+    case 'start payment':
+    case 'start payment elsewhere': {
+      const provider = action.do === 'start payment' ? undefined : PROVIDERS[1];
+      const command = { orderId, customerId: CUSTOMER, provider };
       const { payment } = await world.get(StartPayment).start(command);
       const ids = outside.paymentIds[action.order];
       if (ids && !ids.includes(payment.id)) ids.push(payment.id);
@@ -154,21 +150,43 @@ async function performOnOrder(
     case 'receive':
       await world.get(ConfirmReceipt).confirm(orderId, CUSTOMER);
       return;
+    case 'refund a part':
+    case 'take goods back': {
+      const isBack = action.do === 'take goods back';
+      await world.get(CreateRefund).create(orderId, {
+        ...{ actor: OPERATOR, reason: 'race', amount: PART },
+        restock: isBack ? [{ sku: TEST_SKU, quantity: 1 }] : [],
+      });
+      return;
+    }
+    default:
+      return outside.deliver(world, moveMoney(action.do, outside, paymentId));
   }
 }
 
-function again(provider: LedgerProvider, entry: LedgerEntry | undefined): Posted | undefined {
-  return entry?.status === 'paid' ? provider.succeeded(entry) : undefined;
+/** What somebody does to the money where it is, and the notice of it. */
+function moveMoney(what: MoneyAction, outside: Outside, paymentId: string): Sent | undefined {
+  const [provider, entry] = [outside.at(paymentId), outside.entry(paymentId)];
+  if (!provider || !entry) return undefined;
+  const open = entry.disputes.find(({ state }) => state === 'opened');
+  switch (what) {
+    case 'refund by hand':
+      return outside.send(provider, provider.refundedByHand(entry, entry.money?.amount ?? 0));
+    case 'refund a part by hand':
+      return outside.send(provider, provider.refundedByHand(entry, PART));
+    case 'dispute':
+      return outside.send(provider, provider.disputed(entry));
+    case 'win dispute':
+      return open && outside.send(provider, provider.decided(entry, open, 'won'));
+    case 'lose dispute':
+      return open && outside.send(provider, provider.decided(entry, open, 'lost'));
+    default:
+      throw new Error(`Nobody does "${what}" at a provider`);
+  }
 }
 
-/** Sends a webhook; one that is not answered with success stays to be sent again. */
-export async function post(
-  world: World,
-  outside: Outside,
-  posted: Posted | undefined,
-): Promise<void> {
-  if (!posted) return;
-  if (!outside.posted.includes(posted)) outside.posted.push(posted);
-  await world.get(ReceiveWebhook).receive('sandbox', posted.body, posted.headers);
-  outside.acknowledged.add(posted);
+function again(outside: Outside, paymentId: string): Sent | undefined {
+  const [provider, entry] = [outside.at(paymentId), outside.entry(paymentId)];
+  const isPaid = provider && entry?.status === 'paid';
+  return isPaid ? outside.send(provider, provider.succeeded(entry)) : undefined;
 }

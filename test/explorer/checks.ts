@@ -1,10 +1,12 @@
 import { LastcallError, runInvariants } from '@app/orders';
 import { WatchWaits } from '../../libs/orders/src/ops/watch-waits';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
+import { readOrders } from '../../libs/orders/src/order/order-rows';
+import { disputedOf, refundedOf } from '../support/ledger-entry';
 import { relayAll } from '../support/relay-all';
 import type { World } from '../support/world';
-import { type Outside, post } from './actors';
 import type { FakeTime } from './instrument';
+import type { Outside } from './outside';
 
 /** More than the longest backoff of anything that tries again. */
 const ROUND_MS = 61_000;
@@ -14,12 +16,13 @@ const LIMIT_MS = 15_000;
 /** The provider repeats what was not acknowledged, workers sweep, time passes: until all is quiet. */
 export async function heal(world: World, outside: Outside, time: FakeTime): Promise<string[]> {
   for (let round = 0; round < ROUNDS; round++) {
-    for (const posted of outside.posted) {
-      if (!outside.acknowledged.has(posted)) await post(world, outside, posted);
+    if (round > 0) decideDisputes(outside);
+    for (const sent of outside.sent) {
+      if (!outside.acknowledged.has(sent)) await outside.deliver(world, sent);
     }
     // A provider whose answers are lost stays so for the first round: what it did is not known.
-    if (round > 0) outside.provider.unreachable = undefined;
-    if (round > 0) time.nowMs += ROUND_MS;
+    if (round > 0) for (const provider of outside.providers) provider.unreachable = undefined;
+    if (round > 0) time.pass(ROUND_MS);
     await world.timeouts.runSweep();
     await world.get(FoldStock).runOnce();
     if (!(await isQuiet(world))) continue;
@@ -29,6 +32,18 @@ export async function heal(world: World, outside: Outside, time: FakeTime): Prom
     return [];
   }
   return [`nothing came to rest in ${ROUNDS} rounds`];
+}
+
+/** Banks take their time, and no longer: some for the shop, some for the buyer. */
+function decideDisputes(outside: Outside): void {
+  let nth = 0;
+  for (const provider of outside.providers) {
+    for (const entry of provider.entries.values()) {
+      for (const dispute of entry.disputes.filter(({ state }) => state === 'opened')) {
+        outside.send(provider, provider.decided(entry, dispute, nth++ % 2 === 0 ? 'won' : 'lost'));
+      }
+    }
+  }
 }
 
 async function isQuiet(world: World): Promise<boolean> {
@@ -63,27 +78,47 @@ export async function findFaults(
   ];
 }
 
-/** The provider's ledger against our books: what it took, what it gave back. */
-async function moneyFaults(world: World, { provider }: Outside): Promise<string[]> {
-  const rows = await world.rows<{ id: string; captured: string | null; refunded: string | null }>(
-    `SELECT p.provider_payment_id AS id, b.captured, b.refunded
-       FROM payments p LEFT JOIN payment_balances b ON b.payment_id = p.id`,
+/** The providers' ledgers against our books, and against what every order says of its money. */
+async function moneyFaults(world: World, outside: Outside): Promise<string[]> {
+  const rows = await world.rows<{ id: string; order_id: string }>(
+    'SELECT provider_payment_id AS id, order_id FROM payments',
   );
-  const ours = new Map(rows.map((row) => [row.id, row]));
-  return [...provider.entries.values()].flatMap(({ id, status, money, refunds }) => {
-    const refunded = refunds.reduce((sum, { amount }) => sum + amount, 0);
-    const row = ours.get(id);
-    const faults: string[] = [];
-    if (refunded > (money?.amount ?? 0)) faults.push(`${id}: more given back than taken`);
-    if (refunds.length > 1) faults.push(`${id}: given back ${refunds.length} times`);
-    if (refunded !== Number(row?.refunded ?? 0))
-      faults.push(`${id}: refunds differ from our books`);
-    if (status === 'paid' && Number(row?.captured ?? 0) !== money?.amount) {
-      faults.push(`${id}: took money that our books do not know`);
+  const orderOf = new Map(rows.map(({ id, order_id }) => [id, order_id]));
+  const theirs = new Map<string, Money>();
+  const faults: string[] = [];
+  for (const entry of outside.entries) {
+    const taken = entry.status === 'paid' ? (entry.money?.amount ?? 0) : 0;
+    const money = { captured: taken, refunded: refundedOf(entry), disputed: disputedOf(entry) };
+    if (money.refunded > taken) faults.push(`${entry.id}: more given back than taken`);
+    const orderId = orderOf.get(entry.id);
+    if (!orderId) {
+      if (taken > 0) faults.push(`${entry.id}: took money and is nobody's`);
+      continue;
     }
-    return faults;
-  });
+    const before = theirs.get(orderId) ?? NO_MONEY;
+    theirs.set(orderId, {
+      captured: before.captured + money.captured,
+      refunded: before.refunded + money.refunded,
+      disputed: before.disputed + money.disputed,
+    });
+  }
+  const orders = await world.rows<{ id: string }>('SELECT id FROM orders');
+  const ours = await readOrders(
+    world,
+    orders.map(({ id }) => id),
+  );
+  for (const { id } of orders) {
+    const [balance, ledger] = [ours.get(id)?.balance ?? NO_MONEY, theirs.get(id) ?? NO_MONEY];
+    for (const what of ['captured', 'refunded', 'disputed'] as const) {
+      if (balance[what] === ledger[what]) continue;
+      faults.push(`order ${id}: ${what} ${balance[what]}, at the provider ${ledger[what]}`);
+    }
+  }
+  return faults;
 }
+
+type Money = Readonly<Record<'captured' | 'refunded' | 'disputed', number>>;
+const NO_MONEY: Money = { captured: 0, refunded: 0, disputed: 0 };
 
 /** A payment that a buyer could still pay for an order that is over is a refund waiting to happen. */
 async function openPaymentFaults(world: World): Promise<string[]> {

@@ -1,19 +1,20 @@
 import { NoopLock } from '@app/timeout';
+import type { Client } from 'pg';
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
+import type { LedgerProvider } from '../support/ledger-provider';
 import { openWorld, type World } from '../support/world';
-import { act, type Outside, type Surroundings } from './actors';
+import { act, type Surroundings } from './actors';
 import { findFaults, heal } from './checks';
+import { Outside } from './outside';
 import { describeAction, describeProgram, type Program, PROCESSES } from './program';
 import type { Actor } from './scheduler';
 import { SharedLock } from './shared-lock';
 import { Stage } from './stage';
 
-/** Machines are an hour ahead of the database here: whoever decides by theirs closes too early. */
-export const MACHINES_AHEAD_MS = 3_600_000;
 const STOCK = 8;
 /** Things that happen to processes, not in them. */
 const OUTSIDE = -1;
-const OUTSIDE_ACTIONS = ['advance', 'crash', 'lose locks', 'lose redis'];
+const OUTSIDE_ACTIONS = ['advance', 'crash', 'lose locks', 'lose redis', 'linger'];
 
 /** A program that broke a promise, with the steps that led there. */
 export class BrokenPromise extends Error {
@@ -45,7 +46,6 @@ export class Explorer {
 
   /** @throws {BrokenPromise} when a promise does not hold afterwards */
   async run(program: Program): Promise<void> {
-    this.stage.time.nowMs = Date.now() - MACHINES_AHEAD_MS;
     const used: World[] = [];
     for (let i = 0; i < PROCESSES; i++) used.push(await this.#process(program.lock, i));
     const outside = await this.#prepare(used[0] as World, program);
@@ -62,7 +62,7 @@ export class Explorer {
 
   async #play(program: Program, outside: Outside): Promise<string[]> {
     const { lock, actions, schedule } = program;
-    const around: Surroundings = {
+    const around: Omit<Surroundings, 'linger'> = {
       outside,
       time: this.stage.time,
       locks: this.stage.locks,
@@ -70,14 +70,19 @@ export class Explorer {
       world: (process) => this.#processes.get(`${lock} ${process}`) as World,
       crash: (process) => this.#crash(`${lock} ${process}`, process),
     };
-    const actors = actions.map((action, index) => {
+    const outsiders: Client[] = [];
+    const actors = [];
+    for (const [index, action] of actions.entries()) {
       const isOutside = OUTSIDE_ACTIONS.includes(action.do);
       const actor: Actor = {
         name: `${index} ${describeAction(action)}`,
         process: isOutside ? OUTSIDE : action.process,
       };
-      return { actor, act: () => act(action, around) };
-    });
+      const outsider = action.do === 'linger' ? await this.stage.outsider() : undefined;
+      if (outsider) outsiders.push(outsider);
+      const linger = async (): Promise<void> => outsider && this.stage.linger(outsider);
+      actors.push({ actor, act: () => act(action, { ...around, linger }) });
+    }
     try {
       await this.stage.scheduler.run(actors, schedule);
       return [];
@@ -85,43 +90,41 @@ export class Explorer {
       // Whatever it left running would disturb the next program.
       for (let i = 0; i < PROCESSES; i++) await this.#discard(`${lock} ${i}`);
       return [String(error)];
+    } finally {
+      await Promise.all(outsiders.map((outsider) => outsider.end()));
     }
   }
 
-  async #prepare(world: World, { orders, answers }: Program): Promise<Outside> {
-    world.provider.entries.clear();
-    world.provider.unreachable = answers === 'lost' ? 'after' : undefined;
+  async #prepare(world: World, { orders, answers, earlyIds }: Program): Promise<Outside> {
+    await this.stage.begin({ earlyIds, answersAreLost: answers === 'lost' });
     world.stream.events.splice(0);
-    world.provider.around = (call, when) =>
-      this.stage.scheduler.step(`provider: ${call}, ${when} its effect`, async () => undefined);
-    await this.stage.empty();
     await insertProduct(world, TEST_SKU, STOCK);
-    const inserted: { id: string; amount: number; paymentIds: string[] }[] = [];
-    for (const { payment, latePayment, closesInMs } of orders) {
-      const wanted = { count: 1, closesInMs, latePayment };
-      const first = payment === 'two open' ? 'open' : payment;
-      const given = first === 'none' ? wanted : { ...wanted, payment: first };
-      const [order] = await insertOrders(world, given);
+    const known = [];
+    for (const { payment, provider, latePayment, closesInMs } of orders) {
+      const [at, other] = [this.#provider(provider), this.#provider(provider + 1)];
+      const [order] = await insertOrders(world, {
+        ...{ count: 1, closesInMs, latePayment, quantity: 2, provider: at.name },
+        ...(payment === 'none' ? {} : { payment: payment === 'failed' ? 'failed' : 'open' }),
+      });
       if (!order) throw new Error('No order was inserted');
-      const paymentIds = order.paymentId ? [order.paymentId] : [];
-      if (payment === 'two open') paymentIds.push(await insertPayment(world, order.id));
-      inserted.push({ ...order, paymentIds });
-    }
-    for (const { paymentIds, amount } of inserted) {
-      for (const paymentId of paymentIds) {
-        world.provider.open({ paymentId, amount, currency: 'EUR' });
+      const payments = order.paymentId ? [{ id: order.paymentId, at }] : [];
+      if (payment === 'two open') {
+        payments.push({ id: await insertPayment(world, order.id, other.name), at: other });
       }
+      known.push({ ...order, payments });
     }
-    return {
-      provider: world.provider,
-      orderIds: inserted.map(({ id }) => id),
-      paymentIds: inserted.map(({ paymentIds }) => paymentIds),
-      posted: [],
-      acknowledged: new Set(),
-      placed: [],
-      toldClosed: new Set(),
-      unexpected: [],
-    };
+    const outside = new Outside(this.stage.providers, known);
+    for (const [index, { payment }] of orders.entries()) {
+      const [paymentId = ''] = outside.paymentIds[index] ?? [];
+      if (payment !== 'paid') continue;
+      await outside.deliver(world, outside.pay(paymentId, new Date(this.stage.time.nowMs)));
+    }
+    return outside;
+  }
+
+  #provider(index: number): LedgerProvider {
+    const { providers } = this.stage;
+    return providers[index % providers.length] as LedgerProvider;
   }
 
   /** A process of the shop: the module with connections, groups and drains of its own. */
@@ -135,6 +138,7 @@ export class Explorer {
     const world = await openWorld({
       databaseUrl: this.stage.url,
       lock: lock === 'on' ? new SharedLock(this.stage.locks) : new NoopLock(),
+      providers: this.stage.providers,
       ...(this.#first ? { beside: this.#first } : {}),
     });
     this.#first ??= world;
@@ -157,12 +161,12 @@ export class Explorer {
 }
 
 /** A second attempt to pay an order; the buyer may well finish both. */
-async function insertPayment(world: World, orderId: string): Promise<string> {
+async function insertPayment(world: World, orderId: string, at: string): Promise<string> {
   const [row] = await world.rows<{ id: string }>(
     `INSERT INTO payments (id, order_id, provider, provider_payment_id, amount, currency, expires_at)
-     SELECT n.id, o.id, 'sandbox', 'pay-' || n.id, o.amount, o.currency, o.closes_at
+     SELECT n.id, o.id, $2, 'pay-' || n.id, o.amount, o.currency, o.closes_at
        FROM orders o, (SELECT gen_random_uuid() AS id) AS n WHERE o.id = $1 RETURNING id`,
-    [orderId],
+    [orderId, at],
   );
   return (row as { id: string }).id;
 }

@@ -1,12 +1,26 @@
+import os from 'node:os';
 import { DatabaseClock } from '@app/timeout';
 import { Client } from 'pg';
 import type { Scheduler } from './scheduler';
 
-/** The shop's time, in milliseconds since the epoch; moved by a program's steps alone. */
-export interface FakeTime {
-  nowMs: number;
+/** The shop's time, moved by a program's steps alone. */
+export class FakeTime {
+  /** The database's clock, in milliseconds since the epoch. */
+  nowMs = 0;
+  /** What no clock setting moves. */
+  uptimeMs = 0;
   /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
-  earlyIds: boolean;
+  earlyIds = false;
+
+  pass(ms: number): void {
+    this.nowMs += ms;
+    this.uptimeMs += ms;
+  }
+
+  /** Somebody sets the database's clock. */
+  jump(ms: number): void {
+    this.nowMs += ms;
+  }
 }
 
 /**
@@ -57,9 +71,8 @@ export function instrumentPostgres(scheduler: Scheduler, time: FakeTime): void {
       try {
         const result = await query.apply(this, args);
         inTransaction.add(this);
-        // Before it waits for any row: so of two that want one order, either may have the older id.
-        await query.call(this, 'SELECT pg_current_xact_id()');
         await setTime(this, true);
+        // Before it waits for any row: so of two that want one order, either may have the older id.
         if (time.earlyIds) await query.call(this, 'SELECT pg_current_xact_id()');
         return result;
       } finally {
@@ -128,8 +141,9 @@ export function instrumentTimers(scheduler: Scheduler): void {
   }) as typeof clearTimeout;
 }
 
-/** The estimate of the database's clock is exact. */
+/** The estimate of the database's clock is exact, and machines run as long as the shop's time. */
 export function instrumentClock(time: FakeTime): void {
+  os.uptime = () => time.uptimeMs / 1_000;
   DatabaseClock.prototype.nowMs = () => time.nowMs;
   DatabaseClock.prototype.measure = async () => new Date(time.nowMs);
 }

@@ -1,4 +1,15 @@
 import * as fc from 'fast-check';
+import { PROVIDERS } from './stage';
+
+/** What happens to money that an order has: at the provider, at the buyer's bank, by an operator. */
+export type MoneyAction =
+  | 'refund by hand'
+  | 'refund a part by hand'
+  | 'dispute'
+  | 'win dispute'
+  | 'lose dispute'
+  | 'refund a part'
+  | 'take goods back';
 
 /** What an actor does, to one of the program's orders where that matters. */
 export type Action = { readonly process: number } & (
@@ -7,6 +18,8 @@ export type Action = { readonly process: number } & (
   | {
       readonly do: 'crash' | 'lose locks' | 'lose redis' | 'ring' | 'sweep' | 'relay' | 'fold';
     }
+  /** Somebody's transaction has an id, and takes its time. */
+  | { readonly do: 'linger' }
   | {
       readonly do:
         | 'pay'
@@ -15,18 +28,22 @@ export type Action = { readonly process: number } & (
         | 'notice again'
         | 'late fail'
         | 'start payment'
+        | 'start payment elsewhere'
         | 'read'
         | 'cancel'
         | 'force-close'
         | 'extend'
         | 'ship'
-        | 'receive';
+        | 'receive'
+        | MoneyAction;
       readonly order: number;
     }
 );
 
 export interface StartingOrder {
-  readonly payment: 'open' | 'two open' | 'failed' | 'none';
+  readonly payment: 'open' | 'two open' | 'paid' | 'failed' | 'none';
+  /** At which provider; the second payment of two is at the other one. */
+  readonly provider: number;
   readonly latePayment: 'refund' | 'revive' | 'hold';
   /** Until `closesAt`, when the program begins. */
   readonly closesInMs: number;
@@ -36,6 +53,8 @@ export interface Program {
   readonly lock: 'on' | 'off';
   /** `lost`: the provider does what it is asked to, and nobody hears of it for a while. */
   readonly answers: 'heard' | 'lost';
+  /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
+  readonly earlyIds: boolean;
   readonly orders: readonly StartingOrder[];
   readonly actions: readonly Action[];
   /** At each step: which of those that could go on does; 0 is the one that went last. */
@@ -54,7 +73,16 @@ const onOrder = (orders: number) =>
     do: one(
       ...(['pay', 'pay', 'pay', 'pay late', 'pay late', 'pay wrongly', 'notice again'] as const),
       ...(['late fail', 'start payment', 'read', 'read', 'cancel', 'cancel'] as const),
-      ...(['force-close', 'extend', 'ship', 'receive'] as const),
+      ...(['force-close', 'extend', 'ship', 'receive', 'start payment elsewhere'] as const),
+    ),
+    order: fc.nat(orders - 1),
+  });
+const onMoney = (orders: number) =>
+  fc.record({
+    process,
+    do: one(
+      ...(['refund by hand', 'refund a part by hand', 'dispute', 'dispute'] as const),
+      ...(['win dispute', 'lose dispute', 'refund a part', 'take goods back', 'cancel'] as const),
     ),
     order: fc.nat(orders - 1),
   });
@@ -62,7 +90,7 @@ const onShop = fc.record({
   process,
   do: one(
     ...(['ring', 'ring', 'ring', 'sweep', 'sweep', 'relay', 'fold'] as const),
-    ...(['crash', 'crash', 'lose locks', 'lose redis'] as const),
+    ...(['crash', 'crash', 'lose locks', 'lose redis', 'linger', 'relay'] as const),
   ),
 });
 const place = fc.record({
@@ -78,7 +106,8 @@ const advance = fc.record({
 });
 
 const startingOrder: fc.Arbitrary<StartingOrder> = fc.record({
-  payment: one('open', 'two open', 'failed', 'none'),
+  payment: one('open', 'open', 'two open', 'paid', 'failed', 'none'),
+  provider: fc.nat(PROVIDERS.length - 1),
   latePayment: one('refund', 'revive', 'hold'),
   closesInMs: fc.constantFrom(-1, -1, 0, 1, 60_000),
 });
@@ -87,10 +116,12 @@ export const programs: fc.Arbitrary<Program> = fc.integer({ min: 1, max: 2 }).ch
   fc.record({
     lock: one('off', 'on'),
     answers: one('heard', 'heard', 'heard', 'lost'),
+    earlyIds: fc.boolean(),
     orders: fc.array(startingOrder, { minLength: orders, maxLength: orders }),
     actions: fc.array(
       fc.oneof(
         { weight: 6, arbitrary: onOrder(orders) },
+        { weight: 2, arbitrary: onMoney(orders) },
         { weight: 4, arbitrary: onShop },
         { weight: 1, arbitrary: place },
         { weight: 1, arbitrary: advance },
@@ -108,12 +139,16 @@ export function describeAction(action: Action): string {
   return [what, ...words].join(' ');
 }
 
+export function describeIds({ earlyIds }: { readonly earlyIds: boolean }): string {
+  return earlyIds ? ', transactions have their ids as they begin' : '';
+}
+
 export function describeProgram(program: Program): string {
   return [
-    `lock ${program.lock}, the provider's answers ${program.answers}`,
+    `lock ${program.lock}, the provider's answers ${program.answers}${describeIds(program)}`,
     ...program.orders.map(
-      ({ payment, latePayment, closesInMs }, index) =>
-        `order ${index}: payment ${payment}, late money: ${latePayment}, closes in ${closesInMs} ms`,
+      ({ payment, provider, latePayment, closesInMs }, index) =>
+        `order ${index}: payment ${payment} at ${PROVIDERS[provider]}, late money: ${latePayment}, closes in ${closesInMs} ms`,
     ),
     ...program.actions.map(
       (action, index) => `actor ${index} in process ${action.process}: ${describeAction(action)}`,

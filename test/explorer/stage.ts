@@ -2,10 +2,11 @@ import { migrate } from '@app/orders';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database';
+import { LedgerProvider } from '../support/ledger-provider';
 import type { World } from '../support/world';
 import {
   FAKE_CLOCK_SQL,
-  type FakeTime,
+  FakeTime,
   instrumentClock,
   instrumentConnecting,
   instrumentPostgres,
@@ -14,14 +15,29 @@ import {
 import { Scheduler } from './scheduler';
 import { LockStore } from './shared-lock';
 
+/** Machines are an hour ahead of the database here: whoever decides by theirs closes too early. */
+const MACHINES_AHEAD_MS = 3_600_000;
+/** The first is for new payments. */
+export const PROVIDERS = ['sandbox', 'other'] as const;
+
+interface Beginning {
+  /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
+  readonly earlyIds: boolean;
+  readonly answersAreLost?: boolean;
+}
+
 /** The fake clock before the real one; the tables are where it is. */
 const PATH = 'fake,pg_catalog';
 
 /** What programs are played on: a database of their own, its time, and everybody's next step. */
 export class Stage {
-  readonly time: FakeTime = { nowMs: 0, earlyIds: false };
+  readonly time = new FakeTime();
   readonly scheduler = new Scheduler((pids) => this.#findBlocked(pids));
   readonly locks = new LockStore(this.scheduler);
+  readonly providers: readonly [LedgerProvider, LedgerProvider] = [
+    new LedgerProvider(PROVIDERS[0]),
+    new LedgerProvider(PROVIDERS[1]),
+  ];
 
   private constructor(
     private readonly database: TestDatabase,
@@ -56,11 +72,29 @@ export class Stage {
     await this.database.drop();
   }
 
-  async empty(): Promise<void> {
+  /** Everything is gone, and it is now again. `answersAreLost`: of all providers, for a while. */
+  async begin({ earlyIds, answersAreLost = false }: Beginning): Promise<void> {
     await this.monitor.query(EMPTY);
+    this.time.nowMs = Date.now() - MACHINES_AHEAD_MS;
+    this.time.earlyIds = earlyIds;
+    for (const provider of this.providers) {
+      provider.entries.clear();
+      provider.unreachable = answersAreLost ? 'after' : undefined;
+      provider.around = (call, when) =>
+        this.scheduler.step(`${provider.name}: ${call}, ${when} its effect`, async () => undefined);
+    }
   }
 
-  /** A connection that nobody schedules: somebody outside the shop. */
+  /** Somebody else's transaction: it has an id, and ends when the schedule says. */
+  async linger(outsider: Client): Promise<void> {
+    const pid = (outsider as { processID?: number }).processID;
+    await outsider.query('BEGIN');
+    const begin = (): Promise<unknown> => outsider.query('SELECT pg_current_xact_id()');
+    await this.scheduler.step('begins', begin, pid);
+    await this.scheduler.step('ends', () => outsider.query('ROLLBACK'), pid);
+  }
+
+  /** A connection that nobody schedules: somebody outside the shop. To be made before a run. */
   async outsider(): Promise<Client> {
     const client = new Client({ connectionString: this.url });
     await client.connect();
@@ -93,7 +127,8 @@ function backendsOf({ driver }: DataSource): number[] {
 const EMPTY = [
   ...['refunds', 'payments', 'order_items', 'order_events', 'idempotency_keys', 'deadlines'],
   ...['held_deadlines', 'webhook_events', 'orders', 'products'],
-  ...['unfolded_stock_movements', 'stock_movements'],
+  ...['unfolded_stock_movements', 'stock_movements', 'order_returns', 'money_movements'],
+  ...['timeout_brakes', 'machine_clocks'],
 ]
   .map((table) => `DELETE FROM ${table}`)
   .join(';');

@@ -10,6 +10,8 @@ export interface OrdersToInsert {
   readonly quantity?: number;
   /** One payment each: `open` at the provider, or ended in our books. */
   readonly payment?: 'open' | 'failed';
+  /** At which provider; the sandbox by default. */
+  readonly provider?: string;
   readonly latePayment?: 'refund' | 'revive' | 'hold';
   readonly shipWithinMs?: number | null;
   readonly receiveWithinMs?: number | null;
@@ -57,6 +59,7 @@ export async function insertOrders(
     payment ?? 'open',
     wanted.shipWithinMs === undefined ? 30 * 86_400_000 : wanted.shipWithinMs,
     wanted.receiveWithinMs === undefined ? 14 * 86_400_000 : wanted.receiveWithinMs,
+    wanted.provider ?? 'sandbox',
   ]);
   const closesAt = new Map(rows.map((row) => [row.id, row.closes_at]));
   return ids.map((id, index) => ({
@@ -91,7 +94,7 @@ const INSERT = `
   ), attempts AS (
     INSERT INTO payments (id, order_id, provider, provider_payment_id, status, amount, currency,
                           expires_at)
-    SELECT p.id, g.id, 'sandbox', 'pay-' || p.id, $9, $5::int * $6::bigint, 'EUR', g.closes_at
+    SELECT p.id, g.id, $12, 'pay-' || p.id, $9, $5::int * $6::bigint, 'EUR', g.closes_at
       FROM unnest($8::uuid[]) WITH ORDINALITY AS p (id, n) JOIN given g USING (n)
   ), stock AS (
     UPDATE products SET available = available - $5::int * taken, reserved = reserved + $5::int * taken

@@ -1,5 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { PaymentProvider, ProviderAnswer } from '@app/orders';
+import {
+  type Dispute,
+  disputeOf,
+  type LedgerEntry,
+  lineOf,
+  refundByHand,
+  refundOnce,
+  stateOf,
+} from './ledger-entry';
+
+export type { LedgerEntry } from './ledger-entry';
 
 type Call<Name extends keyof PaymentProvider> = PaymentProvider[Name] extends (
   ...args: infer Args
@@ -13,24 +24,6 @@ type RefundAnswer = Awaited<ReturnType<PaymentProvider['refund']>>;
 type LedgerPage =
   ReturnType<PaymentProvider['ledger']> extends AsyncIterable<infer Page> ? Page : never;
 type Notice = Awaited<ReturnType<PaymentProvider['readWebhook']>>;
-type Money = Extract<ProviderAnswer, { state: 'PAID' }>['money'];
-
-interface Refund {
-  readonly id: string;
-  readonly amount: number;
-  readonly key: string;
-}
-
-export interface LedgerEntry {
-  readonly id: string;
-  /** Our payment's id. */
-  readonly reference: string;
-  readonly amount: number;
-  readonly currency: string;
-  status: 'open' | 'paid' | 'closed' | 'failed';
-  money: Money | undefined;
-  readonly refunds: Refund[];
-}
 
 /** A webhook as it would be posted. */
 export interface Posted {
@@ -125,6 +118,7 @@ export class LedgerProvider implements PaymentProvider {
       status: 'open',
       money: undefined,
       refunds: [],
+      disputes: [],
     };
     this.entries.set(entry.id, entry);
     return entry;
@@ -158,6 +152,38 @@ export class LedgerProvider implements PaymentProvider {
     return post({ eventId, type: 'payment.failed', paymentId, providerPaymentId });
   }
 
+  /** Somebody refunds in the provider's dashboard; undefined when not so much is left. */
+  refundedByHand(entry: LedgerEntry, amount: number): Posted | undefined {
+    const refund = refundByHand(entry, amount);
+    if (!refund) return undefined;
+    const told = { providerRefundId: refund.id, idempotencyKey: null, amount, why: null };
+    return this.#tell(entry, 'refund.succeeded', told);
+  }
+
+  /** The buyer's bank takes back what is left; undefined when there is nothing. */
+  disputed(entry: LedgerEntry): Posted | undefined {
+    const dispute = disputeOf(entry);
+    return dispute && this.#tellDispute(entry, dispute);
+  }
+
+  /** The bank decides about a dispute, for us (`won`) or for the buyer. */
+  decided(entry: LedgerEntry, dispute: Dispute, how: 'won' | 'lost'): Posted {
+    dispute.state = how;
+    return this.#tellDispute(entry, dispute);
+  }
+
+  #tellDispute(entry: LedgerEntry, { id, amount, state }: Dispute): Posted {
+    return this.#tell(entry, `dispute.${state}`, { disputeId: id, amount });
+  }
+
+  #tell(
+    { reference: paymentId, id: providerPaymentId }: LedgerEntry,
+    type: string,
+    data: Readonly<Record<string, unknown>>,
+  ): Posted {
+    return post({ eventId: randomUUID(), type, paymentId, providerPaymentId, ...data });
+  }
+
   #byReference(paymentId: string): LedgerEntry | undefined {
     return this.entries.get(`pay-${paymentId}`);
   }
@@ -179,33 +205,4 @@ export class LedgerProvider implements PaymentProvider {
 
 export function post(notice: Readonly<Record<string, unknown>> & { eventId: string }): Posted {
   return { body: Buffer.from(JSON.stringify(notice)), headers: { 'webhook-id': notice.eventId } };
-}
-
-function lineOf({ id, reference, money, refunds }: LedgerEntry): LedgerPage['payments'][number] {
-  return {
-    providerPaymentId: id,
-    paymentId: reference,
-    captured: money ?? null,
-    refunds: refunds.map(({ id: providerRefundId, key, amount }) => ({
-      ...{ providerRefundId, idempotencyKey: key, amount, state: 'SUCCEEDED' },
-    })),
-  };
-}
-
-function stateOf({ id, status, money, refunds }: LedgerEntry): ProviderAnswer {
-  const providerPaymentId = id;
-  if (status === 'open') return { state: 'UNPAID', providerPaymentId };
-  if (status !== 'paid' || !money) return { state: 'CLOSED_UNPAID', providerPaymentId };
-  const refunded = refunds.reduce((sum, { amount }) => sum + amount, 0);
-  return { state: refunded >= money.amount ? 'REFUNDED' : 'PAID', providerPaymentId, money };
-}
-
-function refundOnce(entry: LedgerEntry, { amount, idempotencyKey: key }: RefundCall): RefundAnswer {
-  const known = entry.refunds.find((refund) => refund.key === key);
-  if (known) return { state: 'SUCCEEDED', providerRefundId: known.id };
-  if (!entry.money) return { state: 'FAILED', providerRefundId: null, why: 'not paid' };
-  // A real provider refuses to give back more than it took; this one remembers it as a fault.
-  const refund = { id: `refund-${randomUUID()}`, amount, key };
-  entry.refunds.push(refund);
-  return { state: 'SUCCEEDED', providerRefundId: refund.id };
 }

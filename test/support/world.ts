@@ -35,8 +35,8 @@ export interface WorldOptions {
   readonly beside?: World;
   /** A migrated database that somebody else made and will drop. */
   readonly databaseUrl?: string;
-  /** Switched on, too; new payments are for {@link World.provider}. */
-  readonly otherProviders?: readonly LedgerProvider[];
+  /** All that are switched on; the first is {@link World.provider}, and for new payments. */
+  readonly providers?: readonly [LedgerProvider, ...LedgerProvider[]];
   /** True: the provider that the settings ask for, instead of one in this process. */
   readonly configuredProvider?: boolean;
 }
@@ -118,7 +118,7 @@ async function startWorld(
   afterClose: () => Promise<void>,
 ): Promise<World> {
   const told: { name: string; args: unknown[] }[] = [];
-  const provider = options.beside?.provider ?? new LedgerProvider();
+  const provider = options.beside?.provider ?? options.providers?.[0] ?? new LedgerProvider();
   const stream = options.beside?.stream ?? new RecordedStream();
   const parts: OrdersModuleOptions['parts'] = { lock, driver };
   const building = Test.createTestingModule({
@@ -129,8 +129,7 @@ async function startWorld(
     .overrideProvider(EVENT_STREAM)
     .useValue(stream);
   if (!options.configuredProvider) {
-    const others = options.otherProviders ?? [];
-    const providers = new PaymentProviders([provider, ...others]);
+    const providers = new PaymentProviders([...(options.providers ?? [provider])]);
     building.overrideProvider(PaymentProviders).useValue(providers);
   }
   const module = await building.compile();

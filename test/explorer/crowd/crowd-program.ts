@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { describeIds } from '../program';
 
 /** Orders of one kind among the crowd. */
 export interface Party {
@@ -10,17 +11,23 @@ export interface Party {
 
 /** What an actor does in a crowd; `nth` names an order, or the first of some. */
 export type CrowdAction = { readonly process: number } & (
-  | { readonly do: 'ring' | 'look' | 'sweep' | 'relay' | 'crash' | 'lose locks' }
+  | { readonly do: 'ring' | 'look' | 'sweep' | 'relay' | 'fold' | 'crash' | 'lose locks' }
   | { readonly do: 'lose alarms' | 'alarms away' | 'alarms back' }
+  /** The brake: somebody sets the database's clock an hour ahead; an operator has seen it. */
+  | { readonly do: 'jump' | 'confirm' }
+  /** The pace: the API's customers feel the drains, or no longer. */
+  | { readonly do: 'others wait' | 'others are served' | 'linger' }
   | { readonly do: 'advance'; readonly ms: number }
   | { readonly do: 'pay some' | 'cancel' | 'read'; readonly nth: number }
+  | { readonly do: 'refund by hand' | 'dispute'; readonly nth: number }
   | { readonly do: 'hold'; readonly what: 'product' | 'order'; readonly nth: number }
 );
 
 export interface CrowdProgram {
   readonly lock: 'on' | 'off';
-  /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
   readonly earlyIds: boolean;
+  /** For so long nobody has rung as the program begins. */
+  readonly outageMs: number;
   readonly parties: readonly Party[];
   readonly actions: readonly CrowdAction[];
   readonly schedule: readonly number[];
@@ -34,10 +41,18 @@ const process = fc.nat(CROWD_PROCESSES - 1);
 const nth = fc.nat(CROWD - 1);
 const one = <Name extends string>(...names: Name[]) => fc.constantFrom(...names);
 
+const hold = (...what: ('product' | 'order')[]): fc.Arbitrary<CrowdAction> =>
+  fc.record({ process, do: fc.constant('hold' as const), what: one(...what), nth });
+const simply = <Name extends 'ring' | 'fold' | 'cancel' | 'alarms away'>(name: Name) =>
+  fc.record({ process, do: fc.constant(name), nth }) as fc.Arbitrary<CrowdAction>;
+
 const action: fc.Arbitrary<CrowdAction> = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ process, do: one('ring', 'ring', 'ring', 'look', 'sweep', 'relay') }),
+    arbitrary: fc.record({
+      process,
+      do: one('ring', 'ring', 'ring', 'look', 'sweep', 'relay', 'fold'),
+    }),
   },
   {
     weight: 3,
@@ -48,21 +63,42 @@ const action: fc.Arbitrary<CrowdAction> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ process, do: one('pay some', 'cancel', 'read'), nth }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      process,
-      do: fc.constant('hold' as const),
-      what: one('product', 'order', 'order'),
-      nth,
-    }),
-  },
+  { weight: 1, arbitrary: fc.record({ process, do: one('refund by hand', 'dispute'), nth }) },
+  { weight: 2, arbitrary: hold('product', 'order', 'order') },
   {
     weight: 3,
     arbitrary: fc.record({
       process,
       do: one('lose alarms', 'alarms away', 'alarms back', 'crash', 'lose locks'),
     }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      process,
+      do: one('jump', 'jump', 'confirm', 'others wait', 'others are served', 'linger'),
+    }),
+  },
+);
+
+/** What has to come together for some of what can go wrong, among others that come between. */
+const themes: readonly (readonly fc.Arbitrary<CrowdAction>[])[] = [
+  // Somebody has what a batch wants, so that it is put back.
+  [hold('order'), simply('ring'), simply('ring')],
+  // And that as the store takes no alarm.
+  [hold('order'), hold('order'), simply('ring'), simply('ring'), simply('alarms away')],
+  // Two fold the same while neither gets on.
+  [hold('product'), simply('cancel'), simply('fold'), simply('fold'), simply('fold')],
+];
+
+const actions = fc.oneof(
+  { weight: 2, arbitrary: fc.array(action, { minLength: 3, maxLength: 9 }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom(...themes)
+      .chain((theme) => fc.tuple(fc.tuple(...theme), fc.array(action, { maxLength: 3 })))
+      .map(([theme, others]) => [...theme, ...others]),
   },
 );
 
@@ -82,8 +118,9 @@ const parties: fc.Arbitrary<Party[]> = fc
 export const crowdPrograms: fc.Arbitrary<CrowdProgram> = fc.record({
   lock: one('off', 'on'),
   earlyIds: fc.boolean(),
+  outageMs: fc.constantFrom(0, 0, 3_000),
   parties,
-  actions: fc.array(action, { minLength: 3, maxLength: 9 }),
+  actions,
   schedule: fc.array(fc.nat(7), { minLength: 80, maxLength: 160, size: 'max' }),
 });
 
@@ -92,9 +129,10 @@ export function describeCrowdAction(action: CrowdAction): string {
   return [what, ...Object.values(details)].join(' ');
 }
 
-export function describeCrowd({ lock, earlyIds, parties, actions }: CrowdProgram): string {
+export function describeCrowd(program: CrowdProgram): string {
+  const { lock, outageMs, parties, actions } = program;
   return [
-    `lock ${lock}${earlyIds ? ', transactions have their ids as they begin' : ''}`,
+    `lock ${lock}, nobody rang for ${outageMs} ms${describeIds(program)}`,
     ...parties.map(
       ({ count, closesInMs, isPaying }) =>
         `${count} orders close in ${closesInMs} ms${isPaying ? ', a payment is open' : ''}`,

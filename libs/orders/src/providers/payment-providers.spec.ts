@@ -41,7 +41,7 @@ describe('a payment of a provider that new payments do not go to', () => {
   const pear = new LedgerProvider('pear');
   let world: World;
   let order: InsertedOrder & { paymentId: string };
-  beforeAll(async () => (world = await openWorld({ otherProviders: [pear] })));
+  beforeAll(async () => (world = await openWorld({ providers: [new LedgerProvider(), pear] })));
   afterAll(() => world?.close());
   beforeEach(async () => {
     const [inserted] = await insertOrders(world, { count: 1, closesInMs: 60_000, payment: 'open' });
