@@ -160,6 +160,7 @@ const TELEMETRY_NAMES = [
     'deadlineHeld',
     'handlerFails',
     'handlerWorks',
+    'handled',
     'timerStore',
     'swept',
     'sweptUp',
