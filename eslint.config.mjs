@@ -6,6 +6,30 @@ import tseslint from 'typescript-eslint';
 /** Event listeners may be async as long as they handle what goes wrong themselves. */
 const ASYNC_LISTENERS = { checksVoidReturn: { arguments: false, attributes: false } };
 
+const EACH_REQUEST = 'costs each request more than all of Nest does (docs/architecture.md)';
+/**
+ * Nest itself costs about 17 us a request; any interceptor 36 us more, even one of another route's
+ * module; and a provider that is made anew for each request, with all that depend on it, 100 us.
+ */
+const NOTHING_FOR_EACH_REQUEST = [
+  {
+    selector: 'ImportSpecifier[imported.name=/^(UseInterceptors|NestInterceptor)$/]',
+    message: `An interceptor ${EACH_REQUEST}: use a hook of Fastify's, or the handler itself.`,
+  },
+  {
+    selector: 'ImportSpecifier[imported.name=/^(APP_INTERCEPTOR|REQUEST|INQUIRER)$/]',
+    message: `A provider of each request ${EACH_REQUEST}: pass what it needs as an argument.`,
+  },
+  {
+    selector: 'MemberExpression[property.name="useGlobalInterceptors"]',
+    message: `An interceptor ${EACH_REQUEST}: use a hook of Fastify's, or the handler itself.`,
+  },
+  {
+    selector: 'MemberExpression[object.name="Scope"][property.name=/^(REQUEST|TRANSIENT)$/]',
+    message: `A provider of each request ${EACH_REQUEST}: pass what it needs as an argument.`,
+  },
+];
+
 export default defineConfig(
   {
     ignores: [
@@ -34,6 +58,7 @@ export default defineConfig(
       // A port's implementation may have nothing to wait for.
       '@typescript-eslint/require-await': 'off',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'no-restricted-syntax': ['error', ...NOTHING_FOR_EACH_REQUEST],
     },
   },
   {
