@@ -40,6 +40,11 @@ export function cpuBetween(before: CpuSeconds, after: CpuSeconds): CpuSeconds {
   };
 }
 
+/** All of it, in microseconds, for each of so many pieces of work. */
+export function cpuMicrosEach({ node, postgres, redis }: CpuSeconds, count: number): number {
+  return (1e6 * (node + postgres + redis)) / count;
+}
+
 export function parentOf(pid: number): number {
   return readStat(pid)?.parent ?? 0;
 }

@@ -52,13 +52,14 @@ export async function loadApi(
   };
 }
 
+/** So many customers order in turns: hardly a token has been seen a moment ago. */
+const CUSTOMERS = 10_000;
+
 /** A new order of two lines with every call: over all SKUs, or always of the hot one and another. */
 export async function orderRequests(kind: 'cold' | 'hot'): Promise<() => Request> {
-  const token = await new SignJWT({ scope: 'orders' })
-    .setProtectedHeader({ alg: 'HS256' })
-    .setSubject('bench')
-    .setExpirationTime('1h')
-    .sign(new TextEncoder().encode(JWT_SECRET));
+  const tokens = await Promise.all(
+    Array.from({ length: CUSTOMERS }, (_, customer) => tokenOf(`bench-${customer}`)),
+  );
   const run = Date.now().toString(36);
   let made = 0;
   return () => {
@@ -69,11 +70,21 @@ export async function orderRequests(kind: 'cold' | 'hot'): Promise<() => Request
       method: 'POST',
       path: '/v1/orders',
       headers: {
-        authorization: `Bearer ${token}`,
+        authorization: `Bearer ${tokens[made % CUSTOMERS]}`,
         'content-type': 'application/json',
         'idempotency-key': `${run}-${made}`,
       },
       body: `{"items":[{"sku":"${skuAt(first)}","quantity":1},{"sku":"${skuAt(second)}","quantity":2}]}`,
     };
   };
+}
+
+const SECRET = new TextEncoder().encode(JWT_SECRET);
+
+function tokenOf(customer: string): Promise<string> {
+  return new SignJWT({ scope: 'orders' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setSubject(customer)
+    .setExpirationTime('1h')
+    .sign(SECRET);
 }

@@ -5,7 +5,16 @@ import { Client } from 'pg';
 import type { Servers } from './world';
 
 /** The packages that are measured, so that a figure can be told from its successor's. */
-const PACKAGES = ['bullmq', 'pg', 'pg-boss', 'graphile-worker', 'redlock', 'fastify', 'autocannon'];
+const PACKAGES = [
+  'bullmq',
+  'pg',
+  'pg-boss',
+  'graphile-worker',
+  '@dbos-inc/dbos-sdk',
+  'redlock',
+  'fastify',
+  'autocannon',
+];
 
 /** What the figures were measured on, a line each. */
 export async function machine(

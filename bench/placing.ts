@@ -1,7 +1,15 @@
 import { loadApi, type LoadResult, orderRequests } from './load';
 import { fillProducts } from './orders-table';
 import { startLastcall } from './processes';
-import { type BenchOptions, CPU_COLUMNS, cpuCells, type Question } from './question';
+import { cpuMicrosEach } from './cpu';
+import {
+  type BenchOptions,
+  CPU_COLUMNS,
+  cpuCells,
+  cpuGoal,
+  type Question,
+  ratioGoal,
+} from './question';
 import { medianOf } from './statistics';
 import { createWorld, type World } from './world';
 
@@ -45,6 +53,8 @@ export const placing: Question = {
       p99Ms: medianOf(all, (one) => one.p99Ms),
       failed: all.reduce((sum, one) => sum + one.failed, 0),
       cpu: (all[0] as LoadResult).cpu,
+      answered: (all[0] as LoadResult).answered,
+      all,
     }));
     const row = (name: string) => rows.find((one) => one.name === name) as (typeof rows)[number];
     const [groups, hot, single] = [row(GROUPS), row(HOT), row(SINGLE)];
@@ -59,9 +69,9 @@ export const placing: Question = {
             one.p50Ms,
             one.p99Ms,
             one.failed,
-            ...cpuCells(one.cpu),
+            ...cpuCells(one.cpu, one.answered),
           ]),
-          note: 'The rate limit and the cap on open orders are off, as one token sends it all. Stock is checked after each run: reserved is what was placed.',
+          note: '10,000 customers order in turns, each by a token of its own. The rate limit is off, as all of them come from one address. Stock is checked after each run: reserved is what was placed.',
         },
       ],
       charts: [
@@ -75,26 +85,24 @@ export const placing: Question = {
         },
       ],
       goals: [
-        {
-          text: '8,000 orders/s or more',
-          met: groups.perSecond >= 8_000,
-          measured: `${Math.round(groups.perSecond)}/s`,
-        },
-        { text: 'p99 under 50 ms', met: groups.p99Ms < 50, measured: `${groups.p99Ms} ms` },
-        {
-          text: 'at least 4 times one order a transaction',
-          met: groups.perSecond >= 4 * single.perSecond,
-          measured: `${(groups.perSecond / single.perSecond).toFixed(1)}x`,
-        },
-        {
-          text: 'hot SKUs no slower than 80% of the cold ones',
-          met: hot.perSecond >= 0.8 * groups.perSecond,
-          measured: `${Math.round((100 * hot.perSecond) / groups.perSecond)}%`,
-        },
+        cpuGoal('an order placed over HTTP by one of 10,000 customers', micros(groups.all), 130),
+        ratioGoal(
+          'one order a transaction: 4 times',
+          groups.all.map((one, round) => one.perSecond / (single.all[round]?.perSecond ?? NaN)),
+          { least: 4 },
+        ),
+        ratioGoal(
+          'hot SKUs against cold ones: 0.8 of the speed',
+          hot.all.map((one, round) => one.perSecond / (groups.all[round]?.perSecond ?? NaN)),
+          { least: 0.8 },
+        ),
       ],
     };
   },
 };
+
+const micros = (all: readonly LoadResult[]): number =>
+  medianOf(all, ({ cpu, answered }) => cpuMicrosEach(cpu, answered));
 
 async function placeOnce(
   { servers, quick }: BenchOptions,

@@ -1,4 +1,5 @@
-import type { CpuSeconds } from './cpu';
+import { cpuMicrosEach, type CpuSeconds } from './cpu';
+import { median } from './statistics';
 import type { Servers } from './world';
 
 export interface BenchOptions {
@@ -52,11 +53,33 @@ export interface Question {
   answer(options: BenchOptions): Promise<Findings>;
 }
 
-/** The columns every row of work done ends with. */
-export const CPU_COLUMNS = ['CPU s Node', 'CPU s Postgres', 'CPU s Redis'] as const;
+/** The columns every row of work done ends with: of one piece of it. */
+export const CPU_COLUMNS = ['CPU us each', 'of it Node', 'Postgres', 'Redis'] as const;
 
-export function cpuCells({ node, postgres, redis }: CpuSeconds): string[] {
-  return [node, postgres, redis].map((seconds) => seconds.toFixed(1));
+export function cpuCells(cpu: CpuSeconds, count: number): string[] {
+  const parts = [cpu.node, cpu.postgres, cpu.redis].map((seconds) => (1e6 * seconds) / count);
+  return [cpuMicrosEach(cpu, count), ...parts].map((micros) => micros.toFixed(0));
+}
+
+/** `a` is at least, or with `most` at most, so many times `b`: both of the same run, in turns. */
+export function ratioGoal(
+  text: string,
+  ratios: readonly number[],
+  limit: { readonly least: number } | { readonly most: number },
+): Goal {
+  const ratio = median(ratios);
+  const met = 'least' in limit ? ratio >= limit.least : ratio <= limit.most;
+  const all = ratios.length > 1 ? ` (${ratios.map((one) => one.toFixed(2)).join(', ')})` : '';
+  return { text, met, measured: `${ratio.toFixed(2)}x${all}` };
+}
+
+/** At most so many microseconds of Node, Postgres and Redis together. */
+export function cpuGoal(text: string, micros: number, most: number): Goal {
+  return {
+    text: `${text}: at most ${most} us of CPU`,
+    met: micros <= most,
+    measured: `${micros.toFixed(0)} us`,
+  };
 }
 
 /** At the most a fifth above the first row; `worst` is how many times the first row the worst one is. */

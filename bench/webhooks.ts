@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { signedHeaders, signingKey } from '../apps/sandbox/src/webhook-signature';
-import { loadApi, type LoadResult } from './load';
+import { cpuMicrosEach } from './cpu';
+import { loadApi, type LoadResult, orderRequests } from './load';
 import { fillPendingOrders, fillProducts, settle } from './orders-table';
 import { startLastcall } from './processes';
-import { type BenchOptions, CPU_COLUMNS, cpuCells, type Question } from './question';
+import { type BenchOptions, CPU_COLUMNS, cpuCells, type Question, ratioGoal } from './question';
 import { medianOf } from './statistics';
 import { createWorld, WEBHOOK_SECRET, type World } from './world';
 
@@ -12,38 +13,47 @@ const PAYMENTS = 150_000;
 const CONNECTIONS = 200;
 const SECONDS = 8;
 const WARM_UP_SECONDS = 2;
+/** Half of 9.7: a webhook took 687 us where such a request took 71, on the day this goal was set. */
+const MOST_FASTIFIES = 4.8;
 
 export const webhooks: Question = {
   name: 'webhooks',
   asks: 'How many payment webhooks are verified, stored and applied over HTTP?',
   async answer(options) {
     const results: LoadResult[] = [];
-    for (let round = 1; round <= options.rounds; round++) results.push(await payOnce(options));
-    const perSecond = medianOf(results, (one) => one.perSecond);
-    const p99Ms = medianOf(results, (one) => one.p99Ms);
+    const bare: LoadResult[] = [];
+    for (let round = 1; round <= options.rounds; round++) {
+      results.push(await payOnce(options));
+      bare.push(await answerOnce(options));
+    }
+    const microsOf = ({ cpu, answered }: LoadResult): number => cpuMicrosEach(cpu, answered);
     return {
       tables: [
         {
           title: `payment.succeeded, each for another order, ${CONNECTIONS} connections`,
-          columns: ['webhooks/s', 'p50, ms', 'p99, ms', 'failed', ...CPU_COLUMNS],
-          rows: [
+          columns: ['what', 'a second', 'p50, ms', 'p99, ms', 'failed', ...CPU_COLUMNS],
+          rows: (
             [
-              Math.round(perSecond),
-              medianOf(results, (one) => one.p50Ms),
-              p99Ms,
-              results.reduce((sum, one) => sum + one.failed, 0),
-              ...cpuCells((results[0] as LoadResult).cpu),
-            ],
-          ],
+              ['webhooks', results],
+              ['requests to bare Fastify that does nothing', bare],
+            ] as const
+          ).map(([name, all]) => [
+            name,
+            Math.round(medianOf(all, (one) => one.perSecond)),
+            medianOf(all, (one) => one.p50Ms),
+            medianOf(all, (one) => one.p99Ms),
+            all.reduce((sum, one) => sum + one.failed, 0),
+            ...cpuCells((all[0] as LoadResult).cpu, (all[0] as LoadResult).answered),
+          ]),
           note: 'An answer means: signature checked, stored, the payment recorded, the order paid with its event, stock and next deadline, committed.',
         },
       ],
       goals: [
-        {
-          text: '8,000/s or more stored and applied',
-          met: perSecond >= 8_000,
-          measured: `${Math.round(perSecond)}/s`,
-        },
+        ratioGoal(
+          `CPU of a webhook against that of a request to bare Fastify: at most ${MOST_FASTIFIES}`,
+          results.map((one, round) => microsOf(one) / microsOf(bare[round] as LoadResult)),
+          { most: MOST_FASTIFIES },
+        ),
       ],
     };
   },
@@ -66,6 +76,22 @@ async function payOnce({ servers, quick, say }: BenchOptions): Promise<LoadResul
       await assertApplied(world, warm.answered + result.answered);
       say(`webhooks: ${Math.round(result.perSecond)}/s, p99 ${result.p99Ms} ms`);
       return result;
+    } finally {
+      await api.stop();
+    }
+  } finally {
+    await world.close();
+  }
+}
+
+/** What HTTP alone takes here and now. */
+async function answerOnce({ servers, quick }: BenchOptions): Promise<LoadResult> {
+  const world = await createWorld(servers);
+  try {
+    const api = await startLastcall(world, { program: 'bare-fastify' });
+    try {
+      const next = await orderRequests('cold');
+      return await loadApi(world, api, { connections: CONNECTIONS, seconds: quick ? 1 : 4 }, next);
     } finally {
       await api.stop();
     }

@@ -52,6 +52,13 @@ export async function createWorld(servers: Servers): Promise<World> {
   };
   await migrateDatabase(loadConfig(env));
   const pool = new Pool({ connectionString: databaseUrl, max: 4 });
+  let isClosing = false;
+  // A pool has ended before its connections have: dropping the database may still be heard of there.
+  pool.on('connect', (client) => {
+    client.on('error', (error: Error) => {
+      if (!isClosing) throw error;
+    });
+  });
   await pool.query('TRUNCATE products');
   const pids = await serverPids(pool, redis);
   return {
@@ -64,6 +71,7 @@ export async function createWorld(servers: Servers): Promise<World> {
       (await pool.query(sql, [...params])).rows as Row[],
     cpu: (nodePids) => readCpu({ node: nodePids, ...pids }),
     async close() {
+      isClosing = true;
       await pool.end();
       await redis.quit();
       await onServer(servers.databaseUrl, `DROP DATABASE ${name} WITH (FORCE)`);

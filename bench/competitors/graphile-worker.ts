@@ -1,8 +1,11 @@
 import { Logger, makeWorkerUtils, run } from 'graphile-worker';
 import { closeMany, closeOne } from './close-orders';
 import { chunksOf, compete } from './competitor';
+import { tuned } from './tuned';
 
 const CONCURRENCY = 20;
+/** Two do not fight for the products' rows as twenty do. */
+const BATCH_CLOSERS = 2;
 /** Its documented default. */
 const POLL_INTERVAL_MS = 2_000;
 const ADD_CHUNK = 2_000;
@@ -11,12 +14,13 @@ const BATCH = 500;
 
 /** One job an order; with `--batch`, its batch jobs: one job and one transaction for many. */
 compete(async ({ databaseUrl, pool, orders }) => {
-  const inBatches = process.argv.includes('--batch');
+  const inBatches = process.argv.some((arg) => arg.startsWith('--batch'));
+  const concurrency = tuned('closers', inBatches ? BATCH_CLOSERS : CONCURRENCY);
   const logger = new Logger(() => () => undefined);
   const utils = await makeWorkerUtils({ connectionString: databaseUrl, logger });
   await utils.migrate();
   const due = await orders();
-  const jobs = [...chunksOf(due, inBatches ? BATCH : 1)].map((chunk) => ({
+  const jobs = [...chunksOf(due, inBatches ? tuned('batch', BATCH) : 1)].map((chunk) => ({
     identifier: inBatches ? 'closeMany' : 'closeOne',
     payload: inBatches ? chunk.map(({ id }) => id) : { id: chunk[0]?.id },
     runAt: chunk[chunk.length - 1]?.closesAt,
@@ -37,9 +41,9 @@ compete(async ({ databaseUrl, pool, orders }) => {
   await run({
     connectionString: databaseUrl,
     logger,
-    concurrency: CONCURRENCY,
-    maxPoolSize: CONCURRENCY,
-    pollInterval: POLL_INTERVAL_MS,
+    concurrency,
+    maxPoolSize: Math.max(concurrency, BATCH_CLOSERS + 2),
+    pollInterval: tuned('poll', POLL_INTERVAL_MS),
     noHandleSignals: true,
     taskList: {
       closeOne: (payload) => closeOne(pool, (payload as { id: string }).id),
