@@ -20,8 +20,10 @@ const TSC = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 /** The names that the sources use of each other, and what they are once installed. */
 const SHIPPED_NAMES = {
   '@app/timeout': '@lastcall/timeout/internal',
+  '@app/timeout/module': '@lastcall/timeout/internal/module',
   '@app/orders': '@lastcall/orders',
   '@app/orders/http': '@lastcall/orders/http',
+  '@app/orders/look': '@lastcall/orders/look',
 };
 
 /** Files that are for our own tests and benchmarks. */
@@ -93,7 +95,9 @@ function build({ folder, source, manifest }) {
   const sources = join(project, source, 'src');
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
-  const built = (/** @type {string} */ name) => [join(OUT, name, 'lib', 'index.d.ts')];
+  const built = (/** @type {string} */ name, file = 'index') => [
+    join(OUT, name, 'lib', `${file}.d.ts`),
+  ];
   const configFile = join(OUT, `tsconfig.${folder}.json`);
   writeFileSync(
     configFile,
@@ -109,7 +113,12 @@ function build({ folder, source, manifest }) {
         outDir: join(target, 'lib'),
         types: ['node'],
         typeRoots: [join(project, 'node_modules/@types')],
-        paths: { '@app/timeout': built('timeout'), '@app/orders': built('orders') },
+        paths: {
+          '@app/timeout': built('timeout'),
+          '@app/timeout/module': built('timeout', 'module'),
+          '@app/orders': built('orders'),
+          '@app/orders/look': built('orders', 'look'),
+        },
       },
       include: [join(sources, '**/*.ts')],
       exclude: NOT_SHIPPED.map((pattern) => join(sources, pattern)),

@@ -11,7 +11,7 @@ import {
   SHARED_NAMES,
   sharedSettings,
   type SharedSettings,
-} from '@app/orders';
+} from '@app/orders/look';
 import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
 
@@ -27,12 +27,16 @@ export interface EffectiveSettings {
 export async function effectiveSettings(
   purpose: Purpose,
   env: NodeJS.ProcessEnv,
+  note: (line: string) => void,
 ): Promise<EffectiveSettings> {
   const own = loadConfigFor(purpose, env);
   const dataSource = createDataSource(own, 'lastcall settings', 1);
   await dataSource.initialize();
   try {
     const running = await readRunningSettings(onDataSource(dataSource), toldHere(own, env));
+    for (const difference of running.differences) {
+      note(`warning: ${differenceText(difference)}; what the process seen last runs with counts`);
+    }
     if (running.processes.length === 0) return { config: own, running };
     const theirs = { ...env, PAYMENT_PROVIDER: '', ...running.settings };
     return { config: loadConfigFor(purpose, theirs), running };

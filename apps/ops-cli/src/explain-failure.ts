@@ -44,7 +44,7 @@ function fromSettings(error: unknown): CommandFailure | undefined {
 }
 
 async function fromCore(error: unknown): Promise<CommandFailure> {
-  const core = await import('@app/orders');
+  const core = await import('@app/orders/look');
   const {
     AlarmStoreError,
     isCanceledStatement,

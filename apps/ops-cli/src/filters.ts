@@ -4,7 +4,7 @@ import { usageFailure } from './command-failure';
 /** @throws {CommandFailure} usage, naming what was given */
 export async function parseId(text: string, what: string): Promise<string> {
   // Loaded only now, as in every command: --help needs no core.
-  const { isUuid } = await import('@app/orders');
+  const { isUuid } = await import('@app/orders/look');
   if (isUuid(text)) return text.toLowerCase();
   throw usageFailure(
     `"${text}" is not the id of ${what}`,
@@ -16,7 +16,7 @@ export async function parseId(text: string, what: string): Promise<string> {
 export const instant = Flags.custom<Date>({
   helpValue: '7d|INSTANT',
   parse: async (text) => {
-    const { parseDuration } = await import('@app/orders');
+    const { parseDuration } = await import('@app/orders/look');
     const agoMs = parseDuration(text);
     const isDate = /^\d{4}-\d\d-\d\d/.test(text);
     const atMs = agoMs !== undefined ? Date.now() - agoMs : isDate ? Date.parse(text) : NaN;

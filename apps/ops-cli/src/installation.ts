@@ -5,7 +5,6 @@ import {
   type Config,
   CreateRefund,
   DATABASE,
-  differenceText,
   Deliveries,
   DismissWebhook,
   EraseCustomer,
@@ -15,11 +14,9 @@ import {
   ForceCloseOrders,
   ImportProducts,
   ListHeldPayments,
-  ListOrders,
   ListRefunds,
   ListWebhooks,
   OpsModule,
-  OrderDetails,
   OrdersModule,
   type Purpose,
   PutProduct,
@@ -63,8 +60,6 @@ export class Installation {
   readonly pageSessions = this.app.get(PageSessions);
   readonly statistics = this.app.get(Statistics);
   readonly examine = this.app.get(ExamineInstallation);
-  readonly orders = this.app.get(ListOrders);
-  readonly orderDetails = this.app.get(OrderDetails);
   readonly forceClose = this.app.get(ForceCloseOrders);
   readonly cancelOrder = this.app.get(CancelOrderByOperator);
   readonly extendWindow = this.app.get(ExtendWindow);
@@ -112,10 +107,7 @@ export async function openInstallation(
   env: NodeJS.ProcessEnv,
   note: (line: string) => void,
 ): Promise<Installation> {
-  const { config, running } = await effectiveSettings(purpose, env);
-  for (const difference of running.differences) {
-    note(`warning: ${differenceText(difference)}; what the process seen last runs with counts`);
-  }
+  const { config, running } = await effectiveSettings(purpose, env, note);
   const orders = OrdersModule.forRoot(config, quietTelemetry(note), {
     ring: false,
     isVisitor: true,

@@ -1,5 +1,6 @@
 import { Command, Flags, type Interfaces } from '@oclif/core';
 import type { Accountable, Page, Purpose, RunningSettings } from '@app/orders';
+import type { Look } from '@app/orders/look';
 import { CommandFailure, usageFailure } from './command-failure';
 import { confirmTyped } from './confirm';
 import { EXIT, type ExitCode } from './exit-code';
@@ -12,7 +13,7 @@ import { printableJson, printableLines } from './text/printable';
 
 /** Loaded when there is a text to look at: --help needs no core. */
 async function refuseUnprintable(flag: string, text: string): Promise<void> {
-  const { isPlainText, PLAIN_TEXT_RULE } = await import('@app/orders');
+  const { isPlainText, PLAIN_TEXT_RULE } = await import('@app/orders/look');
   if (!isPlainText(text)) throw usageFailure(`${flag} ${PLAIN_TEXT_RULE}`);
 }
 
@@ -21,7 +22,7 @@ const REASON = {
   helpValue: 'TEXT',
   parse: async (text: string): Promise<string> => {
     const reason = text.trim();
-    const { min, max } = (await import('@app/orders')).REASON_LENGTH;
+    const { min, max } = (await import('@app/orders/look')).REASON_LENGTH;
     if (reason.length < min || reason.length > max) {
       throw usageFailure(`--reason must have ${min} to ${max} characters`);
     }
@@ -103,6 +104,7 @@ export abstract class OpsCommand extends Command {
   /** What the command is about to do, and so which settings it needs. */
   static purpose: Purpose = 'change';
   #installation: Promise<Installation> | undefined;
+  #look: Promise<Look> | undefined;
   #whereabouts: Whereabouts = {};
 
   protected override async parse<
@@ -134,6 +136,18 @@ export abstract class OpsCommand extends Command {
     // Loaded only now: --help and a mistyped flag need neither Nest nor a database.
     this.#installation ??= this.#open();
     return this.#installation;
+  }
+
+  /** For a command that reads orders and no more; closed when the command ends. */
+  protected look(): Promise<Look> {
+    this.#look ??= this.#openLook();
+    return this.#look;
+  }
+
+  async #openLook(): Promise<Look> {
+    const env = await this.environment();
+    const { openLook } = await import('./open-look.js');
+    return openLook(env, (line) => this.note(line));
   }
 
   async #open(): Promise<Installation> {
@@ -211,6 +225,8 @@ export abstract class OpsCommand extends Command {
   override async finally(): Promise<void> {
     const installation = await this.#installation?.catch(() => undefined);
     await installation?.close();
+    const look = await this.#look?.catch(() => undefined);
+    await look?.close();
   }
 
   /** Never coloured: it is for programs. */

@@ -1,4 +1,5 @@
-import { type OrdersTelemetry, reasonOf } from '@app/orders';
+import type { OrdersTelemetry } from '@app/orders';
+import { reasonOf } from '@app/orders/look';
 import { silentTelemetry } from '@app/timeout';
 import { printable } from './text/printable';
 

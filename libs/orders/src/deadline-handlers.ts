@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { HandlesDeadline } from '@app/timeout';
+import { HandlesDeadline } from '@app/timeout/module';
 import type { Type } from '@nestjs/common';
 
 /**

@@ -22,7 +22,13 @@ export { createDataSource, DATABASE, type DatabaseAddress, dataSourceOptions } f
 export { migrate, type MigrationTarget } from './migrate';
 export { parseDuration } from './duration';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
-export { ERROR_STATUS, type ErrorCode, LastcallError, reasonOf } from './order/errors';
+export {
+  ERROR_STATUS,
+  type ErrorCode,
+  LastcallError,
+  orderNotFound,
+  reasonOf,
+} from './order/errors';
 export { ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
 export { ForceCloseOrder } from './closing/force-close-order';
 export { Gauges, type GaugesView } from './ops/gauges';
@@ -65,7 +71,8 @@ export { type Accountable, REASON_LENGTH } from './order/operator-action';
 export type { Page } from './order/page';
 export { isUuid, UUID } from './order/uuid';
 export { OpsModule } from './ops/ops.module';
-export { OrderDetails, type OrderDetailsView } from './ops/order-details';
+export { OrderDetails } from './ops/order-details';
+export type { OrderDetailsView } from './ops/read-order-details';
 export type { TimelineEntry } from './ops/order-timeline';
 export {
   differenceText,
@@ -106,9 +113,11 @@ export { FanOutEvents } from './deliveries/fan-out';
 export { ALL_EVENTS, EVENT_TYPES } from './deliveries/message';
 export type { Attempt } from './deliveries/post-webhook';
 export { DismissWebhook } from './ops/dismiss-webhook';
-export { ListWebhooks, ReplayWebhook, WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhooks';
+export { ListWebhooks, ReplayWebhook } from './ops/webhooks';
+export { WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhook-entry';
 export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
-export { OrderFeed, type OrderEventView, readHistory } from './events/order-feed';
+export { OrderFeed } from './events/order-feed';
+export { type OrderEventView, readHistory } from './events/read-history';
 export { type StreamToken, StreamTokens } from './events/stream-tokens';
 export { type PageSession, PageSessions, type SessionPage } from './sessions/page-sessions';
 export {
@@ -117,7 +126,7 @@ export {
   OrderHook,
   type OrderTransition,
 } from './order/order-hooks';
-export { OrderGuard, orderNotFound } from './order/order-guard';
+export { OrderGuard } from './order/order-guard';
 export {
   type By,
   CLOSE_REASONS,

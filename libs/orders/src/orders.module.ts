@@ -6,9 +6,8 @@ import {
   RedlockLock,
   searchPathOf,
   timerDriverKind,
-  TimeoutCoreModule,
-  type TimeoutCoreOptions,
 } from '@app/timeout';
+import { TimeoutCoreModule, type TimeoutCoreOptions } from '@app/timeout/module';
 import {
   type DynamicModule,
   type FactoryProvider,
@@ -64,7 +63,7 @@ import { readInstallationId } from './providers/installation-id';
 import { UnchargeableProducts } from './providers/unchargeable-products';
 import { createProviders, guardProviders } from './providers/create-providers';
 import { hostSetUp, type OrdersHostOptions, type OrdersModuleAsyncOptions } from './host-options';
-import { type OrdersParts, type OrdersSetUp, SET_UP } from './set-up';
+import { type OrdersParts, type OrdersSetUp, REDIS_PREFIX, SET_UP } from './set-up';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
 import { ReceiveWebhook } from './payments/receive-webhook';
@@ -246,7 +245,7 @@ function assemble(
   };
 }
 
-const prefixOf = ({ parts }: OrdersSetUp): string => parts.redisPrefix ?? 'lc';
+const prefixOf = ({ parts }: OrdersSetUp): string => parts.redisPrefix ?? REDIS_PREFIX;
 const redisFailed =
   ({ telemetry }: OrdersSetUp) =>
   (error: Error): void =>

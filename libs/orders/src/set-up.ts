@@ -15,6 +15,9 @@ export interface OrdersParts {
   readonly events?: EventSink;
 }
 
+/** What keys in Redis begin with where nobody says otherwise. */
+export const REDIS_PREFIX = 'lc';
+
 /** What the order module is made from; for its own factories only, as there are secrets in it. */
 export interface OrdersSetUp {
   readonly config: Config;

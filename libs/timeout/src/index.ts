@@ -37,17 +37,9 @@ export {
   UnhandledDeadlineError,
 } from './errors';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
-export {
-  DeadlineHandler as HostDeadlineHandler,
-  type Due,
-  type HandlesDue,
-  type Tx,
-} from './host/deadline-handler.decorator';
+export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';
 export type { HostTransaction } from './host/host-transaction';
 export { migratePlace } from './host/migrate-timeouts';
-export { runtimeToken } from './host/timeout.module';
-export { TimeoutRuntime } from './host/timeout-runtime';
-export { Timeouts } from './host/timeouts';
 export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';
@@ -57,6 +49,7 @@ export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
 export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
 export { isFar } from './far-deadlines';
+export { findAlarm } from './find-alarm';
 export { NearAndFarDeadlines1763700210000 } from './migrations/1763700210000-near-and-far-deadlines';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
 export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shards';
@@ -69,7 +62,6 @@ export type { ShardedSweepReport } from './shards/sharded-sweep';
 export type { ShardReport } from './shards/sweep-shards';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
-export { HandlesDeadline, TimeoutCoreModule, type TimeoutCoreOptions } from './timeout.module';
 export { withTimeLimit } from './time-limit';
 export { TimeoutService } from './timeout.service';
 export type {

@@ -1,9 +1,10 @@
 import type { DataSource } from 'typeorm';
-import { alarmFor, Alarms, type Granularity } from './alarms';
+import { Alarms, type Granularity } from './alarms';
 import { Backfill } from './backfill';
 import { Brake, type BrakeOptions } from './brake';
 import { DatabaseClock } from './database-clock';
 import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
+import { findAlarm } from './find-alarm';
 import { insertDeadlines, waitingKinds } from './deadlines';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import {
@@ -169,11 +170,8 @@ export class TimeoutService {
    * @throws {TimerAbilityError} when the alarms cannot be seen from this process
    */
   async findAlarm(deadline: Deadline): Promise<Alarm | undefined> {
-    this.#assertSeen();
-    const { id } = alarmFor(deadline, this.options.granularity);
-    const survey = await this.parts.driver.survey();
-    for await (const alarm of survey.alarms()) if (alarm.id === id) return alarm;
-    return undefined;
+    const { granularity, ring = true } = this.options;
+    return findAlarm(this.parts.driver, { granularity, rings: ring }, deadline);
   }
 
   /**

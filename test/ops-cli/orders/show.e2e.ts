@@ -54,6 +54,17 @@ describe('lastcall orders show', () => {
     ]);
   });
 
+  it('begins at once: it loads neither Nest nor what only workers need', async () => {
+    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
+    const env = { NODE_OPTIONS: `-r ${require.resolve('../../support/list-packages.cjs')}` };
+    const args = ['orders', 'show', order?.id as string];
+    const { code, stderr } = await lastcall(world.config, args, { alone: true, env });
+    expect(code).toBe(0);
+    const loaded = /^loaded: (.*)$/m.exec(stderr)?.[1]?.split(' ');
+    expect(loaded).toEqual(expect.arrayContaining(['@oclif/core', 'pg']));
+    expect(loaded?.filter((name) => /^@nestjs|^rxjs$|^stripe$|^redlock$/.test(name))).toEqual([]);
+  });
+
   it('merges payments, webhooks and refunds into one timeline', async () => {
     const options = { count: 1, closesInMs: 600_000, payment: 'open' } as const;
     const [order] = await insertOrders(world.sql, options);

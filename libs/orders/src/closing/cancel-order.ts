@@ -2,9 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type Settings, SETTINGS } from '../config';
 import { CancelPaid } from './cancel-paid';
 import { CloseOrder } from './close-order';
-import { LastcallError } from '../order/errors';
+import { LastcallError, orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
-import { OrderGuard, orderNotFound } from '../order/order-guard';
+import { OrderGuard } from '../order/order-guard';
 import { ReadOrder } from './read-order';
 import { SettleClosing } from './settle-closing';
 

@@ -1,10 +1,10 @@
 import { TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Settings, SETTINGS } from '../config';
-import { LastcallError } from '../order/errors';
+import { LastcallError, orderNotFound } from '../order/errors';
 import { EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
-import { type GuardedOrder, OrderGuard, orderNotFound } from '../order/order-guard';
+import { type GuardedOrder, OrderGuard } from '../order/order-guard';
 import { ReadOrder } from './read-order';
 
 export interface ExtendCommand {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { LastcallError } from '../order/errors';
+import { LastcallError, orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
-import { OrderGuard, orderNotFound } from '../order/order-guard';
+import { OrderGuard } from '../order/order-guard';
 import { ReadOrder } from '../closing/read-order';
 
 /** The customer has received a shipped order, which completes it. */

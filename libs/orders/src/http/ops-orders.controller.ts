@@ -1,7 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
 import type { z } from 'zod';
 import { ListOrders } from '../closing/read-order';
-import { OrderDetails, type OrderDetailsView } from '../ops/order-details';
+import { OrderDetails } from '../ops/order-details';
+import type { OrderDetailsView } from '../ops/read-order-details';
 import type { OrderView } from '../order/order';
 import type { Page } from '../order/page';
 import { Scope } from './access';

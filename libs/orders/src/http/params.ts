@@ -1,7 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { z } from 'zod';
-import { LastcallError } from '../order/errors';
-import { orderNotFound } from '../order/order-guard';
+import { LastcallError, orderNotFound } from '../order/errors';
 import { isUuid } from '../order/uuid';
 import type { HttpRequest } from './caller';
 import { invalidInput, readInput } from './read-input';

@@ -2,7 +2,7 @@ import { queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { readHistory } from '../events/order-feed';
+import { readHistory } from '../events/read-history';
 import { NamesInLogs } from '../order/names-in-logs';
 import type { OrderView } from '../order/order';
 import { onDataSource, readOrders } from '../order/order-rows';

@@ -1,6 +1,6 @@
 import { ISO } from '../order/order-rows';
 import type { Queryable } from '../order/order-rows';
-import type { OrderEventView } from '../events/order-feed';
+import type { OrderEventView } from '../events/read-history';
 
 /** One thing that happened to an order, its payments or their money; or that will, when it is due. */
 export interface TimelineEntry {

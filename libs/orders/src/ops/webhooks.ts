@@ -4,29 +4,8 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
-import type { Queryable } from '../order/order-rows';
 import { type Page, pageOf } from '../order/page';
-
-export const WEBHOOK_STATUSES = ['received', 'processed', 'held'] as const;
-export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
-
-export interface WebhookEntry {
-  readonly id: string;
-  readonly provider: string;
-  readonly eventId: string;
-  readonly type: string;
-  /** Our payment's id, as the notice names it. */
-  readonly paymentId: string | null;
-  readonly status: WebhookStatus;
-  /** What became of it, or why it is held. */
-  readonly result: string | null;
-  readonly receivedAt: string;
-  readonly processedAt: string | null;
-}
-
-const ENTRY = `id, provider, event_id AS "eventId", notice->>'type' AS type,
-  notice->>'paymentId' AS "paymentId", status, result, received_at AS "receivedAt",
-  processed_at AS "processedAt"`;
+import { ENTRY, type WebhookEntry, type WebhookStatus } from './webhook-entry';
 
 /** A page of stored webhooks, newest first. */
 @Injectable()
@@ -47,19 +26,6 @@ export class ListWebhooks {
     );
     return pageOf(rows, filter.limit);
   }
-}
-
-/** What told of these payments, newest first. */
-export function webhooksOf(
-  sql: Queryable,
-  paymentIds: readonly string[],
-  limit: number,
-): Promise<WebhookEntry[]> {
-  return sql.rows<WebhookEntry>(
-    `SELECT ${ENTRY} FROM webhook_events WHERE notice ->> 'paymentId' = ANY ($1::text[])
-      ORDER BY received_at DESC, id DESC LIMIT $2`,
-    [paymentIds, limit],
-  );
 }
 
 /** An operator has a stored webhook applied again, after mending what held it. */

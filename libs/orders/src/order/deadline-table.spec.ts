@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HandlesDeadline } from '@app/timeout';
+import { HandlesDeadline } from '@app/timeout/module';
 import { findDeadlineHandlers } from '../deadline-handlers';
 import { DEADLINE_KINDS, type DeadlineKind, deadlineOf, DEADLINES } from './deadline-table';
 import { ORDER_STATUSES, type OrderStatus } from './order.lifecycle';

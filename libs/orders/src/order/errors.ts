@@ -86,3 +86,8 @@ export function reasonOf(error: unknown): string {
   if (inner instanceof AggregateError && inner.errors.length > 0) return reasonOf(inner.errors[0]);
   return inner instanceof Error ? inner.message || inner.name : String(inner);
 }
+
+/** The same answer for an order that does not exist and for one that is somebody else's. */
+export function orderNotFound(): LastcallError {
+  return new LastcallError('order_not_found', 'There is no such order');
+}

@@ -1,4 +1,4 @@
-import { HandlesDeadline } from '@app/timeout';
+import { HandlesDeadline } from '@app/timeout/module';
 import type { DeadlineKind } from './deadline-table';
 
 /** `@HandlesDeadline` for the kinds of deadline-table.ts alone. */

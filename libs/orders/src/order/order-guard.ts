@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { changeStatus, type ChangedOrder, type StatusChange } from './change-status';
-import { LastcallError } from './errors';
+import { LastcallError, orderNotFound } from './errors';
 import { orderLockKey } from './order';
 import type { By, CloseReason, OrderStatus } from './order.lifecycle';
 import { OrderHooks } from './order-hooks';
@@ -153,9 +153,4 @@ async function readGuarded(tx: Transaction, orderId: string): Promise<GuardedOrd
     openPayments: Number(open?.n ?? 0),
     extensions: row.extensions,
   };
-}
-
-/** The same answer for an order that does not exist and for one that is somebody else's. */
-export function orderNotFound(): LastcallError {
-  return new LastcallError('order_not_found', 'There is no such order');
 }

@@ -1,14 +1,12 @@
 import {
   type Due,
   findPlace,
-  HostDeadlineHandler,
   type HostPostgres,
   type InjectedAll,
   migratePlace,
-  runtimeToken,
-  type TimeoutRuntime,
   type Tx,
 } from '@app/timeout';
+import { HostDeadlineHandler, runtimeToken, type TimeoutRuntime } from '@app/timeout/module';
 import {
   type DynamicModule,
   Inject,

@@ -1,4 +1,5 @@
-import { AttemptQueue, backoffMs, type Due, HostDeadlineHandler, type Tx } from '@app/timeout';
+import { AttemptQueue, backoffMs, type Due, type Tx } from '@app/timeout';
+import { HostDeadlineHandler } from '@app/timeout/module';
 import {
   type BeforeApplicationShutdown,
   Inject,

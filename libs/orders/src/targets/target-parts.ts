@@ -1,4 +1,5 @@
-import type { TimeoutRuntime, Timeouts, Tx } from '@app/timeout';
+import type { Tx } from '@app/timeout';
+import type { TimeoutRuntime, Timeouts } from '@app/timeout/module';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type { PaymentProviders } from '../providers/payment-providers';
 import type { CheckedTarget } from './checked-target';

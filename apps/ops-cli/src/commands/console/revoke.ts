@@ -15,7 +15,7 @@ export default class ConsoleRevoke extends OpsCommand {
   async run(): Promise<{ revoked: number }> {
     const { args, flags } = await this.parse(ConsoleRevoke);
     if ((args.id === undefined) === !flags.all) throw usageFailure('Give an id, or --all');
-    const { isUuid } = await import('@app/orders');
+    const { isUuid } = await import('@app/orders/look');
     if (args.id !== undefined && !isUuid(args.id)) throw usageFailure('The id is no session id');
     const { pageSessions } = await this.installation();
     const revoked = await pageSessions.revoke('console', args.id ? { id: args.id } : 'all');

@@ -25,7 +25,7 @@ export default class OrdersExtend extends OpsCommand {
 
   async run(): Promise<{ order: OrderView }> {
     const { args, flags } = await this.parse(OrdersExtend);
-    const { parseDuration } = await import('@app/orders');
+    const { parseDuration } = await import('@app/orders/look');
     const byMs = parseDuration(flags.by);
     if (byMs === undefined) {
       throw usageFailure(`--by must be a duration such as 90s, 15m or 2h, not "${flags.by}"`);

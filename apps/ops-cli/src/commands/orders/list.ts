@@ -53,7 +53,7 @@ export default class OrdersList extends OpsCommand {
 
   async run(): Promise<Page<OrderView>> {
     const { flags } = await this.parse(OrdersList);
-    const { orders } = await this.installation();
+    const look = await this.look();
     const { customer: customerId, id: idPrefix, status, limit } = flags;
     const filter = { customerId, idPrefix, status, sku: flags.sku, amount: flags.amount };
     const when = { since: flags.since, until: flags.until, overdue: flags.overdue };
@@ -61,7 +61,7 @@ export default class OrdersList extends OpsCommand {
     const items: OrderView[] = [];
     for (let cursor: string | null | undefined = flags.cursor; ;) {
       const left = limit - items.length;
-      const page = await orders.list({
+      const page = await look.searchOrders({
         ...filter,
         ...when,
         limit: left,

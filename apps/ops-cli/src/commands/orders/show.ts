@@ -13,8 +13,7 @@ export default class OrdersShow extends OpsCommand {
 
   async run(): Promise<OrderDetailsView> {
     const { args } = await this.parse(OrdersShow);
-    const { orderDetails } = await this.installation();
-    const details = await orderDetails.read(args.id);
+    const details = await (await this.look()).readOrder(args.id);
     this.log(orderDetailsText(details));
     return details;
   }

@@ -1,0 +1,6 @@
+// `@app/timeout/module`: what needs Nest, which takes long to load; the rest is in index.ts.
+export { DeadlineHandler as HostDeadlineHandler } from './host/deadline-handler.decorator';
+export { runtimeToken } from './host/timeout.module';
+export { TimeoutRuntime } from './host/timeout-runtime';
+export { Timeouts } from './host/timeouts';
+export { HandlesDeadline, TimeoutCoreModule, type TimeoutCoreOptions } from './timeout.module';
