@@ -16,6 +16,7 @@ import { placingDuringBurst } from './placing-during-burst';
 import { punctuality } from './punctuality';
 import type { BenchOptions, Findings, Question } from './question';
 import { asMarkdown, asText, type Measured } from './report';
+import { shardedSweep } from './sharded-sweep';
 import { timersPage } from './timers-page';
 import { withSummary } from './summary';
 import { webhooks } from './webhooks';
@@ -31,6 +32,7 @@ const QUESTIONS: readonly Question[] = [
   farDeadlines,
   guard,
   poison,
+  shardedSweep,
   drivers,
 ];
 /** What has a page of its own. */

@@ -59,7 +59,7 @@ export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
 export { SERVICE_LEVEL_MS } from './service-level';
 export type { ShardedSweepReport } from './shards/sharded-sweep';
-export type { ShardReport } from './shards/sweep-shards';
+export { type ShardReport, SweepShards } from './shards/sweep-shards';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 export { withTimeLimit } from './time-limit';

@@ -26,10 +26,12 @@ export class TimeoutRun {
 
   async start(): Promise<void> {
     if (!this.options.ring) return;
-    await this.timeouts.start();
     const { telemetry } = this.options.parts;
     const onError = (error: unknown): void => telemetry.failed('sweep', error);
     const { shardedSweep } = this.timeouts;
+    // Before anything is claimed: a run under way has what was overdue before us.
+    await shardedSweep.look().catch(onError);
+    await this.timeouts.start();
     this.#sweeping = [
       every(SWEEP_LOOK_MS, () => this.#sweepIfDue(), { firstAfterMs: 0, onError }),
       // In turns of their own: a sweep may wait for a store that is silent.

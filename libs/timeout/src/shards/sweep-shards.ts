@@ -128,15 +128,18 @@ export class SweepShards {
     );
   }
 
-  /** For each kind that a run is at: when that run began, in milliseconds since the epoch. */
+  /**
+   * The kinds that have a shard which has not ended, and when its run began, in milliseconds since
+   * the epoch: 0 where nobody is at any.
+   */
   async underWay(kinds: readonly string[]): Promise<Map<string, number>> {
-    const rows = await queryRows<{ kind: string; begun_at: Date }>(
+    const rows = await queryRows<{ kind: string; begun_at: Date | null }>(
       this.dataSource,
-      `SELECT kind, max(begun_at) AS begun_at FROM sweep_shards
-        WHERE kind = ANY ($1) AND ${IS_OPEN} GROUP BY kind HAVING bool_or(${IS_ALIVE})`,
+      `SELECT kind, max(begun_at) FILTER (WHERE ${IS_ALIVE}) AS begun_at FROM sweep_shards
+        WHERE kind = ANY ($1) AND ${IS_OPEN} GROUP BY kind`,
       [kinds],
     );
-    return new Map(rows.map(({ kind, begun_at: begunAt }) => [kind, begunAt.getTime()]));
+    return new Map(rows.map(({ kind, begun_at: begunAt }) => [kind, begunAt?.getTime() ?? 0]));
   }
 
   /** In the order of their numbers; none when the run found nothing overdue, or is forgotten. */

@@ -1,0 +1,59 @@
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
+import { type ApiProcess, startApiProcess } from '../support/api-process';
+import { insertOrders } from '../support/insert-orders';
+import { lastcall } from '../support/lastcall';
+import { until } from '../support/until';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+const ORDERS = 20_000;
+
+interface Shard {
+  readonly due: number;
+  readonly left: number;
+  readonly ranBy: readonly string[];
+}
+
+describe('a sharded sweep over several workers', () => {
+  let world: CliWorld;
+  let workers: readonly ApiProcess[] = [];
+
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(async () => {
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await world.close();
+  });
+
+  it('leaves nothing and does nothing twice when one is killed -9 in the middle', async () => {
+    const { DATABASE_URL, REDIS_URL } = world.config;
+    const settings = { DATABASE_URL, REDIS_URL: `${REDIS_URL}`, ROLES: 'worker' };
+    workers = [startApiProcess(settings), startApiProcess(settings)];
+    await Promise.all(workers.map(({ listening }) => listening));
+    // Nobody gets a turn: whoever takes a shard keeps it until we have seen who.
+    const turns = world.dataSource.createQueryRunner();
+    const turn = (call: string, n: number) =>
+      turns.query(`SELECT ${call}(hashtext('deadlines payment'), ${n})`);
+    for (const n of [1, 2]) await turn('pg_advisory_lock', n);
+    await insertOrders(world.sql, { count: ORDERS, closesInMs: -60_000 });
+    const ended = lastcall(world.config, ['sweep', 'run', '--shards', '40', '--report', '--json'], {
+      alone: true,
+    });
+    const victim = workers[0] as ApiProcess;
+    const taken = `SELECT 1 FROM sweep_shards WHERE ran_by[1] LIKE '%:${victim.child.pid}'`;
+    await until('a shard of its own', async () => (await world.sql.rows(taken))[0], 60_000);
+    await victim.stop();
+    for (const n of [1, 2]) await turn('pg_advisory_unlock', n);
+    await turns.release();
+    const { code, stdout } = await ended;
+    expect(code).toBe(0);
+    const report = JSON.parse(stdout) as { left: number; closed: number; shards: Shard[] };
+    expect(report.left).toBe(0);
+    expect(report.shards.reduce((sum, { due }) => sum + due, 0)).toBe(ORDERS);
+    expect(report.shards.filter(({ ranBy }) => ranBy.length === 2)).toHaveLength(1);
+    const [books] = await world.sql.rows(
+      `SELECT (SELECT count(*)::int FROM orders WHERE status = 'closed') AS closed,
+              (SELECT count(*)::int FROM order_events WHERE to_status = 'closed') AS events`,
+    );
+    expect(books).toEqual({ closed: ORDERS, events: ORDERS });
+  });
+});
