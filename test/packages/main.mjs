@@ -129,22 +129,36 @@ function runTrials(folder) {
   });
 }
 
-/** Two orders of the last two pieces: the one that is paid stays, the other gives its piece back. @param {string} folder */
+/**
+ * Three orders of the last three pieces: one is paid at the till; one is left alone; one has a payment open when it
+ * closes, which the buyer makes all the same, and gets back. @param {string} folder
+ */
 function runOwnOrders(folder) {
   return withDatabase((url) => {
-    let placed = 0;
-    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '1000' };
+    /** @type {string[]} */
+    let tills = [];
+    let isLate = false;
+    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '2000' };
     return runUntil(folder, 'own-orders.cjs', env, async (printed) => {
       const [, address] = /orders on (\S+)/.exec(printed) ?? [];
       if (!address) return false;
       const call = async (/** @type {string} */ path, method = 'GET') =>
-        /** @type {{state: number, left: number}} */ (
-          await (await fetch(`${address}/orders/${path}`, { method })).json()
+        /** @type {{state: number, left: number, paymentId: string, refunded: number}} */ (
+          await (await fetch(`${address}/${path}`, { method })).json()
         );
-      while (placed < 2) if ((await call('tea', 'POST')).state === 10) placed += 1;
-      if ((await call('1')).state === 10) await call('1/payment', 'POST');
-      const [paid, expired] = [await call('1'), await call('2')];
-      return paid.state === 20 && expired.state === 90 && expired.left === 1;
+      if (tills.length === 0) {
+        for (let n = 0; n < 3; n++) await call('orders/tea', 'POST');
+        const opened = await Promise.all([1, 2].map((id) => call(`orders/${id}/payments`, 'POST')));
+        tills = opened.map(({ paymentId }) => `till/${paymentId}`);
+        await call(tills[0] ?? '', 'POST');
+      }
+      const [paid, fenced, alone] = await Promise.all([1, 2, 3].map((id) => call(`orders/${id}`)));
+      const isOver = paid?.state === 20 && fenced?.state === 90 && alone?.state === 90;
+      if (!isOver || alone.left !== 2) return false;
+      if (!isLate) await call(tills[1] ?? '', 'POST');
+      isLate = true;
+      const [kept, back] = await Promise.all(tills.map((till) => call(till)));
+      return kept?.refunded === 0 && back?.refunded === 500;
     });
   });
 }

@@ -15,7 +15,7 @@ export {
 } from './targets/close-target.module';
 export { CloseTargets, type TargetOrderRef } from './targets/close-targets';
 export type { HeldMoney, HeldRef } from './targets/target-payments';
-export { type ErrorCode, LastcallError } from './order/errors';
+export { ERROR_STATUS, type ErrorCode, LastcallError } from './order/errors';
 export type {
   CapturedMoney,
   CreateAnswer,
