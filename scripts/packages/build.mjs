@@ -31,6 +31,7 @@ const NOT_SHIPPED = [
   '**/*.spec.ts',
   '**/*.long.ts',
   '**/*.e2e.ts',
+  '**/*.engine.ts',
   '**/*-bench.ts',
   '**/testing/**',
   '**/drivers/*.contract.ts',

@@ -3,11 +3,16 @@ import {
   hostOptionsAsConfig,
   type HooksOrders,
   type HookTx,
+  type OrderDraft,
   migrate,
   OrderHook,
   OrdersModule,
   type OrdersHostOptions,
   type OrderTransition,
+  type Refusal,
+  type Shortage,
+  type StockLine,
+  type StockPort,
   PlaceOrder,
   ReadOrder,
   type RelayedEvent,
@@ -37,7 +42,22 @@ class SettingsModule {}
 @OrderHook()
 class Coupons implements HooksOrders {
   readonly heard: OrderTransition[] = [];
+  readonly asked: (readonly OrderDraft[])[] = [];
   breaksDown = false;
+
+  /** Who is on the list gets nothing: it is read where the orders are about to be written. */
+  async beforePlace(drafts: readonly OrderDraft[], tx: HookTx): Promise<Refusal[]> {
+    tx.afterCommit(() => void this.asked.push(drafts));
+    const customers = drafts.map(({ customerId }) => customerId);
+    const sql = 'SELECT customer FROM unwanted WHERE customer = ANY ($1)';
+    const rows = await tx.query<{ customer: string }>(sql, [customers]);
+    const unwanted = new Set(rows.map(({ customer }) => customer));
+    return drafts
+      .filter(({ customerId }) => unwanted.has(customerId))
+      .map(({ orderId, customerId: customer }) => ({
+        ...{ orderId, message: 'This shop does not serve you', fields: { customer } },
+      }));
+  }
 
   async onTransition(change: OrderTransition, tx: HookTx): Promise<void> {
     tx.afterCommit(() => void this.heard.push(change));
@@ -49,6 +69,39 @@ class Coupons implements HooksOrders {
     if (this.breaksDown) throw new Error('the coupons have a bug');
   }
 }
+
+/** What is on the shelf, by the shop's own table. */
+const shelf: StockPort = {
+  async reserve(lines, tx) {
+    const wanted = new Map<string, StockLine[]>();
+    for (const line of lines) wanted.set(line.orderId, [...(wanted.get(line.orderId) ?? []), line]);
+    const left = await tx.query<{ sku: string; pieces: number }>(
+      'SELECT sku, pieces FROM shelf WHERE sku = ANY ($1) ORDER BY sku FOR UPDATE',
+      [lines.map(({ sku }) => sku)],
+    );
+    const pieces = new Map(left.map((row) => [row.sku, row.pieces]));
+    const shortages: Shortage[] = [];
+    for (const [orderId, own] of wanted) {
+      const short = own.find(({ sku, quantity }) => (pieces.get(sku) ?? 0) < quantity);
+      if (short) {
+        shortages.push({ orderId, sku: short.sku, available: pieces.get(short.sku) ?? 0 });
+        continue;
+      }
+      for (const { sku, quantity } of own) pieces.set(sku, (pieces.get(sku) ?? 0) - quantity);
+    }
+    await tx.query(
+      'UPDATE shelf SET pieces = n FROM unnest($1::text[], $2::int[]) AS s (name, n) WHERE sku = name',
+      [[...pieces.keys()], [...pieces.values()]],
+    );
+    return shortages;
+  },
+  async apply(effect, orderIds, tx) {
+    await tx.query(
+      'INSERT INTO shelf_log (effect, order_id) SELECT $1, id FROM unnest($2::uuid[]) AS o (id)',
+      [effect, orderIds],
+    );
+  },
+};
 
 @Injectable()
 class Thief {
@@ -67,6 +120,7 @@ describe('a shop with its own provider and its own place for events, and without
     payments: [acme],
     windows: settings.windows,
     events: { append: async (those) => void events.push(...those) },
+    stock: shelf,
   });
   const orders = () =>
     OrdersModule.forRootAsync({
@@ -83,9 +137,12 @@ describe('a shop with its own provider and its own place for events, and without
     await host.init();
     const dataSource = host.get<DataSource>(DATABASE);
     await seedProducts(dataSource);
-    await dataSource.query(
-      'CREATE TABLE public.coupons (code text PRIMARY KEY, order_id uuid, released int DEFAULT 0)',
-    );
+    await dataSource.query(`
+      CREATE TABLE public.coupons (code text PRIMARY KEY, order_id uuid, released int DEFAULT 0);
+      CREATE TABLE public.unwanted (customer text PRIMARY KEY);
+      CREATE TABLE public.shelf (sku text PRIMARY KEY, pieces int NOT NULL);
+      INSERT INTO public.shelf VALUES ('TEA-SENCHA', 100);
+      CREATE TABLE public.shelf_log (effect text, order_id uuid, UNIQUE (effect, order_id))`);
   });
   afterAll(async () => {
     await host?.close();
@@ -130,6 +187,48 @@ describe('a shop with its own provider and its own place for events, and without
       ['none', 'pending_payment', null],
       ['pending_payment', 'closed', 'payment_timeout'],
     ]);
+  });
+
+  it('places the neighbours of what hooks refuse and of what the shelf is short of', async () => {
+    const dataSource = host.get<DataSource>(DATABASE);
+    await dataSource.query(`
+      INSERT INTO public.unwanted VALUES ('mallory') ON CONFLICT DO NOTHING;
+      UPDATE public.shelf SET pieces = 3`);
+    const coupons = host.get(Coupons);
+    coupons.asked.length = 0;
+    const place = (customerId: string, quantity: number) =>
+      host.get(PlaceOrder).place({
+        ...{ customerId, idempotencyKey: 'together' },
+        items: [{ sku: 'TEA-SENCHA', quantity }],
+      });
+    // Asked for at the same moment: one group.
+    const [carl, ...together] = await Promise.allSettled([
+      place('carl', 1),
+      place('mallory', 1),
+      place('dora', 5),
+      place('erik', 2),
+    ]);
+    const [mallory, dora, erik] = together;
+    expect([carl.status, erik?.status]).toEqual(['fulfilled', 'fulfilled']);
+    expect(mallory).toMatchObject({
+      reason: {
+        code: 'order_refused',
+        message: 'This shop does not serve you',
+        fields: { customer: 'mallory' },
+      },
+    });
+    expect(dora).toMatchObject({ reason: { code: 'out_of_stock', fields: { sku: 'TEA-SENCHA' } } });
+    const asked = coupons.asked.map((drafts) => drafts.map(({ customerId }) => customerId));
+    expect(asked).toEqual([['carl', 'mallory', 'dora', 'erik']]);
+    const rows = (sql: string): Promise<unknown> => dataSource.query(sql);
+    expect(await rows('SELECT pieces FROM public.shelf')).toEqual([{ pieces: 0 }]);
+    expect(await rows(`SELECT 1 FROM orders WHERE customer_id IN ('mallory', 'dora')`)).toEqual([]);
+    const { order } = (carl as PromiseFulfilledResult<{ order: { id: string } }>).value;
+    const log = `SELECT effect FROM public.shelf_log WHERE order_id = '${order.id}'`;
+    // A second release would break the table's own constraint, and undo the close.
+    await until('it is released', async () => ((await rows(log)) as []).length > 0, 10_000);
+    expect(await rows(log)).toEqual([{ effect: 'release' }]);
+    expect((await host.get(ReadOrder).read(order.id, 'carl')).status).toBe('closed');
   });
 
   it('keeps what it was made from, secrets and all, to its own factories', async () => {

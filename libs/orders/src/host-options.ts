@@ -3,6 +3,7 @@ import type { InjectionToken, ModuleMetadata } from '@nestjs/common';
 import { type Config, hostConfig } from './config';
 import type { EventSink } from './events/event-stream';
 import { loggedTelemetry } from './order/logged-telemetry';
+import type { StockPort } from './order/stock-port';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { PaymentProvider } from './providers/payment-provider';
 import type { OrdersSetUp } from './set-up';
@@ -25,6 +26,8 @@ export interface OrdersHostOptions {
   };
   /** Where order events go, instead of a stream in Redis. */
   readonly events?: EventSink;
+  /** Stock of the host's own, which has the last word; `products` alone unless given. */
+  readonly stock?: StockPort;
   /** Where to report; Nest's logger hears of what fails and of alerts unless given. */
   readonly telemetry?: OrdersTelemetry;
   /** Other settings by their names in .env.example, such as `MAX_OPEN_ORDERS`. */
@@ -46,13 +49,13 @@ const NO_HOME = '/nowhere';
 
 /** @throws {ConfigError} naming what is wrong */
 export function hostSetUp(options: OrdersHostOptions): OrdersSetUp {
-  const { postgres, payments, events, telemetry = loggedTelemetry() } = options;
+  const { postgres, payments, events, stock, telemetry = loggedTelemetry() } = options;
   const config = hostOptionsAsConfig(options);
   return {
     // Who is switched on is who was given: work of others at a provider that is not is told of.
     config: { ...config, DATABASE_URL: postgres.url, PAYMENT_PROVIDERS: namesOf(payments) },
     telemetry,
-    parts: { payments, ...(events ? { events } : {}) },
+    parts: { payments, ...(events ? { events } : {}), ...(stock ? { stock } : {}) },
   };
 }
 

@@ -120,12 +120,15 @@ export { OrderFeed } from './events/order-feed';
 export { type OrderEventView, readHistory } from './events/read-history';
 export { type StreamToken, StreamTokens } from './events/stream-tokens';
 export { type PageSession, PageSessions, type SessionPage } from './sessions/page-sessions';
+export type { HookTx } from './order/hook-tx';
 export {
-  type HookTx,
   type HooksOrders,
+  type OrderDraft,
   OrderHook,
   type OrderTransition,
+  type Refusal,
 } from './order/order-hooks';
+export type { Shortage, StockLine, StockPort } from './order/stock-port';
 export { OrderGuard } from './order/order-guard';
 export {
   type By,

@@ -48,6 +48,7 @@ import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
 import { HOST_SEARCH_PATH, OrderHooks } from './order/order-hooks';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
+import { NO_STOCK_PORT, STOCK_PORT } from './order/stock-port';
 import { OrderFeed } from './events/order-feed';
 import { StreamTokens } from './events/stream-tokens';
 import { NamesInLogs } from './order/names-in-logs';
@@ -273,6 +274,11 @@ const OF_THE_SET_UP: Provider[] = [
       ({ config }: OrdersSetUp) =>
       () =>
         searchPathOf({ url: config.DATABASE_URL }),
+  },
+  {
+    provide: STOCK_PORT,
+    inject: [SET_UP],
+    useFactory: ({ parts }: OrdersSetUp) => parts.stock ?? NO_STOCK_PORT,
   },
   {
     provide: SETTINGS,

@@ -1,6 +1,7 @@
 import type { Lock, TimerDriver } from '@app/timeout';
 import type { Config } from './config';
 import type { EventSink } from './events/event-stream';
+import type { StockPort } from './order/stock-port';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { PaymentProvider } from './providers/payment-provider';
 
@@ -13,6 +14,7 @@ export interface OrdersParts {
   /** Providers of a host's own, the first for new payments; they are guarded as ours are. */
   readonly payments?: readonly [PaymentProvider, ...PaymentProvider[]];
   readonly events?: EventSink;
+  readonly stock?: StockPort;
 }
 
 /** What keys in Redis begin with where nobody says otherwise. */

@@ -181,7 +181,7 @@ export class RecordCaptures {
     for (const one of wave) {
       if (one.judgement.verdict !== 'revive') continue;
       const orderId = one.row.order_id;
-      if ((await reserveAgain(tx, stock, orderId)) !== undefined) {
+      if ((await reserveAgain(tx, stock, orderId, this.guard)) !== undefined) {
         failed.add(one);
         continue;
       }

@@ -1,4 +1,5 @@
 import type { Transaction } from '@app/timeout';
+import type { OrderGuard } from '../order/order-guard';
 import {
   foldWhereShort,
   type LockedProduct,
@@ -41,14 +42,23 @@ export async function lockStockOf(
   return { products, linesOf, busy: new Set(orderIds.filter(isBusy)) };
 }
 
-/** Reserves all of an order's lines again, or nothing: then it answers with the SKU that is short. */
+/**
+ * Reserves all of an order's lines again, here and in the host's own stock, or nothing: then it answers
+ * with a SKU that is short.
+ */
 export async function reserveAgain(
   tx: Transaction,
   { products, linesOf }: StockToRevive,
   orderId: string,
+  guard: OrderGuard,
 ): Promise<string | undefined> {
   const lines = linesOf.get(orderId) ?? [];
-  const { missing } = takeAll(products, lines);
-  if (missing === undefined) await reserve(tx, sumBySku(lines));
-  return missing;
+  const short = lines.find(({ sku, quantity }) => (products.get(sku)?.available ?? 0) < quantity);
+  if (short) return short.sku;
+  const theirs = lines.map((line) => ({ ...line, orderId }));
+  // Last asked, and first to have reserved: what follows cannot fail, as the products are locked.
+  if (!(await guard.reserveAgain(tx, theirs))) return lines[0]?.sku;
+  takeAll(products, lines);
+  await reserve(tx, sumBySku(lines));
+  return undefined;
 }

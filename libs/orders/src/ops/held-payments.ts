@@ -141,7 +141,7 @@ export class SettlePayment {
     if (stock.busy.size > 0) {
       throw new LastcallError('busy', 'A product of this order is being changed; try again');
     }
-    const missing = await reserveAgain(tx, stock, orderId);
+    const missing = await reserveAgain(tx, stock, orderId, this.guard);
     if (missing !== undefined) throw notSettleable(id, `"${missing}" is sold out`);
     const change = { from: 'closed', to: 'paid', orderIds: [orderId], by: 'operator' } as const;
     await this.guard.change(tx, { ...change, ...accountable });

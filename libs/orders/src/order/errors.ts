@@ -35,6 +35,7 @@ export const ERROR_STATUS = {
   unknown_provider: 404,
   idempotency_in_progress: 409,
   out_of_stock: 409,
+  order_refused: 409,
   total_changed: 409,
   payment_window_over: 409,
   order_not_payable: 409,

@@ -6,7 +6,8 @@ import { changeStatus, type ChangedOrder, type StatusChange } from './change-sta
 import { LastcallError, orderNotFound } from './errors';
 import { orderLockKey } from './order';
 import type { By, CloseReason, OrderStatus } from './order.lifecycle';
-import { OrderHooks } from './order-hooks';
+import { type OrderDraft, OrderHooks } from './order-hooks';
+import type { StockLine } from './stock-port';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 export const ORDER_LOCK = Symbol('OrderLock');
@@ -98,6 +99,19 @@ export class OrderGuard {
   /** The same for orders that the caller's statement has just placed, with their deadlines. */
   placed(tx: Transaction, orders: readonly ChangedOrder[]): Promise<void> {
     return this.#follow(tx, { from: 'none', to: 'pending_payment', by: 'customer' }, orders);
+  }
+
+  /** Which of these may not be placed, by the word of the host's hooks and of its stock. */
+  beforePlace(
+    tx: Transaction,
+    drafts: readonly OrderDraft[],
+  ): Promise<ReadonlyMap<string, LastcallError>> {
+    return this.hooks.beforePlace(tx, drafts);
+  }
+
+  /** False where the host's own stock is short of a closed order's lines. */
+  reserveAgain(tx: Transaction, lines: readonly StockLine[]): Promise<boolean> {
+    return this.hooks.reserveAgain(tx, lines);
   }
 
   async #follow(

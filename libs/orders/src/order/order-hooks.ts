@@ -7,9 +7,12 @@ import {
   SetMetadata,
 } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import type { By, OrderStatus } from './order.lifecycle';
+import { LastcallError } from './errors';
+import type { HookTx } from './hook-tx';
+import { type By, type OrderStatus, stockEffect } from './order.lifecycle';
+import { NO_STOCK_PORT, STOCK_PORT, type StockLine, type StockPort } from './stock-port';
 
 /** A change of status that orders have just made, in sets. */
 export interface OrderTransition {
@@ -22,21 +25,42 @@ export interface OrderTransition {
   readonly orderIds: readonly string[];
 }
 
-/** The transaction that decides. Tables are found as on connections of the host's own. */
-export interface HookTx {
-  readonly manager: EntityManager;
-  query<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
-  /** Runs after the commit; must not throw. */
-  afterCommit(hook: () => void): void;
+/** An order that is about to be placed: priced, and with its id, and not yet written. */
+export interface OrderDraft {
+  readonly orderId: string;
+  readonly customerId: string;
+  readonly items: readonly {
+    readonly sku: string;
+    readonly quantity: number;
+    /** In minor units of `currency`. */
+    readonly unitPrice: number;
+  }[];
+  readonly amount: number;
+  readonly currency: string;
 }
 
-/** What a class marked `@OrderHook()` is. */
+/** An order that may not be placed; the customer reads the message (409 `order_refused`). */
+export interface Refusal {
+  readonly orderId: string;
+  readonly message: string;
+  /** Facts that a program may want, as `{ coupon: 'TEN' }`. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** What a class marked `@OrderHook()` is: it has one of these, or both. */
 export interface HooksOrders {
+  /**
+   * Called in the transaction that places these orders, before they are written; answers with those
+   * that it refuses, and their neighbours are placed. What it writes for an order that is refused by
+   * somebody behind it stays: so it only looks here, and acts when `onTransition` tells from `none`.
+   * What it throws places none of them.
+   */
+  beforePlace?(drafts: readonly OrderDraft[], tx: HookTx): Promise<readonly Refusal[]>;
   /**
    * Called in the transaction that changes these orders: both commit, or neither does. Once for each
    * change that is committed; what throws undoes the change. It bounds its own work by sets.
    */
-  onTransition(change: OrderTransition, tx: HookTx): Promise<void>;
+  onTransition?(change: OrderTransition, tx: HookTx): Promise<void>;
 }
 
 const MARK = 'lastcall:order-hook';
@@ -49,7 +73,7 @@ export const OrderHook = (): (<T extends abstract new (...args: never[]) => Hook
 /** Injection token: asks which search path a connection of the host's own has. */
 export const HOST_SEARCH_PATH = Symbol('HostSearchPath');
 
-/** The host's hooks, and the way to call them. */
+/** The host's hooks and its stock, and the way to call them. */
 @Injectable()
 export class OrderHooks implements OnModuleInit {
   #hooks: readonly HooksOrders[] = [];
@@ -59,6 +83,7 @@ export class OrderHooks implements OnModuleInit {
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
     @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(HOST_SEARCH_PATH) private readonly hostPath: () => Promise<string>,
+    @Inject(STOCK_PORT) private readonly stock: StockPort,
   ) {}
 
   /** @throws {Error} for a hook that is request-scoped: orders change outside of any request */
@@ -76,24 +101,88 @@ export class OrderHooks implements OnModuleInit {
       );
     }
     this.#hooks = marked.map(({ instance }) => instance as HooksOrders);
-    if (this.#hooks.length === 0) return;
+    if (this.#isAlone()) return;
     const [row] = await queryRows<{ search_path: string }>(this.dataSource, 'SHOW search_path');
     this.#paths = { own: row?.search_path ?? '', host: await this.hostPath() };
   }
 
+  /** Asks hooks, then the host's stock, about orders that are about to be placed; answers with refusals. */
+  async beforePlace(
+    tx: Transaction,
+    drafts: readonly OrderDraft[],
+  ): Promise<ReadonlyMap<string, LastcallError>> {
+    const refused = new Map<string, LastcallError>();
+    if (this.#isAlone() || drafts.length === 0) return refused;
+    const left = (): readonly OrderDraft[] => drafts.filter(({ orderId }) => !refused.has(orderId));
+    await this.#enterHost(tx, async (hookTx) => {
+      for (const hook of this.#hooks) {
+        const asked = left();
+        if (!hook.beforePlace || asked.length === 0) continue;
+        for (const { orderId, message, fields } of await hook.beforePlace(asked, hookTx)) {
+          assertAsked(asked, orderId);
+          refused.set(orderId, new LastcallError('order_refused', message, fields));
+        }
+      }
+      const lines = left().flatMap(linesOf);
+      if (lines.length === 0) return;
+      for (const { orderId, sku, available } of await this.stock.reserve(lines, hookTx)) {
+        assertAsked(drafts, orderId);
+        refused.set(orderId, outOfStock(sku, available));
+      }
+    });
+    return refused;
+  }
+
+  /** Has the host's stock reserve a closed order's lines again, which is about to be paid: false if it is short. */
+  async reserveAgain(tx: Transaction, lines: readonly StockLine[]): Promise<boolean> {
+    if (this.stock === NO_STOCK_PORT || lines.length === 0) return true;
+    return this.#enterHost(
+      tx,
+      async (hookTx) => (await this.stock.reserve(lines, hookTx)).length === 0,
+    );
+  }
+
   async run(tx: Transaction, change: OrderTransition): Promise<void> {
-    if (this.#hooks.length === 0 || change.orderIds.length === 0) return;
+    if (this.#isAlone() || change.orderIds.length === 0) return;
+    const { from, to, orderIds } = change;
+    const effect = from === 'none' ? 'none' : (stockEffect(from, to) ?? 'none');
+    await this.#enterHost(tx, async (hookTx) => {
+      if (effect !== 'none') await this.stock.apply(effect, orderIds, hookTx);
+      for (const hook of this.#hooks) await hook.onTransition?.(change, hookTx);
+    });
+  }
+
+  #isAlone(): boolean {
+    return this.#hooks.length === 0 && this.stock === NO_STOCK_PORT;
+  }
+
+  async #enterHost<T>(tx: Transaction, work: (hookTx: HookTx) => Promise<T>): Promise<T> {
     await enter(tx, this.#paths.host);
-    const hookTx: HookTx = {
+    const result = await work({
       manager: tx.manager,
       query: (sql, params = []) => tx.rows(sql, params),
       afterCommit: (hook) => tx.afterCommit(hook),
-    };
-    for (const hook of this.#hooks) await hook.onTransition(change, hookTx);
+    });
     // Hears of a statement that failed and was passed over, too: nothing could be committed after it.
     await enter(tx, this.#paths.own);
+    return result;
   }
 }
+
+const linesOf = ({ orderId, items }: OrderDraft): StockLine[] =>
+  items.map(({ sku, quantity }) => ({ orderId, sku, quantity }));
+
+function assertAsked(drafts: readonly OrderDraft[], orderId: string): void {
+  if (drafts.some((draft) => draft.orderId === orderId)) return;
+  throw new TypeError(`Order ${orderId} was refused, and is none of those that were asked about`);
+}
+
+/** The same answer wherever stock is counted. */
+export const outOfStock = (sku: string, available: number): LastcallError =>
+  new LastcallError('out_of_stock', `Only ${available} of "${sku}" can be had now`, {
+    sku,
+    available,
+  });
 
 const enter = (tx: Transaction, path: string): Promise<unknown> =>
   tx.rows(`SELECT set_config('search_path', $1, true)`, [path]);

@@ -5,6 +5,7 @@ import { HeldElsewhere } from '../group-commit';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import type { OrderGuard } from '../order/order-guard';
+import { outOfStock } from '../order/order-hooks';
 import { readOrders } from '../order/order-rows';
 import {
   foldWhereShort,
@@ -56,6 +57,7 @@ export async function placeGroup(
     if (held.length > 0) return new HeldElsewhere(held);
     return decide(request, products, limits);
   });
+  await askHost(tx, decisions, guard);
   const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
   const placing = drafts.length > 0 ? await writeOrders(tx, drafts, config) : undefined;
   if (placing) {
@@ -63,6 +65,25 @@ export async function placeGroup(
     await enter(tx, drafts, placing, guard);
   }
   return assemble(tx, decisions, placing);
+}
+
+/**
+ * Hooks and stock of the host's own may refuse what we would place. What a refused one has taken of a
+ * product its neighbours were not offered: they are told what was true when they were looked at.
+ */
+async function askHost(tx: Transaction, decisions: Decision[], guard: OrderGuard): Promise<void> {
+  const drafts = decisions.filter((decision): decision is Draft => 'id' in decision);
+  const refusals = await guard.beforePlace(
+    tx,
+    drafts.map(({ id, request, items, amount, currency }) => {
+      return { orderId: id, customerId: request.customerId, items, amount, currency };
+    }),
+  );
+  if (refusals.size === 0) return;
+  decisions.forEach((decision, index) => {
+    const refused = 'id' in decision ? refusals.get(decision.id) : undefined;
+    if (refused) decisions[index] = { refused };
+  });
 }
 
 /** The orders' way into their lifecycle; with nothing to pay, they are paid at once. */
@@ -186,9 +207,3 @@ const totalChanged = (expectedTotal: number, total: number, currency: string): L
     `These items cost ${total} now, and not ${expectedTotal}; show the customer, then order again`,
     { total, currency, expectedTotal },
   );
-
-const outOfStock = (sku: string, available: number): LastcallError =>
-  new LastcallError('out_of_stock', `Only ${available} of "${sku}" can be had now`, {
-    sku,
-    available,
-  });
