@@ -156,6 +156,18 @@ module.exports = {
       { path: 'node_modules/amqplib/' },
     ),
     forbid(
+      'rocketmq-in-its-driver',
+      'a timer driver is one folder',
+      { path: '^(apps|libs)/', pathNot: `^libs/timeout/src/drivers/rocketmq/|${TESTS}` },
+      { path: 'node_modules/(rocketmq-client-nodejs|@grpc/grpc-js|google-protobuf)/' },
+    ),
+    forbid(
+      'nats-in-its-driver',
+      'a timer driver is one folder',
+      { path: '^(apps|libs)/', pathNot: `^libs/timeout/src/drivers/nats/|${TESTS}` },
+      { path: 'node_modules/@nats-io/' },
+    ),
+    forbid(
       'redlock-in-one-file',
       'the lock is behind a port',
       { path: '^(apps|libs)/', pathNot: `^libs/timeout/src/locks/redlock\\.lock\\.ts$|${TESTS}` },

@@ -23,6 +23,7 @@ const SCRIPTS_NOT_RUN = new Map([
   ['esbuild', 'looks for the binary of this platform, which the lock file has'],
   ['@swc/core', 'looks for a binary to fall back to'],
   ['unrs-resolver', 'fetches the part for this platform, which the lock file has'],
+  ['protobufjs', 'warns of version ranges that package.json does not have'],
   ['msgpackr-extract', 'builds what it brings along for this platform already'],
 ]);
 

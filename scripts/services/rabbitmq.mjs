@@ -1,7 +1,5 @@
 // A RabbitMQ of Debian's packages, unpacked into a cache folder and started without root. Only
 // tests use it: nothing here is for data that must survive.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -12,10 +10,9 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Apt, exists, libraryFolders } from './apt.mjs';
+import { EngineServer } from './engine-server.mjs';
 import { cacheFolder } from './folders.mjs';
 import { freePort } from './ports.mjs';
 
@@ -27,18 +24,13 @@ const PACKAGES = [
   'libsctp1',
   ...ERLANG.split(' ').map((name) => `erlang-${name}`),
 ];
-const START_LIMIT_MS = 60_000;
-const STOP_LIMIT_MS = 10_000;
 
 /** What is missing to have one; undefined when it can be had. @returns {string | undefined} */
 export function rabbitmqIsMissing() {
   if (existsSync(join(cacheFolder('rabbitmq'), 'current'))) return undefined;
   const missing = ['apt-get', 'apt-cache', 'dpkg'].filter((program) => !exists(program));
   if (missing.length === 0) return undefined;
-  return (
-    `needs ${missing.join(', ')} to unpack the distribution's RabbitMQ (Debian, Ubuntu); ` +
-    'or name a broker for tests in TEST_RABBITMQ_URL'
-  );
+  return `needs ${missing.join(', ')} to unpack the distribution's RabbitMQ (Debian, Ubuntu)`;
 }
 
 /** @param {(line: string) => void} say @returns {string} the folder it is unpacked in */
@@ -64,7 +56,7 @@ function findRabbitmq(say) {
  * @param {object} how
  * @param {string} how.folder where it keeps everything
  * @param {(line: string) => void} how.say
- * @returns {Promise<{url: string, stop: () => Promise<void>}>}
+ * @returns {Promise<EngineServer>}
  */
 export async function startRabbitmq({ folder, say }) {
   const root = findRabbitmq(say);
@@ -98,49 +90,23 @@ export async function startRabbitmq({ folder, say }) {
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
     RABBITMQ_LOGS: '-',
   };
-  const epmd = spawn(join(bin, 'epmd'), ['-address', '127.0.0.1', '-port', `${epmdPort}`], {
-    env,
-    stdio: 'ignore',
-  });
   const [home] = readdirSync(join(root, 'usr/lib/rabbitmq/lib'));
   const script = join(root, 'usr/lib/rabbitmq/lib', home ?? '', 'sbin', 'rabbitmq-server');
-  // In a group of its own: Erlang's virtual machine is a child of the script.
-  const server = spawn(script, [], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  let log = '';
-  for (const stream of [server.stdout, server.stderr]) {
-    stream.on('data', (chunk) => (log = `${log}${chunk}`.slice(-4_000)));
-  }
-  const stop = async () => {
-    if (server.exitCode === null && server.signalCode === null) {
-      const gone = once(server, 'exit');
-      process.kill(-(server.pid ?? 0), 'SIGTERM');
-      const ended = await Promise.race([gone.then(() => true), delay(STOP_LIMIT_MS, false)]);
-      if (!ended) process.kill(-(server.pid ?? 0), 'SIGKILL');
-    }
-    epmd.kill();
-  };
-  try {
-    await untilItAnswers(port, () => server.exitCode !== null);
-  } catch (cause) {
-    await stop();
-    throw new Error(`RabbitMQ did not start:\n${log}`, { cause });
-  }
-  return { url: `amqp://guest:guest@127.0.0.1:${port}`, stop };
-}
-
-/** @param {number} port @param {() => boolean} isGone */
-async function untilItAnswers(port, isGone) {
-  const giveUpAt = performance.now() + START_LIMIT_MS;
-  for (;;) {
-    const socket = connect(port, '127.0.0.1');
-    try {
-      await once(socket, 'connect');
-      return;
-    } catch (error) {
-      if (isGone() || performance.now() > giveUpAt) throw error;
-      await delay(200);
-    } finally {
-      socket.destroy();
-    }
-  }
+  const server = new EngineServer({
+    url: `amqp://guest:guest@127.0.0.1:${port}`,
+    folder,
+    data: [join(folder, 'data')],
+    // Its list of quorum queues is written every half second: one that was declared since then has
+    // a name after a kill, and never a leader again (docs/drivers.md).
+    settlesMs: 1_000,
+    helpers: [
+      {
+        ...{ name: "Erlang's port mapper", command: join(bin, 'epmd'), port: epmdPort, env },
+        args: ['-address', '127.0.0.1', '-port', `${epmdPort}`],
+      },
+    ],
+    program: { name: 'RabbitMQ', command: script, args: [], env, port },
+  });
+  await server.start();
+  return server;
 }

@@ -1,10 +1,10 @@
 // npm run test:engines: programs of others judge us. `--where-possible` passes without their tools,
 // and says aloud what it did not check.
 import type { Engine } from './engine';
-import { rabbitmq } from './rabbitmq';
 import { stripeMock } from './stripe-mock';
+import { timerDrivers } from './timer-driver';
 
-const ENGINES: readonly Engine[] = [stripeMock, rabbitmq];
+const ENGINES: readonly Engine[] = [stripeMock, ...timerDrivers];
 const WHERE_POSSIBLE = '--where-possible';
 
 async function main(args: readonly string[]): Promise<number> {

@@ -20,7 +20,10 @@ export type OnRing = (alarms: readonly Alarm[]) => Promise<RingAnswer>;
 
 /** What a driver's store holds at this moment: alarms that ring just now are not among it. */
 export interface Survey {
-  /** Changes when the store lost its data; then everything must be armed again. */
+  /**
+   * Changes when the store lost its data; then everything must be armed again. Never for a driver
+   * that does not notice it: then only what rings soon is armed again, as it comes near.
+   */
   readonly generation: string;
   /**
    * Streams the alarms that have not rung, in pages, in no particular order. Rejects for a driver
@@ -45,6 +48,8 @@ export interface TimerAbilities {
   readonly disarms: boolean;
   /** What is armed can be listed. */
   readonly surveys: boolean;
+  /** Its generation changes when the store has lost everything; otherwise nobody can tell. */
+  readonly noticesLoss: boolean;
   /** On a machine at rest alarms ring within so long of their instant. */
   readonly precisionMs: number;
 }

@@ -4,6 +4,8 @@ import { alarmIn, type Bench, type DriverStore, HOUR_MS, surveyed } from './driv
 /** The port's promise: `arm` rejects within this time while the store is away. */
 const ARM_BOUND_MS = 2_000;
 const STOP_BOUND_MS = 4_000;
+/** A broker reads its logs when it is started, on a machine that does other things as well. */
+const EVENTUALLY_MS = 30_000;
 
 /** The part of the contract about the store of a durable driver. */
 export function describeStoreFaults(
@@ -23,7 +25,8 @@ export function describeStoreFaults(
     rings.push(bench().ringOf(after.id));
     await armEventually(driver, [after]);
     await Promise.all(rings);
-    expect(bench().timesRung(before.id)).toBe(1);
+    // A broker that died before it heard of the ring asks for it again.
+    if (abilities.dedupes) expect(bench().timesRung(before.id)).toBe(1);
   });
 
   it('comes back within 3 s of the store', async () => {
@@ -68,23 +71,25 @@ export function describeStoreFaults(
     await ring;
   });
 
-  it('has another generation after the store lost its data, and rings on', async () => {
+  const noticing = abilities.noticesLoss ? 'has another generation' : 'notices nothing';
+  it(`${noticing} after the store lost its data, and rings on`, async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
     await driver.arm([alarmIn(HOUR_MS)]);
     const { generation } = await driver.survey();
     await store().flush();
-    expect((await driver.survey()).generation).not.toBe(generation);
+    const survey = await eventually(() => driver.survey());
+    expect(survey.generation !== generation).toBe(abilities.noticesLoss);
     if (abilities.surveys) expect((await surveyed(driver)).size).toBe(0);
     const alarm = alarmIn(50);
     const ring = bench().ringOf(alarm.id);
-    await driver.arm([alarm]);
+    await armEventually(driver, [alarm]);
     await ring;
   });
 
   it('keeps its generation when the store comes back with its data', async () => {
     const driver = bench().open();
-    const { generation } = await driver.survey();
+    const { generation } = await eventually(() => driver.survey());
     await store().kill();
     await store().start();
     await armEventually(driver, [alarmIn(HOUR_MS)]);
@@ -132,7 +137,8 @@ export function describeStoreFaults(
     }
     expect(await store().connections()).toBeGreaterThan(before);
     await Promise.all(drivers.map((driver) => driver.stop()));
-    expect(await store().connections()).toBe(before);
+    // What was hung up is gone when the other side has heard of it.
+    await eventually(async () => expect(await store().connections()).toBe(before));
   });
 }
 
@@ -150,10 +156,14 @@ async function expectBoundedStop(driver: TimerDriver): Promise<void> {
 
 /** As the sweep does it: what could not be armed is armed with the next try. */
 async function armEventually(driver: TimerDriver, alarms: readonly Alarm[]): Promise<void> {
-  const giveUpAt = performance.now() + 10_000;
+  await eventually(() => driver.arm(alarms));
+}
+
+async function eventually<T>(ask: () => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + EVENTUALLY_MS;
   for (;;) {
     try {
-      return await driver.arm(alarms);
+      return await ask();
     } catch (error) {
       if (performance.now() > giveUpAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -22,6 +22,7 @@ function rows(kinds: readonly TimerDriverKind[]): string[][] {
     yes(abilities.dedupes),
     yes(abilities.disarms),
     yes(abilities.surveys),
+    yes(abilities.noticesLoss),
     abilities.precisionMs < 1_000
       ? `${abilities.precisionMs} ms`
       : `${abilities.precisionMs / 1_000} s`,

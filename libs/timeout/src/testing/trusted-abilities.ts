@@ -7,5 +7,6 @@ export const TRUSTED_ABILITIES: TimerAbilities = {
   dedupes: true,
   disarms: true,
   surveys: true,
+  noticesLoss: true,
   precisionMs: 0,
 };

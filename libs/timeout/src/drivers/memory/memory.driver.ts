@@ -17,6 +17,7 @@ export const MEMORY_ABILITIES: TimerAbilities = {
   dedupes: true,
   disarms: true,
   surveys: true,
+  noticesLoss: true,
   precisionMs: 5,
 };
 

@@ -6,6 +6,7 @@ export const POSTGRES_ABILITIES: TimerAbilities = {
   dedupes: true,
   disarms: true,
   surveys: true,
+  noticesLoss: true,
   // Where notifications come through it is a few milliseconds; behind PgBouncer heads are polled.
   precisionMs: 250,
 };

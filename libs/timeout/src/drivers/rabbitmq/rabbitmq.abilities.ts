@@ -7,6 +7,7 @@ export const RABBITMQ_ABILITIES: TimerAbilities = {
   dedupes: false,
   disarms: false,
   surveys: false,
+  noticesLoss: true,
   // The broker brings an alarm within its last second; that one is waited for here.
   precisionMs: 50,
 };

@@ -2,9 +2,9 @@ import { type ChannelModel, type ConfirmChannel, connect, type ConsumeMessage } 
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
-import { AlarmHeap } from '../alarm-heap';
 import { AlarmStoreError } from '../alarm-store.error';
-import { type AlarmSource, RingLoop } from '../ring-loop';
+import { HeldAlarms } from '../held-alarms';
+import { RingLoop } from '../ring-loop';
 import { type AlarmMessage, LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 
@@ -52,8 +52,7 @@ export class RabbitmqDriver implements TimerDriver {
   readonly name = 'rabbitmq';
   readonly abilities = RABBITMQ_ABILITIES;
   readonly #loop: RingLoop;
-  readonly #heap = new AlarmHeap();
-  readonly #deliveries = new Map<Alarm, Delivery>();
+  readonly #held: HeldAlarms<Delivery>;
   #arming: Promise<Link> | undefined;
   #ringing: Promise<Link> | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -64,8 +63,8 @@ export class RabbitmqDriver implements TimerDriver {
 
   constructor(private readonly options: RabbitmqDriverOptions) {
     const { databaseClock: clock, onError } = options;
-    const longestWaitMs = (): number => POLL_MS;
-    this.#loop = new RingLoop(this.#source(), { clock, onError, longestWaitMs });
+    this.#held = new HeldAlarms(clock, acknowledge);
+    this.#loop = new RingLoop(this.#held, { clock, onError, longestWaitMs: () => POLL_MS });
   }
 
   /** Resolves at once, also while the broker is away: ringing begins when it is there. */
@@ -103,30 +102,6 @@ export class RabbitmqDriver implements TimerDriver {
         throw new AlarmStoreError('Alarms in RabbitMQ cannot be listed');
       },
     };
-  }
-
-  #source(): AlarmSource {
-    return {
-      take: async (nowMs, limit) => ({
-        due: this.#heap.takeDue(nowMs, limit),
-        nextAtMs: this.#heap.firstAtMs,
-      }),
-      forget: async (rung) => {
-        for (const alarm of rung) this.#done(alarm);
-      },
-      putBack: async (again) => {
-        const nowMs = this.options.databaseClock.nowMs();
-        for (const { alarm, inMs } of again) {
-          if (!this.#heap.add(alarm, nowMs + inMs)) this.#done(alarm);
-        }
-      },
-    };
-  }
-
-  #done(alarm: Alarm): void {
-    const delivery = this.#deliveries.get(alarm);
-    this.#deliveries.delete(alarm);
-    if (delivery) acknowledge(delivery);
   }
 
   async #listen(): Promise<void> {
@@ -169,10 +144,7 @@ export class RabbitmqDriver implements TimerDriver {
       await queues.publish([{ id, atMs }], nowMs);
       return acknowledge(delivery);
     }
-    const alarm = { id, at: new Date(atMs) };
-    // Armed by two processes, it rings once, if both came to the same one.
-    if (!this.#heap.add(alarm)) return acknowledge(delivery);
-    this.#deliveries.set(alarm, delivery);
+    this.#held.hold({ id, at: new Date(atMs) }, delivery);
     this.#loop.lookAt(atMs);
   }
 
@@ -209,21 +181,20 @@ export class RabbitmqDriver implements TimerDriver {
     await withTimeLimit(Promise.resolve(this.#cancel?.()), GOODBYE_LIMIT_MS, 'No answer').catch(
       () => undefined,
     );
-    for (const alarm of this.#heap.takeDue(Infinity, Infinity)) {
-      const delivery = this.#deliveries.get(alarm);
-      this.#deliveries.delete(alarm);
-      if (delivery) giveBack(delivery);
-    }
+    this.#held.giveBack(giveBack);
     await this.#loop.stop();
     for (const link of [ringing, this.#arming]) {
       if (!link) continue;
-      const ended = link.then(({ model }) => model.close());
+      // The channel first: it answers when the broker has heard all that was acknowledged on it.
+      const ended = link.then(async ({ channel, model }) => {
+        await channel.close();
+        await model.close();
+      });
       await withTimeLimit(ended, GOODBYE_LIMIT_MS, 'No goodbye').catch(() =>
         link.then(hangUp, () => undefined),
       );
     }
-    this.#heap.clear();
-    this.#deliveries.clear();
+    this.#held.clear();
   }
 
   #refuseIfStopped(): void {

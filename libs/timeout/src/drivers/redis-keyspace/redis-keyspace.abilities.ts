@@ -7,6 +7,7 @@ export const REDIS_KEYSPACE_ABILITIES: TimerAbilities = {
   dedupes: true,
   disarms: true,
   surveys: true,
+  noticesLoss: true,
   // With few keys. Redis looks for what has expired by chance: among many far ones it takes seconds.
   precisionMs: 500,
 };

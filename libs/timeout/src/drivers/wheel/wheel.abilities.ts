@@ -6,5 +6,6 @@ export const WHEEL_ABILITIES: TimerAbilities = {
   dedupes: true,
   disarms: true,
   surveys: true,
+  noticesLoss: true,
   precisionMs: 10,
 };
