@@ -26,7 +26,7 @@ const MUTATIONS = [
   {
     name: 'folded-twice',
     what: 'Folding does not hold the row of the product meanwhile, so that two fold the same',
-    spec: 'libs/orders/src/stock/fold-stock.spec.ts',
+    inCrowds: true,
     edits: [
       {
         file: `${ORDERS}migrations/1763700200000-stock-movements.ts`,
