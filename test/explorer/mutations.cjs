@@ -1,6 +1,7 @@
 // Seeded bugs: each is a few edits of the sources, made while they are loaded by register.cjs, and
 // nowhere else. An edit's `find` must stand exactly once in its file.
 
+const { CROWD_MUTATIONS } = require('./crowd-mutations.cjs');
 const { MONEY_MUTATIONS } = require('./money-mutations.cjs');
 const { SPEC_MUTATIONS } = require('./spec-mutations.cjs');
 
@@ -21,18 +22,6 @@ const MUTATIONS = [
     what: 'The conditional update of the status without its condition',
     edits: [
       { file: `${ORDERS}order/change-status.ts`, find: 'AND status = $2', replace: "AND $2 <> ''" },
-    ],
-  },
-  {
-    name: 'folded-twice',
-    what: 'Folding does not hold the row of the product meanwhile, so that two fold the same',
-    inCrowds: true,
-    edits: [
-      {
-        file: `${ORDERS}migrations/1763700200000-stock-movements.ts`,
-        find: 'FOR NO KEY UPDATE SKIP LOCKED) AS p;',
-        replace: ') AS p;',
-      },
     ],
   },
   {
@@ -229,43 +218,30 @@ const MUTATIONS = [
     ],
   },
   {
-    name: 'nobody-looks-for-what-is-missed',
-    what: 'What is late and has lost its alarm waits for the next sweep',
-    inCrowds: true,
+    name: 'folding-from-the-beginning',
+    what: 'Folding reads all that is folded again, as long as an old snapshot keeps it',
+    spec: 'libs/orders/src/stock/fold-stock.spec.ts',
     edits: [
       {
-        file: `${TIMEOUT}sweep.ts`,
-        find: '(lags[index] ?? 0) > MISSED_MS',
-        replace: '(lags[index] ?? 0) > Infinity',
+        file: `${ORDERS}migrations/1763935000000-folding-from-a-mark.ts`,
+        find: "'greatest(after_id, (SELECT from_id FROM stock_folding))'",
+        replace: "'after_id'",
       },
     ],
   },
   {
-    name: 'mark-passes-claims-of-others',
-    what: 'Claims begin behind what another worker has claimed and then does not handle',
-    inCrowds: true,
-    edits: [
-      { file: `${TIMEOUT}deadlines.ts`, find: 'least(now(), (', replace: 'coalesce(now(), (' },
-    ],
-  },
-  {
-    name: 'arming-not-repeated',
-    what: 'An alarm that the store has refused is forgotten',
-    inCrowds: true,
-    edits: [{ file: `${TIMEOUT}alarms.ts`, find: 'this.#keep(alarms);', replace: '' }],
-  },
-  {
-    name: 'put-back-without-alarm',
-    what: 'A deadline that a batch puts back has no alarm',
-    inCrowds: true,
+    name: 'mark-passes-late-movements',
+    what: 'What was numbered before the mark of folding and committed after it is never folded',
+    spec: 'libs/orders/src/stock/fold-stock.spec.ts',
     edits: [
       {
-        file: `${TIMEOUT}drain-batch.ts`,
-        find: 'this.parts.alarms.ensure(back);',
-        replace: '',
+        file: `${ORDERS}migrations/1763935000000-folding-from-a-mark.ts`,
+        find: 'least(next_id, coalesce(lowest, next_id))',
+        replace: 'next_id',
       },
     ],
   },
+  ...CROWD_MUTATIONS,
   ...SPEC_MUTATIONS,
   ...MONEY_MUTATIONS,
 ];

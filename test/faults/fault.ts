@@ -109,6 +109,20 @@ export class Step {
     return Object.fromEntries(rows.map(({ by, n }) => [by, Number(n)]));
   }
 
+  /**
+   * How many of the orders due since then timeouts came to, and how late at most: what a provider
+   * takes to answer behind the fence is its own.
+   */
+  async lateness(since: Date): Promise<{ handled: number; mostS: number }> {
+    const [row] = await this.rig.rows<{ n: string; lag: string | null }>(
+      `SELECT count(*) AS n, max(extract(epoch FROM e.at - o.closes_at)) AS lag
+         FROM orders o JOIN order_events e ON e.order_id = o.id
+        WHERE o.closes_at >= $1 AND e.from_status = 'pending_payment' AND e.by IN ('timer', 'sweep')`,
+      [since],
+    );
+    return { handled: Number(row?.n), mostS: Number(row?.lag ?? 0) };
+  }
+
   /** Waits until alarms close orders again by themselves. */
   async alarmsAreBack(): Promise<void> {
     const now = await this.now();

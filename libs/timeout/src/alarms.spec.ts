@@ -1,4 +1,5 @@
-import { alarmFor, Alarms, type Granularity } from './alarms';
+import { alarmFor, type Granularity } from './alarm-for';
+import { Alarms } from './alarms';
 import { silentTelemetry } from './telemetry';
 import { TRUSTED_ABILITIES } from './testing/trusted-abilities';
 import { DeadlineStore, subject } from './testing/deadline-store';

@@ -1,14 +1,11 @@
 import type { DataSource } from 'typeorm';
+import { alarmFor, type Granularity, singleAlarms, slotAlarm, slotAlarms } from './alarm-for';
 import type { MeasuredClock } from './clock';
 import type { Deadline } from './deadline-handler';
-import { deadlinesBetween, slotsBetween } from './deadlines';
 import { bringNear } from './far-deadlines';
 import type { Alarm, Survey, TimerDriver } from './timer-driver';
 import { armsAlarms } from './timer-limits';
 import type { TimerStoreHealth } from './timer-store-health';
-
-/** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
-export type Granularity = number | 'subject';
 
 export interface AlarmsOptions {
   readonly granularity: Granularity;
@@ -19,8 +16,6 @@ export interface AlarmsOptions {
   readonly rings?: boolean;
 }
 
-/** Deadlines read from Postgres at once when every single one has an alarm of its own. */
-const REARM_PAGE = 1_000;
 /** What the store did not take is offered again after so long: a late ring beats the sweep. */
 const RETRY_MS = 400;
 /** So long after its instant an alarm is worth nothing: a sweep has been there. */
@@ -36,20 +31,6 @@ const ARM_ANYWAY_MS = 25_000;
 const LOOK_THROUGH_EVERY = 6;
 /** What rings so soon may be gone because it rang. */
 const SOON_MS = 2_000;
-
-/** The alarm whose ring covers this deadline: never before it is due. */
-export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
-  if (granularity === 'subject') {
-    const { kind, subjectId, version, dueAt } = deadline;
-    // The instant is part of it: one that was put back must not be taken for its old alarm.
-    return { id: `${kind}-${subjectId}-${version}-${dueAt.getTime()}`, at: dueAt };
-  }
-  return slotAlarm(Math.ceil(deadline.dueAt.getTime() / granularity) * granularity);
-}
-
-function slotAlarm(endMs: number): Alarm {
-  return { id: `slot-${endMs}`, at: new Date(endMs) };
-}
 
 /**
  * Keeps the timer driver's alarms in step with the deadlines in Postgres. Arming is for
@@ -202,8 +183,10 @@ export class Alarms {
     if (!this.driver.abilities.surveys || this.driver.abilities.scope === 'process') return 0;
     const expected = new Map<string, Alarm>();
     const fromMs = nowMs + SOON_MS;
+    const { dataSource } = this;
+    const { kinds } = this.options;
     if (this.options.granularity === 'subject') {
-      for await (const page of this.#single(fromMs, this.#armedUntilMs)) {
+      for await (const page of singleAlarms(dataSource, kinds, fromMs, this.#armedUntilMs)) {
         for (const alarm of page) expected.set(alarm.id, alarm);
       }
     } else {
@@ -231,13 +214,14 @@ export class Alarms {
       const unknown = slots.filter(({ at }) => !this.#armedSlots.has(at.getTime()));
       await this.driver.arm(dedupes ? slots : unknown);
     } else if (scope === 'process') {
-      for await (const alarms of this.#single(nowMs, untilMs)) await this.driver.arm(alarms);
+      const singles = singleAlarms(this.dataSource, this.options.kinds, nowMs, untilMs);
+      for await (const alarms of singles) await this.driver.arm(alarms);
     }
   }
 
   async *#due(fromMs: number, untilMs: number): AsyncGenerator<Alarm[]> {
     if (this.options.granularity === 'subject') {
-      yield* this.#single(fromMs, untilMs);
+      yield* singleAlarms(this.dataSource, this.options.kinds, fromMs, untilMs);
       return;
     }
     const slots = await this.#slots(fromMs, untilMs);
@@ -245,20 +229,9 @@ export class Alarms {
     if (fresh.length > 0) yield fresh;
   }
 
-  async #slots(fromMs: number, untilMs: number): Promise<Alarm[]> {
+  #slots(fromMs: number, untilMs: number): Promise<Alarm[]> {
     const { granularity, kinds } = this.options;
-    const [from, until] = [new Date(fromMs), new Date(untilMs)];
-    const slotMs = granularity as number;
-    return (await slotsBetween(this.dataSource, kinds, from, until, slotMs)).map(slotAlarm);
-  }
-
-  async *#single(afterMs: number, untilMs: number): AsyncGenerator<Alarm[]> {
-    const [after, until] = [new Date(afterMs), new Date(untilMs)];
-    for (const kind of this.options.kinds) {
-      for await (const page of deadlinesBetween(this.dataSource, kind, after, until, REARM_PAGE)) {
-        yield page.map((deadline) => alarmFor(deadline, 'subject'));
-      }
-    }
+    return slotAlarms(this.dataSource, kinds, fromMs, untilMs, granularity as number);
   }
 
   #remember(alarms: readonly Alarm[], epoch: number): void {

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { alarmFor, type Granularity } from './alarms';
+import { alarmFor, type Granularity } from './alarm-for';
 import type { Clock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { failpoint } from './failpoint';

@@ -1,4 +1,4 @@
-import { alarmFor, type Granularity } from './alarms';
+import { alarmFor, type Granularity } from './alarm-for';
 import type { Deadline } from './deadline-handler';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { TimerAbilityError, unseenAlarms } from './timer-limits';

@@ -1,6 +1,7 @@
 export { armNextAttempts, type Attempt, AttemptQueue } from './attempts';
 export { backoffMs } from './backoff';
-export { alarmFor, Alarms, type AlarmsOptions, type Granularity } from './alarms';
+export { alarmFor, type Granularity } from './alarm-for';
+export { Alarms, type AlarmsOptions } from './alarms';
 export {
   Backfill,
   BackfillCursorError,

@@ -5,7 +5,8 @@ import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { HandDriver } from './testing/hand-driver';
-import { type TimeoutOptions, TimeoutService } from './timeout.service';
+import type { TimeoutOptions } from './timeout-options';
+import { TimeoutService } from './timeout.service';
 import { inTransaction } from './transaction';
 
 const KIND = 'payment';

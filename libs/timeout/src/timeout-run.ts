@@ -1,5 +1,6 @@
 import { every, type Turns } from './every';
-import type { TimeoutService, TimeoutOptions, TimeoutParts } from './timeout.service';
+import type { TimeoutOptions, TimeoutParts } from './timeout-options';
+import type { TimeoutService } from './timeout.service';
 import { WorkerHeartbeat } from './worker-heartbeat';
 
 /** How often to look whether a sweep is due: in trouble it is every second. */

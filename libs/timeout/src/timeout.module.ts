@@ -12,7 +12,8 @@ import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import type { DeadlineHandler } from './deadline-handler';
 import { ScopedDeadlineHandlerError } from './errors';
 import { TimeoutRun } from './timeout-run';
-import { TimeoutService, type TimeoutOptions, type TimeoutParts } from './timeout.service';
+import type { TimeoutOptions, TimeoutParts } from './timeout-options';
+import { TimeoutService } from './timeout.service';
 
 /** Marks a provider as the one handler for deadlines of a kind. */
 export const HandlesDeadline = DiscoveryService.createDecorator<string>();

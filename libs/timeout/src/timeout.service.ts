@@ -1,24 +1,21 @@
-import type { DataSource } from 'typeorm';
-import { Alarms, type Granularity } from './alarms';
+import { Alarms } from './alarms';
 import { Backfill } from './backfill';
-import { Brake, type BrakeOptions } from './brake';
-import { DatabaseClock } from './database-clock';
+import { Brake } from './brake';
 import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
 import { findAlarm } from './find-alarm';
 import { insertDeadlines, waitingKinds } from './deadlines';
-import { Drain, drainDefaults, type DrainOptions } from './drain';
+import { Drain, drainDefaults } from './drain';
 import {
   AmbiguousDeadlineHandlerError,
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
-import type { Lock } from './lock';
 import { ShardedSweep } from './shards/sharded-sweep';
-import { Sweep, type SweepCounts, type SweepOptions } from './sweep';
+import { Sweep, type SweepCounts } from './sweep';
 import { OthersWait } from './others-wait';
-import type { TimeoutTelemetry } from './telemetry';
 import { withTimeLimit } from './time-limit';
-import type { Alarm, RingAnswer, TimerDriver } from './timer-driver';
+import type { Alarm, RingAnswer } from './timer-driver';
+import type { TimeoutOptions, TimeoutParts } from './timeout-options';
 import { TimerStoreHealth } from './timer-store-health';
 import { TimerAbilityError, unseenAlarms } from './timer-limits';
 import type { Transaction } from './transaction';
@@ -28,39 +25,6 @@ import { VerifyAlarms } from './verify-alarms';
 const STOP_LIMIT_MS = 10_000;
 /** What was made due just now was made so by a transaction that is not older. */
 const JUST_NOW_MS = 5_000;
-
-export interface TimeoutOptions {
-  /** Every kind of deadline there is; each must get exactly one handler before `start`. */
-  readonly kinds: readonly string[];
-  readonly granularity: Granularity;
-  readonly horizonMs: number;
-  readonly sweep: SweepOptions;
-  readonly drain?: Partial<DrainOptions>;
-  /** When to stop and wait for an operator; never if absent. */
-  readonly brake?: BrakeOptions;
-  /**
-   * How long others wait for their answers at present, in milliseconds: a drain that is late
-   * already gives way to them for a while. Asked twice a second at most, and in bursts only.
-   */
-  readonly othersWaitMs?: () => Promise<number>;
-  /** False in a process that only arms; true unless given. */
-  readonly ring?: boolean;
-}
-
-export interface TimeoutParts {
-  readonly driver: TimerDriver;
-  readonly lock: Lock;
-  /** For arming and small reads. */
-  readonly dataSource: DataSource;
-  /**
-   * For claiming and handling; a small pool of its own, with a connection for each kind and two for
-   * each drainer. Set `idle_in_transaction_session_timeout`: so long a process that stands still
-   * keeps its turn.
-   */
-  readonly drainDataSource: DataSource;
-  readonly clock: DatabaseClock;
-  readonly telemetry: TimeoutTelemetry;
-}
 
 /**
  * Deadlines for any subject: `arm` inside your transaction, and the handler of the kind is called

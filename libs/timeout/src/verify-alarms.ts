@@ -1,5 +1,5 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import type { Granularity } from './alarms';
+import type { Granularity } from './alarm-for';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { unseenAlarms } from './timer-limits';
 

@@ -5,7 +5,7 @@ import { DATABASE } from '../data-source';
 import { onDataSource } from '../order/order-rows';
 import { Statistics, type StatisticsView } from './statistics';
 import { type BrakeView, TimeoutBrake } from './timeout-brake';
-import { WAITS } from './waits';
+import { waitsAsSql, type WaitName, WAITS } from './waits';
 
 export interface NowView extends StatisticsView {
   /** Null while timeouts run. */
@@ -16,7 +16,7 @@ export interface NowView extends StatisticsView {
 
 /** Something that waits for a person. */
 export interface WaitEntry {
-  readonly wait: keyof typeof WAITS;
+  readonly wait: WaitName;
   readonly subjectId: string;
   /** The order that it belongs to; null where it belongs to none. */
   readonly orderId: string | null;
@@ -61,16 +61,11 @@ export class ConsoleView {
 
   /** What waits longest comes first; of each kind the oldest 200. */
   async work(): Promise<WaitEntry[]> {
-    const parts = Object.entries(WAITS).map(
-      ([wait, { greatestAge, sql }]) =>
-        `(SELECT '${wait}' AS wait, subject_id, since, since < now() - interval '${greatestAge}' AS late
-            FROM (${sql}) AS of_kind ORDER BY since LIMIT ${MOST_LISTED})`,
-    );
     const rows = await onDataSource(this.dataSource).rows<Omit<WaitEntry, 'exit'>>(
-      `SELECT w.wait, w.subject_id AS "subjectId", w.late AS "isOverdue",
+      `SELECT w.what AS wait, w.subject_id AS "subjectId", w.is_too_old AS "isOverdue",
               to_char(w.since AT TIME ZONE 'UTC', ${ISO}) AS since,
               coalesce(o.id, p.order_id, rp.order_id) AS "orderId"
-         FROM (${parts.join(' UNION ALL ')}) AS w
+         FROM (${waitsAsSql(MOST_LISTED)}) AS w
          LEFT JOIN orders o ON o.id = w.subject_id
          LEFT JOIN payments p ON p.id = w.subject_id
          LEFT JOIN refunds r ON r.id = w.subject_id

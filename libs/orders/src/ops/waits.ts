@@ -91,12 +91,19 @@ export type WaitName = keyof typeof WAITS;
 
 export const WAIT_NAMES = Object.keys(WAITS) as WaitName[];
 
-/** Everything that waits: what, subject_id, since and is_too_old, as SQL. */
-export const ALL_WAITS = WAIT_NAMES.map((what) => {
-  const { greatestAge, sql }: Wait = WAITS[what];
-  return `SELECT '${what}' AS what, subject_id, since,
-                 since < now() - interval '${greatestAge}' AS is_too_old FROM (${sql}) AS ${what}`;
-}).join(' UNION ALL ');
+/** What waits: what, subject_id, since and is_too_old, as SQL; of each kind so many, the oldest. */
+export function waitsAsSql(mostOfEach?: number): string {
+  const oldest = mostOfEach === undefined ? '' : `ORDER BY since LIMIT ${mostOfEach}`;
+  return WAIT_NAMES.map((what) => {
+    const { greatestAge, sql }: Wait = WAITS[what];
+    return `(SELECT '${what}' AS what, subject_id, since,
+                    since < now() - interval '${greatestAge}' AS is_too_old
+               FROM (${sql}) AS ${what} ${oldest})`;
+  }).join(' UNION ALL ');
+}
+
+/** Everything that waits. */
+export const ALL_WAITS = waitsAsSql();
 
 export interface WaitReading {
   readonly count: number;

@@ -1,0 +1,51 @@
+import type { DataSource } from 'typeorm';
+import type { Deadline } from './deadline-handler';
+import { deadlinesBetween, slotsBetween } from './deadlines';
+import type { Alarm } from './timer-driver';
+
+/** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
+export type Granularity = number | 'subject';
+
+/** Deadlines read from Postgres at once when every single one has an alarm of its own. */
+const PAGE = 1_000;
+
+/** The alarm whose ring covers this deadline: never before it is due. */
+export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
+  if (granularity === 'subject') {
+    const { kind, subjectId, version, dueAt } = deadline;
+    // The instant is part of it: one that was put back must not be taken for its old alarm.
+    return { id: `${kind}-${subjectId}-${version}-${dueAt.getTime()}`, at: dueAt };
+  }
+  return slotAlarm(Math.ceil(deadline.dueAt.getTime() / granularity) * granularity);
+}
+
+export function slotAlarm(endMs: number): Alarm {
+  return { id: `slot-${endMs}`, at: new Date(endMs) };
+}
+
+/** The alarms of all slots of `slotMs` in which something is due, after one instant and until another. */
+export async function slotAlarms(
+  dataSource: DataSource,
+  kinds: readonly string[],
+  afterMs: number,
+  untilMs: number,
+  slotMs: number,
+): Promise<Alarm[]> {
+  const [after, until] = [new Date(afterMs), new Date(untilMs)];
+  return (await slotsBetween(dataSource, kinds, after, until, slotMs)).map(slotAlarm);
+}
+
+/** The alarms of single deadlines that are due then, page by page. */
+export async function* singleAlarms(
+  dataSource: DataSource,
+  kinds: readonly string[],
+  afterMs: number,
+  untilMs: number,
+): AsyncGenerator<Alarm[]> {
+  const [after, until] = [new Date(afterMs), new Date(untilMs)];
+  for (const kind of kinds) {
+    for await (const page of deadlinesBetween(dataSource, kind, after, until, PAGE)) {
+      yield page.map((deadline) => alarmFor(deadline, 'subject'));
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import type { DataSource } from 'typeorm';
+import type { Granularity } from './alarm-for';
+import type { BrakeOptions } from './brake';
+import type { DatabaseClock } from './database-clock';
+import type { DrainOptions } from './drain';
+import type { Lock } from './lock';
+import type { SweepOptions } from './sweep';
+import type { TimeoutTelemetry } from './telemetry';
+import type { TimerDriver } from './timer-driver';
+
+export interface TimeoutOptions {
+  /** Every kind of deadline there is; each must get exactly one handler before `start`. */
+  readonly kinds: readonly string[];
+  readonly granularity: Granularity;
+  readonly horizonMs: number;
+  readonly sweep: SweepOptions;
+  readonly drain?: Partial<DrainOptions>;
+  /** When to stop and wait for an operator; never if absent. */
+  readonly brake?: BrakeOptions;
+  /**
+   * How long others wait for their answers at present, in milliseconds: a drain that is late
+   * already gives way to them for a while. Asked twice a second at most, and in bursts only.
+   */
+  readonly othersWaitMs?: () => Promise<number>;
+  /** False in a process that only arms; true unless given. */
+  readonly ring?: boolean;
+}
+
+export interface TimeoutParts {
+  readonly driver: TimerDriver;
+  readonly lock: Lock;
+  /** For arming and small reads. */
+  readonly dataSource: DataSource;
+  /**
+   * For claiming and handling; a small pool of its own, with a connection for each kind and two for
+   * each drainer. Set `idle_in_transaction_session_timeout`: so long a process that stands still
+   * keeps its turn.
+   */
+  readonly drainDataSource: DataSource;
+  readonly clock: DatabaseClock;
+  readonly telemetry: TimeoutTelemetry;
+}
