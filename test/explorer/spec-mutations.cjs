@@ -99,8 +99,8 @@ const SPEC_MUTATIONS = [
     ['handler-health.ts', 'if (areMany || worn) this.stop(error);', ''],
     [
       'handle-apart.ts',
-      'if (isJudged && isForAll) throw',
-      'if (isJudged && isForAll && rate.failed < 0) throw',
+      'if (this.options.isJudged && isForAll) throw',
+      'if (this.options.isJudged && isForAll && this.#succeeded > 0) throw',
     ],
   ),
   seeded(
@@ -119,8 +119,8 @@ const SPEC_MUTATIONS = [
     'handle-apart.spec.ts',
     [
       'handle-apart.ts',
-      'let piece = left.splice(-pieceSize(rate, due.length));',
-      'let piece = left.splice(-1);',
+      'const piece = this.#left.splice(-pieceSize(rate, due.length));',
+      'const piece = this.#left.splice(-1);',
     ],
   ),
   seeded(
