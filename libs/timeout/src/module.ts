@@ -1,4 +1,4 @@
-// `@app/timeout/module`: what needs Nest, which takes long to load; the rest is in index.ts.
+// `@lastcall/timeout/internal/module`: what needs Nest, which takes long to load; the rest is in index.ts.
 export { DeadlineHandler as HostDeadlineHandler } from './host/deadline-handler.decorator';
 export { runtimeToken } from './host/timeout.module';
 export { TimeoutRuntime } from './host/timeout-runtime';
