@@ -5,10 +5,10 @@ import { skuAt, SKUS } from './orders-table';
 import type { Api } from './processes';
 import { JWT_SECRET, type World } from './world';
 
-export interface Load {
-  readonly connections: number;
-  readonly seconds: number;
-}
+/** For so long, or so many requests: what is warm after seconds here is cold on a slower machine. */
+export type Load = { readonly connections: number } & (
+  { readonly seconds: number } | { readonly requests: number }
+);
 
 export interface LoadResult {
   readonly answered: number;
@@ -31,14 +31,14 @@ interface Request {
 export async function loadApi(
   world: World,
   api: Api,
-  { connections, seconds }: Load,
+  load: Load,
   next: () => Request,
 ): Promise<LoadResult> {
   const before = world.cpu([api.pid]);
   const result = await autocannon({
     url: api.url,
-    connections,
-    duration: seconds,
+    connections: load.connections,
+    ...('seconds' in load ? { duration: load.seconds } : { amount: load.requests }),
     timeout: 30,
     requests: [{ method: 'POST', path: '/', setupRequest: next }],
   });

@@ -11,6 +11,7 @@ const SECONDS = 8;
 const BURST = 100_000;
 const QUICK_BURST = 2_000;
 const LEAD_S = 12;
+const WARM_UP = 1_000;
 
 export const placingDuringBurst: Question = {
   name: 'placing-during-burst',
@@ -67,7 +68,7 @@ async function placeBeside(
     const api = await startLastcall(world, { settings: { ROLES: 'api' } });
     try {
       const next = await orderRequests('cold');
-      await loadApi(world, api, { connections: CONNECTIONS, seconds: 1 }, next);
+      await loadApi(world, api, { connections: CONNECTIONS, requests: WARM_UP }, next);
       const waitMs = dueAt.getTime() - Date.now();
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
       const result = await loadApi(

@@ -32,7 +32,8 @@ const WAYS = [
 ] as const;
 const CONNECTIONS = 200;
 const SECONDS = 10;
-const WARM_UP_SECONDS = 3;
+const WARM_UP = 10_000;
+const QUICK_WARM_UP = 400;
 
 export const placing: Question = {
   name: 'placing',
@@ -118,7 +119,7 @@ async function placeOnce(
       await loadApi(
         world,
         api,
-        { connections: CONNECTIONS, seconds: quick ? 1 : WARM_UP_SECONDS },
+        { connections: CONNECTIONS, requests: quick ? QUICK_WARM_UP : WARM_UP },
         next,
       );
       const result = await loadApi(world, api, { connections: CONNECTIONS, seconds }, next);

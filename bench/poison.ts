@@ -1,6 +1,7 @@
 import type { DeadlineHandler, DueDeadline, Transaction } from '@app/timeout';
+import { cpuBetween, cpuMicrosEach } from './cpu';
 import type { Question } from './question';
-import { median } from './statistics';
+import { median, medianOf } from './statistics';
 import { openTimeouts } from './timeouts';
 import { createWorld, type World } from './world';
 
@@ -51,12 +52,21 @@ export const poison: Question = {
         tables: [
           {
             title: `${due} deadlines that are due, of which ${100 * SHARE}% fail`,
-            columns: ['how', 'clean, a second', 'with 2%, a second', 'ratio'],
-            rows: rows.map(({ name, clean, poisoned, ratio }) => [
+            columns: [
+              'how',
+              'clean, a second',
+              'with 2%, a second',
+              'ratio',
+              'CPU us each, clean',
+              'with 2%',
+            ],
+            rows: rows.map(({ name, clean, poisoned, ratio, cleanMicros, poisonedMicros }) => [
               name,
               Math.round(clean),
               Math.round(poisoned),
               ratio.toFixed(2),
+              cleanMicros.toFixed(0),
+              poisonedMicros.toFixed(0),
             ]),
             note: 'Medians of drains in turns. Handlers without other work: the clean speed is at its highest.',
           },
@@ -75,24 +85,33 @@ export const poison: Question = {
   },
 };
 
-async function compare(
-  world: World,
-  handle: Handle,
-  rounds: number,
-  due: number,
-): Promise<{ clean: number; poisoned: number; ratio: number }> {
-  const speeds = { clean: [] as number[], poisoned: [] as number[] };
-  await speedOf(world, handle, due, 0);
+async function compare(world: World, handle: Handle, rounds: number, due: number) {
+  const clean: Drained[] = [];
+  const poisoned: Drained[] = [];
+  await drained(world, handle, due, 0);
   for (let round = 0; round < rounds; round++) {
-    speeds.clean.push(await speedOf(world, handle, due, 0));
-    speeds.poisoned.push(await speedOf(world, handle, due, SHARE));
+    clean.push(await drained(world, handle, due, 0));
+    poisoned.push(await drained(world, handle, due, SHARE));
   }
-  const ratio = median(speeds.poisoned.map((speed, i) => speed / (speeds.clean[i] ?? NaN)));
-  return { clean: median(speeds.clean), poisoned: median(speeds.poisoned), ratio };
+  const perSecond = (all: readonly Drained[]): number => medianOf(all, (one) => one.perSecond);
+  const micros = (all: readonly Drained[]): number => medianOf(all, (one) => one.micros);
+  return {
+    clean: perSecond(clean),
+    poisoned: perSecond(poisoned),
+    ratio: median(poisoned.map((one, i) => one.perSecond / (clean[i]?.perSecond ?? NaN))),
+    cleanMicros: micros(clean),
+    poisonedMicros: micros(poisoned),
+  };
 }
 
-/** Subjects a second of one drain, the first tries of those that fail included. */
-async function speedOf(world: World, handle: Handle, due: number, share: number): Promise<number> {
+interface Drained {
+  readonly perSecond: number;
+  /** Of CPU, for each subject. */
+  readonly micros: number;
+}
+
+/** One drain, the first tries of those that fail included. */
+async function drained(world: World, handle: Handle, due: number, share: number): Promise<Drained> {
   await world.pool.query('TRUNCATE deadlines, held_deadlines, effects');
   await world.pool.query(
     `INSERT INTO deadlines (kind, due_at, subject_id)
@@ -112,9 +131,12 @@ async function speedOf(world: World, handle: Handle, due: number, share: number)
   };
   const open = await openTimeouts(world, KIND, handler);
   try {
+    const before = world.cpu([process.pid]);
     const startedMs = performance.now();
     await open.timeouts.drainAll('timer');
-    return due / ((performance.now() - startedMs) / 1_000);
+    const perSecond = due / ((performance.now() - startedMs) / 1_000);
+    const cpu = cpuBetween(before, world.cpu([process.pid]));
+    return { perSecond, micros: cpuMicrosEach(cpu, due) };
   } finally {
     await open.close();
   }

@@ -20,6 +20,11 @@ export interface Measured {
   readonly findings: Findings;
 }
 
+const HOW_TO_READ =
+  'No goal hangs on an absolute figure: the same commit did 21,580 orders/s and, an hour later elsewhere, 59,478. A goal is ' +
+  'a ratio of what was measured in turns in one run, its median over the rounds (each of them in brackets), or CPU time of ' +
+  'Node, Postgres and Redis for a piece of work. A second and milliseconds stand beside them and tell of the machine.';
+
 /** The document: a section for each question that has been measured, in their order. */
 export function asMarkdown(
   questions: readonly Question[],
@@ -27,7 +32,8 @@ export function asMarkdown(
 ): string {
   const parts = [
     '# Benchmarks',
-    'Written by `npm run bench`, a section by its question (`-- --only NAME`); nothing here is typed by hand.',
+    'Written by `npm run bench`, a section by its question (`-- --only NAME`); no figure here is typed by hand.',
+    HOW_TO_READ,
   ];
   for (const { name, asks } of questions) {
     const measured = kept[name];
