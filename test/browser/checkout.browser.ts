@@ -70,10 +70,14 @@ it('counts down by the server, asks at zero, and shows the close; the copy is a 
   await asked;
   await page.locator('.left time', { hasText: /^(10:00|9:5\d)$/ }).waitFor();
   expect(await page.locator('.heard').textContent()).toBe('');
+  // Nobody puts the countdown right meanwhile: so it runs by its own clock alone.
+  const away = /\/v1\/orders\//;
+  await page.route(away, (route) => route.abort());
   await page.clock.fastForward('05:10');
   await page.locator('.heard', { hasText: '5 minutes left to pay' }).waitFor({ state: 'attached' });
   await page.clock.fastForward('03:00');
   await page.getByRole('button', { name: 'No, thank you' }).click();
+  await page.unroute(away);
   await page.clock.fastForward('02:00');
   // Whatever the browser's clock says: the server has minutes left, and its answer counts.
   await page.locator('.left time', { hasText: /^(10:00|9:\d\d)$/ }).waitFor();
@@ -109,6 +113,20 @@ it('says that a late payment is on its way back', async () => {
   await shop.untilRefunded(orderId);
   await visitor.page.reload();
   await untilSays('Your money is on its way back');
+  expect(await visitor.barriers()).toEqual([]);
+});
+
+it('says that somebody pays elsewhere, and that money waits for the shop', async () => {
+  const id = await openCheckout();
+  await shop.startPayment(id);
+  await visitor.page.reload();
+  await visitor.page.getByRole('link', { name: 'Go on paying' }).waitFor();
+  expect(await visitor.barriers()).toEqual([]);
+  await shop.api('POST', `/v1/orders/${id}/cancel`);
+  await untilSays('This order was closed');
+  await shop.app.rows(`UPDATE payments SET hold_reason = 'late_payment' WHERE order_id = $1`, [id]);
+  await visitor.page.reload();
+  await visitor.page.locator('.state-held').waitFor();
   expect(await visitor.barriers()).toEqual([]);
 });
 

@@ -1,20 +1,19 @@
-import { announcedAt, checkoutStateOf, clockText, Countdown, type ShownOrder } from '@app/pages';
+import { announcedAt, checkoutStateOf, clockText, moneyText } from '@app/pages';
+import { type Order, ProblemError } from '@lastcall/client';
 import { computed, effect, signal } from '@preact/signals';
 import { render } from 'preact';
-import { ask, readState, Refused } from '../shared/ask';
-import { moneyText } from '../shared/money';
-import { FollowOrder } from './follow-order';
+import { readState } from '../shared/page-state';
+import { connect, followOrder } from './follow-order';
 import { MoreTime } from './more-time';
 
 interface State {
-  readonly order: ShownOrder;
+  readonly order: Order;
   readonly messages: Readonly<Record<string, string>>;
   readonly language: string;
   /** How much more time a customer may ask for; null where the shop gives none. */
   readonly extensionMs: number | null;
 }
 
-const TICK_MS = 200;
 const MARKS: Readonly<Record<number, string>> = {
   300: '5m',
   120: '2m',
@@ -27,7 +26,6 @@ const MARKS: Readonly<Record<number, string>> = {
 /** Runs where the server has put an order into the page; a link that is over has none. */
 function start({ order: first, messages, language, extensionMs }: State): void {
   const say = (key: string): string => messages[key] ?? key;
-  const countdown = new Countdown(() => performance.now());
   const order = signal(first);
   const msLeft = signal(0);
   const isConnected = signal(true);
@@ -35,35 +33,33 @@ function start({ order: first, messages, language, extensionMs }: State): void {
   const state = computed(() => checkoutStateOf(order.value, msLeft.value));
   const mark = computed(() => announcedAt(msLeft.value));
 
-  const take = (now: ShownOrder, askedAtMs: number): void => {
-    countdown.anchor(now, askedAtMs);
-    msLeft.value = countdown.msLeft();
+  const client = connect((isThere) => (isConnected.value = isThere));
+  const countdown = client.countdown(first);
+  const take = (now: Order): void => {
+    countdown.update(now);
+    msLeft.value = countdown.leftMs() ?? 0;
     order.value = now;
   };
-  take(first, performance.now());
-  const following = new FollowOrder(first.id, {
-    onOrder: take,
-    onConnection: (isThere) => (isConnected.value = isThere),
-  });
-  following.start();
+  followOrder(client, first.id, take);
 
-  // At zero the server is asked, and decides.
-  let wasRunning = msLeft.value > 0;
-  setInterval(() => {
-    msLeft.value = countdown.msLeft();
-    const isRunning = msLeft.value > 0;
-    if (wasRunning && !isRunning) void following.look();
+  let wasRunning = false;
+  countdown.start((seconds) => {
+    msLeft.value = countdown.leftMs() ?? 0;
+    const isRunning = seconds !== null && seconds > 0;
+    // At zero the server is asked, and decides.
+    if (wasRunning && seconds === 0) void client.order(first.id).then(take, () => undefined);
     wasRunning = isRunning;
-  }, TICK_MS);
+  });
 
   const again = async (): Promise<void> => {
     try {
-      const { url } = await ask<{ url: string }>('POST', `/v1/orders/${first.id}/again`);
-      location.assign(url);
+      location.assign((await client.again(first.id)).url);
     } catch (error) {
-      complaint.value = error instanceof Refused && error.message ? error.message : say('failed');
+      complaint.value = error instanceof ProblemError ? error.message : say('failed');
     }
   };
+  const extend = async (ms: number): Promise<void> =>
+    take(await client.extend(first.id, Math.max(1, Math.floor(ms / 1_000))));
 
   function Page() {
     const { id, items, amount, currency } = order.value;
@@ -102,10 +98,7 @@ function start({ order: first, messages, language, extensionMs }: State): void {
         )}
         <p role="alert">{isConnected.value ? complaint.value : say('offline')}</p>
         {canPay && extensionMs !== null && (
-          <MoreTime
-            {...{ say, msLeft, extensionMs, orderId: id }}
-            onGiven={() => following.look()}
-          />
+          <MoreTime {...{ say, msLeft }} onWanted={() => extend(extensionMs)} />
         )}
       </main>
     );

@@ -1,6 +1,5 @@
 import { useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { ask } from '../shared/ask';
 
 /** Early enough to be read, and answered by a simple action (WCAG 2.2.1 asks for 20 s). */
 const ASK_AT_MS = 120_000;
@@ -8,13 +7,12 @@ const ASK_AT_MS = 120_000;
 interface Asked {
   readonly say: (key: string) => string;
   readonly msLeft: ReadonlySignal<number>;
-  readonly orderId: string;
-  readonly extensionMs: number;
-  readonly onGiven: () => Promise<void>;
+  /** Rejects where the shop gives no more. */
+  readonly onWanted: () => Promise<void>;
 }
 
 /** Offers more time before the end, each time the end comes near; until the shop refuses. */
-export function MoreTime({ say, msLeft, orderId, extensionMs, onGiven }: Asked) {
+export function MoreTime({ say, msLeft, onWanted }: Asked) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isAnswered = useSignal(false);
   const isRefused = useSignal(false);
@@ -32,9 +30,7 @@ export function MoreTime({ say, msLeft, orderId, extensionMs, onGiven }: Asked) 
     dialog.current?.close();
     if (!wantsMore) return;
     try {
-      const seconds = Math.max(1, Math.floor(extensionMs / 1_000));
-      await ask('POST', `/v1/orders/${orderId}/extension`, { seconds });
-      await onGiven();
+      await onWanted();
     } catch {
       isRefused.value = true;
     }

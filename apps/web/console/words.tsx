@@ -1,5 +1,6 @@
+import { moneyText } from '@app/pages';
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { moneyText } from '../shared/money';
 
 export const money = (amount: number, currency: string): string =>
   moneyText(amount, currency, navigator.language);
@@ -24,19 +25,20 @@ export function Instant({ at }: { at: string | null }) {
   );
 }
 
-/** An id that is short to read and whole to copy; without HTTPS there is no clipboard. */
+/** An id that is short to read and whole to copy. */
 export function Id({ id, href }: { id: string; href?: string }) {
+  const isCopied = useSignal(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(id);
+    isCopied.value = true;
+    setTimeout(() => (isCopied.value = false), 2_000);
+  };
   const short = <code title={id}>{id.slice(-12)}</code>;
   return (
     <span class="id">
       {href === undefined ? short : <a href={href}>{short}</a>}
-      <button
-        type="button"
-        class="bare"
-        aria-label={`Copy ${id}`}
-        onClick={() => void navigator.clipboard?.writeText(id)}
-      >
-        copy
+      <button type="button" class="bare" aria-label={`Copy ${id}`} onClick={() => void copy()}>
+        {isCopied.value ? 'copied' : 'copy'}
       </button>
     </span>
   );

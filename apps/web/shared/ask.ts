@@ -31,9 +31,3 @@ export async function ask<Answer>(method: string, path: string, body?: unknown):
   const { code = 'unknown', detail = '' } = (answer ?? {}) as { code?: string; detail?: string };
   throw new Refused(response.status, code, detail || `The answer was ${response.status}`);
 }
-
-/** What the server has put into the page. */
-export function readState<State>(): State | undefined {
-  const text = document.getElementById('state')?.textContent;
-  return text ? (JSON.parse(text) as State) : undefined;
-}

@@ -1,7 +1,8 @@
+import { moneyText } from '@app/pages';
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { ask, readState } from '../shared/ask';
-import { moneyText } from '../shared/money';
+import { ask } from '../shared/ask';
+import { readState } from '../shared/page-state';
 
 interface Product {
   readonly sku: string;

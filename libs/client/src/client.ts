@@ -1,4 +1,5 @@
 import type {
+  CheckoutLink,
   Order,
   OrderPage,
   Payment,
@@ -40,6 +41,8 @@ export interface Client {
   /** The buyer then pays at the payment's `checkoutUrl`. */
   pay(orderId: string, payment?: PayOrdersBody, options?: KeyedOptions): Promise<Payment>;
   cancel(orderId: string, options?: CallOptions): Promise<Order>;
+  /** Places the same order again, once it is closed: one copy, at the prices of now. */
+  again(orderId: string, options?: CallOptions): Promise<CheckoutLink>;
   /** More time to pay, where the shop allows it. */
   extend(orderId: string, seconds: number, options?: CallOptions): Promise<Order>;
   confirmReceipt(orderId: string, options?: CallOptions): Promise<Order>;
@@ -74,6 +77,7 @@ export function createClient(options: ClientOptions): Client {
     orders: (query = {}, call) => get(`/v1/orders${searchOf(query)}`, call),
     pay: (id, payment = {}, call) => postOnce(`/v1/orders/${id}/payments`, payment, call),
     cancel: (id, call) => post(`/v1/orders/${id}/cancel`, undefined, call),
+    again: (id, call) => post(`/v1/orders/${id}/again`, undefined, call),
     extend: (id, seconds, call) => post(`/v1/orders/${id}/extension`, { seconds }, call),
     confirmReceipt: (id, call) => post(`/v1/orders/${id}/receipt`, undefined, call),
     streamToken: (id, call) => post(`/v1/orders/${id}/stream-token`, undefined, call),

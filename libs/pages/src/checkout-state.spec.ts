@@ -1,4 +1,4 @@
-import { announcedAt, checkoutStateOf, clockText, Countdown, type ShownOrder } from './index';
+import { announcedAt, checkoutStateOf, clockText, moneyText, type ShownOrder } from './index';
 
 const order = (status: string, payments: Partial<ShownOrder['payments'][number]>[] = []) =>
   ({
@@ -28,26 +28,6 @@ describe('what a buyer is told', () => {
 });
 
 describe('the countdown', () => {
-  it('goes by the server, from when it was asked, and is corrected by each answer', () => {
-    let now = 1_000;
-    const countdown = new Countdown(() => now);
-    const asked = countdown.mark();
-    now += 400;
-    countdown.anchor({ payBy: '2030-01-01T00:10:00Z', serverNow: '2030-01-01T00:00:00Z' }, asked);
-    expect(countdown.msLeft()).toBe(599_600);
-    now += 60_000;
-    countdown.anchor({ payBy: '2030-01-01T00:10:00Z', serverNow: '2030-01-01T00:09:59Z' }, now);
-    expect(countdown.msLeft()).toBe(1_000);
-    now += 5_000;
-    expect(countdown.msLeft()).toBe(0);
-  });
-
-  it('has nothing left without an end', () => {
-    const countdown = new Countdown(() => 5);
-    countdown.anchor({ payBy: null, serverNow: '2030-01-01T00:00:00Z' }, 5);
-    expect(countdown.msLeft()).toBe(0);
-  });
-
   it('shows digits, and the last second as long as it lasts', () => {
     expect([600_000, 599_999, 59_001, 1, 0].map(clockText)).toEqual([
       ...['10:00', '10:00', '1:00', '0:01', '0:00'],
@@ -59,4 +39,10 @@ describe('the countdown', () => {
       ...[undefined, 300, 120, 60, 10, 10],
     ]);
   });
+});
+
+it('writes an amount with as many decimals as its currency has', () => {
+  expect(moneyText(123_456, 'EUR', 'en')).toBe('€1,234.56');
+  expect(moneyText(123_456, 'JPY', 'en')).toBe('¥123,456');
+  expect(moneyText(123_456, 'KWD', 'en')).toBe('KWD\u00a0123.456');
 });

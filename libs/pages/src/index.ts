@@ -1,3 +1,3 @@
 export { type CheckoutState, checkoutStateOf, type ShownOrder } from './checkout-state';
-export { Countdown } from './countdown';
+export { moneyText } from './money';
 export { announcedAt, clockText } from './time-left';

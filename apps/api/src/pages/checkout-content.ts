@@ -1,5 +1,5 @@
 import type { OrderView } from '@app/orders';
-import { checkoutStateOf } from '@app/pages';
+import { checkoutStateOf, moneyText } from '@app/pages';
 import { escapeHtml } from './document';
 import type { Messages } from './web-assets';
 
@@ -8,11 +8,11 @@ export function checkoutContent(order: OrderView, messages: Messages, language: 
   const say = (key: string): string => escapeHtml(messages[key] ?? key);
   const msLeft = order.payBy === null ? 0 : Date.parse(order.payBy) - Date.parse(order.serverNow);
   const state = checkoutStateOf(order, msLeft);
-  const money = moneyFormat(language, order.currency);
+  const money = (amount: number): string => escapeHtml(moneyText(amount, order.currency, language));
   const lines = order.items
     .map(
       ({ sku, quantity, unitPrice }) =>
-        `<li><span>${quantity} × ${escapeHtml(sku)}</span><span>${escapeHtml(money(quantity * unitPrice))}</span></li>`,
+        `<li><span>${quantity} × ${escapeHtml(sku)}</span><span>${money(quantity * unitPrice)}</span></li>`,
     )
     .join('');
   const canPay = state === 'waiting' || state === 'paying';
@@ -27,15 +27,8 @@ export function checkoutContent(order: OrderView, messages: Messages, language: 
   return (
     `<main class="state-${state}"><h1>${say(`state.${state}`)}</h1><p>${say(`about.${state}`)}</p>` +
     `${until}<ul>${lines}</ul><p class="total"><span>${say('total')}</span>` +
-    `<strong>${escapeHtml(money(order.amount))}</strong></p>` +
+    `<strong>${money(order.amount)}</strong></p>` +
     (canPay ? `<a class="button" href="/checkout/${order.id}/pay">${say('pay')}</a>` : '') +
     '</main>'
   );
-}
-
-/** Amounts are in minor units, whose number the currency says. */
-function moneyFormat(language: string, currency: string): (amount: number) => string {
-  const format = new Intl.NumberFormat(language, { style: 'currency', currency });
-  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
-  return (amount) => format.format(amount / 10 ** digits);
 }

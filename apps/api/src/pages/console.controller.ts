@@ -33,7 +33,7 @@ export class ConsoleController {
     private readonly access: PageAccess,
     private readonly authenticator: Authenticator,
     private readonly security: SecurityLog,
-    @Inject(API_CONFIG) private readonly config: Pick<Config, 'ENVIRONMENT' | 'CUSTOMER_EXTENSION'>,
+    @Inject(API_CONFIG) private readonly config: Pick<Config, 'ENVIRONMENT'>,
   ) {}
 
   @Get()
