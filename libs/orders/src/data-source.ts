@@ -14,6 +14,7 @@ import { PageSessions1763910000000 } from './migrations/1763910000000-page-sessi
 import { ExtensionsOfOrders1763920000000 } from './migrations/1763920000000-extensions-of-orders';
 import { HistoryReaches1763930000000 } from './migrations/1763930000000-history-reaches';
 import { FoldingFromAMark1763935000000 } from './migrations/1763935000000-folding-from-a-mark';
+import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-digest';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { EraseCustomers1763900014000 } from './migrations/1763900014000-erase-customers';
 import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
@@ -67,6 +68,7 @@ const MIGRATIONS = [
   ExtensionsOfOrders1763920000000,
   HistoryReaches1763930000000,
   FoldingFromAMark1763935000000,
+  HistoryDigest1763945000000,
   MerchantsView1763800100000,
   ProductChanges1763800200000,
   HistorySeals1763900013000,

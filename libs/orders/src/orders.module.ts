@@ -76,6 +76,7 @@ import { Deliveries } from './deliveries/deliveries';
 import { DeliverWebhooks } from './deliveries/deliver-webhooks';
 import { WebhookEndpoints } from './deliveries/endpoints';
 import { FanOutEvents } from './deliveries/fan-out';
+import { DigestHistory } from './events/digest-history';
 import { RelayEvents } from './events/relay-events';
 import { Retention } from './retention';
 import { Schedules } from './schedules';
@@ -109,6 +110,7 @@ const LEAVE_TO_TIMER_MS = 1_000;
 const USE_CASES = [
   Deliveries,
   DeliverWebhooks,
+  DigestHistory,
   FanOutEvents,
   WebhookEndpoints,
   ApplyNotices,

@@ -1,4 +1,5 @@
 import type { TimeoutService } from '@app/timeout';
+import type { DigestHistory } from './events/digest-history';
 import type { RelayEvents } from './events/relay-events';
 import type { SealHistory } from './events/seal-history';
 import type { WatchInvariants } from './invariants/watch-invariants';
@@ -22,6 +23,7 @@ function startSchedules() {
     fold: 0,
     relay: 0,
     seals: 0,
+    digest: 0,
     invariants: 0,
     waits: 0,
     shipments: 0,
@@ -43,6 +45,7 @@ function startSchedules() {
     count('fold') as unknown as FoldStock,
     count('relay') as unknown as RelayEvents,
     count('seals') as unknown as SealHistory,
+    count('digest') as unknown as DigestHistory,
     count('invariants') as unknown as WatchInvariants,
     count('waits') as unknown as WatchWaits,
     count('shipments') as unknown as WarnShipments,
@@ -71,6 +74,7 @@ describe('the schedules', () => {
       fold: 30 * 60 * 4,
       relay: 30 * 60 * 4,
       seals: 6,
+      digest: 30 * 12,
       invariants: 6,
       waits: 30,
       shipments: 3,

@@ -9,6 +9,7 @@ import { DeliverWebhooks } from './deliveries/deliver-webhooks';
 import { FanOutEvents } from './deliveries/fan-out';
 import { WarnShipments } from './fulfilment/warn-shipments';
 import { WatchWaits } from './ops/watch-waits';
+import { DigestHistory } from './events/digest-history';
 import { RelayEvents } from './events/relay-events';
 import { SealHistory } from './events/seal-history';
 import { WatchInvariants } from './invariants/watch-invariants';
@@ -26,6 +27,8 @@ const DELIVER_EVERY_MS = 500;
 const RELAY_IN_A_BURST_EVERY_MS = 2_000;
 /** A run reads for a second or so, in every worker: often enough to know within minutes. */
 const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
+/** What the console tells of closes is that old at the most. */
+const DIGEST_EVERY_MS = 5_000;
 /** A hundred thousand rows a run at the most, and none while orders are due in a burst. */
 const SEAL_EVERY_MS = 5 * MINUTE_MS;
 /** Half a million rows a run at the most: more than comes in ten minutes. */
@@ -45,6 +48,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly foldStock: FoldStock,
     private readonly relay: RelayEvents,
     private readonly seals: SealHistory,
+    private readonly digest: DigestHistory,
     private readonly invariants: WatchInvariants,
     private readonly waits: WatchWaits,
     private readonly shipments: WarnShipments,
@@ -59,7 +63,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const told = (what: string) => ({
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
-    const { foldStock, seals, timeouts, invariants, waits, shipments, retention } = this;
+    const { foldStock, seals, digest, timeouts, invariants, waits, shipments, retention } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
       every(FOLD_EVERY_MS, () => foldStock.runOnce(), told('fold stock')),
@@ -69,6 +73,11 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
         SEAL_EVERY_MS,
         (stopping) => seals.runOnce(() => stopping.aborted || timeouts.isBursting),
         told('seal history'),
+      ),
+      every(
+        DIGEST_EVERY_MS,
+        (stopping) => digest.runOnce(() => stopping.aborted || timeouts.isBursting),
+        told('digest history'),
       ),
       every(DELIVER_EVERY_MS, (stopping) => this.#deliver(stopping), told('deliver webhooks')),
       // Each worker exports what it found.

@@ -153,8 +153,11 @@ const count = z.int().min(0);
 const Overview = z
   .strictObject({
     open: z
-      .strictObject({ total: count, dueIn1m: count, dueIn5m: count, dueIn10m: count })
-      .describe('Unpaid orders by when they are due'),
+      .strictObject({
+        ...{ total: count, isMore: z.boolean(), dueIn1m: count, dueIn5m: count, dueIn10m: count },
+        dueByMinute: z.array(count),
+      })
+      .describe('Unpaid orders by when they are due; `isMore`: the last ones were not counted'),
     closing: count,
     overdueDeadlines: count,
     oldestLagMs: count,

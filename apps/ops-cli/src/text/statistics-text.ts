@@ -10,7 +10,7 @@ export function statisticsText(view: StatisticsView): string {
     [
       'Unpaid orders',
       facts([
-        ['open', open.total],
+        ['open', open.isMore ? `more than ${open.total}` : open.total],
         ['due in 1 min', open.dueIn1m],
         ['due in 5 min', open.dueIn5m],
         ['due in 10 min', open.dueIn10m],

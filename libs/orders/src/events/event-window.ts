@@ -1,4 +1,5 @@
 import type { Transaction } from '@app/timeout';
+import type { History } from './seal';
 
 /** How far somebody has read the history: windows of transactions, and within one by id. */
 export interface Window {
@@ -19,4 +20,41 @@ export async function oldestUnfinished(tx: Transaction): Promise<string> {
     'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
   );
   return (row as { xmin: string }).xmin;
+}
+
+/** The transactions `fromTx` up to, and without, `untilTx`: all of them have ended. */
+export interface TxWindow {
+  readonly fromTx: string;
+  readonly untilTx: string;
+}
+
+/**
+ * The next whole transactions of a history with about so many rows.
+ * Undefined when no row is new, and while a restored cluster's numbers are behind (docs/adr/0006).
+ */
+export async function nextWindow(
+  tx: Transaction,
+  history: History,
+  fromTx: string,
+  windowRows: number,
+): Promise<TxWindow | undefined> {
+  // The row behind the window, and where one transaction fills all of it, the next one's first.
+  const [row] = await tx.rows<{ over: string; any: string | null; next: string | null }>(
+    `WITH over AS MATERIALIZED (SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS tx),
+          first AS (SELECT tx FROM ${history}
+                     WHERE tx >= $1::text::xid8 AND tx < (SELECT tx FROM over)
+                     ORDER BY tx LIMIT 1),
+          behind AS (SELECT tx FROM ${history}
+                      WHERE tx >= $1::text::xid8 AND tx < (SELECT tx FROM over)
+                      ORDER BY tx OFFSET $2 LIMIT 1)
+     SELECT (SELECT tx FROM over)::text AS over, (SELECT tx FROM first)::text AS any,
+            CASE WHEN (SELECT tx FROM behind) > (SELECT tx FROM first)
+                 THEN (SELECT tx FROM behind)
+                 ELSE (SELECT tx FROM ${history}
+                        WHERE tx > (SELECT tx FROM behind) AND tx < (SELECT tx FROM over)
+                        ORDER BY tx LIMIT 1) END::text AS next`,
+    [fromTx, windowRows],
+  );
+  if (!row || row.any === null) return undefined;
+  return { fromTx, untilTx: row.next ?? row.over };
 }

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { inTransaction } from '@app/timeout';
 import { Client } from 'pg';
+import { historyIsOver } from '../../../../test/support/history-is-over';
 import { insertOrders } from '../../../../test/support/insert-orders';
-import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { RewindEvents } from '../ops/rewind-events';
 import { SealHistory } from './seal-history';
@@ -14,17 +14,8 @@ const OTHER_KEY = randomBytes(32).toString('hex');
 let world: World;
 const open = async () => (world = await openWorld({ settings: { HISTORY_SEAL_KEY: KEY } }));
 
-/** Transactions of other tests on this server are waited for, too. */
-const allIsOver = () =>
-  until('the transactions before are over', async () => {
-    const [row] = await world.rows<{ over: boolean }>(
-      `SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) > greatest(
-         (SELECT max(tx) FROM order_events), (SELECT max(tx) FROM operator_actions)) AS over`,
-    );
-    return row?.over !== false;
-  });
 const seal = async (rows?: number) => {
-  await allIsOver();
+  await historyIsOver(world);
   return world.get(SealHistory).runOnce(undefined, rows);
 };
 const verify = (key: string | null = KEY) => verifyHistory(world, key, 'all');
@@ -145,7 +136,7 @@ describe('sealing', () => {
     try {
       await world.rows('DELETE FROM order_events WHERE order_id = $1', [ids[2]]);
       await world.rows('DELETE FROM history_seals');
-      await allIsOver();
+      await historyIsOver(world);
       await owner.get(SealHistory).runOnce();
       expect(await breaks()).toEqual(['order_events 1 signature', 'operator_actions 1 signature']);
     } finally {
@@ -180,7 +171,7 @@ describe('sealing', () => {
 
   it('keeps one chain when several workers seal at once, and takes a transaction whole', async () => {
     await insertOrders(world, { count: 50, closesInMs: 60_000 });
-    await allIsOver();
+    await historyIsOver(world);
     const beside = await Promise.all([1, 2, 3].map(() => openWorld({ beside: world })));
     try {
       await Promise.all(
@@ -200,7 +191,7 @@ describe('sealing', () => {
     const rotated = await openWorld({ beside: world, settings: { HISTORY_SEAL_KEY: OTHER_KEY } });
     try {
       expect((await verify(OTHER_KEY)).breaks).toHaveLength(2);
-      await allIsOver();
+      await historyIsOver(world);
       const made = await rotated.get(SealHistory).runOnce();
       expect(made.map(({ rows }) => rows)).toEqual([0, 0]);
       expect((await verify(OTHER_KEY)).breaks).toEqual([]);

@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
+import { nextWindow, type TxWindow } from './event-window';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import {
   CONTENT,
@@ -22,11 +23,6 @@ import {
 const WINDOW_ROWS = 1_000;
 /** Windows of one run, of each history: what a run reads is bounded, what is left waits for the next. */
 const MAX_WINDOWS = 100;
-
-interface Window {
-  readonly fromTx: string;
-  readonly untilTx: string;
-}
 
 /**
  * Lengthens the chains of seals over the history (docs/adr/0026), behind those who write it: they wait
@@ -84,7 +80,7 @@ export class SealHistory {
     tx: Transaction,
     history: History,
     last: Seal | undefined,
-    window: Window,
+    window: TxWindow,
   ): Promise<Seal> {
     const bounds = [window.fromTx, window.untilTx];
     for (const sql of NEW_SALTS[history]) await tx.rows(sql, bounds);
@@ -125,35 +121,7 @@ async function newestSeal(tx: Transaction, history: History): Promise<Seal | und
   return seal;
 }
 
-/** Undefined when no row is new, and while a restored cluster's numbers are behind (docs/adr/0006). */
-async function nextWindow(
-  tx: Transaction,
-  history: History,
-  fromTx: string,
-  windowRows: number,
-): Promise<Window | undefined> {
-  // The row behind the window, and where one transaction fills all of it, the next one's first.
-  const [row] = await tx.rows<{ over: string; any: string | null; next: string | null }>(
-    `WITH over AS MATERIALIZED (SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS tx),
-          first AS (SELECT tx FROM ${history}
-                     WHERE tx >= $1::text::xid8 AND tx < (SELECT tx FROM over)
-                     ORDER BY tx LIMIT 1),
-          behind AS (SELECT tx FROM ${history}
-                      WHERE tx >= $1::text::xid8 AND tx < (SELECT tx FROM over)
-                      ORDER BY tx OFFSET $2 LIMIT 1)
-     SELECT (SELECT tx FROM over)::text AS over, (SELECT tx FROM first)::text AS any,
-            CASE WHEN (SELECT tx FROM behind) > (SELECT tx FROM first)
-                 THEN (SELECT tx FROM behind)
-                 ELSE (SELECT tx FROM ${history}
-                        WHERE tx > (SELECT tx FROM behind) AND tx < (SELECT tx FROM over)
-                        ORDER BY tx LIMIT 1) END::text AS next`,
-    [fromTx, windowRows],
-  );
-  if (!row || row.any === null) return undefined;
-  return { fromTx, untilTx: row.next ?? row.over };
-}
-
-const nothingAfter = ({ untilTx }: Seal): Window => ({ fromTx: untilTx, untilTx });
+const nothingAfter = ({ untilTx }: Seal): TxWindow => ({ fromTx: untilTx, untilTx });
 
 async function write(tx: Transaction, seal: Seal): Promise<void> {
   await tx.rows(

@@ -3,15 +3,17 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { onDataSource } from '../order/order-rows';
+import { type CloseFigures, readCloseFigures } from './close-figures';
+import { readRelayAge } from './gauges';
+import { Overview } from './overview';
 import { Statistics, type StatisticsView } from './statistics';
 import { type BrakeView, TimeoutBrake } from './timeout-brake';
 import { waitsAsSql, type WaitName, WAITS } from './waits';
 
-export interface NowView extends StatisticsView {
+export interface NowView extends Omit<StatisticsView, 'at' | 'lag' | 'closedBy'> {
+  readonly closes: CloseFigures;
   /** Null while timeouts run. */
   readonly brake: BrakeView | null;
-  /** Unpaid orders that are due in the next minute, the one after it, ... fifteen of them. */
-  readonly dueByMinute: readonly number[];
 }
 
 /** Something that waits for a person. */
@@ -23,6 +25,7 @@ export interface WaitEntry {
   readonly since: string;
   /** True when it has waited for longer than it should. */
   readonly isOverdue: boolean;
+  readonly owner: 'operator' | 'merchant';
   readonly exit: string;
 }
 
@@ -35,9 +38,6 @@ export interface AuditEntry {
   readonly reason: string;
 }
 
-const MINUTES = 15;
-/** More than these are not counted: a view must not read a table. */
-const MOST_COUNTED = 100_000;
 const MOST_LISTED = 200;
 const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`;
 
@@ -46,58 +46,59 @@ const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`;
 export class ConsoleView {
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
+    private readonly overview: Overview,
     private readonly statistics: Statistics,
     private readonly brake: TimeoutBrake,
   ) {}
 
   async now(): Promise<NowView> {
-    const [statistics, brake, dueByMinute] = await Promise.all([
-      this.statistics.read(),
+    const [standing, races, timer, relayAgeSeconds, brake, closes] = await Promise.all([
+      this.overview.readStanding(),
+      this.statistics.readRaces(),
+      this.statistics.readTimer(),
+      readRelayAge(this.dataSource),
       this.brake.read(),
-      this.#dueByMinute(),
+      readCloseFigures(onDataSource(this.dataSource)),
     ]);
-    return { ...statistics, brake, dueByMinute };
+    return { ...standing, races, timer, relayAgeSeconds, brake, closes };
   }
 
   /** What waits longest comes first; of each kind the oldest 200. */
   async work(): Promise<WaitEntry[]> {
-    const rows = await onDataSource(this.dataSource).rows<Omit<WaitEntry, 'exit'>>(
+    const rows = await onDataSource(this.dataSource).rows<Omit<WaitEntry, 'exit' | 'owner'>>(
       `SELECT w.what AS wait, w.subject_id AS "subjectId", w.is_too_old AS "isOverdue",
               to_char(w.since AT TIME ZONE 'UTC', ${ISO}) AS since,
-              coalesce(o.id, p.order_id, rp.order_id) AS "orderId"
+              coalesce((SELECT id FROM orders WHERE id = w.subject_id),
+                       (SELECT order_id FROM payments WHERE id = w.subject_id),
+                       (SELECT p.order_id FROM refunds r, payments p
+                         WHERE r.id = w.subject_id AND p.id = r.payment_id)) AS "orderId"
          FROM (${waitsAsSql(MOST_LISTED)}) AS w
-         LEFT JOIN orders o ON o.id = w.subject_id
-         LEFT JOIN payments p ON p.id = w.subject_id
-         LEFT JOIN refunds r ON r.id = w.subject_id
-         LEFT JOIN payments rp ON rp.id = r.payment_id
         ORDER BY w.since`,
     );
-    return rows.map((row) => ({ ...row, exit: WAITS[row.wait].exit }));
+    return rows.map((row) => ({
+      ...row,
+      owner: WAITS[row.wait].owner,
+      exit: WAITS[row.wait].exit,
+    }));
   }
 
-  /** Who did what, newest first; what changed orders is in their own history. */
+  /** Who did what, newest first: to orders, and to what has no history of its own. */
   audit(): Promise<AuditEntry[]> {
     return queryRows<AuditEntry>(
       this.dataSource,
       `SELECT to_char(at AT TIME ZONE 'UTC', ${ISO}) AS at, actor, action,
               subject_kind AS "subjectKind", subject_id AS "subjectId", reason
-         FROM operator_actions ORDER BY id DESC LIMIT ${MOST_LISTED}`,
+         FROM (
+           (SELECT at, actor, action, subject_kind, subject_id, reason
+              FROM operator_actions ORDER BY id DESC LIMIT ${MOST_LISTED})
+           UNION ALL
+           (SELECT e.at, e.actor, e.type, 'order', e.order_id, e.reason
+              FROM (SELECT order_id, version FROM operator_events
+                     ORDER BY at DESC LIMIT ${MOST_LISTED}) AS newest,
+                   LATERAL (SELECT * FROM order_events
+                             WHERE order_id = newest.order_id AND version = newest.version
+                             LIMIT 1) AS e)
+         ) AS done ORDER BY done.at DESC LIMIT ${MOST_LISTED}`,
     );
-  }
-
-  async #dueByMinute(): Promise<number[]> {
-    const rows = await queryRows<{ minute: number; n: number }>(
-      this.dataSource,
-      `SELECT least(${MINUTES - 1}, floor(extract(epoch FROM due_at - now()) / 60))::int AS minute,
-              count(*)::int AS n
-         FROM (SELECT due_at FROM deadlines
-                WHERE kind = 'payment' AND due_at > now()
-                  AND due_at < now() + interval '${MINUTES} minutes'
-                ORDER BY due_at LIMIT ${MOST_COUNTED}) AS near
-        GROUP BY 1`,
-    );
-    const counts = new Array<number>(MINUTES).fill(0);
-    for (const { minute, n } of rows) counts[minute] = n;
-    return counts;
   }
 }

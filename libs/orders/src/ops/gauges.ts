@@ -103,7 +103,7 @@ export class Gauges {
 }
 
 /** While the relay cannot see what is new at all, the time since it has last relayed something. */
-async function readRelayAge(dataSource: DataSource): Promise<number> {
+export async function readRelayAge(dataSource: DataSource): Promise<number> {
   const [row] = await onDataSource(dataSource).rows<{ age: string | null }>(
     `SELECT extract(epoch FROM now() - least(
               (SELECT at FROM order_events

@@ -11,9 +11,13 @@ export interface OverviewView {
   /** Unpaid orders by when they are due. */
   readonly open: {
     readonly total: number;
+    /** True where there are so many that the ones that are due last were not counted. */
+    readonly isMore: boolean;
     readonly dueIn1m: number;
     readonly dueIn5m: number;
     readonly dueIn10m: number;
+    /** In the next minute, the one after it, ... fifteen of them. */
+    readonly dueByMinute: readonly number[];
   };
   readonly closing: number;
   readonly overdueDeadlines: number;
@@ -28,16 +32,25 @@ export interface OverviewView {
   readonly heldPayments: number;
 }
 
+/** A look must not read a table: so many deadlines are asked whose they are, the next ones first. */
+const MOST_LOOKED_AT = 30_000;
+const MINUTES = 15;
+
 /** What an operator wants to see first. */
 @Injectable()
 export class Overview {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async read(): Promise<OverviewView> {
-    const [overdue, open, recent, refunds, held] = await Promise.all([
+    const [standing, recent] = await Promise.all([this.readStanding(), this.#recent()]);
+    return { ...standing, ...recent };
+  }
+
+  /** How things stand, without what has happened lately. */
+  async readStanding(): Promise<Omit<OverviewView, 'lag' | 'closedBy'>> {
+    const [overdue, open, refunds, held] = await Promise.all([
       countOverdue(this.dataSource, DEADLINE_KINDS),
       this.#open(),
-      this.#recent(),
       countRefunds(onDataSource(this.dataSource)),
       readHeld(this.dataSource),
     ]);
@@ -47,7 +60,6 @@ export class Overview {
       closing,
       overdueDeadlines: overdue.overdue,
       oldestLagMs: Math.max(0, Math.round(overdue.oldestLagMs)),
-      ...recent,
       refunds,
       ...held,
     };
@@ -55,27 +67,35 @@ export class Overview {
 
   /** From the deadlines, which are few, and not from the orders, which are many. */
   async #open(): Promise<OverviewView['open'] & { closing: number }> {
-    const [row] = await onDataSource(this.dataSource).rows<Record<string, string>>(
-      `SELECT count(*) FILTER (WHERE o.status = 'pending_payment') AS total,
-              count(*) FILTER (WHERE o.status = 'closing') AS closing,
-              ${[1, 5, 10]
-                .map(
-                  (minutes) =>
-                    `count(*) FILTER (WHERE o.status = 'pending_payment'
-                                        AND d.due_at <= now() + interval '${minutes} min') AS in${minutes}`,
-                )
-                .join(', ')}
-         FROM (SELECT subject_id, max(due_at) AS due_at FROM deadlines
-                WHERE kind IN ('payment', 'closing') GROUP BY subject_id) AS d
-         JOIN orders o ON o.id = d.subject_id`,
+    const rows = await onDataSource(this.dataSource).rows<{
+      status: string;
+      minute: number;
+      n: number;
+      looked_at: number;
+    }>(
+      `WITH near AS MATERIALIZED (
+         SELECT subject_id, due_at FROM deadlines WHERE kind IN ('payment', 'closing')
+          ORDER BY due_at LIMIT ${MOST_LOOKED_AT})
+       SELECT o.status, least(${MINUTES}, floor(extract(epoch FROM d.due_at - now()) / 60))::int AS minute,
+              count(*)::int AS n, (SELECT count(*)::int FROM near) AS looked_at
+         FROM (SELECT subject_id, max(due_at) AS due_at FROM near GROUP BY subject_id) AS d,
+              LATERAL (SELECT status FROM orders WHERE id = d.subject_id LIMIT 1) AS o
+        WHERE o.status IN ('pending_payment', 'closing') GROUP BY 1, 2`,
     );
-    const number = (name: string): number => Number(row?.[name] ?? 0);
+    const count = (status: string, before = Infinity): number =>
+      rows
+        .filter((row) => row.status === status && row.minute < before)
+        .reduce((sum, { n }) => sum + n, 0);
+    const dueIn = (minutes: number): number => count('pending_payment', minutes);
+    const byMinute = Array.from({ length: MINUTES }, (_, i) => dueIn(i + 1) - dueIn(i));
     return {
-      total: number('total'),
-      closing: number('closing'),
-      dueIn1m: number('in1'),
-      dueIn5m: number('in5'),
-      dueIn10m: number('in10'),
+      total: dueIn(Infinity),
+      isMore: rows.some((row) => row.looked_at === MOST_LOOKED_AT),
+      closing: count('closing'),
+      dueIn1m: dueIn(1),
+      dueIn5m: dueIn(5),
+      dueIn10m: dueIn(10),
+      dueByMinute: byMinute,
     };
   }
 

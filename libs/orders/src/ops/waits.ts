@@ -1,6 +1,8 @@
 import type { Queryable } from '../order/order-rows';
 
 interface Wait {
+  /** Who has to look after it: the shop's operators, or its merchants. */
+  readonly owner: 'operator' | 'merchant';
   /** An interval of Postgres: older than that is an operator's to end. */
   readonly greatestAge: string;
   /** What ends it, by the guard and with an audit. */
@@ -9,9 +11,10 @@ interface Wait {
   readonly sql: string;
 }
 
+/** By a value, not an anti-join: that is planned by reading all movements of money. */
 const OPEN_DISPUTES = `SELECT m.payment_id, m.at FROM money_movements m WHERE m.kind = 'disputed'
-   AND NOT EXISTS (SELECT FROM money_movements e WHERE e.payment_id = m.payment_id
-                      AND e.kind IN ('dispute_won', 'dispute_lost') AND e.ref = m.ref)`;
+   AND (SELECT e.kind FROM money_movements e WHERE e.payment_id = m.payment_id
+           AND e.kind IN ('dispute_won', 'dispute_lost') AND e.ref = m.ref LIMIT 1) IS NULL`;
 
 /**
  * Everything that may wait for a person, and for how long before somebody is told. The runbook has
@@ -19,6 +22,7 @@ const OPEN_DISPUTES = `SELECT m.payment_id, m.at FROM money_movements m WHERE m.
  */
 export const WAITS = {
   closing: {
+    owner: 'operator',
     greatestAge: '5 minutes',
     exit: 'lastcall orders settle ID --closed, or --paid',
     sql: `SELECT o.id AS subject_id, e.at AS since
@@ -28,23 +32,27 @@ export const WAITS = {
             JOIN order_events e ON e.order_id = o.id AND e.version = o.version`,
   },
   payment_on_hold: {
+    owner: 'operator',
     greatestAge: '0',
     exit: 'lastcall payments settle ID --refund, --keep or --accept',
     sql: `SELECT p.id AS subject_id, coalesce(p.recorded_at, p.created_at) AS since
             FROM payments p WHERE p.hold_reason IS NOT NULL`,
   },
   webhook_held: {
+    owner: 'operator',
     greatestAge: '0',
     exit: 'lastcall webhooks replay ID, or dismiss ID',
     sql: `SELECT id AS subject_id, received_at AS since FROM webhook_events WHERE status = 'held'`,
   },
   deadline_held: {
+    owner: 'operator',
     greatestAge: '0',
     exit: 'lastcall timeouts release ID',
     sql: 'SELECT DISTINCT subject_id, held_at AS since FROM held_deadlines',
   },
   // One that waits for the end of a dispute is the dispute's.
   refund_unsent: {
+    owner: 'operator',
     greatestAge: '5 minutes',
     exit: 'lastcall timeouts verify --fix, then lastcall sweep run',
     sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
@@ -53,30 +61,35 @@ export const WAITS = {
   },
   // Banks take days; none takes longer than a week without a word.
   refund_pending: {
+    owner: 'operator',
     greatestAge: '7 days',
     exit: 'lastcall reconcile --since 30d --fix, or a refund by hand at the provider',
     sql: `SELECT id AS subject_id, created_at AS since FROM refunds
            WHERE status IN ('pending', 'failed')`,
   },
   refund_in_attention: {
+    owner: 'operator',
     greatestAge: '0',
     exit: 'lastcall refunds retry ID, or a refund by hand at the provider',
     sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
            WHERE status = 'needs_attention'`,
   },
   dispute: {
+    owner: 'merchant',
     greatestAge: '0',
     exit: "the bank's decision: its notice, or lastcall reconcile --since 90d --fix",
     sql: `SELECT payment_id AS subject_id, min(at) AS since FROM (${OPEN_DISPUTES}) AS open_disputes
            GROUP BY payment_id`,
   },
   webhook_endpoint_off: {
+    owner: 'merchant',
     greatestAge: '0',
     exit: 'lastcall webhook-endpoints enable ID, or delete ID',
     sql: `SELECT id AS subject_id, status_at AS since FROM webhook_endpoints WHERE status = 'off'`,
   },
   // By endpoint: of one that has failed for days there are many.
   delivery_dead: {
+    owner: 'merchant',
     greatestAge: '0',
     exit: 'lastcall webhook-endpoints redeliver ID',
     sql: `SELECT e.id AS subject_id, d.settled_at AS since FROM webhook_endpoints e,

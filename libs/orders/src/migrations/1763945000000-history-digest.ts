@@ -1,0 +1,40 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * What the console tells of the history, so that no look at it reads the history itself:
+ * `close_lags` counts closes by minute, cause and lag, `operator_events` names the events that are
+ * operators' doing. Written afterwards, by a worker that reads each event once (`history_digest`
+ * says how far it has come). It begins with the oldest one.
+ */
+export class HistoryDigest1763945000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of UP) await runner.query(statement);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE history_digest, operator_events, close_lags');
+  }
+}
+
+const UP = [
+  // `bucket`: quarters of a doubling of milliseconds; -1 for who closed before the deadline.
+  `CREATE TABLE close_lags (
+     minute timestamptz(0) NOT NULL,
+     by     text           NOT NULL,
+     bucket smallint       NOT NULL,
+     closes integer        NOT NULL CHECK (closes > 0),
+     PRIMARY KEY (minute, by, bucket)
+   ) WITH (fillfactor = 50)`,
+  `CREATE TABLE operator_events (
+     order_id uuid           NOT NULL,
+     version  integer        NOT NULL,
+     at       timestamptz(3) NOT NULL,
+     PRIMARY KEY (order_id, version)
+   )`,
+  'CREATE INDEX operator_events_by_age ON operator_events (at)',
+  `CREATE TABLE history_digest (
+     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+     until_tx xid8    NOT NULL
+   )`,
+  `INSERT INTO history_digest (until_tx) VALUES ('0')`,
+];
