@@ -1,7 +1,8 @@
-import { PageSessions } from '@app/orders';
 import type { Browser } from 'playwright-core';
 import { type StartedShop, startShop } from '../support/shop';
+import { until } from '../support/until';
 import { launch, visit, type Visitor } from './browser';
+import { ADMIN, confirm, consoleLink, enterConsole, goTo, OPERATE, READ } from './console';
 
 let browser: Browser;
 let shop: StartedShop;
@@ -30,37 +31,12 @@ afterEach(async () => {
   expect(complaints).toEqual([]);
 });
 
-async function link(scopes = ['ops:read', 'ops:write'], codeLifetimeMs = 60_000): Promise<string> {
-  const { code } = await shop.app.app.get(PageSessions).invite({
-    ...{ page: 'console', subject: 'olga', scopes },
-    ...{ codeLifetimeMs, lifetimeMs: 3_600_000 },
-  });
-  return `${shop.apiUrl}/console#login=${code}`;
-}
-
-async function enter(place = '', scopes?: string[]): Promise<void> {
-  const { page } = visitor;
-  await page.goto(await link(scopes));
-  await page.getByRole('navigation').waitFor();
-  if (place) await page.goto(`${shop.apiUrl}/console#/${place}`);
-}
-
-/** Fills in the dialog of an action and sends it, as often as it takes (a rehearsal first). */
-async function act(title: string, { rehearse = false, reason = 'seen in a test' } = {}) {
-  const dialog = visitor.page.getByRole('dialog');
-  await dialog.getByRole('textbox').fill(reason);
-  if (rehearse) {
-    await dialog.getByRole('button', { name: 'Rehearse' }).click();
-    await dialog.getByText('A rehearsal says:').waitFor();
-    expect(await visitor.barriers()).toEqual([]);
-  }
-  await dialog.getByRole('button', { name: title }).click();
-}
+const enter = (place?: string, scopes?: string[]) => enterConsole(shop, visitor, place, scopes);
 
 it('lets in by a link, once, in time, and shows how things are', async () => {
   const { page } = visitor;
   for (let i = 0; i < 3; i += 1) await shop.place();
-  const url = await link();
+  const url = await consoleLink(shop);
   await page.goto(url);
   await page.getByText('Open orders').waitFor();
   expect(page.url()).not.toContain('login');
@@ -68,7 +44,7 @@ it('lets in by a link, once, in time, and shows how things are', async () => {
   expect(await page.locator('.badge').textContent()).toBe('test');
   expect(await visitor.barriers()).toEqual([]);
   await visitor.picture('console-now');
-  for (const used of [url, await link(undefined, 1)]) {
+  for (const used of [url, await consoleLink(shop, { codeLifetimeMs: 1 })]) {
     const other = await visit(browser);
     await other.page.goto(used);
     await other.page.getByText('You are not logged in').waitFor();
@@ -90,21 +66,10 @@ it('finds orders by filters that stand in its address, and closes one', async ()
   await page.getByRole('link', { name: order.id.slice(-12) }).click();
   await page.getByRole('button', { name: 'Close', exact: true }).click();
   expect(await visitor.barriers()).toEqual([]);
-  await act('Close this order');
+  await confirm(visitor, 'Close by force');
   await page.getByRole('row', { name: /order.closed.*olga.*seen in a test/ }).waitFor();
   await visitor.picture('console-order');
   expect(await visitor.barriers()).toEqual([]);
-});
-
-it('stays where it is and says why, when somebody else was faster', async () => {
-  const { page } = visitor;
-  const order = await shop.place();
-  await enter(`order/${order.id}`);
-  await page.getByRole('button', { name: 'Extend' }).click();
-  await shop.api('POST', `/v1/orders/${order.id}/cancel`);
-  await act('Give ten more minutes');
-  await page.getByRole('dialog').getByRole('alert').waitFor();
-  expect(await page.getByRole('dialog').getByRole('alert').textContent()).toMatch(/closed/);
 });
 
 it('rehearses before money moves, moves it, and writes down who did', async () => {
@@ -118,7 +83,9 @@ it('rehearses before money moves, moves it, and writes down who did', async () =
   expect(await visitor.barriers()).toEqual([]);
   await visitor.picture('console-work');
   await row.getByRole('button', { name: 'Refund' }).click();
-  await act('Refund this money', { rehearse: true });
+  await page.getByRole('dialog').getByText('A rehearsal says:').waitFor();
+  expect(await visitor.barriers()).toEqual([]);
+  await confirm(visitor, 'Refund this money');
   await row.waitFor({ state: 'detached' });
   await shop.untilRefunded(orderId);
   await page.keyboard.press('a');
@@ -129,7 +96,7 @@ it('rehearses before money moves, moves it, and writes down who did', async () =
 it('shows who only looks no action, and leaves for good', async () => {
   const { page } = visitor;
   const order = await shop.place();
-  await enter(`order/${order.id}`, ['ops:read']);
+  await enter(`order/${order.id}`, READ);
   await page.getByRole('list', { name: 'The way it took' }).waitFor();
   expect(await page.getByRole('button', { name: 'Close', exact: true }).count()).toBe(0);
   await page.keyboard.press('?');
@@ -158,4 +125,78 @@ it('asks nothing while its refresh is off', async () => {
   const next = page.waitForRequest(/console\/api\/now/);
   await page.clock.fastForward('00:02');
   await next;
+});
+
+it('takes no code and no change from another origin, be it another port of this host', async () => {
+  const { page } = visitor;
+  const url = await consoleLink(shop, { scopes: ADMIN });
+  const { host } = new URL(shop.apiUrl);
+  const elsewhere = [shop.sandboxUrl, shop.sandboxUrl.replace('127.0.0.1', 'localhost')];
+  const post = (path: string) =>
+    page.evaluate(
+      (address) => fetch(address, { method: 'POST', mode: 'no-cors', credentials: 'include' }),
+      `http://${host}${path}`,
+    );
+  const statusOf = async (path: string): Promise<number> => {
+    const [answer] = await Promise.all([page.waitForResponse(`http://${host}${path}`), post(path)]);
+    return answer.status();
+  };
+  await enter('', ADMIN);
+  for (const origin of elsewhere) {
+    await page.goto(`${origin}/health`);
+    expect(await statusOf('/console/session')).toBe(403);
+    // Another site's request comes without the cookie; another port's comes with it.
+    expect([401, 403]).toContain(await statusOf('/console/api/timeouts/resume'));
+  }
+  await page.goto(url);
+  await page.getByRole('navigation', { name: 'Views' }).waitFor();
+});
+
+it('lets admins end sessions, and shows them the queue board under the same session', async () => {
+  const { page } = visitor;
+  const other = await visit(browser);
+  await enterConsole(shop, other, '', OPERATE);
+  await enter('audit', ADMIN);
+  const sessions = page.getByRole('table', { name: 'Who is logged in' });
+  await sessions
+    .getByRole('row', { name: /olga ops:read ops:write seconds? ago|now/ })
+    .first()
+    .waitFor();
+  const rows = sessions.getByRole('row').filter({ hasNotText: 'ops:admin' });
+  const open = await rows.getByRole('button', { name: 'End' }).count();
+  for (let left = open; left > 0; left -= 1) {
+    await rows.getByRole('button', { name: 'End' }).first().click();
+    await until(
+      'it is gone',
+      async () => (await rows.getByRole('button', { name: 'End' }).count()) < left,
+    );
+  }
+  expect(await visitor.barriers()).toEqual([]);
+  await other.page.reload();
+  await other.page.getByText('You are not logged in').waitFor();
+  await other.close();
+  // A page of somebody else's, under a policy of its own, which lets none of its fonts in.
+  const board = await visitor.context.newPage();
+  await board.goto(`${shop.apiUrl}/v1/ops/queues`);
+  await board.getByText('lastcall alarms').first().waitFor();
+});
+
+it('says so where nothing is found, and where the server does not answer', async () => {
+  const { page } = visitor;
+  await enter('orders?customer=nobody');
+  await page.getByText('No order matches.').waitFor();
+  expect(await visitor.barriers()).toEqual([]);
+  await page.route('**/console/api/audit', (route) => route.fulfill({ status: 503 }));
+  await goTo(shop, page, 'audit');
+  await page.getByRole('alert').waitFor();
+  expect(await visitor.barriers()).toEqual([]);
+  await page.unroute('**/console/api/audit');
+  for (const place of ['now', 'work', 'audit', 'orders']) {
+    await page.setViewportSize({ width: 320, height: 640 });
+    await goTo(shop, page, place);
+    await page.getByRole('heading', { level: 1, name: place }).waitFor();
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+    ).toBe(true);
+  }
 });

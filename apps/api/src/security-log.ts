@@ -19,7 +19,9 @@ const EVENTS: Readonly<Record<string, string>> = {
 };
 
 /** What becomes of sessions of the console. */
-const SESSION_EVENTS = ['console_opened', 'console_left', 'console_refused'] as const;
+const SESSION_EVENTS = [
+  ...(['console_opened', 'console_left', 'console_refused', 'console_revoked'] as const),
+] as const;
 type SessionEvent = (typeof SESSION_EVENTS)[number];
 
 /**

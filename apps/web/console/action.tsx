@@ -3,45 +3,62 @@ import { useEffect, useRef } from 'preact/hooks';
 import { ask } from '../shared/ask';
 import { Failure } from './words';
 
+/** A change to one subject, or to all of a list. */
 export interface Action {
   readonly title: string;
   readonly about: string;
-  readonly path: string;
-  readonly body?: Readonly<Record<string, unknown>>;
-  /** True where the API can rehearse it: its answer is shown before anything is done. */
-  readonly hasRehearsal?: boolean;
+  /** The name that the API has for it. */
+  readonly action: string;
+  readonly ids: readonly string[];
+  /** Where it is asked for, unless with the others. */
+  readonly path?: string;
   readonly onDone: () => Promise<void>;
 }
 
+interface Result {
+  readonly id: string;
+  readonly isDone: boolean;
+  readonly says: string;
+}
+
+const PATH = '/console/api/actions';
+const SHORTEST_REASON = 3;
+/** Refusals that are told one by one. */
+const MOST_TOLD = 10;
+
 const asked = signal<Action | undefined>(undefined);
 const reason = signal('');
-const rehearsal = signal('');
+const count = signal('');
+const rehearsal = signal<readonly Result[] | undefined>(undefined);
+const outcome = signal<readonly Result[] | undefined>(undefined);
 const failure = signal('');
 const isBusy = signal(false);
 
 /** Opens the dialog that every change goes through: what it would do, why, and under whose name. */
 export function propose(action: Action): void {
-  reason.value = '';
-  rehearsal.value = '';
-  failure.value = '';
+  for (const text of [reason, count, failure]) text.value = '';
+  rehearsal.value = undefined;
+  outcome.value = undefined;
   asked.value = action;
+  void send(action, true);
 }
 
-async function send(action: Action, dryRun: boolean): Promise<void> {
+async function send(proposed: Action, dryRun: boolean): Promise<void> {
+  const { action, ids, path = PATH, onDone } = proposed;
   isBusy.value = true;
   failure.value = '';
+  const why = dryRun ? {} : { reason: reason.value.trim() };
+  const what = path === PATH ? { action, ...(dryRun ? {} : { count: ids.length }) } : {};
   try {
-    const flags = action.hasRehearsal ? { dryRun } : {};
-    const body = { ...action.body, ...flags, reason: reason.value.trim() };
-    const answer = await ask<unknown>('POST', action.path, body);
-    if (dryRun) {
-      rehearsal.value = JSON.stringify(answer, null, 2);
-      return;
-    }
-    asked.value = undefined;
-    await action.onDone();
-  } catch (error) {
+    const body = { ...what, ...why, ids, dryRun };
+    const { results } = await ask<{ results: readonly Result[] }>('POST', path, body);
+    if (asked.value !== proposed) return;
+    if (dryRun) rehearsal.value = results;
     // It stays where it is and says why: somebody else may have been faster.
+    else if (results.every(({ isDone }) => isDone)) asked.value = undefined;
+    else outcome.value = results;
+    if (!dryRun) await onDone();
+  } catch (error) {
     failure.value = error instanceof Error ? error.message : String(error);
   } finally {
     isBusy.value = false;
@@ -55,19 +72,46 @@ export function ActionDialog({ actor }: { actor: string }) {
     if (action && !dialog.current?.open) dialog.current?.showModal();
     if (!action) dialog.current?.close();
   }, [action]);
-  const mayAct = reason.value.trim().length >= 3 && !isBusy.value;
-  const mustRehearse = action?.hasRehearsal === true && rehearsal.value === '';
   return (
     <dialog ref={dialog} aria-labelledby="action-title" onClose={() => (asked.value = undefined)}>
-      {action && (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (mayAct) void send(action, mustRehearse);
-          }}
-        >
-          <h2 id="action-title">{action.title}</h2>
-          <p>{action.about}</p>
+      {action && <Form action={action} actor={actor} onLeave={() => dialog.current?.close()} />}
+    </dialog>
+  );
+}
+
+interface FormProps {
+  readonly action: Action;
+  readonly actor: string;
+  readonly onLeave: () => void;
+}
+
+function Form({ action, actor, onLeave }: FormProps) {
+  const { title, about, ids } = action;
+  const isMany = ids.length > 1;
+  const isPossible = rehearsal.value?.some(({ isDone }) => isDone) === true && !outcome.value;
+  const isReasoned = reason.value.trim().length >= SHORTEST_REASON;
+  const isCounted = !isMany || count.value.trim() === String(ids.length);
+  const mayAct = isPossible && isReasoned && isCounted && !isBusy.value;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (mayAct) void send(action, false);
+      }}
+    >
+      <h2 id="action-title">{title}</h2>
+      <p>{about}</p>
+      <div role="status">
+        {outcome.value ? (
+          <Results says="This is what happened" results={outcome.value} />
+        ) : rehearsal.value ? (
+          <Results says="A rehearsal says" results={rehearsal.value} />
+        ) : (
+          <p>Rehearsing …</p>
+        )}
+      </div>
+      {isPossible && (
+        <>
           <label for="action-reason">Why (kept with the change, under the name of {actor})</label>
           <input
             id="action-reason"
@@ -76,23 +120,57 @@ export function ActionDialog({ actor }: { actor: string }) {
             autocomplete="off"
             onInput={(event) => (reason.value = event.currentTarget.value)}
           />
-          {rehearsal.value && (
-            <>
-              <p>A rehearsal says:</p>
-              <pre tabIndex={0}>{rehearsal.value}</pre>
-            </>
-          )}
-          <Failure text={failure.value} />
-          <p class="buttons">
-            <button type="submit" disabled={!mayAct}>
-              {mustRehearse ? 'Rehearse' : action.title}
-            </button>
-            <button type="button" class="quiet" onClick={() => dialog.current?.close()}>
-              Leave it
-            </button>
-          </p>
-        </form>
+        </>
       )}
-    </dialog>
+      {isPossible && isMany && (
+        <>
+          <label for="action-count">How many these are, as a number: {ids.length}</label>
+          <input
+            id="action-count"
+            value={count.value}
+            inputMode="numeric"
+            autocomplete="off"
+            onInput={(event) => (count.value = event.currentTarget.value)}
+          />
+        </>
+      )}
+      <Failure text={failure.value} />
+      <p class="buttons">
+        {isPossible && (
+          <button type="submit" disabled={!mayAct}>
+            {title}
+          </button>
+        )}
+        <button type="button" class="quiet" onClick={onLeave}>
+          {isPossible ? 'Leave it' : 'Close'}
+        </button>
+      </p>
+    </form>
+  );
+}
+
+/** What comes of it, by what is the same; refusals one by one. */
+function Results({ says, results }: { says: string; results: readonly Result[] }) {
+  const done = new Map<string, number>();
+  for (const one of results.filter(({ isDone }) => isDone)) {
+    done.set(one.says, (done.get(one.says) ?? 0) + 1);
+  }
+  const refused = results.filter(({ isDone }) => !isDone);
+  const isMany = results.length > 1;
+  return (
+    <>
+      <p>{says}:</p>
+      <ul class="results" tabIndex={0}>
+        {[...done].map(([what, times]) => (
+          <li key={what}>{isMany ? `${times}: ${what}` : what}</li>
+        ))}
+        {refused.slice(0, MOST_TOLD).map(({ id, says: why }) => (
+          <li key={id} class="failure">
+            {why}
+          </li>
+        ))}
+        {refused.length > MOST_TOLD && <li>and {refused.length - MOST_TOLD} more are refused</li>}
+      </ul>
+    </>
   );
 }

@@ -20,7 +20,7 @@ export function AuditView() {
       {entries && entries.length > 0 && (
         <div class="scroll">
           <table>
-            <caption>The newest 200; what changed an order stands in its own history</caption>
+            <caption>The newest 200; what changed an order comes a few seconds later</caption>
             <thead>
               <tr>
                 {['When', 'Who', 'What', 'Of', 'Why'].map((title) => (

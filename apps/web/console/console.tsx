@@ -9,6 +9,7 @@ import { NowView } from './now-view';
 import { OrderView } from './order-view';
 import { OrdersView } from './orders-view';
 import { REFRESH_CHOICES, refreshSeconds } from './refreshed';
+import { SessionsView } from './sessions-view';
 import { WorkView } from './work-view';
 
 interface Session {
@@ -70,6 +71,7 @@ function Inside({ who }: { who: Session }) {
   const help = useRef<HTMLDialogElement>(null);
   const { view } = place.value;
   const mayAct = who.scopes.includes('ops:write');
+  const isAdmin = who.scopes.includes('ops:admin');
   return (
     <>
       <header>
@@ -108,11 +110,12 @@ function Inside({ who }: { who: Session }) {
       </header>
       <main>
         <h1>{view}</h1>
-        {view === 'now' && <NowView mayAct={mayAct} />}
-        {view === 'orders' && <OrdersView />}
+        {view === 'now' && <NowView mayResume={isAdmin} />}
+        {view === 'orders' && <OrdersView mayAct={mayAct} />}
         {view === 'order' && <OrderView key={place.value.id} mayAct={mayAct} />}
         {view === 'work' && <WorkView mayAct={mayAct} />}
         {view === 'audit' && <AuditView />}
+        {view === 'audit' && isAdmin && <SessionsView />}
       </main>
       <ActionDialog actor={who.actor} />
       <dialog ref={help} aria-labelledby="help-title">

@@ -1,16 +1,23 @@
-import { useEffect, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
 import { propose } from './action';
+import { Bars } from './bars';
 import { useRefreshed } from './refreshed';
 import { Failure, Figure, millis } from './words';
 
 interface Now {
-  readonly open: { readonly total: number; readonly dueIn1m: number };
+  readonly open: {
+    readonly total: number;
+    readonly isMore: boolean;
+    readonly dueIn1m: number;
+    readonly dueByMinute: readonly number[];
+  };
   readonly closing: number;
   readonly overdueDeadlines: number;
   readonly oldestLagMs: number;
-  readonly lag: { readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
-  readonly closedBy: Readonly<Record<string, number>>;
+  readonly closes: {
+    readonly hour: readonly Cause[];
+    readonly day: readonly Cause[];
+    readonly byMinute: readonly number[];
+  };
   readonly refunds: Readonly<Record<string, number>>;
   readonly heldDeadlines: number;
   readonly heldWebhooks: number;
@@ -24,18 +31,25 @@ interface Now {
     readonly lastSweepAgoMs: number | null;
   };
   readonly brake: {
+    readonly id: string;
     readonly cause: string;
     readonly kind: string;
     readonly waiting: number;
   } | null;
-  readonly dueByMinute: readonly number[];
 }
 
-export function NowView({ mayAct }: { mayAct: boolean }) {
+interface Cause {
+  readonly by: string;
+  readonly closes: number;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
+export function NowView({ mayResume }: { mayResume: boolean }) {
   const { answer, failure, look } = useRefreshed<Now>('/console/api/now');
   const now = answer.value;
   if (!now) return <Failure text={failure.value} />;
-  const { open, lag, timer, brake } = now;
+  const { open, closes, timer, brake } = now;
   return (
     <>
       <Failure text={failure.value} />
@@ -46,37 +60,36 @@ export function NowView({ mayAct }: { mayAct: boolean }) {
             {brake.cause}: {brake.waiting} deadlines of the kind {brake.kind} wait. Look at the
             database's clock and the provider before you go on.
           </p>
-          {mayAct && (
+          {mayResume ? (
             <button
               type="button"
               onClick={() =>
                 propose({
                   title: 'Resume timeouts',
                   about: `What is due is handled then: ${brake.waiting} and more.`,
+                  action: 'resume_timeouts',
                   path: '/console/api/timeouts/resume',
+                  ids: [brake.id],
                   onDone: look,
                 })
               }
             >
               Resume
             </button>
+          ) : (
+            <p>Who has the scope ops:admin can resume them.</p>
           )}
         </section>
       )}
       <dl class="figures">
-        <Figure name="Open orders">{open.total}</Figure>
+        <Figure name="Open orders">
+          {open.isMore ? 'more than ' : ''}
+          {open.total}
+        </Figure>
         <Figure name="Due in a minute">{open.dueIn1m}</Figure>
         <Figure name="Closing">{now.closing}</Figure>
         <Figure name="Overdue">
           {now.overdueDeadlines} · {millis(now.oldestLagMs)}
-        </Figure>
-        <Figure name="Lag, last hour">
-          p50 {millis(lag.p50Ms)} · p99 {millis(lag.p99Ms)}
-        </Figure>
-        <Figure name="Closed by, last hour">
-          {Object.entries(now.closedBy)
-            .map(([by, n]) => `${by} ${n}`)
-            .join(' · ') || 'nobody'}
         </Figure>
         <Figure name="Races, last hour">
           {now.races.wonInGrace} won · {now.races.lost} lost
@@ -93,46 +106,74 @@ export function NowView({ mayAct }: { mayAct: boolean }) {
         <Figure name="Last sweep">
           {timer.lastSweepAgoMs === null ? 'never' : `${millis(timer.lastSweepAgoMs)} ago`}
         </Figure>
-        <Figure name="Alarms">{timer.alarms ?? 'the timer store does not answer'}</Figure>
+        <Figure name="Alarms">
+          {timer.alarms === null ? (
+            'the timer store does not answer'
+          ) : (
+            <a href="/v1/ops/queues">{timer.alarms}</a>
+          )}
+        </Figure>
         <Figure name="Relay">{Math.round(now.relayAgeSeconds)} s old</Figure>
       </dl>
-      <Upcoming counts={now.dueByMinute} />
+      <Bars
+        counts={open.dueByMinute}
+        caption="orders close in the next 15 minutes unless they are paid, by minutes from now"
+      />
+      <Closes hour={closes.hour} day={closes.day} />
+      <Bars
+        counts={closes.byMinute}
+        caption="orders were closed in the last hour, by minutes; on the right are the newest"
+      />
     </>
   );
 }
 
-/** What closes in the next quarter of an hour unless it is paid, by minutes. */
-function Upcoming({ counts }: { counts: readonly number[] }) {
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>(null);
-  const data: uPlot.AlignedData = [counts.map((_, minute) => minute + 0.5), [...counts]];
-  useEffect(() => {
-    const paths = uPlot.paths.bars?.({ size: [0.8] });
-    const ink = getComputedStyle(document.body).color;
-    const axis = { stroke: ink, grid: { show: false }, ticks: { stroke: ink } };
-    plot.current = new uPlot(
-      {
-        width: Math.min(720, (box.current?.clientWidth ?? 720) || 720),
-        height: 180,
-        cursor: { show: false },
-        legend: { show: false },
-        scales: { x: { time: false, range: [0, counts.length] }, y: { range: [0, null] } },
-        axes: [axis, axis],
-        series: [{}, { fill: ink, stroke: ink, ...(paths ? { paths } : {}) }],
-      },
-      data,
-      box.current as HTMLDivElement,
-    );
-    return () => plot.current?.destroy();
-  }, []);
-  useEffect(() => plot.current?.setData(data), [counts]);
-  const total = counts.reduce((sum, one) => sum + one, 0);
+const LAG = (ms: number | null): string => (ms === null ? '–' : millis(ms));
+
+/** Who closes, and how late: a cause that closed nobody in a span has no lag there. */
+function Closes({ hour, day }: { hour: readonly Cause[]; day: readonly Cause[] }) {
+  if (day.length === 0) return <p>No order has closed since yesterday.</p>;
+  const cells = (cause: Cause | undefined) => (
+    <>
+      <td class="number">{cause?.closes ?? 0}</td>
+      <td class="number">{LAG(cause?.p50Ms ?? null)}</td>
+      <td class="number">{LAG(cause?.p99Ms ?? null)}</td>
+    </>
+  );
   return (
-    <figure>
-      <figcaption>
-        {total} orders close in the next 15 minutes unless they are paid, by minutes from now
-      </figcaption>
-      <div ref={box} aria-hidden="true" />
-    </figure>
+    <div class="scroll">
+      <table class="closes">
+        <caption>
+          Closes by cause, and their lag: what half of them, and 99 of 100, stay within
+        </caption>
+        <thead>
+          <tr>
+            <td rowSpan={2} />
+            <th colSpan={3} scope="colgroup">
+              Last hour
+            </th>
+            <th colSpan={3} scope="colgroup">
+              Last 24 hours
+            </th>
+          </tr>
+          <tr>
+            {['Closes', 'p50', 'p99', 'Closes', 'p50', 'p99'].map((title, index) => (
+              <th key={index} scope="col" class="number">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {day.map((cause) => (
+            <tr key={cause.by}>
+              <th scope="row">{cause.by}</th>
+              {cells(hour.find(({ by }) => by === cause.by))}
+              {cells(cause)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

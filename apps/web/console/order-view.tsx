@@ -1,4 +1,6 @@
-import { propose } from './action';
+import { ExitButtons } from './exit-buttons';
+import { OF_ORDERS } from './exits';
+import { OrderDiagram } from './order-diagram';
 import { place } from './location';
 import { useRefreshed } from './refreshed';
 import { Failure, Figure, Id, Instant, money } from './words';
@@ -14,6 +16,14 @@ interface Details {
     readonly balance: Readonly<Record<'captured' | 'refunded' | 'disputed' | 'held', number>>;
     readonly closesAt: string | null;
   };
+  readonly history: readonly { readonly from: string | null; readonly to: string }[];
+  readonly deadlines: readonly {
+    readonly kind: string;
+    readonly dueAt: string;
+    readonly failures: number;
+    readonly alarm: string;
+    readonly alarmAt: string | null;
+  }[];
   readonly timeline: readonly {
     readonly at: string;
     readonly kind: string;
@@ -26,7 +36,11 @@ interface Details {
   }[];
 }
 
-const STEPS = ['pending_payment', 'closing', 'paid', 'shipped', 'completed', 'closed', 'canceled'];
+const ALARMS: Readonly<Record<string, string>> = {
+  armed: 'its alarm rings',
+  none: 'without an alarm: a sweep takes it',
+  unknown: 'the timer store does not answer',
+};
 
 export function OrderView({ mayAct }: { mayAct: boolean }) {
   const id = place.value.id ?? '';
@@ -35,24 +49,15 @@ export function OrderView({ mayAct }: { mayAct: boolean }) {
   );
   const details = answer.value;
   if (!details) return <Failure text={failure.value} />;
-  const { order, timeline } = details;
+  const { order, timeline, deadlines } = details;
   const { status, currency, balance } = order;
-  const way = new Set(timeline.map(({ what }) => what.replace('order.', '')));
   return (
     <>
       <Failure text={failure.value} />
       <p>
         <Id id={order.id} />
       </p>
-      <ol class="way" aria-label="The way it took">
-        {STEPS.filter((step) => step === status || step === 'pending_payment' || way.has(step)).map(
-          (step) => (
-            <li key={step} aria-current={step === status ? 'step' : undefined}>
-              {step}
-            </li>
-          ),
-        )}
-      </ol>
+      <OrderDiagram status={status} history={details.history} />
       <dl class="figures">
         <Figure name="Customer">{order.customerId}</Figure>
         <Figure name="Amount">{money(order.amount, currency)}</Figure>
@@ -65,8 +70,24 @@ export function OrderView({ mayAct }: { mayAct: boolean }) {
           <Instant at={status === 'pending_payment' ? order.closesAt : null} />
         </Figure>
         <Figure name="Reason">{order.closeReason ?? '–'}</Figure>
+        {deadlines.map(({ kind, dueAt, failures, alarm, alarmAt }) => (
+          <Figure key={kind + dueAt} name={`Deadline: ${kind}`}>
+            <Instant at={dueAt} />
+            {failures > 0 ? `, failed ${failures} times` : ''} · {ALARMS[alarm] ?? alarm}
+            {alarmAt !== null && alarmAt !== dueAt && (
+              <>
+                {' '}
+                <Instant at={alarmAt} />
+              </>
+            )}
+          </Figure>
+        ))}
       </dl>
-      {mayAct && <Actions id={order.id} status={status} onDone={look} />}
+      {mayAct && OF_ORDERS[status] && (
+        <p>
+          <ExitButtons exits={OF_ORDERS[status]} ids={[order.id]} onDone={look} />
+        </p>
+      )}
       <div class="scroll">
         <table>
           <caption>What happened, oldest first</caption>
@@ -97,84 +118,5 @@ export function OrderView({ mayAct }: { mayAct: boolean }) {
         </table>
       </div>
     </>
-  );
-}
-
-interface ActionsProps {
-  readonly id: string;
-  readonly status: string;
-  readonly onDone: () => Promise<void>;
-}
-
-function Actions({ id, status, onDone }: ActionsProps) {
-  const isUnpaid = status === 'pending_payment';
-  return (
-    <p class="buttons">
-      {isUnpaid && (
-        <button
-          type="button"
-          onClick={() =>
-            propose({
-              title: 'Close this order',
-              about: 'It closes now, and its stock goes back.',
-              path: `/v1/ops/orders/${id}/force-close`,
-              onDone,
-            })
-          }
-        >
-          Close
-        </button>
-      )}
-      {isUnpaid && (
-        <button
-          type="button"
-          onClick={() =>
-            propose({
-              title: 'Give ten more minutes',
-              about: 'The customer has ten minutes more to pay.',
-              path: `/v1/ops/orders/${id}/extension`,
-              body: { seconds: 600 },
-              onDone,
-            })
-          }
-        >
-          Extend
-        </button>
-      )}
-      {status === 'paid' && (
-        <button
-          type="button"
-          onClick={() =>
-            propose({
-              title: 'Cancel this order',
-              about: 'Its stock and all of its money go back.',
-              path: `/console/api/orders/${id}/cancel`,
-              hasRehearsal: true,
-              onDone,
-            })
-          }
-        >
-          Cancel
-        </button>
-      )}
-      {status === 'closing' &&
-        (['closed', 'paid'] as const).map((as) => (
-          <button
-            key={as}
-            type="button"
-            onClick={() =>
-              propose({
-                title: `Settle as ${as}`,
-                about: 'Its provider will never answer. Money that comes later is handled as late.',
-                path: `/v1/ops/orders/${id}/settle`,
-                body: { as },
-                onDone,
-              })
-            }
-          >
-            Settle as {as}
-          </button>
-        ))}
-    </p>
   );
 }

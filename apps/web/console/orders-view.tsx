@@ -1,4 +1,7 @@
 import { useSignal } from '@preact/signals';
+import { ask } from '../shared/ask';
+import { propose } from './action';
+import { type Exit, OF_ORDERS } from './exits';
 import { hashOf, place } from './location';
 import { useRefreshed } from './refreshed';
 import { Failure, Id, Instant, money } from './words';
@@ -33,17 +36,20 @@ const FILTERS = [
   'cursor',
 ];
 
-export function OrdersView() {
+export function OrdersView({ mayAct }: { mayAct: boolean }) {
   const { query } = place.value;
   const given = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? '']));
   const path = hashOf('orders', given).slice(1);
   const search = path.includes('?') ? `&${path.split('?')[1]}` : '';
-  const { answer, failure } = useRefreshed<Page>(`/v1/ops/orders?limit=50${search}`);
+  const { answer, failure, look } = useRefreshed<Page>(`/v1/ops/orders?limit=50${search}`);
   const page = answer.value;
   return (
     <>
       <Filters key={search} given={given} />
       <Failure text={failure.value} />
+      {mayAct && page && page.items.length > 0 && (
+        <Batch exits={OF_ORDERS[given.status ?? ''] ?? []} search={search} onDone={look} />
+      )}
       {page && (
         <div class="scroll">
           <table>
@@ -129,5 +135,55 @@ function Filters({ given }: { given: Readonly<Record<string, string>> }) {
       </label>
       <button type="submit">Show</button>
     </form>
+  );
+}
+
+/** As many as one change takes at once; a page of the API; pages that one collection reads at most. */
+const [MOST_AT_ONCE, PAGE, MOST_PAGES] = [200, 100, 20];
+
+/** The newest orders that match, and whether there are others. */
+async function collect(search: string): Promise<{ ids: string[]; isAll: boolean }> {
+  const ids: string[] = [];
+  let cursor: string | null = new URLSearchParams(search).get('cursor');
+  const others = search.replace(/&cursor=[^&]*/, '');
+  for (let pages = 0; pages < MOST_PAGES && ids.length < MOST_AT_ONCE; pages += 1) {
+    const from = cursor === null ? '' : `&cursor=${cursor}`;
+    const page: Page = await ask('GET', `/v1/ops/orders?limit=${PAGE}${others}${from}`);
+    ids.push(...page.items.map(({ id }) => id));
+    cursor = page.nextCursor;
+    if (cursor === null) return { ids: ids.slice(0, MOST_AT_ONCE), isAll: true };
+  }
+  return { ids: ids.slice(0, MOST_AT_ONCE), isAll: false };
+}
+
+interface BatchProps {
+  readonly exits: readonly Exit[];
+  readonly search: string;
+  readonly onDone: () => Promise<void>;
+}
+
+/** What can be done to all orders of one status that the filter finds. */
+function Batch({ exits, search, onDone }: BatchProps) {
+  const failure = useSignal('');
+  if (exits.length === 0) return null;
+  const begin = async ({ label: _, about, ...action }: Exit): Promise<void> => {
+    failure.value = '';
+    try {
+      const { ids, isAll } = await collect(search);
+      const rest = isAll ? '' : ` These are the newest ${ids.length}; others match as well.`;
+      propose({ ...action, about: about + rest, ids, onDone });
+    } catch (error) {
+      failure.value = error instanceof Error ? error.message : String(error);
+    }
+  };
+  return (
+    <p class="buttons">
+      {exits.map((exit) => (
+        <button key={exit.label} type="button" onClick={() => void begin(exit)}>
+          {exit.label} all that match
+        </button>
+      ))}
+      <Failure text={failure.value} />
+    </p>
   );
 }

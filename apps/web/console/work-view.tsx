@@ -1,5 +1,6 @@
-import { type Action, propose } from './action';
-import { hashOf } from './location';
+import { ExitButtons } from './exit-buttons';
+import { OF_WAITS } from './exits';
+import { hashOf, place } from './location';
 import { useRefreshed } from './refreshed';
 import { Failure, Id, Instant } from './words';
 
@@ -9,56 +10,31 @@ interface Wait {
   readonly orderId: string | null;
   readonly since: string;
   readonly isOverdue: boolean;
+  readonly owner: string;
   readonly exit: string;
 }
 
-type Exit = Omit<Action, 'onDone'> & { readonly label: string };
-
-const settle = (id: string, decision: string, label: string, about: string): Exit => ({
-  ...{ label, about, title: `${label} this money` },
-  path: `/console/api/payments/${id}/settle`,
-  body: { decision },
-  hasRehearsal: true,
-});
-
-/** The ends of a wait that a person can bring about here; the others have a command or a bank. */
-const EXITS: Readonly<Record<string, (wait: Wait) => Exit[]>> = {
-  payment_on_hold: ({ subjectId: id }) => [
-    settle(id, 'refund', 'Refund', 'All of it goes back; an order that it had paid is canceled.'),
-    settle(id, 'keep', 'Keep', 'It stays with the shop, and the order stays as it is.'),
-    settle(id, 'accept', 'Accept', 'It pays its closed order after all, if stock can be had.'),
-  ],
-  webhook_held: ({ subjectId: id }) => [
-    {
-      ...{ label: 'Replay', title: 'Replay this webhook', about: 'It is applied once more.' },
-      path: `/console/api/webhooks/${id}/replay`,
-    },
-    {
-      ...{ label: 'Dismiss', title: 'Dismiss this webhook', about: 'It will have no effect.' },
-      path: `/console/api/webhooks/${id}/dismiss`,
-    },
-  ],
-  deadline_held: ({ subjectId: id }) => [
-    {
-      ...{ label: 'Release', title: 'Release this deadline', about: 'It is handled again, now.' },
-      path: `/console/api/deadlines/${id}/release`,
-    },
-  ],
-  refund_in_attention: ({ subjectId: id }) => [
-    {
-      ...{ label: 'Retry', title: 'Retry this refund', about: 'It is sent again, with a new key.' },
-      path: `/console/api/refunds/${id}/retry`,
-    },
-  ],
-};
+const nameOf = (wait: string): string => wait.replaceAll('_', ' ');
 
 export function WorkView({ mayAct }: { mayAct: boolean }) {
   const { answer, failure, look } = useRefreshed<readonly Wait[]>('/console/api/work');
-  const waits = answer.value;
-  if (!waits) return <Failure text={failure.value} />;
+  const all = answer.value;
+  if (!all) return <Failure text={failure.value} />;
+  const kind = place.value.query.get('wait') ?? '';
+  const waits = kind ? all.filter(({ wait }) => wait === kind) : all;
   return (
     <>
       <Failure text={failure.value} />
+      <Kinds waits={all} current={kind} />
+      {mayAct && waits.length > 1 && OF_WAITS[kind] && (
+        <p>
+          <ExitButtons
+            exits={OF_WAITS[kind]}
+            ids={waits.map(({ subjectId }) => subjectId)}
+            onDone={look}
+          />
+        </p>
+      )}
       {waits.length === 0 ? (
         <p>Nothing waits for you.</p>
       ) : (
@@ -66,7 +42,7 @@ export function WorkView({ mayAct }: { mayAct: boolean }) {
           <table>
             <thead>
               <tr>
-                {['Waits for', 'What', 'Order', 'Since', 'Ends by'].map((title) => (
+                {['Waits for', 'Whom', 'What', 'Order', 'Since', 'Ends by'].map((title) => (
                   <th key={title} scope="col">
                     {title}
                   </th>
@@ -75,23 +51,7 @@ export function WorkView({ mayAct }: { mayAct: boolean }) {
             </thead>
             <tbody>
               {waits.map((wait) => (
-                <tr key={`${wait.wait} ${wait.subjectId}`}>
-                  <td class={wait.isOverdue ? 'late' : ''}>{wait.wait.replaceAll('_', ' ')}</td>
-                  <td>
-                    <Id id={wait.subjectId} />
-                  </td>
-                  <td>
-                    {wait.orderId && (
-                      <Id id={wait.orderId} href={hashOf(`order/${wait.orderId}`)} />
-                    )}
-                  </td>
-                  <td>
-                    <Instant at={wait.since} />
-                  </td>
-                  <td>
-                    <Exits wait={wait} mayAct={mayAct} onDone={look} />
-                  </td>
-                </tr>
+                <Row key={`${wait.wait} ${wait.subjectId}`} {...{ wait, mayAct }} onDone={look} />
               ))}
             </tbody>
           </table>
@@ -101,22 +61,52 @@ export function WorkView({ mayAct }: { mayAct: boolean }) {
   );
 }
 
-interface ExitsProps {
+/** The filter: in the address, as that of orders is. */
+function Kinds({ waits, current }: { waits: readonly Wait[]; current: string }) {
+  const kinds = [...new Set(waits.map(({ wait }) => wait))].sort();
+  if (kinds.length === 0) return null;
+  const countOf = (kind: string): number => waits.filter(({ wait }) => wait === kind).length;
+  return (
+    <nav class="kinds" aria-label="Kinds of waits">
+      {['', ...kinds].map((kind) => (
+        <a
+          key={kind}
+          href={hashOf('work', { wait: kind })}
+          aria-current={kind === current ? 'true' : undefined}
+        >
+          {kind ? `${nameOf(kind)} (${countOf(kind)})` : `all (${waits.length})`}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+interface RowProps {
   readonly wait: Wait;
   readonly mayAct: boolean;
   readonly onDone: () => Promise<void>;
 }
 
-function Exits({ wait, mayAct, onDone }: ExitsProps) {
-  const exits = mayAct ? (EXITS[wait.wait]?.(wait) ?? []) : [];
-  if (exits.length === 0) return <small>{wait.exit}</small>;
+function Row({ wait, mayAct, onDone }: RowProps) {
+  const exits = mayAct ? OF_WAITS[wait.wait] : undefined;
   return (
-    <span class="buttons">
-      {exits.map(({ label, ...action }) => (
-        <button key={label} type="button" onClick={() => propose({ ...action, onDone })}>
-          {label}
-        </button>
-      ))}
-    </span>
+    <tr>
+      <td class={wait.isOverdue ? 'late' : ''}>{nameOf(wait.wait)}</td>
+      <td>{wait.owner}</td>
+      <td>
+        <Id id={wait.subjectId} />
+      </td>
+      <td>{wait.orderId && <Id id={wait.orderId} href={hashOf(`order/${wait.orderId}`)} />}</td>
+      <td>
+        <Instant at={wait.since} />
+      </td>
+      <td>
+        {exits ? (
+          <ExitButtons exits={exits} ids={[wait.subjectId]} onDone={onDone} />
+        ) : (
+          <small>{wait.exit}</small>
+        )}
+      </td>
+    </tr>
   );
 }

@@ -153,6 +153,7 @@ export {
   OrdersModule,
   type OrdersModuleOptions,
 } from './orders.module';
+export { type ActionResult, CONSOLE_ACTIONS, ConsoleActions } from './ops/console-actions';
 export { type AuditEntry, ConsoleView, type NowView, type WaitEntry } from './ops/console-view';
 export { Overview, type OverviewView } from './ops/overview';
 export {

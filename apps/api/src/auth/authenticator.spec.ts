@@ -64,7 +64,7 @@ describe('Authenticator with a secret', () => {
     for (const scope of ['orders ops', ['orders', 'ops']]) {
       const request = requestWith(`Bearer ${await sign({ ...claims, scope })}`);
       const { scopes } = await authenticator.identify(request);
-      expect([...scopes]).toEqual(['orders', 'ops:read', 'ops:write', 'metrics']);
+      expect([...scopes]).toEqual(['orders', 'ops:read', 'ops:write', 'ops:admin', 'metrics']);
     }
     const none = requestWith(`Bearer ${await sign({ sub: 'ann', exp: NOW + 60 })}`);
     expect([...(await authenticator.identify(none)).scopes]).toEqual([]);

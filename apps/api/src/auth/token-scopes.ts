@@ -8,7 +8,8 @@ export const SCOPES_IN: Readonly<Record<string, readonly ScopeName[]>> = Object.
     merchant: ['merchant'],
     'ops:read': ['ops:read'],
     'ops:write': ['ops:write'],
+    'ops:admin': ['ops:admin'],
     metrics: ['metrics'],
-    ops: ['ops:read', 'ops:write', 'metrics'],
+    ops: ['ops:read', 'ops:write', 'ops:admin', 'metrics'],
   } as const,
 );

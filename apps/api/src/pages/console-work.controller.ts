@@ -1,27 +1,56 @@
 import {
+  type ActionResult,
   type AuditEntry,
-  CancelOrderByOperator,
+  CONSOLE_ACTIONS,
+  ConsoleActions,
   ConsoleView,
-  DismissWebhook,
+  LastcallError,
   type NowView,
-  ReleaseDeadlines,
-  ReplayWebhook,
-  RetryRefund,
-  SettlePayment,
-  TimeoutBrake,
+  type PageSession,
+  PageSessions,
   type WaitEntry,
 } from '@app/orders';
-import { forceCloseBody, InputBody, OrderId, Scope, Subject, SubjectId } from '@app/orders/http';
-import { Controller, Get, HttpCode, Post } from '@nestjs/common';
+import { forceCloseBody, InputBody, Scope, Subject, SubjectId } from '@app/orders/http';
+import { Controller, Delete, Get, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { SecurityLog } from '../security-log';
 
-const reason = forceCloseBody.shape.reason;
-const reasonBody = z.strictObject({ reason });
-const rehearsableBody = z.strictObject({ reason, dryRun: z.boolean().default(false) });
-const settleBody = rehearsableBody.extend({ decision: z.enum(['refund', 'keep', 'accept']) });
+/** More than one list of the console has. */
+const MOST_AT_ONCE = 200;
+const RESUME = 'resume_timeouts';
+/** The reason of what is rolled back: it is asked for afterwards. */
+const REHEARSED = 'rehearsal';
 
-type Reason = z.output<typeof reasonBody>;
+const run = {
+  /** Needed to do it; its rehearsal is written down nowhere. */
+  reason: forceCloseBody.shape.reason.optional(),
+  dryRun: z.boolean().default(false),
+};
+const isReasoned = ({ dryRun, reason }: { dryRun: boolean; reason?: string | undefined }) =>
+  dryRun || reason !== undefined;
+const noReason = { path: ['reason'], message: 'must say why' };
+
+const actionBody = z
+  .strictObject({
+    action: z.enum(CONSOLE_ACTIONS).exclude([RESUME]),
+    ids: z.array(z.uuid().toLowerCase()).min(1).max(MOST_AT_ONCE),
+    /** As typed by the operator: how many they mean to change, where it is more than one. */
+    count: z.int().optional(),
+    ...run,
+  })
+  .refine(isReasoned, noReason)
+  .refine(({ dryRun, ids, count }) => dryRun || ids.length === 1 || count === ids.length, {
+    ...{ path: ['count'], message: 'must be how many ids there are' },
+  });
+const resumeBody = z
+  .strictObject({ ids: z.array(z.uuid().toLowerCase()).length(1), ...run })
+  .refine(isReasoned, noReason);
+
+interface Done {
+  readonly results: readonly ActionResult[];
+}
 
 /** What the console shows and does beside `/v1/ops`: what waits for a person, and its ends. */
 @ApiExcludeController()
@@ -29,13 +58,9 @@ type Reason = z.output<typeof reasonBody>;
 export class ConsoleWorkController {
   constructor(
     private readonly view: ConsoleView,
-    private readonly payments: SettlePayment,
-    private readonly refunds: RetryRefund,
-    private readonly replay: ReplayWebhook,
-    private readonly dismiss: DismissWebhook,
-    private readonly deadlines: ReleaseDeadlines,
-    private readonly brake: TimeoutBrake,
-    private readonly cancelOrder: CancelOrderByOperator,
+    private readonly actions: ConsoleActions,
+    private readonly sessions: PageSessions,
+    private readonly security: SecurityLog,
   ) {}
 
   @Get('now')
@@ -56,77 +81,43 @@ export class ConsoleWorkController {
     return this.view.audit();
   }
 
-  @Post('payments/:id/settle')
+  /** One action, to one subject or to a list of them; each is refused or done by itself. */
+  @Post('actions')
   @HttpCode(200)
   @Scope('ops:write')
-  settle(
+  async act(
     @Subject() actor: string,
-    @SubjectId() id: string,
-    @InputBody(settleBody) { decision, ...run }: z.output<typeof settleBody>,
-  ): Promise<object> {
-    return this.payments.settle(id, decision, { actor, ...run });
-  }
-
-  @Post('refunds/:id/retry')
-  @HttpCode(200)
-  @Scope('ops:write')
-  retry(
-    @Subject() actor: string,
-    @SubjectId() id: string,
-    @InputBody(reasonBody) body: Reason,
-  ): Promise<object> {
-    return this.refunds.retry(id, { actor, ...body });
-  }
-
-  @Post('webhooks/:id/replay')
-  @HttpCode(200)
-  @Scope('ops:write')
-  replayWebhook(
-    @Subject() actor: string,
-    @SubjectId() id: string,
-    @InputBody(reasonBody) body: Reason,
-  ): Promise<object> {
-    return this.replay.replay(id, { actor, ...body });
-  }
-
-  @Post('webhooks/:id/dismiss')
-  @HttpCode(200)
-  @Scope('ops:write')
-  dismissWebhook(
-    @Subject() actor: string,
-    @SubjectId() id: string,
-    @InputBody(reasonBody) body: Reason,
-  ): Promise<object> {
-    return this.dismiss.dismiss(id, { actor, ...body });
-  }
-
-  @Post('deadlines/:id/release')
-  @HttpCode(200)
-  @Scope('ops:write')
-  release(
-    @Subject() actor: string,
-    @SubjectId() id: string,
-    @InputBody(reasonBody) body: Reason,
-  ): Promise<object> {
-    return this.deadlines.release({ subjectIds: [id] }, { actor, ...body });
+    @InputBody(actionBody) { action, ids, dryRun, reason = REHEARSED }: z.output<typeof actionBody>,
+  ): Promise<Done> {
+    return { results: await this.actions.run(action, ids, { actor, reason, dryRun }) };
   }
 
   @Post('timeouts/resume')
   @HttpCode(200)
-  @Scope('ops:write')
-  resume(@Subject() actor: string, @InputBody(reasonBody) body: Reason): Promise<object> {
-    return this.brake.release({ actor, ...body });
+  @Scope('ops:admin')
+  async resume(
+    @Subject() actor: string,
+    @InputBody(resumeBody) { ids, dryRun, reason = REHEARSED }: z.output<typeof resumeBody>,
+  ): Promise<Done> {
+    return { results: await this.actions.run(RESUME, ids, { actor, reason, dryRun }) };
   }
 
-  /** As `POST /v1/ops/orders/{id}/cancel`, which has no rehearsal. */
-  @Post('orders/:id/cancel')
-  @HttpCode(200)
-  @Scope('ops:write')
-  async cancel(
+  @Get('sessions')
+  @Scope('ops:admin')
+  openSessions(): Promise<PageSession[]> {
+    return this.sessions.list('console');
+  }
+
+  @Delete('sessions/:id')
+  @HttpCode(204)
+  @Scope('ops:admin')
+  async revoke(
+    @Req() request: FastifyRequest,
     @Subject() actor: string,
-    @OrderId() id: string,
-    @InputBody(rehearsableBody) run: z.output<typeof rehearsableBody>,
-  ): Promise<object> {
-    return await this.cancelOrder.cancel(id, { actor, ...run });
+    @SubjectId() id: string,
+  ): Promise<void> {
+    const ended = await this.sessions.revoke('console', { id });
+    if (ended === 0) throw new LastcallError('not_found', 'This session has ended already');
+    this.security.session('console_revoked', request, actor);
   }
 }

@@ -3,7 +3,7 @@ import { CommandFailure } from '../command-failure';
 import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
 
-const SCOPES = ['orders', 'merchant', 'ops', 'ops:read', 'ops:write', 'metrics'];
+const SCOPES = ['orders', 'merchant', 'ops', 'ops:read', 'ops:write', 'ops:admin', 'metrics'];
 
 export default class Token extends OpsCommand {
   static override summary = 'Make a development token, signed with the secret of this installation';

@@ -5,6 +5,7 @@ import { LastcallError, orderNotFound } from '../order/errors';
 import { EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
 import { type GuardedOrder, OrderGuard } from '../order/order-guard';
+import { rehearse } from '../order/rehearse';
 import { ReadOrder } from './read-order';
 
 export interface ExtendCommand {
@@ -13,6 +14,8 @@ export interface ExtendCommand {
   readonly byMs: number;
   /** Required of operators. */
   readonly reason?: string | undefined;
+  /** Runs the real transaction and rolls it back. */
+  readonly dryRun?: boolean;
 }
 
 /** The most that anybody may add at once. Customers may add less: CUSTOMER_EXTENSION. */
@@ -34,32 +37,23 @@ export class ExtendWindow {
   /** @throws {LastcallError} invalid_request, order_not_found, order_not_extendable, busy */
   async extend(orderId: string, command: ExtendCommand): Promise<OrderView> {
     assertExtension(command.byMs);
-    await this.guard.withOrder(orderId, async (order, tx) => {
-      this.#check(order, command);
-      const [row] = await tx.rows<{ version: number; closes_at: Date }>(
-        `WITH extended AS (
-           UPDATE orders SET pay_by = pay_by + $2 * interval '1 millisecond',
-                  closes_at = closes_at + $2 * interval '1 millisecond',
-                  version = version + 1, extended = extended OR $3 = 'customer',
-                  extensions = greatest(extensions, extended::int) + ($3 = 'customer')::int,
-                  event_tx = ${EVENT_TX}
-            WHERE id = $1 AND status = 'pending_payment' AND closes_at > now()
-           RETURNING id, version, closes_at, event_tx
-         ), history AS (
-           INSERT INTO order_events
-                  (order_id, version, type, from_status, to_status, by, actor, reason, tx)
-           SELECT id, version, 'order.extended', 'pending_payment', 'pending_payment', $3, $4, $5,
-                  event_tx
-             FROM extended
-         )
-         SELECT version, closes_at FROM extended`,
-        [orderId, command.byMs, command.by, command.actor, command.reason ?? 'extended'],
-      );
-      if (!row) throw notExtendable(order.status);
-      await this.timeouts.arm(tx, [
-        { kind: 'payment', subjectId: orderId, dueAt: row.closes_at, version: row.version },
-      ]);
-    });
+    await rehearse<void>(command.dryRun ?? false, (end) =>
+      this.guard.withOrder(orderId, async (order, tx) => {
+        this.#check(order, command);
+        const [row] = await tx.rows<{ version: number; closes_at: Date }>(EXTEND, [
+          orderId,
+          command.byMs,
+          command.by,
+          command.actor,
+          command.reason ?? 'extended',
+        ]);
+        if (!row) throw notExtendable(order.status);
+        await this.timeouts.arm(tx, [
+          { kind: 'payment', subjectId: orderId, dueAt: row.closes_at, version: row.version },
+        ]);
+        end();
+      }),
+    );
     return this.reading.read(orderId);
   }
 
@@ -84,6 +78,23 @@ export class ExtendWindow {
     }
   }
 }
+
+const EXTEND = `
+  WITH extended AS (
+    UPDATE orders SET pay_by = pay_by + $2 * interval '1 millisecond',
+           closes_at = closes_at + $2 * interval '1 millisecond',
+           version = version + 1, extended = extended OR $3 = 'customer',
+           extensions = greatest(extensions, extended::int) + ($3 = 'customer')::int,
+           event_tx = ${EVENT_TX}
+     WHERE id = $1 AND status = 'pending_payment' AND closes_at > now()
+    RETURNING id, version, closes_at, event_tx
+  ), history AS (
+    INSERT INTO order_events
+           (order_id, version, type, from_status, to_status, by, actor, reason, tx)
+    SELECT id, version, 'order.extended', 'pending_payment', 'pending_payment', $3, $4, $5, event_tx
+      FROM extended
+  )
+  SELECT version, closes_at FROM extended`;
 
 /** Less than nothing would bring the deadline forward, behind the customer's back. */
 function assertExtension(byMs: number): void {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** The scopes a route can ask for. */
-export type ScopeName = 'orders' | 'merchant' | 'ops:read' | 'ops:write' | 'metrics';
+export type ScopeName = 'orders' | 'merchant' | 'ops:read' | 'ops:write' | 'ops:admin' | 'metrics';
 
 /** Who calls, once a guard has found out. */
 export interface Caller {

@@ -25,7 +25,7 @@ async function schemaOf(runner: QueryRunner): Promise<string> {
 }
 
 /** In plpgsql, as it is to be planned once and its tables are looked up where it runs. */
-const HISTORY_REACHES = `
+export const HISTORY_REACHES = `
   CREATE FUNCTION history_reaches() RETURNS xid8 LANGUAGE plpgsql VOLATILE AS $$
   BEGIN
     RETURN (SELECT greatest(

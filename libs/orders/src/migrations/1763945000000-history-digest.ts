@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { HISTORY_REACHES } from './1763930000000-history-reaches';
 
 /**
  * What the console tells of the history, so that no look at it reads the history itself:
@@ -9,12 +10,19 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class HistoryDigest1763945000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     for (const statement of UP) await runner.query(statement);
+    // One more who reads the history.
+    await runner.query(
+      REPLACED.replace('greatest(', 'greatest(\n      (SELECT until_tx FROM history_digest),'),
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query(REPLACED);
     await runner.query('DROP TABLE history_digest, operator_events, close_lags');
   }
 }
+
+const REPLACED = HISTORY_REACHES.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');
 
 const UP = [
   // `bucket`: quarters of a doubling of milliseconds; -1 for who closed before the deadline.

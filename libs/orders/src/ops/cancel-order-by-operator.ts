@@ -5,7 +5,7 @@ import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import type { Accountable } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
-import { rehearse } from './rehearse';
+import { rehearse } from '../order/rehearse';
 
 export interface CanceledOrder {
   readonly order: OrderView;

@@ -9,7 +9,7 @@ import type { OrderView } from '../order/order';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
 import { restock, type ReturnedLine } from '../stock/restock';
-import { rehearse } from './rehearse';
+import { rehearse } from '../order/rehearse';
 
 export interface RefundCommand extends Accountable {
   /** Minor units of the order's currency. */

@@ -3,7 +3,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
-import { type Accountable, recordAction } from '../order/operator-action';
+import { type ActionRun, recordAction } from '../order/operator-action';
+import { rehearse } from '../order/rehearse';
 
 /** An operator ends the wait of a held webhook that nothing can be done about. */
 @Injectable()
@@ -14,28 +15,33 @@ export class DismissWebhook {
    * The webhook stays, with result `dismissed`. Money on hold is settled and not dismissed.
    * @throws {LastcallError} webhook_not_found, webhook_not_dismissable
    */
-  async dismiss(webhookId: string, accountable: Accountable): Promise<{ readonly id: string }> {
-    return inTransaction(this.dataSource, async (tx) => {
-      const [webhook] = await tx.rows<{ status: string; payment_id: string | null }>(
-        `SELECT w.status, p.id AS payment_id FROM webhook_events w
+  async dismiss(
+    webhookId: string,
+    { dryRun = false, ...accountable }: ActionRun,
+  ): Promise<{ readonly id: string }> {
+    return rehearse<{ id: string }>(dryRun, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        const [webhook] = await tx.rows<{ status: string; payment_id: string | null }>(
+          `SELECT w.status, p.id AS payment_id FROM webhook_events w
            LEFT JOIN payments p ON p.provider = w.provider AND p.hold_reason IS NOT NULL
             AND p.provider_payment_id = w.notice ->> 'providerPaymentId'
           WHERE w.id = $1 FOR NO KEY UPDATE OF w`,
-        [webhookId],
-      );
-      if (!webhook) {
-        throw new LastcallError('webhook_not_found', `There is no stored webhook ${webhookId}`);
-      }
-      const { status, payment_id: paymentId } = webhook;
-      if (status !== 'held' || paymentId) throw refusal(webhookId, status, paymentId);
-      await tx.rows(
-        `UPDATE webhook_events SET status = 'processed', result = 'dismissed',
+          [webhookId],
+        );
+        if (!webhook) {
+          throw new LastcallError('webhook_not_found', `There is no stored webhook ${webhookId}`);
+        }
+        const { status, payment_id: paymentId } = webhook;
+        if (status !== 'held' || paymentId) throw refusal(webhookId, status, paymentId);
+        await tx.rows(
+          `UPDATE webhook_events SET status = 'processed', result = 'dismissed',
                 processed_at = now() WHERE id = $1`,
-        [webhookId],
-      );
-      await recordAction(tx, 'webhook.dismiss', 'webhook', [webhookId], accountable);
-      return { id: webhookId };
-    });
+          [webhookId],
+        );
+        await recordAction(tx, 'webhook.dismiss', 'webhook', [webhookId], accountable);
+        return end({ id: webhookId });
+      }),
+    );
   }
 }
 

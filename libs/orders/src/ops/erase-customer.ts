@@ -7,7 +7,7 @@ import { EVENT_STREAM, type EventStream } from '../events/event-stream';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { uuidv7 } from '../order/uuid';
-import { rehearse } from './rehearse';
+import { rehearse } from '../order/rehearse';
 
 export interface ErasedCustomer {
   /** What stands for the customer from now on: the hash of a salt that is forgotten. */

@@ -9,7 +9,7 @@ import type { OrderStatus } from '../order/order.lifecycle';
 import { ForeignMoney } from '../money/foreign-money';
 import { OrderGuard } from '../order/order-guard';
 import { lockStockOf, reserveAgain } from '../money/revive';
-import { rehearse } from './rehearse';
+import { rehearse } from '../order/rehearse';
 import { requestRefunds } from '../money/request-refunds';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';

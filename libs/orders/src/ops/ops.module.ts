@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ExamineInstallation } from './doctor/examine-installation';
+import { ConsoleActions } from './console-actions';
 import { ConsoleView } from './console-view';
 import { DismissWebhook } from './dismiss-webhook';
 import { EraseCustomer } from './erase-customer';
@@ -18,6 +19,7 @@ import { VerifyDeadlines } from './verify-deadlines';
 import { ListWebhooks, ReplayWebhook } from './webhooks';
 
 const USE_CASES = [
+  ConsoleActions,
   ConsoleView,
   AdjustStock,
   DismissWebhook,

@@ -4,8 +4,9 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import type { RefundReason, RefundStatus } from '../order/order';
-import { type Accountable, recordAction } from '../order/operator-action';
+import { type ActionRun, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
+import { rehearse } from '../order/rehearse';
 
 export interface RefundEntry {
   readonly id: string;
@@ -59,32 +60,37 @@ export class RetryRefund {
   ) {}
 
   /** @throws {LastcallError} refund_not_found, refund_not_retryable */
-  async retry(refundId: string, accountable: Accountable): Promise<RefundEntry> {
-    return inTransaction(this.dataSource, async (tx) => {
-      const [refund] = await tx.rows<{ status: RefundStatus }>(
-        'SELECT status FROM refunds WHERE id = $1 FOR NO KEY UPDATE',
-        [refundId],
-      );
-      if (!refund) throw new LastcallError('refund_not_found', `There is no refund ${refundId}`);
-      if (refund.status !== 'needs_attention') {
-        const message = `Refund ${refundId} is ${refund.status}: ${WHY_NOT[refund.status]}`;
-        throw new LastcallError('refund_not_retryable', message, { status: refund.status });
-      }
-      const [entry] = await tx.rows<RefundEntry & { now: Date }>(
-        `UPDATE refunds r SET status = 'requested', attempt = r.attempt + 1,
+  async retry(
+    refundId: string,
+    { dryRun = false, ...accountable }: ActionRun,
+  ): Promise<RefundEntry> {
+    return rehearse<RefundEntry>(dryRun, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        const [refund] = await tx.rows<{ status: RefundStatus }>(
+          'SELECT status FROM refunds WHERE id = $1 FOR NO KEY UPDATE',
+          [refundId],
+        );
+        if (!refund) throw new LastcallError('refund_not_found', `There is no refund ${refundId}`);
+        if (refund.status !== 'needs_attention') {
+          const message = `Refund ${refundId} is ${refund.status}: ${WHY_NOT[refund.status]}`;
+          throw new LastcallError('refund_not_retryable', message, { status: refund.status });
+        }
+        const [entry] = await tx.rows<RefundEntry & { now: Date }>(
+          `UPDATE refunds r SET status = 'requested', attempt = r.attempt + 1,
                 provider_refund_id = NULL, asked_at = NULL, updated_at = now()
            FROM payments p
           WHERE r.id = $1 AND r.status = 'needs_attention' AND p.id = r.payment_id
          RETURNING ${ENTRY}, now() AS now`,
-        [refundId],
-      );
-      const { now, ...view } = entry as RefundEntry & { now: Date };
-      await this.timeouts.arm(tx, [
-        { kind: 'refund', subjectId: refundId, dueAt: now, version: view.attempt },
-      ]);
-      await recordAction(tx, 'refund.retry', 'refund', [refundId], accountable);
-      return view;
-    });
+          [refundId],
+        );
+        const { now, ...view } = entry as RefundEntry & { now: Date };
+        await this.timeouts.arm(tx, [
+          { kind: 'refund', subjectId: refundId, dueAt: now, version: view.attempt },
+        ]);
+        await recordAction(tx, 'refund.retry', 'refund', [refundId], accountable);
+        return end(view);
+      }),
+    );
   }
 }
 

@@ -2,7 +2,8 @@ import { inTransaction, releaseHeld, TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { type Accountable, recordAction } from '../order/operator-action';
+import { type ActionRun, recordAction } from '../order/operator-action';
+import { rehearse } from '../order/rehearse';
 
 /** An operator lets held deadlines be handled again, once what made them fail is mended. */
 @Injectable()
@@ -18,14 +19,16 @@ export class ReleaseDeadlines {
       readonly kind?: string | undefined;
       readonly subjectIds?: readonly string[] | undefined;
     },
-    accountable: Accountable,
+    { dryRun = false, ...accountable }: ActionRun,
   ): Promise<{ kind: string; subjectId: string }[]> {
-    return inTransaction(this.dataSource, async (tx) => {
-      const released = await releaseHeld(tx, which);
-      this.timeouts.armed(tx, released);
-      const subjectIds = released.map(({ subjectId }) => subjectId);
-      await recordAction(tx, 'deadline.release', 'deadline', subjectIds, accountable);
-      return released.map(({ kind, subjectId }) => ({ kind, subjectId }));
-    });
+    return rehearse<{ kind: string; subjectId: string }[]>(dryRun, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        const released = await releaseHeld(tx, which);
+        this.timeouts.armed(tx, released);
+        const subjectIds = released.map(({ subjectId }) => subjectId);
+        await recordAction(tx, 'deadline.release', 'deadline', subjectIds, accountable);
+        return end(released.map(({ kind, subjectId }) => ({ kind, subjectId })));
+      }),
+    );
   }
 }

@@ -7,7 +7,7 @@ import type { OrderView } from '../order/order';
 import type { Accountable } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
 import type { CloseReason } from '../order/order.lifecycle';
-import { rehearse } from './rehearse';
+import { rehearse } from '../order/rehearse';
 
 export interface SettleOrderCommand extends Accountable {
   readonly as: 'closed' | 'paid';

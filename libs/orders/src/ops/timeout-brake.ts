@@ -4,7 +4,8 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { ASKING_KINDS } from '../order/deadline-table';
 import { LastcallError } from '../order/errors';
-import { type Accountable, recordAction } from '../order/operator-action';
+import { type ActionRun, recordAction } from '../order/operator-action';
+import { rehearse } from '../order/rehearse';
 
 /** Why timeouts stand still, and since when. */
 export interface BrakeView {
@@ -40,28 +41,33 @@ export class TimeoutBrake {
    * Attempts that were put off by a clock that ran ahead come back at once.
    * @throws {LastcallError} timeouts_not_stopped
    */
-  async release({ actor, reason }: Accountable): Promise<BrakeView> {
-    return inTransaction(this.dataSource, async (tx) => {
-      const [row] = await tx.rows<BrakeView>(
-        `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
+  async release({ actor, reason, dryRun = false }: ActionRun): Promise<BrakeView> {
+    return rehearse<BrakeView>(dryRun, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        const [row] = await tx.rows<BrakeView>(
+          `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
           WHERE released_at IS NULL
          RETURNING id, cause, kind, due, waiting, engaged_at AS "engagedAt"`,
-        [actor, reason],
-      );
-      if (!row) {
-        throw new LastcallError('timeouts_not_stopped', 'Timeouts are running: nothing to resume');
-      }
-      await tx.rows(
-        `WITH put_off AS (
+          [actor, reason],
+        );
+        if (!row) {
+          throw new LastcallError(
+            'timeouts_not_stopped',
+            'Timeouts are running: nothing to resume',
+          );
+        }
+        await tx.rows(
+          `WITH put_off AS (
            DELETE FROM deadlines WHERE kind = ANY ($1) AND due_at > now() + ${LONGER_THAN_BACKOFF}
            RETURNING kind, subject_id, version, failures
          )
          INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
          SELECT kind, now(), subject_id, version, failures FROM put_off ON CONFLICT DO NOTHING`,
-        [ASKING_KINDS],
-      );
-      await recordAction(tx, 'timeouts.resume', 'brake', [row.id], { actor, reason });
-      return row;
-    });
+          [ASKING_KINDS],
+        );
+        await recordAction(tx, 'timeouts.resume', 'brake', [row.id], { actor, reason });
+        return end(row);
+      }),
+    );
   }
 }

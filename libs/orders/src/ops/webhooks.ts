@@ -3,8 +3,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
-import { type Accountable, recordAction } from '../order/operator-action';
+import { type ActionRun, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
+import { rehearse } from '../order/rehearse';
 import { ENTRY, type WebhookEntry, type WebhookStatus } from './webhook-entry';
 
 /** A page of stored webhooks, newest first. */
@@ -37,21 +38,26 @@ export class ReplayWebhook {
   ) {}
 
   /** @throws {LastcallError} webhook_not_found, webhook_not_replayable */
-  async replay(webhookId: string, accountable: Accountable): Promise<WebhookEntry> {
-    return inTransaction(this.dataSource, async (tx) => {
-      const [entry] = await tx.rows<WebhookEntry & { now: Date }>(
-        `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
+  async replay(
+    webhookId: string,
+    { dryRun = false, ...accountable }: ActionRun,
+  ): Promise<WebhookEntry> {
+    return rehearse<WebhookEntry>(dryRun, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        const [entry] = await tx.rows<WebhookEntry & { now: Date }>(
+          `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
           WHERE id = $1 AND status <> 'processed' RETURNING ${ENTRY}, now() AS now`,
-        [webhookId],
-      );
-      if (!entry) throw await this.#refusal(webhookId);
-      const { now, ...view } = entry;
-      await this.timeouts.arm(tx, [
-        { kind: 'webhook', subjectId: webhookId, dueAt: now, version: 1 },
-      ]);
-      await recordAction(tx, 'webhook.replay', 'webhook', [webhookId], accountable);
-      return view;
-    });
+          [webhookId],
+        );
+        if (!entry) throw await this.#refusal(webhookId);
+        const { now, ...view } = entry;
+        await this.timeouts.arm(tx, [
+          { kind: 'webhook', subjectId: webhookId, dueAt: now, version: 1 },
+        ]);
+        await recordAction(tx, 'webhook.replay', 'webhook', [webhookId], accountable);
+        return end(view);
+      }),
+    );
   }
 
   async #refusal(webhookId: string): Promise<LastcallError> {

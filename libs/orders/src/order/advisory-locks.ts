@@ -15,6 +15,8 @@ export const ADVISORY_LOCKS = {
   fanOut: '2, 2',
   /** One makes the nightly comparison, of hours. */
   reconcile: '2, 3',
+  /** One counts out of the history what the console tells. */
+  digest: '2, 4',
   /** Two that migrate take turns. The same in libs/timeout, whose tables may be in our schema. */
   migrate: '7126354001',
   /** Two imports of products would only wait for each other's rows. */

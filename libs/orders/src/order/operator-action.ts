@@ -6,6 +6,11 @@ export interface Accountable {
   readonly reason: string;
 }
 
+/** A change, or its rehearsal: the real transactions, rolled back. */
+export interface ActionRun extends Accountable {
+  readonly dryRun?: boolean;
+}
+
 /** In characters, for the API and the CLI: a reason of a letter or two tells nobody anything. */
 export const REASON_LENGTH = { min: 3, max: 500 } as const;
 

@@ -1,7 +1,11 @@
 import { Flags } from '@oclif/core';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
 
-const SCOPES = { read: ['ops:read'], operate: ['ops:read', 'ops:write'] } as const;
+const SCOPES = {
+  read: ['ops:read'],
+  operate: ['ops:read', 'ops:write'],
+  admin: ['ops:read', 'ops:write', 'ops:admin'],
+} as const;
 const CODE_MS = 60_000;
 const SESSION_MS = 8 * 3_600_000;
 
@@ -16,7 +20,7 @@ export default class ConsoleOpen extends OpsCommand {
   ];
   static override flags = {
     access: Flags.string({
-      description: 'look only, or also act',
+      description: 'look only, also act, or also resume timeouts and end sessions',
       options: Object.keys(SCOPES),
       default: 'operate',
     }),

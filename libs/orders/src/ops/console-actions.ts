@@ -1,0 +1,150 @@
+import { Injectable } from '@nestjs/common';
+import { ExtendWindow } from '../closing/extend-window';
+import { type ErrorCode, LastcallError } from '../order/errors';
+import type { ActionRun } from '../order/operator-action';
+import { CancelOrderByOperator } from './cancel-order-by-operator';
+import { DismissWebhook } from './dismiss-webhook';
+import { ForceCloseOrders } from './force-close-orders';
+import { type PaymentDecision, SettlePayment } from './held-payments';
+import { RetryRefund } from './refunds';
+import { ReleaseDeadlines } from './release-deadlines';
+import { SettleOrder } from './settle-order';
+import { TimeoutBrake } from './timeout-brake';
+import { ReplayWebhook } from './webhooks';
+
+/** What the console can do, each to one subject or to many of the same kind. */
+export const CONSOLE_ACTIONS = [
+  ...(['force_close', 'extend', 'cancel', 'settle_closed', 'settle_paid'] as const),
+  ...(['refund_money', 'keep_money', 'accept_money', 'retry_refund'] as const),
+  ...(['replay_webhook', 'dismiss_webhook', 'release_deadline', 'resume_timeouts'] as const),
+] as const;
+export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
+
+/** What became of one subject, or in a rehearsal would become of it. */
+export interface ActionResult {
+  readonly id: string;
+  readonly isDone: boolean;
+  /** What it is then; where it is refused, why. */
+  readonly says: string;
+  readonly code: ErrorCode | null;
+}
+
+/** Subjects at once: each takes a connection of the API's pool of 20. */
+const CONCURRENCY = 4;
+const EXTENSION_MS = 10 * 60_000;
+
+type Act = (id: string, run: ActionRun) => Promise<string>;
+
+/** Everything an operator does in the console, by the same use cases as the API and the commands. */
+@Injectable()
+export class ConsoleActions {
+  readonly #acts: Readonly<Record<ConsoleAction, Act>>;
+
+  constructor(
+    closing: ForceCloseOrders,
+    extending: ExtendWindow,
+    canceling: CancelOrderByOperator,
+    settling: SettleOrder,
+    payments: SettlePayment,
+    refunds: RetryRefund,
+    replaying: ReplayWebhook,
+    dismissing: DismissWebhook,
+    deadlines: ReleaseDeadlines,
+    brake: TimeoutBrake,
+  ) {
+    const settleMoney =
+      (decision: PaymentDecision): Act =>
+      async (id, run) =>
+        DECIDED[(await payments.settle(id, decision, run)).decision];
+    this.#acts = {
+      force_close: (id, run) => forceClose(closing, id, run),
+      extend: async (id, run) => {
+        await extending.extend(id, { by: 'operator', byMs: EXTENSION_MS, ...run });
+        return 'ten more minutes to pay';
+      },
+      cancel: async (id, run) => {
+        const { refundIds } = await canceling.cancel(id, run);
+        return `canceled, and ${refundIds.length} refunds on their way`;
+      },
+      settle_closed: async (id, run) => {
+        await settling.settle(id, { as: 'closed', ...run });
+        return 'closed';
+      },
+      settle_paid: async (id, run) => {
+        await settling.settle(id, { as: 'paid', ...run });
+        return 'paid';
+      },
+      refund_money: settleMoney('refund'),
+      keep_money: settleMoney('keep'),
+      accept_money: settleMoney('accept'),
+      retry_refund: async (id, run) =>
+        `sent to the provider, try ${(await refunds.retry(id, run)).attempt}`,
+      replay_webhook: async (id, run) => `${(await replaying.replay(id, run)).type}, applied again`,
+      dismiss_webhook: async (id, run) => {
+        await dismissing.dismiss(id, run);
+        return 'dismissed, without effect';
+      },
+      release_deadline: (id, run) => release(deadlines, id, run),
+      resume_timeouts: (id, run) => resume(brake, id, run),
+    };
+  }
+
+  /** To each of these; what is refused is a result like the others. */
+  async run(
+    action: ConsoleAction,
+    ids: readonly string[],
+    run: ActionRun,
+  ): Promise<ActionResult[]> {
+    const queue = [...ids.entries()];
+    const results: ActionResult[] = [];
+    const worker = async (): Promise<void> => {
+      for (let next = queue.shift(); next; next = queue.shift()) {
+        const [place, id] = next;
+        results[place] = await resultOf(id, this.#acts[action](id, run));
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, ids.length) }, worker));
+    return results;
+  }
+}
+
+async function resultOf(id: string, acting: Promise<string>): Promise<ActionResult> {
+  try {
+    return { id, isDone: true, says: await acting, code: null };
+  } catch (error) {
+    if (!(error instanceof LastcallError)) throw error;
+    return { id, isDone: false, says: error.message, code: error.code };
+  }
+}
+
+async function forceClose(closing: ForceCloseOrders, id: string, run: ActionRun): Promise<string> {
+  const [result] = await closing.run([id], run);
+  const { outcome, why, message } = result ?? { outcome: 'failed', why: null, message: null };
+  if (outcome === 'closed') return 'closed';
+  if (outcome === 'closing') return 'closing, and its provider is asked first';
+  throw new LastcallError(why ?? 'order_not_closable', message ?? `Order ${id} was not closed`);
+}
+
+async function release(deadlines: ReleaseDeadlines, id: string, run: ActionRun): Promise<string> {
+  const released = await deadlines.release({ subjectIds: [id] }, run);
+  const kinds = released.map(({ kind }) => kind).join(', ');
+  if (kinds) return `due now: ${kinds}`;
+  throw new LastcallError('not_found', `No deadline of ${id} is held any more`);
+}
+
+/** Of the brake that was looked at: one that engaged since then has another cause. */
+async function resume(brake: TimeoutBrake, id: string, run: ActionRun): Promise<string> {
+  const engaged = await brake.read();
+  if (engaged && engaged.id !== id) {
+    const message = 'Timeouts have stopped again, for another cause: look at it first';
+    throw new LastcallError('timeouts_not_stopped', message);
+  }
+  const { kind, waiting } = await brake.release(run);
+  return `running; ${waiting} deadlines of the kind ${kind} are handled`;
+}
+
+const DECIDED: Readonly<Record<PaymentDecision, string>> = {
+  refund: 'on its way back to the buyer',
+  keep: 'kept by the shop',
+  accept: 'paying its order, which is open again',
+};
