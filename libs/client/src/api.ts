@@ -92,6 +92,8 @@ export interface OrderItem {
   readonly quantity: number;
   /** As it was when the order was placed */
   readonly unitPrice: number;
+  /** How many came back and are for sale again; absent while none did */
+  readonly returned?: number;
 }
 
 export interface OrderPage {

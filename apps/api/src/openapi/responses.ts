@@ -57,6 +57,11 @@ const OrderItem = z.strictObject({
     .min(1)
     .meta({ examples: [2] }),
   unitPrice: amount.describe('As it was when the order was placed'),
+  returned: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('How many came back and are for sale again; absent while none did'),
 });
 
 const Order = z.strictObject({

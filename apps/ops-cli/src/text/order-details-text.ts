@@ -59,6 +59,7 @@ function linesText({ items, currency }: OrderView): string {
   return table(items, [
     { title: 'SKU', value: ({ sku }) => sku },
     { title: 'QUANTITY', value: ({ quantity }) => quantity, align: 'right' },
+    { title: 'RETURNED', value: ({ returned }) => returned ?? null, align: 'right' },
     {
       title: 'UNIT PRICE',
       value: ({ unitPrice }) => moneyText(unitPrice, currency),

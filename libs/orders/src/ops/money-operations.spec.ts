@@ -85,6 +85,7 @@ describe('refunds of an operator', () => {
     // One that is refused sends nothing back either.
     expect(await read(id)).toMatchObject({ balance: { refunded: 0 } });
     expect(await world.rows('SELECT FROM order_returns WHERE order_id = $1', [id])).toHaveLength(2);
+    expect((await read(id))?.items).toMatchObject([{ quantity: 2, returned: 2 }]);
   });
 
   it('leave nothing to be put back twice when the order is canceled after all', async () => {

@@ -49,8 +49,10 @@ export const ISO = (column: string): string =>
 const COLUMNS = `o.id, o.customer_id, o.status, o.close_reason, o.amount, o.currency, o.version,
   o.created_at, o.pay_by, o.closes_at, now()::timestamptz(3) AS server_now, o.paid_at, o.closed_at,
   o.canceled_at, o.shipped_at, o.completed_at, o.carrier, o.tracking_number,
-  (SELECT json_agg(json_build_object('sku', i.sku, 'quantity', i.quantity,
-                                     'unitPrice', i.unit_price) ORDER BY i.sku)
+  (SELECT json_agg(json_strip_nulls(json_build_object(
+            'sku', i.sku, 'quantity', i.quantity, 'unitPrice', i.unit_price,
+            'returned', (SELECT sum(r.quantity) FROM order_returns r
+                          WHERE r.order_id = o.id AND r.sku = i.sku))) ORDER BY i.sku)
      FROM order_items i WHERE i.order_id = o.id) AS items,
   (SELECT json_build_object('captured', sum(b.captured), 'refunded', sum(b.refunded),
                             'disputed', sum(b.disputed), 'held', sum(b.held))

@@ -5,6 +5,8 @@ export interface OrderItem {
   readonly sku: string;
   readonly quantity: number;
   readonly unitPrice: number;
+  /** How many of them came back and are for sale again; absent while none did. */
+  readonly returned?: number;
 }
 
 export type PaymentStatus = 'open' | 'succeeded' | 'failed' | 'closed';
