@@ -138,7 +138,7 @@ function runOwnOrders(folder) {
     /** @type {string[]} */
     let tills = [];
     let isLate = false;
-    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '2000' };
+    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '6000' };
     return runUntil(folder, 'own-orders.cjs', env, async (printed) => {
       const [, address] = /orders on (\S+)/.exec(printed) ?? [];
       if (!address) return false;

@@ -37,6 +37,12 @@ export {
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
+export {
+  armFromQuery,
+  ArmFromQueryError,
+  type ArmFromQueryProgress,
+  type ArmFromQueryResult,
+} from './host/arm-from-query';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
 export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';
 export type { HostTransaction } from './host/host-transaction';

@@ -1,10 +1,11 @@
-import type { BackfillResult } from '@app/timeout';
+import type { ArmFromQueryResult, BackfillResult } from '@app/timeout';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
 import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
+type FromQueryOutcome = Omit<ArmFromQueryResult, 'cursor'> & { cursor: string | null };
 type Outcome = BackfillResult & { dryRun: boolean };
 
 describe('lastcall timeouts backfill', () => {
@@ -52,6 +53,63 @@ describe('lastcall timeouts backfill', () => {
     const ended = await lastcall(world.config, ['timeouts', 'backfill', ...flags]);
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain(why);
+  });
+
+  describe("with a query of a shop's own tables", () => {
+    // As somebody writes it: with a condition and a remark.
+    const query = `SELECT 'trial-end', id, ends_at FROM public.trials WHERE id > 0 -- all of them`;
+    const backfill = (...flags: string[]) =>
+      lastcallJson<FromQueryOutcome>(world.config, [
+        'timeouts',
+        'backfill',
+        '--from-query',
+        ...flags,
+      ]);
+    const armed = async (): Promise<unknown> =>
+      (await world.sql.rows(`SELECT count(*)::int AS n FROM timeout_subjects`)).at(0);
+    beforeAll(() =>
+      world.sql.rows(`
+        CREATE TABLE public.trials (id int PRIMARY KEY, ends_at timestamptz);
+        INSERT INTO public.trials
+        SELECT n, now() + (n - 100) * interval '1 minute' FROM generate_series(1, 1000) AS n`),
+    );
+
+    it('arms once what is open already, page by page, and leaves alone what is armed', async () => {
+      const all = { total: 1_000, done: 1_000, overdue: 100, interrupted: false };
+      const dry = await backfill(query, '--dry-run');
+      expect(dry.result).toMatchObject({ ...all, dryRun: true, armed: 1_000, already: 0 });
+      expect(await armed()).toEqual({ n: 0 });
+      const last = JSON.stringify(['trial-end', '899']);
+      // As an earlier run had come to its end there: by the bytes of text, 9, 90, 900 and on follow.
+      const rest = await backfill(`${query}\n;`, '--batch', '50', '--resume', last);
+      expect(rest.result).toMatchObject({ total: 111, done: 111, armed: 111 });
+      const again = await backfill(query, '--batch', '300');
+      expect(again.result).toMatchObject({ ...all, armed: 889, already: 111 });
+      expect(again.result.cursor).toBe(JSON.stringify(['trial-end', '999']));
+      expect(await armed()).toEqual({ n: 1_000 });
+    });
+
+    it.each([
+      [`DELETE FROM public.trials`, 'The query has to begin with SELECT or WITH'],
+      [`SELECT id FROM public.trials`, 'three columns, in this order: kind, subject, due'],
+      [`${query}\nUNION ALL ${query}`, 'The query gives ["trial-end", "1"] twice'],
+      [
+        `SELECT 'a', id, NULL FROM public.trials`,
+        '1000 rows of the query lack kind, subject or due',
+      ],
+      [
+        `WITH gone AS (DELETE FROM public.trials RETURNING id) SELECT 'a', id, now() FROM gone`,
+        'query fails',
+      ],
+      ['@/nowhere.sql', '/nowhere.sql cannot be read'],
+    ])('refuses %j, and changes nothing', async (wrong, why) => {
+      const ended = await lastcall(world.config, ['timeouts', 'backfill', '--from-query', wrong]);
+      expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining(why)]);
+      expect(await world.sql.rows('SELECT count(*)::int AS n FROM public.trials')).toEqual([
+        { n: 1_000 },
+      ]);
+      expect(await armed()).toEqual({ n: 1_000 });
+    });
   });
 
   it('says what to do when Redis is down', async () => {

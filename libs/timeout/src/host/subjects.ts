@@ -42,6 +42,8 @@ export class Subjects {
   readonly #arm: string;
   readonly #reschedule: string;
   readonly #cancel: string;
+  readonly #armMissing: string;
+  readonly #countMissing: string;
 
   constructor(schema: string) {
     const [subjects, deadlines] = [`"${schema}".timeout_subjects`, `"${schema}".deadlines`];
@@ -58,6 +60,15 @@ export class Subjects {
         ON CONFLICT (kind, subject) DO UPDATE
           SET id = excluded.id, due_at = excluded.due_at, version = s.version + 1
         RETURNING *), ${put}`;
+    this.#armMissing = `
+      WITH ${given}, armed AS (
+        INSERT INTO ${subjects} (id, kind, subject, due_at)
+        SELECT gen_random_uuid(), kind, subject, due_at FROM given ORDER BY kind, subject
+        ON CONFLICT (kind, subject) DO NOTHING RETURNING *), ${put}`;
+    this.#countMissing = `
+      WITH ${given}
+      SELECT 1 FROM given g WHERE NOT EXISTS
+        (SELECT FROM ${subjects} s WHERE s.kind = g.kind AND s.subject = g.subject)`;
     this.#reschedule = `
       WITH ${given}, armed AS (
         UPDATE ${subjects} s SET id = gen_random_uuid(), due_at = g.due_at, version = s.version + 1
@@ -70,6 +81,16 @@ export class Subjects {
 
   arm(tx: HostTransaction, deadlines: readonly HostDeadline[]): Promise<readonly ArmedRow[]> {
     return this.#run(tx, this.#arm, deadlines);
+  }
+
+  /** Arms those that have no deadline of their kind yet, or only counts them; answers with their number. */
+  async armMissing(
+    tx: HostTransaction,
+    deadlines: readonly HostDeadline[],
+    dryRun: boolean,
+  ): Promise<number> {
+    const sql = dryRun ? this.#countMissing : this.#armMissing;
+    return (await this.#run(tx, sql, deadlines)).length;
   }
 
   reschedule(tx: HostTransaction, deadline: HostDeadline): Promise<readonly ArmedRow[]> {

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
-import type { BackfillResult } from '@app/timeout';
+import type { ArmFromQueryResult, BackfillResult } from '@app/timeout';
+import { readFileSync } from 'node:fs';
 import { usageFailure } from '../../command-failure';
 import { EXIT } from '../../exit-code';
 import { instant } from '../../filters';
@@ -15,18 +16,33 @@ export interface BackfillOutcome extends Omit<BackfillResult, 'cursor'> {
   readonly tookMs: number;
 }
 
+export interface FromQueryOutcome extends Omit<ArmFromQueryResult, 'cursor'> {
+  readonly dryRun: boolean;
+  readonly cursor: string | null;
+  readonly tookMs: number;
+}
+
 export default class TimeoutsBackfill extends OpsCommand {
   static override summary = 'Arm the alarms again from the deadlines in Postgres';
   static override description =
     'For a timer store that has lost its data. Safe to repeat, and beside running workers. ' +
     'Deadlines beyond the horizon wait in Postgres; a sweep arms them as they come near. ' +
-    'Ctrl-C stops after the current batch and prints where to resume.';
+    'Ctrl-C stops after the current batch and prints where to resume. ' +
+    'With --from-query it arms deadlines, those of orders that were open before lastcall came: of what a query of ' +
+    "the shop's own tables gives (kind, subject, due), those that are not armed yet.";
   static override examples = [
     '<%= config.bin %> timeouts backfill --dry-run',
     '<%= config.bin %> timeouts backfill --batch 10000 --rate 50000',
+    '<%= config.bin %> timeouts backfill --from-query @open-orders.sql --dry-run',
   ];
   static override flags = {
     'dry-run': Flags.boolean({ description: 'count, and arm nothing' }),
+    'from-query': Flags.string({
+      description:
+        'arm what this SELECT of kind, subject and due gives; @FILE reads it from a file',
+      helpValue: 'SQL',
+      exclusive: ['since'],
+    }),
     since: instant({ description: 'only deadlines due since then' }),
     batch: Flags.integer({
       description: 'deadlines at once',
@@ -38,8 +54,10 @@ export default class TimeoutsBackfill extends OpsCommand {
     resume: Flags.string({ description: 'go on where a run stopped', helpValue: 'CURSOR' }),
   };
 
-  async run(): Promise<BackfillOutcome> {
+  async run(): Promise<BackfillOutcome | FromQueryOutcome> {
     const { flags } = await this.parse(TimeoutsBackfill);
+    const query = flags['from-query'];
+    if (query !== undefined) return this.#fromQuery(query, flags);
     const { timeouts } = await this.installation();
     const startedMs = performance.now();
     const bar = progress(flags['dry-run'] ? 'Counting' : 'Arming');
@@ -64,15 +82,78 @@ export default class TimeoutsBackfill extends OpsCommand {
     return outcome;
   }
 
-  #tellHowToResume(cursor: string | undefined): void {
+  /** Asks for no installation: a shop that has our deadlines alone has no tables of orders. */
+  async #fromQuery(
+    query: string,
+    flags: {
+      readonly 'dry-run': boolean;
+      readonly batch: number;
+      readonly rate: number | undefined;
+      readonly resume: string | undefined;
+    },
+  ): Promise<FromQueryOutcome> {
+    const { loadConfigFor } = await import('@app/orders');
+    const { armFromQuery } = await import('@app/timeout');
+    const config = loadConfigFor('look', await this.environment());
+    const startedMs = performance.now();
+    const dryRun = flags['dry-run'];
+    const bar = progress(dryRun ? 'Counting' : 'Arming');
+    const run = armFromQuery({
+      url: config.DATABASE_URL,
+      schema: config.DATABASE_SCHEMA,
+      query: query.startsWith('@') ? readQuery(query.slice(1)) : query,
+      batch: flags.batch,
+      ratePerSecond: flags.rate,
+      resume: flags.resume,
+      dryRun,
+      signal: interruption((line) => this.note(line)),
+      onProgress: ({ done, total, cursor }) => bar.update(done, total, cursor && `at ${cursor}`),
+    });
+    const result = await run.finally(() => bar.stop()).catch(refuseQuery);
+    const tookMs = Math.round(performance.now() - startedMs);
+    const outcome = { ...result, dryRun, cursor: result.cursor ?? null, tookMs };
+    this.log(describeQuery(outcome));
+    if (outcome.interrupted) {
+      this.#tellHowToResume(quoted(outcome.cursor ?? flags.resume), ' --from-query ...');
+    }
+    return outcome;
+  }
+
+  #tellHowToResume(cursor: string | undefined, same = ''): void {
     this.endWith(EXIT.interrupted);
     const from = cursor ? ` --resume ${cursor}` : '';
-    this.note(`Interrupted. Next: lastcall timeouts backfill${from}`);
+    this.note(`Interrupted. Next: lastcall timeouts backfill${same}${from}`);
   }
 }
 
 function refuseCursor(error: Error & { code?: string }): never {
   throw error.code === 'invalid_cursor' ? usageFailure(error.message) : error;
+}
+
+function refuseQuery(error: Error & { code?: string }): never {
+  throw error.code === 'invalid_query' ? usageFailure(error.message) : error;
+}
+
+function readQuery(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usageFailure(`${file} cannot be read: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+/** For a shell: the cursor has quotes of its own. */
+const quoted = (cursor: string | undefined): string | undefined =>
+  cursor === undefined ? undefined : `'${cursor.replaceAll("'", `'\\''`)}'`;
+
+function describeQuery(outcome: FromQueryOutcome): string {
+  return facts([
+    ['rows of the query', `${outcome.done} of ${outcome.total}`],
+    [outcome.dryRun ? 'deadlines to arm' : 'deadlines armed', outcome.armed],
+    ['armed before', outcome.already],
+    ['due already', outcome.overdue],
+    ['took', durationText(outcome.tookMs)],
+  ]);
 }
 
 function describe(outcome: BackfillOutcome): string {

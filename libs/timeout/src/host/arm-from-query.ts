@@ -1,0 +1,191 @@
+import { Client } from 'pg';
+import { pause } from '../pause';
+import { searchPathOf } from './connections';
+import { Subjects } from './subjects';
+
+export interface ArmFromQueryOptions {
+  /** Where the shop's tables and ours are. A session of its own is opened: never through a pooler. */
+  readonly url: string;
+  /** The schema of our own tables; `lastcall` unless given. */
+  readonly schema?: string;
+  /** One `SELECT` of `kind`, `subject` and `due`, of the shop's own tables; it can change nothing. */
+  readonly query: string;
+  /** Deadlines armed in one transaction. */
+  readonly batch: number;
+  /** At most so many a second; as fast as it goes when undefined. */
+  readonly ratePerSecond?: number | undefined;
+  /** Where an earlier run stopped: its `cursor`. */
+  readonly resume?: string | undefined;
+  /** True: counts, and arms nothing. */
+  readonly dryRun?: boolean;
+  /** Aborted: stops after the current batch. */
+  readonly signal?: AbortSignal;
+  onProgress?(progress: ArmFromQueryProgress): void;
+}
+
+export interface ArmFromQueryProgress {
+  /** Rows of the query; what was resumed after is not among them. */
+  readonly total: number;
+  readonly done: number;
+  /** Of these, armed now; in a dry run those that would be. */
+  readonly armed: number;
+  /** Armed before, by the shop or an earlier run: they are left as they are. */
+  readonly already: number;
+  /** Due already: they are handled as soon as they are armed. */
+  readonly overdue: number;
+  /** Where to resume; undefined before the first batch. */
+  readonly cursor: string | undefined;
+}
+
+export interface ArmFromQueryResult extends ArmFromQueryProgress {
+  readonly interrupted: boolean;
+}
+
+/** The query, or the place to resume at, is not what it has to be; nothing has been armed. */
+export class ArmFromQueryError extends Error {
+  readonly code = 'invalid_query';
+}
+
+interface Row {
+  readonly kind: string;
+  readonly subject: string;
+  readonly due: Date;
+  readonly overdue: boolean;
+}
+
+interface Summary {
+  readonly total: string;
+  readonly incomplete: string;
+  readonly example: string | null;
+  readonly twice: string | null;
+}
+
+const STATEMENT_LIMIT_MS = 300_000;
+
+/**
+ * Arms what waits in a shop's tables already, as a query of the shop's own tells it: in one snapshot, in
+ * the order of kind and subject, a page at a time. What is armed already stays as it is, so that it
+ * is safe to repeat, and beside a shop that arms its new orders. The next sweep sees what is due.
+ * @throws {ArmFromQueryError} for a query that fails, gives other columns, a subject twice, or NULL
+ */
+export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFromQueryResult> {
+  const { url, schema = 'lastcall', dryRun = false, signal } = options;
+  const after = placeOf(options.resume);
+  const path = await searchPathOf({ url });
+  const [reader, writer] = [new Client(url), new Client(url)];
+  // A connection that breaks fails the statement that is under way, which tells.
+  for (const one of [reader, writer]) one.on('error', () => undefined);
+  try {
+    await Promise.all([reader.connect(), writer.connect()]);
+    await open(reader, path, options.query);
+    const rows = GIVEN(options.query);
+    const total = await examine(reader, rows, after);
+    const subjects = new Subjects(schema);
+    const declare = `DECLARE waiting NO SCROLL CURSOR FOR
+      SELECT kind, subject, due, due <= now() AS overdue FROM (${rows} WHERE (kind, subject) > ($1, $2)) AS given ORDER BY kind, subject`;
+    await reader.query(declare, [after.kind, after.subject]);
+    let progress: ArmFromQueryProgress = {
+      ...{ total, done: 0, armed: 0, already: 0, overdue: 0, cursor: undefined },
+    };
+    const startedMs = performance.now();
+    for (;;) {
+      if (signal?.aborted && progress.done < total) return { ...progress, interrupted: true };
+      const { rows: page } = await reader.query<Row>(`FETCH ${options.batch} FROM waiting`);
+      const last = page.at(-1);
+      if (!last) return { ...progress, interrupted: false };
+      const armed = await subjects.armMissing(
+        { query: async (sql, params) => (await writer.query(sql, [...params])).rows as unknown[] },
+        page.map(({ kind, subject, due }) => ({ kind, subjectId: subject, dueAt: due })),
+        dryRun,
+      );
+      progress = {
+        total,
+        done: progress.done + page.length,
+        armed: progress.armed + armed,
+        already: progress.already + page.length - armed,
+        overdue: progress.overdue + page.filter(({ overdue }) => overdue).length,
+        cursor: JSON.stringify([last.kind, last.subject]),
+      };
+      options.onProgress?.(progress);
+      if (options.ratePerSecond !== undefined) {
+        const dueMs = (progress.done / options.ratePerSecond) * 1_000;
+        await pause(Math.max(0, dueMs - (performance.now() - startedMs)));
+      }
+    }
+  } finally {
+    await Promise.all([reader.end(), writer.end()].map((end) => end.catch(() => undefined)));
+  }
+}
+
+/** Text compared by its bytes: in the same order here and in every database. */
+const GIVEN = (query: string): string => `
+  SELECT * FROM (
+    SELECT kind::text COLLATE "C" AS kind, subject::text COLLATE "C" AS subject, due::timestamptz AS due
+      FROM (${query.trim().replace(/;\s*$/, '')}
+      ) AS asked (kind, subject, due)) AS given`;
+
+async function open(reader: Client, path: string, query: string): Promise<void> {
+  if (!/^\s*(select|with)\b/i.test(query)) {
+    throw new ArmFromQueryError('The query has to begin with SELECT or WITH');
+  }
+  // One snapshot, and no way to change anything in it.
+  await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  await reader.query(`SELECT set_config('search_path', $1, true)`, [path]);
+  await reader.query(`SET LOCAL statement_timeout = ${STATEMENT_LIMIT_MS}`);
+}
+
+async function examine(
+  reader: Client,
+  rows: string,
+  after: { readonly kind: string; readonly subject: string },
+): Promise<number> {
+  const examined = await reader
+    .query<Summary>(
+      `WITH given AS MATERIALIZED (
+         ${rows} WHERE kind IS NULL OR subject IS NULL OR (kind, subject) > ($1, $2))
+       SELECT count(*) AS total,
+              count(*) FILTER (WHERE kind IS NULL OR subject IS NULL OR due IS NULL OR kind = '' OR subject = '')
+                AS incomplete,
+              (SELECT json_build_array(kind, subject, due)::text FROM given
+                WHERE kind IS NULL OR subject IS NULL OR due IS NULL OR kind = '' OR subject = '' LIMIT 1)
+                AS example,
+              (SELECT json_build_array(kind, subject)::text FROM given
+                GROUP BY kind, subject HAVING count(*) > 1
+                ORDER BY kind, subject LIMIT 1) AS twice
+         FROM given`,
+      [after.kind, after.subject],
+    )
+    .catch((error: Error) => {
+      const hint = 'it has to give three columns, in this order: kind, subject, due';
+      throw new ArmFromQueryError(`The query fails: ${error.message} (${hint})`, { cause: error });
+    });
+  const { total, incomplete, example, twice } = examined.rows[0] as Summary;
+  if (Number(incomplete) > 0) {
+    const message = `${incomplete} rows of the query lack kind, subject or due, as ${example}`;
+    throw new ArmFromQueryError(`${message}; nothing was armed`);
+  }
+  if (twice !== null) {
+    throw new ArmFromQueryError(`The query gives ${twice} twice; nothing was armed`);
+  }
+  return Number(total);
+}
+
+function placeOf(cursor: string | undefined): { readonly kind: string; readonly subject: string } {
+  if (cursor === undefined) return { kind: '', subject: '' };
+  const place = readJson(cursor);
+  if (Array.isArray(place) && place.length === 2 && place.every((one) => typeof one === 'string')) {
+    const [kind, subject] = place as [string, string];
+    return { kind, subject };
+  }
+  throw new ArmFromQueryError(
+    `${cursor} is no cursor of a query's backfill: it looks like ["kind","subject"]`,
+  );
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
