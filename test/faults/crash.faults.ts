@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
-import { assert, type Fault, type Step } from './fault';
+import { assert, type Fault, slowness, type Step } from './fault';
 import { pause } from './load';
 import { payLate } from './provider.faults';
 
@@ -146,7 +146,7 @@ async function crash(step: Step, { failpoint, who, provoke }: KillPoint): Promis
       if (dying.isRunning) await provoke?.(step).catch(() => undefined);
       return !dying.isRunning;
     },
-    45_000,
+    45_000 * Math.min(3, slowness()),
   );
   await step.client.healProvider();
   await step.heal(() => step.backToUsual());
