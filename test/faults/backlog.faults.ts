@@ -4,7 +4,8 @@ import { createDataSource } from '@app/orders';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { violations } from './books';
-import { assert, type Fault, slowness, type Step } from './fault';
+import { assert, type Fault, type Step } from './fault';
+import { slowness } from './slowness';
 import { pause } from './load';
 import { SWEEP_MS } from './rig';
 

@@ -1,6 +1,7 @@
 import { createDataSource, TimeoutBrake } from '@app/orders';
 import { until } from '../support/until';
-import { assert, type Fault, slowness, type Step } from './fault';
+import { assert, type Fault, type Step } from './fault';
+import { slowness } from './slowness';
 import { pause } from './load';
 
 const FIVE_MINUTES_MS = 300_000;

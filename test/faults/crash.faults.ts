@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
-import { assert, type Fault, slowness, type Step } from './fault';
+import { assert, type Fault, type Step } from './fault';
+import { slowness } from './slowness';
 import { pause } from './load';
 import { payLate } from './provider.faults';
 

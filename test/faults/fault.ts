@@ -1,9 +1,9 @@
-import { availableParallelism, loadavg } from 'node:os';
 import { until } from '../support/until';
 import { losses, unsettled, violations } from './books';
 import { Client } from './client';
 import { type Acknowledged, type Experience, Load, newExperience, pause } from './load';
 import { type ProcessSettings, type Rig, SWEEP_MS } from './rig';
+import { slowness } from './slowness';
 
 /** A row of the fault table of docs/faults.md. */
 export interface Fault {
@@ -163,11 +163,6 @@ export async function assemble(rig: Rig): Promise<void> {
   const running = new Set(rig.processes.filter((one) => one.isRunning).map(({ name }) => name));
   // One after the other: three that start at once on two cores time out on each other.
   for (const usual of USUAL_PROCESSES) if (!running.has(usual.name)) await rig.start(usual);
-}
-
-/** How many want each of this machine's cores: limits are for a machine of one's own. */
-export function slowness(): number {
-  return Math.max(1, Math.round((loadavg()[0] ?? 0) / availableParallelism()));
 }
 
 /** The error's words, for a report. */

@@ -13,7 +13,8 @@ import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
-import { assert, type Fault, slowness, type Step } from './fault';
+import { assert, type Fault, type Step } from './fault';
+import { slowness } from './slowness';
 import { pause } from './load';
 
 const CROWD = 2_000;

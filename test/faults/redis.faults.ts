@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
-import { assert, type Fault, type Step, slowness } from './fault';
+import { assert, type Fault, type Step } from './fault';
+import { slowness } from './slowness';
 
 /** What the table promises while Redis is in trouble. */
 const ACCEPTED_WITHIN_MS = 3_000;

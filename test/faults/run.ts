@@ -2,7 +2,8 @@
 import { parseArgs } from 'node:util';
 import { moneyCompared } from './books';
 import { FAULTS } from './faults';
-import { assemble, type Fault, type Outcome, Step, slowness } from './fault';
+import { assemble, type Fault, type Outcome, Step } from './fault';
+import { slowness } from './slowness';
 import { type Acknowledged, dice } from './load';
 import { line, writeReport } from './report';
 import { Rig } from './rig';
