@@ -2,7 +2,7 @@
 // that must survive.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -29,6 +29,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const START_LIMIT_MS = 120_000;
 const STOP_LIMIT_MS = 15_000;
+const FREEZE_LIMIT_MS = 2_000;
 
 export class EngineServer {
   /** @type {import('node:child_process').ChildProcess | undefined} */
@@ -78,6 +79,8 @@ export class EngineServer {
   /** It accepts connections and says nothing any more. */
   freeze() {
     signal(this.#process, 'SIGSTOP');
+    const giveUpAt = performance.now() + FREEZE_LIMIT_MS;
+    while (!isStopped(this.#process?.pid) && performance.now() < giveUpAt);
   }
 
   thaw() {
@@ -149,6 +152,30 @@ const isUp = (child) =>
 /** @param {import('node:child_process').ChildProcess | undefined} child @param {NodeJS.Signals} name */
 function signal(child, name) {
   if (child?.pid !== undefined && isUp(child)) process.kill(-child.pid, name);
+}
+
+/**
+ * Threads of a stopped process answer on until each has heard of it, where /proc tells: elsewhere
+ * they are taken for stopped. @param {number | undefined} group
+ */
+function isStopped(group) {
+  if (!existsSync('/proc/self/task')) return true;
+  const states = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && statOf(`/proc/${name}/stat`)[2] === `${group}`)
+    .flatMap((name) => readdirSync(`/proc/${name}/task`).map((id) => `/proc/${name}/task/${id}`))
+    .map((task) => statOf(`${task}/stat`)[0]);
+  return states.every((state) => state === 'T' || state === 'Z');
+}
+
+/** State, parent, group and more; nothing of one that is gone. @param {string} file */
+function statOf(file) {
+  try {
+    return readFileSync(file, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+  } catch {
+    return ['Z'];
+  }
 }
 
 /** @param {import('node:child_process').ChildProcess | undefined} child @param {NodeJS.Signals} how */

@@ -1,4 +1,4 @@
-import { runInvariants } from '@app/orders';
+import { examineDependencies, runInvariants } from '@app/orders';
 import { timerDriverKind } from '@app/timeout';
 import { startTestApp, type TestApp } from '../support/app';
 import { insertProduct, TEST_SKU } from '../support/insert-orders';
@@ -24,6 +24,8 @@ export function describeClosingOnTime(
           TIMER_DRIVER: driver,
           PAYMENT_WINDOW: '1s',
           PAYMENT_GRACE: '500ms',
+          // The timer closes them all: no sweep comes in between.
+          SWEEP_INTERVAL: '59s',
           ...(await settings()),
         },
       });
@@ -60,6 +62,13 @@ export function describeClosingOnTime(
       expect(lag?.by_timer).toBe(ORDERS);
       const results = await runInvariants(api, { limitMs: LIMIT_MS, newest: 'all' });
       expect(results.filter(({ violations }) => violations > 0)).toEqual([]);
+    });
+
+    it('is seen by the doctor as its registration says', async () => {
+      const kind = timerDriverKind(driver);
+      const checks = (await examineDependencies(api.config)).filter(({ area }) => area === 'timer');
+      expect(checks.length > 0).toBe('examine' in kind);
+      expect(checks.filter(({ state }) => state !== 'ok')).toEqual([]);
     });
   });
 }

@@ -4,6 +4,9 @@ import { HomeError, homeFolder, writtenSettings } from './home';
 import { armingRules, providerRules, rules, serverRules, timerNeeds } from './settings/rules';
 import type { Config } from './settings/schema';
 
+/** What keys in Redis, and queues of brokers, begin with where nobody says otherwise. */
+export const REDIS_PREFIX = 'lc';
+
 export { type Config, SETTING_NAMES, SETTINGS, type Settings, settingsOf } from './settings/schema';
 export type { ProviderName } from './settings/setting-kinds';
 

@@ -8,14 +8,13 @@ import {
   timerDriverKind,
 } from '@app/timeout';
 import type { DataSource } from 'typeorm';
-import type { Config } from './config';
+import { type Config, REDIS_PREFIX } from './config';
 import { createDataSource } from './data-source';
 import { onDataSource } from './order/order-rows';
 import type { OrderView } from './order/order';
 import type { Page } from './order/page';
 import { type OrderFilter, searchOrders } from './order/search-orders';
 import { type OrderDetailsView, readOrderDetails } from './ops/read-order-details';
-import { REDIS_PREFIX } from './set-up';
 
 export { isInfrastructureError } from '@app/timeout';
 export { type Config, loadConfigFor, type Purpose, settingsOf } from './config';

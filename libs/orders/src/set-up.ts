@@ -17,9 +17,6 @@ export interface OrdersParts {
   readonly stock?: StockPort;
 }
 
-/** What keys in Redis begin with where nobody says otherwise. */
-export const REDIS_PREFIX = 'lc';
-
 /** What the order module is made from; for its own factories only, as there are secrets in it. */
 export interface OrdersSetUp {
   readonly config: Config;

@@ -84,6 +84,7 @@ export type {
   AlarmBoard,
   TimerDriverContext,
   TimerDriverKind,
+  TimerFinding,
   TimerDriverParts,
 } from './timer-driver-kind';
 export { TimerAbilityError } from './timer-limits';

@@ -26,6 +26,16 @@ export interface AlarmBoard {
   close(): Promise<void>;
 }
 
+/** What somebody who looks after the store of alarms should know. */
+export interface TimerFinding {
+  /** What was looked at. */
+  readonly name: string;
+  readonly isFine: boolean;
+  readonly detail: string;
+  /** What to do about it where it is not fine. */
+  readonly fix: string;
+}
+
 /**
  * One kind of driver, as the file `<name>.timer.ts` of its folder exports it under the name
  * `timer`. Whatever is large is loaded by `create`: listing the kinds costs nothing.
@@ -47,4 +57,9 @@ export interface TimerDriverKind {
   create(parts: TimerDriverParts): Promise<TimerDriver>;
   /** Opens the alarms to look at; absent where no tool shows them. */
   openBoard?(context: TimerDriverContext): AlarmBoard;
+  /**
+   * Looks closer at the store, for the doctor, and changes nothing. Bounded wait; rejects when the
+   * store does not answer. Absent where the doctor looks at Postgres or Redis anyway.
+   */
+  examine?(context: TimerDriverContext): Promise<readonly TimerFinding[]>;
 }

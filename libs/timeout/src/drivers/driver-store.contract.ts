@@ -18,7 +18,7 @@ export function describeStoreFaults(
     await driver.start(bench().onRing());
     const before = alarmIn(600);
     const rings = [bench().ringOf(before.id)];
-    await driver.arm([before]);
+    await armEventually(driver, [before]);
     await store().kill();
     await store().start();
     const after = alarmIn(300);
@@ -29,10 +29,25 @@ export function describeStoreFaults(
     if (abilities.dedupes) expect(bench().timesRung(before.id)).toBe(1);
   });
 
+  it('rings, late, everything that came due while the store was away', async () => {
+    const [driver, other] = [bench().open(), bench().open()];
+    await Promise.all([driver.start(bench().onRing()), other.start(bench().onRing())]);
+    const alarms = Array.from({ length: 150 }, (_, index) => alarmIn(300 + index * 20));
+    const [first, ...rings] = alarms.map(({ id }) => bench().ringOf(id));
+    await armEventually(driver, alarms);
+    // In the middle: some have rung, some are in hands, some wait.
+    await first;
+    await store().kill();
+    await store().start();
+    await Promise.all(rings);
+    const rung = new Set(bench().rung.map(({ id }) => id));
+    expect(alarms.filter(({ id }) => !rung.has(id))).toEqual([]);
+  });
+
   it('comes back within 3 s of the store', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(HOUR_MS)]);
+    await armEventually(driver, [alarmIn(HOUR_MS)]);
     await store().kill();
     // Long enough for the waits between its tries to have grown.
     await expectBoundedRejection(driver);
@@ -48,7 +63,7 @@ export function describeStoreFaults(
   it('rings on after the store was silent for a while', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(HOUR_MS)]);
+    await armEventually(driver, [alarmIn(HOUR_MS)]);
     store().freeze();
     await expectBoundedRejection(driver);
     await expectBoundedRejection(driver);
@@ -75,7 +90,7 @@ export function describeStoreFaults(
   it(`${noticing} after the store lost its data, and rings on`, async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(HOUR_MS)]);
+    await armEventually(driver, [alarmIn(HOUR_MS)]);
     const { generation } = await driver.survey();
     await store().flush();
     const survey = await eventually(() => driver.survey());
@@ -99,7 +114,7 @@ export function describeStoreFaults(
   it('stops in bounded time while the store is away', async () => {
     const driver = bench().open();
     await driver.start(bench().onRing());
-    await driver.arm([alarmIn(HOUR_MS)]);
+    await armEventually(driver, [alarmIn(HOUR_MS)]);
     await store().kill();
     await expectBoundedStop(driver);
     await store().start();
@@ -138,7 +153,7 @@ export function describeStoreFaults(
     expect(await store().connections()).toBeGreaterThan(before);
     await Promise.all(drivers.map((driver) => driver.stop()));
     // What was hung up is gone when the other side has heard of it.
-    await eventually(async () => expect(await store().connections()).toBe(before));
+    await eventually(async () => expect(await store().connections()).toBeLessThanOrEqual(before));
   });
 }
 

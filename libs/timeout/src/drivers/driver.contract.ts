@@ -79,9 +79,10 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     const before = bench().open();
     await before.start(bench().onRing());
     const alarms = [alarmIn(100), alarmIn(250)];
+    // On a machine that is busy the first may ring before it is stopped: once is once.
+    const rings = Promise.all(alarms.map(({ id }) => bench().ringOf(id)));
     await before.arm(alarms);
     await before.stop();
-    const rings = Promise.all(alarms.map(({ id }) => bench().ringOf(id)));
     await bench().open().start(bench().onRing());
     expect(await rings).toEqual(alarms);
     expect(bench().rung).toEqual(alarms);

@@ -3,7 +3,15 @@ import { reasonOf } from '../../order/errors';
 /** What was looked at, and how it is. */
 export interface Check {
   readonly area:
-    'settings' | 'postgres' | 'redis' | 'workers' | 'flow' | 'provider' | 'history' | 'invariants';
+    | 'settings'
+    | 'postgres'
+    | 'redis'
+    | 'timer'
+    | 'workers'
+    | 'flow'
+    | 'provider'
+    | 'history'
+    | 'invariants';
   readonly name: string;
   /**
    * `warning`: could be better, and breaks nothing; `finding`: something to mend; `unknown`: it

@@ -13,6 +13,8 @@ const servers = z
   )
   .optional();
 
+const streamOf = (prefix: string): string => `${prefix}-alarms`.replace(/[^\w-]/g, '-');
+
 export const timer: TimerDriverKind = {
   name: 'nats',
   summary: 'scheduled messages of a NATS JetStream',
@@ -22,7 +24,12 @@ export const timer: TimerDriverKind = {
   async create({ settings, prefix, databaseClock, onError }) {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
     const { NatsDriver } = require('./nats.driver') as typeof import('./nats.driver');
-    const stream = `${prefix}-alarms`.replace(/[^\w-]/g, '-');
+    const stream = streamOf(prefix);
     return new NatsDriver({ servers: settings.NATS_URL as string, stream, databaseClock, onError });
+  },
+  async examine({ settings, prefix }) {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
+    const { examineNats } = require('./examine-nats') as typeof import('./examine-nats');
+    return examineNats(settings.NATS_URL as string, streamOf(prefix));
   },
 };

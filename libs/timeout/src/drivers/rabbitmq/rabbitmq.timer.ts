@@ -22,4 +22,9 @@ export const timer: TimerDriverKind = {
     const url = settings.RABBITMQ_URL as string;
     return new RabbitmqDriver({ url, prefix, databaseClock, onError });
   },
+  async examine({ settings, prefix }) {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
+    const module = require('./examine-rabbitmq') as typeof import('./examine-rabbitmq');
+    return module.examineRabbitmq(settings.RABBITMQ_URL as string, `${prefix}.alarms.due`);
+  },
 };

@@ -21,4 +21,11 @@ export const timer: TimerDriverKind = {
     const group = `${prefix}-alarms`.replace(/[^\w-]/g, '-');
     return new module.RocketmqDriver({ address, group, databaseClock, onError });
   },
+  async examine({ settings }) {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
+    const module = require('./examine-rocketmq') as typeof import('./examine-rocketmq');
+    return module.examineRocketmq(
+      parseRocketmqUrl(settings.ROCKETMQ_URL as string) as RocketmqAddress,
+    );
+  },
 };

@@ -15,39 +15,15 @@ import { describeTimerDriver } from '../driver.contract';
 import { AlarmLog } from './alarm-log';
 import { WHEEL_ABILITIES } from './wheel.abilities';
 import { WheelDriver } from './wheel.driver';
+import { InFreeFolder } from '../../testing/in-free-folder';
 
 let root: string;
 beforeAll(() => (root = mkdtempSync(join(tmpdir(), 'lastcall-wheel-'))));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Processes that run at the same time have folders of their own; one that comes later takes over. */
-class InFreeFolder extends WheelDriver {
-  static readonly #used = new Set<string>();
-  readonly #folder: string;
-
-  constructor(
-    namespace: string,
-    options: { databaseClock: typeof systemClock; onError: (error: Error) => void },
-  ) {
-    let folder = join(root, `${namespace}-0`);
-    for (let n = 1; InFreeFolder.#used.has(folder); n++) folder = join(root, `${namespace}-${n}`);
-    super({ ...options, folder });
-    this.#folder = folder;
-    InFreeFolder.#used.add(folder);
-  }
-
-  override async stop(): Promise<void> {
-    await super.stop();
-    InFreeFolder.#used.delete(this.#folder);
-  }
-}
-
 describeTimerDriver(
   'WheelDriver',
-  {
-    create: ({ namespace, ...wish }) => new InFreeFolder(namespace, wish),
-    abilities: WHEEL_ABILITIES,
-  },
+  { create: (wish) => new InFreeFolder(root, wish), abilities: WHEEL_ABILITIES },
   'essentials',
 );
 

@@ -1,0 +1,16 @@
+import { timerDriverKind } from '@app/timeout';
+import { type Config, REDIS_PREFIX } from '../../config';
+import { type Check, expectation, unknown } from './check';
+
+/** What the registration of the chosen timer driver has to say of its store. */
+export async function examineTimer(config: Config): Promise<Check[]> {
+  const kind = timerDriverKind(config.TIMER_DRIVER);
+  if (!kind.examine) return [];
+  const context = { settings: config, prefix: REDIS_PREFIX, onError: () => undefined };
+  try {
+    const findings = await kind.examine(context);
+    return findings.map((one) => expectation('timer', one.name, one.isFine, one.detail, one.fix));
+  } catch (error) {
+    return [unknown('timer', kind.name, error, `start it, and check ${kind.needs.join(', ')}`)];
+  }
+}

@@ -1,0 +1,52 @@
+import { JetStreamApiError, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import type { TimerFinding } from '../../timer-driver-kind';
+
+const LIMIT_MS = 1_500;
+/** The first that schedules messages. */
+const OLDEST_VERSION = [2, 12] as const;
+const NOT_FOUND = 404;
+
+/** Whether this server schedules, and the stream of our alarms does. */
+export async function examineNats(servers: string, stream: string): Promise<TimerFinding[]> {
+  const connection = await connect({
+    ...{ servers: servers.split(','), timeout: LIMIT_MS, reconnect: false },
+  });
+  try {
+    return [versionOf(connection), ...(await streamOf(connection, stream))];
+  } finally {
+    await connection.close();
+  }
+}
+
+function versionOf({ info }: NatsConnection): TimerFinding {
+  const [major = 0, minor = 0] = (info?.version ?? '').split('.').map(Number);
+  const [atLeast, andMinor] = OLDEST_VERSION;
+  return {
+    name: 'NATS version',
+    isFine: major > atLeast || (major === atLeast && minor >= andMinor),
+    detail: info?.version ?? 'not told',
+    fix: 'run nats-server 2.12 or newer: older ones schedule no messages',
+  };
+}
+
+async function streamOf(connection: NatsConnection, name: string): Promise<TimerFinding[]> {
+  const manager = await jetstreamManager(connection, { timeout: LIMIT_MS });
+  let info: StreamInfo;
+  try {
+    info = await manager.streams.info(name);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.status !== NOT_FOUND) throw error;
+    const detail = `${name} is not there yet: the driver makes it`;
+    return [{ name: 'NATS stream', isFine: true, detail, fix: '' }];
+  }
+  const { num_replicas: copies, allow_msg_schedules: schedules = false } = info.config;
+  return [
+    {
+      name: 'NATS stream',
+      isFine: schedules,
+      detail: `${name}: ${info.state.messages} messages in ${copies} copies`,
+      fix: 'nats stream edit it with --allow-schedules, or delete it: the driver makes it anew',
+    },
+  ];
+}

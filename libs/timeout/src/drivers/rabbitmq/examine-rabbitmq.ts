@@ -1,0 +1,61 @@
+import { connect } from 'amqplib';
+import { TimeLimitError, withTimeLimit } from '../../time-limit';
+import type { TimerFinding } from '../../timer-driver-kind';
+
+const LIMIT_MS = 1_500;
+/** The first whose quorum queues hand dead letters on at least once. */
+const OLDEST_VERSION = [3, 10] as const;
+const NOT_FOUND = 404;
+
+/** Whether this broker's queues do what is needed, and whether the queue of what is due answers. */
+export async function examineRabbitmq(url: string, dueQueue: string): Promise<TimerFinding[]> {
+  const model = await connect(url, { timeout: LIMIT_MS });
+  // A channel that the broker closes is told of where it is used.
+  model.on('error', () => undefined);
+  try {
+    const { version = '' } = model.connection.serverProperties as { version?: string };
+    const [major = 0, minor = 0] = version.split('.').map(Number);
+    const [atLeast, andMinor] = OLDEST_VERSION;
+    const channel = await model.createChannel();
+    channel.on('error', () => undefined);
+    return [
+      {
+        name: 'RabbitMQ version',
+        isFine: major > atLeast || (major === atLeast && minor >= andMinor),
+        detail: version,
+        fix: 'run RabbitMQ 3.10 or newer: older ones drop dead letters when a node fails',
+      },
+      await dueQueueOf(() => channel.checkQueue(dueQueue), dueQueue),
+    ];
+  } finally {
+    await withTimeLimit(model.close(), LIMIT_MS, 'No goodbye').catch(() => undefined);
+  }
+}
+
+async function dueQueueOf(
+  look: () => Promise<{ messageCount: number; consumerCount: number }>,
+  queue: string,
+): Promise<TimerFinding> {
+  const name = 'RabbitMQ queue';
+  try {
+    const { messageCount, consumerCount } = await withTimeLimit(look(), LIMIT_MS, 'no answer');
+    return {
+      name,
+      isFine: consumerCount > 0 || messageCount === 0,
+      detail: `${queue}: ${messageCount} due, ${consumerCount} workers listen`,
+      fix: 'start a worker',
+    };
+  } catch (error) {
+    if (error instanceof TimeLimitError) {
+      const fix = `rabbitmqctl delete_queue ${queue}: the driver makes it anew (docs/drivers.md)`;
+      return { name, isFine: false, detail: `${queue} has no leader`, fix };
+    }
+    if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
+    return {
+      name,
+      isFine: true,
+      detail: `${queue} is not there yet: the driver makes it`,
+      fix: '',
+    };
+  }
+}
