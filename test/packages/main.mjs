@@ -9,8 +9,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { documentApi } from '../../scripts/packages/api-docs.mjs';
+import { reportApi } from '../../scripts/packages/api-report.mjs';
 import { buildPackages } from '../../scripts/packages/build.mjs';
 import { INSTALL, installHost, run } from '../../scripts/packages/install-host.mjs';
+import { installTools } from '../../scripts/packages/tools.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const project = join(here, '..', '..');
@@ -168,16 +171,22 @@ function runOwnOrders(folder) {
  * @param {{folder: string, tarball: string, name: string}[]} packages
  */
 function judge(packages) {
-  const folder = join(work, 'referees');
-  cpSync(join(here, 'referees'), folder, { recursive: true });
-  run('npm', ['ci', ...INSTALL], { cwd: folder });
-  const bin = (/** @type {string} */ name) => join(folder, 'node_modules', '.bin', name);
+  const { bin } = installTools();
   for (const { folder: packed, tarball, name } of packages) {
     run(bin('publint'), ['--strict', packed]);
     // The command is for nobody to import.
     if (name !== 'lastcall') run(bin('attw'), [tarball]);
     console.log(`${name}: publint${name === 'lastcall' ? '' : ' and attw'} found nothing`);
   }
+  const folders = packages.flatMap((one) => (one.name === 'lastcall' ? [] : [one.folder]));
+  const { count, changed } = reportApi(folders, { write: false });
+  if (changed.length > 0) {
+    const how = 'npm run api:report writes them; say in the changelog what changes for importers';
+    throw new Error(`what the packages offer is not what etc/ says: ${changed.join(', ')}\n${how}`);
+  }
+  console.log(`the API of ${count} entries is as etc/ has it`);
+  documentApi(folders);
+  console.log('typedoc has documented them without a warning');
 }
 
 /** The binaries of other versions, from the registry; where there are none it is said aloud. */

@@ -18,7 +18,7 @@ export interface GaugesView {
   readonly overdueDeadlines: number;
   /** By how much the most overdue deadline is so; 0 when none is. */
   readonly oldestOverdueSeconds: number;
-  /** Above 10,000, `succeeded` is an estimate: see {@link countRefunds}. */
+  /** Above 10,000, `succeeded` is an estimate: see `countRefunds`. */
   readonly refunds: Readonly<Record<RefundStatus, number>>;
   /** Age of the oldest event that has not been relayed; 0 when none waits. */
   readonly relayAgeSeconds: number;

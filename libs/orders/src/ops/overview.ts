@@ -25,7 +25,7 @@ export interface OverviewView {
   /** Closes of the last hour: how late, in milliseconds, and by whom. */
   readonly lag: { readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
   readonly closedBy: Readonly<Record<string, number>>;
-  /** Above 10,000, `succeeded` is an estimate: see {@link countRefunds}. */
+  /** Above 10,000, `succeeded` is an estimate: see `countRefunds`. */
   readonly refunds: Readonly<Record<RefundStatus, number>>;
   readonly heldDeadlines: number;
   readonly heldWebhooks: number;

@@ -58,7 +58,7 @@ interface Producer {
 
 /**
  * Alarms as BullMQ delayed jobs: the job's id is the alarm's. A job is removed before it rings,
- * because BullMQ ignores an id that it still remembers (see {@link BullmqRinger}).
+ * because BullMQ ignores an id that it still remembers (see `BullmqRinger`).
  *
  * Redis compares a job's instant with the clock of the worker that asks, and the instant was
  * written by the clock of the process that armed. The delay between them comes from the
