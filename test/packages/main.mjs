@@ -214,13 +214,15 @@ try {
   }
   judge(packages);
   const folders = new Map(NESTS.map((name) => [name, install(name, packages)]));
-  const nodes = [process.execPath, ...otherNodes()];
-  for (const node of nodes) {
+  // Every host on this Node, and one on each of the others.
+  const runs = [
+    ...HOSTS.map((host) => ({ node: process.execPath, host })),
+    ...otherNodes().map((node, at) => ({ node, host: HOSTS[at % HOSTS.length] ?? HOSTS[0] })),
+  ];
+  for (const { node, host } of runs) {
     const version = run(node, ['--version']).trim();
-    for (const host of HOSTS) {
-      const held = await runSlice(folders.get(host.nest) ?? '', node, host);
-      console.log(`${version} ${host.nest} ${host.module} ${host.adapter}: ${held}`);
-    }
+    const held = await runSlice(folders.get(host.nest) ?? '', node, host);
+    console.log(`${version} ${host.nest} ${host.module} ${host.adapter}: ${held}`);
   }
   for (const nest of NESTS) {
     const folder = folders.get(nest) ?? '';
