@@ -203,7 +203,7 @@ module.exports = {
     // A cycle of types is a cycle as well.
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^(dist|examples|test/packages/shop)' },
+    exclude: { path: '^(dist|examples|test/packages/(shop|snippets/))' },
     moduleSystems: ['cjs', 'es6'],
     enhancedResolveOptions: {
       exportsFields: ['exports'],

@@ -35,7 +35,7 @@ export default defineConfig(
     ignores: [
       ...['**/node_modules/', 'dist/', 'dist.*/', 'coverage/', '.lastcall*/'],
       // Of shops that have the packages installed: compiled there, by npm run test:packages.
-      ...['test/packages/shop/', 'examples/'],
+      ...['test/packages/shop/', 'test/packages/snippets/', 'examples/'],
     ],
   },
   eslint.configs.recommended,

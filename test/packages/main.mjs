@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import { reportApi } from '../../scripts/packages/api-report.mjs';
 import { buildPackages } from '../../scripts/packages/build.mjs';
 import { INSTALL, installHost, run } from '../../scripts/packages/install-host.mjs';
 import { installTools } from '../../scripts/packages/tools.mjs';
+import { adoptingSnippets, readmeProgram } from './snippets.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const project = join(here, '..', '..');
@@ -33,25 +34,16 @@ const databaseUrl = process.env.TEST_DATABASE_URL ?? '';
 const redisUrl = process.env.TEST_REDIS_URL ?? '';
 const work = mkdtempSync(join(tmpdir(), 'lastcall-packages-'));
 
-/** The program in README.md, "In your own Nest app": what is printed there runs. */
-function readmeProgram() {
-  const readme = readFileSync(join(project, 'README.md'), 'utf8');
-  const [, program] = /## In your own Nest app\n[^]*?```ts\n([^]*?)```/.exec(readme) ?? [];
-  if (!program) throw new Error('README.md has no program under "In your own Nest app"');
-  const file = join(work, 'readme.ts');
-  writeFileSync(file, program);
-  return file;
-}
-
 /** @param {'nest11' | 'nest12'} name @param {{tarball: string}[]} packages */
 function install(name, packages) {
   const folder = join(work, name);
   const shop = join(here, 'shop', 'shop.ts');
-  const [readme, trials] = [readmeProgram(), join(project, 'examples/trials/main.ts')];
+  const [readme, trials] = [readmeProgram(work), join(project, 'examples/trials/main.ts')];
   const ownOrders = join(project, 'examples/own-orders/main.ts');
   const files = {
     ...{ 'shop.cts': shop, 'shop.mts': shop, 'readme.cts': readme },
     ...{ 'trials.cts': trials, 'own-orders.cts': ownOrders },
+    ...adoptingSnippets(work),
   };
   installHost(folder, name, packages, files);
   return folder;
