@@ -9,8 +9,9 @@ import { INSTALL, run } from './install-host.mjs';
 const here = join(dirname(fileURLToPath(import.meta.url)), 'tools');
 const FILES = ['package.json', 'package-lock.json'];
 
-/** Entries that nobody is promised anything of. */
-const NOT_PROMISED = ['./package.json', './internal'];
+/** Whether anybody is promised anything of an entry. */
+const isPromised = (/** @type {string} */ entry) =>
+  entry !== './package.json' && !/^\.\/internal(\/|$)/.test(entry);
 
 /** Installs them, unless they are there by this lock file; answers with how to find one. */
 export function installTools() {
@@ -45,7 +46,7 @@ export function entriesOf(folder) {
     if (!existsSync(link)) symlinkSync(join(OUT, other.slice('@lastcall/'.length)), link);
   }
   return Object.entries(exports)
-    .filter(([entry]) => !NOT_PROMISED.includes(entry))
+    .filter(([entry]) => isPromised(entry))
     .map(([entry, { types }]) => ({
       name: join(name, entry),
       declarations: join(folder, types),

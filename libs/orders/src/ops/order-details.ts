@@ -5,7 +5,7 @@ import { DATABASE } from '../data-source';
 import { onDataSource } from '../order/order-rows';
 import { type OrderDetailsView, readOrderDetails } from './read-order-details';
 
-/** {@link readOrderDetails} for processes in which the order module runs. */
+/** `readOrderDetails` for processes in which the order module runs. */
 @Injectable()
 export class OrderDetails {
   constructor(

@@ -15,6 +15,7 @@ import { TimeoutRun } from '../timeout-run';
 import { inTransaction } from '../transaction';
 import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
+import { checkOptions } from './check-options';
 import { findPlace, type Place } from './connections';
 import {
   HANDLER_MARK,
@@ -57,9 +58,10 @@ export class TimeoutRuntime
 
   static async open(
     name: string,
-    options: TimeoutModuleOptions,
+    given: TimeoutModuleOptions,
     discovery: DiscoveryService,
   ): Promise<TimeoutRuntime> {
+    const options = checkOptions(given);
     const { schema = 'lastcall', role = 'ring', telemetry = loggedTelemetry() } = options;
     const ring = role === 'ring';
     const handlers = ring ? handlersOf(discovery, name) : [];

@@ -1,0 +1,48 @@
+import { Redis } from 'ioredis';
+import { DataSource } from 'typeorm';
+import { NoopLock } from '../locks/noop.lock';
+import { silentTelemetry } from '../telemetry';
+import { checkOptions } from './check-options';
+import type { TimeoutModuleOptions } from './timeout-options';
+
+const postgres = { url: 'postgres://shop@127.0.0.1/shop' };
+const check = (given: unknown) => () => checkOptions(given as TimeoutModuleOptions);
+
+describe('the options of TimeoutModule', () => {
+  it('are taken as their types say', () => {
+    const redis = new Redis({ lazyConnect: true });
+    const dataSource = new DataSource({ type: 'postgres' });
+    const taken: TimeoutModuleOptions[] = [
+      { postgres },
+      { postgres: { dataSource }, redis, role: 'arm', migrate: false },
+      { postgres: { pool: { options: {} } }, redis: 'redis://127.0.0.1', sweepIntervalMs: 500 },
+      { postgres, redis: { host: '127.0.0.1' }, schema: 'mine', driver: 'postgres' },
+      { postgres, lock: new NoopLock(), telemetry: silentTelemetry, redis: undefined },
+    ];
+    expect(taken.map((one) => checkOptions(one))).toEqual(taken);
+    redis.disconnect();
+  });
+
+  it.each([
+    [undefined, "`postgres` must be one of { url }, { dataSource } (TypeORM's) and { pool }"],
+    [{ postgres: 'postgres://' }, '`postgres` must be one of { url }'],
+    [{ postgres: { ...postgres, pool: {} } }, '`postgres` must be one of { url }'],
+    [{ postgres: { dataSource: {} } }, '`postgres` must be one of { url }'],
+    [
+      { postgres, redisUrl: 'redis://' },
+      'there is no option "redisUrl"; there are: postgres, redis',
+    ],
+    [{ postgres, redis: 6379 }, '`redis` must be a URL, options or a client of ioredis'],
+    [{ postgres, schema: 7 }, '`schema` must be a text'],
+    [{ postgres, driver: {} }, '`driver` must be a name or a TimerDriver'],
+    [{ postgres, lock: {} }, '`lock` must be a Lock'],
+    [{ postgres, role: 'worker' }, '`role` must be "ring" or "arm"'],
+    [{ postgres, migrate: 'no' }, '`migrate` must be true or false'],
+    [{ postgres, sweepIntervalMs: '10s' }, 'must be a whole number of milliseconds'],
+    [{ postgres, sweepIntervalMs: 0 }, '`sweepIntervalMs` must be above 0'],
+    [{ postgres, telemetry: 'on' }, '`telemetry` must be a TimeoutTelemetry'],
+  ])('%j are refused with what is wrong', (given, words) => {
+    expect(check(given)).toThrow(TypeError);
+    expect(check(given)).toThrow(words);
+  });
+});
