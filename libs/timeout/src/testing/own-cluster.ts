@@ -9,6 +9,7 @@ import { freePort } from './own-redis';
 const START_LIMIT_MS = 15_000;
 const PROBE_INTERVAL_MS = 30;
 const SLOTS = 16_384;
+const MASTERS = 3;
 
 interface Node {
   readonly port: number;
@@ -17,17 +18,17 @@ interface Node {
   process?: ChildProcess;
 }
 
-/** A Redis Cluster of a test's own: three masters, without replicas. */
+/** A Redis Cluster of a test's own: three masters, each with a replica where asked for. */
 export class OwnCluster {
   private constructor(
     private readonly folder: string,
     private readonly nodes: readonly Node[],
   ) {}
 
-  static async start(): Promise<OwnCluster> {
+  static async start({ replicas = false } = {}): Promise<OwnCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'lastcall-own-cluster-'));
     const nodes: Node[] = [];
-    for (let n = 0; n < 3; n++) {
+    for (let n = 0; n < (replicas ? 2 * MASTERS : MASTERS); n++) {
       const [port, busPort] = [await freePort(), await freePort()];
       nodes.push({ port, busPort, folder: join(folder, `${n}`) });
       await mkdir(join(folder, `${n}`));
@@ -36,6 +37,7 @@ export class OwnCluster {
     await Promise.all(nodes.map((node) => cluster.#spawn(node)));
     await cluster.#form();
     await cluster.#untilWhole();
+    await cluster.#replicate();
     return cluster;
   }
 
@@ -62,6 +64,53 @@ export class OwnCluster {
     server.kill('SIGCONT');
     server.kill('SIGKILL');
     await gone;
+  }
+
+  /** The number of the node that is the master of this key's slot now. */
+  async masterOf(key: string): Promise<number> {
+    const slot = await this.#ask((client) => client.cluster('KEYSLOT', key));
+    const table = await this.#ask((client) => client.cluster('SLOTS'));
+    const range = table.find(([from, to]) => from <= slot && slot <= to);
+    return this.nodes.findIndex(({ port }) => port === range?.[2]?.[1]);
+  }
+
+  /** Gives this key's slot to the next master, keys and all, as an operator's tool does. */
+  async moveSlotOf(key: string): Promise<void> {
+    const slot = await this.#ask((client) => client.cluster('KEYSLOT', key));
+    const from = await this.masterOf(key);
+    const to = (await this.#masters()).find((index) => index !== from) as number;
+    const [source, target] = [from, to].map((index) => (this.nodes[index] as Node).port) as [
+      number,
+      number,
+    ];
+    const [sourceId, targetId] = await Promise.all(
+      [source, target].map((port) => onNode(port, (c) => c.call('CLUSTER', 'MYID'))),
+    );
+    const set = (port: number, ...state: unknown[]): Promise<unknown> =>
+      onNode(port, (client) => client.call('CLUSTER', 'SETSLOT', slot, ...state.map(String)));
+    await set(target, 'IMPORTING', sourceId);
+    await set(source, 'MIGRATING', targetId);
+    await onNode(source, async (client) => {
+      for (;;) {
+        const keys = (await client.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+        if (keys.length === 0) return;
+        await client.call('MIGRATE', '127.0.0.1', target, '', 0, 5_000, 'KEYS', ...keys);
+      }
+    });
+    for (const port of [target, source]) await set(port, 'NODE', targetId);
+  }
+
+  /** The numbers of those who are masters now. */
+  async #masters(): Promise<number[]> {
+    const table = await this.#ask((client) => client.cluster('SLOTS'));
+    const ports = new Set(table.map(([, , master]) => master?.[1]));
+    return this.nodes.flatMap(({ port }, index) => (ports.has(port) ? [index] : []));
+  }
+
+  /** All masters at once: no replica can win an election, and the whole cluster refuses. */
+  async killAllMasters(): Promise<void> {
+    const masters = await this.#masters();
+    await Promise.all(masters.map((index) => this.killMaster(index)));
   }
 
   freeze(): void {
@@ -105,23 +154,51 @@ export class OwnCluster {
   }
 
   async #form(): Promise<void> {
-    const share = Math.ceil(SLOTS / this.nodes.length);
+    const share = Math.ceil(SLOTS / MASTERS);
     const [first] = this.nodes as [Node];
     for (const [index, { port, busPort }] of this.nodes.entries()) {
       const range = [index * share, Math.min(SLOTS, (index + 1) * share) - 1];
-      await onNode(port, (client) => client.call('CLUSTER', 'ADDSLOTSRANGE', ...range));
+      if (index < MASTERS) {
+        await onNode(port, (client) => client.call('CLUSTER', 'ADDSLOTSRANGE', ...range));
+      }
       await onNode(first.port, (client) =>
         client.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort),
       );
     }
   }
 
+  /** The nodes behind the masters follow one each, and have caught up. */
+  async #replicate(): Promise<void> {
+    for (const [index, { port }] of this.nodes.slice(MASTERS).entries()) {
+      const master = this.nodes[index] as Node;
+      const id = await onNode(master.port, (client) => client.call('CLUSTER', 'MYID'));
+      await this.#until(() =>
+        onNode(port, (client) => client.call('CLUSTER', 'REPLICATE', String(id))),
+      );
+    }
+    await this.#untilReplicated();
+  }
+
+  async #untilReplicated(): Promise<void> {
+    await this.#until(async () => {
+      const infos = await this.#onAll((client) => client.info('replication'));
+      const followed = infos.filter((info) => /master_link_status:up/.test(info)).length;
+      if (followed < this.nodes.length - MASTERS) throw new Error('a replica has not caught up');
+    });
+  }
+
   async #untilWhole(): Promise<void> {
     await this.#until(async () => {
       const infos = await this.#onAll((client) => client.call('CLUSTER', 'INFO'));
-      const isWhole = infos.every((info) => /state:ok[^]*known_nodes:3/.test(String(info)));
+      const whole = new RegExp(`state:ok[^]*known_nodes:${this.nodes.length}\\s`);
+      const isWhole = infos.every((info) => whole.test(String(info)));
       if (!isWhole) throw new Error('the cluster is not whole yet');
     });
+  }
+
+  /** Of the first node that answers. */
+  #ask<T>(ask: (client: Redis) => Promise<T>): Promise<T> {
+    return Promise.any(this.nodes.map(({ port }) => onNode(port, ask)));
   }
 
   #onAll<T>(ask: (client: Redis) => Promise<T>): Promise<T[]> {

@@ -5,8 +5,9 @@ import {
   type RedisAddress,
   withTimeLimit,
 } from '@app/timeout';
+import type { Redis } from 'ioredis';
 import type { Config } from '../../config';
-import { type Check, expectation, ok, unknown } from './check';
+import { type Check, expectation, ok, unknown, warning } from './check';
 
 /** BullMQ asks for 5 and recommends 6.2. */
 const OLDEST_VERSION = [6, 2] as const;
@@ -26,7 +27,7 @@ export async function examineRedis({ REDIS_URL: url }: Config): Promise<Check[]>
   if (!cluster) return examineServer(url);
   const nodes = await Promise.all(
     cluster.map(async (node) => {
-      const checks = await examineServer({ ...options, ...node });
+      const checks = await examineServer({ ...options, ...node }, true);
       return checks.map((check) => ({ ...check, name: `${check.name} of port ${node.port}` }));
     }),
   );
@@ -40,7 +41,7 @@ async function examineSlots(url: string): Promise<Check> {
   try {
     const asked = withTimeLimit(client.cluster('INFO'), ANSWER_LIMIT_MS, 'no answer');
     const info = parseInfo(await asked);
-    const detail = `${info.cluster_state}, ${info.cluster_slots_ok} of 16384 slots, ${info.cluster_size} masters`;
+    const detail = `${info.cluster_state}, ${info.cluster_slots_ok} of 16384 slots, ${info.cluster_size} masters${await coverage(client)}`;
     const isWhole = info.cluster_state === 'ok' && info.cluster_slots_ok === '16384';
     return expectation('redis', 'cluster', isWhole, detail, fix);
   } catch (error) {
@@ -50,7 +51,14 @@ async function examineSlots(url: string): Promise<Check> {
   }
 }
 
-async function examineServer(address: RedisAddress): Promise<Check[]> {
+/** Whether one lost slot stops everything; hosted clusters do not tell. */
+async function coverage(client: Pick<Redis, 'config'>): Promise<string> {
+  const asked = client.config('GET', 'cluster-require-full-coverage') as Promise<string[]>;
+  const [, value] = await asked.catch((): string[] => []);
+  return value === undefined ? '' : `, cluster-require-full-coverage ${value}`;
+}
+
+async function examineServer(address: RedisAddress, isNode = false): Promise<Check[]> {
   const client = openRedis(
     address,
     { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 },
@@ -65,6 +73,7 @@ async function examineServer(address: RedisAddress): Promise<Check[]> {
       persistence(info),
       eviction(info),
       memory(info),
+      ...(isNode ? [replicas(info)] : []),
       expectation(
         'redis',
         'latency',
@@ -119,6 +128,30 @@ function eviction(info: Info): Check {
     policy === 'noeviction',
     policy,
     'redis-cli CONFIG SET maxmemory-policy noeviction; any other drops alarms in silence',
+  );
+}
+
+/** Of a node of a cluster: a master that nobody follows takes all that it holds along. */
+function replicas(info: Info): Check {
+  if (info.role !== 'master') {
+    const isUp = info.master_link_status === 'up';
+    const detail = `follows port ${info.master_port}, link ${info.master_link_status}`;
+    return expectation(
+      'redis',
+      'replica',
+      isUp,
+      detail,
+      'bring its master back, or let it follow another',
+    );
+  }
+  const count = Number(info.connected_slaves ?? 0);
+  if (count > 0) return ok('redis', 'replicas', `${count}`);
+  const fix = 'add one (redis-cli --cluster add-node NEW:PORT ANY:PORT --cluster-slave)';
+  return warning(
+    'redis',
+    'replicas',
+    'none: with it the cluster refuses, and the sweep closes',
+    fix,
   );
 }
 

@@ -1,0 +1,133 @@
+import { examineDependencies, runInvariants } from '@app/orders';
+import { OwnCluster } from '../../libs/timeout/src/testing/own-cluster';
+import { startTestApp, type TestApp } from '../support/app';
+import { insertProduct, TEST_SKU } from '../support/insert-orders';
+import { until } from '../support/until';
+
+jest.setTimeout(120_000);
+
+/** The alarms of BullMQ, all in the slot of what stands between the braces. */
+const ALARMS = '{lc:alarms}';
+/** What the table of promises allows while Redis is in trouble. */
+const ACCEPTED_WITHIN_MS = 3_000;
+const PLACE_EVERY_MS = 50;
+/** The sweep is there within a second; a busy machine takes longer over it. */
+const LATE_MS = 6_000;
+
+describe('an installation on a cluster of three masters with a replica each', () => {
+  let cluster: OwnCluster;
+  let api: TestApp;
+
+  beforeAll(async () => {
+    cluster = await OwnCluster.start({ replicas: true });
+    api = await startTestApp({
+      settings: { REDIS_URL: cluster.url, PAYMENT_WINDOW: '1s', PAYMENT_GRACE: '500ms' },
+    });
+    await insertProduct(api);
+    await under(async () => untilAlarmsRing());
+  });
+  afterAll(async () => {
+    await api?.close();
+    await cluster?.remove();
+  });
+
+  /** Places orders while `fault` goes on; all are accepted in time, closed once, and soon after they are due. */
+  async function under(fault: () => Promise<unknown>): Promise<void> {
+    const begunAt = await now();
+    const token = await api.token();
+    let isOver = false;
+    let placed = 0;
+    const placing = (async () => {
+      while (!isOver) {
+        const startedMs = performance.now();
+        const { status } = await api.request('POST /v1/orders', {
+          token,
+          body: { items: [{ sku: TEST_SKU, quantity: 1 }] },
+          headers: { 'idempotency-key': `cluster-${begunAt.getTime()}-${placed}` },
+        });
+        expect(status).toBe(201);
+        expect(performance.now() - startedMs).toBeLessThan(ACCEPTED_WITHIN_MS);
+        placed += 1;
+        await new Promise((resolve) => setTimeout(resolve, PLACE_EVERY_MS));
+      }
+    })();
+    await fault().finally(() => (isOver = true));
+    await placing;
+    await until(
+      'all are closed',
+      async () => (await count("status <> 'closed'", begunAt)) === 0,
+      30_000,
+    );
+    expect(await count('true', begunAt)).toBe(placed);
+    const late = `closed_at > closes_at + interval '${LATE_MS} milliseconds' OR closed_at < closes_at`;
+    expect(await count(late, begunAt)).toBe(0);
+    const results = await runInvariants(api, { limitMs: 15_000, newest: 'all' });
+    expect(results.filter(({ violations }) => violations > 0)).toEqual([]);
+  }
+
+  async function now(): Promise<Date> {
+    const [row] = await api.rows<{ now: Date }>('SELECT clock_timestamp() AS now');
+    return row?.now as Date;
+  }
+
+  async function count(which: string, since: Date): Promise<number> {
+    const sql = `SELECT count(*)::int AS n FROM orders WHERE created_at >= $1 AND (${which})`;
+    const [row] = await api.rows<{ n: number }>(sql, [since]);
+    return row?.n as number;
+  }
+
+  /** One that is closed by its alarm, placed from now on. */
+  async function untilAlarmsRing(): Promise<void> {
+    const since = await now();
+    const rung = `SELECT 1 FROM order_events e JOIN orders o ON o.id = e.order_id
+                   WHERE e.by = 'timer' AND e.to_status = 'closed' AND o.created_at > $1`;
+    await until('alarms ring again', async () => (await api.rows(rung, [since]))[0], 30_000);
+  }
+
+  it('goes on when the master of the alarms is killed: its replica takes over', async () => {
+    const master = await cluster.masterOf(ALARMS);
+    await under(async () => {
+      await cluster.killMaster(master);
+      await until(
+        'a replica is master',
+        async () => (await cluster.masterOf(ALARMS)) !== master,
+        30_000,
+      );
+      await untilAlarmsRing();
+    });
+    await cluster.start();
+  });
+
+  it('follows the slot of its alarms to another master', async () => {
+    const before = await cluster.masterOf(ALARMS);
+    await under(async () => {
+      await cluster.moveSlotOf(ALARMS);
+      await untilAlarmsRing();
+    });
+    expect(await cluster.masterOf(ALARMS)).not.toBe(before);
+  });
+
+  it('closes by the sweep while the whole cluster refuses, and rings again afterwards', async () => {
+    await under(async () => {
+      await cluster.killAllMasters();
+      const since = await now();
+      const swept = `SELECT 1 FROM order_events WHERE by = 'sweep' AND to_status = 'closed' AND at > $1`;
+      await until('the sweep closes', async () => (await api.rows(swept, [since]))[0], 30_000);
+      await cluster.start();
+      await untilAlarmsRing();
+    });
+  });
+
+  it('is looked at node by node by the doctor', async () => {
+    const checks = await examineDependencies(api.config);
+    const redis = checks.filter(({ area }) => area === 'redis');
+    const whole = redis.find(({ name }) => name === 'cluster');
+    expect(whole?.detail).toMatch(
+      /^ok, 16384 of 16384 slots, 3 masters, cluster-require-full-coverage yes$/,
+    );
+    expect(redis.filter(({ name }) => name.startsWith('eviction of port'))).toHaveLength(6);
+    expect(
+      redis.filter(({ name }) => name.startsWith('replicas of port')).map(({ detail }) => detail),
+    ).toEqual(['1', '1', '1']);
+  });
+});
