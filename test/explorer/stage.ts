@@ -75,7 +75,8 @@ export class Stage {
   /** Everything is gone, and it is now again. `answersAreLost`: of all providers, for a while. */
   async begin({ earlyIds, answersAreLost = false }: Beginning): Promise<void> {
     await this.monitor.query(EMPTY);
-    this.time.nowMs = Date.now() - MACHINES_AHEAD_MS;
+    // A full second, so that a program meets the same slots each time.
+    this.time.nowMs = Math.floor((Date.now() - MACHINES_AHEAD_MS) / 1_000) * 1_000;
     this.time.earlyIds = earlyIds;
     for (const provider of this.providers) {
       provider.entries.clear();

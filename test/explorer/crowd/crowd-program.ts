@@ -92,7 +92,7 @@ const themes: readonly (readonly fc.Arbitrary<CrowdAction>[])[] = [
 ];
 
 const actions = fc.oneof(
-  { weight: 2, arbitrary: fc.array(action, { minLength: 3, maxLength: 9 }) },
+  { weight: 1, arbitrary: fc.array(action, { minLength: 3, maxLength: 9 }) },
   {
     weight: 1,
     arbitrary: fc
@@ -118,7 +118,7 @@ const parties: fc.Arbitrary<Party[]> = fc
 export const crowdPrograms: fc.Arbitrary<CrowdProgram> = fc.record({
   lock: one('off', 'on'),
   earlyIds: fc.boolean(),
-  outageMs: fc.constantFrom(0, 0, 3_000),
+  outageMs: fc.constantFrom(0, 3_000),
   parties,
   actions,
   schedule: fc.array(fc.nat(7), { minLength: 80, maxLength: 160, size: 'max' }),
