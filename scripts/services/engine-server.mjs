@@ -28,6 +28,8 @@ import { setTimeout as delay } from 'node:timers/promises';
  */
 
 const START_LIMIT_MS = 120_000;
+const START_TRIES = 6;
+const START_AGAIN_MS = 2_000;
 const STOP_LIMIT_MS = 15_000;
 const FREEZE_LIMIT_MS = 2_000;
 
@@ -63,9 +65,19 @@ export class EngineServer {
         await this.#untilItAnswers(helper, child);
       }
     }
-    const child = this.#spawn(program);
-    this.#process = child;
-    await this.#untilItAnswers(program, child);
+    // While it was away a connection of somebody else may have got one of its ports.
+    for (let tries = 1; ; tries++) {
+      this.#log = '';
+      const child = this.#spawn(program);
+      this.#process = child;
+      try {
+        await this.#untilItAnswers(program, child);
+        break;
+      } catch (error) {
+        if (tries === START_TRIES || !/in use/i.test(this.#log)) throw error;
+        await delay(START_AGAIN_MS);
+      }
+    }
     await this.#untilItServes();
   }
 
