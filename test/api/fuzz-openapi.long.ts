@@ -2,7 +2,7 @@ import { PaymentProviders } from '@app/orders';
 import fc, { type Arbitrary } from 'fast-check';
 import { startTestApp, type TestApp } from '../support/app';
 import { fromSchema, HOSTILE, type Schema } from '../support/from-schema';
-import { insertProduct, TEST_SKU } from '../support/insert-orders';
+import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
 import { LedgerProvider } from '../support/ledger-provider';
 
 /*
@@ -42,7 +42,7 @@ interface Request {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: unknown;
   readonly caller: number;
-  /** Which of the orders placed so far an `id` stands for; none where it is made up. */
+  /** Which of its lane's orders an `id` stands for; none where it is made up. */
   readonly known: number | null;
 }
 
@@ -52,7 +52,12 @@ let api: TestApp;
 beforeAll(async () => {
   const provider = new LedgerProvider();
   api = await startTestApp({
-    settings: { ROLES: 'api', CANCEL_PAID: 'until_shipped', CUSTOMER_EXTENSION: '2m' },
+    settings: {
+      ROLES: 'api',
+      CANCEL_PAID: 'until_shipped',
+      CUSTOMER_EXTENSION: '2m',
+      MAX_OPEN_ORDERS: '200',
+    },
     override: (module) =>
       module.overrideProvider(PaymentProviders).useValue(new PaymentProviders([provider])),
   });
@@ -136,40 +141,37 @@ async function send(request: Request, tokens: readonly string[], orderIds: strin
   return { status: answer.status, text };
 }
 
-/** Two lanes may want one order at once: who is told that it is busy asks again, as any client does. */
-async function patiently(ask: () => ReturnType<typeof send>): ReturnType<typeof send> {
-  for (let left = 4; ; left--) {
-    const answer = await ask();
-    if (answer.status !== 503 || left === 0 || !answer.text.includes('"code":"busy"'))
-      return answer;
-  }
-}
-
 it(`answers ${REQUESTS} requests made from its own description without a fault`, async () => {
   const document = (await api.request<Document>('GET /docs-json')).body;
   const requests = fc.sample(requestsOf(document), { seed: SEED, numRuns: REQUESTS });
   const tokens = await Promise.all(CALLERS.map((scope) => api.token({ scope })));
   tokens[CALLERS.length - 1] = '';
-  const orderIds: string[] = [];
+  const customerId = 'ann';
+  const placed = await insertOrders(api, { count: AT_ONCE, closesInMs: 600_000, customerId });
   const statuses = new Map<number, number>();
   const faults: unknown[] = [];
   const asked = new Set<string>();
   let next = 0;
-  const lane = async (): Promise<void> => {
+  let orders = 0;
+  // Each lane has orders of its own: two at once at one order are told that it is busy, rightly, and
+  // then 503 would say nothing. So every one of them is a fault.
+  const lane = async ({ id }: { readonly id: string }): Promise<void> => {
+    const orderIds = [id];
     for (let request = requests[next++]; request; request = requests[next++]) {
-      const { status, text } = await patiently(() => send(request, tokens, orderIds));
+      const { status, text } = await send(request, tokens, orderIds);
       asked.add(`${request.method} ${request.path}`);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (status >= 500) faults.push({ request, status, text });
     }
+    orders += orderIds.length - 1;
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all(placed.map(lane));
   const counts = Object.fromEntries([...statuses].sort());
-  console.log(`FUZZ_SEED=${SEED}: ${asked.size} operations, ${orderIds.length} orders`, counts);
+  console.log(`FUZZ_SEED=${SEED}: ${asked.size} operations, ${orders} orders`, counts);
   expect(faults).toEqual([]);
   const described = Object.values(document.paths).flatMap((methods) => Object.keys(methods));
   expect(asked.size).toBe(described.length);
   // It goes deeper than refusals.
   expect(counts['200']).toBeGreaterThan(REQUESTS / 50);
-  expect(orderIds.length).toBeGreaterThan(10);
+  expect(orders).toBeGreaterThan(5);
 }, 300_000);
