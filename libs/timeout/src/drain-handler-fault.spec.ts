@@ -104,7 +104,10 @@ describe('Drain, when the handler is to blame', () => {
     expect(await store.rows('SELECT FROM effects')).toHaveLength(1);
     expect(one.standsStill).toBe(false);
     await one.run('timer');
-    expect(await failures()).toEqual([{ failures: 1, n: 60 }]);
+    // Each has failed; one may be due again already, and have failed twice.
+    const counts = await failures();
+    expect(counts.reduce((sum, { n }) => sum + n, 0)).toBe(60);
+    expect(counts[0]?.failures).toBeGreaterThanOrEqual(1);
   });
 });
 
