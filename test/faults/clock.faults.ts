@@ -98,19 +98,40 @@ async function lateness(step: Step, since: Date): Promise<string> {
   return seen;
 }
 
-/** Another now(), where the rig's address has everybody look before pg_catalog. */
+/**
+ * Another now(), where the rig's address has everybody look before pg_catalog. As the real one it
+ * stays what it is in a transaction: that sees the jumps before its own beginning.
+ */
 const SKEWED = `
   CREATE SCHEMA IF NOT EXISTS skew;
-  CREATE TABLE IF NOT EXISTS skew.jump (by interval NOT NULL);
-  TRUNCATE skew.jump;
-  INSERT INTO skew.jump VALUES ('0');
+  CREATE TABLE IF NOT EXISTS skew.jumps (since timestamptz NOT NULL, by interval NOT NULL);
+  TRUNCATE skew.jumps;
+  INSERT INTO skew.jumps VALUES ('-infinity', '0');
   CREATE OR REPLACE FUNCTION skew.now() RETURNS timestamptz STABLE LANGUAGE sql
-    AS 'SELECT pg_catalog.now() + by FROM skew.jump';
+    AS 'SELECT pg_catalog.now() + by FROM skew.jumps
+         WHERE since <= pg_catalog.now() ORDER BY since DESC LIMIT 1';
   CREATE OR REPLACE FUNCTION skew.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
-    AS 'SELECT pg_catalog.clock_timestamp() + by FROM skew.jump'`;
+    AS 'SELECT pg_catalog.clock_timestamp() + by FROM skew.jumps
+         WHERE since <= pg_catalog.clock_timestamp() ORDER BY since DESC LIMIT 1'`;
+/** Nothing is dropped: a statement under way would look for it in vain. */
+const STRAIGHT = `
+  CREATE OR REPLACE FUNCTION skew.now() RETURNS timestamptz STABLE LANGUAGE sql
+    AS 'SELECT pg_catalog.now()';
+  CREATE OR REPLACE FUNCTION skew.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
+    AS 'SELECT pg_catalog.clock_timestamp()'`;
+/** A jump is committed before it is: nobody's transaction begins in between. */
+const AHEAD_MS = 500;
 
 async function jump(step: Step): Promise<string> {
   const { rig } = step;
+  const jumpBy = async (by: string): Promise<void> => {
+    await rig.rows(
+      `INSERT INTO skew.jumps VALUES
+         (pg_catalog.clock_timestamp() + $1 * interval '1 millisecond', $2::interval)`,
+      [AHEAD_MS, by],
+    );
+    await pause(2 * AHEAD_MS);
+  };
   await rig.rows(SKEWED);
   // Everybody connects again, and is asked the time by the new function from then on.
   rig.postgres.reset();
@@ -123,7 +144,7 @@ async function jump(step: Step): Promise<string> {
         'SELECT cause, due, waiting FROM timeout_brakes WHERE released_at IS NULL',
       )
     )[0];
-  await rig.rows(`UPDATE skew.jump SET by = '24 hours'`);
+  await jumpBy('24 hours');
   const engaged = await until('timeouts stop', brake, 30_000);
   await until('somebody is told', () =>
     rig.processes.some(({ log }) => log.includes('timeouts_stopped')),
@@ -134,8 +155,8 @@ async function jump(step: Step): Promise<string> {
         AND e.at < o.closes_at`,
   );
   assert(early.length === 0, `closed before their time by ${early.map(({ by }) => by).join()}`);
-  await rig.rows(`UPDATE skew.jump SET by = '0'`);
-  await rig.rows('DROP SCHEMA skew CASCADE');
+  await jumpBy('0');
+  await rig.rows(STRAIGHT);
   rig.postgres.reset();
   const dataSource = createDataSource({ DATABASE_URL: rig.databaseUrl }, 'operator');
   await dataSource.initialize();
