@@ -21,7 +21,7 @@ const EDITS = [
 `,
   },
   {
-    file: 'libs/orders/src/config.ts',
+    file: 'libs/orders/src/settings/schema.ts',
     before: '  LOG_LEVEL: z.enum(',
     insert: `  THANKS_TEXT: z.string().prefault('Thank you'),\n`,
   },

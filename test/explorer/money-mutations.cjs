@@ -174,7 +174,7 @@ const MONEY_MUTATIONS = [
     'Late money reopens an order whose stock is gone',
     OPERATIONS,
     'ops/held-payments.ts',
-    'const missing = await reserveAgain(tx, stock, orderId);',
+    'const missing = await reserveAgain(tx, stock, orderId, this.guard);',
     'const missing = undefined as string | undefined;',
   ),
   seeded(

@@ -201,8 +201,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}events/event-window.ts`,
-        find: 'pg_snapshot_xmin(',
-        replace: 'pg_snapshot_xmax(',
+        find: 'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
+        replace: 'SELECT event_tx(pg_snapshot_xmax(pg_current_snapshot()))::text AS xmin',
       },
     ],
   },
