@@ -108,6 +108,33 @@ describe("the stream of an order's events", () => {
     expect([over.status, over.body]).toEqual([204, '']);
   });
 
+  it('is like whatever else a customer reads: nothing in it is by an operator', async () => {
+    const { id } = await place();
+    const written = { reason: 'looks like a fraud, case 17' };
+    const ops = await api.token({ sub: 'olivia', scope: 'ops' });
+    await api.request(`POST /v1/ops/orders/${id}/force-close`, { token: ops, body: written });
+    const { paths } = (await api.request<{ paths: Record<string, object> }>('GET /docs-json')).body;
+    const looked: string[] = [];
+    const look = async (path: string, headers: Record<string, string>): Promise<void> => {
+      const answer = await fetch(api.baseUrl + path, { headers });
+      const text = await answer.text();
+      expect(text).not.toMatch(/olivia|fraud|case 17/);
+      if (answer.ok && text.includes(id)) looked.push(path.replace(id, '{id}'));
+    };
+    for (const [path, methods] of Object.entries(paths)) {
+      if (!('get' in methods)) continue;
+      await look(path.replace('{id}', id), { authorization: `Bearer ${ann}` });
+    }
+    const link = await api.request<{ url: string }>(`POST /v1/orders/${id}/checkout-link`, {
+      token: ann,
+    });
+    const { pathname, search } = new URL(link.body.url);
+    await look(pathname + search, { accept: 'text/html' });
+    // These did show the order; what is an operator's own was refused.
+    expect(looked).toEqual(expect.arrayContaining(['/v1/orders', '/v1/orders/{id}']));
+    expect(looked).toContain('/v1/orders/{id}/events');
+  });
+
   const streamToken = async (id: string, token = ann) =>
     (await api.request<StreamToken>(`POST /v1/orders/${id}/stream-token`, { token })).body;
 
