@@ -1,5 +1,5 @@
-// npm run test:engines: programs of others judge us. `--where-possible` passes without their tools,
-// and says aloud what it did not check.
+// npm run test:engines [-- --where-possible] [-- NAME ...]: programs of others judge us, or those that
+// are named. `--where-possible` passes without their tools. Both say aloud what was not checked.
 import type { Engine } from './engine';
 import { stripeMock } from './stripe-mock';
 import { timerDrivers } from './timer-driver';
@@ -8,13 +8,20 @@ const ENGINES: readonly Engine[] = [stripeMock, ...timerDrivers];
 const WHERE_POSSIBLE = '--where-possible';
 
 async function main(args: readonly string[]): Promise<number> {
-  const unknown = args.filter((arg) => arg !== WHERE_POSSIBLE);
+  const named = args.filter((arg) => arg !== WHERE_POSSIBLE);
+  const names = ENGINES.map(({ name }) => name);
+  const unknown = named.filter((name) => !names.includes(name));
   if (unknown.length > 0) {
-    console.error(`There is no option ${unknown.join(', ')}; there is ${WHERE_POSSIBLE}`);
+    const there = [WHERE_POSSIBLE, ...names].join(', ');
+    console.error(`There is no ${unknown.join(', ')}; there are ${there}`);
     return 2;
   }
   let code = 0;
   for (const engine of ENGINES) {
+    if (named.length > 0 && !named.includes(engine.name)) {
+      console.error(`NOT CHECKED: ${engine.judges}. ${engine.name} was not named`);
+      continue;
+    }
     const missing = engine.missing();
     if (missing !== undefined) {
       console.error(`NOT CHECKED: ${engine.judges}. ${engine.name}: ${missing}`);
