@@ -15,6 +15,7 @@ import { ExtensionsOfOrders1763920000000 } from './migrations/1763920000000-exte
 import { HistoryReaches1763930000000 } from './migrations/1763930000000-history-reaches';
 import { FoldingFromAMark1763935000000 } from './migrations/1763935000000-folding-from-a-mark';
 import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-digest';
+import { FoldByIds1763946000000 } from './migrations/1763946000000-fold-by-ids';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { EraseCustomers1763900014000 } from './migrations/1763900014000-erase-customers';
 import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
@@ -69,6 +70,7 @@ const MIGRATIONS = [
   HistoryReaches1763930000000,
   FoldingFromAMark1763935000000,
   HistoryDigest1763945000000,
+  FoldByIds1763946000000,
   MerchantsView1763800100000,
   ProductChanges1763800200000,
   HistorySeals1763900013000,
