@@ -159,7 +159,7 @@ it('lets admins end sessions, and shows them the queue board under the same sess
   await enter('audit', ADMIN);
   const sessions = page.getByRole('table', { name: 'Who is logged in' });
   await sessions
-    .getByRole('row', { name: /olga ops:read ops:write seconds? ago|now/ })
+    .getByRole('row', { name: /olga ops:read ops:write / })
     .first()
     .waitFor();
   const rows = sessions.getByRole('row').filter({ hasNotText: 'ops:admin' });

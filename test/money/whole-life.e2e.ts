@@ -106,6 +106,36 @@ describe('the whole life of an order', () => {
     await shop.passDeadline([order.id]);
     await shop.untilOrder(order.id, 'closed');
   });
+
+  it('extends what is open at the provider too, at once or when the buyer comes back', async () => {
+    const { orderId, providerId } = await shop.placeWithPayment();
+    const extend = (): Promise<OrderView> => {
+      const body = { seconds: 60, reason: 'the bank is slow' };
+      return shop.api('POST', `/v1/ops/orders/${orderId}/extension`, body, {}, 'ops');
+    };
+    const ends = async (): Promise<unknown[]> => {
+      const payment = await shop.sandbox<{ payBy: string; expiresAt: string }>(
+        'GET',
+        `/v1/payments/${providerId}`,
+      );
+      const [row] = await shop.sql.rows<{ expires_at: Date }>(
+        'SELECT expires_at FROM payments WHERE order_id = $1',
+        [orderId],
+      );
+      return [payment.payBy, payment.expiresAt, row?.expires_at.toISOString()];
+    };
+    const first = await extend();
+    expect(await ends()).toEqual([first.payBy, first.closesAt, first.closesAt]);
+    // The provider is away: the order has its time all the same, and an operator hears of it.
+    await shop.faults({ errorRate: 1, carriedOutRate: 0, operations: ['payment.extend'] });
+    const second = await extend();
+    expect(second.closesAt).not.toBe(first.closesAt);
+    expect(await ends()).toEqual([first.payBy, first.closesAt, first.closesAt]);
+    await shop.faults({ errorRate: 0, operations: null });
+    const again = await shop.startPayment(orderId);
+    expect(again.providerPaymentId).toBe(providerId);
+    expect(await ends()).toEqual([second.payBy, second.closesAt, second.closesAt]);
+  });
 });
 
 describe('late money where the policy is to revive', () => {

@@ -5,6 +5,7 @@ export const OPERATIONS = [
   'payment.create',
   'payment.get',
   'payment.close',
+  'payment.extend',
   'refund.create',
   'refund.get',
 ] as const;

@@ -24,7 +24,7 @@ export function payPage(payment: Payment, nowMs: number, nonce: string): string 
 </head>
 <body>
 <main class="${payment.status}" data-status="${payment.status}" data-left-ms="${leftMs ?? ''}"
-  data-status-url="/pay/${escapeHtml(payment.id)}/status">
+  data-end="${escapeHtml(end ?? '')}" data-status-url="/pay/${escapeHtml(payment.id)}/status">
   <header><span class="brand">Sandbox Pay</span><span class="badge">test mode</span></header>
   <p class="amount">${escapeHtml(formatAmount(amount, currency))}</p>
   <h1 role="status">${escapeHtml(headline)}</h1>
@@ -45,7 +45,7 @@ export function payPage(payment: Payment, nowMs: number, nonce: string): string 
 }
 
 /** The merchant's payment window; what is under way may land until the payment expires. */
-function endOf({ payBy, expiresAt }: Payment): string | null {
+export function endOf({ payBy, expiresAt }: Payment): string | null {
   return payBy ?? expiresAt;
 }
 
@@ -148,8 +148,9 @@ const tick = () => {
 const look = async () => {
   const answer = await fetch(page.dataset.statusUrl).catch(() => null);
   if (!answer || !answer.ok) return;
-  const { status } = await answer.json();
-  if (status !== page.dataset.status) location.reload();
+  const { status, end } = await answer.json();
+  // Another end: the merchant has given more time.
+  if (status !== page.dataset.status || (end ?? '') !== page.dataset.end) location.reload();
 };
 if (left && page.dataset.leftMs !== '') { tick(); setInterval(tick, 250); }
 if (page.dataset.status === 'open') setInterval(look, 1500);

@@ -11,7 +11,7 @@ export interface Line {
 /** What the pay page shows beside the amount. */
 export interface Shown {
   /** The end of the merchant's payment window: the countdown's end, at `expiresAt` by default. */
-  readonly payBy: string | null;
+  payBy: string | null;
   readonly lines: readonly Line[];
   /** Where the buyer goes having paid, and having thought better of it. */
   readonly successUrl: string | null;
@@ -27,7 +27,7 @@ export interface Payment extends Partial<Shown> {
   readonly currency: string;
   readonly createdAt: string;
   /** From then on it can no longer be paid; null = never. */
-  readonly expiresAt: string | null;
+  expiresAt: string | null;
   status: PaymentStatus;
   paidAt: string | null;
   closedAt: string | null;

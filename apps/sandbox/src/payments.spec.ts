@@ -219,6 +219,27 @@ describe('expiry', () => {
     expect(refused.body.code).toBe('payment_closed');
   });
 
+  it('is moved by an extension, and never brought forward', async () => {
+    const id = await sandbox.openPayment({
+      expiresAt: sandbox.inMs(60_000),
+      payBy: sandbox.inMs(50_000),
+    });
+    const later = { expiresAt: sandbox.inMs(120_000), payBy: sandbox.inMs(110_000) };
+    const extended = await sandbox.post(`/v1/payments/${id}/extend`, later);
+    expect([extended.status, extended.body]).toMatchObject([200, { ...later, status: 'open' }]);
+    const earlier = { expiresAt: sandbox.inMs(1), payBy: sandbox.inMs(1) };
+    const same = await sandbox.post(`/v1/payments/${id}/extend`, earlier);
+    expect(same.body).toMatchObject(later);
+    clock.advance(119_999);
+    expect((await sandbox.get(`/v1/payments/${id}`)).body.status).toBe('open');
+    clock.advance(1);
+    expect((await receiver.next()).type).toBe('payment.closed');
+    const refused = await sandbox.post(`/v1/payments/${id}/extend`, {
+      expiresAt: sandbox.inMs(60_000),
+    });
+    expect([refused.status, refused.body.code]).toEqual([409, 'payment_closed']);
+  });
+
   it('leaves a paid payment alone', async () => {
     const id = await sandbox.openPayment({ expiresAt: sandbox.inMs(60_000) });
     await sandbox.post(`/v1/payments/${id}/pay`);

@@ -18,6 +18,12 @@ export interface NewPayment {
   readonly cancelUrl?: string | null | undefined;
 }
 
+/** More time for a payment that is open. */
+export interface MoreTime {
+  readonly expiresAt: string;
+  readonly payBy?: string | undefined;
+}
+
 /** What the buyer does; by default just what was asked, now. */
 export interface BuyerPays {
   readonly paidAt?: string | undefined;
@@ -126,6 +132,18 @@ export class Payments {
     return payment;
   }
 
+  /** Never ends earlier than it would have: so that two extensions may arrive in any order. */
+  async extend(id: string, { expiresAt, payBy }: MoreTime): Promise<Payment> {
+    const payment = this.find(id);
+    this.#refuseUnlessOpen(payment);
+    payment.expiresAt = later(payment.expiresAt, expiresAt);
+    if (payBy !== undefined) payment.payBy = later(payment.payBy ?? payBy, payBy);
+    // The entry of before finds that it came too early.
+    this.#expireInTime(payment);
+    await this.ledger.save({ payment });
+    return payment;
+  }
+
   /** Closed for good, by the merchant. A payment that has ended without money stays as it is. */
   async close(id: string): Promise<Payment> {
     const payment = this.find(id);
@@ -173,4 +191,10 @@ export class Payments {
   #now(): string {
     return new Date(this.clock.now()).toISOString();
   }
+}
+
+/** Null is never, and nothing is later. */
+function later(known: string | null, wanted: string): string | null {
+  if (known === null) return null;
+  return new Date(Math.max(Date.parse(known), Date.parse(wanted))).toISOString();
 }

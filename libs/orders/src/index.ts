@@ -173,7 +173,12 @@ export {
 export { MAX_NAME_LENGTH, MAX_STOCK, MAX_UNIT_PRICE, SKU, SKU_RULE } from './stock/product-rules';
 export { PlaceOrder } from './placing/place-order';
 export { ListProducts, type ProductView } from './stock/products';
-export { type PaymentProvider, type ProviderAnswer } from './providers/payment-provider';
+export {
+  type ExtendAnswer,
+  type MoreTime,
+  type PaymentProvider,
+  type ProviderAnswer,
+} from './providers/payment-provider';
 export { PaymentProviders } from './providers/payment-providers';
 export { UnchargeableProducts } from './providers/unchargeable-products';
 export { StrandedWork } from './providers/stranded-work';

@@ -21,6 +21,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { longestApiTransactionMs } from './api-wait';
 import { ApplyNotices } from './payments/apply-notices';
+import { ExtendPayments } from './closing/extend-payments';
 import { CancelOrder } from './closing/cancel-order';
 import { CancelPaid } from './closing/cancel-paid';
 import { CancelOrderByOperator } from './ops/cancel-order-by-operator';
@@ -120,6 +121,7 @@ const USE_CASES = [
   CloseOrder,
   ConfirmReceipt,
   CreateRefund,
+  ExtendPayments,
   ExtendWindow,
   FoldStock,
   ForceCloseOrder,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock';
-import { payPage } from '../pay-page';
+import { endOf, payPage } from '../pay-page';
 import type { Payments } from '../payments';
 import { Refusal } from '../problem';
 import { idOf } from './payments.routes';
@@ -21,8 +21,9 @@ export function payPageRoutes(app: FastifyInstance, payments: Payments, clock: C
   });
 
   app.get('/pay/:id/status', async (request, reply) => {
-    const { status } = payments.find(idOf(request));
-    return reply.header('cache-control', 'no-store').send({ status });
+    const payment = payments.find(idOf(request));
+    const { status } = payment;
+    return reply.header('cache-control', 'no-store').send({ status, end: endOf(payment) });
   });
 
   app.post('/pay/:id/pay', async (request, reply) => {

@@ -38,6 +38,7 @@ const paySchema = z.strictObject({
   currency: currencySchema.optional(),
   afterClose: z.boolean().optional(),
 });
+const extendSchema = z.strictObject({ expiresAt: instantSchema, payBy: instantSchema.optional() });
 const searchSchema = z.strictObject({ reference: keySchema });
 const nothingSchema = z.strictObject({});
 
@@ -76,6 +77,14 @@ export function paymentsRoutes(
     faulty.handler('payment.close', async (request) => {
       check(nothingSchema, request.body ?? {});
       return { status: 200, body: ledger.view(await payments.close(idOf(request))) };
+    }),
+  );
+
+  app.post(
+    '/v1/payments/:id/extend',
+    faulty.handler('payment.extend', async (request) => {
+      const moreTime = check(extendSchema, request.body ?? {});
+      return { status: 200, body: ledger.view(await payments.extend(idOf(request), moreTime)) };
     }),
   );
 

@@ -6,6 +6,8 @@ import { EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
 import { type GuardedOrder, OrderGuard } from '../order/order-guard';
 import { rehearse } from '../order/rehearse';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { ExtendPayments } from './extend-payments';
 import { ReadOrder } from './read-order';
 
 export interface ExtendCommand {
@@ -22,7 +24,7 @@ export interface ExtendCommand {
 export const MAX_EXTENSION_MS = 24 * 3_600_000;
 
 /**
- * Moves the payment deadline of an unpaid order. The new deadline is a row of its own with a new
+ * Moves the payment deadline of an unpaid order, and then the ends of its payments at providers. The new deadline is a row of its own with a new
  * version; the old one fires once, finds the order not overdue and is gone.
  */
 @Injectable()
@@ -31,6 +33,8 @@ export class ExtendWindow {
     private readonly guard: OrderGuard,
     private readonly timeouts: TimeoutService,
     private readonly reading: ReadOrder,
+    private readonly payments: ExtendPayments,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
     @Inject(SETTINGS) private readonly config: Settings,
   ) {}
 
@@ -54,7 +58,15 @@ export class ExtendWindow {
         end();
       }),
     );
+    if (!command.dryRun) await this.#extendPayments(orderId);
     return this.reading.read(orderId);
+  }
+
+  /** The order has its time by now, whatever becomes of what is open at providers. */
+  async #extendPayments(orderId: string): Promise<void> {
+    for (const left of await this.payments.extendFor(orderId)) {
+      this.telemetry.alert('payment_not_extended', { orderId, ...left });
+    }
   }
 
   #check(order: GuardedOrder, { by, actor, byMs }: ExtendCommand): void {

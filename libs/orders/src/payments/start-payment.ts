@@ -1,6 +1,7 @@
 import { failpoint, queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ExtendPayments } from '../closing/extend-payments';
 import { ReadOrder } from '../closing/read-order';
 import { type Settings, SETTINGS } from '../config';
 import { DATABASE } from '../data-source';
@@ -47,6 +48,7 @@ export class StartPayment {
     private readonly guard: OrderGuard,
     private readonly reading: ReadOrder,
     private readonly providers: PaymentProviders,
+    private readonly extending: ExtendPayments,
     @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
@@ -70,6 +72,8 @@ export class StartPayment {
       await failpoint('payment.created');
       await this.#apply(provider, planned, answer);
     }
+    // The order may have been given more time while its payment was opened, or its provider was away.
+    if (!replayed) await this.extending.extendFor(orderId);
     const views = await readOrders(onDataSource(this.dataSource), [orderId]);
     const view = views.get(orderId)?.payments.find(({ id }) => id === payment);
     if (!view) throw new Error('A payment that was just written cannot be read');

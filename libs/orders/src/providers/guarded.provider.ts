@@ -3,7 +3,9 @@ import { LastcallError } from '../order/errors';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type {
   CreateAnswer,
+  ExtendAnswer,
   LedgerPage,
+  MoreTime,
   NewPayment,
   PaymentProvider,
   PaymentRef,
@@ -80,6 +82,12 @@ export class GuardedProvider implements PaymentProvider {
 
   closePayment(payment: PaymentRef): Promise<ProviderAnswer> {
     return this.#ask('close_payment', () => this.provider.closePayment(payment));
+  }
+
+  extendPayment(payment: PaymentRef, moreTime: MoreTime): Promise<ExtendAnswer> {
+    const extending = this.provider.extendPayment?.bind(this.provider);
+    if (extending) return this.#ask('extend_payment', () => extending(payment, moreTime));
+    return Promise.resolve({ state: 'REFUSED', why: `${this.name} moves no ends of payments` });
   }
 
   refund(request: RefundRequest): Promise<RefundAnswer> {

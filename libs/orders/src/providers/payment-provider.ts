@@ -90,6 +90,20 @@ export type ProviderAnswer =
   | { readonly state: 'NEVER_MADE'; readonly why: string }
   | { readonly state: 'UNKNOWN'; readonly why: string };
 
+/** The new ends of a payment whose order has more time. */
+export interface MoreTime {
+  readonly payBy: Date;
+  readonly expiresAt: Date;
+}
+
+/** What became of giving a payment more time. */
+export type ExtendAnswer =
+  /** It lasts until then at least. */
+  | { readonly state: 'EXTENDED'; readonly expiresAt: Date }
+  /** It ends as it would have: it is over already, or the provider moves no ends. */
+  | { readonly state: 'REFUSED'; readonly why: string }
+  | { readonly state: 'UNKNOWN'; readonly why: string };
+
 export interface RefundRequest {
   /** Our payment id. */
   readonly paymentId: string;
@@ -198,6 +212,11 @@ export interface PaymentProvider {
   findPayment(payment: PaymentRef): Promise<ProviderAnswer>;
   /** Ends the payment at the provider. "Already paid" is a normal answer. */
   closePayment(payment: PaymentRef): Promise<ProviderAnswer>;
+  /**
+   * Lets an open payment last as long as its order, which has been given more time. Repeating it is
+   * safe. Without it a payment ends as planned, and its buyer opens another one.
+   */
+  extendPayment?(payment: PaymentRef, moreTime: MoreTime): Promise<ExtendAnswer>;
   refund(request: RefundRequest): Promise<RefundAnswer>;
   findRefund(providerRefundId: string): Promise<RefundAnswer>;
   /**

@@ -136,6 +136,22 @@ export function describeProvider(
       expect(await provider.closePayment(newRef())).toEqual({ state: 'NOT_FOUND' });
     });
 
+    it('gives an open payment more time, or says why not; a paid one stays as it is', async () => {
+      const wanted = newRef();
+      const { providerPaymentId } = await create(wanted);
+      const ref = { ...planned(provider, wanted), providerPaymentId };
+      const expiresAt = new Date(ref.expiresAt.getTime() + 60_000);
+      const extend = async (by: PaymentProvider) =>
+        (await by.extendPayment?.(ref, { payBy: expiresAt, expiresAt })) ?? { state: 'REFUSED' };
+      for (const _ of ['once', 'and again']) {
+        expect(['EXTENDED', 'REFUSED']).toContain((await extend(provider)).state);
+      }
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'UNPAID' });
+      await hands.buyerPays(providerPaymentId);
+      await extend(provider);
+      expect(await provider.findPayment(ref)).toMatchObject({ state: 'PAID' });
+    });
+
     it('tells of the money, to the cent, and when it was paid', async () => {
       const ref = await paid();
       const answer = await provider.findPayment(ref);

@@ -3,7 +3,9 @@ import { LastcallError } from '../../order/errors';
 import { decimalsOf } from '../currencies';
 import type {
   CreateAnswer,
+  ExtendAnswer,
   LedgerPage,
+  MoreTime,
   NewPayment,
   PaymentProvider,
   PaymentRef,
@@ -102,6 +104,24 @@ export class SandboxProvider implements PaymentProvider {
       id = found.providerPaymentId;
     }
     return this.#read(await this.#call('POST', `/v1/payments/${encodeURIComponent(id)}/close`, {}));
+  }
+
+  async extendPayment(
+    { providerPaymentId }: PaymentRef,
+    { payBy, expiresAt }: MoreTime,
+  ): Promise<ExtendAnswer> {
+    if (!providerPaymentId) return { state: 'UNKNOWN', why: 'its id is not known yet' };
+    const answer = await this.#call(
+      'POST',
+      `/v1/payments/${encodeURIComponent(providerPaymentId)}/extend`,
+      { payBy: payBy.toISOString(), expiresAt: expiresAt.toISOString() },
+    );
+    if ('why' in answer) return { state: 'UNKNOWN', why: answer.why };
+    if (answer.status === 200 && paymentSchema.safeParse(answer.body).success) {
+      return { state: 'EXTENDED', expiresAt };
+    }
+    const why = problemOf(answer).detail ?? `status ${answer.status}`;
+    return { state: answer.status === 409 ? 'REFUSED' : 'UNKNOWN', why };
   }
 
   async refund(request: RefundRequest): Promise<RefundAnswer> {

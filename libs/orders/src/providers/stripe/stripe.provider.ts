@@ -2,7 +2,9 @@ import Stripe from 'stripe';
 import { LastcallError } from '../../order/errors';
 import type {
   CreateAnswer,
+  ExtendAnswer,
   LedgerPage,
+  MoreTime,
   NewPayment,
   PaymentProvider,
   PaymentRef,
@@ -102,6 +104,14 @@ export class StripeProvider implements PaymentProvider {
   async closePayment(payment: PaymentRef): Promise<ProviderAnswer> {
     const found = await this.#identify(payment);
     return 'state' in found ? found : this.#expire(found.id);
+  }
+
+  /** Stripe moves no ends of sessions: but ours live half an hour longer than their orders. */
+  extendPayment({ request }: PaymentRef, { expiresAt }: MoreTime): Promise<ExtendAnswer> {
+    const endsAtMs = request ? sessionEndsAt(request as SessionRequest) * 1_000 : 0;
+    if (expiresAt.getTime() <= endsAtMs) return Promise.resolve({ state: 'EXTENDED', expiresAt });
+    const why = 'Stripe ends the session before; the buyer opens another one then';
+    return Promise.resolve({ state: 'REFUSED', why });
   }
 
   async refund(request: RefundRequest): Promise<RefundAnswer> {
