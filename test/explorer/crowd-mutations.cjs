@@ -42,30 +42,6 @@ const CROWD_MUTATIONS = [
     inCrowds: true,
     edits: [{ file: `${TIMEOUT}alarms.ts`, find: 'this.#keep(alarms);', replace: '' }],
   },
-  {
-    name: 'put-back-without-alarm',
-    what: 'A deadline that a batch puts back has no alarm',
-    inCrowds: true,
-    edits: [
-      {
-        file: `${TIMEOUT}drain-batch.ts`,
-        find: 'this.parts.alarms.ensure(back);',
-        replace: '',
-      },
-    ],
-  },
-  {
-    name: 'jump-not-noticed',
-    what: 'A clock that somebody has set an hour ahead closes what is due by it',
-    inCrowds: true,
-    edits: [
-      {
-        file: `${TIMEOUT}brake.ts`,
-        find: 'if (ranAhead > JUMP_MS) {',
-        replace: 'if (ranAhead > Infinity) {',
-      },
-    ],
-  },
 ];
 
 module.exports = { CROWD_MUTATIONS };

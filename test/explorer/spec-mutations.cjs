@@ -257,6 +257,18 @@ const SPEC_MUTATIONS = [
     'transaction.spec.ts',
     ['transaction.ts', 'if (sqlStateOf(failure) === READ_ONLY) void connection.end();', ''],
   ),
+  seeded(
+    'put-back-without-alarm',
+    'A deadline that a batch puts back has no alarm',
+    'drain.spec.ts',
+    ['drain-batch.ts', 'this.parts.alarms.ensure(back);', ''],
+  ),
+  seeded(
+    'jump-not-noticed',
+    'A clock that somebody has set an hour ahead closes what is due by it',
+    'brake.spec.ts',
+    ['brake.ts', 'if (ranAhead > JUMP_MS) {', 'if (ranAhead > Infinity) {'],
+  ),
 ];
 
 module.exports = { SPEC_MUTATIONS };

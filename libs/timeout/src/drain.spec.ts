@@ -1,8 +1,10 @@
+import { until } from '../../../test/support/until';
 import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import type { Held, Lock } from './lock';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
+import { HandDriver } from './testing/hand-driver';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
@@ -13,7 +15,8 @@ describe('Drain', () => {
   afterAll(() => store?.close());
   beforeEach(() => store.empty());
 
-  const parts = (lock?: Lock) => drainParts(store.dataSource, KIND, lock && { lock });
+  const parts = (lock?: Lock, driver?: HandDriver) =>
+    drainParts(store.dataSource, KIND, { ...(lock && { lock }), ...(driver && { driver }) });
 
   const drain = (handler: DeadlineHandler, given = parts(), options: Partial<DrainOptions> = {}) =>
     new Drain(KIND, handler, given, { ...drainDefaults, ...options });
@@ -92,11 +95,17 @@ describe('Drain', () => {
       acquireOne: () => Promise.reject(new Error('batches wait for nobody')),
       close: async () => undefined,
     };
-    const counts = await drain(new Effects(), parts(lock)).run('timer');
+    const driver = new HandDriver();
+    const counts = await drain(new Effects(), parts(lock, driver)).run('timer');
     expect(counts).toEqual({ ...NOTHING, found: 3, changed: 2, putBack: 1 });
     const [back] = await store.deadlines();
     expect(back?.subject_id).toBe(subject(1));
     expect(back?.due_at.getTime()).toBeGreaterThan(before.getTime() + 50);
+    // In its slot's time: nobody waits for a sweep.
+    await until('what was put back is armed', () => driver.armed.length > 0);
+    const lateMs = (driver.armed[0]?.at.getTime() ?? 0) - (back?.due_at.getTime() ?? 0);
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(100);
     expect(released).toHaveBeenCalledTimes(1);
   });
 

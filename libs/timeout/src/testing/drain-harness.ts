@@ -21,21 +21,26 @@ const deafDriver: TimerDriver = {
   survey: async () => ({ generation: 'one', alarms: async function* () {} }),
 };
 
-/** What a drain is made of, with alarms that nobody hears. */
+/** What a drain is made of, with alarms that nobody hears, unless it is given a driver. */
 export function drainParts(
   dataSource: DataSource,
   kind: string,
   {
     lock = new NoopLock(),
     brake = new Brake(dataSource, { kinds: [], share: null }),
+    driver = deafDriver,
     ...told
-  }: Partial<TimeoutTelemetry> & { readonly lock?: Lock; readonly brake?: Brake } = {},
+  }: Partial<TimeoutTelemetry> & {
+    readonly lock?: Lock;
+    readonly brake?: Brake;
+    readonly driver?: TimerDriver;
+  } = {},
 ): DrainParts {
   const telemetry = { ...silentTelemetry, ...told };
   const clock = { nowMs: () => Date.now(), freshen: async () => undefined };
   const options = { granularity: 100, horizonMs: 1_000, kinds: [kind] };
   const health = new TimerStoreHealth(telemetry);
-  const alarms = new Alarms(dataSource, deafDriver, clock, health, options);
+  const alarms = new Alarms(dataSource, driver, clock, health, options);
   return {
     dataSource,
     lock,
