@@ -54,6 +54,11 @@ export class EngineServer {
     return this.#settings.url;
   }
 
+  /** The group of its processes; undefined while it is down. */
+  get pid() {
+    return this.#process?.pid;
+  }
+
   /** With the data it had when it was killed. Resolves when it serves. */
   async start() {
     const { program, prepare, helpers = [] } = this.#settings;

@@ -1,5 +1,7 @@
 import {
   type AlarmBoard,
+  hashTagCount,
+  hashTags,
   DatabaseClock,
   type Lock,
   NoopLock,
@@ -260,12 +262,12 @@ const LOCK: Provider = {
   provide: ORDER_LOCK,
   inject: [SET_UP],
   useFactory: (setUp: OrdersSetUp): Lock => {
-    const { REDIS_URL: redis } = setUp.config;
+    const { REDIS_URL: redis, REDIS_HASH_TAGS: wanted } = setUp.config;
     if (setUp.parts.lock) return setUp.parts.lock;
     // Without Redis the rows themselves are what callers wait for: the conditional update decides.
     if (!redis) return new NoopLock();
-    const prefix = `{${prefixOf(setUp)}}:`;
-    return new RedlockLock({ redis, onError: redisFailed(setUp), prefix });
+    const tags = hashTags(prefixOf(setUp), hashTagCount(redis, wanted));
+    return new RedlockLock({ redis, onError: redisFailed(setUp), tags });
   },
 };
 

@@ -50,6 +50,7 @@ export { migratePlace } from './host/migrate-timeouts';
 export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';
+export { hashTagCount, hashTags } from './hash-tags';
 export { type HeldDeadline, listHeld, releaseHeld } from './held-deadlines';
 export type { Held, Lock } from './lock';
 export { NoopLock } from './locks/noop.lock';
@@ -70,6 +71,7 @@ export { type ShardReport, SweepShards } from './shards/sweep-shards';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 export { withTimeLimit } from './time-limit';
+export { TimeoutRun } from './timeout-run';
 export { TimeoutService } from './timeout.service';
 export type {
   Alarm,

@@ -21,8 +21,8 @@ export interface TimerDriverParts extends TimerDriverContext {
 
 /** The alarms for a tool that shows queues. */
 export interface AlarmBoard {
-  /** What the tool shows, of the library that the tool is for. */
-  readonly queue: object;
+  /** What the tool shows, of the library that the tool is for: one, or one a hash tag of a cluster. */
+  readonly queues: readonly object[];
   close(): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ export interface BoardAnswer {
 
 interface OpenBoard {
   readonly server: FastifyInstance;
-  readonly queue: AlarmBoard;
+  readonly board: AlarmBoard;
 }
 
 /**
@@ -61,7 +61,7 @@ export class QueueBoard implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     const opened = await this.#opening?.catch(() => undefined);
     await opened?.server.close();
-    await opened?.queue.close();
+    await opened?.board.close();
   }
 
   async #open(): Promise<OpenBoard> {
@@ -69,19 +69,26 @@ export class QueueBoard implements OnApplicationShutdown {
     const { BullMQAdapter } = await import('@bull-board/api/bullMQAdapter');
     const { FastifyAdapter } = await import('@bull-board/fastify');
     const { fastify } = await import('fastify');
-    const queue = this.openQueue();
-    if (!queue) throw notFound('The timer driver of this installation has no queue to show');
+    const board = this.openQueue();
+    if (!board) throw notFound('The timer driver of this installation has no queue to show');
     const serverAdapter = new FastifyAdapter();
-    const shown = queue.queue as ConstructorParameters<typeof BullMQAdapter>[0];
+    const shown = board.queues as ConstructorParameters<typeof BullMQAdapter>[0][];
     createBullBoard({
-      queues: [new BullMQAdapter(shown, { readOnlyMode: true })],
+      // All have one name: what tells them apart is where they are.
+      queues: shown.map(
+        (queue) =>
+          new BullMQAdapter(queue, {
+            readOnlyMode: true,
+            ...(shown.length === 1 ? {} : { prefix: `${queue.opts.prefix} ` }),
+          }),
+      ),
       serverAdapter,
       options: { uiConfig: { boardTitle: 'lastcall alarms' } },
     });
     const server = fastify();
     await server.register(serverAdapter.registerPlugin(), { prefix: BASE_PATH });
     await server.ready();
-    return { server, queue };
+    return { server, board };
   }
 }
 

@@ -35,6 +35,8 @@ const own = z.object({
   DATABASE_ROLE: z.enum(['off', 'lastcall_app']).prefault('off'),
   /** Without it nothing uses Redis: docs/operations.md, "Without Redis". */
   REDIS_URL: redisUrl.optional(),
+  /** Slots of a cluster that alarms, and locks, are spread over: 4 on a cluster, 1 elsewhere. */
+  REDIS_HASH_TAGS: wholeNumber(1, 64).optional(),
   LASTCALL_HOME: z.string().min(1),
   AUTH_JWT_SECRET: strong(tokenSecretWeakness).optional(),
   AUTH_JWKS_URL: url(['http:', 'https:']).optional(),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { bytesHeard, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from '../redis';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 import { AlarmStoreError } from './alarm-store.error';
@@ -16,10 +16,18 @@ export interface RedisAlarmOptions {
 const CALL_TIMEOUT_MS = 1_500;
 const GOODBYE_LIMIT_MS = 300;
 
+interface Listening {
+  /** Of channels. */
+  readonly pattern: string;
+  readonly onMessage: (message: string) => void;
+  /** News may be lost: this is a new connection. */
+  readonly onBack: () => void;
+}
+
 /** What drivers in Redis share: a connection that never keeps anybody waiting, and one that listens. */
 export class RedisAlarmStore {
   #client: Redis | undefined;
-  #subscriber: Redis | undefined;
+  readonly #subscribers = new Set<Pick<Redis, 'disconnect'>>();
   #firstConnection: Promise<void> | undefined;
   #isClosed = false;
 
@@ -67,26 +75,40 @@ export class RedisAlarmStore {
     });
   }
 
-  /**
-   * Listens to what fits a pattern of channels until the end; after each new connection `onBack` is
-   * told that news may be lost. Resolves when it listens for the first time.
-   */
-  async listen(
-    pattern: string,
-    onMessage: (message: string) => void,
-    onBack: () => void,
-  ): Promise<void> {
-    const subscriber = openRedis(this.options.redis, PATIENT, this.options.onError);
-    this.#subscriber = subscriber;
-    subscriber.on('pmessage', (_, __, message: string) => onMessage(message));
-    // ioredis subscribes again by itself when a connection was lost.
-    subscriber.on('ready', onBack);
-    try {
-      await subscriber.psubscribe(pattern);
-      onBack();
-    } catch (error) {
-      if (!this.#isClosed) this.options.onError(error as Error);
-    }
+  /** Listens until the end. Resolves when it listens for the first time. */
+  listen(listening: Listening): Promise<void> {
+    const { redis, onError } = this.options;
+    return this.#hear(openRedis(redis, PATIENT, onError), listening);
+  }
+
+  /** As `listen`, to all nodes of a cluster: what a node tells of its own keys is heard there alone. */
+  async listenToEachNode(listening: Listening): Promise<void> {
+    const { redis, onError } = this.options;
+    const client = openRedis(redis, PATIENT, onError) as Redis | Cluster;
+    if (!(client instanceof Cluster)) return this.#hear(client, listening);
+    this.#subscribers.add(client);
+    const nodes = new Map<Redis, { readonly own: Redis; readonly hearing: Promise<void> }>();
+    client.on('+node', (node: Redis) => {
+      const own = node.duplicate(PATIENT);
+      own.on('error', onError);
+      nodes.set(node, { own, hearing: this.#hear(own, listening) });
+    });
+    client.on('-node', (node: Redis) => {
+      const gone = nodes.get(node)?.own;
+      gone?.disconnect();
+      if (gone) this.#subscribers.delete(gone);
+      nodes.delete(node);
+    });
+    await new Promise((resolve) => client.once('ready', resolve));
+    await Promise.all([...nodes.values()].map(({ hearing }) => hearing));
+  }
+
+  /** Tells each node of a cluster, or the one server there is. */
+  async tellEachNode(call: (node: Redis) => Promise<void>): Promise<void> {
+    await this.call((client: Redis | Cluster) => {
+      const nodes = client instanceof Cluster ? client.nodes('all') : [client];
+      return Promise.all(nodes.map(call));
+    });
   }
 
   /** A marker that is lost with everything else: by FLUSHALL, by an empty disk, by eviction. */
@@ -107,7 +129,7 @@ export class RedisAlarmStore {
   /** No new calls from outside; rings under way still take note of themselves. */
   close(): void {
     this.#isClosed = true;
-    this.#subscriber?.disconnect();
+    for (const subscriber of this.#subscribers) subscriber.disconnect();
   }
 
   async hangUp(): Promise<void> {
@@ -117,6 +139,19 @@ export class RedisAlarmStore {
       // It is away; there is nobody to take leave of.
       client.disconnect(),
     );
+  }
+
+  async #hear(subscriber: Redis, { pattern, onMessage, onBack }: Listening): Promise<void> {
+    this.#subscribers.add(subscriber);
+    subscriber.on('pmessage', (_, __, message: string) => onMessage(message));
+    // ioredis subscribes again by itself when a connection was lost.
+    subscriber.on('ready', onBack);
+    try {
+      await subscriber.psubscribe(pattern);
+      onBack();
+    } catch (error) {
+      if (!this.#isClosed) this.options.onError(error as Error);
+    }
   }
 
   #open(): Redis {

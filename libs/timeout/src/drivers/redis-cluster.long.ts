@@ -1,57 +1,77 @@
 import type { Alarm, TimerDriver } from '../timer-driver';
+import { hashTags } from '../hash-tags';
+import { describeLock } from '../locks/lock.contract';
 import { RedlockLock } from '../locks/redlock.lock';
 import { Cluster } from 'ioredis';
 import { OwnCluster } from '../testing/own-cluster';
-import { alarmIn, Bench, type DriverUnderTest, surveyed } from './driver-bench';
+import { alarmIn, Bench, type DriverUnderTest } from './driver-bench';
 import { describeTimerDriver } from './driver.contract';
-import { BULLMQ_ABILITIES } from './bullmq/bullmq.abilities';
+import { timerDriverKind } from './registry';
+import type { RedisTimerOptions } from './redis-timer';
+import { spread } from './spread-driver';
 import { BullmqDriver } from './bullmq/bullmq.driver';
-import { REDIS_LIST_ABILITIES } from './redis-list/redis-list.abilities';
+import { RedisKeyspaceDriver } from './redis-keyspace/redis-keyspace.driver';
 import { RedisListDriver } from './redis-list/redis-list.driver';
-import { REDIS_ZSET_ABILITIES } from './redis-zset/redis-zset.abilities';
 import { RedisZsetDriver } from './redis-zset/redis-zset.driver';
+
+jest.setTimeout(20_000);
+
+/** As an installation on a cluster has them when it asks for no other number. */
+const TAGS = 4;
+/** The first call meets a cluster that it has to get to know. */
+const CALL_MS = 1_000;
 
 let cluster: OwnCluster;
 beforeAll(async () => (cluster = await OwnCluster.start()), 60_000);
 afterAll(() => cluster?.remove());
 
-const zset: DriverUnderTest = {
-  create: ({ namespace, ...wish }) =>
-    new RedisZsetDriver({ ...wish, redis: cluster.url, prefix: `{${namespace}}` }),
-  abilities: REDIS_ZSET_ABILITIES,
-};
+/** As its kind creates it: a driver for each tag. */
+function onCluster(
+  name: string,
+  Driver: new (options: RedisTimerOptions) => TimerDriver,
+): DriverUnderTest {
+  return {
+    create: ({ namespace, ...wish }) =>
+      spread(
+        hashTags(namespace, TAGS),
+        (prefix) => new Driver({ ...wish, redis: cluster.url, prefix }),
+      ),
+    abilities: timerDriverKind(name).abilities,
+  };
+}
 
-describeTimerDriver('RedisZsetDriver on a cluster of three masters', zset, 'essentials');
+const zset = onCluster('redis-zset', RedisZsetDriver);
+const PLACE = `on a cluster of three masters, over ${TAGS} hash tags`;
 
-describe('BullmqDriver on a cluster of three masters', () => {
-  it('arms, surveys and rings', async () => {
-    const bench = new Bench({
-      create: ({ namespace, ...wish }) =>
-        new BullmqDriver({ ...wish, redis: cluster.url, prefix: `{${namespace}}` }),
-      abilities: BULLMQ_ABILITIES,
-    });
-    const driver = bench.open();
-    await driver.start(bench.onRing());
-    const [near, far] = [alarmIn(300), alarmIn(3_600_000)];
-    const ring = bench.ringOf(near.id);
-    await driver.arm([near, far]);
-    await ring;
-    expect([...(await surveyed(driver)).keys()]).toEqual([far.id]);
-    await bench.close();
-  });
+describeTimerDriver(`RedisZsetDriver ${PLACE}`, { ...zset, store: () => cluster }, 'everything');
+for (const [name, Driver] of [
+  ['bullmq', BullmqDriver],
+  ['redis-list', RedisListDriver],
+  ['redis-keyspace', RedisKeyspaceDriver],
+] as const) {
+  describeTimerDriver(`${Driver.name} ${PLACE}`, onCluster(name, Driver), 'essentials');
+}
+
+describeLock(`RedlockLock ${PLACE}`, {
+  create: (wish) => {
+    const tags = hashTags('lc', TAGS);
+    const onError = (): void => undefined;
+    return new RedlockLock({ ...wish, redis: cluster.url, tags, callTimeoutMs: CALL_MS, onError });
+  },
+  excludes: true,
+  store: () => cluster,
+  boundMs: 2 * CALL_MS,
 });
 
-describeTimerDriver(
-  'RedisListDriver on a cluster of three masters',
-  {
-    create: ({ namespace, ...wish }) =>
-      new RedisListDriver({ ...wish, redis: cluster.url, prefix: `{${namespace}}` }),
-    abilities: REDIS_LIST_ABILITIES,
-  },
-  'essentials',
-);
-
 describe('a cluster', () => {
+  it('has alarms, and locks, on all of its masters', async () => {
+    const masters = async (name: string): Promise<number> => {
+      const holders = hashTags(name, TAGS).map((tag) => cluster.masterOf(tag));
+      return new Set(await Promise.all(holders)).size;
+    };
+    expect([await masters('lc:alarms'), await masters('lc')]).toEqual([3, 3]);
+  });
+
   it('of which a master is gone refuses, in bounded time, and rings on when it is back', async () => {
     const bench = new Bench(zset);
     const driver = bench.open();
@@ -69,18 +89,24 @@ describe('a cluster', () => {
     await bench.close();
   });
 
-  it('locks the orders of a batch by one call, and a host may pass its own client', async () => {
+  it('locks the orders of a batch by one call a tag, and a host may pass its own client', async () => {
     const nodes = cluster.url.replace('redis://', '').split(',');
     const own = new Cluster(
       nodes.map((node) => ({ host: '127.0.0.1', port: Number(node.split(':')[1]) })),
     );
     const errors: Error[] = [];
-    const lock = new RedlockLock({ redis: own, onError: (error) => errors.push(error) });
+    const tags = hashTags('batch', TAGS);
+    const lock = new RedlockLock({ redis: own, tags, onError: (error) => errors.push(error) });
     const keys = Array.from({ length: 500 }, (_, n) => `lock:order:${n}`);
+    // The first use of a script is sent with its text, and tells nothing of how many calls there are.
+    await (await lock.acquireFree(keys)).release();
+    const before = await cluster.callsOf('evalsha');
     const held = await lock.acquireFree(keys);
+    expect((await cluster.callsOf('evalsha')) - before).toBe(TAGS);
     expect([held.outcome, held.keys.size]).toEqual(['held', 500]);
-    expect((await lock.acquireFree(keys.slice(0, 10))).outcome).toBe('contended');
-    await held.release();
+    const others = await lock.acquireFree([...keys.slice(0, 10), 'lock:order:free']);
+    expect([others.outcome, [...others.keys]]).toEqual(['contended', ['lock:order:free']]);
+    await Promise.all([held.release(), others.release()]);
     await lock.close();
     expect(own.status).toBe('ready');
     own.disconnect();

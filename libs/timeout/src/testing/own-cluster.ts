@@ -134,6 +134,15 @@ export class OwnCluster {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
+  /** How often its nodes together were asked this command. */
+  async callsOf(command: string): Promise<number> {
+    const infos = await this.#onAll((client) => client.info('commandstats'));
+    const calls = infos.map(
+      (info) => new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(info)?.[1],
+    );
+    return calls.reduce((sum, text) => sum + Number(text ?? 0), 0);
+  }
+
   async remove(): Promise<void> {
     await this.kill();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });

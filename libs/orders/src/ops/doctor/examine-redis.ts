@@ -68,7 +68,7 @@ async function examineServer(address: RedisAddress, isNode = false): Promise<Che
     const info = parseInfo(await withTimeLimit(client.info(), ANSWER_LIMIT_MS, 'no answer'));
     const latencyMs = await medianPing(() => client.ping());
     return [
-      ok('redis', 'reachable', `version ${info.redis_version ?? '?'}`),
+      ok('redis', 'reachable', serverOf(info)),
       version(info.redis_version ?? ''),
       persistence(info),
       eviction(info),
@@ -99,6 +99,11 @@ function parseInfo(text: string): Info {
     return line.startsWith('#') || at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1)]];
   });
   return Object.fromEntries(pairs) as Info;
+}
+
+/** Valkey tells its own version beside that of the Redis it speaks like. */
+function serverOf({ valkey_version: valkey, redis_version: redis = '?' }: Info): string {
+  return valkey === undefined ? `version ${redis}` : `Valkey ${valkey}, as Redis ${redis}`;
 }
 
 function version(text: string): Check {

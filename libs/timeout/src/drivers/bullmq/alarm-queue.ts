@@ -1,36 +1,37 @@
 import { Queue } from 'bullmq';
-import { FAIL_FAST, openRedis, type RedisAddress } from '../../redis';
+import { FAIL_FAST, openRedis } from '../../redis';
 import type { AlarmBoard } from '../../timer-driver-kind';
+import type { RedisTimerOptions } from '../redis-timer';
 import { BULLMQ_DEFAULTS } from './bullmq.driver';
 
-export interface AlarmQueueOptions {
-  readonly redis: RedisAddress;
-  readonly onError: (error: Error) => void;
-  /** As the driver's. */
-  readonly prefix?: string;
-  readonly queueName?: string;
-}
+/** Where a queue is, as the driver's options say it. */
+type Place = Pick<RedisTimerOptions, 'redis' | 'prefix'>;
 
 /**
- * Opens the alarms' queue, a `Queue` of BullMQ, to look at, over a connection of its own: what reads much must not be in
- * the way of what arms. Opening writes nothing. While Redis is away, calls wait for the first
+ * Opens the alarms' queues, each a `Queue` of BullMQ, to look at, over connections of their own: what reads much must not
+ * be in the way of what arms. Opening writes nothing. While Redis is away, calls wait for the first
  * connection and fail at once after it: whoever asks sets a time limit.
  */
-export function openAlarmQueue({ redis, onError, ...wish }: AlarmQueueOptions): AlarmBoard {
-  const { prefix, queueName } = { ...BULLMQ_DEFAULTS, ...wish };
-  const client = openRedis(redis, FAIL_FAST, onError);
-  const queue = new Queue(queueName, {
-    connection: client,
-    prefix,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
+export function openAlarmQueues(
+  places: readonly Place[],
+  onError: (error: Error) => void,
+): AlarmBoard {
+  const opened = places.map(({ redis, prefix }) => {
+    const client = openRedis(redis, FAIL_FAST, onError);
+    const queue = new Queue(BULLMQ_DEFAULTS.queueName, {
+      connection: client,
+      prefix,
+      skipVersionCheck: true,
+      skipMetasUpdate: true,
+    });
+    queue.on('error', onError);
+    return { client, queue };
   });
-  queue.on('error', onError);
   return {
-    queue,
+    queues: opened.map(({ queue }) => queue),
     close: async () => {
-      client.disconnect();
-      await queue.close();
+      for (const { client } of opened) client.disconnect();
+      await Promise.all(opened.map(({ queue }) => queue.close()));
     },
   };
 }

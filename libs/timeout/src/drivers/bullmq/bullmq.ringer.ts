@@ -29,6 +29,13 @@ const RUN_RETRY_DELAY_MS = 250;
 const REFUSED_PAUSE_MS = 500;
 const PING_INTERVAL_MS = 10_000;
 const PING_LIMIT_MS = 5_000;
+/**
+ * An alarm that Redis has given to somebody who never heard of it (a cut line, a kill) is given to
+ * another after so long, or twice that. BullMQ's own 30 s are for work that takes longer than a ring.
+ */
+const HELD_MS = 5_000;
+/** Then BullMQ takes it for the job that kills its workers; an alarm never is. */
+const MOST_STALLS = 10;
 /** What `stop` grants Redis to take note of the last rings. */
 const FAREWELL_LIMIT_MS = 1_000;
 
@@ -37,7 +44,7 @@ const FAREWELL_LIMIT_MS = 1_000;
  *
  * BullMQ ignores an id as long as it knows its job, so the job has to be gone before its alarm
  * rings: the ring begins when Redis has taken note that the job is done. A process that dies in
- * its ring loses it, which costs nothing: BullMQ would repeat it after 30 s, a sweep comes first.
+ * its ring loses it, which costs nothing: BullMQ would repeat it within 10 s, a sweep comes first.
  */
 export class BullmqRinger {
   readonly #connection: Redis;
@@ -73,6 +80,9 @@ export class BullmqRinger {
       prefix,
       concurrency,
       runRetryDelay: RUN_RETRY_DELAY_MS,
+      lockDuration: HELD_MS,
+      stalledInterval: HELD_MS,
+      maxStalledCount: MOST_STALLS,
     });
     this.#worker.on('error', (error) => {
       onError(error);

@@ -52,17 +52,17 @@ export class RedisKeyspaceDriver implements TimerDriver {
     if (this.#loop.isStarted) return;
     const prefix = this.#store.key('at:');
     await this.#switchOn();
-    const listening = this.#store.listen(
+    const listening = this.#store.listenToEachNode({
       // Of whichever database: what is not ours is claimed by nobody.
-      '__keyevent@*__:expired',
-      (key) => {
+      pattern: '__keyevent@*__:expired',
+      onMessage: (key) => {
         if (!key.startsWith(prefix)) return;
         this.#expired.add(key.slice(prefix.length));
         this.#loop.lookAt(-Infinity);
       },
       // A server that was started again has forgotten it.
-      () => void this.#switchOn(),
-    );
+      onBack: () => void this.#switchOn(),
+    });
     this.#loop.start(onRing);
     // While Redis is away nobody waits for it longer.
     await withTimeLimit(listening, LISTEN_LIMIT_MS, 'not yet').catch(() => undefined);
@@ -140,7 +140,7 @@ export class RedisKeyspaceDriver implements TimerDriver {
   /** Adds what we need to what is switched on. Where CONFIG is not allowed, an operator has to. */
   async #switchOn(): Promise<void> {
     try {
-      await this.#store.call(async (client) => {
+      await this.#store.tellEachNode(async (client) => {
         const [, flags = ''] = (await client.config('GET', 'notify-keyspace-events')) as string[];
         if (flags.includes('E') && /[xA]/.test(flags)) return;
         await client.config('SET', 'notify-keyspace-events', `${flags}Ex`);

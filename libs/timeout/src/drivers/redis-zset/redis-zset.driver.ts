@@ -48,7 +48,8 @@ export class RedisZsetDriver implements TimerDriver {
     this.#store.refuseIfClosed();
     if (this.#loop.isStarted) return;
     const look = (): void => this.#loop.lookAt(-Infinity);
-    void this.#store.listen(this.#store.key('wake'), look, look);
+    const pattern = this.#store.key('wake');
+    void this.#store.listen({ pattern, onMessage: look, onBack: look });
     this.#loop.start(onRing);
   }
 
