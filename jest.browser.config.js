@@ -5,5 +5,6 @@ module.exports = {
   testMatch: ['<rootDir>/test/browser/*.browser.ts'],
   // One browser at a time: each is several processes.
   maxWorkers: 1,
-  testTimeout: 60_000,
+  // Above the limit of what has to appear (test/browser/browser.ts).
+  testTimeout: 180_000,
 };

@@ -25,5 +25,6 @@ module.exports = {
   transformIgnorePatterns: [`/node_modules/(?!(${compiledPackages.join('|')})/)`],
   // Real Postgres and Redis run beside the tests, on two cores.
   maxWorkers: 2,
-  testTimeout: 30_000,
+  // Above the limits of what tests wait for (test/support/until.ts): they say what did not come.
+  testTimeout: 60_000,
 };

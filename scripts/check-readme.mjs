@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { projectFolder } from './services/folders.mjs';
 
 const START_LIMIT_MS = 180_000;
-const SHELL_LIMIT_MS = 60_000;
+const SHELL_LIMIT_MS = 180_000;
 /** As on a terminal, where zsh knows no comments; without anybody's own settings. */
 const SHELLS = [
   { name: 'bash', args: ['--norc', '--noprofile', '-i', '-s'] },

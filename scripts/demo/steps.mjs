@@ -1,6 +1,7 @@
 // What the demo shows: each step uses the rig and says whether its promise held.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { SLOWNESS } from './rig.mjs';
 
 /** @typedef {import('./rig.mjs').Rig} Rig */
 /** @typedef {Record<string, any>} Json */
@@ -10,9 +11,9 @@ import { promisify } from 'node:util';
 const execute = promisify(execFile);
 
 /** A ring may be late by a slot, the timer's own precision and a busy machine. */
-const ON_TIME_MS = 1_000;
+const ON_TIME_MS = 1_000 * SLOWNESS;
 /** The sweep's interval, what it leaves to the timer, and a busy machine. */
-const SWEPT_MS = 5_000;
+const SWEPT_MS = 5_000 * SLOWNESS;
 
 /** Steps that do not disturb each other: run at the same time. @type {Step[]} */
 export const TOGETHER = [
@@ -175,10 +176,14 @@ async function restarted(rig) {
   const order = await rig.place();
   await rig.killApp();
   await rig.startApp({ LATE_PAYMENT: 'revive' });
+  const startedAtMs = Date.now();
   const event = await rig.event(order, ({ to }) => to === 'closed');
-  const lagMs = lag(await rig.read(order));
+  const closed = await rig.read(order);
+  const lagMs = lag(closed);
+  // How long the start takes is the machine's business.
+  const sinceStartMs = Date.parse(closed.closedAt) - startedAtMs;
   return {
-    held: lagMs >= 0 && lagMs < SWEPT_MS,
+    held: lagMs >= 0 && Math.min(lagMs, sinceStartMs) < SWEPT_MS,
     detail: `kill -9, started again, closed by the ${event.by} ${lagMs} ms after its deadline`,
   };
 }

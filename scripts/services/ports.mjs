@@ -1,8 +1,20 @@
 // Ports on this machine.
 import { createServer } from 'node:net';
 
+/**
+ * Below those that any system gives to outgoing connections by itself (Linux from 32,768 on, others from
+ * 49,152): a port of that range is soon taken by one of them, before its user listens or between two starts.
+ */
+const LOWEST = 20_000;
+const HIGHEST = 32_767;
+const TRIES = 100;
+
 /** Another process may still take it before its user does: callers try again then. */
 export async function freePort() {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const port = LOWEST + Math.floor(Math.random() * (HIGHEST + 1 - LOWEST));
+    if (await isPortFree(port)) return port;
+  }
   return await listenBriefly(0, '127.0.0.1');
 }
 

@@ -4,6 +4,7 @@ import { startTestApp, type TestApp } from '../support/app';
 import { insertProduct } from '../support/insert-orders';
 import { expectProblem } from '../support/problem';
 import { takeRedisDatabase } from '../support/redis';
+import { startStopwatch } from '../support/stopwatch';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { until } from '../support/until';
 
@@ -132,9 +133,9 @@ describe('the queue board', () => {
   it('says so while Redis is away, in time, and works again after it', async () => {
     await redis.cut();
     try {
-      const startedMs = performance.now();
+      const tookMs = startStopwatch();
       expectProblem(await asOps('/api/queues'), 503, 'unavailable');
-      expect(performance.now() - startedMs).toBeLessThan(3_000);
+      expect(tookMs()).toBeLessThan(3_000);
       expect((await asOps('')).status).toBe(200);
       expect((await api.request('GET /v1/products')).status).toBe(200);
     } finally {

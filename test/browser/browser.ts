@@ -4,6 +4,8 @@ import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** For whatever has to appear, on a machine that others use as well. */
+const LIMIT_MS = 60_000;
 const PICTURES = join(__dirname, '../../docs/pictures');
 
 /** CHROMIUM_BIN, or what is on the PATH; `apt-get install chromium` brings one on Debian. */
@@ -78,5 +80,6 @@ export async function visit(
   options: Parameters<Browser['newContext']>[0] = {},
 ): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: 960, height: 640 }, ...options });
+  context.setDefaultTimeout(LIMIT_MS);
   return new Visitor(context, await context.newPage());
 }

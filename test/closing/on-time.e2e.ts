@@ -5,6 +5,7 @@ import { OwnRedis } from '../../libs/timeout/src/testing/own-redis';
 import { startTestApp, type TestApp } from '../support/app';
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
 import { relayAll } from '../support/relay-all';
+import { startStopwatch } from '../support/stopwatch';
 import { until } from '../support/until';
 import { openWorld, type World } from '../support/world';
 
@@ -42,14 +43,14 @@ describe('without Redis from the start', () => {
     const token = await api.token();
     const tookMs: number[] = [];
     for (let i = 0; i < 20; i++) {
-      const startedMs = performance.now();
+      const elapsedMs = startStopwatch();
       const { status } = await api.request('POST /v1/orders', {
         token,
         body: { items: [{ sku: TEST_SKU, quantity: 1 }] },
         headers: { 'idempotency-key': `without-redis-${i}` },
       });
       expect(status).toBe(201);
-      tookMs.push(performance.now() - startedMs);
+      tookMs.push(elapsedMs());
     }
     expect(Math.max(...tookMs)).toBeLessThan(3_000);
     await until('all are closed', async () => (await openOrders(api)) === 0);

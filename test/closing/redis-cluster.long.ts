@@ -4,6 +4,7 @@ import { tagIndexOf } from '../../libs/timeout/src/hash-tags';
 import { OwnCluster } from '../../libs/timeout/src/testing/own-cluster';
 import { startTestApp, type TestApp } from '../support/app';
 import { insertProduct, TEST_SKU } from '../support/insert-orders';
+import { startStopwatch } from '../support/stopwatch';
 import { until } from '../support/until';
 
 jest.setTimeout(120_000);
@@ -43,14 +44,14 @@ describe('an installation on a cluster of three masters with a replica each', ()
     let placed = 0;
     const placing = (async () => {
       while (!isOver) {
-        const startedMs = performance.now();
+        const tookMs = startStopwatch();
         const { status } = await api.request('POST /v1/orders', {
           token,
           body: { items: [{ sku: TEST_SKU, quantity: 1 }] },
           headers: { 'idempotency-key': `cluster-${begunAt.getTime()}-${placed}` },
         });
         expect(status).toBe(201);
-        expect(performance.now() - startedMs).toBeLessThan(ACCEPTED_WITHIN_MS);
+        expect(tookMs()).toBeLessThan(ACCEPTED_WITHIN_MS);
         placed += 1;
         await new Promise((resolve) => setTimeout(resolve, PLACE_EVERY_MS));
       }

@@ -19,7 +19,7 @@ const MODULE = 'github.com/stripe/stripe-mock';
 const VERSION = 'v0.203.0';
 const FOLDER = join(__dirname, '../../node_modules/.cache/stripe-mock', VERSION);
 const PROGRAM = join(FOLDER, process.platform === 'win32' ? 'stripe-mock.exe' : 'stripe-mock');
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 90_000;
 
 /** Every call that the adapter makes: so many kinds of them have to have been seen. */
 const ROUTES = [

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import { slowness } from '../support/slowness';
 
 /** Somebody who does something: a request, a worker's ring, an operator. */
 export interface Actor {
@@ -148,7 +149,7 @@ export class Scheduler {
 
   /** False when all actors are done, and what they left behind in the background too. */
   async #isMore(): Promise<boolean> {
-    const giveUpAtMs = performance.now() + STUCK_MS;
+    const giveUpAtMs = performance.now() + STUCK_MS * slowness();
     for (;;) {
       await this.#settle();
       const isOver = this.#unfinished.size === 0 && this.#parked.every(({ isTimer }) => isTimer);

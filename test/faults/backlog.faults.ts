@@ -5,7 +5,7 @@ import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { violations } from './books';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 import { pause } from './load';
 import { SWEEP_MS } from './rig';
 

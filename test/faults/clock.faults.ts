@@ -1,7 +1,7 @@
 import { createDataSource, TimeoutBrake } from '@app/orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 import { pause } from './load';
 
 const FIVE_MINUTES_MS = 300_000;
@@ -124,13 +124,14 @@ const AHEAD_MS = 500;
 
 async function jump(step: Step): Promise<string> {
   const { rig } = step;
+  const aheadMs = AHEAD_MS * slowness();
   const jumpBy = async (by: string): Promise<void> => {
     await rig.rows(
       `INSERT INTO skew.jumps VALUES
          (pg_catalog.clock_timestamp() + $1 * interval '1 millisecond', $2::interval)`,
-      [AHEAD_MS, by],
+      [aheadMs, by],
     );
-    await pause(2 * AHEAD_MS);
+    await pause(2 * aheadMs);
   };
   await rig.rows(SKEWED);
   // Everybody connects again, and is asked the time by the new function from then on.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 import { pause } from './load';
 import { payLate } from './provider.faults';
 

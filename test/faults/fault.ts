@@ -3,7 +3,7 @@ import { losses, unsettled, violations } from './books';
 import { Client } from './client';
 import { type Acknowledged, type Experience, Load, newExperience, pause } from './load';
 import { type ProcessSettings, type Rig, SWEEP_MS } from './rig';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 
 /** A row of the fault table of docs/faults.md. */
 export interface Fault {
@@ -126,7 +126,7 @@ export class Step {
   /** Waits until alarms close orders again by themselves. */
   async alarmsAreBack(): Promise<void> {
     const now = await this.now();
-    await until('alarms ring again', async () => (await this.closedBy(now)).timer, 20_000);
+    await until('alarms ring again', async () => (await this.closedBy(now)).timer, 60_000);
   }
 
   async now(): Promise<Date> {
@@ -149,7 +149,7 @@ export class Step {
       throw new Error(`${error.message}: ${left} left`);
     });
     let after: string[] = [];
-    for (let look = 0; look < 20; look++) {
+    for (let look = 0; look < 60; look++) {
       after = await violations(this.rig);
       if (after.length === 0) break;
       await pause(POLL_MS);

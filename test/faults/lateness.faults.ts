@@ -14,7 +14,7 @@ import { DataSource } from 'typeorm';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 import { pause } from './load';
 
 const CROWD = 2_000;

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 import { pause } from './load';
 
 /** "503 fast": the wait for a connection (2 s) or for a lock (3 s), and the way there and back. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { until } from '../support/until';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 
 const START_LIMIT_MS = 60_000;
 /** What the product promises, and a little for the machine. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
 import { violations } from './books';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 import { pause } from './load';
 
 const CALM_MS = 10_000;

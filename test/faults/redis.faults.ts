@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 
 /** What the table promises while Redis is in trouble. */
 const ACCEPTED_WITHIN_MS = 3_000;

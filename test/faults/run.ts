@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { moneyCompared } from './books';
 import { FAULTS } from './faults';
 import { assemble, type Fault, type Outcome, Step } from './fault';
-import { slowness } from './slowness';
+import { slowness } from '../support/slowness';
 import { type Acknowledged, dice } from './load';
 import { line, writeReport } from './report';
 import { Rig } from './rig';

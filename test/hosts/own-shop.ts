@@ -1,5 +1,5 @@
 import { type Config, OrdersModule } from '@app/orders';
-import { Injectable, type Type } from '@nestjs/common';
+import { Injectable, type OnModuleInit, type Type } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { InjectDataSource, InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
@@ -16,7 +16,9 @@ export class HostOrder {
 
 /** The host's own work, by the tokens that everybody uses. */
 @Injectable()
-export class HostService {
+export class HostService implements OnModuleInit {
+  /** Just before its cron is set up. */
+  startedAt = new Date();
   readonly firedAt: Date[] = [];
 
   constructor(
@@ -24,6 +26,10 @@ export class HostService {
     @InjectDataSource() readonly byToken: DataSource,
     readonly byClass: DataSource,
   ) {}
+
+  onModuleInit(): void {
+    this.startedAt = new Date();
+  }
 
   @Cron('* * * * * *')
   fire(): void {

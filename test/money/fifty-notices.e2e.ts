@@ -11,7 +11,7 @@ describe('fifty late notices at once, on three processes', () => {
   let processes: AppProcess[];
 
   beforeAll(async () => {
-    shop = await startInstallation({ PAYMENT_WINDOW: '10m' });
+    shop = await startInstallation();
     processes = await Promise.all([1, 2, 3].map(() => shop.startProcess()));
   });
   afterAll(() => shop?.close());

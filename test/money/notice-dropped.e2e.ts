@@ -13,6 +13,7 @@ describe('a notice that never comes', () => {
   it('is not needed: the close asks, and finds the money', async () => {
     const { orderId, providerId } = await shop.placeWithPayment();
     await shop.buyerPays(providerId);
+    await shop.passDeadline([orderId]);
     await shop.untilOrder(orderId, 'paid');
     expect(await shop.events(providerId, 'payment.succeeded')).toMatchObject([
       { status: 'dropped' },
@@ -22,6 +23,7 @@ describe('a notice that never comes', () => {
 
   it('is made up for by reconciling, where the order was closed before the money came', async () => {
     const { orderId, paymentId, providerId } = await shop.placeWithPayment();
+    await shop.passDeadline([orderId]);
     await shop.untilOrder(orderId, 'closed');
     await shop.buyerPays(providerId, { afterClose: true });
     expect(await shop.troubles()).not.toEqual([]);

@@ -1,10 +1,10 @@
-import { SHORT, type StartedShop, startShop } from '../support/shop';
+import { type StartedShop, startShop } from '../support/shop';
 
 describe('money that was there in time, and told of late', () => {
   let shop: StartedShop;
 
   beforeAll(async () => {
-    shop = await startShop(SHORT);
+    shop = await startShop();
   });
   afterAll(() => shop?.close());
 
@@ -12,6 +12,7 @@ describe('money that was there in time, and told of late', () => {
     await shop.faults({ webhookDelayMs: 600_000 });
     const { orderId, providerId } = await shop.placeWithPayment();
     await shop.buyerPays(providerId);
+    await shop.passDeadline([orderId]);
     await shop.untilOrder(orderId, 'paid');
 
     // Ten minutes later, for all that the shop knows: the notice arrives at last, three times.
@@ -27,6 +28,7 @@ describe('money that was there in time, and told of late', () => {
   it('keeps the order behind the fence only as long as the provider takes', async () => {
     await shop.faults({ dropWebhooks: true });
     const { orderId, providerId } = await shop.placeWithPayment();
+    await shop.passDeadline([orderId]);
     await shop.untilOrder(orderId, 'closed');
     const [payment] = (await shop.ledger()).filter(({ id }) => id === providerId);
     expect(payment?.status).toBe('closed');

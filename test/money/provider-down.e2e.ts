@@ -21,6 +21,7 @@ describe('a provider that is down for the whole closing time', () => {
     const unpaid = await shop.placeWithPayment();
     await shop.faults(DOWN);
     await shop.buyerPays(paid.providerId);
+    await shop.passDeadline([paid.orderId, unpaid.orderId]);
     await shop.untilOrder(paid.orderId, 'closing');
     await shop.untilOrder(unpaid.orderId, 'closing');
     const gauges = shop.app.app.get(Gauges);
@@ -49,6 +50,7 @@ describe('a provider that is down for the whole closing time', () => {
     ]);
     await shop.faults({ malformedRate: 1 });
     await shop.buyerPays(providerId);
+    await shop.passDeadline([orderId]);
     await shop.untilOrder(orderId, 'closing');
     await shop.faults({ malformedRate: 0 });
     await shop.untilOrder(orderId, 'paid');

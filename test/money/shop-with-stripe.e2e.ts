@@ -2,7 +2,7 @@ import { type PaymentView } from '@app/orders';
 import type Stripe from 'stripe';
 import { startTestApp, type TestApp } from '../support/app';
 import { TEST_SKU } from '../support/insert-orders';
-import { Shop, SHORT } from '../support/shop';
+import { Shop, BY_HAND } from '../support/shop';
 import {
   startStripe,
   type StripeStandIn,
@@ -14,8 +14,7 @@ const ALL_TRIES = 4;
 
 /** Stripe pays out; whoever tries the sandbox beside it must not get far. */
 const SETTINGS = {
-  ...SHORT,
-  PAYMENT_WINDOW: '10m',
+  ...BY_HAND,
   PAYMENT_PROVIDERS: 'stripe,sandbox',
   STRIPE_SECRET_KEY: 'sk_test_local',
   STRIPE_WEBHOOK_SECRET,
@@ -198,7 +197,7 @@ describe('a shop with PAYMENT_PROVIDERS=stripe,sandbox', () => {
 
   it('does not start without the provider that its payments belong to', async () => {
     await expect(
-      startTestApp({ settings: { ...SHORT, PAYMENT_PROVIDERS: 'sandbox' }, beside: app }),
+      startTestApp({ settings: { ...BY_HAND, PAYMENT_PROVIDERS: 'sandbox' }, beside: app }),
     ).rejects.toThrow(/stripe: \d+ open payments.*Set PAYMENT_PROVIDERS=sandbox,stripe/s);
   });
 

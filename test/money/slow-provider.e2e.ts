@@ -3,15 +3,15 @@ import { insertOrders } from '../support/insert-orders';
 import { type StartedShop, startShop } from '../support/shop';
 import { until } from '../support/until';
 
-/** As long as the sandbox's adapter waits for an answer. */
-const SLOW_MS = 2_500;
+/** Longer than the sandbox's adapter waits (3 s), so that nothing is known before this is over. */
+const SLOW_MS = 4_000;
 const ORDERS = 300;
 
-describe('a provider that takes seconds for every answer', () => {
+describe('a provider that takes too many seconds for every answer', () => {
   let shop: StartedShop;
 
   beforeAll(async () => {
-    shop = await startShop({ PAYMENT_WINDOW: '10m' });
+    shop = await startShop();
   });
   afterAll(async () => {
     await shop?.sandbox('DELETE', '/v1/faults');
@@ -43,7 +43,7 @@ describe('a provider that takes seconds for every answer', () => {
       return row?.n === ORDERS;
     });
     const statuses = await Promise.all(careful.map((id) => shop.orderStatus(id)));
-    expect(statuses).toContain('closing');
+    expect(new Set(statuses)).toEqual(new Set(['closing']));
 
     await shop.faults({ latencyMs: 0 });
     for (const id of careful) await shop.untilOrder(id, 'closed');

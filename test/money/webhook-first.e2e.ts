@@ -5,7 +5,7 @@ describe('a notice that is faster than the answer to our own call', () => {
   let shop: StartedShop;
 
   beforeAll(async () => {
-    shop = await startShop({ PAYMENT_WINDOW: '20s' });
+    shop = await startShop();
   });
   afterAll(() => shop?.close());
   afterEach(() => shop.faults({ timeoutRate: 0, latencyMs: 0, operations: null }));

@@ -75,7 +75,7 @@ describe('lastcall', () => {
   });
 
   it('shows figures that agree with the database, once or again and again', async () => {
-    await insertOrders(world.sql, { count: 3, closesInMs: 30_000 });
+    await insertOrders(world.sql, { count: 3, closesInMs: 55_000 });
     await insertOrders(world.sql, { count: 2, closesInMs: -30_000 });
     const ways = await inFourWays(world.config, ['stats']);
     expectConventions(ways, 0);

@@ -11,6 +11,8 @@ import { createFastifyAdapter } from '../../apps/api/src/http/fastify-adapter';
 import { NestLogger } from '../../apps/api/src/logging/nest-logger';
 import { serveDocument } from '../../apps/api/src/openapi/document';
 import { migrateDatabase } from '../../apps/api/src/migrate-database';
+import { type Patience, patienceProvider } from '../../apps/api/src/patience';
+import { SharedCounts } from '../../apps/api/src/rate-limit/shared-counts';
 import { shutDown } from '../../apps/api/src/shut-down';
 import type { DataSource } from 'typeorm';
 import { recordAnswers } from '../answers/record-answers';
@@ -70,6 +72,12 @@ export interface TestApp extends Api {
   close(): Promise<void>;
 }
 
+const HOUR_MS = 3_600_000;
+/** Requests are counted in the middle of a window, of whatever length, that does not end. */
+const COUNTED_AT_MS = (Math.floor(Date.now() / HOUR_MS) + 1.5) * HOUR_MS + 30_000;
+/** A machine that stands still now and then is not down. */
+const MINUTE_MS = 60_000;
+
 /** Defaults of tests: no limit that gets in the way, nothing logged, no folder of this machine. */
 const SETTINGS = {
   PORT: '0',
@@ -110,8 +118,17 @@ async function boot(
   config: Config,
   { parts: orderParts, override = (module) => module }: TestAppOptions,
 ): Promise<Api> {
-  const parts = { ...createParts(config), ...(orderParts ? { orderParts } : {}) };
-  const module = Test.createTestingModule({ imports: [AppModule.forRoot(parts)] });
+  const made = createParts(config);
+  const pace = { nowMs: () => COUNTED_AT_MS, redisLimitMs: MINUTE_MS };
+  const counts = new SharedCounts(config.REDIS_URL, made.telemetry, pace);
+  const parts = { ...made, counts, ...(orderParts ? { orderParts } : {}) };
+  const module = Test.createTestingModule({ imports: [AppModule.forRoot(parts)] })
+    .overrideProvider(patienceProvider.provide)
+    .useValue({
+      postgresMs: MINUTE_MS,
+      redisMs: MINUTE_MS,
+      gaugesMs: MINUTE_MS,
+    } satisfies Patience);
   const logger = new NestLogger(parts.logger);
   const compiled = await override(module.setLogger(logger)).compile();
   const app = compiled.createNestApplication<NestFastifyApplication>(createFastifyAdapter(parts), {

@@ -1,8 +1,5 @@
 import { type AppProcess, type Installation, startInstallation } from './installation';
 
-/** No window ends by itself while a process is started: tests end them. */
-const SETTINGS = { PAYMENT_WINDOW: '10m', SWEEP_INTERVAL: '1s' };
-
 /** How long a restarted process may take to bring something to its end, on a busy machine. */
 export const RECOVERY_LIMIT_MS = 60_000;
 
@@ -13,7 +10,7 @@ export interface CrashingShop extends Installation {
 }
 
 export async function startCrashingShop(): Promise<CrashingShop> {
-  const shop = await startInstallation(SETTINGS);
+  const shop = await startInstallation();
   let app: AppProcess = await shop.startProcess();
   return Object.assign(shop, {
     crashAt: async (failpoint: string, act: () => Promise<unknown>) => {

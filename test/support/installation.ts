@@ -7,7 +7,7 @@ import { createDataSource, loadConfig, migrate, onDataSource } from '@app/orders
 import { transformSync } from '@swc/core';
 import { createTestDatabase } from './database';
 import { takeRedisDatabase } from './redis';
-import { SHORT, Shop } from './shop';
+import { BY_HAND, Shop } from './shop';
 
 const ROOT = join(__dirname, '..', '..');
 const SECRET = 'a-secret-for-tests-of-32-characters';
@@ -38,7 +38,7 @@ export async function startInstallation(
   const home = mkdtempSync(join(tmpdir(), 'lastcall-money-'));
   const database = await createTestDatabase();
   const environment = {
-    ...SHORT,
+    ...BY_HAND,
     PORT: '0',
     LASTCALL_HOME: home,
     DATABASE_URL: database.url,

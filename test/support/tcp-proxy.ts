@@ -1,4 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { freePort } from '../../scripts/services/index.mjs';
 
 /** Stands between the application and a server, so that a test can take the server away. */
 export interface TcpProxy {
@@ -37,8 +38,9 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  // Of those that no connection takes by itself while we do not listen.
+  const port = await freePort();
+  await listen(port);
   const proxied = new URL(url);
   proxied.hostname = '127.0.0.1';
   proxied.port = String(port);

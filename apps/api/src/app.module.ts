@@ -38,6 +38,7 @@ import { ConsoleController } from './pages/console.controller';
 import { ConsoleWorkController } from './pages/console-work.controller';
 import { SampleShopController } from './pages/sample-shop.controller';
 import { WebAssets } from './pages/web-assets';
+import { patienceProvider } from './patience';
 import { QueueBoard } from './queue-board/queue-board';
 import { QueueBoardController } from './queue-board/queue-board.controller';
 import { RateLimitGuard } from './rate-limit/rate-limit.guard';
@@ -120,6 +121,7 @@ export class AppModule implements OnModuleInit {
         WebAssets,
         CheckoutLinks,
         Dependencies,
+        patienceProvider,
         EventStreams,
         QueueBoard,
         ...(roles.has('worker') ? [NightlyReconcile] : []),

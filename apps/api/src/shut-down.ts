@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Api } from './create-app';
 
 /** Readiness says no for this long before the door closes, for balancers that look often. */
@@ -36,12 +37,13 @@ export function shutDownOnSignals(api: Api): void {
   process.on('SIGINT', end);
 }
 
+/** `notice` is how long readiness says no before the door closes: so many milliseconds, or until it resolves. */
 export async function shutDown(
   { app, draining, logger }: Api,
-  noticeMs: number = NOTICE_MS,
+  notice: number | Promise<void> = NOTICE_MS,
 ): Promise<void> {
   draining.begin();
-  await new Promise((resolve) => setTimeout(resolve, noticeMs));
+  await (typeof notice === 'number' ? delay(notice) : notice);
   // Nest alone would stop the workers first and close the door last.
   const server = app.getHttpServer();
   const cutOff = setTimeout(() => {

@@ -8,7 +8,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer: (run, delayMs) => {
-    const timer = setTimeout(run, delayMs);
+    // What keeps the process is its server; an answer that is held back is nobody's any more without it.
+    const timer = setTimeout(run, delayMs).unref();
     return () => clearTimeout(timer);
   },
 };

@@ -23,7 +23,8 @@ describe('lastcall timeouts backfill', () => {
     'stopped by %s and resumed, comes to the same total',
     async (signal) => {
       await world.redis.flushdb();
-      const slowly = ['timeouts', 'backfill', '--batch', '200', '--rate', '400'];
+      // Half a minute, if nobody stopped it.
+      const slowly = ['timeouts', 'backfill', '--batch', '100', '--rate', '100'];
       const interrupt = { when: /at \S+\n/, signal };
       const stopped = await lastcall(world.config, slowly, { interrupt });
       const cursors = [...stopped.stderr.matchAll(/(?:at|--resume) (\S+\/\S+)\n/g)];

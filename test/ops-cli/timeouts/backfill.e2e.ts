@@ -71,7 +71,7 @@ describe('lastcall timeouts backfill', () => {
       world.sql.rows(`
         CREATE TABLE public.trials (id int PRIMARY KEY, ends_at timestamptz);
         INSERT INTO public.trials
-        SELECT n, now() + (n - 100) * interval '1 minute' FROM generate_series(1, 1000) AS n`),
+        SELECT n, now() + (n - 100) * interval '1 hour' FROM generate_series(1, 1000) AS n`),
     );
 
     it('arms once what is open already, page by page, and leaves alone what is armed', async () => {

@@ -4,10 +4,7 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
 import { API_CONFIG } from '../api-config';
-
-/** Longer than that, and a customer would not have waited either. */
-const POSTGRES_LIMIT_MS = 1_000;
-const REDIS_LIMIT_MS = 500;
+import { InjectPatience, type Patience } from '../patience';
 
 export interface DependencyStates {
   readonly postgres: 'up' | 'down';
@@ -24,11 +21,12 @@ export class Dependencies implements OnApplicationShutdown {
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(API_CONFIG) config: Config,
+    @InjectPatience() private readonly patience: Patience,
   ) {
     if (!config.REDIS_URL) return;
     const behaviour = {
       lazyConnect: true,
-      connectTimeout: REDIS_LIMIT_MS,
+      connectTimeout: patience.redisMs,
       maxRetriesPerRequest: 0,
       // Tried again with the next question; in between nobody needs this connection.
       retryStrategy: () => null,
@@ -49,9 +47,10 @@ export class Dependencies implements OnApplicationShutdown {
 
   async #ask(): Promise<DependencyStates> {
     const client = this.#redis;
+    const { postgresMs, redisMs } = this.patience;
     const [postgres, redis] = await Promise.all([
-      isUp(() => this.dataSource.query('SELECT 1'), POSTGRES_LIMIT_MS),
-      client ? isUp(() => ping(client), REDIS_LIMIT_MS) : ('off' as const),
+      isUp(() => this.dataSource.query('SELECT 1'), postgresMs),
+      client ? isUp(() => ping(client), redisMs) : ('off' as const),
     ]);
     return { postgres, redis };
   }

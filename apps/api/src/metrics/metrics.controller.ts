@@ -7,10 +7,8 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { InjectLogger, type Logger } from '../logging/logger';
 import { Answers } from '../openapi/answers';
+import { InjectPatience, type Patience } from '../patience';
 import { PrometheusTelemetry } from './prometheus-telemetry';
-
-/** Prometheus gives up after 10 s by default; what this process counts itself need not wait. */
-const GAUGES_LIMIT_MS = 1_500;
 
 @ApiTags('ops')
 @Controller('metrics')
@@ -20,6 +18,7 @@ export class MetricsController {
     private readonly gauges: Gauges,
     private readonly telemetry: PrometheusTelemetry,
     @InjectLogger() private readonly logger: Logger,
+    @InjectPatience() private readonly patience: Patience,
   ) {}
 
   @Get()
@@ -34,9 +33,9 @@ export class MetricsController {
   /** Without the database the gauges say NaN: an old value would look like a true one. */
   async #refreshGauges(): Promise<void> {
     try {
-      this.telemetry.setGauges(
-        await withTimeLimit(this.gauges.read(), GAUGES_LIMIT_MS, 'the gauges were not read'),
-      );
+      const reading = this.gauges.read();
+      const limitMs = this.patience.gaugesMs;
+      this.telemetry.setGauges(await withTimeLimit(reading, limitMs, 'the gauges were not read'));
     } catch (error) {
       this.logger.warn({ err: error }, 'the gauges could not be read');
       this.telemetry.setGauges(undefined);

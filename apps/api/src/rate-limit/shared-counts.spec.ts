@@ -10,7 +10,9 @@ describe('SharedCounts', () => {
   let alone = 0;
   const process = (url: string): SharedCounts => {
     const telemetry = { requestsCountedAlone: (keys: number) => void (alone += keys) };
-    const counts = new SharedCounts(url, telemetry, () => NOW);
+    // Told when a test says so, and never by the timer.
+    const pace = { nowMs: () => NOW, tellEveryMs: MINUTE_MS, redisLimitMs: MINUTE_MS };
+    const counts = new SharedCounts(url, telemetry, pace);
     open.push(counts);
     return counts;
   };

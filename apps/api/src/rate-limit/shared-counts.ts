@@ -14,6 +14,13 @@ const REDIS_LIMIT_MS = 1_000;
 /** The braces keep a round's keys in one hash slot of a cluster. */
 const PREFIX = '{lastcall:requests}:';
 
+/** All of it as it is in a process that serves; another clock and other limits are for tests. */
+export interface Pace {
+  readonly nowMs: () => number;
+  readonly tellEveryMs: number;
+  readonly redisLimitMs: number;
+}
+
 /**
  * Rate limits for all processes together. Each counts for itself and tells the others, by Redis,
  * ten times a second; without Redis it goes on alone, and that is counted.
@@ -22,15 +29,19 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   readonly #counts: RequestCounts;
   /** Undefined where there is no Redis: each process counts for itself. */
   readonly #redis: Redis | undefined;
+  readonly #pace: Pace;
   #timer: NodeJS.Timeout | undefined;
+  #round = Promise.resolve();
   #isClosed = false;
 
   constructor(
     redisUrl: string | undefined,
     private readonly telemetry: Pick<PrometheusTelemetry, 'requestsCountedAlone'>,
-    nowMs: () => number = Date.now,
+    pace: Partial<Pace> = {},
   ) {
-    this.#counts = new RequestCounts(nowMs);
+    const usual = { nowMs: Date.now, tellEveryMs: TELL_EVERY_MS, redisLimitMs: REDIS_LIMIT_MS };
+    this.#pace = { ...usual, ...pace };
+    this.#counts = new RequestCounts(this.#pace.nowMs);
     // What is wrong with Redis is told with each round that fails.
     const behaviour = { ...FAIL_FAST, lazyConnect: true };
     this.#redis = redisUrl ? openRedis(redisUrl, behaviour, () => undefined) : undefined;
@@ -38,19 +49,25 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
 
   increment(...[key, ttlMs, limit]: Parameters<ThrottlerStorage['increment']>) {
     if (this.#redis && !this.#timer && !this.#isClosed) {
-      this.#timer = setTimeout(() => void this.tellOthers(), TELL_EVERY_MS).unref();
+      this.#timer = setTimeout(() => void this.tellOthers(), this.#pace.tellEveryMs).unref();
     }
     return this.#counts.increment(key, ttlMs, limit);
   }
 
-  /** One round: tells what we have counted, and hears what all have. Never rejects. */
-  async tellOthers(): Promise<void> {
+  /** A round after the one under way: tells what we have counted, hears what all have. Never rejects. */
+  tellOthers(): Promise<void> {
+    clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#round = this.#round.then(() => this.#tellOthers());
+    return this.#round;
+  }
+
+  async #tellOthers(): Promise<void> {
     const untold = this.#counts.takeUntold(MOST_AT_ONCE);
     if (!this.#redis || untold.length === 0) return;
     try {
       const adding = this.#add(this.#redis, untold);
-      const totals = await withTimeLimit(adding, REDIS_LIMIT_MS, 'Redis did not count');
+      const totals = await withTimeLimit(adding, this.#pace.redisLimitMs, 'Redis did not count');
       for (const [i, one] of untold.entries()) this.#counts.hear(one, totals[i] ?? 0);
     } catch {
       this.telemetry.requestsCountedAlone(untold.length);
