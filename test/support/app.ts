@@ -103,7 +103,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   try {
     if (database) await migrateDatabase(config, { seed: true });
     const api = await boot(config, options);
-    const baseUrl = await listen(api);
+    const baseUrl = await listen(api).catch(async (error: unknown) => {
+      // What refuses to start has opened its connections, and has no process that ends with it.
+      await api.app.close();
+      throw error;
+    });
     return asTestApp(api, baseUrl, async () => {
       await shutDown(api, 0);
       await database?.drop();

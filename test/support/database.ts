@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
+import { CONNECTING } from '../../libs/orders/src/connect-limit';
+
+// What a test takes away refuses at once; whoever is merely slow is waited for.
+CONNECTING.limitMs = 30_000;
 
 /** The servers that `npm test` has started. */
 export function testServers(): { databaseUrl: string; redisUrl: string } {

@@ -8,6 +8,7 @@ import {
 } from '@app/timeout';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
+import { CONNECTING } from './connect-limit';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { PageSessions1763910000000 } from './migrations/1763910000000-page-sessions';
@@ -114,8 +115,6 @@ export interface PoolOptions {
   readonly isLimited?: boolean;
 }
 
-/** A connection is waited for so long; then the caller hears that the database is away. */
-const CONNECT_LIMIT_MS = 2_000;
 /** No statement of ours takes longer. */
 const STATEMENT_LIMIT_MS = 15_000;
 /** A database that neither answers nor hangs up is given up a little later than it would itself. */
@@ -172,7 +171,7 @@ export function dataSourceOptions({
     migrationsTableName: MIGRATIONS_TABLE,
     migrationsTransactionMode: 'each',
     poolSize: connections,
-    connectTimeoutMS: CONNECT_LIMIT_MS,
+    connectTimeoutMS: CONNECTING.limitMs,
     applicationName: name,
     extra: {
       ...(isLimited ? LIMITS : {}),
