@@ -52,13 +52,14 @@ describe('Drain, when handling fails', () => {
         [2, 2_000],
         [3, 4_000],
       ] as const) {
+        const beganMs = (await store.now()).getTime();
         await one.run('timer');
-        const nowMs = (await store.now()).getTime();
+        const endedMs = (await store.now()).getTime();
         const [left] = await store.deadlines();
         expect(left).toMatchObject({ subject_id: poison, failures });
-        const waitsMs = (left?.due_at.getTime() ?? 0) - nowMs;
-        expect(waitsMs).toBeGreaterThan(delayMs - 900);
-        expect(waitsMs).toBeLessThanOrEqual(delayMs + 50);
+        const dueMs = left?.due_at.getTime() ?? 0;
+        expect(dueMs).toBeGreaterThanOrEqual(beganMs + delayMs);
+        expect(dueMs).toBeLessThanOrEqual(endedMs + delayMs);
         await makeDue();
       }
     });
@@ -93,8 +94,9 @@ describe('Drain, when handling fails', () => {
     /** More than two subjects in one statement are too many. */
     const slow = () =>
       new Effects(1_000, async (due, tx) => {
+        if (due.length <= 2) return;
         await tx.rows(`SET LOCAL statement_timeout = '50ms'`);
-        if (due.length > 2) await tx.rows('SELECT pg_sleep(10)');
+        await tx.rows('SELECT pg_sleep(10)');
       });
 
     it('makes the batch smaller, until it fits', async () => {

@@ -56,7 +56,7 @@ describe('TimeoutCoreModule', () => {
         kinds,
         granularity: 50,
         horizonMs: 60_000,
-        sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+        sweep: { intervalMs: 60_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
         parts: {
           driver: new MemoryDriver({ databaseClock: clock, onError }),
           lock: new NoopLock(),
@@ -77,7 +77,7 @@ describe('TimeoutCoreModule', () => {
     await store.add(KIND, [-1_000, 150]);
     const module = await start([Handler]);
     // The first is the first sweep's, the second its alarm's: no other sweep comes so soon.
-    await until('both are handled', () => module.get(Handler).handled === 2, 5_000);
+    await until('both are handled', () => module.get(Handler).handled === 2);
     await module.close();
     expect(await store.deadlines()).toEqual([]);
   });
@@ -86,7 +86,7 @@ describe('TimeoutCoreModule', () => {
     const module = await start([Handler]);
     await until('it has begun', () => !module.get(TimeoutService).sweep.isDue(performance.now()));
     await store.add(KIND, [100]);
-    await until('it is handled', () => module.get(Handler).handled === 1, 5_000);
+    await until('it is handled', () => module.get(Handler).handled === 1);
     await module.close();
   });
 

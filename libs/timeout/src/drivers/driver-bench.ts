@@ -36,6 +36,7 @@ export interface DriverUnderTest {
 type Answer = { readonly ringAgainInMs: number } | undefined | void;
 
 export const HOUR_MS = 3_600_000;
+const LONGEST_LEAD_MS = 10_000;
 
 /** Opens drivers of one namespace for one test, and writes down what rings. */
 export class Bench {
@@ -102,6 +103,22 @@ export class Bench {
 
 export function alarmIn(delayMs: number, id = `test-${randomUUID()}`, clock = systemClock): Alarm {
   return { id, at: new Date(clock.nowMs() + delayMs) };
+}
+
+/**
+ * An alarm that is still to come when `act` on it has ended: due in `leadMs`, or later where the
+ * machine stood still meanwhile. The alarms of earlier tries have other ids.
+ */
+export async function beforeDue(
+  leadMs: number,
+  act: (alarm: Alarm) => Promise<unknown>,
+): Promise<Alarm> {
+  for (let delayMs = leadMs; delayMs < LONGEST_LEAD_MS; delayMs *= 3) {
+    const alarm = alarmIn(delayMs);
+    await act(alarm);
+    if (systemClock.nowMs() < alarm.at.getTime()) return alarm;
+  }
+  throw new Error('It was due each time before that had ended');
 }
 
 export async function surveyed(driver: TimerDriver): Promise<Map<string, number>> {

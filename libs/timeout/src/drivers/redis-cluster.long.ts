@@ -1,3 +1,4 @@
+import { timed } from '../../../../test/support/awake-time';
 import type { Alarm, TimerDriver } from '../timer-driver';
 import { hashTags } from '../hash-tags';
 import { describeLock } from '../locks/lock.contract';
@@ -78,9 +79,10 @@ describe('a cluster', () => {
     await driver.start(bench.onRing());
     await driver.arm([alarmIn(3_600_000)]);
     for (const index of [0, 1, 2]) await cluster.killMaster(index);
-    const startedAtMs = performance.now();
-    await expect(driver.arm([alarmIn(0)])).rejects.toThrow('alarm store');
-    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+    const { tookMs } = await timed(() =>
+      expect(driver.arm([alarmIn(0)])).rejects.toThrow('alarm store'),
+    );
+    expect(tookMs).toBeLessThan(2_000);
     await cluster.start();
     const alarm = alarmIn(0);
     const ring = bench.ringOf(alarm.id);
@@ -96,7 +98,10 @@ describe('a cluster', () => {
     );
     const errors: Error[] = [];
     const tags = hashTags('batch', TAGS);
-    const lock = new RedlockLock({ redis: own, tags, onError: (error) => errors.push(error) });
+    const onError = (error: Error): void => void errors.push(error);
+    // Time enough for a machine that stands still at times.
+    const patient = { callTimeoutMs: 10_000, ttlMs: 20_000 };
+    const lock = new RedlockLock({ redis: own, tags, onError, ...patient });
     const keys = Array.from({ length: 500 }, (_, n) => `lock:order:${n}`);
     // The first use of a script is sent with its text, and tells nothing of how many calls there are.
     await (await lock.acquireFree(keys)).release();

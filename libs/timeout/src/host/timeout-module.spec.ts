@@ -118,7 +118,7 @@ describe('TimeoutModule, in a host with tables of its own', () => {
 
   it("calls the handler on time, in a transaction that knows the host's entities", async () => {
     await begin('trial/1', SOON);
-    await until('it has ended', async () => (await state('trial/1')) === 'ended', 5_000);
+    await until('it has ended', async () => (await state('trial/1')) === 'ended');
     const [due] = handler.seen.filter(({ subjectId }) => subjectId === 'trial/1');
     expect(Date.now()).toBeGreaterThanOrEqual(due?.dueAt.getTime() ?? Infinity);
     expect(await timeouts.get({ kind, subjectId: 'trial/1' })).toBeUndefined();
@@ -142,7 +142,7 @@ describe('TimeoutModule, in a host with tables of its own', () => {
       { kind, subjectId: 'twice', dueAt: inMs(SOON) },
     ]);
     expect(await timeouts.get({ kind, subjectId: 'twice' })).toMatchObject({ version: 2 });
-    await until('it has ended', async () => (await state('twice')) === 'ended', 5_000);
+    await until('it has ended', async () => (await state('twice')) === 'ended');
     // The first one's row is due now, too: it finds that it has been replaced.
     await host.query(`UPDATE lastcall.deadlines SET due_at = now() - interval '1 second'`);
     await host.query(`UPDATE public.orders SET state = 'on' WHERE id = 'twice'`);
@@ -188,10 +188,10 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     handler.failFor = 'bad';
     await begin('bad', SOON);
     await begin('beside', SOON);
-    await until('the other has ended', async () => (await state('beside')) === 'ended', 5_000);
+    await until('the other has ended', async () => (await state('beside')) === 'ended');
     expect(await state('bad')).toBe('on');
     handler.failFor = undefined;
-    await until('it has ended', async () => (await state('bad')) === 'ended', 8_000);
+    await until('it has ended', async () => (await state('bad')) === 'ended');
   });
 
   it('waits for nobody who is changing a subject just now, and takes it soon after', async () => {
@@ -201,11 +201,11 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     await holder.query(`SELECT 1 FROM lastcall.timeout_subjects WHERE subject = 'held' FOR UPDATE`);
     await host.query(`UPDATE lastcall.deadlines SET due_at = now() - interval '1 second'`);
     await begin('free', SOON);
-    await until('the other has ended', async () => (await state('free')) === 'ended', 5_000);
+    await until('the other has ended', async () => (await state('free')) === 'ended');
     expect(await state('held')).toBe('on');
     await holder.rollbackTransaction();
     await holder.release();
-    await until('it has ended', async () => (await state('held')) === 'ended', 5_000);
+    await until('it has ended', async () => (await state('held')) === 'ended');
   });
 
   it('refuses a handler that is made anew for each request', async () => {

@@ -30,10 +30,10 @@ describeTimerDriver(
 describe('WheelDriver', () => {
   const errors: string[] = [];
   beforeEach(() => errors.splice(0));
-  const open = (folder: string): WheelDriver =>
+  const open = (folder: string, databaseClock = systemClock): WheelDriver =>
     new WheelDriver({
       folder,
-      databaseClock: systemClock,
+      databaseClock,
       onError: ({ message }) => void errors.push(message),
     });
   const idsIn = async (driver: TimerDriver): Promise<string[]> =>
@@ -52,11 +52,10 @@ describe('WheelDriver', () => {
         resolve();
       });
     });
-    await before.arm([alarmIn(0, 'rung-1'), alarmIn(120, 'missed-1'), far(1)]);
+    await before.arm([alarmIn(0, 'rung-1'), alarmIn(HOUR_MS / 2, 'missed-1'), far(1)]);
     await first;
     await before.stop();
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    const after = open(folder);
+    const after = open(folder, { nowMs: () => systemClock.nowMs() + HOUR_MS / 2 });
     const second = new Promise<string[]>((resolve) => {
       void after.start(async (alarms) => void resolve(alarms.map(({ id }) => id)));
     });
