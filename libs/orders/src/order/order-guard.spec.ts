@@ -85,7 +85,7 @@ describe('OrderGuard', () => {
   });
 
   it('changes nothing for a timeout that is not due by the database’s clock', async () => {
-    const id = await order(500);
+    const id = await order();
     expect(await close(id, { onlyIfOverdue: true })).toEqual([]);
     expect(await close(await order(-500), { onlyIfOverdue: true })).toHaveLength(1);
   });

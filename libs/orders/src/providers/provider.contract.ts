@@ -86,7 +86,7 @@ export function describeProvider(
         idempotencyKey: key,
       });
     const settled = async (answer: RefundAnswer): Promise<RefundAnswer> => {
-      for (let i = 0; i < 200 && answer.state === 'PENDING'; i++) {
+      for (let i = 0; i < 2_000 && answer.state === 'PENDING'; i++) {
         await new Promise((resolve) => setTimeout(resolve, 10));
         answer = await provider.findRefund(answer.providerRefundId);
       }

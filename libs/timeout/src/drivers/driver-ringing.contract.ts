@@ -185,7 +185,7 @@ export function describePunctuality(bench: () => Bench, abilities: TimerAbilitie
     const rings: Promise<Alarm>[] = [];
     const later = await beforeDue(700, async (alarm) => {
       const earlier = alarmIn(200);
-      rings.splice(0, 2, bench().ringOf(earlier.id), bench().ringOf(alarm.id));
+      void rings.splice(0, 2, bench().ringOf(earlier.id), bench().ringOf(alarm.id));
       await driver.arm([alarm]);
       await driver.arm([earlier]);
       await rings[0];
