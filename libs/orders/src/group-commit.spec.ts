@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { timed } from '../../../test/support/awake-time';
+import { timed } from '../../timeout/src/testing/awake-time';
 import { GroupCommit, type GroupCommitOptions, HeldElsewhere } from './group-commit';
 
 const away = new Error('away');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AwakeTime } from '../../../../test/support/awake-time';
+import { AwakeTime } from '../testing/awake-time';
 import type { Clock } from '../clock';
 import type { Alarm, TimerAbilities } from '../timer-driver';
 import { alarmIn, beforeDue, type Bench, HOUR_MS, surveyed } from './driver-bench';

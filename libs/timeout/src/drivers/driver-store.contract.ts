@@ -1,4 +1,4 @@
-import { timed } from '../../../../test/support/awake-time';
+import { timed } from '../testing/awake-time';
 import type { Alarm, TimerAbilities, TimerDriver } from '../timer-driver';
 import {
   alarmIn,

@@ -1,5 +1,5 @@
 import { FaultyProxy } from '../../../../../test/faults/proxy';
-import { timed } from '../../../../../test/support/awake-time';
+import { timed } from '../../testing/awake-time';
 import { OwnAlarmTable } from '../../testing/own-alarm-table';
 import { alarmIn, Bench, type DriverUnderTest } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
