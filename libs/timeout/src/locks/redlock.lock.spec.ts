@@ -2,9 +2,6 @@ import { OwnRedis } from '../testing/own-redis';
 import { describeLock } from './lock.contract';
 import { REDLOCK_DEFAULTS, RedlockLock, type RedlockLockOptions } from './redlock.lock';
 
-/** Where it is not asked how fast it is. */
-const UNHURRIED = { callTimeoutMs: 5_000, ttlMs: 30_000 };
-
 let redis: OwnRedis;
 const errors: Error[] = [];
 const opened: RedlockLock[] = [];
@@ -52,7 +49,7 @@ describe('RedlockLock', () => {
 
   it('keeps its keys behind the tags it was given, and each key behind one of them', async () => {
     const tags = ['{of:0}', '{of:1}', '{of:2}'];
-    const [lock, other] = [create({ tags, ...UNHURRIED }), create({ tags, ...UNHURRIED })];
+    const [lock, other] = [create({ tags }), create({ tags })];
     const keys = Array.from({ length: 60 }, (_, index) => `lock:order:${index}`);
     const held = await lock.acquireFree(keys);
     expect(held).toMatchObject({ outcome: 'held', keys: new Set(keys) });
@@ -76,7 +73,7 @@ describe('RedlockLock', () => {
   });
 
   it('takes and frees more keys than one call of a script can', async () => {
-    const lock = create(UNHURRIED);
+    const lock = create();
     const keys = Array.from({ length: 9_000 }, (_, index) => `lock:order:${index}`);
     const held = await lock.acquireFree(keys);
     expect(held).toMatchObject({ outcome: 'held', keys: new Set(keys) });
