@@ -1,4 +1,4 @@
-import { type OrderView, PageSessions } from '@app/orders';
+import { type AuditPage, type OrderView, PageSessions } from '@app/orders';
 import { startTestApp, type TestApp } from '../support/app';
 import { expectProblem } from '../support/problem';
 
@@ -57,6 +57,15 @@ describe('a checkout', () => {
     expect(html).toContain(`href="/checkout/${id}/pay"`);
     const again = await open(url);
     expect(again.status).toBe(410);
+    await api.request(`POST /v1/orders/${id}/cancel`, { token: ann });
+    const cookie = cookieIn(first.headers);
+    const paying = await fetch(`${api.baseUrl}/checkout/${id}/pay`, {
+      ...{ headers: { ...SAME_ORIGIN, cookie }, redirect: 'manual' as const },
+    });
+    expect([paying.status, paying.headers.get('location')]).toEqual([
+      303,
+      `/checkout/${id}?refused`,
+    ]);
     expect(await again.text()).toContain('Dieser Link gilt nicht mehr');
     expect((await open(url, cookieIn(first.headers))).status).toBe(200);
   });
@@ -221,6 +230,44 @@ describe('the console', () => {
       ...{ token: ann, headers: SAME_ORIGIN },
     });
     expectProblem(customer, 403, 'forbidden');
+  });
+
+  it('pages through all that operators did, each once, the newest first', async () => {
+    // Some of each book, of the same instant too: a page ends among them.
+    await api.rows(
+      `INSERT INTO operator_actions (at, actor, action, subject_kind, subject_id, reason)
+       SELECT now() - i / 3 * interval '1 second', 'olga', 'paged', 'refund', gen_random_uuid(), 'a' || i
+         FROM generate_series(120, 1, -1) AS i`,
+    );
+    const { id } = await place();
+    await api.rows(
+      `WITH told AS (
+         INSERT INTO order_events (order_id, version, type, from_status, to_status, by, actor, reason, at)
+         SELECT $1, 1 + i, 'paged', 'pending_payment', 'pending_payment', 'operator', 'olga', 'e' || i,
+                now() - (120 - i) / 3 * interval '1 second'
+           FROM generate_series(1, 120) AS i RETURNING order_id, version, at)
+       INSERT INTO operator_events (order_id, version, at) SELECT order_id, version, at FROM told`,
+      [id],
+    );
+    const headers = { cookie: cookieIn((await enter((await invite()).code)).headers) };
+    const read: AuditPage['items'][number][] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const query: string = cursor && `?cursor=${encodeURIComponent(cursor)}`;
+      const { body } = await api.request<AuditPage>(`GET /console/api/audit${query}`, { headers });
+      expect(body.items.length).toBeLessThanOrEqual(100);
+      read.push(...body.items);
+      cursor = body.nextCursor;
+    }
+    const paged = read.filter(({ action }) => action === 'paged');
+    expect(new Set(paged.map(({ reason }) => reason)).size).toBe(240);
+    expect(paged).toHaveLength(240);
+    const instants = read.map(({ at }) => at);
+    expect(instants).toEqual([...instants].sort().reverse());
+    for (const cursor of ['x', '1_', `9_2026-99-99T99:99:99.999Z_${id}_1`]) {
+      const answer = await api.request(`GET /console/api/audit?cursor=${cursor}`, { headers });
+      if (cursor === '1_') expect(answer.status).toBe(200);
+      else expectProblem(answer, 400, 'invalid_request');
+    }
   });
 
   it('keeps hashes only', async () => {

@@ -46,6 +46,7 @@ it('takes a newcomer from the sample shop to a paid order', async () => {
   const { page } = visitor;
   await page.goto(`${shop.apiUrl}/shop`);
   await page.getByRole('spinbutton').first().fill('2');
+  await page.getByText(/Earl Grey, 100 g · €\d+\.\d\d/).waitFor();
   expect(await visitor.barriers()).toEqual([]);
   await page.getByRole('button', { name: 'Order' }).click();
   await untilSays('Your order is waiting for your payment');
@@ -149,6 +150,7 @@ it('outlives a server that goes away and comes back', async () => {
     await untilSays('Your order is waiting for your payment');
     await proxy.cut();
     await visitor.page.getByText('No connection: trying again').waitFor();
+    expect(await visitor.barriers()).toEqual([]);
     await shop.api('POST', `/v1/orders/${order.id}/cancel`);
     await proxy.restore();
     await untilSays('This order was closed');
@@ -199,12 +201,16 @@ it('works without JavaScript', async () => {
 });
 
 it.each([
-  ['de', 'ltr', 'Ihre Bestellung wartet auf die Zahlung'],
-  ['zh', 'ltr', '您的订单正在等待付款'],
-  ['ar', 'rtl', 'طلبك في انتظار الدفع'],
-])('speaks %s, on 320 pixels too', async (language, direction, text) => {
-  await visitor.page.setViewportSize({ width: 320, height: 568 });
-  await openCheckout(visitor, `&lang=${language}`);
+  ['de', 'ltr', 'Ein Beispielshop', 'Bestellen', 'Ihre Bestellung wartet auf die Zahlung'],
+  ['zh', 'ltr', '示例商店', '下单', '您的订单正在等待付款'],
+  ['ar', 'rtl', 'متجر تجريبي', 'اطلب', 'طلبك في انتظار الدفع'],
+])('speaks %s, on 320 pixels too', async (language, direction, title, order, text) => {
+  const { page } = visitor;
+  await page.setViewportSize({ width: 320, height: 568 });
+  await page.goto(`${shop.apiUrl}/shop?lang=${language}`);
+  await untilSays(title);
+  await page.getByRole('spinbutton').first().fill('1');
+  await page.getByRole('button', { name: order }).click();
   await untilSays(text);
   expect(await visitor.page.locator('html').getAttribute('dir')).toBe(direction);
   expect(

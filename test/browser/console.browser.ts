@@ -42,6 +42,7 @@ it('lets in by a link, once, in time, and shows how things are', async () => {
   expect(page.url()).not.toContain('login');
   expect(await page.getByText('olga').isVisible()).toBe(true);
   expect(await page.locator('.badge').textContent()).toBe('test');
+  await page.getByText('No order was closed in the last hour.').waitFor();
   expect(await visitor.barriers()).toEqual([]);
   await visitor.picture('console-now');
   for (const used of [url, await consoleLink(shop, { codeLifetimeMs: 1 })]) {
@@ -49,6 +50,9 @@ it('lets in by a link, once, in time, and shows how things are', async () => {
     await other.page.goto(used);
     await other.page.getByText('You are not logged in').waitFor();
     expect(await other.barriers()).toEqual([]);
+    // Another link in the same tab, which then loads nothing anew.
+    await other.page.goto(await consoleLink(shop));
+    await other.page.getByText('Open orders').waitFor();
     expect(other.complaints).toEqual([]);
     await other.close();
   }
@@ -91,6 +95,40 @@ it('rehearses before money moves, moves it, and writes down who did', async () =
   await page.keyboard.press('a');
   await page.getByRole('row', { name: /olga.*payment\.refund.*seen in a test/ }).waitFor();
   expect(await visitor.barriers()).toEqual([]);
+});
+
+it('says that timeouts stand still, and lets admins alone resume them', async () => {
+  const { page } = visitor;
+  await shop.app.rows(
+    `INSERT INTO timeout_brakes (cause, kind, due, waiting)
+     VALUES ('blast radius', 'payment', 9, 10)`,
+  );
+  await enter();
+  const brake = page.getByRole('region', { name: 'Timeouts stand still' });
+  await brake.getByText('Who has the scope ops:admin can resume them.').waitFor();
+  expect(await visitor.barriers()).toEqual([]);
+  await enterConsole(shop, visitor, '', ADMIN);
+  await brake.getByRole('button', { name: 'Resume' }).waitFor();
+  expect(await visitor.barriers()).toEqual([]);
+  await shop.app.rows('DELETE FROM timeout_brakes');
+});
+
+it('pages through the audit by its address', async () => {
+  const { page } = visitor;
+  await shop.app.rows(
+    `INSERT INTO operator_actions (actor, action, subject_kind, subject_id, reason)
+     SELECT 'olga', 'refund.retry', 'refund', gen_random_uuid(), 'of long ago'
+       FROM generate_series(1, 101)`,
+  );
+  await enter('audit');
+  const rows = page.getByRole('row', { name: /of long ago/ });
+  await rows.nth(99).waitFor();
+  await page.getByRole('link', { name: 'Older ones' }).click();
+  await page.waitForURL(/audit\?cursor=/);
+  await rows.nth(1).waitFor({ state: 'detached' });
+  expect(await visitor.barriers()).toEqual([]);
+  await page.getByRole('link', { name: 'The newest' }).click();
+  await rows.nth(99).waitFor();
 });
 
 it('shows who only looks no action, and leaves for good', async () => {
@@ -186,11 +224,11 @@ it('says so where nothing is found, and where the server does not answer', async
   await enter('orders?customer=nobody');
   await page.getByText('No order matches.').waitFor();
   expect(await visitor.barriers()).toEqual([]);
-  await page.route('**/console/api/audit', (route) => route.fulfill({ status: 503 }));
+  await page.route('**/console/api/audit*', (route) => route.fulfill({ status: 503 }));
   await goTo(shop, page, 'audit');
   await page.getByRole('alert').waitFor();
   expect(await visitor.barriers()).toEqual([]);
-  await page.unroute('**/console/api/audit');
+  await page.unroute('**/console/api/audit*');
   for (const place of ['now', 'work', 'audit', 'orders']) {
     await page.setViewportSize({ width: 320, height: 640 });
     await goTo(shop, page, place);
@@ -198,5 +236,6 @@ it('says so where nothing is found, and where the server does not answer', async
     expect(
       await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
     ).toBe(true);
+    expect(await visitor.barriers()).toEqual([]);
   }
 });

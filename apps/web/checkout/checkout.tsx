@@ -10,6 +10,8 @@ interface State {
   readonly order: Order;
   readonly messages: Readonly<Record<string, string>>;
   readonly language: string;
+  /** Whoever wanted to pay has just been sent back. */
+  readonly hasFailed: boolean;
   /** How much more time a customer may ask for; null where the shop gives none. */
   readonly extensionMs: number | null;
 }
@@ -24,12 +26,12 @@ const MARKS: Readonly<Record<number, string>> = {
 };
 
 /** Runs where the server has put an order into the page; a link that is over has none. */
-function start({ order: first, messages, language, extensionMs }: State): void {
+function start({ order: first, messages, language, hasFailed, extensionMs }: State): void {
   const say = (key: string): string => messages[key] ?? key;
   const order = signal(first);
   const msLeft = signal(0);
   const isConnected = signal(true);
-  const complaint = signal('');
+  const complaint = signal(hasFailed ? say('failed') : '');
   const state = computed(() => checkoutStateOf(order.value, msLeft.value));
   const mark = computed(() => announcedAt(msLeft.value));
 

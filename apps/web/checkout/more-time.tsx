@@ -42,12 +42,14 @@ export function MoreTime({ say, msLeft, onWanted }: Asked) {
       <dialog ref={dialog} aria-labelledby="more-title" onCancel={() => (isAnswered.value = true)}>
         <h2 id="more-title">{say('more.title')}</h2>
         <p>{say('more.about')}</p>
-        <button type="button" onClick={() => void answer(true)}>
-          {say('more.yes')}
-        </button>
-        <button type="button" class="quiet" onClick={() => void answer(false)}>
-          {say('more.no')}
-        </button>
+        <div class="buttons">
+          <button type="button" onClick={() => void answer(true)}>
+            {say('more.yes')}
+          </button>
+          <button type="button" class="quiet" onClick={() => void answer(false)}>
+            {say('more.no')}
+          </button>
+        </div>
       </dialog>
     </>
   );

@@ -1,3 +1,4 @@
+import { hashOf, place } from './location';
 import { useRefreshed } from './refreshed';
 import { Failure, Id, Instant } from './words';
 
@@ -10,9 +11,17 @@ interface Entry {
   readonly reason: string;
 }
 
+interface Page {
+  readonly items: readonly Entry[];
+  readonly nextCursor: string | null;
+}
+
 export function AuditView() {
-  const { answer, failure } = useRefreshed<readonly Entry[]>('/console/api/audit');
-  const entries = answer.value;
+  const cursor = place.value.query.get('cursor') ?? '';
+  const search = cursor ? `?cursor=${encodeURIComponent(cursor)}` : '';
+  const { answer, failure } = useRefreshed<Page>(`/console/api/audit${search}`);
+  const entries = answer.value?.items;
+  const next = answer.value?.nextCursor;
   return (
     <>
       <Failure text={failure.value} />
@@ -20,7 +29,7 @@ export function AuditView() {
       {entries && entries.length > 0 && (
         <div class="scroll">
           <table>
-            <caption>The newest 200; what changed an order comes a few seconds later</caption>
+            <caption>The newest first; what changed an order comes a few seconds later</caption>
             <thead>
               <tr>
                 {['When', 'Who', 'What', 'Of', 'Why'].map((title) => (
@@ -47,6 +56,12 @@ export function AuditView() {
             </tbody>
           </table>
         </div>
+      )}
+      {(cursor || next) && (
+        <nav class="pages" aria-label="Pages">
+          {cursor && <a href={hashOf('audit')}>The newest</a>}
+          {next && <a href={hashOf('audit', { cursor: next })}>Older ones</a>}
+        </nav>
       )}
     </>
   );

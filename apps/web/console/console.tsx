@@ -27,12 +27,14 @@ const SHORTCUTS: Readonly<Record<string, string>> = {
   a: 'audit',
 };
 
+const LOGIN = /^#login=([\w-]+)$/;
+
 const session = signal<Session | undefined>(undefined);
 const isKnown = signal(false);
 
 /** Trades the link's code, which then stands in no address any more. */
 async function enter(): Promise<void> {
-  const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1];
+  const code = LOGIN.exec(location.hash)?.[1];
   if (code !== undefined) {
     history.replaceState(null, '', location.pathname);
     await ask('POST', '/console/session', { code }).catch(() => undefined);
@@ -149,6 +151,11 @@ function Keys({ onHelp }: { onHelp: () => void }) {
   };
   return null;
 }
+
+// Another link, opened in a tab that is here already: the document does not load anew for it.
+addEventListener('hashchange', () => {
+  if (LOGIN.test(location.hash)) void enter();
+});
 
 const root = document.getElementById('app') as HTMLElement;
 root.replaceChildren();

@@ -118,11 +118,13 @@ export function NowView({ mayResume }: { mayResume: boolean }) {
       <Bars
         counts={open.dueByMinute}
         caption="orders close in the next 15 minutes unless they are paid, by minutes from now"
+        nothing="No order closes in the next 15 minutes."
       />
       <Closes hour={closes.hour} day={closes.day} />
       <Bars
         counts={closes.byMinute}
         caption="orders were closed in the last hour, by minutes; on the right are the newest"
+        nothing="No order was closed in the last hour."
       />
     </>
   );
@@ -141,7 +143,7 @@ function Closes({ hour, day }: { hour: readonly Cause[]; day: readonly Cause[] }
     </>
   );
   return (
-    <div class="scroll">
+    <div class="scroll" tabIndex={0}>
       <table class="closes">
         <caption>
           Closes by cause, and their lag: what half of them, and 99 of 100, stay within

@@ -1,20 +1,20 @@
 import { moneyText } from '@app/pages';
+import type { Product } from '@lastcall/client';
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { ask } from '../shared/ask';
 import { readState } from '../shared/page-state';
 
-interface Product {
-  readonly sku: string;
-  readonly name: string;
-  readonly price: number;
-  readonly currency: string;
-  readonly available: number;
+interface State {
+  readonly products: readonly Product[];
+  readonly messages: Readonly<Record<string, string>>;
+  readonly language: string;
 }
 
 const MAX_QUANTITY = 9;
 
-const products = readState<readonly Product[]>() ?? [];
+const { products, messages, language } = readState<State>() as State;
+const say = (key: string): string => messages[key] ?? key;
 const cart = signal<Readonly<Record<string, number>>>({});
 const complaint = signal('');
 const isOrdering = signal(false);
@@ -31,7 +31,8 @@ async function order(): Promise<void> {
       .filter(([, quantity]) => quantity > 0)
       .map(([sku, quantity]) => ({ sku, quantity }));
     const { url } = await ask<{ url: string }>('POST', '/shop/orders', { items });
-    location.assign(url);
+    const chosen = new URLSearchParams(location.search).get('lang');
+    location.assign(chosen === null ? url : `${url}&lang=${encodeURIComponent(chosen)}`);
   } catch (error) {
     complaint.value = error instanceof Error ? error.message : String(error);
     isOrdering.value = false;
@@ -42,17 +43,16 @@ function Shop() {
   const isEmpty = Object.values(cart.value).every((quantity) => quantity === 0);
   return (
     <main>
-      <h1>A sample shop</h1>
-      <p>
-        Choose something, order, and pay at the sandbox, which takes no money. Leave an order
-        unpaid, and it closes when its time is over.
-      </p>
+      <h1>{say('shop.title')}</h1>
+      <p>{say('shop.about')}</p>
       <ul>
-        {products.map(({ sku, name, price, currency, available }) => (
+        {products.map(({ sku, name, unitPrice, currency, available }) => (
           <li key={sku}>
             <label for={sku}>
-              {name} · {moneyText(price, currency, navigator.language)}{' '}
-              <small>({available} left)</small>
+              {name} · {moneyText(unitPrice, currency, language)}{' '}
+              <small>
+                ({say('shop.left').replace('{count}', available.toLocaleString(language))})
+              </small>
             </label>
             <input
               id={sku}
@@ -66,7 +66,7 @@ function Shop() {
         ))}
       </ul>
       <button type="button" disabled={isEmpty || isOrdering.value} onClick={() => void order()}>
-        Order
+        {say('shop.order')}
       </button>
       <p role="alert">{complaint.value}</p>
     </main>

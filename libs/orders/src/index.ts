@@ -154,7 +154,8 @@ export {
   type OrdersModuleOptions,
 } from './orders.module';
 export { type ActionResult, CONSOLE_ACTIONS, ConsoleActions } from './ops/console-actions';
-export { type AuditEntry, ConsoleView, type NowView, type WaitEntry } from './ops/console-view';
+export { type AuditEntry, type AuditPage, isAuditCursor } from './ops/audit-trail';
+export { ConsoleView, type NowView, type WaitEntry } from './ops/console-view';
 export { Overview, type OverviewView } from './ops/overview';
 export {
   AdjustStock,

@@ -1,13 +1,22 @@
 import type { OrderView } from '@app/orders';
-import { checkoutStateOf, moneyText } from '@app/pages';
+import { type CheckoutState, checkoutStateOf, moneyText } from '@app/pages';
 import { escapeHtml } from './document';
 import type { Messages } from './web-assets';
 
+/** False once there is nothing to pay any more, or no time left to begin with it. */
+export function canPay(order: OrderView): boolean {
+  return ['waiting', 'paying'].includes(stateOf(order));
+}
+
 /** The page without JavaScript: the state as it is now, what is to be paid, and how. */
-export function checkoutContent(order: OrderView, messages: Messages, language: string): string {
+export function checkoutContent(
+  order: OrderView,
+  messages: Messages,
+  language: string,
+  hasFailed: boolean,
+): string {
   const say = (key: string): string => escapeHtml(messages[key] ?? key);
-  const msLeft = order.payBy === null ? 0 : Date.parse(order.payBy) - Date.parse(order.serverNow);
-  const state = checkoutStateOf(order, msLeft);
+  const state = stateOf(order);
   const money = (amount: number): string => escapeHtml(moneyText(amount, order.currency, language));
   const lines = order.items
     .map(
@@ -15,9 +24,8 @@ export function checkoutContent(order: OrderView, messages: Messages, language: 
         `<li><span>${quantity} × ${escapeHtml(sku)}</span><span>${money(quantity * unitPrice)}</span></li>`,
     )
     .join('');
-  const canPay = state === 'waiting' || state === 'paying';
   const until =
-    canPay && order.payBy !== null
+    canPay(order) && order.payBy !== null
       ? `<p>${say('payBy')} <time datetime="${order.payBy}">${escapeHtml(
           new Intl.DateTimeFormat(language, { timeStyle: 'medium', timeZone: 'UTC' }).format(
             new Date(order.payBy),
@@ -28,7 +36,15 @@ export function checkoutContent(order: OrderView, messages: Messages, language: 
     `<main class="state-${state}"><h1>${say(`state.${state}`)}</h1><p>${say(`about.${state}`)}</p>` +
     `${until}<ul>${lines}</ul><p class="total"><span>${say('total')}</span>` +
     `<strong>${money(order.amount)}</strong></p>` +
-    (canPay ? `<a class="button" href="/checkout/${order.id}/pay">${say('pay')}</a>` : '') +
+    (canPay(order)
+      ? `<a class="button" href="/checkout/${order.id}/pay">${say(state === 'paying' ? 'payOn' : 'pay')}</a>`
+      : '') +
+    (hasFailed ? `<p role="alert">${say('failed')}</p>` : '') +
     '</main>'
   );
+}
+
+function stateOf(order: OrderView): CheckoutState {
+  const msLeft = order.payBy === null ? 0 : Date.parse(order.payBy) - Date.parse(order.serverNow);
+  return checkoutStateOf(order, msLeft);
 }

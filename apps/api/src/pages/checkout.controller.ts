@@ -1,5 +1,6 @@
 import {
   isUuid,
+  LastcallError,
   PageSessions,
   ReadOrder,
   SETTINGS,
@@ -12,13 +13,15 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameOrigin, PageAccess, sessionCookie } from '../auth/page-access';
 import { CheckoutLinks } from './checkout-links';
-import { checkoutContent } from './checkout-content';
+import { canPay, checkoutContent } from './checkout-content';
 import { escapeHtml, sendPage } from './document';
-import { chooseLanguage } from './languages';
+import { languageOf } from './languages';
 import { WebAssets } from './web-assets';
 
 const PAYMENTS_A_MINUTE = 30;
 const GONE = 410;
+/** In the address of who wanted to pay and could not. */
+const REFUSED = 'refused';
 
 /**
  * The checkout of one order, rendered here, so that a browser without JavaScript shows what is to be
@@ -45,21 +48,24 @@ export class CheckoutController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const language = chooseLanguage(
-      this.assets.languages,
-      request.headers['accept-language'],
-      query.lang,
-    );
+    const language = languageOf(request, this.assets.languages);
     const customerId = await this.#enter(id.toLowerCase(), query.code, request, reply);
     if (customerId === undefined) return this.#turnAway(reply, language);
     const order = await this.readOrder.read(id.toLowerCase(), customerId);
     const messages = this.assets.messages(language);
+    const hasFailed = REFUSED in query && canPay(order);
     sendPage(reply, {
       title: messages.title ?? '',
       language,
       ...this.#assets(),
-      content: checkoutContent(order, messages, language),
-      state: { order, messages, language, extensionMs: this.settings.CUSTOMER_EXTENSION },
+      content: checkoutContent(order, messages, language, hasFailed),
+      state: {
+        order,
+        messages,
+        language,
+        hasFailed,
+        extensionMs: this.settings.CUSTOMER_EXTENSION,
+      },
     });
   }
 
@@ -74,14 +80,19 @@ export class CheckoutController {
   ): Promise<void> {
     const orderId = id.toLowerCase();
     const session = isUuid(id) ? await this.access.checkoutOf(request, orderId) : undefined;
-    if (!session) return this.#turnAway(reply, 'en');
+    if (!session) return this.#turnAway(reply, languageOf(request, this.assets.languages));
     // Another site's link gets its buyer no further than to the page.
     if (!isSameOrigin(request)) return void (await reply.redirect(`/checkout/${orderId}`, 303));
     const { subject: customerId } = session;
-    const { payment } = await this.startPayment.start({
-      ...{ orderId, customerId, ownPageUrl: this.links.pageOf(request, orderId) },
-    });
-    await reply.redirect(payment.checkoutUrl ?? `/checkout/${orderId}`, 303);
+    const ownPageUrl = this.links.pageOf(request, orderId);
+    try {
+      const { payment } = await this.startPayment.start({ orderId, customerId, ownPageUrl });
+      await reply.redirect(payment.checkoutUrl ?? `/checkout/${orderId}`, 303);
+    } catch (error) {
+      // People come here by a click: the page tells them how the order stands by now.
+      if (!(error instanceof LastcallError)) throw error;
+      await reply.redirect(`/checkout/${orderId}?${REFUSED}`, 303);
+    }
   }
 
   /** Whose checkout it is: by the cookie of before, or by the code, which is then traded for one. */

@@ -1,16 +1,17 @@
 import {
   type ActionResult,
-  type AuditEntry,
+  type AuditPage,
   CONSOLE_ACTIONS,
   ConsoleActions,
   ConsoleView,
+  isAuditCursor,
   LastcallError,
   type NowView,
   type PageSession,
   PageSessions,
   type WaitEntry,
 } from '@app/orders';
-import { forceCloseBody, InputBody, Scope, Subject, SubjectId } from '@app/orders/http';
+import { forceCloseBody, InputBody, InputQuery, Scope, Subject, SubjectId } from '@app/orders/http';
 import { Controller, Delete, Get, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -47,6 +48,12 @@ const actionBody = z
 const resumeBody = z
   .strictObject({ ids: z.array(z.uuid().toLowerCase()).length(1), ...run })
   .refine(isReasoned, noReason);
+const auditQuery = z.strictObject({
+  cursor: z
+    .string()
+    .refine(isAuditCursor, 'must be the nextCursor of an earlier answer')
+    .optional(),
+});
 
 interface Done {
   readonly results: readonly ActionResult[];
@@ -77,8 +84,8 @@ export class ConsoleWorkController {
 
   @Get('audit')
   @Scope('ops:read')
-  audit(): Promise<AuditEntry[]> {
-    return this.view.audit();
+  audit(@InputQuery(auditQuery) { cursor }: z.output<typeof auditQuery>): Promise<AuditPage> {
+    return this.view.audit(cursor);
   }
 
   /** One action, to one subject or to a list of them; each is refused or done by itself. */

@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify';
+
 /** The first language of `Accept-Language` that there are texts in; `wanted` goes before it. */
 export function chooseLanguage(
   available: readonly string[],
@@ -16,4 +18,13 @@ export function chooseLanguage(
     .filter(({ q }) => q > 0)
     .sort((a, b) => b.q - a.q);
   return ranked.find(({ primary }) => available.includes(primary))?.primary ?? 'en';
+}
+
+/** Of a page: `?lang=`, or what the browser accepts. */
+export function languageOf(
+  { query, headers }: FastifyRequest,
+  available: readonly string[],
+): string {
+  const { lang } = query as { lang?: unknown };
+  return chooseLanguage(available, headers['accept-language'], lang);
 }

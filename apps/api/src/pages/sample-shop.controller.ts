@@ -8,7 +8,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { assertSameOrigin } from '../auth/page-access';
 import { type CheckoutLink, CheckoutLinks } from './checkout-links';
-import { sendPage } from './document';
+import { escapeHtml, sendPage } from './document';
+import { languageOf } from './languages';
 import { WebAssets } from './web-assets';
 
 const ORDERS_A_MINUTE = 30;
@@ -37,12 +38,15 @@ export class SampleShopController {
       const cookie = { name: SHOPPER_COOKIE, value: randomUUID(), ...attributes };
       reply.header('set-cookie', stringifySetCookie({ ...cookie, maxAge: A_YEAR_S }));
     }
+    const language = languageOf(request, this.assets.languages);
+    const messages = this.assets.messages(language);
+    const say = (key: string): string => escapeHtml(messages[key] ?? key);
     sendPage(reply, {
-      title: 'A sample shop',
+      ...{ title: messages['shop.title'] ?? '', language },
       script: this.assets.urlOf('shop.js'),
       style: this.assets.urlOf('checkout.css'),
-      content: '<main><h1>A sample shop</h1><p>The sample needs JavaScript.</p></main>',
-      state: await this.products.list(),
+      content: `<main><h1>${say('shop.title')}</h1><p>${say('shop.script')}</p></main>`,
+      state: { products: await this.products.list(), messages, language },
     });
   }
 

@@ -1,8 +1,8 @@
-import { queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { onDataSource } from '../order/order-rows';
+import { type AuditPage, readAuditTrail } from './audit-trail';
 import { type CloseFigures, readCloseFigures } from './close-figures';
 import { readRelayAge } from './gauges';
 import { Overview } from './overview';
@@ -27,15 +27,6 @@ export interface WaitEntry {
   readonly isOverdue: boolean;
   readonly owner: 'operator' | 'merchant';
   readonly exit: string;
-}
-
-export interface AuditEntry {
-  readonly at: string;
-  readonly actor: string;
-  readonly action: string;
-  readonly subjectKind: string;
-  readonly subjectId: string;
-  readonly reason: string;
 }
 
 const MOST_LISTED = 200;
@@ -82,23 +73,8 @@ export class ConsoleView {
     }));
   }
 
-  /** Who did what, newest first: to orders, and to what has no history of its own. */
-  audit(): Promise<AuditEntry[]> {
-    return queryRows<AuditEntry>(
-      this.dataSource,
-      `SELECT to_char(at AT TIME ZONE 'UTC', ${ISO}) AS at, actor, action,
-              subject_kind AS "subjectKind", subject_id AS "subjectId", reason
-         FROM (
-           (SELECT at, actor, action, subject_kind, subject_id, reason
-              FROM operator_actions ORDER BY id DESC LIMIT ${MOST_LISTED})
-           UNION ALL
-           (SELECT e.at, e.actor, e.type, 'order', e.order_id, e.reason
-              FROM (SELECT order_id, version FROM operator_events
-                     ORDER BY at DESC LIMIT ${MOST_LISTED}) AS newest,
-                   LATERAL (SELECT * FROM order_events
-                             WHERE order_id = newest.order_id AND version = newest.version
-                             LIMIT 1) AS e)
-         ) AS done ORDER BY done.at DESC LIMIT ${MOST_LISTED}`,
-    );
+  /** Who did what, newest first; `cursor` is the `nextCursor` of the page before. */
+  audit(cursor?: string): Promise<AuditPage> {
+    return readAuditTrail(onDataSource(this.dataSource), cursor);
   }
 }
