@@ -13,8 +13,8 @@ const FLOORS = [
   ['money', 'deliveries'],
   ['placing', 'closing', 'reconciling'],
   ['payments', 'fulfilment'],
-  ['ops'],
   ['targets'],
+  ['ops'],
   ['http'],
 ];
 const ORDERS = '^libs/orders/src/';

@@ -1,5 +1,5 @@
 // What the packages offer, as text: npm run api:report writes it to etc/, and CI compares.
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildPackages, OUT } from './build.mjs';
@@ -7,6 +7,28 @@ import { entriesOf, installTools } from './tools.mjs';
 
 const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const REPORTS = join(project, 'etc');
+
+/**
+ * What entries speak of and no entry exports, and why nobody misses it; everything else has to be exported.
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+const NOT_EXPORTED = {
+  // What Nest injects into constructors that no host calls.
+  injected: [
+    ...['ApplyNotices', 'CancelPaid', 'CloseOrder', 'EventStream', 'ForeignMoney', 'HeldElsewhere'],
+    ...[
+      'OrderHooks',
+      'ReconcileFixes',
+      'RecordCaptures',
+      'SigningKey',
+      'TargetClosing',
+      'TargetParts',
+    ],
+    ...['TargetWebhooks', 'TimeoutService'],
+  ],
+  // `Config` and `Settings` are made of these by zod; docs and .env.example say what is in them.
+  inferred: ['schema', 'SecretName'],
+};
 
 /** The file of an entry: `@lastcall/orders/http` is `orders-http.api.md`. @param {string} entry */
 const reportOf = (entry) => `${entry.replace('@lastcall/', '').replaceAll('/', '-')}.api.md`;
@@ -19,6 +41,7 @@ const reportOf = (entry) => `${entry.replace('@lastcall/', '').replaceAll('/', '
 export function reportApi(folders, { write }) {
   const extractor = installTools().require('@microsoft/api-extractor');
   const told = join(OUT, 'etc');
+  rmSync(told, { recursive: true, force: true });
   for (const folder of [REPORTS, told]) mkdirSync(folder, { recursive: true });
   const known = new Set();
   const changed = folders.flatMap((folder) => {
@@ -40,8 +63,40 @@ export function reportApi(folders, { write }) {
   });
   const orphans = readdirSync(REPORTS).filter((file) => !known.has(file));
   if (write) for (const file of orphans) rmSync(join(REPORTS, file));
-  return { count: known.size, changed: [...changed, ...orphans] };
+  return { count: known.size, changed: [...changed, ...orphans], forgotten: forgottenIn(told) };
 }
+
+/**
+ * Types that a signature speaks of and that no entry of ours exports; an entry may speak of what its
+ * package exports elsewhere. Also what is excused above and is not spoken of any more.
+ * @param {string} folder of reports
+ */
+function forgottenIn(folder) {
+  const reports = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
+  const all = reports.join('\n');
+  const exported = new Set(
+    [
+      ...all.matchAll(
+        /^export (?:declare |abstract )*(?:class|const|enum|function|interface|type) (\w+)/gm,
+      ),
+      ...all.matchAll(/^export \{ \w+ as (\w+) \}/gm),
+    ].map(([, name = '']) => name),
+  );
+  const spoken = new Set(
+    [...all.matchAll(/\(ae-forgotten-export\) The symbol "(\w+?)(?:_\d+)?"/g)].map(
+      ([, name = '']) => name,
+    ),
+  );
+  const excused = Object.values(NOT_EXPORTED).flat();
+  return [
+    ...[...spoken].filter((name) => !exported.has(name) && !excused.includes(name)),
+    ...excused.filter((name) => !spoken.has(name)).map((name) => `${name} (excused for nothing)`),
+  ];
+}
+
+/** @param {readonly string[]} names */
+export const sayForgotten = (names) =>
+  `signatures speak of what no entry exports: ${names.join(', ')}\nexport it, or excuse it in api-report.mjs`;
 
 /** What matters is the report; why it differs, a person sees in it. @param {any} message */
 function quieten(message) {
@@ -95,6 +150,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folders = buildPackages().flatMap(({ name, folder }) =>
     name.startsWith('@lastcall/') ? [folder] : [],
   );
-  const { count, changed } = reportApi(folders, { write: true });
+  const { count, changed, forgotten } = reportApi(folders, { write: true });
   console.log(`etc/: ${count} entries, ${changed.length} changed: ${changed.join(', ') || 'none'}`);
+  if (forgotten.length > 0) throw new Error(sayForgotten(forgotten));
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { runCommand } from '../run-command.mjs';
 import { runScript } from '../run-script.mjs';
 import { buildPackages, OUT } from './build.mjs';
-import { installHost } from './install-host.mjs';
+import { exampleFiles, installHost } from './install-host.mjs';
 
 const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const [name = ''] = process.argv.slice(2);
@@ -20,6 +20,6 @@ await runScript(async ({ signal, say }) => {
   const packages = buildPackages();
   const folder = join(OUT, 'examples', name);
   say('Installing them');
-  installHost(folder, 'nest11', packages, { 'main.cts': source });
-  return (await runCommand(process.execPath, [join(folder, 'main.cjs')], { signal })).code;
+  installHost(folder, 'nest11', packages, exampleFiles(name));
+  return (await runCommand(process.execPath, [join(folder, name, 'main.js')], { signal })).code;
 });

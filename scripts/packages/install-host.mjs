@@ -1,6 +1,6 @@
 // A host as somebody else would have it: its own packages from its own lock file, and our tarballs.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,6 +30,16 @@ export function run(command, args, { cwd = project, env = {} } = {}) {
 }
 
 /**
+ * What an example consists of, as `installHost` takes it: its `main.ts` is `NAME/main.js` then.
+ * @param {string} name @returns {Record<string, string>}
+ */
+export function exampleFiles(name) {
+  const folder = join(project, 'examples', name);
+  const sources = readdirSync(folder).filter((file) => file.endsWith('.ts'));
+  return Object.fromEntries(sources.map((file) => [join(name, file), join(folder, file)]));
+}
+
+/**
  * Installs and compiles: `files` are what the host's sources are called there, and where they are from.
  * @param {string} folder @param {'nest11' | 'nest12'} nest
  * @param {readonly {tarball: string}[]} packages @param {Readonly<Record<string, string>>} files
@@ -42,7 +52,10 @@ export function installHost(folder, nest, packages, files) {
   run('npm', ['ci', ...INSTALL], { cwd: folder });
   const tarballs = packages.map(({ tarball }) => tarball);
   run('npm', ['install', '--no-save', ...INSTALL, ...tarballs], { cwd: folder });
-  for (const [name, source] of Object.entries(files)) copyFileSync(source, join(folder, name));
+  for (const [name, source] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    copyFileSync(source, join(folder, name));
+  }
   const include = Object.keys(files);
   const configFile = JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include });
   writeFileSync(join(folder, 'tsconfig.json'), configFile);

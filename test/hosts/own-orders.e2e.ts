@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Pool, type PoolClient } from 'pg';
 import { fromPg, getTimeoutsToken, TimeoutModule, Timeouts } from '../../libs/timeout/src/public';
-import { CloseTargetModule, CloseTargets } from '../../libs/orders/src/targets';
+import { CloseTargetModule, CloseTargets, type TargetWait } from '../../libs/orders/src/targets';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { LedgerProvider, type Posted } from '../support/ledger-provider';
 import {
@@ -108,6 +108,15 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
   const pay = (reference: string, late = false): Posted =>
     acme.pay(reference, new Date(), { late }) as Posted;
   const entry = (reference: string) => acme.entries.get(`pay-${reference}`);
+  const ann = { actor: 'ann', reason: 'the till took it already' };
+  const waitOf = (id: string): Promise<TargetWait> =>
+    until(`${id} waits`, async () => {
+      return (await targets.waiting()).find(({ subject }) => subject === id);
+    });
+  const untilWaiting = (wanted: TargetWait['what']): Promise<TargetWait> =>
+    until(`${wanted} waits`, async () => {
+      return (await targets.waiting()).find(({ what }) => what === wanted);
+    });
   const isClosing = (orderId: string) => targets.isClosing(fromPg(client), { kind: KIND, orderId });
 
   it('closes what nobody pays for, and leaves alone what has moved on', async () => {
@@ -193,19 +202,99 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     const [reference] = own as [string];
     await client.query(`UPDATE orders SET state = ${PAID} WHERE id = $1`, [id]);
     await send(pay(reference));
-    const [held] = await until('it is held', async () => {
-      const all = await targets.listHeld();
-      return all.length > 0 ? all : undefined;
-    });
-    expect(held).toMatchObject({ orderId: id, paymentId: reference, reason: 'order_moved_on' });
+    const held = await untilWaiting('money_on_hold');
+    expect(held).toMatchObject({ subject: id, amount: 1_999, detail: 'order_moved_on' });
     expect(alerts).toEqual([['money_on_hold', expect.objectContaining({ orderId: id })]]);
-    const by = { actor: 'ann', reason: 'the till took it already' };
-    const ref = held as NonNullable<typeof held>;
-    await targets.settleHeld(ref, 'refund', by);
+    await targets.settle(held.id, 'refund', ann);
     await until('it is sent back', () => entry(reference)?.refunds.length === 1);
-    await expect(targets.settleHeld(ref, 'keep', by)).rejects.toMatchObject({
-      code: 'payment_not_found',
+    await expect(targets.settle(held.id, 'keep', ann)).rejects.toMatchObject({ code: 'not_found' });
+    const told = `SELECT status, result FROM lastcall.target_webhooks WHERE notice ->> 'paymentId' = $1`;
+    expect((await client.query(told, [reference])).rows).toEqual([
+      { status: 'processed', result: 'settled' },
+    ]);
+  });
+
+  it('ends the wait for a provider that never answers by an operator, as closed or as paid', async () => {
+    acme.unreachable = 'before';
+    const [unpaid, paid] = [await place(0, 1), await place(0, 2)];
+    for (const { id } of [unpaid, paid]) {
+      await until('it is behind the fence', () => isClosing(id));
+      expect(await waitOf(id)).toMatchObject({ isOverdue: false, exits: ['closed', 'paid'] });
+    }
+    const [first, second] = [await waitOf(unpaid.id), await waitOf(paid.id)];
+    await expect(targets.settle(second.id, 'paid', ann)).rejects.toThrow(/^payment: /);
+    await expect(targets.settle(second.id, 'retry', ann)).rejects.toThrow('closed, paid');
+    await expect(
+      targets.settle(second.id, 'closed', { ...ann, reason: ' ' }),
+    ).rejects.toMatchObject({ code: 'invalid_request' });
+    const payment = paid.references[1] as string;
+    await targets.settle(first.id, 'closed', ann);
+    await targets.settle(second.id, 'paid', { ...ann, payment: unpaid.references.join() });
+    await until('a payment of another order is refused', () =>
+      alerts.some(([what]) => what === 'operators_word_refused'),
+    );
+    expect(await read(paid.id)).toMatchObject({ state: OPEN });
+    await targets.settle(second.id, 'paid', { ...ann, payment });
+    expect(await untilState(unpaid.id, EXPIRED)).toMatchObject({ closings: 1 });
+    expect(await untilState(paid.id, PAID)).toMatchObject({ paid_by: payment, payings: 1 });
+    expect(await targets.waiting()).toEqual([]);
+    const { rows } = await client.query(
+      `SELECT actor, action, reason FROM lastcall.target_actions WHERE subject = $1`,
+      [first.id],
+    );
+    expect(rows).toEqual([{ ...ann, action: 'order_closing.closed' }]);
+    acme.unreachable = undefined;
+    // What comes after all: of the one it is late, of the other it is what was known.
+    await send(pay(unpaid.references[0] as string));
+    await until('it is sent back', () => entry(unpaid.references[0] as string)?.refunds.length);
+    await send(pay(payment));
+    await send(pay(paid.references[0] as string));
+    await until('what was paid beside it is sent back', () => {
+      return entry(paid.references[0] as string)?.refunds.length === 1;
     });
+    expect(entry(payment)?.refunds).toEqual([]);
+  });
+
+  it('has a refund tried again, or done by hand, and a held webhook applied or dismissed', async () => {
+    const late = await place(0, 1);
+    await untilState(late.id, EXPIRED);
+    const [reference] = late.references as [string];
+    acme.unreachable = 'before';
+    await send(pay(reference, true));
+    const refund = await untilWaiting('refund_unfinished');
+    expect(refund).toMatchObject({ subject: late.id, isOverdue: false, exits: ['done'] });
+    const giveUp = `UPDATE lastcall.target_refunds SET status = 'needs_attention', error = 'card expired'
+                     WHERE order_id = $1`;
+    await client.query(giveUp, [late.id]);
+    const stuck = await untilWaiting('refund_in_attention');
+    expect(stuck).toMatchObject({ detail: 'late_payment: card expired', isOverdue: true });
+    await targets.settle(stuck.id, 'retry', ann);
+    await client.query(giveUp, [late.id]);
+    await targets.settle(stuck.id, 'done', ann);
+    acme.unreachable = undefined;
+    expect(await targets.waiting()).toEqual([]);
+
+    const { id } = await place(LONG_MS);
+    const strange = `pay-of-shop-${++references}`;
+    acme.open({ paymentId: strange, ...AMOUNT });
+    await send(pay(strange));
+    const hold = `UPDATE lastcall.target_webhooks SET status = 'held', result = 'unknown_reference'
+                   WHERE status = 'received'`;
+    await client.query(hold);
+    const held = await untilWaiting('webhook_held');
+    expect(held).toMatchObject({ subject: strange, amount: 1_999 });
+    await client.query(
+      `INSERT INTO payments (order_id, provider, reference, amount, expires_at)
+       VALUES ($1, 'acme', $2, 1999, now() + interval '1 hour')`,
+      [id, strange],
+    );
+    await targets.settle(held.id, 'replay', ann);
+    await untilState(id, PAID);
+    acme.open({ paymentId: 'of-nobody', ...AMOUNT });
+    await send(pay('of-nobody'));
+    await client.query(hold);
+    await targets.settle((await untilWaiting('webhook_held')).id, 'dismiss', ann);
+    expect(await targets.waiting()).toEqual([]);
   });
 
   it('pays by a webhook that was faster than the transaction that writes its payment', async () => {

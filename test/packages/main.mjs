@@ -10,14 +10,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { documentApi } from '../../scripts/packages/api-docs.mjs';
-import { reportApi } from '../../scripts/packages/api-report.mjs';
+import { reportApi, sayForgotten } from '../../scripts/packages/api-report.mjs';
 import { buildPackages } from '../../scripts/packages/build.mjs';
-import { INSTALL, installHost, run } from '../../scripts/packages/install-host.mjs';
+import { exampleFiles, INSTALL, installHost, run } from '../../scripts/packages/install-host.mjs';
 import { installTools } from '../../scripts/packages/tools.mjs';
 import { adoptingSnippets, readmeProgram } from './snippets.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const project = join(here, '..', '..');
 /** A program that runs on has done its part by then. */
 const LIMIT_MS = 90_000;
 /** Pairs that meet every Nest, adapter and kind of module with every other. */
@@ -28,6 +27,7 @@ const HOSTS = /** @type {const} */ ([
   { nest: 'nest12', module: 'mjs', adapter: 'express' },
 ]);
 const NESTS = /** @type {const} */ (['nest11', 'nest12']);
+const EXAMPLES = ['trials', 'shop', 'own-orders'];
 const OTHER_NODES = ['node20', 'node22', 'node24', 'node26'];
 
 const databaseUrl = process.env.TEST_DATABASE_URL ?? '';
@@ -38,11 +38,9 @@ const work = mkdtempSync(join(tmpdir(), 'lastcall-packages-'));
 function install(name, packages) {
   const folder = join(work, name);
   const shop = join(here, 'shop', 'shop.ts');
-  const [readme, trials] = [readmeProgram(work), join(project, 'examples/trials/main.ts')];
-  const ownOrders = join(project, 'examples/own-orders/main.ts');
   const files = {
-    ...{ 'shop.cts': shop, 'shop.mts': shop, 'readme.cts': readme },
-    ...{ 'trials.cts': trials, 'own-orders.cts': ownOrders },
+    ...{ 'shop.cts': shop, 'shop.mts': shop, 'readme.cts': readmeProgram(work) },
+    ...Object.assign({}, ...EXAMPLES.map(exampleFiles)),
     ...adoptingSnippets(work),
   };
   installHost(folder, name, packages, files);
@@ -113,7 +111,7 @@ function runTrials(folder) {
   return withDatabase((url) => {
     let begun = false;
     const env = { DATABASE_URL: url, PORT: '0', TRIAL_MS: '300' };
-    return runUntil(folder, 'trials.cjs', env, async (printed) => {
+    return runUntil(folder, 'trials/main.js', env, async (printed) => {
       const [, address] = /trials on (\S+)/.exec(printed) ?? [];
       if (!address) return false;
       const trial = `${address}/trials/ann`;
@@ -134,7 +132,7 @@ function runOwnOrders(folder) {
     let tills = [];
     let isLate = false;
     const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '6000' };
-    return runUntil(folder, 'own-orders.cjs', env, async (printed) => {
+    return runUntil(folder, 'own-orders/main.js', env, async (printed) => {
       const [, address] = /orders on (\S+)/.exec(printed) ?? [];
       if (!address) return false;
       const call = async (/** @type {string} */ path, method = 'GET') =>
@@ -159,6 +157,59 @@ function runOwnOrders(folder) {
 }
 
 /**
+ * Two orders with a coupon each: one is paid at the till, and uses up its coupon; the other closes in the midst
+ * of its payment, ends that at the till, and its coupon is free again. @param {string} folder
+ */
+function runShop(folder) {
+  return withDatabase((url) => {
+    /** @type {{id: string, till: string}[]} */
+    const placed = [];
+    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN: '4s', GRACE: '500ms' };
+    return runUntil(folder, 'shop/main.js', env, async (printed) => {
+      const [, address] = /shop on (\S+)/.exec(printed) ?? [];
+      if (!address) return false;
+      const call = async (/** @type {string} */ path, method = 'GET', given = '', key = 'none') => {
+        const headers = { cookie: 'sid=ann', 'content-type': 'application/json' };
+        const sent = { ...(given ? { body: given } : {}), method };
+        const all = { ...headers, 'idempotency-key': key };
+        const answer = await fetch(new URL(path, address), { ...sent, headers: all });
+        if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`);
+        /** @type {{id: string, checkoutUrl: string, status: string, order_id: string | null, is_used: boolean}} */
+        const told = await answer.json();
+        return told;
+      };
+      if (placed.length === 0) {
+        for (const coupon of ['TEN', 'FREE']) {
+          const items = '{"items":[{"sku":"TEA-SENCHA","quantity":1}]}';
+          const { id } = await call('v1/orders', 'POST', items, coupon);
+          await call(`coupons/${coupon}/orders/${id}`, 'POST');
+          const { checkoutUrl: till } = await call(`v1/orders/${id}/payments`, 'POST');
+          placed.push({ id, till });
+        }
+        await call(placed[0]?.till ?? '', 'POST');
+      }
+      const now = await Promise.all(placed.map(({ id }) => call(`v1/orders/${id}`)));
+      if (now[0]?.status !== 'paid' || now[1]?.status !== 'closed') return false;
+      const [used, free] = await Promise.all(['TEN', 'FREE'].map((one) => call(`coupons/${one}`)));
+      const late = await fetch(placed[1]?.till ?? '', { method: 'POST' });
+      return used?.is_used === true && free?.order_id === null && late.status === 409;
+    });
+  });
+}
+
+/** What the examples' providers and close targets promise, by the contracts that are packed. @param {string} folder */
+function runContracts(folder) {
+  return withDatabase((url) => {
+    const env = { DATABASE_URL: url };
+    const files = ['shop/contract.js', 'own-orders/contract.js'];
+    const told = run(process.execPath, ['--test', ...files], { cwd: folder, env });
+    const passed = Number(/^[^\w]*pass (\d+)$/m.exec(told)?.[1]);
+    if (!(passed > 20)) throw new Error(`the contracts were not run:\n${told}`);
+    return passed;
+  });
+}
+
+/**
  * What importers find, by judges of others: every entry, from CommonJS and ES modules, with its types.
  * @param {{folder: string, tarball: string, name: string}[]} packages
  */
@@ -171,12 +222,13 @@ function judge(packages) {
     console.log(`${name}: publint${name === 'lastcall' ? '' : ' and attw'} found nothing`);
   }
   const folders = packages.flatMap((one) => (one.name === 'lastcall' ? [] : [one.folder]));
-  const { count, changed } = reportApi(folders, { write: false });
+  const { count, changed, forgotten } = reportApi(folders, { write: false });
   if (changed.length > 0) {
     const how = 'npm run api:report writes them; say in the changelog what changes for importers';
     throw new Error(`what the packages offer is not what etc/ says: ${changed.join(', ')}\n${how}`);
   }
-  console.log(`the API of ${count} entries is as etc/ has it`);
+  if (forgotten.length > 0) throw new Error(sayForgotten(forgotten));
+  console.log(`the API of ${count} entries is as etc/ has it, and exports what it speaks of`);
   documentApi(folders);
   console.log('typedoc has documented them without a warning');
 }
@@ -220,8 +272,11 @@ try {
     const folder = folders.get(nest) ?? '';
     await runReadme(folder);
     await runTrials(folder);
+    await runShop(folder);
     await runOwnOrders(folder);
-    console.log(`${nest}: the program of README.md, examples/trials, examples/own-orders`);
+    const promises = await runContracts(folder);
+    console.log(`${nest}: the program of README.md, examples/${EXAMPLES.join(', examples/')}`);
+    console.log(`${nest}: ${promises} tests of the contracts of the examples' provider and orders`);
   }
   const cli = join(folders.get('nest12') ?? '', 'node_modules', '.bin', 'lastcall');
   console.log(`npx lastcall --version: ${run(cli, ['--version']).trim()}`);

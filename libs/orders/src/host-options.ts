@@ -1,4 +1,4 @@
-import type { InjectedAll } from '@app/timeout';
+import { assertOptions, having, type InjectedAll, isObject, orElse } from '@app/timeout';
 import type { InjectionToken, ModuleMetadata } from '@nestjs/common';
 import { type Config, hostConfig } from './config';
 import type { EventSink } from './events/event-stream';
@@ -6,7 +6,9 @@ import { loggedTelemetry } from './order/logged-telemetry';
 import type { StockPort } from './order/stock-port';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { PaymentProvider } from './providers/payment-provider';
+import { PAYMENTS_OPTION, TELEMETRY_OPTION } from './providers/provider-options';
 import type { OrdersSetUp } from './set-up';
+import { z } from 'zod';
 
 /** What a host tells the order module; everything but where Postgres is, and who is paid by, has a default. */
 export interface OrdersHostOptions {
@@ -44,13 +46,38 @@ export interface OrdersModuleAsyncOptions<Tokens extends readonly InjectionToken
   ) => OrdersHostOptions | Promise<OrdersHostOptions>;
 }
 
+const text = z.string(orElse('a text'));
+
+const ORDERS = {
+  postgres: z.custom(
+    (value) => isObject(value) && typeof value.url === 'string' && value.url !== '',
+    orElse('{ url } of a Postgres'),
+  ),
+  redis: z.string(orElse('a URL')),
+  schema: text,
+  payments: PAYMENTS_OPTION,
+  windows: z.strictObject(
+    {
+      pay: text.optional(),
+      grace: text.optional(),
+      ship: text.optional(),
+      receive: text.optional(),
+    },
+    orElse('of durations as "10m": { pay, grace, ship, receive }'),
+  ),
+  events: having(['append'], 'an EventSink: append(events)'),
+  stock: having(['reserve', 'apply'], 'a StockPort: reserve and apply'),
+  telemetry: TELEMETRY_OPTION,
+  settings: z.record(z.string(), text, orElse('texts by the names of settings')),
+} satisfies Record<keyof OrdersHostOptions, z.ZodType>;
+
 /** Nowhere: a host's settings are in its code, and no file of an installation is read. */
 const NO_HOME = '/nowhere';
 
-/** @throws {ConfigError} naming what is wrong */
+/** @throws {TypeError | ConfigError} naming what is wrong */
 export function hostSetUp(options: OrdersHostOptions): OrdersSetUp {
-  const { postgres, payments, events, stock, telemetry = loggedTelemetry() } = options;
   const config = hostOptionsAsConfig(options);
+  const { postgres, payments, events, stock, telemetry = loggedTelemetry() } = options;
   return {
     // Who is switched on is who was given: work of others at a provider that is not is told of.
     config: { ...config, DATABASE_URL: postgres.url, PAYMENT_PROVIDERS: namesOf(payments) },
@@ -59,14 +86,10 @@ export function hostSetUp(options: OrdersHostOptions): OrdersSetUp {
   };
 }
 
-/** What `migrate` takes, of a host's options: the tables are made by a step of the deployment. */
-export function hostOptionsAsConfig({
-  postgres,
-  redis,
-  schema,
-  windows = {},
-  settings = {},
-}: OrdersHostOptions): Config {
+/** What `migrate` takes, of a host's options: the tables are made by a step of the deployment. @throws {TypeError | ConfigError} naming what is wrong */
+export function hostOptionsAsConfig(options: OrdersHostOptions): Config {
+  assertOptions('OrdersModule', ORDERS, ['postgres', 'payments'], options);
+  const { postgres, redis, schema, windows = {}, settings = {} } = options;
   return hostConfig({
     ...settings,
     DATABASE_URL: postgres.url,

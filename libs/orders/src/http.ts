@@ -7,7 +7,7 @@ export {
   isSubject,
   type ScopeName,
 } from './http/caller';
-export { CallerGuard, type HostCaller } from './http/caller.guard';
+export { CallerGuard, type HostCaller, type ReadCaller } from './http/caller.guard';
 export { answerTo, type ErrorAnswer, RETRY_AFTER_SECONDS } from './http/error-problem';
 export { Costly, Unlimited } from './http/limits';
 export {
@@ -19,7 +19,13 @@ export {
 export { OpsOrdersController } from './http/ops-orders.controller';
 export { OpsProductsController } from './http/ops-products.controller';
 export { OpsController } from './http/ops.controller';
-export { OrdersController } from './http/orders.controller';
+export {
+  type ListOrdersQuery,
+  type NoBody,
+  OrdersController,
+  type PlaceOrderBody,
+  type StartPaymentBody,
+} from './http/orders.controller';
 export {
   IdempotencyKey,
   InputBody,
@@ -34,6 +40,7 @@ export { HttpProblemFilter } from './http/problem.filter';
 export {
   codeOf,
   type FieldError,
+  HTTP_ERROR_CODES,
   problem,
   type Problem,
   PROBLEM_TYPE,
@@ -42,12 +49,29 @@ export {
 } from './http/problem';
 export { ProductsController } from './http/products.controller';
 export {
+  cancelOrderBody,
+  customerExtensionBody,
   forceCloseBody,
   idempotencyKey,
   lastEventId,
+  listDeliveriesQuery,
+  listOrdersQuery,
+  listProductsQuery,
   noBody,
+  operatorExtensionBody,
   placeOrderBody,
   productSku,
+  putProductBody,
+  reasonBody,
+  redeliverBody,
+  refundBody,
+  rotateBody,
+  searchOrdersQuery,
+  settleOrderBody,
+  shipmentBody,
+  startPaymentBody,
+  stockBody,
+  webhookEndpointBody,
 } from './http/requests';
 export { type AnswerWords, ROUTE_FACTS, type RouteAnswer, Topic } from './http/route-facts';
 export { WebhookEndpointsController } from './http/webhook-endpoints.controller';

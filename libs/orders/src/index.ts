@@ -1,8 +1,8 @@
 export { isInfrastructureError } from '@app/timeout';
 export { CancelOrder } from './closing/cancel-order';
 export { CancelOrderByOperator, type CanceledOrder } from './ops/cancel-order-by-operator';
-export { CreateRefund, type CreatedRefund } from './ops/create-refund';
-export { SettleOrder } from './ops/settle-order';
+export { type CreatedRefund, CreateRefund, type RefundCommand } from './ops/create-refund';
+export { SettleOrder, type SettleOrderCommand } from './ops/settle-order';
 export {
   type Config,
   ConfigError,
@@ -17,8 +17,14 @@ export {
 } from './config';
 export { ConfirmReceipt } from './fulfilment/confirm-receipt';
 export { homeFolder, HomeError } from './home';
-export { DEADLINE_KINDS } from './order/deadline-table';
-export { createDataSource, DATABASE, type DatabaseAddress, dataSourceOptions } from './data-source';
+export { DEADLINE_KINDS, type DeadlineKind } from './order/deadline-table';
+export {
+  createDataSource,
+  DATABASE,
+  type DatabaseAddress,
+  dataSourceOptions,
+  type PoolOptions,
+} from './data-source';
 export { migrate, type MigrationTarget } from './migrate';
 export { parseDuration } from './duration';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
@@ -29,14 +35,15 @@ export {
   orderNotFound,
   reasonOf,
 } from './order/errors';
-export { ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
+export { type ExtendCommand, ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
 export { ForceCloseOrder } from './closing/force-close-order';
 export { Gauges, type GaugesView } from './ops/gauges';
-export { GroupCommit } from './group-commit';
+export { GroupCommit, type GroupCommitOptions } from './group-commit';
 export {
-  INVARIANTS,
+  type Invariant,
   type InvariantOptions,
   type InvariantResult,
+  INVARIANTS,
   runInvariants,
 } from './invariants/run-invariants';
 export { type InvariantReading, WatchInvariants } from './invariants/watch-invariants';
@@ -54,43 +61,54 @@ export type {
 export type { Check } from './ops/doctor/check';
 export { WITHOUT_REDIS } from './ops/doctor/examine-redis';
 export { examineDependencies } from './ops/doctor/examine-dependencies';
+export { examinePostgres, hasDeadlinesAlone } from './ops/doctor/examine-postgres';
 export { ExamineInstallation } from './ops/doctor/examine-installation';
 export {
   type ClosableFilter,
   type ClosePlan,
   type CloseResult,
+  type CloseRun,
   ForceCloseOrders,
 } from './ops/force-close-orders';
 export {
   type HeldPayment,
   ListHeldPayments,
+  type PaymentDecision,
   type SettledPayment,
   SettlePayment,
+  type SettleRun,
 } from './ops/held-payments';
-export { type Accountable, REASON_LENGTH } from './order/operator-action';
+export { type Accountable, type ActionRun, REASON_LENGTH } from './order/operator-action';
 export type { Page } from './order/page';
 export { isUuid, UUID } from './order/uuid';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails } from './ops/order-details';
-export type { OrderDetailsView } from './ops/read-order-details';
+export type { DeadlineDetails, OrderDetailsView, RefundDetails } from './ops/read-order-details';
 export type { TimelineEntry } from './ops/order-timeline';
 export {
   differenceText,
+  type ProcessView,
   readRunningSettings,
   type RunningSettings,
   type SettingDifference,
 } from './ops/running-settings';
-export { sharedSettings, SHARED_NAMES, type SharedSettings } from './ops/shared-settings';
+export {
+  SHARED_NAMES,
+  type SharedName,
+  sharedSettings,
+  type SharedSettings,
+} from './ops/shared-settings';
 export { examineProcesses } from './ops/doctor/examine-processes';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
-export { WAIT_NAMES, WAITS, type WaitName } from './ops/waits';
+export { WAIT_NAMES, type WaitName, type WaitReadings, WAITS } from './ops/waits';
 export { RewindEvents, type Rewound } from './ops/rewind-events';
-export { EraseCustomer, type ErasedCustomer } from './ops/erase-customer';
-export { type CustomerExport, ExportCustomer } from './ops/export-customer';
+export { type EraseCommand, EraseCustomer, type ErasedCustomer } from './ops/erase-customer';
+export { type CustomerExport, ExportCustomer, type ExportedOrder } from './ops/export-customer';
 export { NamesInLogs } from './order/names-in-logs';
 export { Statistics, type StatisticsView } from './ops/statistics';
 export {
+  type DeadlineFinding,
   type DeadlineFindings,
   type DeadlinesReport,
   VerifyDeadlines,
@@ -101,7 +119,7 @@ export {
   DELIVERY_STATUSES,
   type DeliveryStatus,
 } from './deliveries/deliveries';
-export { DeliverWebhooks } from './deliveries/deliver-webhooks';
+export { type Claimed, DeliverWebhooks, type DeliveryCounts } from './deliveries/deliver-webhooks';
 export {
   DEFAULT_OVERLAP_MS,
   MAX_OVERLAP_MS,
@@ -114,12 +132,17 @@ export { ALL_EVENTS, EVENT_TYPES } from './deliveries/message';
 export type { Attempt } from './deliveries/post-webhook';
 export { DismissWebhook } from './ops/dismiss-webhook';
 export { ListWebhooks, ReplayWebhook } from './ops/webhooks';
-export { WEBHOOK_STATUSES, type WebhookEntry } from './ops/webhook-entry';
+export { WEBHOOK_STATUSES, type WebhookEntry, type WebhookStatus } from './ops/webhook-entry';
 export { type BrakeView, TimeoutBrake } from './ops/timeout-brake';
 export { OrderFeed } from './events/order-feed';
 export { type OrderEventView, readHistory } from './events/read-history';
 export { type StreamToken, StreamTokens } from './events/stream-tokens';
-export { type PageSession, PageSessions, type SessionPage } from './sessions/page-sessions';
+export {
+  type Invitation,
+  type PageSession,
+  PageSessions,
+  type SessionPage,
+} from './sessions/page-sessions';
 export type { HookTx } from './order/hook-tx';
 export {
   type HooksOrders,
@@ -129,7 +152,7 @@ export {
   type Refusal,
 } from './order/order-hooks';
 export type { Shortage, StockLine, StockPort } from './order/stock-port';
-export { OrderGuard } from './order/order-guard';
+export { type GuardedOrder, OrderGuard } from './order/order-guard';
 export {
   type By,
   CLOSE_REASONS,
@@ -137,6 +160,7 @@ export {
   FINAL_STATUSES,
   ORDER_STATUSES,
   type OrderStatus,
+  type StockEffect,
   TRANSITIONS,
 } from './order/order.lifecycle';
 export { onDataSource, type Queryable } from './order/order-rows';
@@ -153,7 +177,12 @@ export {
   OrdersModule,
   type OrdersModuleOptions,
 } from './orders.module';
-export { type ActionResult, CONSOLE_ACTIONS, ConsoleActions } from './ops/console-actions';
+export {
+  type ActionResult,
+  CONSOLE_ACTIONS,
+  type ConsoleAction,
+  ConsoleActions,
+} from './ops/console-actions';
 export { type AuditEntry, type AuditPage, isAuditCursor } from './ops/audit-trail';
 export { ConsoleView, type NowView, type WaitEntry } from './ops/console-view';
 export { Overview, type OverviewView } from './ops/overview';
@@ -171,25 +200,66 @@ export {
   type LineComplaint,
   type ProductLine,
 } from './ops/import-products';
-export { MAX_NAME_LENGTH, MAX_STOCK, MAX_UNIT_PRICE, SKU, SKU_RULE } from './stock/product-rules';
-export { PlaceOrder } from './placing/place-order';
+export {
+  MAX_NAME_LENGTH,
+  MAX_STOCK,
+  MAX_UNIT_PRICE,
+  type ProductToPut,
+  SKU,
+  SKU_RULE,
+} from './stock/product-rules';
+export { type PlaceCommand, PlaceOrder } from './placing/place-order';
 export { ListProducts, type ProductView } from './stock/products';
 export {
+  type CapturedMoney,
+  type CreateAnswer,
+  type CreatedPayment,
   type ExtendAnswer,
+  type LedgerPage,
   type MoreTime,
+  type NewPayment,
   type PaymentProvider,
+  type PaymentRef,
+  type PaymentRequest,
   type ProviderAnswer,
+  type ProviderFinding,
+  type ProviderNotice,
+  type RefundAnswer,
+  type RefundRequest,
 } from './providers/payment-provider';
 export { PaymentProviders } from './providers/payment-providers';
-export { UnchargeableProducts } from './providers/unchargeable-products';
-export { StrandedWork } from './providers/stranded-work';
+export { type UnchargeableCurrency, UnchargeableProducts } from './providers/unchargeable-products';
+export { type OpenWork, StrandedWork } from './providers/stranded-work';
 export { ListOrders, ReadOrder } from './closing/read-order';
 export { ReceiveWebhook } from './payments/receive-webhook';
-export { type Difference, Reconcile, type ReconcileCounts } from './reconciling/reconcile';
-export { type ClosedRun, ReconcileRuns } from './reconciling/reconcile-runs';
+export {
+  type Difference,
+  Reconcile,
+  type ReconcileCounts,
+  type ReconcileRequest,
+} from './reconciling/reconcile';
+export {
+  type ClosedRun,
+  type FindingState,
+  type Place,
+  type ReconcileRun,
+  ReconcileRuns,
+  type RunCounts,
+} from './reconciling/reconcile-runs';
 export { RelayEvents } from './events/relay-events';
 export { SettleClosing } from './closing/settle-closing';
 export { seedProducts } from './stock/seed-products';
 export { ShipOrder } from './fulfilment/ship-order';
-export { StartPayment } from './payments/start-payment';
+export {
+  type StartedPayment,
+  StartPayment,
+  type StartPaymentCommand,
+} from './payments/start-payment';
 export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './order/telemetry';
+export type { HoldReason } from './money/capture.judgement';
+export type { CloseFigures } from './ops/close-figures';
+export type { ChangedOrder, StatusChange } from './order/change-status';
+export type { WebhookHeaders } from './payments/read-notice';
+export type { Finding } from './reconciling/reconcile.judgement';
+export type { OrdersParts } from './set-up';
+export type { ProductEditor } from './stock/change-products';

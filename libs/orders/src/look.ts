@@ -26,6 +26,13 @@ export { onDataSource } from './order/order-rows';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export { isUuid } from './order/uuid';
 export { differenceText, readRunningSettings, type RunningSettings } from './ops/running-settings';
+export { TargetLook } from './targets/target-look';
+export {
+  TARGET_WAITS,
+  type TargetExit,
+  type TargetWait,
+  type TargetWaitName,
+} from './targets/target-waits';
 export { SHARED_NAMES, sharedSettings, type SharedSettings } from './ops/shared-settings';
 
 /** As many as an order's details are read by at once. */

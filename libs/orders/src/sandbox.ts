@@ -1,2 +1,2 @@
 /** What `@lastcall/orders/sandbox` offers: the provider that a shop is tried out with. */
-export { SandboxProvider } from './providers/sandbox/sandbox.provider';
+export { SandboxProvider, type SandboxProviderOptions } from './providers/sandbox/sandbox.provider';

@@ -1,2 +1,2 @@
 /** What `@lastcall/orders/stripe` offers. It needs the package `stripe`. */
-export { StripeProvider } from './providers/stripe/stripe.provider';
+export { StripeProvider, type StripeProviderOptions } from './providers/stripe/stripe.provider';

@@ -10,11 +10,13 @@ export {
 export {
   CloseTargetModule,
   type CloseTargetModuleAsyncOptions,
-  type CloseTargetModuleOptions,
+  type CloseTargetsGiven,
   migrateCloseTargets,
 } from './targets/close-target.module';
+export type { CloseTargetModuleOptions } from './targets/target-options';
 export { CloseTargets, type TargetOrderRef } from './targets/close-targets';
-export type { HeldMoney, HeldRef } from './targets/target-payments';
+export type { TargetVerdict } from './targets/target-desk';
+export type { TargetExit, TargetWait, TargetWaitName } from './targets/target-waits';
 export { ERROR_STATUS, type ErrorCode, LastcallError } from './order/errors';
 export type {
   CapturedMoney,

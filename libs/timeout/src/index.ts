@@ -44,8 +44,11 @@ export {
   type ArmFromQueryResult,
 } from './host/arm-from-query';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
+export { assertOptions, hasMethods, having, isObject, orElse } from './host/option-kinds';
 export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';
 export type { HostTransaction } from './host/host-transaction';
+export { type HostDeadline, Subjects } from './host/subjects';
+export { type HostTransactions, openHostTransactions } from './host/host-transactions';
 export { migratePlace } from './host/migrate-timeouts';
 export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';

@@ -19,6 +19,9 @@ export { migrateTimeouts } from './host/migrate';
 export type { ArmedDeadline, HostDeadline, SubjectRef } from './host/subjects';
 export { TimeoutModule } from './host/timeout.module';
 export type {
+  Injected,
+  InjectedAll,
+  TimeoutModuleAsyncBase,
   TimeoutModuleAsyncOptions,
   TimeoutModuleOptions,
   TimeoutOptionsFactory,
@@ -29,7 +32,16 @@ export {
   ScopedDeadlineHandlerError,
   UnhandledDeadlineError,
 } from './errors';
-export type { Lock } from './lock';
+export type { Held, Lock } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
-export type { Alarm, OnRing, RingAnswer, Survey, TimerDriver } from './timer-driver';
+export type { RedisAddress } from './redis';
+export type {
+  Alarm,
+  OnRing,
+  RingAgain,
+  RingAnswer,
+  Survey,
+  TimerAbilities,
+  TimerDriver,
+} from './timer-driver';

@@ -1,2 +1,2 @@
 /** What `@lastcall/timeout/redlock` offers: a lock around each change of a subject, in Redis. */
-export { RedlockLock } from './locks/redlock.lock';
+export { RedlockLock, type RedlockLockOptions } from './locks/redlock.lock';

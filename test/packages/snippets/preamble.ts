@@ -10,7 +10,7 @@ import {
 } from '@lastcall/orders';
 import { OrdersHttpModule } from '@lastcall/orders/http';
 import { type ClosesOrders, CloseTargetModule } from '@lastcall/orders/targets';
-import { describeProvider as contract } from '@lastcall/orders/testing';
+import { type CloseTargetUnderTest, describeProvider as contract } from '@lastcall/orders/testing';
 import { DeadlineHandler, type Due, fromPg, TimeoutModule, type Timeouts } from '@lastcall/timeout';
 import { type CanActivate, Module, type Type } from '@nestjs/common';
 import type { Pool } from 'pg';
@@ -33,6 +33,9 @@ declare const myBus: { publish(events: readonly RelayedEvent[]): Promise<void> }
 
 declare const ShopOrders: Type<ClosesOrders>;
 declare const acme: PaymentProvider;
+declare const placeOrder: CloseTargetUnderTest['placeOrder'];
+declare const openPayment: CloseTargetUnderTest['openPayment'];
+declare const statusOf: CloseTargetUnderTest['statusOf'];
 
 @Module({})
 class AuthModule {}

@@ -27,8 +27,13 @@ export default class Doctor extends OpsCommand {
 
   async run(): Promise<DoctorResult> {
     const { flags } = await this.parse(Doctor);
-    const { examineDependencies, loadConfigWithoutAuth } = await import('@app/orders');
-    const outside = await examineDependencies(loadConfigWithoutAuth(await this.environment()));
+    const core = await import('@app/orders');
+    const env = await this.environment();
+    const seen = core.loadConfigFor('look', env);
+    const isHost = await core.hasDeadlinesAlone(seen);
+    const outside = isHost
+      ? await core.examinePostgres(seen)
+      : await core.examineDependencies(core.loadConfigWithoutAuth(env));
     const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
     const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
     const inside =
@@ -37,7 +42,8 @@ export default class Doctor extends OpsCommand {
     const warnings = checks.filter(({ state }) => state === 'warning').length;
     const findings = checks.filter(({ state }) => state !== 'ok').length - warnings;
     this.log(describe({ findings, warnings, checks }));
-    if (inside.length === 0) this.note('The rest was not looked at: it needs Postgres, migrated');
+    if (inside.length === 0 && !isHost)
+      this.note('The rest was not looked at: it needs Postgres, migrated');
     if (findings > 0) this.endWith(checks.some(isDown) ? EXIT.dependencyDown : EXIT.findings);
     return { findings, warnings, checks };
   }

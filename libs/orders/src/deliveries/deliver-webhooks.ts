@@ -18,7 +18,7 @@ const LONGEST_PAUSE_MS = 60_000;
 const OFF_AFTER = '3 days';
 const GONE = 410;
 
-interface Claimed extends DeliveredEvent {
+export interface Claimed extends DeliveredEvent {
   readonly id: string;
   readonly endpointId: string;
   readonly attempts: number;

@@ -40,10 +40,10 @@ import {
   Topic,
 } from './route-facts';
 
-type PlaceOrderBody = z.output<typeof placeOrderBody>;
-type StartPaymentBody = z.output<typeof startPaymentBody>;
-type ListOrdersQuery = z.output<typeof listOrdersQuery>;
-type NoBody = z.output<typeof noBody>;
+export type PlaceOrderBody = z.output<typeof placeOrderBody>;
+export type StartPaymentBody = z.output<typeof startPaymentBody>;
+export type ListOrdersQuery = z.output<typeof listOrdersQuery>;
+export type NoBody = z.output<typeof noBody>;
 
 /** Each may make the provider open a session; a customer needs one or two. */
 const MAX_PAYMENTS_A_MINUTE = 30;

@@ -16,13 +16,13 @@ import {
   type Type,
 } from '@nestjs/common';
 import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
+import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
 import { loggedTelemetry } from '../order/logged-telemetry';
-import type { OrdersTelemetry } from '../order/telemetry';
 import { guardProviders } from '../providers/create-providers';
-import type { PaymentProvider } from '../providers/payment-provider';
 import { CheckedTarget } from './checked-target';
 import { type ClosesOrders, closeTargetOptions } from './close-target';
 import { CloseTargets } from './close-targets';
+import { checkTargetOptions, type CloseTargetModuleOptions } from './target-options';
 import { TargetClosing } from './target-closing';
 import { handlersOf } from './target-handlers';
 import { TargetMoney } from './target-money';
@@ -33,16 +33,7 @@ import { TargetRefunds } from './target-refunds';
 import { TargetSettling } from './target-settling';
 import { TargetWebhooks } from './target-webhooks';
 
-export interface CloseTargetModuleOptions {
-  /** The shop's providers, as its payments name them; each is measured, and guarded by a breaker. */
-  readonly payments: readonly [PaymentProvider, ...PaymentProvider[]];
-  /** What becomes of money that is captured for an order that was closed; `refund` unless given. */
-  readonly latePayment?: 'refund' | 'hold';
-  /** Where to report; Nest's logger hears of what fails and of alerts unless given. */
-  readonly telemetry?: OrdersTelemetry;
-}
-
-interface TargetsOf {
+export interface CloseTargetsGiven {
   /** Classes marked with `@CloseTarget`. */
   readonly targets: readonly [Type<ClosesOrders>, ...Type<ClosesOrders>[]];
   /** The name given to `TimeoutModule.forRoot`, if any. */
@@ -53,12 +44,14 @@ interface TargetsOf {
 
 export interface CloseTargetModuleAsyncOptions<
   Tokens extends readonly InjectionToken[],
-> extends TargetsOf {
+> extends CloseTargetsGiven {
   readonly inject?: readonly [...Tokens];
   readonly useFactory: (
     ...args: InjectedAll<Tokens>
   ) => CloseTargetModuleOptions | Promise<CloseTargetModuleOptions>;
 }
+
+const MIGRATIONS = [CloseTargets1763930000000, CloseTargetExits1763960000000];
 
 /** Injection token of the options. */
 const OPTIONS = Symbol('CloseTargetOptions');
@@ -70,7 +63,12 @@ const OPTIONS = Symbol('CloseTargetOptions');
  */
 @Module({})
 export class CloseTargetModule {
-  static forRoot({ targets, timeouts, imports, ...options }: CloseTargetModuleOptions & TargetsOf) {
+  static forRoot({
+    targets,
+    timeouts,
+    imports,
+    ...options
+  }: CloseTargetModuleOptions & CloseTargetsGiven) {
     return CloseTargetModule.forRootAsync({
       targets,
       ...(timeouts === undefined ? {} : { timeouts }),
@@ -101,7 +99,10 @@ export class CloseTargetModule {
             runtime: TimeoutRuntime,
             options: CloseTargetModuleOptions,
             ...instances: ClosesOrders[]
-          ) => partsOf(runtime, options, targets, instances),
+          ) => {
+            checkTargetOptions(options);
+            return partsOf(runtime, options, targets, instances);
+          },
         },
         ...[TargetClosing, TargetMoney, TargetSettling, TargetRefunds, TargetWebhooks],
         ...targets.flatMap((target) => handlersOf(closeTargetOptions(target), timeouts)),
@@ -119,7 +120,7 @@ async function partsOf(
   classes: readonly Type<ClosesOrders>[],
   instances: readonly ClosesOrders[],
 ): Promise<TargetParts> {
-  await runtime.addTables([CloseTargets1763930000000]);
+  await runtime.addTables(MIGRATIONS);
   const targets = new Map(
     classes.map((target, index) => {
       const { kind } = closeTargetOptions(target);
@@ -173,5 +174,5 @@ export async function migrateCloseTargets({
   readonly postgres: HostPostgres;
   readonly schema?: string;
 }): Promise<string[]> {
-  return migratePlace(await findPlace(postgres, schema), [CloseTargets1763930000000]);
+  return migratePlace(await findPlace(postgres, schema), MIGRATIONS);
 }

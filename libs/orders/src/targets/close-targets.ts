@@ -1,11 +1,10 @@
 import type { HostTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
-import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
-import { LastcallError } from '../order/errors';
 import type { WebhookHeaders } from '../payments/read-notice';
 import { TargetClosing } from './target-closing';
-import { armIn, REFUND_KIND, TARGET_PARTS, type TargetParts, targetOf } from './target-parts';
-import type { HeldMoney, HeldRef } from './target-payments';
+import { TargetDesk, type TargetVerdict } from './target-desk';
+import { TARGET_PARTS, type TargetParts, targetOf } from './target-parts';
+import type { TargetExit, TargetWait } from './target-waits';
 import { TargetWebhooks } from './target-webhooks';
 
 /** An order of the shop's own; `kind` is its `@CloseTarget`'s. */
@@ -14,19 +13,22 @@ export interface TargetOrderRef {
   readonly orderId: string;
 }
 
-const MOST_LISTED = 1_000;
-
 /**
  * Orders of a shop's own tables, as lastcall closes them. Deadlines are armed by `Timeouts`; this is for
  * whoever does not wait for them, for webhooks, and for operators.
  */
 @Injectable()
 export class CloseTargets {
+  readonly #desk: TargetDesk;
+
   constructor(
     @Inject(TARGET_PARTS) private readonly parts: TargetParts,
     private readonly closing: TargetClosing,
     private readonly webhooks: TargetWebhooks,
-  ) {}
+  ) {
+    const { runtime, timeouts } = parts;
+    this.#desk = new TargetDesk(runtime.schema, (tx, due) => timeouts.arm(tx, due));
+  }
 
   /**
    * Closes an order now: it was canceled, or found overdue by somebody who looked at it. `closing`: its
@@ -64,45 +66,23 @@ export class CloseTargets {
     return this.webhooks.receive(provider, rawBody, headers);
   }
 
-  /** Money that waits for an operator, the oldest first; at most a thousand. */
-  listHeld(): Promise<HeldMoney[]> {
-    return this.parts.runtime.inHostTransaction((tx) =>
-      this.parts.payments.listHeld(tx, MOST_LISTED),
-    );
+  /**
+   * What waits for a person, or may come to, the oldest first: orders whose provider never answers, refunds
+   * that cannot be made, webhooks and money on hold, deadlines whose handler keeps failing. At most 200 of
+   * each.
+   */
+  waiting(): Promise<TargetWait[]> {
+    return this.parts.runtime.inHostTransaction((tx) => this.#desk.list(tx));
   }
 
   /**
-   * An operator's word about money on hold: `refund` sends all of it back, `keep` leaves it where it is
-   * (the order was given by hand, or it has paid the order that it was taken for).
-   * @throws {LastcallError} payment_not_found; invalid_request for an actor or a reason that is no text
+   * Ends a wait by somebody's word, which is written down with it. What changes an order or asks a
+   * provider is done in moments, by a process that rings.
+   * @param id a {@link TargetWait}'s
+   * @throws {LastcallError} not_found where nothing of this id waits (any more); invalid_request for an
+   *   exit that this wait does not have, and for an actor or a reason that is no text
    */
-  settleHeld(
-    held: HeldRef,
-    verdict: 'refund' | 'keep',
-    by: { readonly actor: string; readonly reason: string },
-  ): Promise<void> {
-    for (const [name, text] of Object.entries(by)) {
-      if (!text || !isPlainText(text)) {
-        throw new LastcallError('invalid_request', `${name}: ${PLAIN_TEXT_RULE}`);
-      }
-    }
-    return this.parts.runtime.inHostTransaction(async (tx) => {
-      const found = await this.parts.payments.settleHeld(tx, held, verdict, by);
-      if (!found)
-        throw new LastcallError('payment_not_found', 'No money of this payment is on hold');
-      if (verdict === 'keep') return;
-      const { kind, orderId, money } = found;
-      const { amount, currency } = money;
-      const ref = { ...held, amount, currency, expiresAt: money.paidAt };
-      const capture = {
-        payment: { ...ref, orderId },
-        providerPaymentId: held.providerPaymentId,
-        money,
-        reason: 'operator',
-      };
-      const refunds = await this.parts.payments.requestRefunds(tx, kind, [capture]);
-      const delays = refunds.map((subjectId) => ({ subjectId, inMs: 0 }));
-      await armIn(this.parts, tx, REFUND_KIND, delays);
-    });
+  settle(id: string, exit: TargetExit, given: TargetVerdict): Promise<TargetWait> {
+    return this.parts.runtime.inHostTransaction((tx) => this.#desk.settle(tx, id, exit, given));
   }
 }

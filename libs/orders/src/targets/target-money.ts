@@ -12,7 +12,12 @@ import {
   type TargetParts,
   targetOf,
 } from './target-parts';
-import type { JudgedTargetCapture, RecordedPayment, TargetCapture } from './target-payments';
+import {
+  type JudgedTargetCapture,
+  NO_ID,
+  type RecordedPayment,
+  type TargetCapture,
+} from './target-payments';
 
 /** What became of a capture; `busy`: somebody is changing its order, so it has to be told again. */
 export type TargetOutcome = 'pay' | 'known' | 'refund' | 'hold' | 'busy';
@@ -103,7 +108,10 @@ export class TargetMoney {
     before: readonly RecordedPayment[],
   ): { readonly verdict: 'pay' | 'refund' | 'hold' | 'known'; readonly reason: string | null } {
     const paid = before.filter(({ captured }) => captured);
-    const same = paid.find((one) => one.providerPaymentId === providerPaymentId);
+    // An operator may have said that it was paid before anybody told us the provider's id.
+    const same = paid.find(
+      (one) => one.providerPaymentId === providerPaymentId || one.providerPaymentId === NO_ID,
+    );
     const judgement: CaptureJudgement = judgeCapture(
       {
         paymentStatus: same ? 'succeeded' : 'open',

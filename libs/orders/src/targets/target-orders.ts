@@ -14,6 +14,13 @@ export interface AskedOrder {
   readonly attempt: number;
 }
 
+/** What became of an order whose provider does not tell. */
+export interface OperatorsWord {
+  readonly as: 'closed' | 'paid';
+  /** The shop's payment that has paid it; null where none has. */
+  readonly payment: string | null;
+}
+
 /** Our own rows of a shop's orders; the schema is spelt out, as a host's search path leads elsewhere. */
 export class TargetOrders {
   readonly #table: string;
@@ -34,8 +41,10 @@ export class TargetOrders {
       `INSERT INTO ${this.#table} AS o (kind, order_id, status, reason)
        SELECT $1, id, $3, $4 FROM unnest($2::text[]) AS n (id) ORDER BY id
        ON CONFLICT (kind, order_id) DO UPDATE
-         SET status = excluded.status, reason = excluded.reason, changed_at = now(),
-             attempts = CASE WHEN o.status = excluded.status THEN o.attempts ELSE 0 END`,
+         SET status = excluded.status, reason = excluded.reason,
+             changed_at = CASE WHEN o.status = excluded.status THEN o.changed_at ELSE now() END,
+             attempts = CASE WHEN o.status = excluded.status THEN o.attempts ELSE 0 END,
+             told = CASE WHEN o.status = excluded.status THEN o.told END`,
       [kind, orderIds, status, reason],
     );
   }
@@ -68,6 +77,24 @@ export class TargetOrders {
       [kind, orderIds],
     );
     return rows.map((row) => ({ orderId: row.order_id, attempt: row.attempts }));
+  }
+
+  /** What an operator has said of an order behind the fence, if anybody has. */
+  async told(tx: Tx, kind: string, orderId: string): Promise<OperatorsWord | undefined> {
+    const [row] = await tx.query<OperatorsWord>(
+      `SELECT told AS "as", told_payment AS payment FROM ${this.#table}
+        WHERE kind = $1 AND order_id = $2 AND status = 'closing' AND told IS NOT NULL`,
+      [kind, orderId],
+    );
+    return row;
+  }
+
+  /** For a word that cannot be carried out: the order waits on. */
+  async forgetWord(tx: Tx, kind: string, orderId: string): Promise<void> {
+    await tx.query(`UPDATE ${this.#table} SET told = NULL WHERE kind = $1 AND order_id = $2`, [
+      kind,
+      orderId,
+    ]);
   }
 
   /** True while the order is behind the fence; as the transaction sees it. */

@@ -2,6 +2,7 @@ import type { Tx } from '@app/timeout';
 import { uuidv7 } from '../order/uuid';
 import type { CapturedMoney } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
+import type { TargetSql } from './target-waits';
 
 /** Money that a provider says it has taken for a payment of the shop's own. */
 export interface TargetCapture {
@@ -16,21 +17,8 @@ export interface JudgedTargetCapture extends TargetCapture {
   readonly reason: string | null;
 }
 
-/** Money that waits for somebody's word. */
-export interface HeldMoney {
-  readonly kind: string;
-  readonly orderId: string;
-  readonly provider: string;
-  readonly paymentId: string;
-  readonly providerPaymentId: string;
-  /** In minor units. */
-  readonly amount: number;
-  readonly currency: string;
-  readonly reason: string;
-  readonly recordedAt: Date;
-}
-
-export type HeldRef = Pick<HeldMoney, 'provider' | 'paymentId' | 'providerPaymentId'>;
+export type HeldRef = Pick<TargetPayment, 'provider' | 'paymentId'> &
+  Pick<TargetCapture, 'providerPaymentId'>;
 
 interface RecordedRow {
   provider: string;
@@ -49,7 +37,7 @@ export interface RecordedPayment {
 }
 
 /** Written for a payment of which the provider's id never reached the shop. */
-const NO_ID = '';
+export const NO_ID = '';
 const keyOf = (provider: string, paymentId: string): string =>
   JSON.stringify([provider, paymentId]);
 
@@ -148,12 +136,11 @@ export class TargetPayments {
 
   /** Writes refunds of all that these captures brought, once for each; answers with those written now. */
   async requestRefunds(
-    tx: Tx,
+    tx: TargetSql,
     kind: string,
-    captures: readonly Pick<
-      JudgedTargetCapture,
-      'payment' | 'providerPaymentId' | 'money' | 'reason'
-    >[],
+    captures: readonly (Pick<JudgedTargetCapture, 'providerPaymentId' | 'money' | 'reason'> & {
+      readonly payment: Pick<TargetPayment, 'provider' | 'paymentId' | 'orderId'>;
+    })[],
   ): Promise<string[]> {
     if (captures.length === 0) return [];
     const rows = await tx.query<{ id: string }>(
@@ -178,20 +165,9 @@ export class TargetPayments {
     return rows.map(({ id }) => id);
   }
 
-  async listHeld(tx: Tx, limit: number): Promise<HeldMoney[]> {
-    const rows = await tx.query<Omit<HeldMoney, 'amount'> & { amount: string }>(
-      `SELECT kind, order_id AS "orderId", provider, payment_id AS "paymentId",
-              provider_payment_id AS "providerPaymentId", amount, currency, hold_reason AS reason,
-              recorded_at AS "recordedAt"
-         FROM ${this.#payments} WHERE verdict = 'hold' ORDER BY recorded_at LIMIT $1`,
-      [limit],
-    );
-    return rows.map((row) => ({ ...row, amount: Number(row.amount) }));
-  }
-
   /** Writes down who has decided about money on hold; undefined where none of this name waits. */
   async settleHeld(
-    tx: Tx,
+    tx: TargetSql,
     { provider, paymentId, providerPaymentId }: HeldRef,
     verdict: 'refund' | 'keep',
     { actor, reason }: { readonly actor: string; readonly reason: string },

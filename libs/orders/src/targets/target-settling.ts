@@ -7,6 +7,7 @@ import type { ProviderAnswer } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
 import { TargetClosing } from './target-closing';
 import { TargetMoney } from './target-money';
+import { NO_ID } from './target-payments';
 import { askingKind, TARGET_PARTS, type TargetParts, targetOf } from './target-parts';
 
 interface Asked {
@@ -30,8 +31,8 @@ export class TargetSettling {
 
   async settle(kind: string, orderId: string): Promise<void> {
     const { runtime, providers } = this.parts;
-    const payments = await runtime.inHostTransaction((tx) =>
-      this.closing.openPayments(tx, kind, [orderId]),
+    const payments = await runtime.inHostTransaction(async (tx) =>
+      (await this.#obey(tx, kind, orderId)) ? [] : this.closing.openPayments(tx, kind, [orderId]),
     );
     // By the database's clock: a machine whose own is wrong must take no payment for expired.
     await runtime.clock.freshen();
@@ -49,6 +50,55 @@ export class TargetSettling {
       await failpoint('target.applied');
     });
     await failpoint('target.settled');
+  }
+
+  /**
+   * Carries out what an operator has said of an order whose provider never tells; false where nobody
+   * has. Money that shows up all the same is handled as all late money is.
+   */
+  async #obey(tx: Tx, kind: string, orderId: string): Promise<boolean> {
+    const { orders, payments } = this.parts;
+    const word = await orders.told(tx, kind, orderId);
+    if (!word) return false;
+    // The shop's row first, then ours: everybody locks in that order.
+    const isLocked = (await targetOf(this.parts, kind).lockOpen([orderId], tx)).get(orderId);
+    if (isLocked === false) throw busy();
+    const order = (await orders.lock(tx, kind, [orderId])).get(orderId);
+    if (order?.status !== 'closing') return false;
+    // An order that the shop has moved on meanwhile is not paid by us.
+    const isPaid = isLocked === true && word.as === 'paid';
+    const paidBy = isPaid ? await this.#unpaidPayment(tx, kind, orderId, word.payment) : undefined;
+    if (isPaid && !paidBy) return false;
+    const open = await this.closing.openPayments(tx, kind, [orderId]);
+    const others = open.filter(({ paymentId }) => paymentId !== paidBy?.paymentId);
+    await payments.end(tx, kind, others);
+    if (paidBy) {
+      const { amount, currency, providerPaymentId } = paidBy;
+      const money = { amount, currency, paidAt: new Date() };
+      const capture = { payment: paidBy, providerPaymentId: providerPaymentId ?? NO_ID, money };
+      await this.money.record(tx, kind, [capture]);
+    }
+    await this.#finish(tx, kind, orderId);
+    return true;
+  }
+
+  /** The payment that somebody named, if it can be what has paid this order; else the word is dropped. */
+  async #unpaidPayment(
+    tx: Tx,
+    kind: string,
+    orderId: string,
+    named: string | null,
+  ): Promise<TargetPayment | undefined> {
+    const { orders, payments, telemetry } = this.parts;
+    const found = await targetOf(this.parts, kind).findPayments(named === null ? [] : [named], tx);
+    const payment = found.find((one) => one.orderId === orderId);
+    const recorded = payment ? (await payments.recorded(tx, [payment]))(payment) : [];
+    if (payment && !recorded.some(({ captured }) => captured)) return payment;
+    await orders.forgetWord(tx, kind, orderId);
+    const why = payment ? 'its money is recorded already' : 'the order has no such payment';
+    const fields = { kind, orderId, payment: named, why };
+    tx.afterCommit(() => telemetry.alert('operators_word_refused', fields));
+    return undefined;
   }
 
   async #apply(tx: Tx, kind: string, asked: readonly Asked[]): Promise<void> {

@@ -40,7 +40,8 @@ export type InjectedAll<Tokens extends readonly InjectionToken[]> = {
   [Index in keyof Tokens]: Injected<Tokens[Index]>;
 };
 
-interface AsyncBase {
+/** What all ways to give options later have. */
+export interface TimeoutModuleAsyncBase {
   /** For several in one application: `@InjectTimeouts(name)`. */
   readonly name?: string;
   readonly imports?: ModuleMetadata['imports'];
@@ -48,11 +49,11 @@ interface AsyncBase {
 
 /** The factory is refused where its parameters are not what `inject` names. */
 export type TimeoutModuleAsyncOptions<Tokens extends readonly InjectionToken[]> =
-  | (AsyncBase & {
+  | (TimeoutModuleAsyncBase & {
       readonly inject?: readonly [...Tokens];
       readonly useFactory: (
         ...args: InjectedAll<Tokens>
       ) => TimeoutModuleOptions | Promise<TimeoutModuleOptions>;
     })
-  | (AsyncBase & { readonly useClass: Type<TimeoutOptionsFactory> })
-  | (AsyncBase & { readonly useExisting: Type<TimeoutOptionsFactory> });
+  | (TimeoutModuleAsyncBase & { readonly useClass: Type<TimeoutOptionsFactory> })
+  | (TimeoutModuleAsyncBase & { readonly useExisting: Type<TimeoutOptionsFactory> });

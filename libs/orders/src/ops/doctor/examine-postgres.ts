@@ -1,13 +1,17 @@
-import { DatabaseClock, queryRows } from '@app/timeout';
+import { DatabaseClock, isInfrastructureError, queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
+import { examineTargets } from './examine-targets';
 
 /** xid8 and pg_current_xact_id, which the event relay reads by, came with 13. */
 const OLDEST_VERSION = 13;
 /** Alarms are late or early by what the clocks differ. */
 const CLOCK_LIMIT_MS = 1_000;
+/** The first tables of the order module, and those of a host's deadlines. */
+const ORDERS = 'Orders1763600001000';
+const SUBJECTS = 'TimeoutSubjects1763701500000';
 const MIGRATE = 'node dist/apps/api/src/migrate.js (npm start does it, too)';
 
 /** Looks at Postgres over a connection of its own, so that it works while nothing else does. */
@@ -27,7 +31,27 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ...(await role(dataSource)),
       await indexes(dataSource),
       await clock(dataSource),
+      ...(await examineTargets(dataSource, config.DATABASE_SCHEMA)),
     ];
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+/**
+ * True for a shop that has deadlines or close targets alone: no settings, Redis or providers of ours are to
+ * be looked at. False also where Postgres is away.
+ */
+export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
+  const dataSource = createDataSource(config, 'lastcall doctor', 1);
+  try {
+    await dataSource.initialize();
+  } catch (error) {
+    if (isInfrastructureError(error)) return false;
+    throw error;
+  }
+  try {
+    return isOfDeadlines(await readDone(dataSource));
   } finally {
     await dataSource.destroy();
   }
@@ -97,15 +121,11 @@ async function migrations(dataSource: DataSource): Promise<Check> {
   const known = dataSource.migrations.map(
     (migration) => migration.name ?? migration.constructor.name,
   );
-  const [table] = await queryRows<{ exists: boolean }>(
-    dataSource,
-    `SELECT to_regclass('${MIGRATIONS_TABLE}') IS NOT NULL AS exists`,
-  );
-  const rows = table?.exists
-    ? await queryRows<{ name: string }>(dataSource, `SELECT name FROM ${MIGRATIONS_TABLE}`)
-    : [];
-  const done = new Set(rows.map(({ name }) => name));
+  const done = await readDone(dataSource);
   const missing = known.filter((name) => !done.has(name));
+  if (isOfDeadlines(done)) {
+    return ok('postgres', 'tables', 'of deadlines alone: the order module is not used here');
+  }
   const newer = [...done].filter((name) => !known.includes(name));
   if (missing.length > 0) {
     return finding('postgres', 'migrations', `not run: ${missing.join(', ')}`, MIGRATE);
@@ -118,6 +138,20 @@ async function migrations(dataSource: DataSource): Promise<Check> {
     'the database is ahead of this command: use the version that was deployed last',
   );
 }
+
+async function readDone(dataSource: DataSource): Promise<ReadonlySet<string>> {
+  const [table] = await queryRows<{ exists: boolean }>(
+    dataSource,
+    `SELECT to_regclass('${MIGRATIONS_TABLE}') IS NOT NULL AS exists`,
+  );
+  const rows = table?.exists
+    ? await queryRows<{ name: string }>(dataSource, `SELECT name FROM ${MIGRATIONS_TABLE}`)
+    : [];
+  return new Set(rows.map(({ name }) => name));
+}
+
+const isOfDeadlines = (done: ReadonlySet<string>): boolean =>
+  !done.has(ORDERS) && done.has(SUBJECTS);
 
 /** The threat model wants history that the application cannot rewrite. */
 async function role(dataSource: DataSource): Promise<Check[]> {

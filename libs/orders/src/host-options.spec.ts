@@ -1,0 +1,52 @@
+import { LedgerProvider } from '../../../test/support/ledger-provider';
+import { silentOrdersTelemetry } from '../../../test/support/silent-telemetry';
+import { hostOptionsAsConfig, type OrdersHostOptions } from './host-options';
+import { checkTargetOptions } from './targets/target-options';
+
+const postgres = { url: 'postgres://shop@127.0.0.1/shop' };
+const payments = [new LedgerProvider('acme')] as const;
+const events = { append: () => Promise.resolve() };
+const stock = { reserve: () => Promise.resolve([]), apply: () => Promise.resolve() };
+
+describe('the options of OrdersModule.forRootAsync', () => {
+  it('are taken as their types say', () => {
+    const taken: OrdersHostOptions[] = [
+      { postgres, payments },
+      { postgres, payments, events, stock, telemetry: silentOrdersTelemetry },
+      { postgres, payments, redis: 'redis://127.0.0.1', schema: 'mine', windows: { pay: '10m' } },
+      { postgres, payments, settings: { MAX_OPEN_ORDERS: '5' }, windows: {} },
+    ];
+    for (const one of taken) expect(() => hostOptionsAsConfig(one)).not.toThrow();
+  });
+
+  it.each([
+    [undefined, '`postgres` must be { url } of a Postgres; `payments` must be a list of Payment'],
+    [{ postgres: 'postgres://', payments }, '`postgres` must be { url }'],
+    [{ postgres, payments: [] }, '`payments` must be one PaymentProvider or more'],
+    [{ postgres, payments: payments[0] }, '`payments` must be a list of PaymentProviders'],
+    [{ postgres, payments: [{ name: 'acme' }] }, '`payments.0` must be a PaymentProvider: a name'],
+    [{ postgres, payments: [payments[0], payments[0]] }, '`payments` must be of PaymentProviders'],
+    [{ postgres, payments, provider: 1 }, 'there is no option "provider"; there are: postgres, '],
+    [{ postgres, payments, redis: {} }, '`redis` must be a URL'],
+    [{ postgres, payments, schema: 7 }, '`schema` must be a text'],
+    [{ postgres, payments, windows: '10m' }, '`windows` must be of durations as "10m"'],
+    [{ postgres, payments, windows: { pay: 600 } }, '`windows.pay` must be a text'],
+    [{ postgres, payments, events: () => undefined }, '`events` must be an EventSink'],
+    [{ postgres, payments, stock: { reserve: 1 } }, '`stock` must be a StockPort'],
+    [{ postgres, payments, telemetry: 'on' }, '`telemetry` must be an OrdersTelemetry'],
+    [{ postgres, payments, settings: { MAX_OPEN_ORDERS: 5 } }, '`settings.MAX_OPEN_ORDERS` must'],
+  ])('%j are refused with what is wrong', (given, words) => {
+    const check = () => hostOptionsAsConfig(given as unknown as OrdersHostOptions);
+    expect(check).toThrow(TypeError);
+    expect(check).toThrow(words);
+  });
+});
+
+it('refuses options of CloseTargetModule in the same way', () => {
+  expect(() => checkTargetOptions({ payments, latePayment: 'hold' })).not.toThrow();
+  const wrong = { payments: undefined, latePayment: 'revive', grace: '1m' };
+  expect(() => checkTargetOptions(wrong as never)).toThrow(
+    'CloseTargetModule: `payments` must be a list of PaymentProviders; `latePayment` must be "refund" or ' +
+      '"hold"; there is no option "grace"; there are: payments, latePayment, telemetry',
+  );
+});

@@ -1,0 +1,225 @@
+import type { HostDeadline } from '@app/timeout';
+import { LastcallError } from '../order/errors';
+import type { Accountable } from '../order/operator-action';
+import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
+import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
+import { TargetPayments } from './target-payments';
+import {
+  findTargetWait,
+  listTargetWaits,
+  type TargetExit,
+  type TargetSql,
+  type TargetWait,
+} from './target-waits';
+
+/** Who ends a wait and why, and for `paid` which of the shop's payments has paid the order. */
+export interface TargetVerdict extends Accountable {
+  readonly payment?: string;
+}
+
+type Due = Pick<HostDeadline, 'kind' | 'subjectId'>;
+type Arm = (tx: TargetSql, deadlines: readonly HostDeadline[]) => Promise<unknown>;
+/** Answers with what has to be looked at now. */
+type End = (
+  tx: TargetSql,
+  ref: readonly string[],
+  wait: TargetWait,
+  given: TargetVerdict,
+) => Promise<Due[]>;
+
+const MOST_OF_EACH = 200;
+
+/**
+ * Where a person ends what waits, in the schema of our own tables: by the shop's own process, or by a
+ * command, which cannot reach the shop's code. What changes the shop's orders is written down as a word, and
+ * done in moments by a process that rings.
+ */
+export class TargetDesk {
+  readonly #ends: Readonly<Record<TargetExit, End>>;
+
+  constructor(
+    private readonly schema: string,
+    private readonly arm: Arm,
+  ) {
+    this.#ends = {
+      closed: (tx, ref) => this.#tell(tx, ref, 'closed', null),
+      paid: (tx, ref, _wait, { payment }) => this.#tell(tx, ref, 'paid', payment),
+      retry: (tx, [id]) => this.#retryRefund(tx, id as string),
+      done: (tx, [id]) => this.#finishRefund(tx, id as string),
+      replay: (tx, [id]) => this.#replayWebhook(tx, id as string),
+      dismiss: (tx, [id]) => this.#dismissWebhook(tx, id as string),
+      refund: (tx, ref, _wait, by) => this.#settleMoney(tx, ref, 'refund', by),
+      keep: (tx, ref, _wait, by) => this.#settleMoney(tx, ref, 'keep', by),
+      release: (tx, [id], wait) => this.#releaseDeadline(tx, id as string, wait),
+    };
+  }
+
+  /** What waits, the oldest first; of each kind at most 200. */
+  list(sql: TargetSql): Promise<TargetWait[]> {
+    return listTargetWaits(sql, this.schema, MOST_OF_EACH);
+  }
+
+  /**
+   * Ends a wait, in the caller's transaction, and writes down who did.
+   * @throws {LastcallError} not_found where nothing of this id waits (any more); invalid_request for an
+   *   exit that this wait does not have, and for an actor or a reason that is no text
+   */
+  async settle(
+    tx: TargetSql,
+    id: string,
+    exit: TargetExit,
+    given: TargetVerdict,
+  ): Promise<TargetWait> {
+    assertAccountable(given);
+    const found = await findTargetWait(tx, this.schema, id);
+    if (!found) throw nobodyWaits(id);
+    const { wait, ref } = found;
+    if (!wait.exits.includes(exit)) {
+      const message = `${id} is ended by one of: ${wait.exits.join(', ')}; not by "${exit}"`;
+      throw new LastcallError('invalid_request', message);
+    }
+    if ((exit === 'paid') !== (given.payment !== undefined)) {
+      const message =
+        'An order is paid by a payment, named by the id that the shop gave it; nothing else is';
+      throw new LastcallError('invalid_request', `payment: ${message}`);
+    }
+    await this.#armNow(tx, await this.#ends[exit](tx, ref, wait, given));
+    await tx.query(
+      `INSERT INTO ${this.#table('target_actions')} (actor, action, subject, reason) VALUES ($1, $2, $3, $4)`,
+      [given.actor, `${wait.what}.${exit}`, id, given.reason],
+    );
+    return wait;
+  }
+
+  /** By the database's clock: a machine whose own is ahead must delay nothing. */
+  async #armNow(tx: TargetSql, due: readonly Due[]): Promise<void> {
+    if (due.length === 0) return;
+    const [clock] = await tx.query<{ now: Date }>('SELECT now() AS now');
+    const dueAt = (clock as { now: Date }).now;
+    await this.arm(
+      tx,
+      due.map((one) => ({ ...one, dueAt })),
+    );
+  }
+
+  async #tell(
+    tx: TargetSql,
+    ref: readonly string[],
+    as: 'closed' | 'paid',
+    payment: string | null | undefined,
+  ): Promise<Due[]> {
+    const [kind, orderId] = ref as [string, string];
+    await this.#changeOne(
+      tx,
+      `UPDATE ${this.#table('target_orders')} SET told = $3, told_payment = $4
+        WHERE kind = $1 AND order_id = $2 AND status = 'closing' RETURNING now() AS now`,
+      [kind, orderId, as, payment ?? null],
+    );
+    return dueNow(askingKind(kind), orderId);
+  }
+
+  /** A failed attempt is over for good: the next one has a key of its own. */
+  async #retryRefund(tx: TargetSql, id: string): Promise<Due[]> {
+    await this.#changeOne(
+      tx,
+      `UPDATE ${this.#table('target_refunds')}
+          SET status = 'requested', attempt = attempt + 1, asked = 0, provider_refund_id = NULL, updated_at = now()
+        WHERE id = $1 AND status = 'needs_attention' RETURNING id`,
+      [id],
+    );
+    return dueNow(REFUND_KIND, id);
+  }
+
+  /** Whatever is armed for it finds it finished. */
+  async #finishRefund(tx: TargetSql, id: string): Promise<Due[]> {
+    await this.#changeOne(
+      tx,
+      `UPDATE ${this.#table('target_refunds')} SET status = 'succeeded', updated_at = now(), finished_at = now()
+        WHERE id = $1 AND status <> 'succeeded' RETURNING id`,
+      [id],
+    );
+    return [];
+  }
+
+  async #replayWebhook(tx: TargetSql, id: string): Promise<Due[]> {
+    await this.#changeOne(
+      tx,
+      `UPDATE ${this.#table('target_webhooks')}
+          SET status = 'received', result = NULL, attempts = 0, processed_at = NULL
+        WHERE id = $1 AND status = 'held' RETURNING id`,
+      [id],
+    );
+    return dueNow(WEBHOOK_KIND, id);
+  }
+
+  async #dismissWebhook(tx: TargetSql, id: string): Promise<Due[]> {
+    await this.#changeOne(
+      tx,
+      `UPDATE ${this.#table('target_webhooks')} SET status = 'processed', result = 'dismissed', processed_at = now()
+        WHERE id = $1 AND status = 'held' RETURNING id`,
+      [id],
+    );
+    return [];
+  }
+
+  async #settleMoney(
+    tx: TargetSql,
+    ref: readonly string[],
+    verdict: 'refund' | 'keep',
+    by: Accountable,
+  ): Promise<Due[]> {
+    const [provider, paymentId, providerPaymentId] = ref as [string, string, string];
+    const payments = new TargetPayments(this.schema);
+    const held = { provider, paymentId, providerPaymentId };
+    const found = await payments.settleHeld(tx, held, verdict, by);
+    if (!found) throw nobodyWaits(`money:${ref.join('/')}`);
+    // What was told of this money is settled with it.
+    await tx.query(
+      `UPDATE ${this.#table('target_webhooks')} SET result = 'settled', status = 'processed', processed_at = now()
+        WHERE status = 'held' AND result = 'money_on_hold' AND provider = $1
+          AND notice ->> 'paymentId' = $2 AND notice ->> 'providerPaymentId' = $3`,
+      [provider, paymentId, providerPaymentId],
+    );
+    if (verdict === 'keep') return [];
+    const { kind, orderId, money } = found;
+    const payment = { provider, paymentId, orderId };
+    const refund = { payment, providerPaymentId, money, reason: 'operator' };
+    const refunds = await payments.requestRefunds(tx, kind, [refund]);
+    return refunds.flatMap((id) => dueNow(REFUND_KIND, id));
+  }
+
+  /** Armed anew: the deadline that is held has another id, and loses. */
+  async #releaseDeadline(tx: TargetSql, id: string, wait: TargetWait): Promise<Due[]> {
+    await this.#changeOne(
+      tx,
+      `DELETE FROM ${this.#table('held_deadlines')} WHERE subject_id = $1::uuid RETURNING kind`,
+      [id],
+    );
+    return dueNow(wait.kind as string, wait.subject as string);
+  }
+
+  /** Zero rows: somebody has ended it at this moment. */
+  async #changeOne(tx: TargetSql, sql: string, params: readonly unknown[]): Promise<void> {
+    const rows = await tx.query(sql, params);
+    if (rows.length === 0) throw nobodyWaits(String(params[0]));
+  }
+
+  #table(name: string): string {
+    return `"${this.schema}".${name}`;
+  }
+}
+
+const dueNow = (kind: string, subjectId: string): Due[] => [{ kind, subjectId }];
+
+function assertAccountable({ actor, reason }: Accountable): void {
+  for (const [name, text] of Object.entries({ actor, reason })) {
+    if (typeof text === 'string' && text.trim() && isPlainText(text)) continue;
+    throw new LastcallError(
+      'invalid_request',
+      `${name}: it has to be given, and ${PLAIN_TEXT_RULE}`,
+    );
+  }
+}
+
+const nobodyWaits = (id: string): LastcallError =>
+  new LastcallError('not_found', `Nothing of the id ${id} waits for a person (any more)`);

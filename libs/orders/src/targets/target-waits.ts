@@ -1,0 +1,185 @@
+/** A database as this file needs it: a transaction, or a connection. */
+export interface TargetSql {
+  query<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
+}
+
+/**
+ * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
+ * say. Of a refund: `retry`, or `done` where it was made by hand. Of a webhook: `replay` or `dismiss`. Of
+ * money on hold: `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
+ */
+export type TargetExit =
+  'closed' | 'paid' | 'retry' | 'done' | 'replay' | 'dismiss' | 'refund' | 'keep' | 'release';
+
+interface WaitKind {
+  /** What its ids begin with. */
+  readonly prefix: string;
+  /** In an operator's words. */
+  readonly title: string;
+  readonly exits: readonly TargetExit[];
+  /** `ref` (text[]), `kind`, `subject`, `amount`, `currency`, `detail`, `since`, `is_overdue` of each. */
+  readonly sql: (table: (name: string) => string) => string;
+}
+
+/** What may wait for a person where orders are in a table of a shop's own. */
+export const TARGET_WAITS = {
+  order_closing: {
+    prefix: 'order',
+    title: 'orders that wait for their provider',
+    exits: ['closed', 'paid'],
+    sql: (table) => `
+      SELECT ARRAY[kind, order_id] AS ref, kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
+             concat(reason, ', asked ', attempts, ' times', ', told to be ' || told) AS detail,
+             changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue
+        FROM ${table('target_orders')} WHERE status = 'closing'`,
+  },
+  refund_in_attention: {
+    prefix: 'refund',
+    title: 'refunds that need attention',
+    exits: ['retry', 'done'],
+    sql: (table) => `
+      SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
+             concat_ws(': ', reason, error) AS detail, updated_at AS since, true AS is_overdue
+        FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status = 'needs_attention'`,
+  },
+  // Banks take days; a provider that has not even taken it for an hour is away.
+  refund_unfinished: {
+    prefix: 'refund',
+    title: 'refunds under way',
+    exits: ['done'],
+    sql: (table) => `
+      SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
+             concat_ws(': ', reason, status, error) AS detail, created_at AS since,
+             created_at < now() - CASE status WHEN 'requested' THEN interval '1 hour'
+                                               ELSE interval '7 days' END AS is_overdue
+        FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status <> 'needs_attention'`,
+  },
+  // One that tells of money on hold is ended with that.
+  webhook_held: {
+    prefix: 'webhook',
+    title: 'held webhooks',
+    exits: ['replay', 'dismiss'],
+    sql: (table) => `
+      SELECT ARRAY[id::text] AS ref, NULL::text AS kind, notice ->> 'paymentId' AS subject,
+             notice -> 'money' ->> 'amount' AS amount, notice -> 'money' ->> 'currency' AS currency,
+             concat_ws(' ', provider, notice ->> 'type', result) AS detail, received_at AS since,
+             true AS is_overdue
+        FROM ${table('target_webhooks')} WHERE status = 'held' AND result <> 'money_on_hold'`,
+  },
+  money_on_hold: {
+    prefix: 'money',
+    title: 'money on hold',
+    exits: ['refund', 'keep'],
+    sql: (table) => `
+      SELECT ARRAY[provider, payment_id, provider_payment_id] AS ref, kind, order_id AS subject, amount::text,
+             currency, hold_reason AS detail, recorded_at AS since, true AS is_overdue
+        FROM ${table('target_payments')} WHERE verdict = 'hold'`,
+  },
+  deadline_held: {
+    prefix: 'deadline',
+    title: 'held deadlines',
+    exits: ['release'],
+    sql: (table) => `
+      SELECT ARRAY[h.subject_id::text] AS ref, s.kind, s.subject, NULL::text AS amount, NULL::text AS currency,
+             h.error AS detail, h.held_at AS since, true AS is_overdue
+        FROM ${table('held_deadlines')} h JOIN ${table('timeout_subjects')} s ON s.id = h.subject_id`,
+  },
+} as const satisfies Readonly<Record<string, WaitKind>>;
+
+export type TargetWaitName = keyof typeof TARGET_WAITS;
+
+const NAMES = Object.keys(TARGET_WAITS) as TargetWaitName[];
+
+/** Something that waits for a person, or may come to. */
+export interface TargetWait {
+  /** What `settle` and `lastcall targets settle` take. */
+  readonly id: string;
+  readonly what: TargetWaitName;
+  /** Of the close target or deadline; null where nobody knows what it is about. */
+  readonly kind: string | null;
+  /** The order's or subject's id; of a webhook about a payment of nobody, that payment's. */
+  readonly subject: string | null;
+  /** In minor units; null where it is about no money. */
+  readonly amount: number | null;
+  readonly currency: string | null;
+  readonly detail: string;
+  readonly since: Date;
+  /** True when it has waited for longer than it should, so that somebody has to end it. */
+  readonly isOverdue: boolean;
+  readonly exits: readonly TargetExit[];
+}
+
+interface Row {
+  readonly what: TargetWaitName;
+  readonly ref: readonly string[];
+  readonly kind: string | null;
+  readonly subject: string | null;
+  readonly amount: string | null;
+  readonly currency: string | null;
+  readonly detail: string;
+  readonly since: Date;
+  readonly is_overdue: boolean;
+}
+
+const waitsAsSql = (schema: string, tail: string): string =>
+  NAMES.map((what) => {
+    const sql = TARGET_WAITS[what].sql((name) => `"${schema}".${name}`);
+    return `(SELECT '${what}' AS what, * FROM (${sql}) AS ${what} ${tail})`;
+  }).join(' UNION ALL ');
+
+/** What waits longest comes first; of each kind the oldest. */
+export async function listTargetWaits(
+  sql: TargetSql,
+  schema: string,
+  mostOfEach: number,
+): Promise<TargetWait[]> {
+  const rows = await sql.query<Row>(
+    `SELECT * FROM (${waitsAsSql(schema, `ORDER BY since LIMIT ${mostOfEach}`)}) AS waits ORDER BY since`,
+  );
+  return rows.map(fromRow);
+}
+
+/** How many of each wait, and how many of these for too long. */
+export function countTargetWaits(
+  sql: TargetSql,
+  schema: string,
+): Promise<{ what: TargetWaitName; count: number; overdue: number; oldest: Date }[]> {
+  return sql.query(
+    `SELECT what, count(*)::int AS count, count(*) FILTER (WHERE is_overdue)::int AS overdue,
+            min(since) AS oldest FROM (${waitsAsSql(schema, '')}) AS waits GROUP BY what`,
+  );
+}
+
+/** The wait of this id, if it waits still. */
+export async function findTargetWait(
+  sql: TargetSql,
+  schema: string,
+  id: string,
+): Promise<{ wait: TargetWait; ref: readonly string[] } | undefined> {
+  const { prefix, ref } = parseId(id);
+  const asked = NAMES.filter((what) => TARGET_WAITS[what].prefix === prefix);
+  for (const what of asked) {
+    const from = TARGET_WAITS[what].sql((name) => `"${schema}".${name}`);
+    const [row] = await sql.query<Row>(
+      `SELECT '${what}' AS what, * FROM (${from}) AS ${what} WHERE ref = $1::text[]`,
+      [ref],
+    );
+    if (row) return { wait: fromRow(row), ref };
+  }
+  return undefined;
+}
+
+const fromRow = ({ what, ref, is_overdue: isOverdue, amount, ...row }: Row): TargetWait => {
+  const { prefix, exits } = TARGET_WAITS[what];
+  const id = `${prefix}:${ref.map(encodeURIComponent).join('/')}`;
+  return { id, what, ...row, amount: amount === null ? null : Number(amount), isOverdue, exits };
+};
+
+function parseId(id: string): { prefix: string; ref: string[] } {
+  const [, prefix = '', rest = ''] = /^([a-z]+):(.+)$/.exec(id) ?? [];
+  try {
+    return { prefix, ref: rest.split('/').map(decodeURIComponent) };
+  } catch {
+    return { prefix: '', ref: [] };
+  }
+}

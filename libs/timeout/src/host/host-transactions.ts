@@ -1,0 +1,27 @@
+import { inTransaction } from '../transaction';
+import { findPlace, type HostPostgres } from './connections';
+import type { Tx } from './deadline-handler.decorator';
+import { enterPath, hostTx } from './host-handler';
+
+/** Transactions as handlers are given them, without deadlines and tables of ours. */
+export interface HostTransactions {
+  /** Commits what `work` did, or undoes it if that rejects. */
+  run<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+const CONNECTIONS = 3;
+
+/** For tests of what a host's handlers do with their transaction. */
+export async function openHostTransactions(postgres: HostPostgres): Promise<HostTransactions> {
+  const place = await findPlace(postgres, 'lastcall');
+  const dataSource = await place.open({ name: 'lastcall contract', connections: CONNECTIONS });
+  return {
+    run: (work) =>
+      inTransaction(dataSource, async (tx) => {
+        await enterPath(tx, place.hostPath);
+        return work(hostTx(tx));
+      }),
+    close: () => dataSource.destroy(),
+  };
+}

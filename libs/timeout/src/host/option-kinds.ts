@@ -1,0 +1,51 @@
+import { z } from 'zod';
+
+/** For hosts whose options no compiler has looked at: JavaScript, and what comes from settings. */
+
+/** What is said of an option whose value is of another kind. */
+export const orElse = (words: string): { error: () => string } => ({
+  error: () => `must be ${words}`,
+});
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+/** True for what has all of these methods. */
+export const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
+  isObject(value) && methods.every((name) => typeof value[name] === 'function');
+
+export const having = (methods: readonly string[], words: string): z.ZodType =>
+  z.custom((value) => hasMethods(value, methods), orElse(words));
+
+/**
+ * Options of a module: `demanded` has to be there, what is undefined counts as not given.
+ * @throws {TypeError} naming every option that is wrong, and how it is right
+ */
+export function assertOptions(
+  module: string,
+  shape: Readonly<Record<string, z.ZodType>>,
+  demanded: readonly string[],
+  options: object | undefined,
+): void {
+  const given = {
+    ...Object.fromEntries(demanded.map((name) => [name, undefined])),
+    ...Object.fromEntries(Object.entries(options ?? {}).filter(([, one]) => one !== undefined)),
+  };
+  const known = z.strictObject(
+    Object.fromEntries(
+      Object.entries(shape).map(([name, kind]) => [
+        name,
+        demanded.includes(name) ? kind : kind.optional(),
+      ]),
+    ),
+  );
+  const { error } = known.safeParse(given);
+  if (!error) return;
+  const names = Object.keys(shape).join(', ');
+  const wrong = error.issues.map((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? `there is no option ${issue.keys.map((key) => `"${key}"`).join(', ')}; there are: ${names}`
+      : `\`${issue.path.join('.')}\` ${issue.message}`,
+  );
+  throw new TypeError(`${module}: ${wrong.join('; ')}`);
+}
