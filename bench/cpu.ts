@@ -18,6 +18,7 @@ const TICKS_PER_SECOND = 100;
 
 interface Stat {
   readonly parent: number;
+  readonly group: number;
   readonly ownTicks: number;
   /** Of children that ended and were waited for. */
   readonly childTicks: number;
@@ -49,6 +50,17 @@ export function parentOf(pid: number): number {
   return readStat(pid)?.parent ?? 0;
 }
 
+/** All processes of a group that live: a broker, its scripts and its helpers. */
+export function groupSeconds(group: number): number {
+  let ticks = 0;
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readStat(Number(name));
+    if (stat?.group === group) ticks += stat.ownTicks;
+  }
+  return ticks / TICKS_PER_SECOND;
+}
+
 function ownSeconds(pid: number): number {
   return (readStat(pid)?.ownTicks ?? 0) / TICKS_PER_SECOND;
 }
@@ -71,7 +83,7 @@ function readStat(pid: number): Stat | undefined {
     // The name may hold spaces and brackets; the fields after it are numbers.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const at = (field: number): number => Number(fields[field - 3]);
-    return { parent: at(4), ownTicks: at(14) + at(15), childTicks: at(16) + at(17) };
+    return { parent: at(4), group: at(5), ownTicks: at(14) + at(15), childTicks: at(16) + at(17) };
   } catch {
     return undefined;
   }

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { burst } from './burst';
 import { costOfWaiting } from './cost-of-waiting';
-import { drivers } from './drivers';
+import { driverClosing } from './timers/driver-closing';
+import { drivers } from './timers/driver-costs';
+import { driverFaults } from './timers/driver-faults';
 import { farDeadlines } from './far-deadlines';
 import { growth } from './growth';
 import { guard } from './guard';
@@ -17,10 +19,12 @@ import { punctuality } from './punctuality';
 import type { BenchOptions, Findings, Question } from './question';
 import { asMarkdown, asText, type Measured } from './report';
 import { shardedSweep } from './sharded-sweep';
-import { timersPage } from './timers-page';
+import { timersPage } from './timers/timers-page';
 import { withSummary } from './summary';
 import { webhooks } from './webhooks';
 
+/** They have a page of their own, and `--only drivers` asks all of them. */
+const TIMER_QUESTIONS: readonly Question[] = [drivers, driverClosing, driverFaults];
 const QUESTIONS: readonly Question[] = [
   burst,
   punctuality,
@@ -33,9 +37,8 @@ const QUESTIONS: readonly Question[] = [
   guard,
   poison,
   shardedSweep,
-  drivers,
+  ...TIMER_QUESTIONS,
 ];
-/** What has a page of its own. */
 const TIMERS = 'timers.md';
 const ROUNDS = 3;
 
@@ -46,10 +49,13 @@ async function main(): Promise<void> {
       quick: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       orders: { type: 'string' },
+      driver: { type: 'string', multiple: true },
       write: { type: 'string' },
     },
   });
-  const names = values.only ?? QUESTIONS.map(({ name }) => name);
+  const names = (values.only ?? QUESTIONS.map(({ name }) => name)).flatMap((name) =>
+    name === drivers.name ? TIMER_QUESTIONS.map((one) => one.name) : [name],
+  );
   const unknown = names.filter((name) => !QUESTIONS.some((one) => one.name === name));
   if (unknown.length > 0) {
     throw new Error(
@@ -62,6 +68,7 @@ async function main(): Promise<void> {
     quick: values.quick,
     rounds: values.quick ? 1 : (wholeNumber('rounds', values.rounds) ?? ROUNDS),
     orders: wholeNumber('orders', values.orders),
+    drivers: values.driver,
     say,
   };
   for (const question of QUESTIONS.filter(({ name }) => names.includes(name))) {
@@ -88,9 +95,11 @@ async function keep(
   const about = await machine(servers, { rounds, cores: availableParallelism() });
   kept[name] = { on: new Date().toISOString().slice(0, 10), about, findings };
   writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`);
-  const others = QUESTIONS.filter((question) => question !== drivers);
+  const others = QUESTIONS.filter((question) => !TIMER_QUESTIONS.includes(question));
   writeFileSync(join(folder, 'benchmarks.md'), asMarkdown(others, kept));
-  if (kept.drivers) writeFileSync(join(folder, TIMERS), timersPage(drivers, kept));
+  if (TIMER_QUESTIONS.some(({ name }) => kept[name])) {
+    writeFileSync(join(folder, TIMERS), timersPage(TIMER_QUESTIONS, kept));
+  }
   const readme = join(folder, '..', 'README.md');
   writeFileSync(readme, withSummary(readFileSync(readme, 'utf8'), kept));
 }

@@ -41,8 +41,16 @@ export async function startCompetitor(
   program: string,
   args: readonly string[] = [],
 ): Promise<BenchProcess> {
-  const file = join(COMPETITORS, `${program}.js`);
-  const { child } = await start([file, ...args], world.env, /^ready$/m);
+  return startProgram(`competitors/${program}`, args, world.env);
+}
+
+/** A program of bench that says `ready`, with just these settings; it is stopped by SIGKILL. */
+export async function startProgram(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<BenchProcess> {
+  const { child } = await start([join(__dirname, `${program}.js`), ...args], env, /^ready$/m);
   return running(child, 'SIGKILL');
 }
 

@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly rounds: number;
   /** How many orders, where the command line says so. */
   readonly orders: number | undefined;
+  /** Timer drivers that are named; undefined: all. */
+  readonly drivers: readonly string[] | undefined;
   readonly say: (line: string) => void;
 }
 

@@ -127,7 +127,7 @@ function report(orders: number, healthy: Run, killed: Run): Findings {
         rows: [row('four healthy', healthy), row('one of them killed -9 after a third', killed)],
         note:
           'From the moment that all shards are to be had to the end of the last. Each order is closed once, with its ' +
-          'event and its stock, or the run does not count. A killed worker is noticed by its lease, after 5 s. ' +
+          'event and its stock, or the run does not count. A killed worker is noticed by its lease, after 2.5 s. ' +
           'Closed beside: by a worker that had not heard of the run yet.',
       },
     ],

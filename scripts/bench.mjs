@@ -1,5 +1,5 @@
-// npm run bench [-- --only NAME] [--orders N] [--rounds N] [--quick]: measures on throw-away
-// services that flush to disk as in production. A run in full size writes its sections of
+// npm run bench [-- --only NAME] [--orders N] [--rounds N] [--driver NAME] [--quick]:
+// measures on throw-away services that flush to disk as in production. A run in full size writes its sections of
 // docs/benchmarks.md and their charts.
 import { join } from 'node:path';
 import { runCommand } from './run-command.mjs';
@@ -13,7 +13,7 @@ const MAIN = join('dist', 'bench', 'main.js');
 const CHARTS = join('bench', 'charts.mjs');
 
 const args = process.argv.slice(2);
-const isFull = !args.some((arg) => /^--(quick|orders|rounds)/.test(arg));
+const isFull = !args.some((arg) => /^--(quick|orders|rounds|driver)/.test(arg));
 await runScript(async ({ signal, say }) => {
   await setUp({ signal, say });
   const how = { cwd: projectFolder, signal };

@@ -5,7 +5,7 @@ import type { Pool } from 'pg';
  * durable. Written as fast as one statement can be; the products are locked in SKU order, without
  * which two of these deadlock.
  */
-const CLOSE = `
+export const CLOSE = `
   WITH changed AS (
     UPDATE orders SET status = 'closed', version = version + 1, close_reason = 'payment_timeout',
            closed_at = now()

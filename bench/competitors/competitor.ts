@@ -1,7 +1,11 @@
 import { Pool } from 'pg';
+import { stepClockWhenTold } from '../timers/clock-step';
 
 /** Connections for the work itself, beside those the library opens: the same for everybody. */
 const WORK_CONNECTIONS = 20;
+
+/** Says to a program that it was killed and handed its orders to its timer before that. */
+export const AGAIN = '--again';
 
 export interface PendingOrder {
   readonly id: string;
@@ -29,12 +33,15 @@ export function compete(begin: (competitor: Competitor) => Promise<void>): void 
     options: '-c enable_seqscan=off',
   });
   const orders = async (): Promise<PendingOrder[]> => {
+    // Started again: what was placed before is in the timer, or it is nowhere.
+    if (process.argv.includes(AGAIN)) return [];
     const { rows } = await pool.query<PendingOrder>(
       `SELECT id, closes_at AS "closesAt" FROM orders
         WHERE status = 'pending_payment' ORDER BY closes_at, id`,
     );
     return rows;
   };
+  stepClockWhenTold();
   begin({ databaseUrl, redisUrl, pool, orders }).then(
     () => console.log('ready'),
     (error: unknown) => {

@@ -1,6 +1,7 @@
 import { BACKLOG_FAULTS } from './backlog.faults';
 import { BURST } from './burst.faults';
 import { CLOCK_FAULTS } from './clock.faults';
+import { CLUSTER_FAULTS } from './cluster.faults';
 import { CRASH_FAULTS } from './crash.faults';
 import type { Fault } from './fault';
 import { LATENESS_FAULTS } from './lateness.faults';
@@ -17,6 +18,7 @@ import { WORKER_FAULTS } from './worker.faults';
 export const FAULTS: readonly Fault[] = [
   ...CRASH_FAULTS,
   ...REDIS_FAULTS,
+  ...CLUSTER_FAULTS,
   ...POSTGRES_FAULTS,
   ...PRODUCT_FAULTS,
   ...WEBHOOK_FAULTS,

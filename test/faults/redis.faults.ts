@@ -91,7 +91,7 @@ export const REDIS_FAULTS: readonly Fault[] = [
 ];
 
 /** Orders are accepted in time, the sweep closes all, and alarms come back by themselves. */
-async function outage(
+export async function outage(
   step: Step,
   fault: {
     readonly begin: () => unknown;

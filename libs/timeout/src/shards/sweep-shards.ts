@@ -35,8 +35,12 @@ export interface ShardReport extends DrainCounts {
   readonly tookMs: number | null;
 }
 
-/** A holder who says nothing for so long has lost its shard. Batches take a fifth of a second. */
-export const LEASE_MS = 5_000;
+/**
+ * A holder who says nothing for so long has lost its shard: a run waits so long for a killed one. A fifth
+ * of it is between two words of a holder's. One that is only slow shares its shard with another, and
+ * loses nothing.
+ */
+export const LEASE_MS = 2_500;
 const LEASE = `interval '${LEASE_MS} milliseconds'`;
 /** A run is over after an hour, whatever is left: the sweeps of all have that. */
 const GREATEST_AGE = "interval '1 hour'";
