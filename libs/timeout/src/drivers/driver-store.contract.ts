@@ -1,4 +1,5 @@
 import { timed } from '../testing/awake-time';
+import { pause } from '../pause';
 import type { Alarm, TimerAbilities, TimerDriver } from '../timer-driver';
 import {
   alarmIn,
@@ -41,17 +42,38 @@ export function describeStoreFaults(
 
   it('rings, late, everything that came due while the store was away', async () => {
     const [driver, other] = [bench().open(), bench().open()];
-    await Promise.all([driver.start(bench().onRing()), other.start(bench().onRing())]);
-    const alarms = Array.from({ length: 150 }, (_, index) => alarmIn(300 + index * 20));
-    const [first, ...rings] = alarms.map(({ id }) => bench().ringOf(id));
-    await armEventually(driver, alarms);
-    // In the middle: some have rung, some are in hands, some wait.
-    await first;
-    await store().kill();
+    const inHands = alarmIn(0);
+    let [begun, goOn] = [(): void => undefined, (): void => undefined];
+    const ringing = new Promise<void>((resolve) => (begun = resolve));
+    const isBack = new Promise<void>((resolve) => (goOn = resolve));
+    const onRing = bench().onRing(async ({ id }) => {
+      if (id !== inHands.id) return;
+      begun();
+      await isBack;
+    });
+    await Promise.all([driver.start(onRing), other.start(onRing)]);
+    await armEventually(driver, [inHands]);
+    await ringing;
+    // It goes before they are due, and comes back when the first of them are overdue.
+    let isAway = false;
+    let waiting: Alarm[] = [];
+    const first = await beforeDue(400, async ({ id, at }) => {
+      if (isAway) await store().start();
+      waiting = Array.from({ length: 150 }, (_, index) => ({
+        id: `${id}-${index}`,
+        at: new Date(at.getTime() + index * 10),
+      }));
+      await armEventually(driver, waiting);
+      await store().kill();
+      isAway = true;
+    });
+    const rings = [inHands, ...waiting].map(({ id }) => bench().ringOf(id));
+    await pause(first.at.getTime() + 200 - Date.now());
     await store().start();
+    goOn();
     await Promise.all(rings);
     const rung = new Set(bench().rung.map(({ id }) => id));
-    expect(alarms.filter(({ id }) => !rung.has(id))).toEqual([]);
+    expect(waiting.filter(({ id }) => !rung.has(id))).toEqual([]);
   });
 
   it('comes back within 3 s of the store', async () => {
