@@ -58,12 +58,15 @@ describe('health', () => {
     const leaving = await startTestApp({ beside: api, settings: { ROLES: 'api' } });
     let close = (): void => undefined;
     const gone = shutDown(leaving, new Promise((resolve) => (close = resolve)));
-    const ready = await leaving.request('GET /health/ready');
-    expectProblem(ready, 503, 'unavailable');
-    expect(ready.headers.get('connection')).toBe('close');
-    expect((await leaving.request('GET /health/live')).status).toBe(200);
-    close();
-    await gone;
+    try {
+      const ready = await leaving.request('GET /health/ready');
+      expectProblem(ready, 503, 'unavailable');
+      expect(ready.headers.get('connection')).toBe('close');
+      expect((await leaving.request('GET /health/live')).status).toBe(200);
+    } finally {
+      close();
+      await gone;
+    }
     await expect(leaving.request('GET /health/live')).rejects.toThrow('fetch failed');
   });
 });
