@@ -118,7 +118,7 @@ describe('the process', () => {
     } finally {
       await postgres.restore();
     }
-    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+    await until('it is ready', async () => (await fetch(`${url}/health/ready`)).status === 200);
     expect((await place(url, 'after')).status).toBe(201);
   });
 
