@@ -63,10 +63,10 @@ const SHORTEST_MS = LONGEST_MS / 2;
 function holdTokensEnd(): { end(): void } {
   const held: (() => void)[] = [];
   const set = globalThis.setTimeout;
-  jest.spyOn(globalThis, 'setTimeout').mockImplementation(((fire: () => void, ms?: number) => {
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation((fire: () => void, ms?: number) => {
     if (ms !== undefined && ms > SHORTEST_MS && ms <= LONGEST_MS) held.push(fire);
     return set(fire, ms);
-  }) as typeof setTimeout);
+  });
   return {
     end: () => {
       expect(held).toHaveLength(1);

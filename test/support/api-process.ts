@@ -28,6 +28,7 @@ export function startApiProcess(
       LASTCALL_HOME: join(tmpdir(), 'lastcall-tests-have-no-home'),
       AUTH_JWT_SECRET: JWT_SECRET,
       SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      SANDBOX_URL: 'http://127.0.0.1:1',
       ...settings,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

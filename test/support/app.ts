@@ -84,6 +84,8 @@ const SETTINGS = {
   LASTCALL_HOME: join(tmpdir(), 'lastcall-tests-have-no-home'),
   AUTH_JWT_SECRET: JWT_SECRET,
   SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
+  // Nobody is there; at the port that is the default, somebody may be who tries the product out.
+  SANDBOX_URL: 'http://127.0.0.1:1',
   RATE_LIMIT: 'off',
   MAX_OPEN_ORDERS: 'off',
   MAX_HELD_UNITS: 'off',

@@ -99,8 +99,9 @@ const SETTINGS = {
   MAX_HELD_UNITS: 'off',
   MAX_HELD_SHARE: 'off',
   MAX_UNPAID_IN_A_ROW: 'off',
-  // Nobody is there: parts that would speak to Redis are replaced.
+  // Nobody is there: parts that would speak to Redis or a provider are replaced.
   REDIS_URL: 'redis://127.0.0.1:1',
+  SANDBOX_URL: 'http://127.0.0.1:1',
 };
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
