@@ -22,6 +22,7 @@ import { shardedSweep } from './sharded-sweep';
 import { timersPage } from './timers/timers-page';
 import { withSummary } from './summary';
 import { webhooks } from './webhooks';
+import { webhooksOut } from './webhooks-out';
 
 /** They have a page of their own, and `--only drivers` asks all of them. */
 const TIMER_QUESTIONS: readonly Question[] = [drivers, driverClosing, driverFaults];
@@ -30,6 +31,7 @@ const QUESTIONS: readonly Question[] = [
   punctuality,
   placing,
   webhooks,
+  webhooksOut,
   placingDuringBurst,
   costOfWaiting,
   growth,

@@ -4,6 +4,7 @@ import { assert, type Fault, type Step } from './fault';
 import { slowness } from '../support/slowness';
 import { pause } from './load';
 import { payLate } from './provider.faults';
+import { hearWebhooks } from './shop-system';
 
 /** Where a process dies, and who gets there. */
 interface KillPoint {
@@ -124,12 +125,24 @@ const KILL_POINTS: readonly KillPoint[] = [
   { of: 'sweep, armed and nothing drained', failpoint: 'sweep.armed@2', who: 'worker-1' },
 ];
 
+/** Of the sender of webhooks: its one shop hears each event, and each order's in their order. */
+const SENDER_POINTS: readonly KillPoint[] = [
+  { of: 'webhooks out, written down and not committed', failpoint: 'delivery.written@3' },
+  { of: 'webhooks out, claimed and not sent', failpoint: 'delivery.claimed@3' },
+  { of: 'webhooks out, taken by the shop and not noted', failpoint: 'delivery.answered@3' },
+].map((point) => ({ ...point, who: 'worker-1' }));
+
 export const CRASH_FAULTS: readonly Fault[] = [
   ...KILL_POINTS.map((point): Fault => ({
     area: 'kill -9',
     name: point.of,
     quick: point.quick ?? false,
     run: (step) => crash(step, point),
+  })),
+  ...SENDER_POINTS.map((point): Fault => ({
+    area: 'kill -9',
+    name: point.of,
+    run: (step) => crashSender(step, point),
   })),
   { area: 'kill -9', name: 'backfill, between two batches, then run again', run: crashBackfill },
 ];
@@ -152,6 +165,16 @@ async function crash(step: Step, { failpoint, who, provoke }: KillPoint): Promis
   await step.client.healProvider();
   await step.heal(() => step.backToUsual());
   return `died at ${failpoint}; resumed after its restart`;
+}
+
+async function crashSender(step: Step, point: KillPoint): Promise<string> {
+  const system = await hearWebhooks(step);
+  try {
+    const died = await crash(step, point);
+    return `${died}; ${await system.heardAll()}`;
+  } finally {
+    await system.close();
+  }
 }
 
 async function crashBackfill(step: Step): Promise<string> {

@@ -217,6 +217,7 @@ export class Rig {
       MAX_HELD_SHARE: 'off',
       MAX_UNPAID_IN_A_ROW: 'off',
       RATE_LIMIT: 'off',
+      WEBHOOKS_ALLOW_PRIVATE: 'on',
       LASTCALL_HOME: this.#folder,
     };
     const all = { ...inherited, ...common, ...SETTINGS, ...this.secrets, ...env };

@@ -1,4 +1,4 @@
-import { queryRows } from '@app/timeout';
+import { failpoint, queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { SETTINGS, type Settings } from '../config';
@@ -80,7 +80,9 @@ export class DeliverWebhooks {
     while (!stopping.aborted) {
       const claimed = await this.claim(endpointId);
       if (claimed.length === 0) break;
+      await failpoint('delivery.claimed');
       const tried = await Promise.all(claimed.map((one) => this.#attempt(one)));
+      await failpoint('delivery.answered');
       await this.#settle(endpointId, tried);
       const delivered = tried.filter(({ isDelivered }) => isDelivered).length;
       counts = sum(counts, { delivered, failed: tried.length - delivered });

@@ -1,4 +1,4 @@
-import { inTransaction, type Transaction } from '@app/timeout';
+import { failpoint, inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
@@ -47,6 +47,7 @@ async function fanOutBatch(tx: Transaction): Promise<{ written: number } | undef
     [window.tx_from, window.tx_until, window.last_id, BATCH, ALL_EVENTS],
   );
   const { events, last_id: lastId, written } = batch as NonNullable<typeof batch>;
+  if (written > 0) await failpoint('delivery.written');
   if (events === 0 && cursor.tx_from === cursor.tx_until) return undefined;
   const isThrough = events < BATCH;
   await moveCursor(
