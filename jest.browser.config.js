@@ -7,4 +7,6 @@ module.exports = {
   maxWorkers: 1,
   // Above the limit of what has to appear (test/browser/browser.ts).
   testTimeout: 180_000,
+  // Each file tells what it took: alone on a machine of two cores all of them have a minute and a half.
+  slowTestThreshold: 0,
 };

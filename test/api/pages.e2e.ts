@@ -11,7 +11,7 @@ let ann: string;
 let keys = 0;
 
 beforeAll(async () => {
-  api = await startTestApp({ settings: { ROLES: 'api', ENVIRONMENT: 'test' } });
+  api = await startTestApp({ settings: { ROLES: 'api', ENVIRONMENT: 'test', SAMPLE_SHOP: 'on' } });
   ann = await api.token({ sub: 'ann' });
 });
 afterAll(() => api?.close());
@@ -129,6 +129,26 @@ describe('a checkout', () => {
     const pay = await fetch(`${origin}/checkout/${id}/pay`, { headers: SAME_ORIGIN });
     expect(pay.status).toBe(410);
   });
+});
+
+it('lets whoever is new see an order of the sample shop close within half a minute', async () => {
+  const items = [{ sku: 'TEA-SENCHA', quantity: 1 }];
+  for (const [isQuick, seconds] of [
+    [true, 25],
+    [false, 660],
+  ] as const) {
+    const { status, body } = await api.request<{ url: string }>('POST /shop/orders', {
+      ...{ headers: SAME_ORIGIN, body: { items, isQuick } },
+    });
+    expect(status).toBe(201);
+    const id = new URL(body.url).pathname.split('/').at(-1);
+    const [row] = await api.rows<{ n: string }>(
+      `SELECT extract(epoch FROM d.due_at - o.created_at)::int AS n
+         FROM orders o JOIN deadlines d ON d.subject_id = o.id WHERE o.id = $1`,
+      [id],
+    );
+    expect(Number(row?.n)).toBe(seconds);
+  }
 });
 
 describe('the console', () => {

@@ -36,6 +36,7 @@ import { CheckoutController } from './pages/checkout.controller';
 import { CheckoutLinks } from './pages/checkout-links';
 import { ConsoleController } from './pages/console.controller';
 import { ConsoleWorkController } from './pages/console-work.controller';
+import { quickPlacingProvider } from './pages/quick-placing';
 import { SampleShopController } from './pages/sample-shop.controller';
 import { WebAssets } from './pages/web-assets';
 import { patienceProvider } from './patience';
@@ -119,6 +120,7 @@ export class AppModule implements OnModuleInit {
         PageAccess,
         StreamAccess,
         WebAssets,
+        quickPlacingProvider,
         CheckoutLinks,
         Dependencies,
         patienceProvider,

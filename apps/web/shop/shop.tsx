@@ -18,6 +18,7 @@ const say = (key: string): string => messages[key] ?? key;
 const cart = signal<Readonly<Record<string, number>>>({});
 const complaint = signal('');
 const isOrdering = signal(false);
+const isQuick = signal(false);
 
 const change = (sku: string, quantity: number): void => {
   cart.value = { ...cart.value, [sku]: Math.max(0, Math.min(MAX_QUANTITY, quantity || 0)) };
@@ -30,7 +31,10 @@ async function order(): Promise<void> {
     const items = Object.entries(cart.value)
       .filter(([, quantity]) => quantity > 0)
       .map(([sku, quantity]) => ({ sku, quantity }));
-    const { url } = await ask<{ url: string }>('POST', '/shop/orders', { items });
+    const { url } = await ask<{ url: string }>('POST', '/shop/orders', {
+      items,
+      isQuick: isQuick.value,
+    });
     const chosen = new URLSearchParams(location.search).get('lang');
     location.assign(chosen === null ? url : `${url}&lang=${encodeURIComponent(chosen)}`);
   } catch (error) {
@@ -65,6 +69,16 @@ function Shop() {
           </li>
         ))}
       </ul>
+      <p>
+        <label>
+          <input
+            type="checkbox"
+            checked={isQuick.value}
+            onChange={(event) => (isQuick.value = event.currentTarget.checked)}
+          />{' '}
+          {say('shop.quick')}
+        </label>
+      </p>
       <button type="button" disabled={isEmpty || isOrdering.value} onClick={() => void order()}>
         {say('shop.order')}
       </button>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ListProducts, PlaceOrder } from '@app/orders';
 import { Costly, InputBody, placeOrderBody, Public } from '@app/orders/http';
-import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,6 +10,7 @@ import { assertSameOrigin } from '../auth/page-access';
 import { type CheckoutLink, CheckoutLinks } from './checkout-links';
 import { escapeHtml, sendPage } from './document';
 import { languageOf } from './languages';
+import { QUICK_PLACING } from './quick-placing';
 import { WebAssets } from './web-assets';
 
 const ORDERS_A_MINUTE = 30;
@@ -17,7 +18,11 @@ const SHOPPER_COOKIE = '__Host-lc-shopper';
 const SHOPPER = /^[0-9a-f-]{36}$/;
 const A_YEAR_S = 365 * 86_400;
 
-const shopOrderBody = z.strictObject({ items: placeOrderBody.shape.items });
+const shopOrderBody = z.strictObject({
+  items: placeOrderBody.shape.items,
+  /** True: its time is over in seconds, for who wants to see it close. */
+  isQuick: z.boolean().default(false),
+});
 
 /** SAMPLE_SHOP: a shop to order and pay in within a minute. Whoever opens it is a customer of it. */
 @ApiExcludeController()
@@ -26,7 +31,8 @@ export class SampleShopController {
   constructor(
     private readonly assets: WebAssets,
     private readonly products: ListProducts,
-    private readonly placeOrder: PlaceOrder,
+    private readonly placing: PlaceOrder,
+    @Inject(QUICK_PLACING) private readonly quickPlacing: PlaceOrder,
     private readonly links: CheckoutLinks,
   ) {}
 
@@ -55,11 +61,11 @@ export class SampleShopController {
   @Costly(ORDERS_A_MINUTE)
   async order(
     @Req() request: FastifyRequest,
-    @InputBody(shopOrderBody) { items }: z.output<typeof shopOrderBody>,
+    @InputBody(shopOrderBody) { items, isQuick }: z.output<typeof shopOrderBody>,
   ): Promise<CheckoutLink> {
     assertSameOrigin(request);
     const customerId = `shopper-${shopperOf(request) ?? randomUUID()}`;
-    const { order } = await this.placeOrder.place({
+    const { order } = await (isQuick ? this.quickPlacing : this.placing).place({
       ...{ customerId, idempotencyKey: randomUUID(), items, expectedTotal: undefined },
     });
     return this.links.create(request, order.id, customerId);
