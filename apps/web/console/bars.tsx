@@ -37,11 +37,11 @@ function Plot({ counts }: { counts: readonly number[] }) {
   useEffect(() => {
     const root = box.current as HTMLDivElement;
     const paths = uPlot.paths.bars?.({ size: [0.8] });
-    // As the page's style has them in this moment: light or dark.
-    const colour = (name: string) => (): string =>
-      getComputedStyle(document.body).getPropertyValue(name);
+    // As the page's style has them in this moment: light or dark. What a canvas is given has to be
+    // a colour by then, which a property that is computed is, and a variable is not.
+    const colour = (name: 'fill' | 'stroke') => (): string => getComputedStyle(root)[name];
     const axis = {
-      ...{ stroke: colour('--soft'), grid: { show: false }, ticks: { stroke: colour('--line') } },
+      ...{ stroke: colour('stroke'), grid: { show: false }, ticks: { stroke: colour('stroke') } },
       incrs: WHOLE_STEPS,
     };
     const size = () => ({ width: Math.min(WIDTH, root.clientWidth || WIDTH), height: HEIGHT });
@@ -54,7 +54,7 @@ function Plot({ counts }: { counts: readonly number[] }) {
         axes: [axis, axis],
         series: [
           {},
-          { fill: colour('--act'), points: { show: false }, ...(paths ? { paths } : {}) },
+          { fill: colour('fill'), points: { show: false }, ...(paths ? { paths } : {}) },
         ],
       },
       data,
@@ -72,5 +72,5 @@ function Plot({ counts }: { counts: readonly number[] }) {
     };
   }, []);
   useEffect(() => plot.current?.setData(data), [counts]);
-  return <div ref={box} aria-hidden="true" />;
+  return <div ref={box} class="plot" aria-hidden="true" />;
 }

@@ -1,7 +1,7 @@
 import { propose } from './action';
 import { Bars } from './bars';
 import { useRefreshed } from './refreshed';
-import { Failure, Figure, millis } from './words';
+import { counted, Failure, Figure, millis } from './words';
 
 interface Now {
   readonly open: {
@@ -98,7 +98,8 @@ export function NowView({ mayResume }: { mayResume: boolean }) {
           {now.refunds.pending ?? 0} pending · {now.refunds.needs_attention ?? 0} need attention
         </Figure>
         <Figure name="On hold">
-          {now.heldPayments} payments · {now.heldWebhooks} webhooks · {now.heldDeadlines} deadlines
+          {counted(now.heldPayments, 'payment')} · {counted(now.heldWebhooks, 'webhook')} ·{' '}
+          {counted(now.heldDeadlines, 'deadline')}
         </Figure>
         <Figure name="Workers">
           {timer.workersAlive} alive · {timer.workersSilent} silent

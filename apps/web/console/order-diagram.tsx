@@ -37,24 +37,31 @@ export function OrderDiagram({ status, history }: { status: string; history: rea
   const visited = new Set(['pending_payment', ...steps.map(({ to }) => to)]);
   return (
     <>
-      <svg class="diagram" viewBox="0 0 720 140" aria-hidden="true">
-        <defs>
-          <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" orient="auto">
-            <path d="M0 0L8 4L0 8z" />
-          </marker>
-        </defs>
-        {Object.entries(WAYS).map(([way, line]) => (
-          <path key={way} d={line} class={taken.has(way) ? 'taken' : ''} marker-end="url(#arrow)" />
-        ))}
-        {Object.entries(PLACES).map(([name, [x, y]]) => (
-          <g key={name} class={name === status ? 'current' : visited.has(name) ? 'taken' : ''}>
-            <rect x={x} y={y} width={WIDTH} height={HEIGHT} rx="6" />
-            <text x={x + WIDTH / 2} y={y + 19}>
-              {name}
-            </text>
-          </g>
-        ))}
-      </svg>
+      <div class="scroll" tabIndex={0}>
+        <svg class="diagram" viewBox="0 0 720 140" aria-hidden="true">
+          <defs>
+            <marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" orient="auto">
+              <path d="M0 0L8 4L0 8z" />
+            </marker>
+          </defs>
+          {Object.entries(WAYS).map(([way, line]) => (
+            <path
+              key={way}
+              d={line}
+              class={taken.has(way) ? 'taken' : ''}
+              marker-end="url(#arrow)"
+            />
+          ))}
+          {Object.entries(PLACES).map(([name, [x, y]]) => (
+            <g key={name} class={name === status ? 'current' : visited.has(name) ? 'taken' : ''}>
+              <rect x={x} y={y} width={WIDTH} height={HEIGHT} rx="6" />
+              <text x={x + WIDTH / 2} y={y + 19}>
+                {name}
+              </text>
+            </g>
+          ))}
+        </svg>
+      </div>
       <ol class="heard" aria-label="The way it took">
         {[...visited].map((step) => (
           <li key={step} aria-current={step === status ? 'step' : undefined}>

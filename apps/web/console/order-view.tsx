@@ -62,7 +62,7 @@ export function OrderView({ mayAct }: { mayAct: boolean }) {
         <Figure name="Customer">{order.customerId}</Figure>
         <Figure name="Amount">{money(order.amount, currency)}</Figure>
         {(['captured', 'refunded', 'disputed', 'held'] as const).map((name) => (
-          <Figure key={name} name={name}>
+          <Figure key={name} name={name.replace(/^./, (letter) => letter.toUpperCase())}>
             {money(balance[name], currency)}
           </Figure>
         ))}
@@ -88,13 +88,13 @@ export function OrderView({ mayAct }: { mayAct: boolean }) {
           <ExitButtons exits={OF_ORDERS[status]} ids={[order.id]} onDone={look} />
         </p>
       )}
-      <div class="scroll">
+      <div class="scroll" tabIndex={0}>
         <table>
           <caption>What happened, oldest first</caption>
           <thead>
             <tr>
               {['When', 'What', 'By', 'Amount', 'Why'].map((title) => (
-                <th key={title} scope="col">
+                <th key={title} scope="col" class={title === 'Amount' ? 'number' : ''}>
                   {title}
                 </th>
               ))}

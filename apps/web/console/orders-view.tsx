@@ -24,6 +24,8 @@ interface Page {
 const STATUSES = [
   ...['pending_payment', 'closing', 'paid', 'shipped', 'completed', 'closed', 'canceled'],
 ];
+/** Of any other order what would have closed it is over. */
+const WAITING = ['pending_payment', 'closing'];
 const FILTERS = [
   'status',
   'customer',
@@ -56,7 +58,7 @@ export function OrdersView({ mayAct }: { mayAct: boolean }) {
             <thead>
               <tr>
                 {['Order', 'Status', 'Customer', 'Amount', 'Placed', 'Closes'].map((title) => (
-                  <th key={title} scope="col">
+                  <th key={title} scope="col" class={title === 'Amount' ? 'number' : ''}>
                     {title}
                   </th>
                 ))}
@@ -75,7 +77,7 @@ export function OrdersView({ mayAct }: { mayAct: boolean }) {
                     <Instant at={order.createdAt} />
                   </td>
                   <td>
-                    <Instant at={order.closesAt} />
+                    <Instant at={WAITING.includes(order.status) ? order.closesAt : null} />
                   </td>
                 </tr>
               ))}
@@ -105,7 +107,7 @@ function Filters({ given }: { given: Readonly<Record<string, string>> }) {
       }}
     >
       <label>
-        Status
+        status
         <select
           value={values.value.status}
           onChange={(event) => set('status', event.currentTarget.value)}
@@ -125,7 +127,7 @@ function Filters({ given }: { given: Readonly<Record<string, string>> }) {
           />
         </label>
       ))}
-      <label>
+      <label class="box">
         <input
           type="checkbox"
           checked={values.value.overdue === 'true'}

@@ -63,3 +63,7 @@ export function Failure({ text }: { text: string }) {
 
 export const millis = (ms: number): string =>
   ms < 10_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 1_000)} s`;
+
+/** "1 payment", "2 payments". */
+export const counted = (count: number, what: string): string =>
+  `${count} ${what}${count === 1 ? '' : 's'}`;
