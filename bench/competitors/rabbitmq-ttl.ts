@@ -2,7 +2,9 @@ import { connect } from 'amqplib';
 import { closeOne } from './close-orders';
 import { compete } from './competitor';
 
-const [WAITING, DUE] = ['orders-waiting', 'orders-due'];
+/** Who shares a broker has queues of its own. */
+const NAME = process.env.BENCH_PREFIX ?? 'orders';
+const [WAITING, DUE] = [`${NAME}-waiting`, `${NAME}-due`];
 const PREFETCH = 100;
 const AGAIN_MS = 500;
 
@@ -16,6 +18,8 @@ compete(async ({ pool, orders }) => {
     const connection = await connect(process.env.RABBITMQ_URL ?? '');
     connection.on('error', () => undefined);
     connection.once('close', () => void again());
+    let isOpen = true;
+    connection.once('close', () => (isOpen = false));
     const channel = await connection.createConfirmChannel();
     channel.on('error', () => undefined);
     await channel.assertQueue(DUE, { durable: true });
@@ -27,7 +31,10 @@ compete(async ({ pool, orders }) => {
     await channel.prefetch(PREFETCH);
     await channel.consume(DUE, (message) => {
       if (!message) return;
-      void closeOne(pool, message.content.toString()).then(() => channel.ack(message));
+      void closeOne(pool, message.content.toString()).then(() => {
+        // A channel that is gone gives the message to the next.
+        if (isOpen) channel.ack(message);
+      });
     });
     if (!hand) return;
     const waiting = await orders();

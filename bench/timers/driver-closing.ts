@@ -15,9 +15,11 @@ const SECONDS = 10;
 const HERD = 100_000;
 const QUICK_HERD = 1_000;
 /** Until the first is due: a worker starts, and arms one alarm for each order where it is told to. */
-const LEAD_S = { slots: 25, order: 70, quick: 8 };
+const LEAD_S = { slots: 12, order: 50, quick: 8 };
 /** Between the last of the even ones and the herd. */
 const GAP_S = 5;
+/** To write a herd down, with its history and stock, and to settle it. */
+const FILL_S = 20;
 /** More a second than it can start would only measure its queue. */
 const DBOS_PER_SECOND = 200;
 const LIMIT_MS = 240_000;
@@ -152,10 +154,13 @@ async function close(plan: Plan, options: BenchOptions): Promise<Closed | string
     await fillProducts(world);
     const { perSecond, seconds, herd, leadS } = plan;
     const count = perSecond * seconds;
-    const herdInS = leadS + seconds + GAP_S;
+    const herdInS = FILL_S + leadS + seconds + GAP_S;
     const herdAt =
       herd > 0 ? await fillPendingOrders(world, { count: herd, dueInS: herdInS }) : NEVER;
-    await fillPendingOrders(world, { count, dueInS: leadS, spreadS: seconds });
+    // The even ones end before the herd, however long it took to write that down.
+    const untilHerdS = (herdAt.getTime() - Date.now()) / 1_000 - seconds - GAP_S;
+    const dueInS = herd > 0 ? Math.max(leadS, untilHerdS) : leadS;
+    await fillPendingOrders(world, { count, dueInS, spreadS: seconds });
     await settle(world);
     const used = (pid: number): number => {
       const { node, postgres, redis } = world.cpu([pid]);

@@ -18,7 +18,7 @@ interface Size {
   readonly patienceMs: number;
 }
 
-const SIZE: Size = { perSecond: 20, seconds: 15, leadS: 25, patienceMs: 35_000 };
+const SIZE: Size = { perSecond: 20, seconds: 15, leadS: 18, patienceMs: 20_000 };
 const QUICK: Size = { perSecond: 5, seconds: 2, leadS: 8, patienceMs: 1_000 };
 /** The fault comes so long after the first was due. */
 const HIT_AFTER_MS = 4_000;

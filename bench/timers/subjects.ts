@@ -66,6 +66,7 @@ export const THEIR_SUBJECTS: readonly Subject[] = [
 function theirs(name: string, program: string, store?: string, ...args: string[]): Subject {
   return {
     ...{ name, isOurs: false, program: `competitors/${program}`, args, store },
-    ...{ firstArgs: [], againArgs: [AGAIN], env: {} },
+    ...{ firstArgs: [], againArgs: [AGAIN] },
+    env: { BENCH_PREFIX: [program, ...args].join('') },
   };
 }

@@ -88,7 +88,9 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     await before.stop();
     await bench().open().start(bench().onRing());
     expect(await rings).toEqual(alarms);
-    expect(bench().rung).toEqual(alarms);
+    // What was just being handed out when the first stopped may come after the other.
+    expect(bench().rung).toHaveLength(alarms.length);
+    expect(bench().rung).toEqual(expect.arrayContaining(alarms));
   });
 
   lasting('leaves to others what comes due while it stops', async () => {

@@ -1,21 +1,13 @@
-import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
-import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import type { Alarm } from '../../timer-driver';
 import { AlarmHeap } from '../alarm-heap';
-import { type RedisAlarmOptions, RedisAlarmStore } from '../redis-alarm-store';
-import { type AlarmSource, RingLoop } from '../ring-loop';
+import { RedisLoopDriver, type RedisLoopOptions } from '../redis-loop-driver';
+import type { AlarmSource } from '../ring-loop';
 import { ARM, CLAIM, DISARM } from './keyspace-scripts';
 import { REDIS_KEYSPACE_ABILITIES } from './redis-keyspace.abilities';
 
-export interface RedisKeyspaceOptions extends RedisAlarmOptions {
-  /** "Now" by the database. */
-  readonly databaseClock: Clock;
-}
-
 const KEYS = ['instants'] as const;
-const CHUNK = 500;
 const PAGE = 1_000;
-const POLL_MS = 1_000;
 const LISTEN_LIMIT_MS = 1_000;
 /** Heard of by nobody for so long after its instant, an alarm is lost. */
 const LOST_AFTER_MS = 60_000;
@@ -25,85 +17,53 @@ const LOST_AFTER_MS = 60_000;
  * comparison: a notification is a hint that comes when Redis happens to look, to whoever listens
  * then, and never again. Each is heard by all; the first to claim it rings.
  */
-export class RedisKeyspaceDriver implements TimerDriver {
-  readonly name = 'redis-keyspace';
-  readonly abilities = REDIS_KEYSPACE_ABILITIES;
-  readonly #store: RedisAlarmStore;
-  readonly #loop: RingLoop;
-  readonly #clock: Clock;
+export class RedisKeyspaceDriver extends RedisLoopDriver {
   /** Heard of, and not claimed yet. */
   readonly #expired = new Set<string>();
   readonly #putBack = new AlarmHeap();
-  #stopping: Promise<void> | undefined;
 
-  constructor(private readonly options: RedisKeyspaceOptions) {
-    this.#clock = options.databaseClock;
-    this.#store = new RedisAlarmStore(this.name, options);
-    this.#loop = new RingLoop(this.#source(), {
-      clock: this.#clock,
-      onError: options.onError,
-      longestWaitMs: () => POLL_MS,
-    });
+  constructor(private readonly options: RedisLoopOptions) {
+    super('redis-keyspace', REDIS_KEYSPACE_ABILITIES, options);
   }
 
   /** Resolves when it listens, or a second later: what expires until then is lost. */
-  async start(onRing: OnRing): Promise<void> {
-    this.#store.refuseIfClosed();
-    if (this.#loop.isStarted) return;
-    const prefix = this.#store.key('at:');
+  protected override async listen(): Promise<void> {
+    const prefix = this.store.key('at:');
     await this.#switchOn();
-    const listening = this.#store.listenToEachNode({
+    const listening = this.store.listenToEachNode({
       // Of whichever database: what is not ours is claimed by nobody.
       pattern: '__keyevent@*__:expired',
       onMessage: (key) => {
         if (!key.startsWith(prefix)) return;
         this.#expired.add(key.slice(prefix.length));
-        this.#loop.lookAt(-Infinity);
+        this.loop.lookAt(-Infinity);
       },
       // A server that was started again has forgotten it.
       onBack: () => void this.#switchOn(),
     });
-    this.#loop.start(onRing);
     // While Redis is away nobody waits for it longer.
     await withTimeLimit(listening, LISTEN_LIMIT_MS, 'not yet').catch(() => undefined);
   }
 
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
-    return this.#stopping;
+  protected armSome(alarms: readonly Alarm[]): Promise<unknown> {
+    const nowMs = this.clock.nowMs();
+    const args = alarms.flatMap(({ id, at }) => {
+      const atMs = at.getTime();
+      return [id, atMs, Math.max(1, Math.ceil(atMs - nowMs))];
+    });
+    return this.store.run(ARM, KEYS, [this.store.key('at:'), ...args]);
   }
 
-  async arm(alarms: readonly Alarm[]): Promise<void> {
-    this.#store.refuseIfClosed();
-    for (let start = 0; start < alarms.length; start += CHUNK) {
-      const nowMs = this.#clock.nowMs();
-      const args = alarms.slice(start, start + CHUNK).flatMap(({ id, at }) => {
-        const atMs = at.getTime();
-        return [id, atMs, Math.max(1, Math.ceil(atMs - nowMs))];
-      });
-      await this.#store.run(ARM, KEYS, [this.#store.key('at:'), ...args]);
-    }
-  }
-
-  async disarm(ids: readonly string[]): Promise<void> {
-    this.#store.refuseIfClosed();
-    for (let start = 0; start < ids.length; start += CHUNK) {
-      const chunk = ids.slice(start, start + CHUNK);
-      await this.#store.run(DISARM, KEYS, [this.#store.key('at:'), ...chunk]);
-    }
+  protected async disarmSome(ids: readonly string[]): Promise<void> {
+    await this.store.run(DISARM, KEYS, [this.store.key('at:'), ...ids]);
     for (const id of ids) this.#putBack.remove(id);
   }
 
-  async survey(): Promise<Survey> {
-    const generation = await this.#store.generation();
-    return { generation, alarms: () => this.#alarms() };
-  }
-
-  async *#alarms(): AsyncGenerator<Alarm> {
-    const key = this.#store.key('instants');
-    const lostBeforeMs = this.#clock.nowMs() - LOST_AFTER_MS;
+  protected async *alarms(): AsyncGenerator<Alarm> {
+    const key = this.store.key('instants');
+    const lostBeforeMs = this.clock.nowMs() - LOST_AFTER_MS;
     for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
-      const [next, pairs] = await this.#store.ask((client) =>
+      const [next, pairs] = await this.store.ask((client) =>
         client.hscan(key, cursor, 'COUNT', PAGE),
       );
       cursor = next;
@@ -111,18 +71,18 @@ export class RedisKeyspaceDriver implements TimerDriver {
         i % 2 === 0 ? [{ id, at: new Date(Number(pairs[i + 1])) }] : [],
       );
       const lost = alarms.filter(({ at }) => at.getTime() < lostBeforeMs).map(({ id }) => id);
-      if (lost.length > 0) await this.#store.ask((client) => client.hdel(key, ...lost));
+      if (lost.length > 0) await this.store.ask((client) => client.hdel(key, ...lost));
       yield* alarms.filter(({ at }) => at.getTime() >= lostBeforeMs);
     }
     yield* this.#putBack.alarms();
   }
 
-  #source(): AlarmSource {
+  protected source(): AlarmSource {
     return {
       take: async (nowMs, limit) => {
         const ids = [...this.#expired].slice(0, limit);
         const instants =
-          ids.length > 0 ? ((await this.#store.run(CLAIM, KEYS, ids)) as string[]) : [];
+          ids.length > 0 ? ((await this.store.run(CLAIM, KEYS, ids)) as string[]) : [];
         for (const id of ids) this.#expired.delete(id);
         const claimed = ids.flatMap((id, i) =>
           instants[i] ? [{ id, at: new Date(Number(instants[i])) }] : [],
@@ -132,7 +92,7 @@ export class RedisKeyspaceDriver implements TimerDriver {
         return { due, nextAtMs: more ?? this.#putBack.firstAtMs };
       },
       putBack: async (again) => {
-        for (const { alarm, inMs } of again) this.#putBack.add(alarm, this.#clock.nowMs() + inMs);
+        for (const { alarm, inMs } of again) this.#putBack.add(alarm, this.clock.nowMs() + inMs);
       },
     };
   }
@@ -140,19 +100,13 @@ export class RedisKeyspaceDriver implements TimerDriver {
   /** Adds what we need to what is switched on. Where CONFIG is not allowed, an operator has to. */
   async #switchOn(): Promise<void> {
     try {
-      await this.#store.tellEachNode(async (client) => {
+      await this.store.tellEachNode(async (client) => {
         const [, flags = ''] = (await client.config('GET', 'notify-keyspace-events')) as string[];
         if (flags.includes('E') && /[xA]/.test(flags)) return;
         await client.config('SET', 'notify-keyspace-events', `${flags}Ex`);
       });
     } catch (error) {
-      if (!this.#stopping) this.options.onError(error as Error);
+      if (!this.isStopping) this.options.onError(error as Error);
     }
-  }
-
-  async #stop(): Promise<void> {
-    this.#store.close();
-    await this.#loop.stop();
-    await this.#store.hangUp();
   }
 }
