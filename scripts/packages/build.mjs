@@ -55,7 +55,10 @@ function cliManifest() {
   const { name, version, description, license, engines, oclif, dependencies } =
     read('package.json');
   const used = ['@oclif/core', '@oclif/plugin-autocomplete', 'cli-progress', 'cli-table3', 'jose'];
-  const peers = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
+  const peers = [
+    ...['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'],
+    ...['bullmq', 'ioredis', 'stripe'],
+  ];
   return {
     ...{ name, version, description: `The command of ${name}: ${description}`, license, engines },
     type: 'commonjs',

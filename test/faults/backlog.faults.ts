@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { alarmFor, BullmqDriver, DatabaseClock } from '@app/timeout';
+import { alarmFor, DatabaseClock } from '@app/timeout';
+import { BullmqDriver } from '../../libs/timeout/src/bullmq';
 import { createDataSource } from '@app/orders';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';

@@ -101,7 +101,7 @@ export {
 export { examineProcesses } from './ops/doctor/examine-processes';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { ReleaseDeadlines } from './ops/release-deadlines';
-export { WAIT_NAMES, type WaitName, type WaitReadings, WAITS } from './ops/waits';
+export { WAIT_NAMES, type WaitName, type WaitReading, type WaitReadings, WAITS } from './ops/waits';
 export { RewindEvents, type Rewound } from './ops/rewind-events';
 export { type EraseCommand, EraseCustomer, type ErasedCustomer } from './ops/erase-customer';
 export { type CustomerExport, ExportCustomer, type ExportedOrder } from './ops/export-customer';
@@ -128,7 +128,7 @@ export {
   type WithSecret,
 } from './deliveries/endpoints';
 export { FanOutEvents } from './deliveries/fan-out';
-export { ALL_EVENTS, EVENT_TYPES } from './deliveries/message';
+export { ALL_EVENTS, type DeliveredEvent, EVENT_TYPES } from './deliveries/message';
 export type { Attempt } from './deliveries/post-webhook';
 export { DismissWebhook } from './ops/dismiss-webhook';
 export { ListWebhooks, ReplayWebhook } from './ops/webhooks';
@@ -212,12 +212,15 @@ export { type PlaceCommand, PlaceOrder } from './placing/place-order';
 export { ListProducts, type ProductView } from './stock/products';
 export {
   type CapturedMoney,
+  type Checkout,
   type CreateAnswer,
   type CreatedPayment,
   type ExtendAnswer,
   type LedgerPage,
+  type LedgerPayment,
   type MoreTime,
   type NewPayment,
+  type PaymentLine,
   type PaymentProvider,
   type PaymentRef,
   type PaymentRequest,
@@ -257,9 +260,10 @@ export {
 } from './payments/start-payment';
 export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './order/telemetry';
 export type { HoldReason } from './money/capture.judgement';
-export type { CloseFigures } from './ops/close-figures';
+export type { CauseFigures, CloseFigures } from './ops/close-figures';
 export type { ChangedOrder, StatusChange } from './order/change-status';
 export type { WebhookHeaders } from './payments/read-notice';
-export type { Finding } from './reconciling/reconcile.judgement';
+export type { Finding, Fix } from './reconciling/reconcile.judgement';
 export type { OrdersParts } from './set-up';
 export type { ProductEditor } from './stock/change-products';
+export type { ReturnedLine } from './stock/restock';

@@ -23,7 +23,6 @@ export type {
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
 export type { DrainCounts } from './drain-counts';
 export { AlarmStoreError } from './drivers/alarm-store.error';
-export { BullmqDriver } from './drivers/bullmq/bullmq.driver';
 export { MemoryDriver } from './drivers/memory/memory.driver';
 export {
   defaultTimerDriver,
