@@ -109,13 +109,11 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     acme.pay(reference, new Date(), { late }) as Posted;
   const entry = (reference: string) => acme.entries.get(`pay-${reference}`);
   const ann = { actor: 'ann', reason: 'the till took it already' };
-  const waitOf = (id: string): Promise<TargetWait> =>
-    until(`${id} waits`, async () => {
-      return (await targets.waiting()).find(({ subject }) => subject === id);
-    });
-  const untilWaiting = (wanted: TargetWait['what']): Promise<TargetWait> =>
-    until(`${wanted} waits`, async () => {
-      return (await targets.waiting()).find(({ what }) => what === wanted);
+  const waitsOf = async (...subjects: string[]): Promise<TargetWait[]> =>
+    (await targets.waiting()).filter(({ subject }) => subjects.includes(subject ?? ''));
+  const waitOf = (id: string, wanted: TargetWait['what']): Promise<TargetWait> =>
+    until(`${wanted} of ${id} waits`, async () => {
+      return (await waitsOf(id)).find(({ what }) => what === wanted);
     });
   const isClosing = (orderId: string) => targets.isClosing(fromPg(client), { kind: KIND, orderId });
 
@@ -202,7 +200,7 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     const [reference] = own as [string];
     await client.query(`UPDATE orders SET state = ${PAID} WHERE id = $1`, [id]);
     await send(pay(reference));
-    const held = await untilWaiting('money_on_hold');
+    const held = await waitOf(id, 'money_on_hold');
     expect(held).toMatchObject({ subject: id, amount: 1_999, detail: 'order_moved_on' });
     expect(alerts).toEqual([['money_on_hold', expect.objectContaining({ orderId: id })]]);
     await targets.settle(held.id, 'refund', ann);
@@ -219,9 +217,11 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     const [unpaid, paid] = [await place(0, 1), await place(0, 2)];
     for (const { id } of [unpaid, paid]) {
       await until('it is behind the fence', () => isClosing(id));
-      expect(await waitOf(id)).toMatchObject({ isOverdue: false, exits: ['closed', 'paid'] });
+      const wait = await waitOf(id, 'order_closing');
+      expect(wait).toMatchObject({ isOverdue: false, exits: ['closed', 'paid'] });
     }
-    const [first, second] = [await waitOf(unpaid.id), await waitOf(paid.id)];
+    const first = await waitOf(unpaid.id, 'order_closing');
+    const second = await waitOf(paid.id, 'order_closing');
     await expect(targets.settle(second.id, 'paid', ann)).rejects.toThrow(/^payment: /);
     await expect(targets.settle(second.id, 'retry', ann)).rejects.toThrow('closed, paid');
     await expect(
@@ -237,7 +237,7 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     await targets.settle(second.id, 'paid', { ...ann, payment });
     expect(await untilState(unpaid.id, EXPIRED)).toMatchObject({ closings: 1 });
     expect(await untilState(paid.id, PAID)).toMatchObject({ paid_by: payment, payings: 1 });
-    expect(await targets.waiting()).toEqual([]);
+    expect(await waitsOf(unpaid.id, paid.id)).toEqual([]);
     const { rows } = await client.query(
       `SELECT actor, action, reason FROM lastcall.target_actions WHERE subject = $1`,
       [first.id],
@@ -261,27 +261,27 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     const [reference] = late.references as [string];
     acme.unreachable = 'before';
     await send(pay(reference, true));
-    const refund = await untilWaiting('refund_unfinished');
+    const refund = await waitOf(late.id, 'refund_unfinished');
     expect(refund).toMatchObject({ subject: late.id, isOverdue: false, exits: ['done'] });
     const giveUp = `UPDATE lastcall.target_refunds SET status = 'needs_attention', error = 'card expired'
                      WHERE order_id = $1`;
     await client.query(giveUp, [late.id]);
-    const stuck = await untilWaiting('refund_in_attention');
+    const stuck = await waitOf(late.id, 'refund_in_attention');
     expect(stuck).toMatchObject({ detail: 'late_payment: card expired', isOverdue: true });
     await targets.settle(stuck.id, 'retry', ann);
     await client.query(giveUp, [late.id]);
     await targets.settle(stuck.id, 'done', ann);
+    expect(await waitsOf(late.id)).toEqual([]);
     acme.unreachable = undefined;
-    expect(await targets.waiting()).toEqual([]);
 
     const { id } = await place(LONG_MS);
     const strange = `pay-of-shop-${++references}`;
     acme.open({ paymentId: strange, ...AMOUNT });
     await send(pay(strange));
     const hold = `UPDATE lastcall.target_webhooks SET status = 'held', result = 'unknown_reference'
-                   WHERE status = 'received'`;
-    await client.query(hold);
-    const held = await untilWaiting('webhook_held');
+                   WHERE status = 'received' AND notice ->> 'paymentId' = $1`;
+    await client.query(hold, [strange]);
+    const held = await waitOf(strange, 'webhook_held');
     expect(held).toMatchObject({ subject: strange, amount: 1_999 });
     await client.query(
       `INSERT INTO payments (order_id, provider, reference, amount, expires_at)
@@ -292,9 +292,9 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     await untilState(id, PAID);
     acme.open({ paymentId: 'of-nobody', ...AMOUNT });
     await send(pay('of-nobody'));
-    await client.query(hold);
-    await targets.settle((await untilWaiting('webhook_held')).id, 'dismiss', ann);
-    expect(await targets.waiting()).toEqual([]);
+    await client.query(hold, ['of-nobody']);
+    await targets.settle((await waitOf('of-nobody', 'webhook_held')).id, 'dismiss', ann);
+    expect(await waitsOf('of-nobody')).toEqual([]);
   });
 
   it('pays by a webhook that was faster than the transaction that writes its payment', async () => {
