@@ -267,3 +267,6 @@ export type { Finding, Fix } from './reconciling/reconcile.judgement';
 export type { OrdersParts } from './set-up';
 export type { ProductEditor } from './stock/change-products';
 export type { ReturnedLine } from './stock/restock';
+export type { ForeignMove } from './money/foreign-money';
+export type { Capture } from './money/judged-captures';
+export type { SettledAnswer } from './money/settle-refunds';
