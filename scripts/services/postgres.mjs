@@ -21,6 +21,7 @@ import { HopelessError, spawnService, untilReady, withFreshPort } from './servic
 
 /** @typedef {import('./service.mjs').Service} Service */
 /** @typedef {import('./postgres-user.mjs').PostgresUser} PostgresUser */
+/** @typedef {import('./postgres-binaries.mjs').PostgresBinaries} PostgresBinaries */
 
 /**
  * @typedef {object} PostgresOptions
@@ -31,6 +32,7 @@ import { HopelessError, spawnService, untilReady, withFreshPort } from './servic
  * @property {number} [port] a free one if absent
  * @property {boolean} durable false: throw-away data, nothing is flushed to disk
  * @property {Record<string, string | number>} [settings] more of postgresql.conf
+ * @property {PostgresBinaries} [programs] instead of the embedded ones
  * @property {AbortSignal} [signal] gives up starting
  * @property {(line: string) => void} [say]
  */
@@ -55,6 +57,9 @@ const SETTINGS = {
   jit: 'off',
 };
 
+/** The Postgres that makes checksums unless it is told not to. */
+const CHECKSUMS_SINCE = 18;
+
 /** What makes data survive costs time, which data nobody wants back need not pay. */
 const THROWAWAY_SETTINGS = {
   fsync: 'off',
@@ -75,16 +80,17 @@ export async function startPostgres({
   port: wantedPort,
   durable,
   settings = {},
+  programs,
   signal,
   say = () => {},
 }) {
   const { dataDir, user } = placeData(realPathOfNew(wantedDataDir), say);
-  const binaries = findPostgresBinaries(user, say);
+  const binaries = programs ?? findPostgresBinaries(user, say);
   if (existsSync(dataDir)) {
     refuseOtherVersion(dataDir, binaries.major);
     await stopOrphan(dataDir);
   } else {
-    initialise({ dataDir, user, password, durable, initdb: binaries.initdb });
+    initialise({ dataDir, user, password, durable, binaries });
   }
 
   const configuration = { ...SETTINGS, ...(durable ? {} : THROWAWAY_SETTINGS), ...settings };
@@ -174,9 +180,9 @@ function refuseOtherVersion(dataDir, major) {
 /**
  * Under another name until it is complete, so that an interrupted initdb leaves nothing that
  * looks like data.
- * @param {{ dataDir: string, user: PostgresUser, password: string, durable: boolean, initdb: string }} how
+ * @param {{ dataDir: string, user: PostgresUser, password: string, durable: boolean, binaries: PostgresBinaries }} how
  */
-function initialise({ dataDir, user, password, durable, initdb }) {
+function initialise({ dataDir, user, password, durable, binaries }) {
   const unfinished = `${dataDir}.new`;
   const passwordFile = `${dataDir}.password`;
   rmSync(unfinished, { recursive: true, force: true });
@@ -187,11 +193,12 @@ function initialise({ dataDir, user, password, durable, initdb }) {
     writeFileSync(passwordFile, password, { mode: 0o600 });
     giveTo(passwordFile, user);
     const { status, stdout, stderr, error } = spawnSync(
-      initdb,
+      binaries.initdb,
       [
         ...['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
         ...['--encoding=UTF8', '--locale=C', '--no-instructions'],
-        ...(durable ? [] : ['--no-sync', '--no-data-checksums']),
+        ...(durable ? [] : ['--no-sync']),
+        ...(!durable && binaries.major >= CHECKSUMS_SINCE ? ['--no-data-checksums'] : []),
       ],
       {
         cwd: unfinished,

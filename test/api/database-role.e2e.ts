@@ -1,38 +1,25 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { onDataSource, runInvariants } from '@app/orders';
 import { TimeoutService } from '@app/timeout';
-import { Client } from 'pg';
 import { startTestApp, type TestApp } from '../support/app';
-import { createTestDatabase, type TestDatabase, testServers } from '../support/database';
 import { insertOrders, insertProduct, TEST_SKU } from '../support/insert-orders';
 import { LedgerProvider } from '../support/ledger-provider';
 import { until } from '../support/until';
 import { SealHistory } from '../../libs/orders/src/events/seal-history';
 import { verifyHistory } from '../../libs/orders/src/events/verify-history';
 import { PaymentProviders } from '@app/orders';
-import { migrateDatabase } from '../../apps/api/src/migrate-database';
 
 /*
- * The application as the restricted role: nothing it does needs more, and it cannot rewrite
- * history.
+ * The application as the restricted role, as in all tests (test/support/database.ts): nothing it does
+ * needs more, and it cannot rewrite history.
  */
 
-const user = `app_${randomBytes(4).toString('hex')}`;
 const provider = new LedgerProvider();
-let database: TestDatabase;
 let app: TestApp;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await migrateDatabase({ DATABASE_URL: database.url, DATABASE_ROLE: 'lastcall_app' });
-  await asOwner(`CREATE ROLE ${user} LOGIN PASSWORD 'app' IN ROLE lastcall_app`);
-  const url = new URL(database.url);
-  [url.username, url.password] = [user, 'app'];
-  // Beside an installation that is migrated already: the role may not migrate.
   app = await startTestApp({
-    settings: { DATABASE_URL: url.href, REDIS_URL: testServers().redisUrl, SHIP_WITHIN: '30d' },
-    beside: { config: { DATABASE_URL: url.href, REDIS_URL: testServers().redisUrl } } as TestApp,
-    parts: { redisPrefix: user },
+    settings: { SHIP_WITHIN: '30d' },
     override: (module) =>
       module.overrideProvider(PaymentProviders).useValue(new PaymentProviders([provider])),
   });
@@ -41,17 +28,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await app?.close();
-  await database?.drop();
-  await onServer(testServers().databaseUrl, `DROP ROLE IF EXISTS ${user}`);
 });
 
-const asOwner = (sql: string): Promise<void> => onServer(database.url, sql);
-
-async function onServer(url: string, sql: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query(sql).finally(() => client.end());
-}
+const asApplication = (sql: string): Promise<unknown[]> => app.dataSource.query(sql);
 
 async function place(): Promise<string> {
   const { status, body } = await app.request<{ id: string }>('POST /v1/orders', {
@@ -142,6 +121,15 @@ it('seals the history, and finds it as it was sealed', async () => {
   expect(rows).toBeGreaterThan(0);
 });
 
+it('connects as one who owns nothing and is no superuser', async () => {
+  const [who] = (await asApplication(
+    `SELECT rolsuper, pg_has_role(rolname, 'lastcall_app', 'member') AS restricted,
+            (SELECT count(*)::int FROM pg_class c WHERE c.relowner = r.oid) AS owned
+       FROM pg_roles r WHERE rolname = current_user`,
+  )) as object[];
+  expect(who).toEqual({ rolsuper: false, restricted: true, owned: 0 });
+});
+
 it('lets nobody but the application delete with the rights of the owner', async () => {
   const [functions] = await app.rows<{ open: string[] | null }>(
     `SELECT array_agg(p.proname::text) AS open FROM pg_proc p
@@ -149,7 +137,7 @@ it('lets nobody but the application delete with the rights of the owner', async 
         AND has_function_privilege('public', p.oid, 'EXECUTE')`,
   );
   expect(functions?.open).toBeNull();
-  await expect(app.rows('SELECT forget_settled_webhooks(1)')).resolves.toHaveLength(1);
+  await expect(asApplication('SELECT forget_settled_webhooks(1)')).resolves.toHaveLength(1);
 });
 
 it.each([
@@ -171,6 +159,6 @@ it.each([
   'DELETE FROM lastcall_migrations',
 ])('is refused by Postgres: %s', async (sql) => {
   const before = await app.rows('SELECT count(*) FROM order_events');
-  await expect(app.rows(sql)).rejects.toThrow(/permission denied|must be owner/);
+  await expect(asApplication(sql)).rejects.toThrow(/permission denied|must be owner/);
   expect(await app.rows('SELECT count(*) FROM order_events')).toEqual(before);
 });

@@ -11,14 +11,11 @@ import {
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { pino } from 'pino';
-import { migrateDatabase } from '../../apps/api/src/migrate-database';
 import { SealHistory } from '../../libs/orders/src/events/seal-history';
 import { verifyHistory } from '../../libs/orders/src/events/verify-history';
 import { startTestApp, type TestApp } from '../support/app';
-import { createTestDatabase, type TestDatabase, testServers } from '../support/database';
 import { insertProduct, TEST_SKU } from '../support/insert-orders';
 import { LedgerProvider } from '../support/ledger-provider';
-import { takeRedisDatabase } from '../support/redis';
 import { until } from '../support/until';
 
 /*
@@ -28,26 +25,18 @@ import { until } from '../support/until';
  */
 
 const CANARY = `canary-${randomBytes(6).toString('hex')}`;
-const role = `app_${randomBytes(4).toString('hex')}`;
 const provider = new LedgerProvider();
-let database: TestDatabase;
 let redis: Redis;
 let api: TestApp;
 let logged = '';
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await migrateDatabase({ DATABASE_URL: database.url, DATABASE_ROLE: 'lastcall_app' });
-  await onServer(`CREATE ROLE ${role} LOGIN PASSWORD 'app' IN ROLE lastcall_app`);
-  const url = Object.assign(new URL(database.url), { username: role, password: 'app' });
-  const REDIS_URL = await takeRedisDatabase();
-  redis = new Redis(REDIS_URL);
   api = await startTestApp({
-    beside: { config: { DATABASE_URL: url.href, REDIS_URL } } as TestApp,
     settings: { RETURN_URLS: 'https://shop.example/', RATE_LIMIT: '1000/m', MAX_OPEN_ORDERS: '20' },
     override: (module) =>
       module.overrideProvider(PaymentProviders).useValue(new PaymentProviders([provider])),
   });
+  redis = new Redis(api.config.REDIS_URL ?? '');
   await insertProduct(api);
   const sink = new Writable({
     write: (chunk: Buffer, _, done) => {
@@ -63,15 +52,7 @@ beforeAll(async () => {
 afterAll(async () => {
   redis?.disconnect();
   await api?.close();
-  await database?.drop();
-  await onServer(`DROP ROLE IF EXISTS ${role}`);
 });
-
-async function onServer(sql: string): Promise<void> {
-  const client = new Client({ connectionString: testServers().databaseUrl });
-  await client.connect();
-  await client.query(sql).finally(() => client.end());
-}
 
 const ask = async (path: Parameters<TestApp['request']>[0], body?: unknown, scope = 'orders') => {
   const sub = scope === 'orders' ? CANARY : 'olivia';
@@ -171,7 +152,7 @@ it('erases a customer from everything that is kept, and leaves the books and the
   expect(before).toEqual(
     expect.arrayContaining([
       ...['history_salts', 'idempotency_keys', 'operator_actions', 'order_events', 'orders'],
-      ...['page_sessions', 'payment_keys', 'unpaid_orders'],
+      ...['page_sessions', 'payment_keys', 'refund_keys', 'unpaid_orders'],
     ]),
   );
   const books = await orders();
@@ -204,7 +185,7 @@ it('erases a customer from everything that is kept, and leaves the books and the
 
 it('tells of an owner who uses a pseudonym to hide something else', async () => {
   const owner = new Client({
-    connectionString: database.url,
+    connectionString: api.ownerUrl,
     options: `-c search_path=${api.config.DATABASE_SCHEMA}`,
   });
   await owner.connect();

@@ -292,16 +292,18 @@ describe("a merchant's view", () => {
       const sent = listener.heard.at(-1) as Heard;
       new Webhook(secret).verify(sent.body, sent.headers);
 
-      await insertOrders(sql, { count: 1, closesInMs: 60_000 });
+      const [order] = await insertOrders(sql, { count: 1, closesInMs: 60_000 });
       await fanOutAll(sql, api.app.get(FanOutEvents));
       await api.app.get(DeliverWebhooks).runOnce();
       expect(listener.heard.at(-1)).toMatchObject({ type: 'order.placed', version: 1 });
       const { body: deliveries } = await ask<Page<Delivery>>(
         `GET ${path}/${endpoint.id}/deliveries?status=delivered`,
       );
-      expect(deliveries.items).toMatchObject([{ type: 'order.placed', attempts: 1, answer: 204 }]);
+      // Orders of just before may be told too: it begins with the oldest transaction that was open then.
+      const delivered = deliveries.items.filter(({ orderId }) => orderId === order?.id);
+      expect(delivered).toMatchObject([{ type: 'order.placed', attempts: 1, answer: 204 }]);
       const again = await ask(`POST ${path}/${endpoint.id}/redeliver`, {
-        deliveries: deliveries.items.map(({ id }) => id),
+        deliveries: delivered.map(({ id }) => id),
       });
       expect(again.body).toEqual({ redelivered: 1 });
 

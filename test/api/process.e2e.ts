@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { migrateDatabase } from '../../apps/api/src/migrate-database';
 import { token } from '../support/app';
 import { type ApiProcess, startApiProcess } from '../support/api-process';
-import { createTestDatabase, type TestDatabase } from '../support/database';
+import { asMigrating, createTestDatabase, type TestDatabase } from '../support/database';
 import { takeRedisDatabase } from '../support/redis';
 import { startStopwatch } from '../support/stopwatch';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
@@ -39,9 +39,9 @@ describe('the process', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    postgres = await startTcpProxy(database.url);
+    postgres = await startTcpProxy(database.appUrl);
     settings = { DATABASE_URL: postgres.url, REDIS_URL: await takeRedisDatabase() };
-    await migrateDatabase({ DATABASE_URL: database.url }, { seed: true });
+    await migrateDatabase(asMigrating(database.url), { seed: true });
   });
   afterEach(async () => {
     await Promise.all(started.map((api) => api.stop()));

@@ -82,7 +82,17 @@ it('lets operators extend, cancel, settle and refund, and refund no more than th
   const restock = [{ sku: 'TEA-SENCHA', quantity: 5 }];
   const tooMany = await post(`ops/orders/${waiting}/refunds`, { amount: 1, reason, restock });
   expectProblem(tooMany, 409, 'restock_exceeds_order');
-  expect((await post(`ops/orders/${waiting}/refunds`, { amount: 1, reason })).status).toBe(201);
+  const refund = (amount: number) =>
+    api.request<OrderView>(`POST /v1/ops/orders/${waiting}/refunds`, {
+      ...{ token, body: { amount, reason }, headers: { 'idempotency-key': 'case-9' } },
+    });
+  const [made, again] = [await refund(1), await refund(1)];
+  expect([made.status, made.headers.get('idempotent-replayed')]).toEqual([201, null]);
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+  expect(
+    await api.rows('SELECT FROM refunds WHERE payment_id = $1', [again.body.payments[0]?.id]),
+  ).toHaveLength(1);
+  expectProblem(await refund(2), 422, 'idempotency_key_reused');
 });
 
 it('opens no payment in a currency that is none, and none beyond the twentieth', async () => {

@@ -1,10 +1,12 @@
 // npm run test:engines [-- --where-possible] [-- NAME ...]: programs of others judge us, or those that
 // are named. `--where-possible` passes without their tools. Both say aloud what was not checked.
+import { composeGo } from './compose-go';
 import type { Engine } from './engine';
+import { pgDump } from './pg-dump';
 import { stripeMock } from './stripe-mock';
 import { timerDrivers } from './timer-driver';
 
-const ENGINES: readonly Engine[] = [stripeMock, ...timerDrivers];
+const ENGINES: readonly Engine[] = [stripeMock, composeGo, pgDump, ...timerDrivers];
 const WHERE_POSSIBLE = '--where-possible';
 
 async function main(args: readonly string[]): Promise<number> {

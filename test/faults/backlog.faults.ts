@@ -6,7 +6,7 @@ import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { violations } from './books';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from '../support/slowness';
+import { allowed } from '../support/slowness';
 import { pause } from './load';
 import { SWEEP_MS } from './rig';
 
@@ -41,8 +41,6 @@ export const BACKLOG_FAULTS: readonly Fault[] = [
     run: stopAmidBacklog,
   },
 ];
-
-const limit = (ms: number): number => ms * Math.min(3, slowness());
 
 /** So many orders at once, due as `closesInMs` says. */
 async function place(step: Step, count: number, closesInMs: (n: number) => number): Promise<void> {
@@ -155,8 +153,8 @@ async function othersInABurst(step: Step): Promise<string> {
   const lags = await lagsOfOthers(step, closed);
   const p = (share: number): number => Math.round(lags[Math.floor(lags.length * share)] ?? 0);
   const seen = `${lags.length} deadlines of another kind: p50 ${p(0.5)} ms, p99 ${p(0.99)} ms late; heartbeats at most ${Math.round(mostSilentMs)} ms apart`;
-  assert(p(0.99) <= limit(OTHERS_LAG_MS), seen);
-  assert(mostSilentMs <= limit(2 * SWEEP_MS), seen);
+  assert(p(0.99) <= allowed(OTHERS_LAG_MS), seen);
+  assert(mostSilentMs <= allowed(2 * SWEEP_MS), seen);
   await step.heal();
   return seen;
 }
@@ -191,7 +189,7 @@ async function pauseAtSeventyPercent(step: Step): Promise<string> {
       worstMs = Math.max(worstMs, lagMs);
       return performance.now() - resumedMs > 2_000 && lagMs < 1_000;
     },
-    limit(1.5 * bestMs + 5_000),
+    allowed(1.5 * bestMs + 5_000),
   );
   const tookS = ((performance.now() - resumedMs) / 1_000).toFixed(1);
   await until('all is closed', noneOverdue(step), 120_000);
@@ -218,7 +216,7 @@ async function stopAmidBacklog(step: Step): Promise<string> {
   const tookMs = await worker.stop();
   const after = await overdue(step);
   assert(after.n > 0, 'all was closed before it could be stopped');
-  assert(tookMs <= limit(STOPPED_WITHIN_MS), `it took ${tookMs} ms to stop`);
+  assert(tookMs <= allowed(STOPPED_WITHIN_MS), `it took ${tookMs} ms to stop`);
   await step.backToUsual();
   await until('the others go on', noneOverdue(step), 180_000);
   // A burst is closed first, and told of afterwards.

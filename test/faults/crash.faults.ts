@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { slowness } from '../support/slowness';
+import { allowed } from '../support/slowness';
 import { pause } from './load';
 import { payLate } from './provider.faults';
 import { hearWebhooks } from './shop-system';
@@ -160,7 +160,7 @@ async function crash(step: Step, { failpoint, who, provoke }: KillPoint): Promis
       if (dying.isRunning) await provoke?.(step).catch(() => undefined);
       return !dying.isRunning;
     },
-    45_000 * Math.min(3, slowness()),
+    allowed(45_000),
   );
   await step.client.healProvider();
   await step.heal(() => step.backToUsual());

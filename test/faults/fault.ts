@@ -3,7 +3,7 @@ import { losses, unsettled, violations } from './books';
 import { Client } from './client';
 import { type Acknowledged, type Experience, Load, newExperience, pause } from './load';
 import { type ProcessSettings, type Rig, SWEEP_MS } from './rig';
-import { slowness } from '../support/slowness';
+import { allowed } from '../support/slowness';
 
 /** A row of the fault table of docs/faults.md. */
 export interface Fault {
@@ -92,7 +92,7 @@ export class Step {
         last = await violations(this.rig).catch((error: unknown) => [String(error)]);
         return last.length === 0;
       },
-      HEAL_LIMIT_MS * Math.min(3, slowness()),
+      allowed(HEAL_LIMIT_MS),
     ).catch((error: Error) => {
       throw new Error(`${error.message}: ${last.join(', ')}`);
     });

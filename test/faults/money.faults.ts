@@ -2,9 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { until } from '../support/until';
 import { assert, type Fault, type Step, USUAL_PROCESSES } from './fault';
+import { allowed } from '../support/slowness';
 
 /** Orders that something happens to, of each kind. */
 const EACH = 5;
+/** What the provider tells comes by webhooks, in any order, beside all others of the load. */
+const HEARD_WITHIN_MS = 30_000;
+
+/** Looks until it is so: nothing here hangs on how soon. */
+const eventually = <T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> =>
+  until(what, look, allowed(HEARD_WITHIN_MS));
 
 interface Paid {
   readonly id: string;
@@ -14,7 +21,7 @@ interface Paid {
 
 /** Paid orders that nobody ships, which nothing has happened to yet. */
 async function paidOrders(step: Step, howMany: number): Promise<Paid[]> {
-  return until('orders are paid', async () => {
+  return eventually('orders are paid', async () => {
     const rows = await step.rig.rows<{ id: string; theirs: string; amount: string }>(
       `SELECT o.id, p.provider_payment_id AS theirs, o.amount FROM orders o
          JOIN payments p ON p.order_id = o.id AND p.status = 'succeeded' AND p.hold_reason IS NULL
@@ -38,14 +45,10 @@ const statusOf = async (step: Step, { id }: Paid): Promise<string> => {
 };
 
 const become = (step: Step, orders: readonly Paid[], wanted: string): Promise<unknown> =>
-  until(
-    `orders are ${wanted}`,
-    async () => {
-      const statuses = await Promise.all(orders.map((order) => statusOf(step, order)));
-      return statuses.every((status) => status === wanted);
-    },
-    30_000,
-  );
+  eventually(`orders are ${wanted}`, async () => {
+    const statuses = await Promise.all(orders.map((order) => statusOf(step, order)));
+    return statuses.every((status) => status === wanted);
+  });
 
 const sandbox = async (step: Step, call: string, body: object = {}): Promise<string> => {
   const answer = await step.client.sandbox(call, body);
@@ -116,7 +119,7 @@ export const MONEY_FAULTS: readonly Fault[] = [
       await become(step, wholly, 'canceled refunded_at_provider');
       // While the bank has not decided, goods stay.
       for (const { id } of open) {
-        await until('its shipping is refused', async () => {
+        await eventually('its shipping is refused', async () => {
           const { status, body } = await client.api(`POST /v1/orders/${id}/shipment`, {
             scope: 'merchant',
           });
@@ -125,7 +128,7 @@ export const MONEY_FAULTS: readonly Fault[] = [
       }
       for (const { theirs } of failing) {
         const refund = await sandbox(step, `POST /v1/payments/${theirs}/refund`, { amount: 1 });
-        await until(
+        await eventually(
           'the refund has succeeded',
           async () =>
             (await client.sandbox(`GET /v1/refunds/${refund}`)).body.status ===

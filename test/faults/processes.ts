@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { until } from '../support/until';
-import { slowness } from '../support/slowness';
+import { allowed } from '../support/slowness';
 
 const START_LIMIT_MS = 60_000;
 /** What the product promises, and a little for the machine. */
@@ -55,7 +55,7 @@ export class Process {
     if (!this.isRunning) throw new Error(`${this.name} had ended by itself:\n${this.#tail()}`);
     const startedMs = performance.now();
     this.#child.kill('SIGTERM');
-    await this.ended(STOP_LIMIT_MS * Math.min(3, slowness())).catch((error: Error) => {
+    await this.ended(allowed(STOP_LIMIT_MS)).catch((error: Error) => {
       throw new Error(`${error.message}:\n${this.#tail()}`);
     });
     const { exitCode, signalCode } = this.#child;

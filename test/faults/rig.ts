@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import {
+  createApplicationUser,
   findRedisBinary,
   freePort,
   type Service,
@@ -56,6 +57,7 @@ export class Rig {
   #redis!: Service;
   #sandbox!: Process;
   #databaseUrl = '';
+  #appUrl = '';
   readonly #redisBinary = findRedisBinary(() => undefined);
 
   async open(): Promise<this> {
@@ -72,9 +74,13 @@ export class Rig {
     this.pool = new Pool({ connectionString: withPath(url), max: 8 });
     // Its idle connections die with the server, as they should.
     this.pool.on('error', () => undefined);
-    const migrate = this.#spawn('migrate', 'apps/api/src/migrate.js', { DATABASE_URL: url });
+    const migrate = this.#spawn('migrate', 'apps/api/src/migrate.js', {
+      ...{ DATABASE_URL: url, DATABASE_ROLE: 'lastcall_app' },
+    });
     await migrate.ended();
     this.#databaseUrl = withPath(url);
+    // The product's processes may do no more than in production.
+    this.#appUrl = withPath(await createApplicationUser(url, this.#password));
     await this.#startSandbox();
     return this;
   }
@@ -141,7 +147,7 @@ export class Rig {
     const settings = {
       ROLES: roles,
       PORT: String(port),
-      DATABASE_URL: this.postgres.through(this.#databaseUrl),
+      DATABASE_URL: this.postgres.through(this.#appUrl),
       REDIS_URL: this.redis.through(this.#redis.url),
       SANDBOX_URL: this.provider.through(this.sandboxUrl),
       ...env,

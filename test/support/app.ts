@@ -16,7 +16,13 @@ import { SharedCounts } from '../../apps/api/src/rate-limit/shared-counts';
 import { shutDown } from '../../apps/api/src/shut-down';
 import type { DataSource } from 'typeorm';
 import { recordAnswers } from '../answers/record-answers';
-import { createTestDatabase } from './database';
+import {
+  asMigrating,
+  asOwner,
+  createTestDatabase,
+  type Owner,
+  type TestDatabase,
+} from './database';
 import { takeRedisDatabase } from './redis';
 
 export const JWT_SECRET = 'a-secret-for-tests-of-32-characters';
@@ -29,6 +35,8 @@ export interface TestAppOptions {
   readonly parts?: OrdersModuleOptions['parts'];
   /** Replaces providers: `(module) => module.overrideProvider(X).useValue(y)`. */
   readonly override?: (module: TestingModuleBuilder) => TestingModuleBuilder;
+  /** One that somebody else has made and will drop. */
+  readonly database?: TestDatabase;
   /** A second process of the same installation: shares its database and Redis. */
   readonly beside?: TestApp;
 }
@@ -53,7 +61,10 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The real application on a free port, with a fresh migrated database and a Redis of its own. */
+/**
+ * The real application on a free port, with a fresh migrated database and a Redis of its own. It
+ * connects as the restricted role, as in production.
+ */
 export interface TestApp extends Api {
   readonly app: NestFastifyApplication;
   readonly config: Config;
@@ -66,7 +77,9 @@ export interface TestApp extends Api {
     path: `${'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'} /${string}`,
     options?: RequestOptions,
   ): Promise<Answer<Body>>;
-  /** Rows of one statement on the test's database. */
+  /** The same database for whoever migrates. */
+  readonly ownerUrl: string;
+  /** Rows of one statement on the test's database, as its owner. */
   rows<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
   /** Shuts down as SIGTERM does, and drops the database unless the app was started beside another. */
   close(): Promise<void>;
@@ -95,27 +108,31 @@ const SETTINGS = {
 };
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const database = options.beside ? undefined : await createTestDatabase();
+  const made = options.beside || options.database ? undefined : await createTestDatabase();
+  const database = options.database ?? made;
+  const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? '';
+  const owner = asOwner(ownerUrl);
   const config = loadConfig({
     ...SETTINGS,
-    DATABASE_URL: options.beside?.config.DATABASE_URL ?? database?.url,
+    DATABASE_URL: options.beside?.config.DATABASE_URL ?? database?.appUrl,
     REDIS_URL: options.beside?.config.REDIS_URL ?? (await takeRedisDatabase()),
     ...options.settings,
   });
   try {
-    if (database) await migrateDatabase(config, { seed: true });
+    if (database) await migrateDatabase({ ...config, ...asMigrating(ownerUrl) }, { seed: true });
     const api = await boot(config, options);
     const baseUrl = await listen(api).catch(async (error: unknown) => {
       // What refuses to start has opened its connections, and has no process that ends with it.
       await api.app.close();
       throw error;
     });
-    return asTestApp(api, baseUrl, async () => {
+    return asTestApp(api, { baseUrl, ownerUrl, owner }, async () => {
       await shutDown(api, 0);
-      await database?.drop();
+      await owner.close();
+      await made?.drop();
     });
   } catch (error) {
-    await database?.drop();
+    await made?.drop();
     throw error;
   }
 }
@@ -146,15 +163,20 @@ async function boot(
   return { ...parts, app };
 }
 
-function asTestApp(api: Api, baseUrl: string, close: () => Promise<void>): TestApp {
+function asTestApp(
+  api: Api,
+  { baseUrl, ownerUrl, owner }: Pick<TestApp, 'baseUrl' | 'ownerUrl'> & { owner: Owner },
+  close: () => Promise<void>,
+): TestApp {
   const dataSource = api.app.get<DataSource>(DATABASE);
   return {
     ...api,
     baseUrl,
+    ownerUrl,
     dataSource,
     token,
     request: (path, options) => request(baseUrl, path, options),
-    rows: (sql, params = []) => dataSource.query(sql, [...params]),
+    rows: (sql, params) => owner.rows(sql, params),
     close,
   };
 }

@@ -1,4 +1,4 @@
-import { onDataSource, type Queryable } from '@app/orders';
+import type { Queryable } from '@app/orders';
 import { Redis } from 'ioredis';
 import { startTestApp, type TestApp, type TestAppOptions } from './app';
 import { endHost } from './lastcall';
@@ -23,5 +23,5 @@ export async function startCliWorld(options: TestAppOptions = {}): Promise<CliWo
     await endHost();
     await app.close();
   };
-  return { ...app, sql: onDataSource(app.dataSource), redis, close };
+  return { ...app, sql: app, redis, close };
 }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { createDataSource, onDataSource, type Queryable } from '@app/orders';
 import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
 import { CONNECTING } from '../../libs/orders/src/connect-limit';
 
 // What a test takes away refuses at once; whoever is merely slow is waited for.
@@ -16,16 +18,34 @@ export function testServers(): { databaseUrl: string; redisUrl: string } {
   return { databaseUrl, redisUrl };
 }
 
+const APP_USER = 'lastcall_test_app';
+/** Roles belong to the server: one for all tests of a run, several of which may be here at once. */
+const CREATE_APPLICATION_USER = `
+  DO $$ BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('${APP_USER}'));
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'lastcall_app') THEN
+      CREATE ROLE lastcall_app NOLOGIN;
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${APP_USER}') THEN
+      CREATE ROLE ${APP_USER} LOGIN PASSWORD 'app' IN ROLE lastcall_app;
+    END IF;
+  END $$`;
+
 export interface TestDatabase {
+  /** As the owner, who migrates and may do anything. */
   readonly url: string;
+  /** As the application: a member of `lastcall_app`, once the migrations have granted it something. */
+  readonly appUrl: string;
   /** Cuts whoever is still connected, and removes it. */
   drop(): Promise<void>;
 }
 
-/** A database of its own, empty, on the server of this test run. */
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const { databaseUrl } = testServers();
+/** A database of its own, empty, on the server of this test run, or on another. */
+export async function createTestDatabase(
+  databaseUrl = testServers().databaseUrl,
+): Promise<TestDatabase> {
   const name = `test_${process.pid}_${randomBytes(4).toString('hex')}`;
+  await run(databaseUrl, CREATE_APPLICATION_USER);
   await run(databaseUrl, `CREATE DATABASE ${name}`);
   // For tests that connect by themselves; the application's own connections say where they look.
   await run(databaseUrl, `ALTER DATABASE ${name} SET search_path = lastcall, public`);
@@ -33,7 +53,42 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   url.pathname = `/${name}`;
   return {
     url: url.href,
+    appUrl: asApplication(url.href),
     drop: () => run(databaseUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+/** The same database for the restricted user that every test server has. */
+export function asApplication(databaseUrl: string): string {
+  return Object.assign(new URL(databaseUrl), { username: APP_USER, password: 'app' }).href;
+}
+
+/** What whoever migrates sets beside the application's own settings. */
+export const asMigrating = (
+  ownerUrl: string,
+): { DATABASE_URL: string; DATABASE_ROLE: 'lastcall_app' } => ({
+  DATABASE_URL: ownerUrl,
+  DATABASE_ROLE: 'lastcall_app',
+});
+
+export interface Owner extends Queryable {
+  /** For transactions. */
+  dataSource(): Promise<DataSource>;
+  close(): Promise<void>;
+}
+
+/**
+ * What a test itself looks at and changes, as the owner: it may do what the application may not.
+ * Connects with the first statement.
+ */
+export function asOwner(databaseUrl: string): Owner {
+  let connected: Promise<DataSource> | undefined;
+  const dataSource = (): Promise<DataSource> =>
+    (connected ??= createDataSource({ DATABASE_URL: databaseUrl }, 'test', 3).initialize());
+  return {
+    dataSource,
+    rows: async (sql, params) => onDataSource(await dataSource()).rows(sql, params),
+    close: async () => (await connected)?.destroy(),
   };
 }
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDataSource, loadConfig, migrate, onDataSource } from '@app/orders';
+import { loadConfig, migrate } from '@app/orders';
 import { transformSync } from '@swc/core';
-import { createTestDatabase } from './database';
+import { asMigrating, asOwner, createTestDatabase } from './database';
 import { takeRedisDatabase } from './redis';
 import { BY_HAND, Shop } from './shop';
 
@@ -41,7 +41,7 @@ export async function startInstallation(
     ...BY_HAND,
     PORT: '0',
     LASTCALL_HOME: home,
-    DATABASE_URL: database.url,
+    DATABASE_URL: database.appUrl,
     REDIS_URL: await takeRedisDatabase(),
     AUTH_JWT_SECRET: SECRET,
     SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
@@ -53,15 +53,15 @@ export async function startInstallation(
     ...settings,
   };
   const config = loadConfig(environment);
-  await migrate(config);
-  const dataSource = await createDataSource(config, 'test', 3).initialize();
+  await migrate({ ...config, ...asMigrating(database.url) });
+  const owner = asOwner(database.url);
   const running = new Set<ChildProcess>();
   const sandbox = await startNode(['dist/apps/sandbox/src/main.js'], running, {
     SANDBOX_PORT: '0',
     SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET,
     SANDBOX_DATA: join(home, 'sandbox'),
   });
-  const shop = new Shop('', sandbox.url, onDataSource(dataSource));
+  const shop = new Shop('', sandbox.url, owner);
   return Object.assign(shop, {
     startProcess: async (more: Readonly<Record<string, string>> = {}) => {
       const env = { ...environment, SANDBOX_URL: sandbox.url, ...more };
@@ -86,7 +86,7 @@ export async function startInstallation(
       const ends = [...running].map((child) => once(child, 'exit'));
       for (const child of running) child.kill('SIGKILL');
       await Promise.all(ends);
-      await dataSource.destroy();
+      await owner.close();
       await database.drop();
       rmSync(home, { recursive: true, force: true });
     },

@@ -6,7 +6,6 @@ import {
   DATABASE,
   loadConfig,
   migrate,
-  onDataSource,
   type OrdersTelemetry,
   OrdersModule,
   type OrdersModuleOptions,
@@ -20,7 +19,7 @@ import { Test } from '@nestjs/testing';
 import type { DataSource } from 'typeorm';
 import { CLOSERS } from '../../libs/orders/src/data-source';
 import { EVENT_STREAM, type EventStream } from '../../libs/orders/src/events/event-stream';
-import { createTestDatabase } from './database';
+import { asMigrating, asOwner, createTestDatabase, type Owner } from './database';
 import { LedgerProvider } from './ledger-provider';
 
 export interface WorldOptions {
@@ -68,7 +67,11 @@ export class RecordedStream implements EventStream {
 
 /** The order module with everything real but the provider, the stream and the alarms' ringing. */
 export interface World extends Queryable {
+  /** It connects as the application's restricted role. */
   readonly config: Config;
+  /** The same database for whoever migrates. */
+  readonly ownerUrl: string;
+  readonly owner: Owner;
   readonly provider: LedgerProvider;
   readonly stream: RecordedStream;
   readonly dataSource: DataSource;
@@ -107,14 +110,16 @@ const SETTINGS = {
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const given = options.databaseUrl ?? options.beside?.config.DATABASE_URL;
   const database = given === undefined ? await createTestDatabase() : undefined;
-  const url = given ?? database?.url;
+  const url = given ?? database?.appUrl;
   const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
-  if (database) await migrate(config);
-  return startWorld(config, options, async () => database?.drop());
+  const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? config.DATABASE_URL;
+  if (database) await migrate({ ...config, ...asMigrating(ownerUrl) });
+  return startWorld(config, ownerUrl, options, async () => database?.drop());
 }
 
 async function startWorld(
   config: Config,
+  ownerUrl: string,
   { lock = new NoopLock(), driver = silentDriver, ring = false, ...options }: WorldOptions,
   afterClose: () => Promise<void>,
 ): Promise<World> {
@@ -137,18 +142,22 @@ async function startWorld(
   module.useLogger(false);
   await module.init();
   const dataSource = module.get<DataSource>(DATABASE);
+  const owner = asOwner(ownerUrl);
   return {
     config,
+    ownerUrl,
+    owner,
     provider,
     stream,
     told,
     dataSource,
     drainDataSource: module.get<DataSource>(CLOSERS),
     timeouts: module.get(TimeoutService),
-    rows: (sql, params) => onDataSource(dataSource).rows(sql, params),
+    rows: (sql, params) => owner.rows(sql, params),
     get: (type) => module.get(type, { strict: false }),
     close: async () => {
       await module.close();
+      await owner.close();
       await afterClose();
     },
   };

@@ -17,6 +17,7 @@ import { HistoryReaches1763930000000 } from './migrations/1763930000000-history-
 import { FoldingFromAMark1763935000000 } from './migrations/1763935000000-folding-from-a-mark';
 import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-digest';
 import { FoldByIds1763946000000 } from './migrations/1763946000000-fold-by-ids';
+import { RefundKeys1763950000000 } from './migrations/1763950000000-refund-keys';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { EraseCustomers1763900014000 } from './migrations/1763900014000-erase-customers';
 import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
@@ -83,6 +84,7 @@ const MIGRATIONS = [
   ReconcileRuns1763701130000,
   OrderReturns1763701140000,
   NightlyRuns1763701150000,
+  RefundKeys1763950000000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -88,6 +89,12 @@ describe('the home of an installation', () => {
     rmSync(join(home, 'runtime.json'));
     symlinkSync(elsewhere, join(home, 'runtime.json'));
     expect(refusal()).toMatch(/runtime\.json is a link/);
+  });
+
+  it('refuses a pipe, and does not wait for what comes out of it', () => {
+    rmSync(join(home, 'runtime.json'));
+    execFileSync('mkfifo', ['-m', '600', join(home, 'runtime.json')]);
+    expect(refusal()).toContain('runtime.json is no file');
   });
 
   it('refuses what is another user’s', () => {

@@ -70,8 +70,9 @@ function readSettings(home: string, name: HomeFile): Record<string, string> {
 function readOwn(home: string, file: string): string | undefined {
   let descriptor: number;
   try {
-    // A link could lead to a file of ours that was never meant as settings.
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+    // A link could lead to a file of ours that was never meant as settings, and a pipe be waited for.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    descriptor = openSync(file, flags);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
@@ -80,7 +81,11 @@ function readOwn(home: string, file: string): string | undefined {
   }
   try {
     refuseForeign(home, statSync(home));
-    refuseForeign(file, fstatSync(descriptor));
+    const opened = fstatSync(descriptor);
+    refuseForeign(file, opened);
+    if (!opened.isFile()) {
+      throw new HomeError(`${file} is no file; LASTCALL_HOME names another folder`);
+    }
     return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);

@@ -24,7 +24,7 @@ let world: World;
 beforeAll(async () => {
   world = await openWorld();
   await insertProduct(world, 'TEA', 10_000_000);
-  const client = new Client({ connectionString: world.config.DATABASE_URL });
+  const client = new Client({ connectionString: world.ownerUrl });
   await client.connect();
   // Placed and closed long ago; no index is worth building row by row for them.
   await client.query(
@@ -48,7 +48,7 @@ afterAll(() => world?.close());
  * session tells its counts when it likes, but surely when it ends: so all others are ended first.
  */
 async function rowsScanned(): Promise<Record<string, number>> {
-  const client = new Client({ connectionString: world.config.DATABASE_URL });
+  const client = new Client({ connectionString: world.ownerUrl });
   await client.connect();
   try {
     await until('no other session is left', async () => {

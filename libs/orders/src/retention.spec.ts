@@ -46,7 +46,8 @@ describe('Retention', () => {
       const other = await openWorld();
       await other.rows(`ALTER TABLE ${table} RENAME TO whole`);
       await other.rows(
-        `CREATE TABLE ${table} (LIKE whole INCLUDING DEFAULTS) PARTITION BY HASH (${key})`,
+        `CREATE TABLE ${table} (LIKE whole INCLUDING DEFAULTS) PARTITION BY HASH (${key});
+         GRANT SELECT, UPDATE, DELETE ON ${table} TO lastcall_app`,
       );
       for (const part of [0, 1, 2]) {
         await other.rows(

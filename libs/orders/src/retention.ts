@@ -43,13 +43,15 @@ export class Retention {
               AND (customer_id, key) IN (SELECT customer_id, key FROM old)
            RETURNING 1)
          SELECT count(*)::int AS n FROM gone`,
-        `WITH gone AS (
-           DELETE FROM payment_keys WHERE ctid = ANY (ARRAY(
-             SELECT ctid FROM payment_keys
+        ...['payment_keys', 'refund_keys'].map(
+          (table) => `WITH gone AS (
+           DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+             SELECT ctid FROM ${table}
               WHERE created_at < now() - interval '${KEYS_FOR_HOURS} hours'
               ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))
            RETURNING 1)
          SELECT count(*)::int AS n FROM gone`,
+        ),
       ),
       limits: await this.#delete(
         `WITH gone AS (

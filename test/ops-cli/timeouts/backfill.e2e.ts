@@ -70,6 +70,9 @@ describe('lastcall timeouts backfill', () => {
     beforeAll(() =>
       world.sql.rows(`
         CREATE TABLE public.trials (id int PRIMARY KEY, ends_at timestamptz);
+        -- The application may read what the shop lets it read.
+        GRANT SELECT ON public.trials TO lastcall_app;
+        CREATE TABLE public.wages (LIKE public.trials);
         INSERT INTO public.trials
         SELECT n, now() + (n - 100) * interval '1 hour' FROM generate_series(1, 1000) AS n`),
     );
@@ -101,6 +104,7 @@ describe('lastcall timeouts backfill', () => {
         `WITH gone AS (DELETE FROM public.trials RETURNING id) SELECT 'a', id, now() FROM gone`,
         'query fails',
       ],
+      [`SELECT 'a', id, ends_at FROM public.wages`, 'GRANT SELECT ON it'],
       ['@/nowhere.sql', '/nowhere.sql cannot be read'],
     ])('refuses %j, and changes nothing', async (wrong, why) => {
       const ended = await lastcall(world.config, ['timeouts', 'backfill', '--from-query', wrong]);

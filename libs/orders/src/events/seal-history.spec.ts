@@ -58,7 +58,7 @@ describe('whoever owns the database', () => {
   /** What is told of a change that is not kept. */
   const breaksAfter = async (sql: string, params: unknown[] = []) => {
     let found: string[] = [];
-    const kept = inTransaction(world.dataSource, async (tx) => {
+    const kept = inTransaction(await world.owner.dataSource(), async (tx) => {
       await tx.rows(sql, params);
       found = told(await verifyHistory(tx, KEY, 'all'));
       throw new Error('rolled back');

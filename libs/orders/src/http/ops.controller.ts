@@ -1,4 +1,4 @@
-import { Controller, Get, Post } from '@nestjs/common';
+import { Controller, Get, Post, Res } from '@nestjs/common';
 import type { z } from 'zod';
 import { ExtendWindow } from '../closing/extend-window';
 import { ForceCloseOrder } from '../closing/force-close-order';
@@ -8,7 +8,8 @@ import { Overview, type OverviewView } from '../ops/overview';
 import { SettleOrder } from '../ops/settle-order';
 import type { OrderView } from '../order/order';
 import { Scope } from './access';
-import { InputBody, OrderId, Subject } from './params';
+import type { HttpReply } from './caller';
+import { InputBody, OptionalIdempotencyKey, OrderId, Subject } from './params';
 import {
   cancelOrderBody,
   forceCloseBody,
@@ -16,7 +17,7 @@ import {
   refundBody,
   settleOrderBody,
 } from './requests';
-import { Answers, Takes, Topic } from './route-facts';
+import { Answers, Takes, TakesIdempotencyKey, Topic } from './route-facts';
 
 /** For operators; every change is written down with who made it and why. */
 @Topic('ops')
@@ -71,16 +72,26 @@ export class OpsController {
   @Post('orders/:id/refunds')
   @Scope('ops:write')
   @Takes(refundBody)
+  @TakesIdempotencyKey({ required: false, of: 'refund' })
   @Answers(201, 'Order', {
     summary: "Send a part of an order's money back, or all of it, which cancels an unshipped order",
-    refusals: ['order_not_found', 'refund_exceeds_balance', 'restock_exceeds_order', 'busy'],
+    headers: { 'Idempotent-Replayed': '"true" when this key had requested the refund before' },
+    refusals: [
+      ...(['order_not_found', 'refund_exceeds_balance', 'restock_exceeds_order'] as const),
+      ...(['idempotency_key_reused', 'busy'] as const),
+    ],
   })
   async refund(
     @Subject() actor: string,
     @OrderId() id: string,
-    @InputBody(refundBody) { amount, reason, restock }: z.output<typeof refundBody>,
+    @OptionalIdempotencyKey() idempotencyKey: string | undefined,
+    @InputBody(refundBody) body: z.output<typeof refundBody>,
+    @Res({ passthrough: true }) reply: HttpReply,
   ): Promise<OrderView> {
-    return (await this.createRefund.create(id, { actor, reason, amount, restock })).order;
+    const command = { ...body, actor, idempotencyKey };
+    const { order, replayed } = await this.createRefund.create(id, command);
+    if (replayed) reply.header('Idempotent-Replayed', 'true');
+    return order;
   }
 
   @Post('orders/:id/settle')

@@ -279,7 +279,7 @@ describe('invariants', () => {
   for (const { id, name } of INVARIANTS) {
     for (const [what, ...damage] of PLANTED[id] as (typeof PLANTED)[number]) {
       it(`${id} ${name} catches ${what}`, async () => {
-        const runner = world.dataSource.createQueryRunner();
+        const runner = (await world.owner.dataSource()).createQueryRunner();
         await runner.startTransaction();
         try {
           for (const sql of damage) {

@@ -11,7 +11,7 @@ describe('the migration to money movements', () => {
 
   it('says of every payment and refund what their rows say', async () => {
     const migration = new MoneyMovements1763700100000();
-    const runner = world.dataSource.createQueryRunner();
+    const runner = (await world.owner.dataSource()).createQueryRunner();
     await migration.down(runner);
     const orders = await insertOrders(world, { count: 5, closesInMs: 60_000, payment: 'open' });
     const [open, held, ...refunded] = orders.map(({ paymentId }) => paymentId as string);

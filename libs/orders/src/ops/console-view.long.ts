@@ -23,7 +23,7 @@ beforeAll(async () => {
     ...{ url: api.config.DATABASE_URL, name: '', connections: 1 },
   });
   const { options } = extra as { options: string };
-  client = new Client({ connectionString: api.config.DATABASE_URL, options });
+  client = new Client({ connectionString: api.ownerUrl, options });
   await client.connect();
   ({ orderId } = await insertBusyYear(client, ORDERS));
   const digest = api.app.get(DigestHistory, { strict: false });

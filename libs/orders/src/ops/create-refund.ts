@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { ReadOrder } from '../closing/read-order';
@@ -17,10 +18,14 @@ export interface RefundCommand extends Accountable {
   /** What came back, to be sold again. */
   readonly restock?: readonly ReturnedLine[] | undefined;
   readonly dryRun?: boolean;
+  /** The same key stands for the same refund, however often it is sent. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface CreatedRefund {
   readonly order: OrderView;
+  /** True when this key had requested it before. */
+  readonly replayed: boolean;
   readonly refundIds: readonly string[];
 }
 
@@ -37,25 +42,68 @@ export class CreateRefund {
     private readonly reading: ReadOrder,
   ) {}
 
-  /** @throws {LastcallError} order_not_found, refund_exceeds_balance, restock_exceeds_order, busy */
-  async create(
-    orderId: string,
-    { amount, restock: returned = [], dryRun = false, ...accountable }: RefundCommand,
-  ): Promise<CreatedRefund> {
-    const refundIds = await rehearse<string[]>(dryRun, (end) =>
+  /**
+   * @throws {LastcallError} order_not_found, refund_exceeds_balance, restock_exceeds_order,
+   *   idempotency_key_reused, busy
+   */
+  async create(orderId: string, command: RefundCommand): Promise<CreatedRefund> {
+    const { amount, restock: returned = [], dryRun = false, actor, reason } = command;
+    const accountable = { actor, reason };
+    const made = await rehearse<Omit<CreatedRefund, 'order'>>(dryRun, (end) =>
       this.guard.withOrder(orderId, async ({ status }, tx) => {
+        const known = await findByKey(tx, orderId, command);
+        if (known) return end({ refundIds: known, replayed: true });
         await restock(tx, { id: orderId, status }, returned);
         const parts = await allot(tx, orderId, amount);
         const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
         await recordAction(tx, 'refund.create', 'refund', ids, accountable);
         const cause = { by: 'operator', closeReason: 'operator_canceled', ...accountable } as const;
         await this.money.settle(tx, [orderId], { cause });
-        return end(ids);
+        await rememberKey(tx, orderId, command, ids);
+        return end({ refundIds: ids, replayed: false });
       }),
     );
-    return { order: await this.reading.read(orderId), refundIds };
+    return { order: await this.reading.read(orderId), ...made };
   }
 }
+
+/**
+ * What this key has requested before.
+ * @throws {LastcallError} idempotency_key_reused for another request than this one
+ */
+async function findByKey(
+  tx: Transaction,
+  orderId: string,
+  command: RefundCommand,
+): Promise<string[] | undefined> {
+  if (command.idempotencyKey === undefined) return undefined;
+  const [known] = await tx.rows<{ body_hash: string; refund_ids: string[] }>(
+    'SELECT body_hash, refund_ids FROM refund_keys WHERE order_id = $1 AND key = $2',
+    [orderId, command.idempotencyKey],
+  );
+  if (known && known.body_hash !== hashOf(command)) {
+    const message =
+      'This Idempotency-Key has requested another refund; use a new key for a new one';
+    throw new LastcallError('idempotency_key_reused', message);
+  }
+  return known?.refund_ids;
+}
+
+async function rememberKey(
+  tx: Transaction,
+  orderId: string,
+  command: RefundCommand,
+  refundIds: readonly string[],
+): Promise<void> {
+  if (command.idempotencyKey === undefined) return;
+  await tx.rows(
+    'INSERT INTO refund_keys (order_id, key, body_hash, refund_ids) VALUES ($1, $2, $3, $4)',
+    [orderId, command.idempotencyKey, hashOf(command), refundIds],
+  );
+}
+
+const hashOf = ({ amount, reason, restock: returned = [] }: RefundCommand): string =>
+  hash('sha256', JSON.stringify([amount, reason, returned]), 'base64');
 
 /** From which payments it comes: the oldest first, and none whose money is on hold. */
 async function allot(tx: Transaction, orderId: string, amount: number): Promise<RefundOrder[]> {

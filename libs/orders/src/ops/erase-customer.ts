@@ -86,10 +86,13 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
     'UPDATE payments SET request = NULL, checkout_url = NULL WHERE order_id = ANY ($1::uuid[])',
     (_customer, _pseudonym, orderIds) => [orderIds],
   ],
-  [
-    'DELETE FROM payment_keys WHERE order_id = ANY ($1::uuid[])',
-    (_customer, _pseudonym, orderIds) => [orderIds],
-  ],
+  ...['payment_keys', 'refund_keys'].map(
+    (table) =>
+      [
+        `DELETE FROM ${table} WHERE order_id = ANY ($1::uuid[])`,
+        (_customer: string, _pseudonym: string, orderIds: readonly string[]) => [orderIds],
+      ] as const,
+  ),
   ...['idempotency_keys', 'unpaid_orders', 'unpaid_streaks'].map(
     (table) =>
       [`DELETE FROM ${table} WHERE customer_id = $1`, (customer: string) => [customer]] as const,

@@ -20,7 +20,7 @@ beforeAll(async () => {
     ...{ url: world.config.DATABASE_URL, name: '', connections: 1 },
   });
   const { options } = extra as { options: string };
-  client = new Client({ connectionString: world.config.DATABASE_URL, options });
+  client = new Client({ connectionString: world.ownerUrl, options });
   await client.connect();
   // Statistics are what each case makes them.
   for (const table of ['orders', 'order_items']) {

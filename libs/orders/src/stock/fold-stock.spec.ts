@@ -74,7 +74,7 @@ const blocksToFold = (): Promise<number> =>
 
 /** Rows that joins of the statements of one folding compare and throw away, by their plans. */
 async function comparedInVain(): Promise<number> {
-  const client = new Client({ connectionString: world.config.DATABASE_URL });
+  const client = new Client({ connectionString: world.ownerUrl });
   const plans: string[] = [];
   client.on('notice', ({ message = '' }) => plans.push(message));
   await client.connect();

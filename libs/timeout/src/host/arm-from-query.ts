@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { sqlStateOf } from '../database-errors';
 import { pause } from '../pause';
 import { searchPathOf } from './connections';
 import { Subjects } from './subjects';
@@ -134,6 +135,8 @@ async function open(reader: Client, path: string, query: string): Promise<void> 
   await reader.query(`SET LOCAL statement_timeout = ${STATEMENT_LIMIT_MS}`);
 }
 
+const MAY_NOT = '42501';
+
 async function examine(
   reader: Client,
   rows: string,
@@ -156,7 +159,10 @@ async function examine(
       [after.kind, after.subject],
     )
     .catch((error: Error) => {
-      const hint = 'it has to give three columns, in this order: kind, subject, due';
+      const hint =
+        sqlStateOf(error) === MAY_NOT
+          ? 'the user of the database address has to be able to read it: GRANT SELECT ON it TO that user'
+          : 'it has to give three columns, in this order: kind, subject, due';
       throw new ArmFromQueryError(`The query fails: ${error.message} (${hint})`, { cause: error });
     });
   const { total, incomplete, example, twice } = examined.rows[0] as Summary;

@@ -31,6 +31,9 @@ export default class RefundsCreate extends OpsCommand {
       helpValue: 'SKU=QUANTITY',
       multiple: true,
     }),
+    'idempotency-key': Flags.string({
+      description: 'for scripts that try again: the same key stands for one refund, for two days',
+    }),
     ...REHEARSAL,
   };
 
@@ -38,18 +41,27 @@ export default class RefundsCreate extends OpsCommand {
     const { args, flags } = await this.parse(RefundsCreate);
     const { actor, reason, amount } = flags;
     const restock = (flags.restock ?? []).map(parseLine);
+    const idempotencyKey = flags['idempotency-key'];
+    if (!KEY.test(idempotencyKey ?? 'none')) {
+      throw usageFailure('--idempotency-key: give 1 to 200 visible ASCII characters');
+    }
     const { createRefund } = await this.installation();
     const what = ({ order }: CreatedRefund): string =>
       `${moneyText(amount, order.currency)} of order ${args.id}`;
     return this.carryOut(flags, {
-      act: (dryRun) => createRefund.create(args.id, { actor, reason, amount, restock, dryRun }),
+      act: (dryRun) =>
+        createRefund.create(args.id, { actor, reason, amount, restock, dryRun, idempotencyKey }),
       verdict: (plan, mood) => `${what(plan)} ${mood} go back`,
       word: 'refund',
-      done: (created) => `${what(created)} will go back; the order is ${created.order.status}`,
+      done: (created) =>
+        `${what(created)} ${created.replayed ? 'was requested before' : 'will go back'}; the order is ${created.order.status}`,
       next: () => `lastcall orders show ${args.id}`,
     });
   }
 }
+
+/** As the API's header. */
+const KEY = /^[\x21-\x7e]{1,200}$/;
 
 function parseLine(text: string): { sku: string; quantity: number } {
   const [, sku = '', quantity = ''] = /^([^=]+)=(\d{1,6})$/.exec(text) ?? [];

@@ -1,0 +1,11 @@
+import { postgresProgramsAreMissing } from '../../scripts/services/postgres-programs.mjs';
+import type { Engine } from './engine';
+import { runJest } from './run-jest';
+
+/** PostgreSQL's own programs take the dump that a shop is brought back from, in another cluster. */
+export const pgDump: Engine = {
+  name: 'pg_dump',
+  judges: 'that a shop goes on from a dump, in another cluster',
+  missing: postgresProgramsAreMissing,
+  judge: () => runJest(['restore/']),
+};
