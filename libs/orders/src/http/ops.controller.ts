@@ -1,4 +1,4 @@
-import { Controller, Get, Post, Res } from '@nestjs/common';
+import { applyDecorators, Controller, Get, Post, Res } from '@nestjs/common';
 import type { z } from 'zod';
 import { ExtendWindow } from '../closing/extend-window';
 import { ForceCloseOrder } from '../closing/force-close-order';
@@ -17,7 +17,21 @@ import {
   refundBody,
   settleOrderBody,
 } from './requests';
-import { Answers, Takes, TakesIdempotencyKey, Topic } from './route-facts';
+import { type AnswerWords, Answers, Takes, TakesIdempotencyKey, Topic } from './route-facts';
+
+/** What an operator does to one order: it answers with the order, which others may be changing. */
+function OnOrder(
+  path: string,
+  body: z.ZodType,
+  { status = 200, refusals = [], ...words }: AnswerWords & { readonly status?: number },
+): MethodDecorator {
+  return applyDecorators(
+    Post(`orders/:id/${path}`),
+    Scope('ops:write'),
+    Takes(body),
+    Answers(status, 'Order', { ...words, refusals: ['order_not_found', ...refusals, 'busy'] }),
+  );
+}
 
 /** For operators; every change is written down with who made it and why. */
 @Topic('ops')
@@ -39,12 +53,9 @@ export class OpsController {
     return this.overview.read();
   }
 
-  @Post('orders/:id/force-close')
-  @Scope('ops:write')
-  @Takes(forceCloseBody)
-  @Answers(200, 'Order', {
+  @OnOrder('force-close', forceCloseBody, {
     summary: 'Close an unpaid order now',
-    refusals: ['order_not_found', 'order_not_closable', 'busy'],
+    refusals: ['order_not_closable'],
   })
   forceClose(
     @Subject() actor: string,
@@ -54,12 +65,9 @@ export class OpsController {
     return this.forceCloseOrder.forceClose(id, { actor, reason });
   }
 
-  @Post('orders/:id/cancel')
-  @Scope('ops:write')
-  @Takes(cancelOrderBody)
-  @Answers(200, 'Order', {
+  @OnOrder('cancel', cancelOrderBody, {
     summary: 'Cancel a paid order that is not shipped: stock and money go back',
-    refusals: ['order_not_found', 'order_not_cancelable', 'busy'],
+    refusals: ['order_not_cancelable'],
   })
   async cancel(
     @Subject() actor: string,
@@ -69,18 +77,13 @@ export class OpsController {
     return (await this.cancelOrder.cancel(id, { actor, reason })).order;
   }
 
-  @Post('orders/:id/refunds')
-  @Scope('ops:write')
-  @Takes(refundBody)
-  @TakesIdempotencyKey({ required: false, of: 'refund' })
-  @Answers(201, 'Order', {
+  @OnOrder('refunds', refundBody, {
+    status: 201,
     summary: "Send a part of an order's money back, or all of it, which cancels an unshipped order",
     headers: { 'Idempotent-Replayed': '"true" when this key had requested the refund before' },
-    refusals: [
-      ...(['order_not_found', 'refund_exceeds_balance', 'restock_exceeds_order'] as const),
-      ...(['idempotency_key_reused', 'busy'] as const),
-    ],
+    refusals: ['refund_exceeds_balance', 'restock_exceeds_order', 'idempotency_key_reused'],
   })
+  @TakesIdempotencyKey({ required: false, of: 'refund' })
   async refund(
     @Subject() actor: string,
     @OrderId() id: string,
@@ -94,12 +97,9 @@ export class OpsController {
     return order;
   }
 
-  @Post('orders/:id/settle')
-  @Scope('ops:write')
-  @Takes(settleOrderBody)
-  @Answers(200, 'Order', {
+  @OnOrder('settle', settleOrderBody, {
     summary: 'End the wait for a provider that will never answer',
-    refusals: ['order_not_found', 'order_not_settleable', 'busy'],
+    refusals: ['order_not_settleable'],
   })
   settle(
     @Subject() actor: string,
@@ -109,12 +109,9 @@ export class OpsController {
     return this.settleOrder.settle(id, { actor, reason, as });
   }
 
-  @Post('orders/:id/extension')
-  @Scope('ops:write')
-  @Takes(operatorExtensionBody)
-  @Answers(200, 'Order', {
+  @OnOrder('extension', operatorExtensionBody, {
     summary: 'Give an unpaid order more time',
-    refusals: ['order_not_found', 'order_not_extendable', 'busy'],
+    refusals: ['order_not_extendable'],
   })
   extend(
     @Subject() actor: string,
