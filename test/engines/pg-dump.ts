@@ -5,7 +5,7 @@ import { runJest } from './run-jest';
 /** PostgreSQL's own programs take the dump that a shop is brought back from, in another cluster. */
 export const pgDump: Engine = {
   name: 'pg_dump',
-  judges: 'that a shop goes on from a dump, in another cluster',
+  judges: 'that a shop goes on from a dump, in another cluster, of the Postgres that is installed',
   missing: postgresProgramsAreMissing,
   judge: () => runJest(['restore/']),
 };

@@ -13,7 +13,7 @@ import { startTestApp, type TestApp, WEBHOOK_SECRET } from '../support/app';
 import { asOwner, createTestDatabase, type TestDatabase } from '../support/database';
 import { insertProduct } from '../support/insert-orders';
 import { endHost, lastcallJson } from '../support/lastcall';
-import { SHORT, Shop } from '../support/shop';
+import { BY_HAND, Shop } from '../support/shop';
 import { until } from '../support/until';
 import { startWebhookListener, type WebhookListener } from '../support/webhook-listener';
 
@@ -146,7 +146,7 @@ async function burnTransactions({ url }: TestDatabase): Promise<void> {
 
 /** API and worker, with a Redis of their own: there is nothing to restore in it. */
 async function open(database: TestDatabase): Promise<Shop> {
-  const settings = { ...SHORT, PAYMENT_WINDOW: '10m', SANDBOX_URL: sandbox.url };
+  const settings = { ...BY_HAND, SANDBOX_URL: sandbox.url };
   app = await startTestApp({ database, settings: { ...settings, WEBHOOKS_ALLOW_PRIVATE: 'on' } });
   const shop = new Shop(app.baseUrl, sandbox.url, app);
   await shop.sandbox('PUT', '/v1/webhooks/endpoint', { url: `${app.baseUrl}/v1/webhooks/sandbox` });

@@ -93,7 +93,7 @@ const LOCK_OVERDUE = `
    WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()
      FOR NO KEY UPDATE SKIP LOCKED`;
 
-const COUNT_OVERDUE = `SELECT count(*)::int AS n FROM (${LOCK_OVERDUE})`;
+const COUNT_OVERDUE = `SELECT count(*)::int AS n FROM (${LOCK_OVERDUE}) AS overdue`;
 
 function without(ids: readonly string[], changed: readonly ChangedOrder[]): readonly string[] {
   if (changed.length === ids.length) return [];
