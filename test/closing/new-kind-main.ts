@@ -17,7 +17,9 @@ async function main(): Promise<void> {
 }
 
 async function live(world: World): Promise<object> {
-  await world.rows('CREATE TABLE thanks (order_id uuid PRIMARY KEY, text text NOT NULL)');
+  await world.rows(`
+    CREATE TABLE thanks (order_id uuid PRIMARY KEY, text text NOT NULL);
+    GRANT SELECT, INSERT ON thanks TO lastcall_app`);
   const orderId = await complete(world);
   const armed = await kindsOf(world, orderId);
   await world.rows('DELETE FROM deadlines WHERE kind = $1', [kind]);
