@@ -2,6 +2,7 @@ import { findRedisBinary } from '../../scripts/services/index.mjs';
 import { OwnCluster } from '../../libs/timeout/src/testing/own-cluster';
 import { hashTags } from '../../libs/timeout/src/hash-tags';
 import { type Fault, type Step, USUAL_PROCESSES } from './fault';
+import { newExperience } from './load';
 import { outage } from './redis.faults';
 import { until } from '../support/until';
 
@@ -67,7 +68,12 @@ async function onCluster(
     await step.strikes();
     return await run(cluster);
   } finally {
+    // What customers meet while everybody is started anew is not the cluster's doing.
+    const { experience } = step.load;
+    step.load.experience = newExperience();
     await restartAll(step, {});
+    experience.wrong.push(...step.load.experience.wrong);
+    step.load.experience = experience;
     await cluster.remove();
   }
 }
