@@ -6,6 +6,7 @@ import {
   DATABASE,
   loadConfig,
   migrate,
+  onDataSource,
   type OrdersTelemetry,
   OrdersModule,
   type OrdersModuleOptions,
@@ -142,7 +143,7 @@ async function startWorld(
   module.useLogger(false);
   await module.init();
   const dataSource = module.get<DataSource>(DATABASE);
-  const owner = asOwner(ownerUrl);
+  const owner = ownerUrl === config.DATABASE_URL ? itself(dataSource) : asOwner(ownerUrl);
   return {
     config,
     ownerUrl,
@@ -160,6 +161,15 @@ async function startWorld(
       await owner.close();
       await afterClose();
     },
+  };
+}
+
+/** Of a database that somebody else gave, its clock and its scheduled steps included. */
+function itself(dataSource: DataSource): Owner {
+  return {
+    ...onDataSource(dataSource),
+    dataSource: async () => dataSource,
+    close: async () => undefined,
   };
 }
 
