@@ -108,7 +108,7 @@ export type DatabaseAddress = Pick<Config, 'DATABASE_URL'> &
 
 export interface PoolOptions {
   readonly url: string;
-  /** Default: {@link DEFAULT_SCHEMA}. */
+  /** Default: `lastcall`. */
   readonly schema?: string;
   /** Shown in pg_stat_activity. */
   readonly name: string;

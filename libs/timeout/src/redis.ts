@@ -1,7 +1,7 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { parseRedisUrl } from './redis-url';
 
-/** Where Redis is: a URL as {@link parseRedisUrl} takes it, ioredis options, or a host's client. */
+/** Where Redis is: a URL as `REDIS_URL` in .env.example takes it, ioredis options, or a host's client. */
 export type RedisAddress = string | RedisOptions | Redis | Cluster;
 
 const CONNECT_LIMIT_MS = 1_000;
