@@ -1,10 +1,12 @@
 import { TimeoutService } from '@app/timeout';
 import { insertOrders } from '../support/insert-orders';
 import { type StartedShop, startShop } from '../support/shop';
+import { startStopwatch } from '../support/stopwatch';
 import { until } from '../support/until';
 
 /** Longer than the sandbox's adapter waits (3 s), so that nothing is known before this is over. */
 const SLOW_MS = 4_000;
+const FAST_MS = 2_000;
 const ORDERS = 300;
 
 describe('a provider that takes too many seconds for every answer', () => {
@@ -31,6 +33,7 @@ describe('a provider that takes too many seconds for every answer', () => {
     });
 
     // Rings and sweeps come to their end, though fifteen times three slow answers are outstanding.
+    const tookMs = startStopwatch();
     const fast = await insertOrders(shop.sql, { count: ORDERS, closesInMs: 100 });
     const ids = fast.map(({ id }) => id);
     const timeouts = shop.app.app.get(TimeoutService);
@@ -42,6 +45,8 @@ describe('a provider that takes too many seconds for every answer', () => {
       );
       return row?.n === ORDERS;
     });
+    // Well before the first of those calls is given up.
+    expect(tookMs()).toBeLessThan(FAST_MS);
     const statuses = await Promise.all(careful.map((id) => shop.orderStatus(id)));
     expect(new Set(statuses)).toEqual(new Set(['closing']));
 
