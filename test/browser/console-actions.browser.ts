@@ -107,6 +107,36 @@ async function refundInAttention(): Promise<Subject> {
   return aWait(id, 'refund_in_attention');
 }
 
+/** It hears of nothing, and may not be reached: what is sent again goes nowhere. */
+async function endpoint(): Promise<string> {
+  const [row] = await sql(
+    `INSERT INTO webhook_endpoints (id, url, events, secret, from_tx)
+     VALUES (gen_random_uuid(), 'http://127.0.0.1:9/', '{*}', 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=',
+             '9223372036854775807') RETURNING id`,
+  );
+  return (row as { id: string }).id;
+}
+
+async function endpointOff(): Promise<Subject> {
+  const id = await endpoint();
+  await sql(
+    `UPDATE webhook_endpoints SET status = 'off', status_reason = 'it answered 410 Gone' WHERE id = $1`,
+    id,
+  );
+  return aWait(id, 'webhook_endpoint_off');
+}
+
+async function deadDelivery(): Promise<Subject> {
+  const [id, order] = [await endpoint(), await shop.place()];
+  await sql(
+    `INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, status, settled_at)
+     VALUES ($1, $2, 1, 'order.placed', now(), 'dead', now())`,
+    id,
+    order.id,
+  );
+  return aWait(id, 'delivery_dead');
+}
+
 async function brake(): Promise<Subject> {
   const [row] = await sql(
     `INSERT INTO timeout_brakes (cause, kind, due, waiting)
@@ -177,6 +207,17 @@ const CASES: readonly Case[] = [
     ...{ button: 'Release', title: 'Release this deadline', subject: heldDeadline },
     overtake: (id) => sql('DELETE FROM held_deadlines WHERE subject_id = $1', id),
     ...{ written: 'deadline.release', refusal: /is held any more/ },
+  },
+  {
+    ...{ button: 'Switch on', title: 'Switch this endpoint on', subject: endpointOff },
+    overtake: (id) => sql(`UPDATE webhook_endpoints SET status = 'on' WHERE id = $1`, id),
+    ...{ written: 'webhook_endpoint.switch_on', refusal: /is switched on again already/ },
+  },
+  {
+    ...{ button: 'Send again', title: 'Send its webhooks again', subject: deadDelivery },
+    overtake: (id) =>
+      sql(`UPDATE webhook_deliveries SET status = 'delivered' WHERE endpoint_id = $1`, id),
+    ...{ written: 'webhook_endpoint.redeliver', refusal: /is given up any more/ },
   },
   {
     ...{ button: 'Resume', title: 'Resume timeouts', subject: brake, written: 'timeouts.resume' },

@@ -51,6 +51,18 @@ export const OF_WAITS: Readonly<Record<string, readonly Exit[]>> = {
   deadline_held: [
     exit('Release', 'release_deadline', 'Release this deadline', 'It is handled again, now.'),
   ],
+  webhook_endpoint_off: [
+    exit(
+      ...(['Switch on', 'switch_endpoint_on', 'Switch this endpoint on'] as const),
+      'It hears of everything that has waited, and of what happens from now on.',
+    ),
+  ],
+  delivery_dead: [
+    exit(
+      ...(['Send again', 'redeliver_webhooks', 'Send its webhooks again'] as const),
+      'Those that were given up are tried for three days anew.',
+    ),
+  ],
   refund_in_attention: [
     exit('Retry', 'retry_refund', 'Retry this refund', 'It is sent again, with a new key.'),
   ],

@@ -2,8 +2,9 @@ import { inTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { type Accountable, recordAction } from '../order/operator-action';
+import { type ActionRun, recordAction } from '../order/operator-action';
 import { onDataSource } from '../order/order-rows';
+import { rehearse } from '../order/rehearse';
 import { readEndpoint } from './endpoints';
 import { RETRY_FOR } from './fan-out';
 
@@ -82,29 +83,26 @@ export class Deliveries {
   async redeliver(
     endpointId: string,
     ids: readonly string[] | undefined,
-    accountable: Accountable,
+    run: ActionRun,
   ): Promise<{ readonly redelivered: number }> {
-    return inTransaction(this.dataSource, async (tx) => {
-      await readEndpoint(tx, endpointId);
-      const rows = await tx.rows(
-        `UPDATE webhook_deliveries
-            SET status = 'pending', attempts = 0, next_attempt_at = now(), settled_at = NULL,
-                retry_until = now() + interval '${RETRY_FOR}'
-          WHERE id = ANY (ARRAY(
-            SELECT id FROM webhook_deliveries WHERE endpoint_id = $1
-               AND ${ids ? "id = ANY ($2::uuid[]) AND status <> 'pending'" : "status = 'dead' AND $2::uuid[] IS NULL"}
-             ORDER BY settled_at LIMIT ${MAX_REDELIVERED} FOR NO KEY UPDATE))
-        RETURNING 1`,
-        [endpointId, ids ?? null],
-      );
-      await recordAction(
-        tx,
-        'webhook_endpoint.redeliver',
-        'webhook_endpoint',
-        [endpointId],
-        accountable,
-      );
-      return { redelivered: rows.length };
-    });
+    return rehearse<{ readonly redelivered: number }>(run.dryRun ?? false, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        await readEndpoint(tx, endpointId);
+        const rows = await tx.rows(
+          `UPDATE webhook_deliveries
+              SET status = 'pending', attempts = 0, next_attempt_at = now(), settled_at = NULL,
+                  retry_until = now() + interval '${RETRY_FOR}'
+            WHERE id = ANY (ARRAY(
+              SELECT id FROM webhook_deliveries WHERE endpoint_id = $1
+                 AND ${ids ? "id = ANY ($2::uuid[]) AND status <> 'pending'" : "status = 'dead' AND $2::uuid[] IS NULL"}
+               ORDER BY settled_at LIMIT ${MAX_REDELIVERED} FOR NO KEY UPDATE))
+          RETURNING 1`,
+          [endpointId, ids ?? null],
+        );
+        const what = 'webhook_endpoint.redeliver';
+        await recordAction(tx, what, 'webhook_endpoint', [endpointId], run);
+        return end({ redelivered: rows.length });
+      }),
+    );
   }
 }

@@ -5,8 +5,14 @@ import { SETTINGS, type Settings } from '../config';
 import { DATABASE } from '../data-source';
 import { oldestUnfinished } from '../events/event-window';
 import { LastcallError } from '../order/errors';
-import { type Accountable, type OperatorAction, recordAction } from '../order/operator-action';
+import {
+  type Accountable,
+  type ActionRun,
+  type OperatorAction,
+  recordAction,
+} from '../order/operator-action';
 import { onDataSource, type Queryable } from '../order/order-rows';
+import { rehearse } from '../order/rehearse';
 import { uuidv7 } from '../order/uuid';
 import { complaintAboutUrl } from './endpoint-address';
 import { beginAt } from './fan-out';
@@ -147,8 +153,8 @@ export class WebhookEndpoints {
    * Sends again what waits, and from now on; also what was switched off by its failures.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async switchOn(id: string, accountable: Accountable): Promise<WebhookEndpoint> {
-    return this.#change(id, 'webhook_endpoint.switch_on', accountable, async (tx) => {
+  async switchOn(id: string, run: ActionRun): Promise<WebhookEndpoint> {
+    return this.#change(id, 'webhook_endpoint.switch_on', run, async (tx) => {
       await tx.rows(
         `UPDATE webhook_endpoints SET status = 'on', status_reason = NULL, status_at = now(),
                 failing_since = NULL, failures = 0, paused_until = NULL WHERE id = $1`,
@@ -183,18 +189,20 @@ export class WebhookEndpoints {
   #change<T>(
     id: string,
     action: OperatorAction,
-    accountable: Accountable,
+    run: ActionRun,
     work: (tx: Transaction) => Promise<T>,
   ): Promise<T> {
-    return inTransaction(this.dataSource, async (tx) => {
-      const found = await tx.rows(
-        `SELECT FROM webhook_endpoints WHERE id = $1 AND status <> 'deleted' FOR NO KEY UPDATE`,
-        [id],
-      );
-      if (found.length === 0) throw endpointNotFound();
-      await record(tx, action, id, accountable);
-      return work(tx);
-    });
+    return rehearse<T>(run.dryRun ?? false, (end) =>
+      inTransaction(this.dataSource, async (tx) => {
+        const found = await tx.rows(
+          `SELECT FROM webhook_endpoints WHERE id = $1 AND status <> 'deleted' FOR NO KEY UPDATE`,
+          [id],
+        );
+        if (found.length === 0) throw endpointNotFound();
+        await record(tx, action, id, run);
+        return end(await work(tx));
+      }),
+    );
   }
 }
 

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ExtendWindow } from '../closing/extend-window';
+import { Deliveries } from '../deliveries/deliveries';
+import { WebhookEndpoints } from '../deliveries/endpoints';
 import { type ErrorCode, LastcallError } from '../order/errors';
 import type { ActionRun } from '../order/operator-action';
 import { CancelOrderByOperator } from './cancel-order-by-operator';
@@ -17,6 +19,7 @@ export const CONSOLE_ACTIONS = [
   ...(['force_close', 'extend', 'cancel', 'settle_closed', 'settle_paid'] as const),
   ...(['refund_money', 'keep_money', 'accept_money', 'retry_refund'] as const),
   ...(['replay_webhook', 'dismiss_webhook', 'release_deadline', 'resume_timeouts'] as const),
+  ...(['redeliver_webhooks', 'switch_endpoint_on'] as const),
 ] as const;
 export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
 
@@ -51,6 +54,8 @@ export class ConsoleActions {
     dismissing: DismissWebhook,
     deadlines: ReleaseDeadlines,
     brake: TimeoutBrake,
+    deliveries: Deliveries,
+    endpoints: WebhookEndpoints,
   ) {
     const settleMoney =
       (decision: PaymentDecision): Act =>
@@ -86,6 +91,8 @@ export class ConsoleActions {
       },
       release_deadline: (id, run) => release(deadlines, id, run),
       resume_timeouts: (id, run) => resume(brake, id, run),
+      redeliver_webhooks: (id, run) => redeliver(deliveries, id, run),
+      switch_endpoint_on: (id, run) => switchOn(endpoints, id, run),
     };
   }
 
@@ -130,6 +137,23 @@ async function release(deadlines: ReleaseDeadlines, id: string, run: ActionRun):
   const kinds = released.map(({ kind }) => kind).join(', ');
   if (kinds) return `due now: ${kinds}`;
   throw new LastcallError('not_found', `No deadline of ${id} is held any more`);
+}
+
+async function redeliver(deliveries: Deliveries, id: string, run: ActionRun): Promise<string> {
+  const { items } = await deliveries.list({ endpointId: id, status: 'dead', limit: 1 });
+  if (items.length === 0) {
+    throw new LastcallError('not_found', 'No webhook of this endpoint is given up any more');
+  }
+  const { redelivered } = await deliveries.redeliver(id, undefined, run);
+  return `sent again: ${redelivered}, the oldest first`;
+}
+
+async function switchOn(endpoints: WebhookEndpoints, id: string, run: ActionRun): Promise<string> {
+  if ((await endpoints.read(id)).status === 'on') {
+    throw new LastcallError('not_found', 'This endpoint is switched on again already');
+  }
+  await endpoints.switchOn(id, run);
+  return 'on, and what waits is sent';
 }
 
 /** Of the brake that was looked at: one that engaged since then has another cause. */
