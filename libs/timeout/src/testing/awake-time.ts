@@ -6,7 +6,8 @@ const TICK_MS = 10;
  */
 export class AwakeTime {
   #ticks = 0;
-  readonly #timer = setInterval(() => (this.#ticks += 1), TICK_MS);
+  /** A test that fails may leave it behind: it keeps no process. */
+  readonly #timer = setInterval(() => (this.#ticks += 1), TICK_MS).unref();
 
   get nowMs(): number {
     return this.#ticks * TICK_MS;
