@@ -18,6 +18,7 @@ import { FoldingFromAMark1763935000000 } from './migrations/1763935000000-foldin
 import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-digest';
 import { FoldByIds1763946000000 } from './migrations/1763946000000-fold-by-ids';
 import { RefundKeys1763950000000 } from './migrations/1763950000000-refund-keys';
+import { RewoundStock1763970000000 } from './migrations/1763970000000-rewound-stock';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
 import { EraseCustomers1763900014000 } from './migrations/1763900014000-erase-customers';
 import { HistorySeals1763900013000 } from './migrations/1763900013000-history-seals';
@@ -85,6 +86,7 @@ const MIGRATIONS = [
   OrderReturns1763701140000,
   NightlyRuns1763701150000,
   RefundKeys1763950000000,
+  RewoundStock1763970000000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

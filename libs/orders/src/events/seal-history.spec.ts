@@ -28,6 +28,11 @@ const act = (reason: string) =>
      VALUES ('olivia', 'refund.retry', 'refund', $1, $2)`,
     [randomUUID(), reason],
   );
+const STOCK = ['stock_movements', 'unfolded_stock_movements'] as const;
+/** A movement of stock for each event, as its transaction would have appended it. */
+const moved = (table: (typeof STOCK)[number]) =>
+  `INSERT INTO ${table} (tx, id, sku, effect, quantity, at)
+   OVERRIDING SYSTEM VALUE SELECT tx, id, 'A', 'sell', 1, at FROM order_events`;
 /** Five orders, each in a transaction of its own, in seals of two events; two operators' actions. */
 async function sealedHistory(): Promise<string[]> {
   const ids: string[] = [];
@@ -213,6 +218,7 @@ describe('sealing', () => {
     await seal(2);
     await world.rows('UPDATE relay_cursor SET tx_ahead = 0');
     await insertOrders(world, { count: 1, closesInMs: 60_000 });
+    for (const table of STOCK) await world.rows(moved(table));
     expect(await world.get(SealHistory).runOnce()).toEqual([]);
     await new RewindEvents(world.dataSource).rewind({
       actor: 'olivia',
@@ -224,5 +230,12 @@ describe('sealing', () => {
       ['operator_actions', 1],
     ]);
     expect(await breaks()).toEqual([]);
+    // What is sealed keeps its number, what is new has another, and stock goes by its orders.
+    for (const table of STOCK) {
+      const strays = `SELECT m.id FROM ${table} m JOIN order_events e USING (at) WHERE e.tx <> m.tx`;
+      expect(await world.rows(strays)).toEqual([]);
+      const [row] = await world.rows(`SELECT count(DISTINCT tx)::int AS numbers FROM ${table}`);
+      expect(row).toEqual({ numbers: 6 });
+    }
   });
 });

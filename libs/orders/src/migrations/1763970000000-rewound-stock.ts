@@ -1,0 +1,35 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * Stock movements keep the transaction of their events (invariant 14). After a dump and restore
+ * `rewind_relay` gives a new number to what was written since, but for events that are sealed: the
+ * movements of these keep theirs too. Both clusters may have used one number, so their instant tells.
+ */
+export class RewoundStock1763970000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const table of TABLES) await change(runner, ofAll(table), ofUnsealed(table));
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const table of TABLES) await change(runner, ofUnsealed(table), ofAll(table));
+  }
+}
+
+const TABLES = ['unfolded_stock_movements', 'stock_movements'] as const;
+
+const ofAll = (table: string): string => `UPDATE ${table} SET tx = first_tx WHERE at >= sent_from;`;
+
+const ofUnsealed = (table: string): string =>
+  `UPDATE ${table} m SET tx = first_tx WHERE at >= sent_from AND NOT EXISTS (
+        SELECT FROM order_events e WHERE e.tx = m.tx AND e.at = m.at AND e.id <= sealed_events);`;
+
+/** The function of the migrations before, but for this. */
+function change(runner: QueryRunner, before: string, after: string): Promise<unknown> {
+  return runner.query(`
+    DO $do$
+    DECLARE def text := pg_get_functiondef('rewind_relay(timestamptz)'::regprocedure);
+    BEGIN
+      IF position($b$${before}$b$ IN def) = 0 THEN RAISE EXCEPTION 'rewind_relay has changed'; END IF;
+      EXECUTE replace(def, $b$${before}$b$, $b$${after}$b$);
+    END $do$`);
+}
