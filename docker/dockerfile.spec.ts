@@ -71,6 +71,14 @@ describe('Dockerfile', () => {
     expect(read('docker/Dockerfile')).toContain(`/app/${bin['lastcall']} /usr/local/bin/lastcall`);
   });
 
+  it('begins with one image of Node, by version and digest', () => {
+    const images = instructions
+      .filter(({ name }) => name === 'FROM')
+      .map(({ rest }) => rest.split(' ')[0] ?? '');
+    expect(new Set(images).size).toBe(1);
+    expect(images[0]).toMatch(/^node:20\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/);
+  });
+
   it('does not run as root', () => {
     const last = instructions.map(({ name }) => name).lastIndexOf('FROM');
     expect(instructions.slice(last).find(({ name }) => name === 'USER')?.rest).toBe('node');
