@@ -19,6 +19,8 @@ beforeAll(async () => {
   ]);
   visitor = await visit(browser, { viewport: { width: 1280, height: 800 } });
   await enterConsole(shop, visitor, '', ADMIN);
+  // What an action changed is seen by the next refresh.
+  await visitor.page.getByLabel('refresh').selectOption('1 s');
 });
 afterAll(async () => {
   await browser?.close();
