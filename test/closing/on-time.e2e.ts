@@ -80,9 +80,12 @@ describe('after FLUSHALL', () => {
       count: 40,
       closesInMs: Array.from({ length: 40 }, (_, i) => 400_000 + i * 1_000),
     });
-    await until('the sweep has armed them', async () => (await survey()) >= 40);
-    await redis.with((client) => client.flushall());
-    await until('they are armed again', async () => (await survey()) >= 40);
+    // A sweep from before they were written believes that it armed all there is: only a loss that
+    // comes after them makes it look again, so there are two, whenever that sweep was.
+    for (const time of ['first', 'second']) {
+      await redis.with((client) => client.flushall());
+      await until(`they are armed after the ${time} loss`, async () => (await survey()) >= 40);
+    }
     expect(await openOrders(api)).toBe(40);
   });
 });
