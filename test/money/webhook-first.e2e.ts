@@ -18,8 +18,8 @@ describe('a notice that is faster than the answer to our own call', () => {
       timeoutHoldMs: 1_500,
       operations: ['payment.create'],
     });
-    const starting = shop.startPayment(orderId).catch((error: unknown) => error);
     const known = new Set((await shop.ledger()).map(({ id }) => id));
+    const starting = shop.startPayment(orderId).catch((error: unknown) => error);
     const payment = await until('the provider has it', async () =>
       (await shop.ledger()).find(({ id, status }) => !known.has(id) && status === 'open'),
     );
