@@ -201,7 +201,9 @@ describe('the console', () => {
     const count = async (event: string): Promise<number> => {
       const { body } = await api.request<string>('GET /metrics', { token });
       const line = new RegExp(`^lastcall_security_events_total\\{event="${event}"\\} (\\d+)`, 'm');
-      return Number(line.exec(body)?.[1]);
+      const counted = line.exec(body)?.[1];
+      expect(counted).toBeDefined();
+      return Number(counted);
     };
     const events = ['console_opened', 'console_left', 'console_refused'];
     const before = await Promise.all(events.map(count));
