@@ -2,9 +2,10 @@ import 'reflect-metadata';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Pool, type PoolClient } from 'pg';
 import { fromPg, getTimeoutsToken, TimeoutModule, Timeouts } from '../../libs/timeout/src/public';
+import { refundKey } from '../../libs/orders/src/money/settle-refunds';
 import { CloseTargetModule, CloseTargets, type TargetWait } from '../../libs/orders/src/targets';
 import { createTestDatabase, type TestDatabase } from '../support/database';
-import { LedgerProvider, type Posted } from '../support/ledger-provider';
+import { LedgerProvider, post, type Posted } from '../support/ledger-provider';
 import {
   EXPIRED,
   KIND,
@@ -255,6 +256,28 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     expect(entry(payment)?.refunds).toEqual([]);
   });
 
+  it('does what was said last, where somebody thinks better of it as it is done', async () => {
+    acme.unreachable = 'before';
+    const { id, references: own } = await place(0, 1);
+    await until('it is behind the fence', () => isClosing(id));
+    const wait = await waitOf(id, 'order_closing');
+    const numbered = shop.get(NumberedOrders);
+    const lockOpen = numbered.lockOpen.bind(numbered);
+    const told = `SELECT FROM lastcall.target_orders WHERE order_id = $1 AND told = 'closed'`;
+    const locking = jest.spyOn(numbered, 'lockOpen').mockImplementation(async (ids, tx) => {
+      if (ids.includes(id) && (await pool.query(told, [id])).rows.length === 1) {
+        await targets.settle(wait.id, 'paid', { ...ann, payment: own.join() });
+      }
+      return lockOpen(ids, tx);
+    });
+    try {
+      await targets.settle(wait.id, 'closed', ann);
+      await untilState(id, PAID);
+    } finally {
+      locking.mockRestore();
+    }
+  });
+
   it('has a refund tried again, or done by hand, and a held webhook applied or dismissed', async () => {
     const late = await place(0, 1);
     await untilState(late.id, EXPIRED);
@@ -272,6 +295,18 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     await client.query(giveUp, [late.id]);
     await targets.settle(stuck.id, 'done', ann);
     expect(await waitsOf(late.id)).toEqual([]);
+    // What it says of its own attempt from now on must not send the money once more.
+    const eventId = 'failed-after-all';
+    const failed = { type: 'refund.failed', paymentId: reference, amount: 1_999, why: 'closed' };
+    const idempotencyKey = refundKey(stuck.id.replace('refund:', ''), 2);
+    const ids = { providerPaymentId: `pay-${reference}`, providerRefundId: 're-1', idempotencyKey };
+    await send(post({ eventId, ...failed, ...ids }));
+    await until('that is applied', async () => {
+      const applied = `SELECT FROM lastcall.target_webhooks WHERE event_id = $1 AND result = 'refund'`;
+      return (await client.query(applied, [eventId])).rows.length === 1;
+    });
+    const ended = 'SELECT status FROM lastcall.target_refunds WHERE order_id = $1';
+    expect((await client.query(ended, [late.id])).rows).toEqual([{ status: 'succeeded' }]);
     acme.unreachable = undefined;
 
     const { id } = await place(LONG_MS);
@@ -295,6 +330,21 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     await client.query(hold, ['of-nobody']);
     await targets.settle((await waitOf('of-nobody', 'webhook_held')).id, 'dismiss', ann);
     expect(await waitsOf('of-nobody')).toEqual([]);
+  });
+
+  it('lists a webhook that tells of another amount than the money that has paid', async () => {
+    const { id, references: own } = await place(LONG_MS, 1);
+    const [reference] = own as [string];
+    await send(pay(reference));
+    await untilState(id, PAID);
+    const money = { amount: 1_000, currency: 'EUR', paidAt: new Date() };
+    const ids = { paymentId: reference, providerPaymentId: `pay-${reference}` };
+    await send(post({ eventId: 'changed', type: 'payment.succeeded', ...ids, money }));
+    const held = await waitOf(reference, 'webhook_held');
+    expect(held).toMatchObject({ amount: 1_000, isOverdue: true });
+    await targets.settle(held.id, 'dismiss', ann);
+    expect(await waitsOf(reference)).toEqual([]);
+    expect(entry(reference)?.refunds).toEqual([]);
   });
 
   it('pays by a webhook that was faster than the transaction that writes its payment', async () => {

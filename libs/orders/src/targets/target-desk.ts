@@ -130,11 +130,15 @@ export class TargetDesk {
     return dueNow(REFUND_KIND, id);
   }
 
-  /** Whatever is armed for it finds it finished. */
+  /**
+   * Whatever is armed for it finds it finished; what its provider still says of an attempt is about one
+   * before, and sends nothing again: the money has gone back by hand.
+   */
   async #finishRefund(tx: TargetSql, id: string): Promise<Due[]> {
     await this.#changeOne(
       tx,
-      `UPDATE ${this.#table('target_refunds')} SET status = 'succeeded', updated_at = now(), finished_at = now()
+      `UPDATE ${this.#table('target_refunds')}
+          SET status = 'succeeded', attempt = attempt + 1, updated_at = now(), finished_at = now()
         WHERE id = $1 AND status <> 'succeeded' RETURNING id`,
       [id],
     );
@@ -173,15 +177,16 @@ export class TargetDesk {
     const held = { provider, paymentId, providerPaymentId };
     const found = await payments.settleHeld(tx, held, verdict, by);
     if (!found) throw nobodyWaits(`money:${ref.join('/')}`);
-    // What was told of this money is settled with it.
+    const { kind, orderId, money } = found;
+    // What was told of this money is settled with it; what tells of another amount waits on.
     await tx.query(
       `UPDATE ${this.#table('target_webhooks')} SET result = 'settled', status = 'processed', processed_at = now()
         WHERE status = 'held' AND result = 'money_on_hold' AND provider = $1
-          AND notice ->> 'paymentId' = $2 AND notice ->> 'providerPaymentId' = $3`,
-      [provider, paymentId, providerPaymentId],
+          AND notice ->> 'paymentId' = $2 AND notice ->> 'providerPaymentId' = $3
+          AND notice -> 'money' ->> 'amount' = $4 AND notice -> 'money' ->> 'currency' = $5`,
+      [provider, paymentId, providerPaymentId, String(money.amount), money.currency],
     );
     if (verdict === 'keep') return [];
-    const { kind, orderId, money } = found;
     const payment = { provider, paymentId, orderId };
     const refund = { payment, providerPaymentId, money, reason: 'operator' };
     const refunds = await payments.requestRefunds(tx, kind, [refund]);

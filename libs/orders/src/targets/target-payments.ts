@@ -17,7 +17,7 @@ export interface JudgedTargetCapture extends TargetCapture {
   readonly reason: string | null;
 }
 
-export type HeldRef = Pick<TargetPayment, 'provider' | 'paymentId'> &
+type HeldRef = Pick<TargetPayment, 'provider' | 'paymentId'> &
   Pick<TargetCapture, 'providerPaymentId'>;
 
 interface RecordedRow {

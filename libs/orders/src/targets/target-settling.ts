@@ -58,13 +58,14 @@ export class TargetSettling {
    */
   async #obey(tx: Tx, kind: string, orderId: string): Promise<boolean> {
     const { orders, payments } = this.parts;
-    const word = await orders.told(tx, kind, orderId);
-    if (!word) return false;
+    if (!(await orders.told(tx, kind, orderId))) return false;
     // The shop's row first, then ours: everybody locks in that order.
     const isLocked = (await targetOf(this.parts, kind).lockOpen([orderId], tx)).get(orderId);
     if (isLocked === false) throw busy();
-    const order = (await orders.lock(tx, kind, [orderId])).get(orderId);
-    if (order?.status !== 'closing') return false;
+    await orders.lock(tx, kind, [orderId]);
+    // Once more, under the lock: the order may have ended meanwhile, or somebody thought better of it.
+    const word = await orders.told(tx, kind, orderId);
+    if (!word) return false;
     // An order that the shop has moved on meanwhile is not paid by us.
     const isPaid = isLocked === true && word.as === 'paid';
     const paidBy = isPaid ? await this.#unpaidPayment(tx, kind, orderId, word.payment) : undefined;
@@ -74,7 +75,7 @@ export class TargetSettling {
     await payments.end(tx, kind, others);
     if (paidBy) {
       const { amount, currency, providerPaymentId } = paidBy;
-      const money = { amount, currency, paidAt: new Date() };
+      const money = { amount, currency, paidAt: new Date(this.parts.runtime.clock.nowMs()) };
       const capture = { payment: paidBy, providerPaymentId: providerPaymentId ?? NO_ID, money };
       await this.money.record(tx, kind, [capture]);
     }

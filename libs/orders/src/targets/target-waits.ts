@@ -54,7 +54,7 @@ export const TARGET_WAITS = {
                                                ELSE interval '7 days' END AS is_overdue
         FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status <> 'needs_attention'`,
   },
-  // One that tells of money on hold is ended with that.
+  // One that tells of money on hold is ended with that; of money that was another amount before, none is.
   webhook_held: {
     prefix: 'webhook',
     title: 'held webhooks',
@@ -64,7 +64,13 @@ export const TARGET_WAITS = {
              notice -> 'money' ->> 'amount' AS amount, notice -> 'money' ->> 'currency' AS currency,
              concat_ws(' ', provider, notice ->> 'type', result) AS detail, received_at AS since,
              true AS is_overdue
-        FROM ${table('target_webhooks')} WHERE status = 'held' AND result <> 'money_on_hold'`,
+        FROM ${table('target_webhooks')} w
+       WHERE status = 'held' AND NOT (result = 'money_on_hold' AND EXISTS (
+         SELECT FROM ${table('target_payments')} p
+          WHERE p.verdict = 'hold' AND p.provider = w.provider AND p.payment_id = notice ->> 'paymentId'
+            AND p.provider_payment_id = notice ->> 'providerPaymentId'
+            AND p.amount::text = notice -> 'money' ->> 'amount'
+            AND p.currency = notice -> 'money' ->> 'currency'))`,
   },
   money_on_hold: {
     prefix: 'money',
