@@ -37,8 +37,14 @@ export class ExtendPayments {
     const moreTime: MoreTime = { payBy: row.pay_by, expiresAt: row.closes_at };
     const answer = await this.providers.of(provider).extendPayment?.(refOf(row), moreTime);
     if (answer?.state === 'EXTENDED') {
-      await queryRows(this.dataSource, EXTENDED, [paymentId, answer.expiresAt]);
-      return undefined;
+      const { expiresAt } = answer;
+      await queryRows(this.dataSource, EXTENDED, [paymentId, expiresAt]);
+      if (expiresAt >= row.closes_at) return undefined;
+      return {
+        provider,
+        paymentId,
+        why: `${provider} lets it last until ${expiresAt.toISOString()}`,
+      };
     }
     const why = answer?.why ?? `${provider} moves no ends of payments`;
     return { provider, paymentId, why };

@@ -1,5 +1,7 @@
-import { insertOrders } from '../../../../test/support/insert-orders';
+import { type InsertedOrder, insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
+import type { MoreTime } from '../providers/payment-provider';
+import { StartPayment } from '../payments/start-payment';
 import { type ExtendCommand, ExtendWindow, MAX_EXTENSION_MS } from './extend-window';
 
 describe('ExtendWindow', () => {
@@ -22,6 +24,15 @@ describe('ExtendWindow', () => {
          FROM orders o WHERE id = $1`,
       [id],
     );
+  /** What the provider answers when it is to extend a payment until then. */
+  const extendsBy = (until: (expiresAt: Date) => Date) =>
+    Object.assign(world.provider, {
+      extendPayment: async (_payment: unknown, moreTime: MoreTime) => ({
+        state: 'EXTENDED',
+        expiresAt: until(moreTime.expiresAt),
+      }),
+    });
+  afterEach(() => Object.assign(world.provider, { extendPayment: undefined }));
   const operator = { by: 'operator', actor: 'olga', reason: 'the bank is slow' } as const;
   const customer = { by: 'customer', actor: 'ann' } as const;
 
@@ -56,6 +67,39 @@ describe('ExtendWindow', () => {
     // A process of before has given it once.
     await extend(customer);
     await expect(extend(customer)).rejects.toMatchObject({ code: 'order_not_extendable' });
+  });
+
+  it('reaches a payment that a repeated key opens only after it', async () => {
+    const [order] = await insertOrders(world, { count: 1, closesInMs: 3_600_000 });
+    const id = order?.id as string;
+    const start = () =>
+      world.get(StartPayment).start({ orderId: id, customerId: 'ann', idempotencyKey: 'again' });
+    world.provider.unreachable = 'before';
+    await expect(start()).rejects.toMatchObject({ code: 'provider_error' });
+    world.provider.unreachable = undefined;
+    const { closesAt } = await world.get(ExtendWindow).extend(id, { ...operator, byMs: 60_000 });
+    const asked: Date[] = [];
+    extendsBy((expiresAt) => {
+      asked.push(expiresAt);
+      return expiresAt;
+    });
+    expect(await start()).toMatchObject({ replayed: true });
+    expect(asked).toEqual([new Date(closesAt as string)]);
+  });
+
+  it('calls an operator where the provider gives its payment less than the order has', async () => {
+    const wanted = { count: 1, closesInMs: 3_600_000, payment: 'open' } as const;
+    const [{ id, paymentId }] = (await insertOrders(world, wanted)) as [InsertedOrder];
+    extendsBy((expiresAt) => new Date(expiresAt.getTime() - 30_000));
+    const { closesAt } = await world.get(ExtendWindow).extend(id, { ...operator, byMs: 60_000 });
+    const endsAt = new Date(Date.parse(closesAt as string) - 30_000);
+    expect(
+      await world.rows('SELECT expires_at AS "endsAt" FROM payments WHERE id = $1', [paymentId]),
+    ).toEqual([{ endsAt }]);
+    const why = `sandbox lets it last until ${endsAt.toISOString()}`;
+    expect(world.told.filter(({ name }) => name === 'alert').map(({ args }) => args)).toEqual([
+      ['payment_not_extended', { orderId: id, provider: 'sandbox', paymentId, why }],
+    ]);
   });
 
   it('lets an operator add a day', async () => {

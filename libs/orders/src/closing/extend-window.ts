@@ -24,8 +24,9 @@ export interface ExtendCommand {
 export const MAX_EXTENSION_MS = 24 * 3_600_000;
 
 /**
- * Moves the payment deadline of an unpaid order, and then the ends of its payments at providers. The new deadline is a row of its own with a new
- * version; the old one fires once, finds the order not overdue and is gone.
+ * Moves the payment deadline of an unpaid order, and then the ends of its payments at providers. The
+ * new deadline is a row of its own with a new version; the old one fires once, finds the order not
+ * overdue and is gone.
  */
 @Injectable()
 export class ExtendWindow {

@@ -73,7 +73,7 @@ export class StartPayment {
       await this.#apply(provider, planned, answer);
     }
     // The order may have been given more time while its payment was opened, or its provider was away.
-    if (!replayed) await this.extending.extendFor(orderId);
+    if (planned || !replayed) await this.extending.extendFor(orderId);
     const views = await readOrders(onDataSource(this.dataSource), [orderId]);
     const view = views.get(orderId)?.payments.find(({ id }) => id === payment);
     if (!view) throw new Error('A payment that was just written cannot be read');

@@ -1,5 +1,6 @@
 import { LedgerProvider } from '../../../../test/support/ledger-provider';
 import { insertOrders, type InsertedOrder } from '../../../../test/support/insert-orders';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { SettleClosing } from '../closing/settle-closing';
 import { CancelOrder } from '../closing/cancel-order';
@@ -30,10 +31,13 @@ describe('PaymentProviders', () => {
   it('knows nothing of the payments of one that is switched off', async () => {
     const gone = new PaymentProviders([provider('acme', true)]).of('pear');
     const ref = { amount: 1, currency: 'EUR', expiresAt: new Date(), providerPaymentId: 'x' };
-    expect(await gone.findPayment({ ...ref, paymentId: 'p' })).toMatchObject({
+    const nothing = {
       state: 'UNKNOWN',
       why: expect.stringContaining('add it to PAYMENT_PROVIDERS'),
-    });
+    };
+    expect(await gone.findPayment({ ...ref, paymentId: 'p' })).toMatchObject(nothing);
+    const moreTime = { payBy: new Date(), expiresAt: new Date() };
+    expect(await gone.extendPayment?.({ ...ref, paymentId: 'p' }, moreTime)).toMatchObject(nothing);
   });
 });
 
@@ -53,11 +57,15 @@ describe('a payment of a provider that new payments do not go to', () => {
   const status = async () =>
     (await world.rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [order.id]))[0]
       ?.status;
+  /** The answer waits for the provider for a moment only. */
+  const cancel = async (): Promise<void> => {
+    await world.get(CancelOrder).cancel(order.id, 'ann');
+    await until('it is closed', async () => (await status()) === 'closed');
+  };
   const paid = () => pear.pay(order.paymentId, new Date(), { late: true });
 
   it('is ended where it was opened', async () => {
-    await world.get(CancelOrder).cancel(order.id, 'ann');
-    expect(await status()).toBe('closed');
+    await cancel();
     expect(pear.entries.get(`pay-${order.paymentId}`)?.status).toBe('closed');
     expect(await world.get(SettleClosing).settle(order.id)).toBe(true);
   });
@@ -83,7 +91,7 @@ describe('a payment of a provider that new payments do not go to', () => {
   });
 
   it('is refunded where the money is', async () => {
-    await world.get(CancelOrder).cancel(order.id, 'ann');
+    await cancel();
     const late = paid();
     await world.get(ReceiveWebhook).receive('pear', late?.body ?? Buffer.of(), late?.headers ?? {});
     await world.timeouts.runSweep();

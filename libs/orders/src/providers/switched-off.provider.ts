@@ -20,6 +20,7 @@ export class SwitchedOffProvider implements PaymentProvider {
   createPayment = () => Promise.resolve({ ...this.#answer, state: 'NOT_MADE' as const });
   findPayment = () => Promise.resolve(this.#answer);
   closePayment = () => Promise.resolve(this.#answer);
+  extendPayment = () => Promise.resolve(this.#answer);
   refund = () => Promise.resolve(this.#answer);
   findRefund = () => Promise.resolve(this.#answer);
 
