@@ -1,3 +1,4 @@
+import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -6,6 +7,7 @@ import { Transaction } from '@app/timeout';
 import { runInvariants } from '../invariants/run-invariants';
 import { Gauges } from '../ops/gauges';
 import { RewindEvents } from '../ops/rewind-events';
+import { FoldStock } from '../stock/fold-stock';
 import { RelayEvents } from './relay-events';
 
 const OPERATOR = { actor: 'ann', reason: 'restored from the dump' };
@@ -23,8 +25,7 @@ beforeEach(() => {
 });
 
 async function begin() {
-  const runner = world.dataSource.createQueryRunner();
-  await runner.startTransaction();
+  const runner = await beginHeldOpen(world.dataSource);
   const commit = async () => {
     await runner.commitTransaction();
     await runner.release();
@@ -96,9 +97,7 @@ describe('RelayEvents', () => {
     const [early] = await due(1);
     // Of another product, whose row nobody else wants.
     const [late] = await insertOrders(world, { count: 1, closesInMs: -1, sku: 'POT' });
-    const runner = world.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    const tx = new Transaction(runner);
+    const { sql: tx, commit } = await begin();
     const close = {
       from: 'pending_payment',
       to: 'closed',
@@ -111,8 +110,7 @@ describe('RelayEvents', () => {
     await world.timeouts.runSweep();
     await relay.runOnce();
     expect(sent()).not.toContain(`${late?.id} 2`);
-    await runner.commitTransaction();
-    await runner.release();
+    await commit();
     await othersEnded();
     await relay.runOnce();
     expect(sent()).toContain(`${late?.id} 2`);
@@ -220,6 +218,45 @@ describe('RelayEvents', () => {
     await expectComplete();
     expect(await relayViolations()).toBe(0);
     expect((await age.read()).relayAgeSeconds).toBe(0);
+  });
+
+  it('misses no movement of stock that is folded while it is rewound', async () => {
+    await due(1);
+    await othersEnded();
+    await relay.runOnce();
+    await restoreInto(1_000_000_000);
+    const fold = () => world.get(FoldStock).runOnce();
+    await world.timeouts.runSweep();
+    await fold();
+    await due(1);
+    await world.timeouts.runSweep();
+    const owner = await world.owner.dataSource();
+    const [holder, rewinder] = [await beginHeldOpen(owner), await beginHeldOpen(owner)];
+    await holder.query('SELECT FROM stock_movements FOR UPDATE');
+    await rewinder.query('SET LOCAL lock_timeout = 0');
+    const rewinding = rewinder.query('SELECT FROM rewind_relay(NULL)');
+    const waiting = async (): Promise<number> => {
+      const [row] = await world.rows<{ n: number }>(
+        `SELECT count(*)::int AS n FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return row?.n ?? 0;
+    };
+    await until('it waits for what is folded', async () => (await waiting()) > 0);
+    const folding = { isOver: false };
+    const folded = fold()
+      .catch(() => undefined)
+      .finally(() => (folding.isOver = true));
+    await until('it is folded, or waits', async () => folding.isOver || (await waiting()) > 1);
+    await holder.rollbackTransaction();
+    await rewinding;
+    await rewinder.commitTransaction();
+    await Promise.all([folded, holder.release(), rewinder.release()]);
+    const strays = ['stock_movements', 'unfolded_stock_movements'].map(
+      (table) => `SELECT m.tx FROM ${table} m WHERE at >= (SELECT min(at) FROM order_events)
+                     AND NOT EXISTS (SELECT FROM order_events e WHERE e.tx = m.tx)`,
+    );
+    expect(await world.rows(strays.join(' UNION ALL '))).toEqual([]);
   });
 
   it('needs nothing where the transactions of the new cluster are ahead', async () => {

@@ -4,24 +4,28 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * Stock movements keep the transaction of their events (invariant 14). After a dump and restore
  * `rewind_relay` gives a new number to what was written since, but for events that are sealed: the
  * movements of these keep theirs too. Both clusters may have used one number, so their instant tells.
+ * First those that are not folded, which folding moves to the others meanwhile: none is missed.
  */
 export class RewoundStock1763970000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const table of TABLES) await change(runner, ofAll(table), ofUnsealed(table));
+    await change(runner, BEFORE, AFTER);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const table of TABLES) await change(runner, ofUnsealed(table), ofAll(table));
+    await change(runner, AFTER, BEFORE);
   }
 }
-
-const TABLES = ['unfolded_stock_movements', 'stock_movements'] as const;
 
 const ofAll = (table: string): string => `UPDATE ${table} SET tx = first_tx WHERE at >= sent_from;`;
 
 const ofUnsealed = (table: string): string =>
   `UPDATE ${table} m SET tx = first_tx WHERE at >= sent_from AND NOT EXISTS (
         SELECT FROM order_events e WHERE e.tx = m.tx AND e.at = m.at AND e.id <= sealed_events);`;
+
+const statements = (of: (table: string) => string, ...tables: readonly string[]): string =>
+  tables.map(of).join('\n      ');
+const BEFORE = statements(ofAll, 'stock_movements', 'unfolded_stock_movements');
+const AFTER = statements(ofUnsealed, 'unfolded_stock_movements', 'stock_movements');
 
 /** The function of the migrations before, but for this. */
 function change(runner: QueryRunner, before: string, after: string): Promise<unknown> {
