@@ -40,8 +40,8 @@ describe('The brake, asked by every batch', () => {
       () => uptimeMs,
       `machine-${++machines}`,
     );
-  const drain = (handler: Effects, of: Brake): Drain =>
-    new Drain(KIND, handler, drainParts(store.dataSource, KIND, { brake: of }), {
+  const drain = (handler: Effects, of: Brake, dataSource = store.dataSource): Drain =>
+    new Drain(KIND, handler, drainParts(dataSource, KIND, { brake: of }), {
       ...drainDefaults,
       drainers: 2,
     });
@@ -86,6 +86,40 @@ describe('The brake, asked by every batch', () => {
     expect(await handled()).toBe(0);
     // What is due, what waits, and one row, whoever asked.
     expect(asked - before).toBe(3);
+  });
+
+  it('lets no batch pass that has looked at it before a judgement which ended meanwhile', async () => {
+    const gate = new Gate();
+    /** Hears at the gate what a batch asks first. */
+    const late = Object.create(store.dataSource, {
+      createQueryRunner: {
+        value: () => {
+          const runner = store.dataSource.createQueryRunner();
+          const connect = runner.connect.bind(runner);
+          runner.connect = async () => {
+            const connection = (await connect()) as { query: (...args: object[]) => unknown };
+            const query = async (...args: object[]): Promise<unknown> => {
+              const answer = await connection.query(...args);
+              if (JSON.stringify(args).includes('is_braked')) await gate.pass();
+              return answer;
+            };
+            return Object.create(connection, { query: { value: query } }) as unknown;
+          };
+          return runner;
+        },
+      },
+    }) as DataSource;
+    const one = brake(store.dataSource);
+    await one.judge();
+    expect(one.wantsToJudge(await store.now())).toBe(false);
+    jump();
+    const round = drain(new Effects(BATCH), one, late).run('timer');
+    await gate.reached();
+    await drain(new Effects(BATCH), one).run('timer');
+    gate.open();
+    await round;
+    expect(await handled()).toBe(0);
+    expect(one.holds(KIND)).toBe(true);
   });
 
   it('judges again where judging has failed, and lets nothing pass until then', async () => {

@@ -67,6 +67,7 @@ export class Brake {
   #suspect: Suspect | undefined;
   #judging: Promise<void> | undefined;
   #judgedMs = -Infinity;
+  #timesEngaged = 0;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -83,6 +84,11 @@ export class Brake {
   /** True for kinds whose deadlines have to wait for an operator, as far as this process knows. */
   holds(kind: string): boolean {
     return this.#engaged && this.covers(kind);
+  }
+
+  /** Grows as a judgement of this process puts it on: what was read of it before may say it is off. */
+  get timesEngaged(): number {
+    return this.#timesEngaged;
   }
 
   /** What a batch has read of the brake: true while it is on, whoever has put it on. */
@@ -173,6 +179,7 @@ export class Brake {
        ON CONFLICT DO NOTHING`,
       [cause, worst.kind, worst.due, worst.waiting],
     );
+    this.#timesEngaged += 1;
     this.#engage({ cause, ...worst });
   }
 

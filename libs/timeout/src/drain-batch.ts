@@ -103,8 +103,10 @@ export class DrainBatch {
     const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> => {
       claimed = [];
       const { brake } = this.parts;
+      const { timesEngaged } = brake;
       const entry = await enterBatch(tx, this.kind, plan.drainers, brake.covers(this.kind));
-      refused = this.#refusal(entry);
+      // Put on meanwhile: what was read may be from before that, and is read again.
+      refused = brake.timesEngaged === timesEngaged ? this.#refusal(entry) : 'unjudged';
       if (refused) return claimed;
       // Having the turn, so that nobody else makes use of the rest.
       if (plan.restMs > 0) await pause(plan.restMs);
