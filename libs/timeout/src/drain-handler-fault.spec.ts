@@ -137,7 +137,8 @@ describe('Drain, when some of very many are poisoned', () => {
       maxBatch: MAX_BATCH,
       lockKey: () => undefined,
       handle: async (due) => {
-        tries += 1;
+        // What has failed comes back, the more often the longer this takes: that is not counted.
+        if (due.some(({ failures }) => failures === 0)) tries += 1;
         await check(due);
         return { changed: due.length, lost: 0 };
       },

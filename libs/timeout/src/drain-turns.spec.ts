@@ -2,6 +2,7 @@ import { enterBatch } from './batch-entry';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import { DeadlineStore } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
+import { Gate } from './testing/gate';
 import { inTransaction, type Transaction } from './transaction';
 
 const KIND = 'payment';
@@ -24,9 +25,13 @@ describe('Drains of several processes', () => {
     await store.add(KIND, Array<number>(400).fill(-1));
     let underWay = 0;
     let most = 0;
+    const gate = new Gate();
     const handler = () =>
       new Effects(5, async (_, tx) => {
         most = Math.max(most, ++underWay);
+        // The first of them wait for each other.
+        if (underWay === drainers) gate.open();
+        await gate.pass();
         // So long that others would come while it is under way, were there others.
         for (let n = 0; n < 5; n++) await tx.rows('SELECT');
         underWay -= 1;
