@@ -135,7 +135,7 @@ export function describeLock(name: string, subject: LockUnderTest): void {
     excluding('waits for one key until its holder is done', async () => {
       const key = keysOf(1)[0] as string;
       const first = await open().acquireOne(key);
-      const second = open().acquireOne(key);
+      const second = open({ waitMs: 20_000 }).acquireOne(key);
       await first.release();
       const held = await second;
       expect(held).toMatchObject({ outcome: 'held', keys: new Set([key]) });
