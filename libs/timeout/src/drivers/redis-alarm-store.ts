@@ -76,19 +76,22 @@ export class RedisAlarmStore {
   }
 
   /** Listens until the end. Resolves when it listens for the first time. */
-  listen(listening: Listening): Promise<void> {
+  async listen(listening: Listening): Promise<void> {
+    if (this.#isClosed) return;
     const { redis, onError } = this.options;
-    return this.#hear(openRedis(redis, PATIENT, onError), listening);
+    await this.#hear(openRedis(redis, PATIENT, onError), listening);
   }
 
   /** As `listen`, to all nodes of a cluster: what a node tells of its own keys is heard there alone. */
   async listenToEachNode(listening: Listening): Promise<void> {
+    if (this.#isClosed) return;
     const { redis, onError } = this.options;
     const client = openRedis(redis, PATIENT, onError) as Redis | Cluster;
     if (!(client instanceof Cluster)) return this.#hear(client, listening);
     this.#subscribers.add(client);
     const nodes = new Map<Redis, { readonly own: Redis; readonly hearing: Promise<void> }>();
     client.on('+node', (node: Redis) => {
+      if (this.#isClosed) return;
       const own = node.duplicate(PATIENT);
       own.on('error', onError);
       nodes.set(node, { own, hearing: this.#hear(own, listening) });
