@@ -77,6 +77,7 @@ export class RequestCounts implements ThrottlerStorage {
     for (const [old, { endsAtMs }] of this.#windows) {
       if (endsAtMs > now && this.#windows.size < MAX_KEYS) break;
       this.#windows.delete(old);
+      this.#untold.delete(old);
     }
     const window = { count: 0, untold: 0, endsAtMs: (Math.floor(now / ttlMs) + 1) * ttlMs };
     this.#windows.delete(key);

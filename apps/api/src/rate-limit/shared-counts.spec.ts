@@ -1,3 +1,5 @@
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:net';
 import { takeRedisDatabase } from '../../../../test/support/redis';
 import { SharedCounts } from './shared-counts';
 
@@ -48,5 +50,24 @@ describe('SharedCounts', () => {
     await counts.tellOthers();
     expect(await ask(counts, 1)).toMatchObject({ isBlocked: true, totalHits: 11 });
     expect(alone).toBe(1);
+  });
+
+  it('lets one round wait behind the one under way, however long Redis is silent', async () => {
+    const server = createServer();
+    const asked = new Promise<Socket>((resolve) => server.once('connection', resolve));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const counts = process(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    await ask(counts, 1);
+    const underWay = counts.tellOthers();
+    const socket = await asked;
+    await ask(counts, 1, 'bob');
+    const [next, another] = [counts.tellOthers(), counts.tellOthers()];
+    // What waits for Redis hears that it is gone.
+    server.close();
+    socket.destroy();
+    await another;
+    expect(next).not.toBe(underWay);
+    expect(another).toBe(next);
+    expect(alone).toBe(2);
   });
 });

@@ -32,6 +32,8 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   readonly #pace: Pace;
   #timer: NodeJS.Timeout | undefined;
   #round = Promise.resolve();
+  /** The round that waits for the one under way: it tells everything that is untold by then. */
+  #next: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(
@@ -58,8 +60,12 @@ export class SharedCounts implements ThrottlerStorage, OnApplicationShutdown {
   tellOthers(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#round = this.#round.then(() => this.#tellOthers());
-    return this.#round;
+    // Never more than one: while Redis is silent a round takes longer than the time to the next.
+    this.#next ??= this.#round = this.#round.then(() => {
+      this.#next = undefined;
+      return this.#tellOthers();
+    });
+    return this.#next;
   }
 
   async #tellOthers(): Promise<void> {
