@@ -10,6 +10,17 @@ const paths = [...text.matchAll(/`((?:apps|libs|test|docs|scripts|bench)\/[\w./-
   (match) => match[1] as string,
 );
 
+describe('docs/threat-model.md', () => {
+  it('names tests that exist', () => {
+    const model = readFileSync(join(ROOT, 'docs/threat-model.md'), 'utf8');
+    const tests = [...model.matchAll(/`((?:apps|libs|test|scripts|docker)\/[\w./-]+)`/g)].map(
+      (match) => match[1] as string,
+    );
+    expect(tests.length).toBeGreaterThan(50);
+    expect(tests.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+});
+
 describe('docs/architecture.md', () => {
   it('names files that exist', () => {
     expect(paths.length).toBeGreaterThan(50);
