@@ -51,7 +51,10 @@ export default class RefundsCreate extends OpsCommand {
     return this.carryOut(flags, {
       act: (dryRun) =>
         createRefund.create(args.id, { actor, reason, amount, restock, dryRun, idempotencyKey }),
-      verdict: (plan, mood) => `${what(plan)} ${mood} go back`,
+      verdict: (plan, mood) =>
+        plan.replayed
+          ? `${what(plan)} was requested before, by this key: nothing more ${mood} go back`
+          : `${what(plan)} ${mood} go back`,
       word: 'refund',
       done: (created) =>
         `${what(created)} ${created.replayed ? 'was requested before' : 'will go back'}; the order is ${created.order.status}`,

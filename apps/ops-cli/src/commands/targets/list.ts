@@ -11,7 +11,7 @@ export default class TargetsList extends OpsCommand {
   static override summary = "List what waits for a person, of orders in a shop's own tables";
   static override description =
     'For a shop with close targets: orders whose provider never answers, refunds, webhooks, money on hold, ' +
-    'held deadlines; what waits longest first. targets settle ends each.';
+    'held deadlines; what waits longest first, at most 200 of each kind. targets settle ends each.';
   static override examples = [
     '<%= config.bin %> targets list --overdue',
     '<%= config.bin %> targets list --json',
