@@ -71,8 +71,9 @@ export class Till implements PaymentProvider {
     raw: Buffer,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): ProviderNotice {
-    const [given, right] = [String(headers['x-signature'] ?? ''), this.#sign(raw)];
-    if (given.length !== right.length || !timingSafeEqual(Buffer.from(given), Buffer.from(right))) {
+    const given = Buffer.from(String(headers['x-signature']));
+    const right = Buffer.from(this.#sign(raw));
+    if (given.length !== right.length || !timingSafeEqual(given, right)) {
       throw new LastcallError('bad_signature', 'This does not come from the till');
     }
     const { eventId, paymentId, amount } = JSON.parse(raw.toString('utf8')) as {

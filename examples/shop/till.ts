@@ -130,8 +130,9 @@ export class Till implements PaymentProvider {
     now: Date,
   ): ProviderNotice {
     const at = String(headers['x-till-at']);
-    const [given, right] = [String(headers['x-till-signature']), this.#sign(at, raw)];
-    if (given.length !== right.length || !timingSafeEqual(Buffer.from(given), Buffer.from(right))) {
+    const given = Buffer.from(String(headers['x-till-signature']));
+    const right = Buffer.from(this.#sign(at, raw));
+    if (given.length !== right.length || !timingSafeEqual(given, right)) {
       throw new LastcallError('bad_signature', 'This does not come from the till');
     }
     if (Math.abs(now.getTime() - Number(at)) > TOLERANCE_MS) {
