@@ -53,10 +53,15 @@ class SessionGuard implements CanActivate {
   }
 }
 
+/** Of coupons: held together by those who change orders, and alone by who takes one. */
+const COUPONS_LOCK = 4_711;
+
 /** A coupon is taken by one order. It is free again in the transaction that closes that, and used up with its payment. */
 @OrderHook()
 class Coupons implements HooksOrders {
   async onTransition({ to, orderIds }: OrderTransition, tx: HookTx): Promise<void> {
+    // Whoever takes one meanwhile waits for this transaction, and then sees what became of the order.
+    await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [COUPONS_LOCK]);
     if (to === 'closed') {
       await tx.query(
         'UPDATE coupons SET order_id = NULL WHERE order_id = ANY ($1) AND NOT is_used',
@@ -80,8 +85,10 @@ class CouponsController {
   @Post('orders/:order')
   async take(@Param('code') code: string, @Param('order') id: string, @Req() visit: Visit) {
     await this.orders.read(id, visit.member);
-    const sql = 'UPDATE coupons SET order_id = $2 WHERE code = $1 AND order_id IS NULL RETURNING *';
-    const { rows } = await pool.query(sql, [code, id]);
+    const sql = `
+      WITH alone AS MATERIALIZED (SELECT pg_advisory_xact_lock($3))
+      UPDATE coupons SET order_id = $2 FROM alone WHERE code = $1 AND order_id IS NULL RETURNING coupons.*`;
+    const { rows } = await pool.query(sql, [code, id, COUPONS_LOCK]);
     if (rows.length === 0) throw new ConflictException('this coupon is taken');
     const { status } = await this.orders.read(id, visit.member);
     if (status === 'pending_payment') return rows[0];
