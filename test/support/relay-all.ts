@@ -20,7 +20,7 @@ export async function relayAll(world: World): Promise<void> {
     );
     return Number(row?.n) === 0;
   };
-  await until('everything is relayed', isRelayed, 15_000).catch((late: Error) => {
+  await until('everything is relayed', isRelayed).catch((late: Error) => {
     throw failure ?? late;
   });
 }
