@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { type InsertedOrder, insertOrders } from '../support/insert-orders';
+import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { pause } from './load';
 import { payLate } from './provider.faults';
 
 export const WEBHOOK_FAULTS: readonly Fault[] = [
@@ -34,12 +35,14 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     run: async (step) => {
       const paid = await payLate(step, 5);
       await step.heal();
-      await pause(3_000);
-      const rows = await step.rig.rows<{ status: string }>(
-        `SELECT r.status FROM refunds r JOIN payments p ON p.id = r.payment_id
-          WHERE p.provider_payment_id = ANY ($1)`,
-        [paid],
-      );
+      const rows = await until('each of them is refunded', async () => {
+        const refunds = await step.rig.rows<{ status: string }>(
+          `SELECT r.status FROM refunds r JOIN payments p ON p.id = r.payment_id
+            WHERE p.provider_payment_id = ANY ($1)`,
+          [paid],
+        );
+        return refunds.length < paid.length ? undefined : refunds;
+      });
       assert(
         rows.length === paid.length,
         `${rows.length} refunds for ${paid.length} late payments`,
@@ -55,14 +58,30 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   },
 ];
 
+/** So long nobody closes the order: whatever is tried with its payment takes a part of that. */
+const OPEN_FOR_MS = 15_000;
+
+interface OpenPayment {
+  readonly id: string;
+  readonly provider_payment_id: string;
+  readonly amount: number;
+}
+
+/** Of none of the load's customers: those pay theirs, or fail to, within moments. */
+async function openPayment({ client, rig }: Step): Promise<OpenPayment> {
+  const wanted = { count: 1, closesInMs: OPEN_FOR_MS, payment: 'open' } as const;
+  const [{ paymentId, amount }] = (await insertOrders(rig, wanted)) as [InsertedOrder];
+  const id = paymentId as string;
+  const asked = { reference: id, amount, currency: 'EUR' };
+  const { status, body } = await client.sandbox('POST /v1/payments', asked);
+  assert(status < 300, `the provider opened no payment: ${status}`);
+  await rig.rows('UPDATE payments SET provider_payment_id = $2 WHERE id = $1', [id, body.id]);
+  return { id, provider_payment_id: String(body.id), amount };
+}
+
 async function bogus(step: Step): Promise<string> {
   const { client, rig } = step;
-  const [open] = await rig.rows<{ id: string; provider_payment_id: string; amount: string }>(
-    `SELECT p.id, p.provider_payment_id, p.amount FROM payments p JOIN orders o ON o.id = p.order_id
-      WHERE p.status = 'open' AND o.status = 'pending_payment' AND p.provider_payment_id IS NOT NULL
-      ORDER BY o.closes_at DESC LIMIT 1`,
-  );
-  assert(open, 'no payment is open');
+  const open = await openPayment(step);
   const told = (reference: string, amount: number) => ({
     type: 'payment.succeeded',
     data: {
@@ -70,7 +89,7 @@ async function bogus(step: Step): Promise<string> {
       paidAt: new Date().toISOString(),
     },
   });
-  const right = told(open.id, Number(open.amount));
+  const right = told(open.id, open.amount);
   const refused = [
     await client.webhook(right, {
       secret: `whsec_${Buffer.from('a-secret-nobody-agreed-on').toString('base64')}`,
@@ -90,20 +109,26 @@ async function bogus(step: Step): Promise<string> {
     answers.every(({ status }) => status === 200),
     'a stored webhook was not answered with 200',
   );
-  const [unknown] = await rig.rows<{ status: string; result: string }>(
-    'SELECT status, result FROM webhook_events WHERE event_id = $1',
-    [id],
-  );
-  assert(unknown?.status === 'held', 'money of nobody is not held');
+  const unknown = await until('money of nobody is held', async () => {
+    const [row] = await rig.rows<{ status: string; result: string }>(
+      'SELECT status, result FROM webhook_events WHERE event_id = $1',
+      [id],
+    );
+    return row?.status === 'held' ? row : undefined;
+  });
   // The provider really took one cent less: that is money of ours, and it waits for an operator.
-  const amount = Number(open.amount) - 1;
-  await client.sandbox(`POST /v1/payments/${open.provider_payment_id}/pay`, { amount });
+  const amount = open.amount - 1;
+  const less = await client.sandbox(`POST /v1/payments/${open.provider_payment_id}/pay`, {
+    amount,
+  });
+  assert(less.status === 200, `the provider did not take less: ${less.status}`);
   await step.heal();
-  await pause(2_000);
-  const [held] = await rig.rows<{ hold_reason: string }>(
-    'SELECT hold_reason FROM payments WHERE id = $1',
-    [open.id],
-  );
-  assert(held?.hold_reason, 'a wrong amount is not held');
+  const held = await until('a wrong amount is held', async () => {
+    const [row] = await rig.rows<{ hold_reason: string | null }>(
+      'SELECT hold_reason FROM payments WHERE id = $1',
+      [open.id],
+    );
+    return row?.hold_reason ? row : undefined;
+  });
   return `refused: ${refused.join(', ')}; unknown reference held as ${unknown.result}; wrong amount held as ${held.hold_reason}`;
 }
