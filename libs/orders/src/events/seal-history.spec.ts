@@ -232,7 +232,7 @@ describe('sealing', () => {
     expect(await breaks()).toEqual([]);
     // What is sealed keeps its number, what is new has another, and stock goes by its orders.
     for (const table of STOCK) {
-      const strays = `SELECT m.id FROM ${table} m JOIN order_events e USING (at) WHERE e.tx <> m.tx`;
+      const strays = `SELECT m.id FROM ${table} m JOIN order_events e USING (id) WHERE e.tx <> m.tx`;
       expect(await world.rows(strays)).toEqual([]);
       const [row] = await world.rows(`SELECT count(DISTINCT tx)::int AS numbers FROM ${table}`);
       expect(row).toEqual({ numbers: 6 });

@@ -1,4 +1,5 @@
 import { inTransaction } from '@app/timeout';
+import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { changeStatus } from './change-status';
@@ -44,8 +45,7 @@ describe('the deadline of a status that is over', () => {
 
   it('is not waited for while a closer has it, who takes the deadline before the order', async () => {
     const id = await pendingOrder();
-    const closer = world.dataSource.createQueryRunner();
-    await closer.startTransaction();
+    const closer = await beginHeldOpen(world.dataSource);
     await closer.query('DELETE FROM near_deadlines WHERE subject_id = $1', [id]);
     await change(id, 'pending_payment', 'paid');
     await closer.rollbackTransaction();

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { inTransaction } from '@app/timeout';
@@ -48,7 +49,6 @@ const unfolded = async (): Promise<string[]> =>
   );
 
 const fold = () => world.get(FoldStock).runOnce();
-const runner = () => world.dataSource.createQueryRunner();
 
 /** As if ten seconds had passed since everything was looked at. */
 async function lookAgain(): Promise<void> {
@@ -132,8 +132,7 @@ describe('FoldStock', () => {
     await world.rows(
       `UPDATE products SET on_hand = 1000, available = 100, reserved = 900 WHERE sku = 'B'`,
     );
-    const runner = world.dataSource.createQueryRunner();
-    await runner.startTransaction();
+    const runner = await beginHeldOpen(world.dataSource);
     await runner.query(`SELECT 1 FROM products WHERE sku = 'B' FOR UPDATE`);
     expect(await fold()).toEqual({ folded: 1 });
     expect(await counters('A')).toMatchObject({ reserved: 9 });
@@ -147,9 +146,8 @@ describe('FoldStock', () => {
   it('reads nothing of what is gone, with an old snapshot open, and finds what comes late', async () => {
     await product('A', 100);
     await world.rows(`UPDATE products SET on_hand = 10100, reserved = 10100 WHERE sku = 'A'`);
-    const [snapshot, late] = [runner(), runner()];
-    await snapshot.startTransaction('REPEATABLE READ');
-    await late.startTransaction();
+    const snapshot = await beginHeldOpen(world.dataSource, 'REPEATABLE READ');
+    const late = await beginHeldOpen(world.dataSource);
     try {
       await snapshot.query('SELECT count(*) FROM products');
       // Numbered before all others, committed after them.
