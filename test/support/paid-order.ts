@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { ReceiveWebhook, runInvariants } from '@app/orders';
+import { type Accountable, ForceCloseOrder, ReceiveWebhook, runInvariants } from '@app/orders';
 import { type InsertedOrder, insertOrders } from './insert-orders';
 import { post, type Posted } from './ledger-provider';
+import { until } from './until';
 import type { World } from './world';
 
 /** An order with one payment, open at the provider. */
@@ -32,6 +33,23 @@ export async function paidOrder(world: World, wanted: PayableOrder = {}): Promis
   const order = await openOrder(world, wanted);
   await receive(world, world.provider.pay(order.paymentId, new Date()) as Posted);
   return order;
+}
+
+/** Closes an order whose provider does not answer: it stays behind the fence. */
+export async function closeUnanswered(
+  world: World,
+  orderId: string,
+  by: Accountable,
+): Promise<void> {
+  const { provider } = world;
+  const asked: string[] = [];
+  provider.around = async (call) => void asked.push(call);
+  provider.unreachable = 'before';
+  await world.get(ForceCloseOrder).forceClose(orderId, by);
+  // That waits for the provider for a moment only, which must not be asked when it answers again.
+  await until('the provider has been asked', () => asked.length > 0);
+  provider.unreachable = undefined;
+  provider.around = async () => undefined;
 }
 
 /** A notice of the provider about the order's payment. */

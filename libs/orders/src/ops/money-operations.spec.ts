@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   brokenInvariants,
+  closeUnanswered,
   openOrder,
   paidOrder,
   receive,
@@ -9,7 +10,6 @@ import { post, type Posted } from '../../../../test/support/ledger-provider';
 import { TEST_SKU } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrder } from '../closing/cancel-order';
-import { ForceCloseOrder } from '../closing/force-close-order';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { ForeignMoney } from '../money/foreign-money';
 import { answerTo } from '../http/error-problem';
@@ -165,9 +165,7 @@ describe('canceling a paid order', () => {
 describe('an order whose provider will never answer', () => {
   const stuck = async () => {
     const order = await openOrder(world);
-    world.provider.unreachable = 'before';
-    await world.get(ForceCloseOrder).forceClose(order.id, OLGA);
-    world.provider.unreachable = undefined;
+    await closeUnanswered(world, order.id, OLGA);
     expect(await read(order.id)).toMatchObject({ status: 'closing' });
     return order;
   };

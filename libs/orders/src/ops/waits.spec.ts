@@ -4,6 +4,7 @@ import { insertOrders } from '../../../../test/support/insert-orders';
 import { post, type Posted } from '../../../../test/support/ledger-provider';
 import {
   brokenInvariants,
+  closeUnanswered,
   openOrder,
   type Payable,
   paidOrder,
@@ -11,7 +12,6 @@ import {
   tell,
 } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
-import { ForceCloseOrder } from '../closing/force-close-order';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { WarnShipments } from '../fulfilment/warn-shipments';
 import { ForeignMoney } from '../money/foreign-money';
@@ -79,9 +79,7 @@ const LIVES: Readonly<
   closing: {
     begin: async () => {
       const order = await openOrder(world);
-      world.provider.unreachable = 'before';
-      await world.get(ForceCloseOrder).forceClose(order.id, OLGA);
-      world.provider.unreachable = undefined;
+      await closeUnanswered(world, order.id, OLGA);
       return order.id;
     },
     grow: older(`UPDATE order_events SET at = at - interval '10 minutes' WHERE order_id = $1`),
