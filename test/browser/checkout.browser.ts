@@ -176,7 +176,7 @@ it('offers more time before the end, and gives it', async () => {
   const id = await openCheckout();
   await untilSays('Your order is waiting for your payment');
   await shop.app.rows(
-    `UPDATE orders SET pay_by = now() + interval '90 s', closes_at = now() + interval '150 s'
+    `UPDATE orders SET pay_by = now() + interval '115 s', closes_at = now() + interval '175 s'
       WHERE id = $1`,
     [id],
   );
