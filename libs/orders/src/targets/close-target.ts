@@ -21,6 +21,7 @@ export interface PaidOrder {
   readonly id: string;
   readonly provider: string;
   readonly paymentId: string;
+  /** Empty where an operator said that it was paid before anybody knew the provider's id. */
   readonly providerPaymentId: string;
   readonly money: CapturedMoney;
 }

@@ -12,12 +12,7 @@ import {
   type TargetParts,
   targetOf,
 } from './target-parts';
-import {
-  type JudgedTargetCapture,
-  NO_ID,
-  type RecordedPayment,
-  type TargetCapture,
-} from './target-payments';
+import type { JudgedTargetCapture, RecordedPayment, TargetCapture } from './target-payments';
 
 /** What became of a capture; `busy`: somebody is changing its order, so it has to be told again. */
 export type TargetOutcome = 'pay' | 'known' | 'refund' | 'hold' | 'busy';
@@ -48,10 +43,7 @@ export class TargetMoney {
   async record(tx: Tx, kind: string, captures: readonly TargetCapture[]): Promise<TargetOutcome[]> {
     if (captures.length === 0) return [];
     const standings = await this.#standings(tx, kind, captures);
-    const recorded = await this.parts.payments.recorded(
-      tx,
-      captures.map(({ payment }) => payment),
-    );
+    const recorded = await this.parts.payments.recordedOf(tx, captures);
     const wave: JudgedTargetCapture[] = [];
     const outcomes = captures.map((capture): TargetOutcome => {
       const { orderId } = capture.payment;
@@ -108,10 +100,7 @@ export class TargetMoney {
     before: readonly RecordedPayment[],
   ): { readonly verdict: 'pay' | 'refund' | 'hold' | 'known'; readonly reason: string | null } {
     const paid = before.filter(({ captured }) => captured);
-    // An operator may have said that it was paid before anybody told us the provider's id.
-    const same = paid.find(
-      (one) => one.providerPaymentId === providerPaymentId || one.providerPaymentId === NO_ID,
-    );
+    const same = paid.find((one) => one.providerPaymentId === providerPaymentId);
     const judgement: CaptureJudgement = judgeCapture(
       {
         paymentStatus: same ? 'succeeded' : 'open',

@@ -84,6 +84,53 @@ export class TargetPayments {
     return ({ provider, paymentId }) => byPayment.get(keyOf(provider, paymentId)) ?? [];
   }
 
+  /**
+   * What is recorded of the payments of these captures. Where an operator said that one was paid before
+   * anybody knew the provider's id, the first capture is what he meant: it gives its id, so that
+   * another one is other money.
+   */
+  async recordedOf(
+    tx: Tx,
+    captures: readonly TargetCapture[],
+  ): Promise<(payment: Pick<TargetPayment, 'provider' | 'paymentId'>) => RecordedPayment[]> {
+    const payments = captures.map(({ payment }) => payment);
+    const recorded = await this.recorded(tx, payments);
+    const meant = new Map<string, TargetCapture>();
+    for (const capture of captures) {
+      const { provider, paymentId } = capture.payment;
+      const paid = recorded(capture.payment).filter(({ captured }) => captured);
+      const isNameless = paid.some(({ providerPaymentId }) => providerPaymentId === NO_ID);
+      const isRecorded = paid.some((one) => one.providerPaymentId === capture.providerPaymentId);
+      const key = keyOf(provider, paymentId);
+      if (isNameless && !isRecorded && !meant.has(key)) meant.set(key, capture);
+    }
+    if (meant.size === 0) return recorded;
+    await this.#name(tx, [...meant.values()]);
+    return this.recorded(tx, payments);
+  }
+
+  async #name(tx: Tx, captures: readonly TargetCapture[]): Promise<void> {
+    const keys = [
+      captures.map(({ payment }) => payment.provider),
+      captures.map(({ payment }) => payment.paymentId),
+      captures.map(({ providerPaymentId }) => providerPaymentId),
+    ];
+    const named = `unnest($1::text[], $2::text[], $3::text[]) AS c (provider, payment_id, place)`;
+    // One that was thought to have ended without money has none of its own: it is the same payment.
+    await tx.query(
+      `DELETE FROM ${this.#payments} p USING ${named}
+        WHERE p.provider = c.provider AND p.payment_id = c.payment_id
+          AND p.provider_payment_id = c.place AND p.status = 'ended'`,
+      keys,
+    );
+    await tx.query(
+      `UPDATE ${this.#payments} p SET provider_payment_id = c.place FROM ${named}
+        WHERE p.provider = c.provider AND p.payment_id = c.payment_id
+          AND p.provider_payment_id = '${NO_ID}' AND p.status = 'captured'`,
+      keys,
+    );
+  }
+
   /** A negative answer never beats recorded money: where there is a row, it stays. */
   async end(tx: Tx, kind: string, payments: readonly TargetPayment[]): Promise<void> {
     if (payments.length === 0) return;
