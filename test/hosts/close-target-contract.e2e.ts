@@ -106,6 +106,14 @@ class ForgetsPayments extends NumberedOrders {
     return found.filter(({ orderId }) => open.some(({ id }) => id === orderId));
   }
 }
+/** Whatever comes after it in this transaction is undone. */
+class SwallowsFailures extends NumberedOrders {
+  override async findPayments(references: readonly string[], tx: Tx): Promise<TargetPayment[]> {
+    const found = await super.findPayments(references, tx);
+    await tx.manager.query('SELECT 1 / 0').catch(() => undefined);
+    return found;
+  }
+}
 
 it.each([
   [WaitsForLocks, 'waits for nobody'],
@@ -114,6 +122,7 @@ it.each([
   [ClosesOneByOne, 'asks the database as often'],
   [PaysNothing, 'marks as paid, and undoes'],
   [ForgetsPayments, 'finds open payments'],
+  [SwallowsFailures, 'finds open payments'],
 ])('catches %p', async (Target, complaint) => {
   const failed = await runContract(shopWith(new Target()));
   expect(failed.map(([title]) => title)).toEqual(

@@ -1,3 +1,4 @@
+import type { DataSource } from 'typeorm';
 import { inTransaction } from '../transaction';
 import { findPlace, type HostPostgres } from './connections';
 import type { Tx } from './deadline-handler.decorator';
@@ -17,11 +18,22 @@ export async function openHostTransactions(postgres: HostPostgres): Promise<Host
   const place = await findPlace(postgres, 'lastcall');
   const dataSource = await place.open({ name: 'lastcall contract', connections: CONNECTIONS });
   return {
-    run: (work) =>
-      inTransaction(dataSource, async (tx) => {
-        await enterPath(tx, place.hostPath);
-        return work(hostTx(tx));
-      }),
+    run: (work) => inHostTransaction(dataSource, { own: place.schema, host: place.hostPath }, work),
     close: () => dataSource.destroy(),
   };
+}
+
+/** With the host's search path for `work`. A failure that `work` went on from rejects, and undoes all. */
+export function inHostTransaction<T>(
+  dataSource: DataSource,
+  paths: { readonly own: string; readonly host: string },
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  return inTransaction(dataSource, async (tx) => {
+    await enterPath(tx, paths.host);
+    const result = await work(hostTx(tx));
+    // Also hears of such a failure: the COMMIT would undo all, and say nothing of it.
+    await enterPath(tx, paths.own);
+    return result;
+  });
 }

@@ -12,7 +12,6 @@ import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { ScopedDeadlineHandlerError } from '../errors';
 import { NoopLock } from '../locks/noop.lock';
 import { TimeoutRun } from '../timeout-run';
-import { inTransaction } from '../transaction';
 import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
 import { checkOptions } from './check-options';
@@ -23,7 +22,8 @@ import {
   type HandlesDue,
   type Tx,
 } from './deadline-handler.decorator';
-import { enterPath, HostHandler, hostTx } from './host-handler';
+import { HostHandler } from './host-handler';
+import { inHostTransaction } from './host-transactions';
 import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
 import type { TimeoutModuleOptions } from './timeout-options';
@@ -111,12 +111,7 @@ export class TimeoutRuntime
   /** A transaction as handlers are given, outside of any deadline; the contract is `inTransaction`'s. */
   inHostTransaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const [dataSource] = this.pools;
-    return inTransaction(dataSource as DataSource, async (tx) => {
-      await enterPath(tx, this.paths.host);
-      const result = await work(hostTx(tx));
-      await enterPath(tx, this.paths.own);
-      return result;
-    });
+    return inHostTransaction(dataSource as DataSource, this.paths, work);
   }
 
   async onModuleInit(): Promise<void> {
