@@ -46,6 +46,11 @@ async function handled(
   return { result, done, pieces, rates };
 }
 
+/** Pieces are taken at random: what one run needs is luck, what so many need is not. */
+const RUNS = 40;
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
 describe('a batch in pieces', () => {
   it.each([0.001, 0.02, 0.2, 0.5])(
     'finds those to blame, %s of all, and no others',
@@ -62,18 +67,26 @@ describe('a batch in pieces', () => {
 
   it('needs few tries, and fewer once it knows how many fail', async () => {
     // What nobody can beat are 0.14 for each of them at 2%.
-    const first = await handled(1_000, isPoison(0.02));
-    expect(first.pieces.length).toBeLessThan(260);
-    const second = await handled(1_000, isPoison(0.02), { rates: first.rates });
-    expect(second.pieces.length).toBeLessThan(200);
+    const [first, second] = [[] as number[], [] as number[]];
+    for (let run = 0; run < RUNS; run++) {
+      const { pieces, rates } = await handled(1_000, isPoison(0.02));
+      first.push(pieces.length);
+      second.push((await handled(1_000, isPoison(0.02), { rates })).pieces.length);
+    }
+    expect(mean(first)).toBeLessThan(200);
+    expect(mean(second)).toBeLessThan(mean(first));
   });
 
   it('goes straight to the one that an error names', async () => {
     const poison = isPoison(0.02);
-    const { result, pieces } = await handled(1_000, poison, { isNamed: true });
-    expect(result.failed.map(({ due }) => due).every(poison)).toBe(true);
-    expect(result.changed).toBe(980);
-    expect(pieces.length).toBeLessThan(100);
+    const tries: number[] = [];
+    for (let run = 0; run < RUNS; run++) {
+      const { result, pieces } = await handled(1_000, poison, { isNamed: true });
+      expect(result.failed.map(({ due }) => due).every(poison)).toBe(true);
+      expect(result.changed).toBe(980);
+      tries.push(pieces.length);
+    }
+    expect(mean(tries)).toBeLessThan(100);
   });
 
   it('blames nobody for being named', async () => {
