@@ -54,11 +54,10 @@ export async function createWorld(servers: Servers): Promise<World> {
   const pool = new Pool({ connectionString: databaseUrl, max: 4 });
   let isClosing = false;
   // A pool has ended before its connections have: dropping the database may still be heard of there.
-  pool.on('connect', (client) => {
-    client.on('error', (error: Error) => {
-      if (!isClosing) throw error;
-    });
-  });
+  const hear = (error: Error): void => {
+    if (!isClosing) throw error;
+  };
+  pool.on('error', hear).on('connect', (client) => void client.on('error', hear));
   await pool.query('TRUNCATE products');
   const pids = await serverPids(pool, redis);
   return {

@@ -6,7 +6,7 @@ const EVERY_MS = 1_000;
 /** What most shops begin with: every second, look for overdue orders and update them one by one. */
 compete(async ({ pool }) => {
   await pool.query(
-    `CREATE INDEX orders_overdue ON orders (closes_at) WHERE status = 'pending_payment'`,
+    `CREATE INDEX IF NOT EXISTS orders_overdue ON orders (closes_at) WHERE status = 'pending_payment'`,
   );
   const poll = async (): Promise<void> => {
     const { rows } = await pool.query<{ id: string }>(
