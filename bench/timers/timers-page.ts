@@ -16,8 +16,9 @@ Which to take:
 - **10,000 orders a second**: any that is not \`redis-keyspace\`, with slots (\`TIMER_GRANULARITY=100ms\`): then there are
   ten alarms a second, and the database is the limit.
 - **Never for the sake of it**: \`redis-list\` and \`redis-keyspace\` are here to be compared.
-- **Without lastcall**: look at the last table. A timer without a backstop loses orders in at least one of its columns, whichever it
-  is; a poll of the table loses none, and is as late as its interval and its queue of transactions.
+- **Without lastcall**: what waits in the process or in Redis is lost with it (\`setTimeout\`, a job an order, a key that
+  expires), and nobody is told; what waits in Postgres (a poll, pg-boss, graphile-worker, DBOS) is not, and comes as late
+  as its interval and its queue of transactions. \`npm run bench -- --only drivers-faults\` shows it.
 
 What each can do, and was seen to do, stands in [drivers.md](drivers.md). Why \`bullmq\` is the default:
 [ADR 35](adr/0035-timer-drivers-say-what-they-can-do.md).`;
