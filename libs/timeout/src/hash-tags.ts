@@ -4,7 +4,7 @@ import type { RedisAddress } from './redis';
 import { parseRedisUrl } from './redis-url';
 
 /** On three masters each of them has one; every tag costs connections of its own. */
-export const HASH_TAGS_OF_A_CLUSTER = 4;
+const HASH_TAGS_OF_A_CLUSTER = 4;
 
 /** What stands before keys: one hash tag, or one for each of `count` slots of a cluster. */
 export function hashTags(name: string, count: number): readonly string[] {
