@@ -1,4 +1,4 @@
-import type * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
+import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
 import type * as service from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_pb';
 import { type ClientReadableStream, status as GrpcStatus, type ServiceError } from '@grpc/grpc-js';
 import { withTimeLimit } from '../../time-limit';
@@ -30,8 +30,6 @@ const BATCH = 32;
 const CALL_LIMIT_MS = 1_500;
 /** A proxy forgets who does not greet it. */
 const HEARTBEAT_MS = 10_000;
-/** `MESSAGE_NOT_FOUND`: a long poll that ended without any. */
-const NOTHING_CAME = 40_404;
 
 /** What one broker of the topic has for us, poll after poll. */
 export class RocketmqInbox {
@@ -88,7 +86,7 @@ export class RocketmqInbox {
     poll.on('data', (answer: service.ReceiveMessageResponse) => {
       const [message, status] = [answer.getMessage(), answer.getStatus()];
       if (message) messages.push(received(message));
-      if (status && (status.getCode() as number) !== NOTHING_CAME) problem = problemOf(status);
+      if (status && !nothingCame(status)) problem = problemOf(status);
     });
     await new Promise<void>((resolve) => {
       poll.on('error', (error: ServiceError) => {
@@ -109,4 +107,9 @@ export class RocketmqInbox {
     this.#telemetry.cancel();
     this.parts.onLost(error);
   }
+}
+
+/** A long poll that ended without any message. */
+function nothingCame(status: definition.Status): boolean {
+  return status.getCode() === definition.Code.MESSAGE_NOT_FOUND;
 }

@@ -37,6 +37,16 @@ describe('RocketmqDriver', () => {
     expect(bench.rung).toEqual([theirs, fence]);
   });
 
+  it('takes it for no fault that nothing comes for longer than a poll lasts', async () => {
+    const driver = bench.open();
+    await driver.start(bench.onRing());
+    const alarm = alarmIn(13_000);
+    const ring = bench.ringOf(alarm.id);
+    await driver.arm([alarm]);
+    await ring;
+    expect(bench.errors).toEqual([]);
+  });
+
   it('takes what is farther away than a broker keeps, and one that is armed in thousands', async () => {
     const driver = bench.open();
     await driver.start(bench.onRing());
