@@ -1,9 +1,9 @@
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../clock';
-import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
+import { type Broker, CallingLink, ListeningLink } from '../broker-link';
 import { HeldAlarms } from '../held-alarms';
 import { RingLoop } from '../ring-loop';
 import { type AlarmMessage, AlarmStream } from './alarm-stream';
@@ -26,8 +26,6 @@ const CONNECT_LIMIT_MS = 1_000;
 /** What is farther away than this when it comes (a clock was set) is scheduled again. */
 const HELD_MS = 5_000;
 const POLL_MS = 1_000;
-const RETRY_MS = [100, 200, 400, 800] as const;
-const GOODBYE_LIMIT_MS = 500;
 /** A server that went silent is noticed within twice this time. */
 const PING_MS = 5_000;
 /** Publishes under way at once: a busy server has taken so many within the limit of a call. */
@@ -48,15 +46,27 @@ export class NatsDriver implements TimerDriver {
   readonly abilities = NATS_ABILITIES;
   readonly #loop: RingLoop;
   readonly #held: HeldAlarms<JsMsg>;
-  #arming: Promise<Link> | undefined;
-  #ringing: Promise<Link> | undefined;
+  readonly #calls: CallingLink<Link>;
+  readonly #rings: ListeningLink<Link>;
+  readonly #callTimeoutMs: number;
   #messages: ConsumerMessages | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  #failures = 0;
   #stopping: Promise<void> | undefined;
 
   constructor(private readonly options: NatsDriverOptions) {
-    const { databaseClock: clock, onError } = options;
+    const { databaseClock: clock, onError, callTimeoutMs = CALL_TIMEOUT_MS } = options;
+    this.#callTimeoutMs = callTimeoutMs;
+    const broker: Broker<Link> = {
+      name: 'NATS',
+      open: () => this.#open(),
+      hangUp: ({ connection }) => connection.close(),
+      // What was acknowledged is on its way: it leaves before the connection is closed.
+      goodbye: ({ connection }) => connection.drain(),
+    };
+    this.#calls = new CallingLink(broker, callTimeoutMs);
+    this.#rings = new ListeningLink(broker, {
+      listen: ({ stream }, lost) => this.#listen(stream, lost),
+      onError,
+    });
     this.#held = new HeldAlarms(clock, (message: JsMsg) => message.ack());
     this.#loop = new RingLoop(this.#held, { clock, onError, longestWaitMs: () => POLL_MS });
   }
@@ -66,7 +76,7 @@ export class NatsDriver implements TimerDriver {
     this.#refuseIfStopped();
     if (this.#loop.isStarted) return;
     this.#loop.start(onRing);
-    void this.#listen();
+    this.#rings.start();
   }
 
   stop(): Promise<void> {
@@ -79,7 +89,7 @@ export class NatsDriver implements TimerDriver {
     const messages = alarms.map(({ id, at }) => ({ id, atMs: at.getTime() }));
     for (let start = 0; start < messages.length; start += AT_ONCE) {
       const some = messages.slice(start, start + AT_ONCE);
-      await this.#ask(({ stream }) =>
+      await this.#calls.ask(({ stream }) =>
         Promise.all(some.map((message) => this.#schedule(stream, message))),
       );
     }
@@ -90,18 +100,18 @@ export class NatsDriver implements TimerDriver {
     this.#held.remove(ids);
     for (let start = 0; start < ids.length; start += AT_ONCE) {
       const some = ids.slice(start, start + AT_ONCE);
-      await this.#ask(({ stream }) => Promise.all(some.map((id) => stream.remove(id))));
+      await this.#calls.ask(({ stream }) => Promise.all(some.map((id) => stream.remove(id))));
     }
   }
 
   async survey(): Promise<Survey> {
     this.#refuseIfStopped();
-    const generation = await this.#ask(({ stream }) => stream.generation());
+    const generation = await this.#calls.ask(({ stream }) => stream.generation());
     return { generation, alarms: () => this.#alarms() };
   }
 
   async *#alarms(): AsyncGenerator<Alarm> {
-    const { stream } = await this.#ask(async (link) => link);
+    const { stream } = await this.#calls.ask(async (link) => link);
     for await (const { id, atMs } of stream.alarms()) yield { id, at: new Date(atMs) };
   }
 
@@ -110,33 +120,20 @@ export class NatsDriver implements TimerDriver {
     return stream.schedule(alarm, new Date(Date.now() + inMs));
   }
 
-  async #listen(): Promise<void> {
-    try {
-      this.#ringing = this.#open();
-      const { stream } = await this.#ringing;
-      const consumer = await stream.consumer();
-      const messages = await consumer.consume({
-        abort_on_missing_resource: true,
-        callback: (message) =>
-          void this.#receive(stream, message).catch((error: Error) => this.options.onError(error)),
-      });
-      this.#messages = messages;
-      this.#failures = 0;
-      if (this.#stopping) return messages.stop();
-      const error = await messages.closed();
-      throw error instanceof Error ? error : new Error('NATS brings no more messages');
-    } catch (error) {
-      this.#listenAgain(error as Error);
-    }
-  }
-
-  #listenAgain(why: Error): void {
-    if (this.#stopping) return;
-    this.options.onError(why);
-    hangUp(this.#ringing);
-    this.#ringing = undefined;
-    const retryMs = RETRY_MS[Math.min(this.#failures++, RETRY_MS.length - 1)] as number;
-    this.#retry = setTimeout(() => void this.#listen(), retryMs);
+  async #listen(stream: AlarmStream, lost: (why: Error) => void): Promise<void> {
+    const consumer = await stream.consumer();
+    const messages = await consumer.consume({
+      abort_on_missing_resource: true,
+      callback: (message) =>
+        void this.#receive(stream, message).catch((error: Error) => this.options.onError(error)),
+    });
+    this.#messages = messages;
+    if (this.#stopping) return messages.stop();
+    void messages
+      .closed()
+      .then((error) =>
+        lost(error instanceof Error ? error : new Error('NATS brings no more messages')),
+      );
   }
 
   async #receive(stream: AlarmStream, message: JsMsg): Promise<void> {
@@ -150,20 +147,6 @@ export class NatsDriver implements TimerDriver {
     this.#loop.lookAt(atMs);
   }
 
-  async #ask<T>(call: (link: Link) => Promise<T>): Promise<T> {
-    this.#arming ??= this.#open();
-    const arming = this.#arming;
-    try {
-      const limitMs = this.options.callTimeoutMs ?? CALL_TIMEOUT_MS;
-      return await withTimeLimit(arming.then(call), limitMs, 'NATS did not answer');
-    } catch (error) {
-      // Whatever it was: the next call begins with a new connection.
-      if (this.#arming === arming) this.#arming = undefined;
-      hangUp(arming);
-      throw new AlarmStoreError('The alarm store (NATS) did not take a call', error);
-    }
-  }
-
   async #open(): Promise<Link> {
     const connection = await connect({
       servers: this.options.servers.split(','),
@@ -173,8 +156,7 @@ export class NatsDriver implements TimerDriver {
       // We begin anew ourselves: what waits in a connection that is away would be sent too late.
       reconnect: false,
     });
-    const limitMs = this.options.callTimeoutMs ?? CALL_TIMEOUT_MS;
-    const stream = new AlarmStream(connection, this.options.stream, limitMs);
+    const stream = new AlarmStream(connection, this.options.stream, this.#callTimeoutMs);
     try {
       await stream.open();
     } catch (error) {
@@ -185,25 +167,17 @@ export class NatsDriver implements TimerDriver {
   }
 
   async #stop(): Promise<void> {
-    clearTimeout(this.#retry);
+    this.#rings.stop();
     this.#messages?.stop();
     // Others ring what is held here; what rings already is waited for.
     this.#held.giveBack((message) => message.nak());
     await this.#loop.stop();
-    for (const link of [this.#ringing, this.#arming]) {
-      if (!link) continue;
-      // What was acknowledged is on its way: it leaves before the connection is closed.
-      const ended = link.then(({ connection }) => connection.drain());
-      await withTimeLimit(ended, GOODBYE_LIMIT_MS, 'No goodbye').catch(() => hangUp(link));
-    }
+    await this.#rings.close();
+    await this.#calls.close();
     this.#held.clear();
   }
 
   #refuseIfStopped(): void {
     if (this.#stopping) throw new AlarmStoreError('The NATS driver was stopped');
   }
-}
-
-function hangUp(link: Promise<Link> | undefined): void {
-  void link?.then(({ connection }) => connection.close()).catch(() => undefined);
 }

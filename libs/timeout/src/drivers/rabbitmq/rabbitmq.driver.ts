@@ -3,6 +3,7 @@ import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
+import { type Broker, CallingLink, ListeningLink } from '../broker-link';
 import { HeldAlarms } from '../held-alarms';
 import { RingLoop } from '../ring-loop';
 import { type AlarmMessage, LevelQueues } from './level-queues';
@@ -27,8 +28,7 @@ const HEARTBEAT_S = 5;
 /** Alarms held here for their last second, and in rings. */
 const PREFETCH = 2_000;
 const POLL_MS = 1_000;
-const RETRY_MS = [100, 200, 400, 800] as const;
-const GOODBYE_LIMIT_MS = 500;
+const CANCEL_LIMIT_MS = 500;
 
 interface Link {
   readonly model: ChannelModel;
@@ -53,16 +53,22 @@ export class RabbitmqDriver implements TimerDriver {
   readonly abilities = RABBITMQ_ABILITIES;
   readonly #loop: RingLoop;
   readonly #held: HeldAlarms<Delivery>;
-  #arming: Promise<Link> | undefined;
-  #ringing: Promise<Link> | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  #failures = 0;
+  readonly #calls: CallingLink<Link>;
+  readonly #rings: ListeningLink<Link>;
   /** Ends what the broker brings. */
   #cancel: (() => Promise<unknown>) | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(private readonly options: RabbitmqDriverOptions) {
-    const { databaseClock: clock, onError } = options;
+    const { databaseClock: clock, onError, callTimeoutMs = CALL_TIMEOUT_MS } = options;
+    const broker: Broker<Link> = {
+      name: 'RabbitMQ',
+      open: (onLost) => this.#open(onLost),
+      hangUp,
+      goodbye,
+    };
+    this.#calls = new CallingLink(broker, callTimeoutMs);
+    this.#rings = new ListeningLink(broker, { listen: (link) => this.#listen(link), onError });
     this.#held = new HeldAlarms(clock, acknowledge);
     this.#loop = new RingLoop(this.#held, { clock, onError, longestWaitMs: () => POLL_MS });
   }
@@ -72,7 +78,7 @@ export class RabbitmqDriver implements TimerDriver {
     this.#refuseIfStopped();
     if (this.#loop.isStarted) return;
     this.#loop.start(onRing);
-    void this.#listen();
+    this.#rings.start();
   }
 
   stop(): Promise<void> {
@@ -84,7 +90,9 @@ export class RabbitmqDriver implements TimerDriver {
     this.#refuseIfStopped();
     if (alarms.length === 0) return;
     const messages = alarms.map(({ id, at }) => ({ id, atMs: at.getTime() }));
-    await this.#ask(({ queues }) => queues.publish(messages, this.options.databaseClock.nowMs()));
+    await this.#calls.ask(({ queues }) =>
+      queues.publish(messages, this.options.databaseClock.nowMs()),
+    );
   }
 
   /** Cannot be done: what is told to disarm rings for nothing. */
@@ -94,7 +102,7 @@ export class RabbitmqDriver implements TimerDriver {
 
   async survey(): Promise<Survey> {
     this.#refuseIfStopped();
-    const generation = await this.#ask(({ queues }) => queues.generation());
+    const generation = await this.#calls.ask(({ queues }) => queues.generation());
     return {
       generation,
       // eslint-disable-next-line require-yield -- there is nothing to list
@@ -104,36 +112,16 @@ export class RabbitmqDriver implements TimerDriver {
     };
   }
 
-  async #listen(): Promise<void> {
-    try {
-      this.#ringing = this.#open(() => this.#listenAgain());
-      const { channel, queues } = await this.#ringing;
-      await queues.declareDue();
-      await channel.prefetch(PREFETCH);
-      const { consumerTag } = await channel.consume(queues.due, (message) => {
-        // The broker has cancelled us: the queue was deleted.
-        if (!message) void channel.close().catch(() => undefined);
-        else void this.#receive({ channel, message }, queues).catch(this.options.onError);
-      });
-      this.#failures = 0;
-      this.#cancel = () => channel.cancel(consumerTag);
-      if (this.#stopping) await this.#cancel();
-    } catch (error) {
-      if (!this.#stopping) this.options.onError(error as Error);
-      this.#listenAgain();
-    }
-  }
-
-  #listenAgain(): void {
-    if (this.#stopping || this.#retry) return;
-    const link = this.#ringing;
-    this.#ringing = undefined;
-    void link?.then(hangUp, () => undefined);
-    const retryMs = RETRY_MS[Math.min(this.#failures++, RETRY_MS.length - 1)] as number;
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined;
-      void this.#listen();
-    }, retryMs);
+  async #listen({ channel, queues }: Link): Promise<void> {
+    await queues.declareDue();
+    await channel.prefetch(PREFETCH);
+    const { consumerTag } = await channel.consume(queues.due, (message) => {
+      // The broker has cancelled us: the queue was deleted.
+      if (!message) void channel.close().catch(() => undefined);
+      else void this.#receive({ channel, message }, queues).catch(this.options.onError);
+    });
+    this.#cancel = () => channel.cancel(consumerTag);
+    if (this.#stopping) await this.#cancel();
   }
 
   async #receive(delivery: Delivery, queues: LevelQueues): Promise<void> {
@@ -148,52 +136,28 @@ export class RabbitmqDriver implements TimerDriver {
     this.#loop.lookAt(atMs);
   }
 
-  async #ask<T>(call: (link: Link) => Promise<T>): Promise<T> {
-    this.#arming ??= this.#open(() => (this.#arming = undefined));
-    const arming = this.#arming;
-    try {
-      const limitMs = this.options.callTimeoutMs ?? CALL_TIMEOUT_MS;
-      return await withTimeLimit(arming.then(call), limitMs, 'RabbitMQ did not answer');
-    } catch (error) {
-      // Whatever it was: the next call begins with a new connection.
-      if (this.#arming === arming) this.#arming = undefined;
-      void arming.then(hangUp, () => undefined);
-      throw new AlarmStoreError('The alarm store (RabbitMQ) did not take a call', error);
-    }
-  }
-
   async #open(onLost: () => void): Promise<Link> {
     const url = new URL(this.options.url);
     if (!url.searchParams.has('heartbeat')) url.searchParams.set('heartbeat', `${HEARTBEAT_S}`);
     const model = await connect(url.href, { timeout: CONNECT_LIMIT_MS, noDelay: true });
     model.on('error', (error: Error) => this.#stopping || this.options.onError(error));
-    model.on('close', onLost);
+    model.on('close', () => onLost());
     const channel = await model.createConfirmChannel();
     channel.on('error', (error: Error) => this.#stopping || this.options.onError(error));
-    channel.on('close', onLost);
+    channel.on('close', () => onLost());
     return { model, channel, queues: new LevelQueues(channel, this.options.prefix) };
   }
 
   async #stop(): Promise<void> {
-    clearTimeout(this.#retry);
-    const ringing = this.#ringing;
+    this.#rings.stop();
     // Others ring what is held here for its last second; what rings already is waited for.
-    await withTimeLimit(Promise.resolve(this.#cancel?.()), GOODBYE_LIMIT_MS, 'No answer').catch(
+    await withTimeLimit(Promise.resolve(this.#cancel?.()), CANCEL_LIMIT_MS, 'No answer').catch(
       () => undefined,
     );
     this.#held.giveBack(giveBack);
     await this.#loop.stop();
-    for (const link of [ringing, this.#arming]) {
-      if (!link) continue;
-      // The channel first: it answers when the broker has heard all that was acknowledged on it.
-      const ended = link.then(async ({ channel, model }) => {
-        await channel.close();
-        await model.close();
-      });
-      await withTimeLimit(ended, GOODBYE_LIMIT_MS, 'No goodbye').catch(() =>
-        link.then(hangUp, () => undefined),
-      );
-    }
+    await this.#rings.close();
+    await this.#calls.close();
     this.#held.clear();
   }
 
@@ -216,6 +180,12 @@ function giveBack({ channel, message }: Delivery): void {
   } catch {
     // The channel is closed: that gives it back as well.
   }
+}
+
+/** The channel first: it answers when the broker has heard all that was acknowledged on it. */
+async function goodbye({ channel, model }: Link): Promise<void> {
+  await channel.close();
+  await model.close();
 }
 
 /** Without a word: the other side may be silent. */
