@@ -49,7 +49,7 @@ module.exports = {
     forbid(
       'orders-know-no-apps',
       'a library does not know who uses it (its specs may use the set-up of the tests)',
-      { path: '^libs/orders/', pathNot: '\\.(spec|long)\\.ts$' },
+      { path: '^libs/orders/', pathNot: '\\.(spec|long|contract)\\.ts$' },
       { path: '^(apps|bench|test|scripts)/' },
     ),
     forbid(

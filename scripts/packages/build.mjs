@@ -35,6 +35,7 @@ const NOT_SHIPPED = [
   '**/*-bench.ts',
   '**/testing/**',
   '**/drivers/*.contract.ts',
+  '**/events/*.contract.ts',
   '**/locks/*.contract.ts',
 ];
 

@@ -67,6 +67,21 @@ export class OwnCluster {
     await gone;
   }
 
+  /** The replica of this master has what the master has by now. */
+  async untilCaughtUp(index: number): Promise<void> {
+    const { port } = this.nodes[index] as Node;
+    const offsets = async (): Promise<{ has: number; gave: number }> => {
+      const info = await onNode(port, (client) => client.info('replication'));
+      const find = (pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? NaN);
+      return { has: find(/master_repl_offset:(\d+)/), gave: find(/slave0:\S*offset=(\d+)/) };
+    };
+    const { has } = await offsets();
+    await this.#until(async () => {
+      const { gave } = await offsets();
+      if (!(gave >= has)) throw new Error(`the replica has ${gave} of ${has} bytes`);
+    });
+  }
+
   /** The number of the node that is the master of this key's slot now. */
   async masterOf(key: string): Promise<number> {
     const slot = await this.#ask((client) => client.cluster('KEYSLOT', key));
