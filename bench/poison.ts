@@ -47,7 +47,6 @@ export const poison: Question = {
       for (const [name, handle] of HANDLERS) {
         rows.push({ name, ...(await compare(world, handle, rounds, due)) });
       }
-      const worst = Math.min(...rows.map(({ ratio }) => ratio));
       return {
         tables: [
           {
@@ -68,16 +67,18 @@ export const poison: Question = {
               cleanMicros.toFixed(0),
               poisonedMicros.toFixed(0),
             ]),
-            note: 'Medians of drains in turns. Handlers without other work: the clean speed is at its highest.',
+            note:
+              'Medians of drains in turns. Handlers without other work: the clean speed is at its highest. Where an error names nobody, ' +
+              'each that fails takes about seven and a half tries, of which seven are the least that tells 2% from the others; a try is ' +
+              'a statement that fails, and what undoes it.',
           },
         ],
-        goals: [
-          {
-            text: 'at least a third of the clean speed at 2%',
-            met: worst >= 1 / 3,
-            measured: rows.map(({ name, ratio }) => `${name}: ${ratio.toFixed(2)}`).join('; '),
-          },
-        ],
+        // One goal a way: the handler whose speed the goal was set by makes no statement.
+        goals: rows.map(({ name, ratio }) => ({
+          text: `${name}: at least a third of the clean speed at 2%`,
+          met: ratio >= 1 / 3,
+          measured: ratio.toFixed(2),
+        })),
       };
     } finally {
       await world.close();
