@@ -189,9 +189,19 @@ const SPEC_MUTATIONS = [
     'An alarm rings while the store still knows it, so that arming it again does nothing',
     'drivers/bullmq/bullmq.driver.spec.ts',
     [
+      'drivers/bullmq/bullmq.ear.ts',
+      "this.worker.on('completed', completed);",
+      "this.worker.on('active', completed);",
+    ],
+  ),
+  seeded(
+    'silent-worker-stays',
+    'A worker of the store that takes nothing any more, and says nothing, is left as it is',
+    'drivers/bullmq/bullmq.driver.spec.ts',
+    [
       'drivers/bullmq/bullmq.ringer.ts',
-      "this.#worker.on('completed', (job) => this.#ring(job));",
-      "this.#worker.on('active', (job) => this.#ring(job));",
+      'if (this.#missed > 1 && !this.#stopping) this.#replace(ear);',
+      'if (this.#missed < 0) this.#replace(ear);',
     ],
   ),
   seeded(

@@ -1,4 +1,6 @@
+import { Worker } from 'bullmq';
 import { randomUUID } from 'node:crypto';
+import { until } from '../../../../../test/support/until';
 import { systemClock } from '../../clock';
 import { OwnRedis } from '../../testing/own-redis';
 import { alarmIn, Bench, type DriverUnderTest } from '../driver-bench';
@@ -44,6 +46,65 @@ describe('BullmqDriver', () => {
     const keys = await redis.with((client) => client.keys('*'));
     const left = keys.filter((key) => [good, bad, last].some(({ id }) => key.includes(id)));
     expect(left).toEqual([]);
+  });
+
+  /** One that looks often whether its worker hears, and what it tells of. */
+  const watchful = (lookEveryMs: number, concurrency = 4) => {
+    const told: string[] = [];
+    const onError = ({ message }: Error): void => void told.push(message);
+    const options = { redis: redis.url, queueName: randomUUID(), databaseClock: systemClock };
+    return { told, driver: new BullmqDriver({ ...options, onError, lookEveryMs, concurrency }) };
+  };
+
+  it('rings on where BullMQ has fallen silent', async () => {
+    const run = jest.spyOn(Worker.prototype, 'run');
+    const { told, driver } = watchful(200);
+    const [before, missed, after] = [alarmIn(0), alarmIn(0), alarmIn(0)];
+    const rings = [before, missed, after].map(({ id }) => bench.ringOf(id));
+    await driver.start(bench.onRing());
+    await driver.arm([before]);
+    await rings[0];
+    // Whatever has silenced it: this says nothing to anybody either.
+    await (run.mock.contexts.at(-1) as Worker).pause(true);
+    await driver.arm([missed]);
+    await rings[1];
+    await driver.arm([after]);
+    await rings[2];
+    run.mockRestore();
+    await driver.stop();
+    expect(new Set(told)).toEqual(
+      new Set(['BullMQ took no alarm although some were due: it begins anew']),
+    );
+    expect(bench.rung).toEqual([before, missed, after]);
+  });
+
+  it('leaves a worker alone that has no room for what is due', async () => {
+    const { told, driver } = watchful(20, 1);
+    const [slow, ...others] = [alarmIn(0), alarmIn(0), alarmIn(0)];
+    let [begun, finish] = [(): void => undefined, (): void => undefined];
+    const ringing = new Promise<void>((resolve) => (begun = resolve));
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    await driver.start(
+      bench.onRing(({ id }) => {
+        begun();
+        return id === slow?.id ? finished : undefined;
+      }),
+    );
+    await driver.arm([slow]);
+    await ringing;
+    const rings = others.map(({ id }) => bench.ringOf(id));
+    await driver.arm(others);
+    told.splice(0);
+    const looks = async (): Promise<number> => {
+      const stats = await redis.with((client) => client.info('commandstats'));
+      return Number(/cmdstat_zcount:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    };
+    const before = await looks();
+    await until('it has looked often', async () => (await looks()) > before + 20);
+    finish();
+    await Promise.all(rings);
+    await driver.stop();
+    expect(told).toEqual([]);
   });
 
   it('does not flood anybody with errors while Redis is out of memory', async () => {

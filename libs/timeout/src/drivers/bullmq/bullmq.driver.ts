@@ -7,7 +7,8 @@ import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
 import { BULLMQ_ABILITIES } from './bullmq.abilities';
-import { BullmqRinger, type AlarmData } from './bullmq.ringer';
+import type { AlarmData } from './bullmq.ear';
+import { BullmqRinger } from './bullmq.ringer';
 
 export interface BullmqDriverOptions {
   readonly redis: RedisAddress;
@@ -25,6 +26,8 @@ export interface BullmqDriverOptions {
   readonly concurrency?: number;
   /** How long `stop` waits for rings under way. What outlasts it rings again elsewhere. */
   readonly stopTimeoutMs?: number;
+  /** How often is looked whether the worker still takes what is due; see {@link BullmqRinger}. */
+  readonly lookEveryMs?: number;
 }
 
 export const BULLMQ_DEFAULTS = {
@@ -34,6 +37,7 @@ export const BULLMQ_DEFAULTS = {
   // A ring drains what is due until nothing is left, so a second one finds little to do.
   concurrency: 4,
   stopTimeoutMs: 15_000,
+  lookEveryMs: 5_000,
 } as const;
 
 /** Jobs in one pipeline: large enough to hide the round trip, small enough to let others in. */

@@ -1,56 +1,36 @@
-import { DelayedError, Worker, type Job } from 'bullmq';
-import type { Redis } from 'ioredis';
-import { openRedis, PATIENT, type RedisAddress } from '../../redis';
-import { withTimeLimit } from '../../time-limit';
+import { DelayedError, type Job, type Worker } from 'bullmq';
+import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing } from '../../timer-driver';
+import { type AlarmData, Ear, type EarOptions } from './bullmq.ear';
 
-/** What a job carries: its id is the alarm's id. */
-export interface AlarmData {
-  readonly atMs: number;
-}
-
-export interface BullmqRingerOptions {
-  readonly redis: RedisAddress;
-  readonly prefix: string;
-  readonly queueName: string;
-  readonly concurrency: number;
+export interface BullmqRingerOptions extends EarOptions {
   readonly stopTimeoutMs: number;
-  readonly onError: (error: Error) => void;
+  /** How often is looked whether the worker still hears. */
+  readonly lookEveryMs: number;
   /** Arms an alarm that has rung too early, to ring after so long. */
   readonly armAgain: (alarm: Alarm, inMs: number) => Promise<void>;
 }
 
-/** BullMQ sleeps so long after a connection error; its default of 15 s is 15 s of late rings. */
-const RUN_RETRY_DELAY_MS = 250;
 /**
  * When Redis refuses (it is out of memory, it loads its data) BullMQ asks again at once: thousands
  * of errors a second. So we make it wait.
  */
 const REFUSED_PAUSE_MS = 500;
-const PING_INTERVAL_MS = 10_000;
-const PING_LIMIT_MS = 5_000;
-/**
- * An alarm that Redis has given to somebody who never heard of it (a cut line, a kill) is given to
- * another after so long, or twice that. BullMQ's own 30 s are for work that takes longer than a ring.
- */
-const HELD_MS = 5_000;
-/** Then BullMQ takes it for the job that kills its workers; an alarm never is. */
-const MOST_STALLS = 10;
+const LOOK_LIMIT_MS = 5_000;
 /** What `stop` grants Redis to take note of the last rings. */
 const FAREWELL_LIMIT_MS = 1_000;
 
 /**
- * The half of the driver that rings: one BullMQ worker, from construction until `stop`.
+ * The half of the driver that rings: a BullMQ worker, from construction until `stop`. A worker may
+ * fall silent for ever without a word, as where the connection that it blocks on ended within the
+ * wrong moment: one that takes nothing of what is due is replaced.
  *
  * BullMQ ignores an id as long as it knows its job, so the job has to be gone before its alarm
  * rings: the ring begins when Redis has taken note that the job is done. A process that dies in
  * its ring loses it, which costs nothing: BullMQ would repeat it within 10 s, a sweep comes first.
  */
 export class BullmqRinger {
-  readonly #connection: Redis;
-  /** BullMQ makes the connection it blocks on by `duplicate`, and hands it to nobody. */
-  readonly #copies: Redis[] = [];
-  readonly #worker: Worker<AlarmData>;
+  #ear: Ear;
   readonly #watch: NodeJS.Timeout;
   /** Calls of `onRing` under way. */
   readonly #rings = new Set<Promise<unknown>>();
@@ -60,40 +40,18 @@ export class BullmqRinger {
   #waiting: (() => void)[] = [];
   #stopping = false;
   #refused: NodeJS.Timeout | undefined;
+  /** Jobs that were taken since it was last looked. */
+  #taken = 0;
+  /** So often in a row something was due that nobody took. */
+  #missed = 0;
+  #looking = false;
 
   constructor(
     private readonly options: BullmqRingerOptions,
     private readonly onRing: OnRing,
   ) {
-    const { redis, prefix, queueName, concurrency, onError } = options;
-    this.#connection = openRedis(redis, PATIENT, onError);
-    const duplicate = this.#connection.duplicate.bind(this.#connection);
-    this.#connection.duplicate = (...args) => {
-      const copy = duplicate(...args);
-      // Ours outlives BullMQ's own listener, which a closing worker takes away too early.
-      copy.on('error', onError);
-      this.#copies.push(copy);
-      return copy;
-    };
-    this.#worker = new Worker<AlarmData>(queueName, (job, token) => this.#process(job, token), {
-      connection: this.#connection,
-      prefix,
-      concurrency,
-      runRetryDelay: RUN_RETRY_DELAY_MS,
-      lockDuration: HELD_MS,
-      stalledInterval: HELD_MS,
-      maxStalledCount: MOST_STALLS,
-    });
-    this.#worker.on('error', (error) => {
-      onError(error);
-      if (error.name === 'ReplyError') void this.#waitAfterRefusal();
-    });
-    this.#worker.on('failed', (job, error) => {
-      this.#unacknowledged.delete(job?.id ?? '');
-      onError(error);
-    });
-    this.#worker.on('completed', (job) => this.#ring(job));
-    this.#watch = setInterval(() => void this.#replaceSilentConnection(), PING_INTERVAL_MS);
+    this.#ear = this.#open();
+    this.#watch = setInterval(() => void this.#look(), options.lookEveryMs);
     this.#watch.unref();
   }
 
@@ -106,7 +64,7 @@ export class BullmqRinger {
     clearInterval(this.#watch);
     clearTimeout(this.#refused);
     for (const goOn of this.#waiting.splice(0)) goOn();
-    await this.#worker.pause(true);
+    await this.#ear.worker.pause(true);
     // What Redis notes until then still rings, here and now: it is armed nowhere any more.
     await this.#acknowledged();
     await withTimeLimit(
@@ -114,9 +72,16 @@ export class BullmqRinger {
       this.options.stopTimeoutMs,
       'Rings under way did not end',
     ).catch(this.options.onError);
-    const closed = withTimeLimit(this.#worker.close(true), FAREWELL_LIMIT_MS, 'No close');
-    await closed.catch(this.options.onError);
-    for (const client of [this.#connection, ...this.#copies]) client.disconnect();
+    await this.#ear.close(FAREWELL_LIMIT_MS).catch(this.options.onError);
+  }
+
+  #open(): Ear {
+    return new Ear(this.options, {
+      process: (job, token) => this.#process(job, token),
+      completed: (job) => this.#ring(job),
+      failed: (job) => this.#unacknowledged.delete(job?.id ?? ''),
+      refused: (worker) => void this.#waitAfterRefusal(worker),
+    });
   }
 
   /** Done as soon as there is room for its ring. */
@@ -126,6 +91,7 @@ export class BullmqRinger {
     }
     // Fetched, or kept waiting, while we were stopped: back with it, for another process.
     if (this.#stopping) return this.#putOff(job, token);
+    this.#taken += 1;
     this.#unacknowledged.add(job.id as string);
   }
 
@@ -165,8 +131,8 @@ export class BullmqRinger {
       const check = (): void => {
         if (this.#unacknowledged.size === 0) resolve();
       };
-      this.#worker.on('completed', check);
-      this.#worker.on('failed', check);
+      this.#ear.worker.on('completed', check);
+      this.#ear.worker.on('failed', check);
     });
     // If Redis does not take note, another worker rings these alarms. A sweep is there before.
     await withTimeLimit(done, FAREWELL_LIMIT_MS, 'Redis took no note of the last rings').catch(
@@ -174,25 +140,50 @@ export class BullmqRinger {
     );
   }
 
-  async #waitAfterRefusal(): Promise<void> {
+  async #waitAfterRefusal(worker: Worker): Promise<void> {
+    // It hears, and another would hear the same.
+    this.#missed = 0;
     if (this.#stopping || this.#refused) return;
     this.#refused = setTimeout(() => {
       this.#refused = undefined;
-      if (!this.#stopping) void this.#worker.resume();
+      if (!this.#stopping) void worker.resume();
     }, REFUSED_PAUSE_MS);
     // `true`: rings under way go on.
-    await this.#worker.pause(true);
+    await worker.pause(true);
   }
 
-  /** A peer that vanished without a word (a network cut) is noticed by TCP after minutes only. */
-  async #replaceSilentConnection(): Promise<void> {
-    if (this.#connection.status !== 'ready') return;
+  /** Not while the connection is away: it comes back by itself. */
+  async #look(): Promise<void> {
+    const ear = this.#ear;
+    if (this.#looking || !ear.isConnected) return;
+    this.#looking = true;
     try {
-      await withTimeLimit(this.#connection.ping(), PING_LIMIT_MS, 'Redis did not answer a PING');
+      const asking = ear.overdue();
+      const overdue = await withTimeLimit(asking, LOOK_LIMIT_MS, 'Redis did not say what is due');
+      const taken = this.#taken;
+      this.#taken = 0;
+      const hasRoom = this.#rings.size < this.options.concurrency;
+      this.#missed = overdue > 0 && taken === 0 && hasRoom ? this.#missed + 1 : 0;
+      if (this.#missed > 1 && !this.#stopping) this.#replace(ear);
     } catch (error) {
       if (this.#stopping) return;
       this.options.onError(error as Error);
-      if (this.#connection.status === 'ready') this.#connection.disconnect(true);
+      // A peer that vanished without a word (a network cut) is noticed by TCP after minutes only.
+      if (error instanceof TimeLimitError) ear.reconnect();
+    } finally {
+      this.#looking = false;
     }
+  }
+
+  #replace(deaf: Ear): void {
+    this.options.onError(new Error('BullMQ took no alarm although some were due: it begins anew'));
+    clearTimeout(this.#refused);
+    this.#refused = undefined;
+    this.#missed = 0;
+    this.#unacknowledged.clear();
+    deaf.silence();
+    this.#ear = this.#open();
+    // There may be nothing left to close.
+    void deaf.close(FAREWELL_LIMIT_MS).catch(() => undefined);
   }
 }

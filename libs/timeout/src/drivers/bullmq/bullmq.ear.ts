@@ -1,0 +1,121 @@
+import { type Job, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { openRedis, PATIENT, type RedisAddress } from '../../redis';
+import { withTimeLimit } from '../../time-limit';
+
+/** What a job carries: its id is the alarm's id. */
+export interface AlarmData {
+  readonly atMs: number;
+}
+
+export interface EarOptions {
+  readonly redis: RedisAddress;
+  readonly prefix: string;
+  readonly queueName: string;
+  readonly concurrency: number;
+  readonly onError: (error: Error) => void;
+}
+
+/** What is done with what it hears. */
+export interface EarHandlers {
+  readonly process: (job: Job<AlarmData>, token: string | undefined) => Promise<void>;
+  readonly completed: (job: Job<AlarmData>) => void;
+  readonly failed: (job: Job<AlarmData> | undefined) => void;
+  /** Redis has answered, and refused. */
+  readonly refused: (worker: Worker) => void;
+}
+
+/** BullMQ sleeps so long after a connection error; its default of 15 s is 15 s of late rings. */
+const RUN_RETRY_DELAY_MS = 250;
+/**
+ * An alarm that Redis has given to somebody who never heard of it (a cut line, a kill) is given to
+ * another after so long, or twice that. BullMQ's own 30 s are for work that takes longer than a ring.
+ */
+const HELD_MS = 5_000;
+/** Then BullMQ takes it for the job that kills its workers; an alarm never is. */
+const MOST_STALLS = 10;
+/** What is due for longer should have been taken. */
+const OVERDUE_MS = 1_000;
+/** BullMQ sorts delayed jobs by their instant times this, plus a number within the millisecond. */
+const SCORES_PER_MS = 0x1000;
+
+/** One BullMQ worker and its connections. */
+export class Ear {
+  readonly #connection: Redis;
+  readonly worker: Worker<AlarmData>;
+  /** BullMQ makes the connection it blocks on by `duplicate`, and hands it to nobody. */
+  readonly #copies: Redis[] = [];
+  #isSilent = false;
+
+  constructor(
+    private readonly options: EarOptions,
+    { process, completed, failed, refused }: EarHandlers,
+  ) {
+    const { redis, prefix, queueName, concurrency } = options;
+    const onError = (error: Error): void => {
+      if (!this.#isSilent) options.onError(error);
+    };
+    this.#connection = openRedis(redis, PATIENT, onError);
+    const duplicate = this.#connection.duplicate.bind(this.#connection);
+    this.#connection.duplicate = (...args) => {
+      const copy = duplicate(...args);
+      // Ours outlives BullMQ's own listener, which a closing worker takes away too early.
+      copy.on('error', onError);
+      this.#copies.push(copy);
+      return copy;
+    };
+    this.worker = new Worker<AlarmData>(queueName, process, {
+      connection: this.#connection,
+      prefix,
+      concurrency,
+      runRetryDelay: RUN_RETRY_DELAY_MS,
+      lockDuration: HELD_MS,
+      stalledInterval: HELD_MS,
+      maxStalledCount: MOST_STALLS,
+    });
+    this.worker.on('error', (error) => {
+      onError(error);
+      if (error.name === 'ReplyError') refused(this.worker);
+    });
+    this.worker.on('failed', (job, error) => {
+      failed(job);
+      onError(error);
+    });
+    this.worker.on('completed', completed);
+  }
+
+  get isConnected(): boolean {
+    return this.#connection.status === 'ready';
+  }
+
+  reconnect(): void {
+    if (this.isConnected) this.#connection.disconnect(true);
+  }
+
+  /** How many alarms should have been taken by somebody; none where an operator has paused the queue. */
+  async overdue(): Promise<number> {
+    const { prefix, queueName } = this.options;
+    const key = (name: string): string => `${prefix}:${queueName}:${name}`;
+    const until = (Date.now() - OVERDUE_MS) * SCORES_PER_MS;
+    const [delayed, waiting, isPaused] = await Promise.all([
+      this.#connection.zcount(key('delayed'), '-inf', until),
+      this.#connection.llen(key('wait')),
+      this.#connection.hexists(key('meta'), 'paused'),
+    ]);
+    return isPaused ? 0 : delayed + waiting;
+  }
+
+  /** From now on errors are told to nobody. */
+  silence(): void {
+    this.#isSilent = true;
+  }
+
+  /** In bounded time. What it has taken and not done is given to another, as after a kill. */
+  async close(limitMs: number): Promise<void> {
+    try {
+      await withTimeLimit(this.worker.close(true), limitMs, 'BullMQ did not close');
+    } finally {
+      for (const client of [this.#connection, ...this.#copies]) client.disconnect();
+    }
+  }
+}
