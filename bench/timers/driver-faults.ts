@@ -81,7 +81,8 @@ export const driverFaults: Question = {
           note:
             `The fault comes ${HIT_AFTER_MS / 1_000} s after the first was due; what is open ${size.patienceMs / 1_000} s after the ` +
             'last was due and the fault was over is lost. "Alone" is a driver without the backstop, which the product never ' +
-            'runs: the difference is what the sweep is worth. A dash: it has no store of its own, or this machine has none for it.',
+            'runs: the difference is what the sweep is worth. All who share a store start at once, up to a dozen programs: of what is late after ' +
+            'a kill most is their start. A dash: it has no store of its own, or this machine has none for it.',
         },
         {
           title: `The same ${count} orders, as people close them without lastcall`,

@@ -11,14 +11,15 @@ Which to take:
 - **You have a Redis Cluster**: the same two, over several hash tags, so that no master carries all alarms.
 - **You have RabbitMQ and no Redis**: \`rabbitmq\`. It takes nothing back and lists nothing; the sweep covers both.
 - **You have NATS 2.12 or newer**: \`nats\`, the one broker that dedupes, takes back and lists.
-- **You have RocketMQ 5**: \`rocketmq\`, which cannot tell that it has lost everything: then only the next 25 seconds are armed anew.
+- **You have RocketMQ 5**: \`rocketmq\`, with slots: it takes and rings a thousand alarms a second or two. It cannot tell that it has
+  lost everything: then only the next 25 seconds are armed anew.
 - **One process, or exact to 50 ms**: \`wheel\`, whose alarms survive a kill; \`memory\` where they need not.
 - **10,000 orders a second**: any that is not \`redis-keyspace\`, with slots (\`TIMER_GRANULARITY=100ms\`): then there are
   ten alarms a second, and the database is the limit.
 - **Never for the sake of it**: \`redis-list\` and \`redis-keyspace\` are here to be compared.
 - **Without lastcall**: what waits in the process or in Redis is lost with it (\`setTimeout\`, a job an order, a key that
   expires), and nobody is told; what waits in Postgres (a poll, pg-boss, graphile-worker, DBOS) is not, and comes as late
-  as its interval and its queue of transactions. \`npm run bench -- --only drivers-faults\` shows it.
+  as its interval and its queue of transactions: see \`drivers-faults\` below.
 
 What each can do, and was seen to do, stands in [drivers.md](drivers.md). Why \`bullmq\` is the default:
 [ADR 35](adr/0035-timer-drivers-say-what-they-can-do.md).`;
