@@ -26,7 +26,7 @@ export interface BullmqDriverOptions {
   readonly concurrency?: number;
   /** How long `stop` waits for rings under way. What outlasts it rings again elsewhere. */
   readonly stopTimeoutMs?: number;
-  /** How often is looked whether the worker still takes what is due; see {@link BullmqRinger}. */
+  /** How often is looked whether the worker still takes what is due: one that does not is replaced. */
   readonly lookEveryMs?: number;
 }
 
