@@ -55,6 +55,15 @@ export class OwnAlarmTable {
     await onServer(this.url, (client) => client.query('TRUNCATE alarms'));
   }
 
+  /** From now on Postgres plans as if there was one alarm, of another queue. */
+  async lookedAtWhileEmpty(): Promise<void> {
+    await onServer(this.url, async (client) => {
+      await client.query('ALTER TABLE alarms SET (autovacuum_enabled = false)');
+      await client.query(`INSERT INTO alarms VALUES ('nobody''s', 'alarm', now(), now())`);
+      await client.query('VACUUM ANALYZE alarms');
+    });
+  }
+
   /** What was notified while `during` ran. */
   notifications(during: () => Promise<void>): Promise<string[]> {
     return onServer(this.url, async (client) => {

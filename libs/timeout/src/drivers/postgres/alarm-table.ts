@@ -8,7 +8,11 @@ export const CHANNEL = 'lastcall_alarms';
 const MARKER = '.generation';
 const PAGE = 1_000;
 
-/** The statements of one queue of alarms; each is a transaction of its own. */
+/**
+ * The statements of one queue of alarms; each is a transaction of its own. Rows that were locked
+ * are found again by ctid: to Postgres a queue may look all but empty when a rush has just filled
+ * it, and a join by id is then a loop over all of it for each of them.
+ */
 export class AlarmTable {
   constructor(
     private readonly pool: Pool,
@@ -40,9 +44,9 @@ export class AlarmTable {
 
   async disarm(ids: readonly string[]): Promise<void> {
     await this.pool.query(
-      `DELETE FROM alarms WHERE queue = $1 AND id IN (
-         SELECT id FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease IS NULL
-          ORDER BY id FOR UPDATE)`,
+      `DELETE FROM alarms WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease IS NULL
+          ORDER BY id FOR UPDATE))`,
       [this.queue, ids],
     );
   }
@@ -61,8 +65,8 @@ export class AlarmTable {
   async take(nowMs: number, limit: number, lease: string): Promise<Alarm[]> {
     const { rows } = await this.pool.query<Alarm>(
       `UPDATE alarms SET lease = $4, look_at = $2::timestamptz + $5 * interval '1 millisecond'
-        WHERE queue = $1 AND id = ANY (ARRAY(
-          SELECT id FROM alarms WHERE queue = $1 AND look_at <= $2
+        WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM alarms WHERE queue = $1 AND look_at <= $2
            ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED))
        RETURNING id, at`,
       [this.queue, new Date(nowMs), limit, lease, this.leaseMs],
@@ -73,8 +77,8 @@ export class AlarmTable {
   /** What was armed again meanwhile has no lease any more, or is being armed: it stays. */
   async forget(ids: readonly string[], lease: string): Promise<void> {
     await this.pool.query(
-      `DELETE FROM alarms WHERE queue = $1 AND id = ANY (ARRAY(
-         SELECT id FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease = $3
+      `DELETE FROM alarms WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease = $3
           FOR UPDATE SKIP LOCKED))`,
       [this.queue, ids, lease],
     );
