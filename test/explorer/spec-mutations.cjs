@@ -189,9 +189,9 @@ const SPEC_MUTATIONS = [
     'An alarm rings while the store still knows it, so that arming it again does nothing',
     'drivers/bullmq/bullmq.driver.spec.ts',
     [
-      'drivers/bullmq/bullmq.ear.ts',
-      "this.worker.on('completed', completed);",
-      "this.worker.on('active', completed);",
+      'drivers/bullmq/alarm-worker.ts',
+      "this.bullmq.on('completed', completed);",
+      "this.bullmq.on('active', completed);",
     ],
   ),
   seeded(
@@ -200,8 +200,8 @@ const SPEC_MUTATIONS = [
     'drivers/bullmq/bullmq.driver.spec.ts',
     [
       'drivers/bullmq/bullmq.ringer.ts',
-      'if (this.#missed > 1 && !this.#stopping) this.#replace(ear);',
-      'if (this.#missed < 0) this.#replace(ear);',
+      'if (this.#missed > 1 && !this.#stopping) this.#replace(worker);',
+      'if (this.#missed < 0) this.#replace(worker);',
     ],
   ),
   seeded(

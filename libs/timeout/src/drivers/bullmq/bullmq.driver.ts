@@ -7,7 +7,7 @@ import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
 import { BULLMQ_ABILITIES } from './bullmq.abilities';
-import type { AlarmData } from './bullmq.ear';
+import type { AlarmData } from './alarm-worker';
 import { BullmqRinger } from './bullmq.ringer';
 
 export interface BullmqDriverOptions {

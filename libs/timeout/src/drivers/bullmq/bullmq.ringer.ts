@@ -1,11 +1,11 @@
-import { DelayedError, type Job, type Worker } from 'bullmq';
+import { DelayedError, type Job } from 'bullmq';
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing } from '../../timer-driver';
-import { type AlarmData, Ear, type EarOptions } from './bullmq.ear';
+import { type AlarmData, AlarmWorker, type AlarmWorkerOptions } from './alarm-worker';
 
-export interface BullmqRingerOptions extends EarOptions {
+export interface BullmqRingerOptions extends AlarmWorkerOptions {
   readonly stopTimeoutMs: number;
-  /** How often is looked whether the worker still hears. */
+  /** How often is looked whether the worker still takes what is due. */
   readonly lookEveryMs: number;
   /** Arms an alarm that has rung too early, to ring after so long. */
   readonly armAgain: (alarm: Alarm, inMs: number) => Promise<void>;
@@ -21,16 +21,15 @@ const LOOK_LIMIT_MS = 5_000;
 const FAREWELL_LIMIT_MS = 1_000;
 
 /**
- * The half of the driver that rings: a BullMQ worker, from construction until `stop`. A worker may
- * fall silent for ever without a word, as where the connection that it blocks on ended within the
- * wrong moment: one that takes nothing of what is due is replaced.
+ * The half of the driver that rings: a BullMQ worker, from construction until `stop`. After Redis
+ * was away a worker may stay silent for ever: one that takes nothing of what is due is replaced.
  *
  * BullMQ ignores an id as long as it knows its job, so the job has to be gone before its alarm
  * rings: the ring begins when Redis has taken note that the job is done. A process that dies in
  * its ring loses it, which costs nothing: BullMQ would repeat it within 10 s, a sweep comes first.
  */
 export class BullmqRinger {
-  #ear: Ear;
+  #worker: AlarmWorker;
   readonly #watch: NodeJS.Timeout;
   /** Calls of `onRing` under way. */
   readonly #rings = new Set<Promise<unknown>>();
@@ -50,7 +49,7 @@ export class BullmqRinger {
     private readonly options: BullmqRingerOptions,
     private readonly onRing: OnRing,
   ) {
-    this.#ear = this.#open();
+    this.#worker = this.#open();
     this.#watch = setInterval(() => void this.#look(), options.lookEveryMs);
     this.#watch.unref();
   }
@@ -64,7 +63,7 @@ export class BullmqRinger {
     clearInterval(this.#watch);
     clearTimeout(this.#refused);
     for (const goOn of this.#waiting.splice(0)) goOn();
-    await this.#ear.worker.pause(true);
+    await this.#worker.bullmq.pause(true);
     // What Redis notes until then still rings, here and now: it is armed nowhere any more.
     await this.#acknowledged();
     await withTimeLimit(
@@ -72,15 +71,15 @@ export class BullmqRinger {
       this.options.stopTimeoutMs,
       'Rings under way did not end',
     ).catch(this.options.onError);
-    await this.#ear.close(FAREWELL_LIMIT_MS).catch(this.options.onError);
+    await this.#worker.close(FAREWELL_LIMIT_MS).catch(this.options.onError);
   }
 
-  #open(): Ear {
-    return new Ear(this.options, {
+  #open(): AlarmWorker {
+    return new AlarmWorker(this.options, {
       process: (job, token) => this.#process(job, token),
       completed: (job) => this.#ring(job),
       failed: (job) => this.#unacknowledged.delete(job?.id ?? ''),
-      refused: (worker) => void this.#waitAfterRefusal(worker),
+      refused: () => void this.#waitAfterRefusal(),
     });
   }
 
@@ -131,8 +130,8 @@ export class BullmqRinger {
       const check = (): void => {
         if (this.#unacknowledged.size === 0) resolve();
       };
-      this.#ear.worker.on('completed', check);
-      this.#ear.worker.on('failed', check);
+      this.#worker.bullmq.on('completed', check);
+      this.#worker.bullmq.on('failed', check);
     });
     // If Redis does not take note, another worker rings these alarms. A sweep is there before.
     await withTimeLimit(done, FAREWELL_LIMIT_MS, 'Redis took no note of the last rings').catch(
@@ -140,50 +139,51 @@ export class BullmqRinger {
     );
   }
 
-  async #waitAfterRefusal(worker: Worker): Promise<void> {
-    // It hears, and another would hear the same.
+  async #waitAfterRefusal(): Promise<void> {
+    // It is not silent, and another would be refused as well.
     this.#missed = 0;
+    const { bullmq } = this.#worker;
     if (this.#stopping || this.#refused) return;
     this.#refused = setTimeout(() => {
       this.#refused = undefined;
-      if (!this.#stopping) void worker.resume();
+      if (!this.#stopping) void bullmq.resume();
     }, REFUSED_PAUSE_MS);
     // `true`: rings under way go on.
-    await worker.pause(true);
+    await bullmq.pause(true);
   }
 
   /** Not while the connection is away: it comes back by itself. */
   async #look(): Promise<void> {
-    const ear = this.#ear;
-    if (this.#looking || !ear.isConnected) return;
+    const worker = this.#worker;
+    if (this.#looking || !worker.isConnected) return;
     this.#looking = true;
     try {
-      const asking = ear.overdue();
+      const asking = worker.overdue();
       const overdue = await withTimeLimit(asking, LOOK_LIMIT_MS, 'Redis did not say what is due');
       const taken = this.#taken;
       this.#taken = 0;
       const hasRoom = this.#rings.size < this.options.concurrency;
       this.#missed = overdue > 0 && taken === 0 && hasRoom ? this.#missed + 1 : 0;
-      if (this.#missed > 1 && !this.#stopping) this.#replace(ear);
+      if (this.#missed > 1 && !this.#stopping) this.#replace(worker);
     } catch (error) {
       if (this.#stopping) return;
       this.options.onError(error as Error);
       // A peer that vanished without a word (a network cut) is noticed by TCP after minutes only.
-      if (error instanceof TimeLimitError) ear.reconnect();
+      if (error instanceof TimeLimitError) worker.reconnect();
     } finally {
       this.#looking = false;
     }
   }
 
-  #replace(deaf: Ear): void {
+  #replace(silent: AlarmWorker): void {
     this.options.onError(new Error('BullMQ took no alarm although some were due: it begins anew'));
     clearTimeout(this.#refused);
     this.#refused = undefined;
     this.#missed = 0;
     this.#unacknowledged.clear();
-    deaf.silence();
-    this.#ear = this.#open();
+    silent.silence();
+    this.#worker = this.#open();
     // There may be nothing left to close.
-    void deaf.close(FAREWELL_LIMIT_MS).catch(() => undefined);
+    void silent.close(FAREWELL_LIMIT_MS).catch(() => undefined);
   }
 }

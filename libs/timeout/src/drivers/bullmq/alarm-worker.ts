@@ -8,7 +8,7 @@ export interface AlarmData {
   readonly atMs: number;
 }
 
-export interface EarOptions {
+export interface AlarmWorkerOptions {
   readonly redis: RedisAddress;
   readonly prefix: string;
   readonly queueName: string;
@@ -16,13 +16,13 @@ export interface EarOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** What is done with what it hears. */
-export interface EarHandlers {
+/** What is done with what it takes. */
+export interface AlarmWorkerHandlers {
   readonly process: (job: Job<AlarmData>, token: string | undefined) => Promise<void>;
   readonly completed: (job: Job<AlarmData>) => void;
   readonly failed: (job: Job<AlarmData> | undefined) => void;
   /** Redis has answered, and refused. */
-  readonly refused: (worker: Worker) => void;
+  readonly refused: () => void;
 }
 
 /** BullMQ sleeps so long after a connection error; its default of 15 s is 15 s of late rings. */
@@ -40,16 +40,16 @@ const OVERDUE_MS = 1_000;
 const SCORES_PER_MS = 0x1000;
 
 /** One BullMQ worker and its connections. */
-export class Ear {
+export class AlarmWorker {
   readonly #connection: Redis;
-  readonly worker: Worker<AlarmData>;
+  readonly bullmq: Worker<AlarmData>;
   /** BullMQ makes the connection it blocks on by `duplicate`, and hands it to nobody. */
   readonly #copies: Redis[] = [];
   #isSilent = false;
 
   constructor(
-    private readonly options: EarOptions,
-    { process, completed, failed, refused }: EarHandlers,
+    private readonly options: AlarmWorkerOptions,
+    { process, completed, failed, refused }: AlarmWorkerHandlers,
   ) {
     const { redis, prefix, queueName, concurrency } = options;
     const onError = (error: Error): void => {
@@ -64,7 +64,7 @@ export class Ear {
       this.#copies.push(copy);
       return copy;
     };
-    this.worker = new Worker<AlarmData>(queueName, process, {
+    this.bullmq = new Worker<AlarmData>(queueName, process, {
       connection: this.#connection,
       prefix,
       concurrency,
@@ -73,15 +73,15 @@ export class Ear {
       stalledInterval: HELD_MS,
       maxStalledCount: MOST_STALLS,
     });
-    this.worker.on('error', (error) => {
+    this.bullmq.on('error', (error) => {
       onError(error);
-      if (error.name === 'ReplyError') refused(this.worker);
+      if (error.name === 'ReplyError' && !this.#isSilent) refused();
     });
-    this.worker.on('failed', (job, error) => {
+    this.bullmq.on('failed', (job, error) => {
       failed(job);
       onError(error);
     });
-    this.worker.on('completed', completed);
+    this.bullmq.on('completed', completed);
   }
 
   get isConnected(): boolean {
@@ -105,7 +105,7 @@ export class Ear {
     return isPaused ? 0 : delayed + waiting;
   }
 
-  /** From now on errors are told to nobody. */
+  /** From now on nobody is told what goes wrong. */
   silence(): void {
     this.#isSilent = true;
   }
@@ -113,7 +113,7 @@ export class Ear {
   /** In bounded time. What it has taken and not done is given to another, as after a kill. */
   async close(limitMs: number): Promise<void> {
     try {
-      await withTimeLimit(this.worker.close(true), limitMs, 'BullMQ did not close');
+      await withTimeLimit(this.bullmq.close(true), limitMs, 'BullMQ did not close');
     } finally {
       for (const client of [this.#connection, ...this.#copies]) client.disconnect();
     }
