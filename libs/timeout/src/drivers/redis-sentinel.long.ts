@@ -1,5 +1,5 @@
 import type { Alarm, TimerDriver } from '../timer-driver';
-import { describeLock } from '../locks/lock.contract';
+import { describeLock, type LockWish } from '../locks/lock.contract';
 import { RedlockLock } from '../locks/redlock.lock';
 import { OwnSentinel } from '../testing/own-sentinel';
 import { BullmqDriver } from './bullmq/bullmq.driver';
@@ -36,7 +36,7 @@ for (const [name, Driver] of [...LASTING, ['redis-keyspace', RedisKeyspaceDriver
 }
 
 /** Patient: a machine that stands still is no silent store. */
-const lockBySentinel = (wish?: object): RedlockLock => {
+const lockBySentinel = (wish?: LockWish): RedlockLock => {
   const onError = (): void => undefined;
   return new RedlockLock({
     ...{ redis: sentinel.url, onError, callTimeoutMs: 10_000, ttlMs: 20_000 },
