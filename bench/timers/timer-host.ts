@@ -17,6 +17,7 @@ import { stepClockWhenTold } from './clock-step';
 
 const KIND = 'payment';
 const HORIZON_MS = 900_000;
+const ARM_AGAIN_MS = 200;
 const SWEEP = { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 };
 
 const closing: DeadlineHandler = {
@@ -64,6 +65,7 @@ async function armAll(timeouts: TimeoutService): Promise<void> {
       return;
     } catch (error) {
       if (!(error instanceof AlarmStoreError)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, ARM_AGAIN_MS));
     }
   }
 }
