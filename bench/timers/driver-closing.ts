@@ -37,7 +37,14 @@ interface Closed {
   readonly herd: Lag | undefined;
   /** Of Node, the servers and the broker, for an order. */
   readonly cpuMicros: number;
-  readonly left: number;
+  readonly left: Left;
+}
+
+/** When the time is over. */
+interface Left {
+  readonly open: number;
+  /** Stock movements that no product row has seen yet. */
+  readonly unfolded: number;
 }
 
 interface Plan {
@@ -80,8 +87,7 @@ export const driverClosing: Question = {
       );
       theirs.push([
         `${subject.name}, ${perSecond} a second`,
-        ...cellsOf(closed).slice(0, 4),
-        cellsOf(closed).at(-1) ?? '',
+        ...cellsOf(closed).filter((_, column) => column < 4 || column === 6),
       ]);
       options.say(`${subject.name}: ${theirs.at(-1)?.slice(1).join(', ')}`);
     }
@@ -97,7 +103,8 @@ export const driverClosing: Question = {
             'CPU us an order',
             'herd: p50, ms',
             'herd: last, ms',
-            'left',
+            'left open',
+            'stock not given back',
           ],
           rows: ours,
           note:
@@ -107,7 +114,7 @@ export const driverClosing: Question = {
         },
         {
           title: `The even ones, as people close them without lastcall`,
-          columns: ['way', ...even, 'CPU us an order', 'left'],
+          columns: ['way', ...even, 'CPU us an order', 'left open'],
           rows: theirs,
           note:
             'One order, one transaction. With windows mixed, messages with other times to live stand before each other in one queue: ' +
@@ -139,7 +146,7 @@ function cellsOf(closed: Closed | string): Cell[] {
   return [
     ...[even.p50, even.p99, even.max, cpuMicros].map(Math.round),
     ...(herd ? [herd.p50, herd.max].map(Math.round) : ['–', '–']),
-    left,
+    ...[left.open, left.unfolded],
   ];
 }
 
@@ -172,7 +179,7 @@ async function close(plan: Plan, options: BenchOptions): Promise<Closed | string
     try {
       const left = await untilClosed(world, herdInS * 1_000 + LIMIT_MS);
       const cpuMicros = (1e6 * (used(worker.pid) - before)) / (count + herd);
-      if (left === 0) await assertClosedCompletely(world, count + herd);
+      if (isNothing(left)) await assertClosedCompletely(world, count + herd);
       const even = await lagOf(world, '<', herdAt);
       return {
         even,
@@ -190,19 +197,20 @@ async function close(plan: Plan, options: BenchOptions): Promise<Closed | string
   }
 }
 
-/** How many are left when its time is over: what is lost would be waited for without end. */
-async function untilClosed(world: World, limitMs: number): Promise<number> {
+/** What is left when its time is over: what is lost would be waited for without end. */
+async function untilClosed(world: World, limitMs: number): Promise<Left> {
   const giveUpAtMs = performance.now() + limitMs;
   for (;;) {
-    const [row] = await world.rows<{ left: number }>(
-      `SELECT count(*)::int AS "left" FROM (
-         SELECT 1 FROM orders WHERE status = 'pending_payment'
-         UNION ALL SELECT 1 FROM unfolded_stock_movements) AS open`,
+    const [left] = await world.rows<Left>(
+      `SELECT (SELECT count(*)::int FROM orders WHERE status = 'pending_payment') AS open,
+              (SELECT count(*)::int FROM unfolded_stock_movements) AS unfolded`,
     );
-    if (row?.left === 0 || performance.now() > giveUpAtMs) return row?.left ?? 0;
+    if (left && (isNothing(left) || performance.now() > giveUpAtMs)) return left;
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }
+
+const isNothing = ({ open, unfolded }: Left): boolean => open + unfolded === 0;
 
 /** Of those that are due before an instant, or from then on. */
 async function lagOf(world: World, which: '<' | '>=', at: Date): Promise<Lag> {
