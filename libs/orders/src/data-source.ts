@@ -17,6 +17,7 @@ import { HistoryReaches1763930000000 } from './migrations/1763930000000-history-
 import { FoldingFromAMark1763935000000 } from './migrations/1763935000000-folding-from-a-mark';
 import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-digest';
 import { FoldByIds1763946000000 } from './migrations/1763946000000-fold-by-ids';
+import { FoldBySku1763980000000 } from './migrations/1763980000000-fold-by-sku';
 import { RefundKeys1763950000000 } from './migrations/1763950000000-refund-keys';
 import { RewoundStock1763970000000 } from './migrations/1763970000000-rewound-stock';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
@@ -87,6 +88,7 @@ const MIGRATIONS = [
   NightlyRuns1763701150000,
   RefundKeys1763950000000,
   RewoundStock1763970000000,
+  FoldBySku1763980000000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */
