@@ -152,8 +152,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}order/change-status.ts`,
-        find: 'FROM changed c JOIN order_items i ON i.order_id = c.id\n',
-        replace: 'FROM order_items i, (SELECT pg_current_xact_id() AS event_tx) AS c\n',
+        find: 'WHERE i.order_id = ANY (ARRAY(SELECT id FROM changed))',
+        replace: 'WHERE i.order_id = ANY ($1::uuid[])',
       },
     ],
   },

@@ -245,11 +245,7 @@ const SPEC_MUTATIONS = [
     'deleted-by-place-alone',
     'A claim deletes by ctid, which names a row in one partition only',
     'far-deadlines.spec.ts',
-    [
-      'deadlines.ts',
-      'AND kind = $1\n       AND (due_at, subject_id) IN (SELECT due_at, subject_id FROM picked)',
-      '',
-    ],
+    ['deadlines.ts', '(SELECT place FROM picked)) AND ${IS_PICKED}', '(SELECT place FROM picked))'],
   ),
   seeded(
     'unknown-kinds-stop-the-boot',

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { isFar } from './far-deadlines';
 import { LowWater } from './low-water';
+import { IS_PICKED } from './picked';
 import { type DeadlineRange, inRange, rangeParams } from './shards/deadline-range';
 
 export interface DeadlineRow {
@@ -103,8 +104,7 @@ function since(mark: string): string {
 }
 
 /**
- * Found by ctid, so that no plan can turn it into a table scan, and the key again, as a ctid is
- * unique in one partition only. All rows in one, a text a column: reading rows costs Node and
+ * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a text a column: reading rows costs Node and
  * Postgres more than the claim. The oldest is as it was before: what others claim counts, for
  * they may roll back.
  */
@@ -114,8 +114,7 @@ const claimWhere = (due: string): string => `
      WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND due_at <= now() - $3 * interval '1 millisecond'
        AND ${due} ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ), claimed AS (
-    DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND kind = $1
-       AND (due_at, subject_id) IN (SELECT due_at, subject_id FROM picked)
+    DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
     RETURNING subject_id, due_at, version, failures)
   SELECT ${Object.entries(CLAIMED)
     .map(([name, value]) => `string_agg((${value})::text, ',') AS ${name}`)

@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { IS_PICKED } from './picked';
 import { queryRows } from './transaction';
 
 /**
@@ -42,8 +43,7 @@ const BRING_NEAR = `
      WHERE kind = $1 AND due_at <= now() + $2 * interval '1 millisecond'
      ORDER BY kind, due_at LIMIT $3 FOR UPDATE SKIP LOCKED
   ), gone AS (
-    DELETE FROM far_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND kind = $1
-       AND (due_at, subject_id) IN (SELECT due_at, subject_id FROM picked)
+    DELETE FROM far_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
     RETURNING kind, due_at, subject_id, version, failures
   ), near AS (
     INSERT INTO near_deadlines (kind, due_at, subject_id, version, failures)

@@ -51,13 +51,14 @@ export async function recordMoney(
 ): Promise<void> {
   if (wave.length === 0) return;
   await tx.hot(
+    // By one array and without a join, whatever Postgres believes of how many payments there are.
     `UPDATE payments p
-        SET status = 'succeeded', captured_amount = c.amount, captured_currency = c.currency,
-            paid_at = c.paid_at, recorded_at = now(), hold_reason = c.hold_reason,
-            provider_payment_id = coalesce(p.provider_payment_id, c.provider_payment_id)
-       FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::timestamptz[], $6::text[])
-         AS c (id, provider_payment_id, amount, currency, paid_at, hold_reason)
-      WHERE p.id = c.id AND p.status <> 'succeeded'`,
+        SET status = 'succeeded', recorded_at = now(),
+            (captured_amount, captured_currency, paid_at, hold_reason, provider_payment_id) = (
+              SELECT ($3::bigint[])[n], ($4::text[])[n], ($5::timestamptz[])[n], ($6::text[])[n],
+                     coalesce(p.provider_payment_id, ($2::text[])[n])
+                FROM array_position($1::uuid[], p.id) AS n)
+      WHERE p.id = ANY ($1::uuid[]) AND p.status <> 'succeeded'`,
     [
       wave.map(({ row }) => row.payment_id),
       wave.map(({ capture }) => capture.providerPaymentId),

@@ -1,6 +1,6 @@
 import { isFar, type Transaction, uuidArray } from '@app/timeout';
 import { deadlineOf, isOverdue, TIMED_KINDS } from './deadline-table';
-import { EVENT_TX } from './event-tx';
+import { EVENT_TX, NEW_EVENT_TX } from './event-tx';
 import {
   type By,
   type CloseReason,
@@ -136,7 +136,8 @@ const MS = (at: string): string => `round(date_part('epoch', ${at}) * 1000)::big
 /** Reading a row costs Node and Postgres more than the values of a row in a long text. */
 const COLUMN = (value: string): string => `string_agg(coalesce((${value})::text, ''), ',')`;
 
-const OPEN_PAYMENT = `SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open'`;
+/** OFFSET 0: looked up by each order's id, and never joined. */
+const OPEN_PAYMENT = `SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open' OFFSET 0`;
 
 /** Kinds whose deadline's instant is known from the order's row. */
 const TIMED: readonly string[] = TIMED_KINDS;
@@ -147,14 +148,15 @@ const TIMED: readonly string[] = TIMED_KINDS;
  * and one that somebody is claiming stays: it fires, changes nothing and is gone.
  */
 const OVER_SQL = (kind: string): string => `, over AS MATERIALIZED (
-      SELECT d.due_at, d.subject_id, d.far
-        FROM changed JOIN deadlines d
-          ON d.kind = '${kind}' AND d.due_at = changed.over_at AND d.subject_id = changed.id
-         FOR UPDATE OF d SKIP LOCKED
+      SELECT d.*
+        FROM changed, LATERAL (
+          SELECT ctid AS place, due_at, subject_id, far FROM deadlines
+           WHERE kind = '${kind}' AND due_at = changed.over_at AND subject_id = changed.id
+             FOR UPDATE SKIP LOCKED) AS d
     ), gone AS (
-      DELETE FROM deadlines d USING over
-       WHERE d.kind = '${kind}' AND d.due_at = over.due_at AND d.subject_id = over.subject_id
-         AND d.far = over.far
+      DELETE FROM deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM over))
+         AND CASE WHEN kind = '${kind}'
+                  THEN (due_at, subject_id, far) IN (SELECT due_at, subject_id, far FROM over) END
     )`;
 
 const DEADLINE_SQL = (kind: string): string => `, armed AS (
@@ -171,15 +173,20 @@ const QUANTITY = {
                                     WHERE r.order_id = i.order_id AND r.sku = i.sku), 0)`,
 } as const satisfies Record<Exclude<StockEffect, 'none'>, string>;
 
+/** By order, where an event before this one was committed under a greater tx than ours. */
+const OTHER_TXS = `(SELECT jsonb_object_agg(id, event_tx::text) FROM changed
+                     WHERE event_tx <> ${NEW_EVENT_TX})`;
+
 /**
  * The stock of these orders' lines, summed per SKU, under the tx of their events: appended here and
  * folded into the products later, so that a change of status waits for no product and holds none.
- * The lines are asked for by id once more: by the join alone they are planned as all lines there are.
+ * The lines are asked for by one array and never joined; that tx is this transaction's nearly always.
  */
 const MOVEMENTS_SQL = (effect: Exclude<StockEffect, 'none'>): string => `, moved AS (
       INSERT INTO unfolded_stock_movements (tx, sku, effect, quantity)
-      SELECT c.event_tx, i.sku, '${effect}', sum(${QUANTITY[effect]})
-        FROM changed c JOIN order_items i ON i.order_id = c.id
-       WHERE i.order_id = ANY ($1::uuid[]) GROUP BY c.event_tx, i.sku
+      SELECT coalesce((${OTHER_TXS} ->> i.order_id::text)::xid8, ${NEW_EVENT_TX}) AS tx, i.sku,
+             '${effect}', sum(${QUANTITY[effect]})
+        FROM order_items i
+       WHERE i.order_id = ANY (ARRAY(SELECT id FROM changed)) GROUP BY 1, 2
       HAVING sum(${QUANTITY[effect]}) > 0
     )`;

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { insertOrders, insertProduct } from '../../../test/support/insert-orders';
+import { type Payable, receive } from '../../../test/support/paid-order';
+import type { Posted } from '../../../test/support/ledger-provider';
+import { Plans } from '../../../test/support/plans';
+import { openWorld, type World } from '../../../test/support/world';
+import { PlaceOrder } from './placing/place-order';
+import { FoldStock } from './stock/fold-stock';
+
+/** A statement that is run so often by a connection keeps its plan. */
+const UNTIL_KEPT = 8;
+const ORDERS = 3_000;
+const SKUS = Array.from({ length: 100 }, (_, index) => `TEA-${index}`);
+/** What a statement may throw away for each order: a few rows, and never a share of all there are. */
+const MOST_IN_VAIN = 3;
+
+/**
+ * The hour of the first order: Postgres has last looked at tables that were all but empty, and
+ * every connection keeps plans from then, until autovacuum comes by, at the earliest in a minute.
+ */
+describe('plans that were made while the tables were empty', () => {
+  let world: World;
+  let plans: Plans;
+  beforeAll(async () => {
+    world = await openWorld();
+    for (const sku of SKUS) await insertProduct(world, sku, 10_000_000);
+    plans = await Plans.of(world);
+    const tables = await world.rows<{ name: string }>(
+      `SELECT oid::regclass::text AS name FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = 'lastcall'::regnamespace`,
+    );
+    for (const { name } of tables) {
+      await world.rows(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`);
+    }
+    await world.rows('ANALYZE');
+    for (let round = 0; round < UNTIL_KEPT; round++) {
+      await place(2);
+      await close(2);
+      await pay(2);
+    }
+    plans.forget();
+  });
+  afterAll(() => world?.close());
+
+  const fold = () => world.get(FoldStock).runOnce();
+
+  const place = (count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        world.get(PlaceOrder).place({
+          customerId: randomUUID(),
+          idempotencyKey: randomUUID(),
+          items: [0, 1].map((line) => ({
+            sku: SKUS[(2 * index + line) % SKUS.length] as string,
+            quantity: 1,
+          })),
+        }),
+      ),
+    );
+
+  /** All that are placed; so many. */
+  async function close(count: number): Promise<void> {
+    await world.rows(
+      `UPDATE orders SET pay_by = now(), closes_at = now() WHERE status = 'pending_payment'`,
+    );
+    await world.rows(`UPDATE deadlines SET due_at = now(), far = false WHERE kind = 'payment'`);
+    plans.forget();
+    expect(await world.timeouts.runSweep()).toMatchObject({ changed: count });
+    await fold();
+  }
+
+  async function pay(count: number): Promise<void> {
+    const orders = (await insertOrders(world, {
+      ...{ count, closesInMs: 3_600_000, payment: 'open', quantity: 1 },
+    })) as Payable[];
+    await Promise.all(
+      orders.map(({ paymentId, amount }) => {
+        world.provider.open({ paymentId, amount, currency: 'EUR' });
+        return receive(world, world.provider.pay(paymentId, new Date()) as Posted);
+      }),
+    );
+    await fold();
+  }
+
+  const tooMuch = () =>
+    plans
+      .waste()
+      .filter(
+        ({ inVain, arraysInLoops }) =>
+          inVain > MOST_IN_VAIN * ORDERS || arraysInLoops > ORDERS / 100,
+      );
+
+  it('place thousands without reading in vain', async () => {
+    await place(ORDERS);
+    expect(tooMuch()).toEqual([]);
+  });
+
+  it('close thousands, and give their stock back, without reading in vain', async () => {
+    await close(ORDERS);
+    expect(tooMuch()).toEqual([]);
+  });
+
+  it('pay thousands without reading in vain', async () => {
+    await pay(ORDERS);
+    expect(tooMuch()).toEqual([]);
+  });
+});
