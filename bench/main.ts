@@ -9,6 +9,7 @@ import { driverClosing } from './timers/driver-closing';
 import { drivers } from './timers/driver-costs';
 import { driverFaults } from './timers/driver-faults';
 import { farDeadlines } from './far-deadlines';
+import { firstBurst } from './first-burst';
 import { growth } from './growth';
 import { guard } from './guard';
 import { machine } from './machine';
@@ -28,6 +29,7 @@ import { webhooksOut } from './webhooks-out';
 const TIMER_QUESTIONS: readonly Question[] = [drivers, driverClosing, driverFaults];
 const QUESTIONS: readonly Question[] = [
   burst,
+  firstBurst,
   punctuality,
   placing,
   webhooks,

@@ -128,18 +128,22 @@ export interface CloseTimes {
   readonly lastMs: number;
 }
 
-/** Needs `track_commit_timestamp`: the row's newest version names the transaction that closed it. */
-export async function closeTimes(world: World): Promise<CloseTimes> {
+/**
+ * Of the orders that are due from `since` on. Needs `track_commit_timestamp`: the row's newest version
+ * names the transaction that closed it.
+ */
+export async function closeTimes(world: World, since = new Date(0)): Promise<CloseTimes> {
   const [row] = await world.rows<Record<keyof CloseTimes, number>>(
     `WITH lags AS (
        SELECT extract(epoch FROM pg_xact_commit_timestamp(xmin) - closes_at)::float8 * 1000 AS lag,
               pg_xact_commit_timestamp(xmin) AS at, closes_at
-         FROM orders WHERE status = 'closed')
+         FROM orders WHERE status = 'closed' AND closes_at >= $1)
      SELECT count(*)::float8 / extract(epoch FROM max(at) - min(closes_at))::float8 AS "perSecond",
             min(lag) AS "firstMs", max(lag) AS "lastMs",
             percentile_cont(0.5) WITHIN GROUP (ORDER BY lag) AS "p50Ms",
             percentile_cont(0.99) WITHIN GROUP (ORDER BY lag) AS "p99Ms"
        FROM lags`,
+    [since],
   );
   return row as CloseTimes;
 }
