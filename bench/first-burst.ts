@@ -43,7 +43,8 @@ export const firstBurst: Question = {
         try {
           const burst = await closeBurst(world, way, count);
           bursts.get(way)?.push(burst);
-          say(`${way}: ${Math.round(burst.perSecond)} a second`);
+          const { perSecond, cpuMicros } = burst;
+          say(`${way}: ${Math.round(perSecond)} a second, ${Math.round(cpuMicros)} us of CPU each`);
         } finally {
           await world.close();
         }
