@@ -1,17 +1,25 @@
 import { randomUUID } from 'node:crypto';
+import { fanOutAll } from '../../../test/support/fan-out-all';
 import { insertOrders, insertProduct } from '../../../test/support/insert-orders';
 import { type Payable, receive } from '../../../test/support/paid-order';
 import type { Posted } from '../../../test/support/ledger-provider';
 import { Plans } from '../../../test/support/plans';
+import { relayAll } from '../../../test/support/relay-all';
+import { startWebhookListener, type WebhookListener } from '../../../test/support/webhook-listener';
+import { until } from '../../../test/support/until';
 import { openWorld, type World } from '../../../test/support/world';
+import { DeliverWebhooks } from './deliveries/deliver-webhooks';
+import { WebhookEndpoints } from './deliveries/endpoints';
+import { FanOutEvents } from './deliveries/fan-out';
 import { PlaceOrder } from './placing/place-order';
 import { FoldStock } from './stock/fold-stock';
 
 /** A statement that is run so often by a connection keeps its plan. */
 const UNTIL_KEPT = 8;
 const ORDERS = 3_000;
+const LATE = 600;
 const SKUS = Array.from({ length: 100 }, (_, index) => `TEA-${index}`);
-/** What a statement may throw away for each order: a few rows, and never a share of all there are. */
+/** What a statement may throw away for each order or event: a few rows, and never a share of all there are. */
 const MOST_IN_VAIN = 3;
 
 /**
@@ -21,8 +29,12 @@ const MOST_IN_VAIN = 3;
 describe('plans that were made while the tables were empty', () => {
   let world: World;
   let plans: Plans;
+  let listener: WebhookListener;
   beforeAll(async () => {
-    world = await openWorld();
+    world = await openWorld({ settings: { WEBHOOKS_ALLOW_PRIVATE: 'on' } });
+    listener = await startWebhookListener();
+    const endpoint = { url: listener.url, events: ['*'] };
+    await world.get(WebhookEndpoints).create(endpoint, { actor: 'mia', reason: 'a test' });
     for (const sku of SKUS) await insertProduct(world, sku, 10_000_000);
     plans = await Plans.of(world);
     const tables = await world.rows<{ name: string }>(
@@ -37,10 +49,15 @@ describe('plans that were made while the tables were empty', () => {
       await place(2);
       await close(2);
       await pay(2);
+      await refund(2);
+      await tell();
     }
     plans.forget();
   });
-  afterAll(() => world?.close());
+  afterAll(async () => {
+    await world?.close();
+    await listener?.close();
+  });
 
   const fold = () => world.get(FoldStock).runOnce();
 
@@ -70,24 +87,53 @@ describe('plans that were made while the tables were empty', () => {
   }
 
   async function pay(count: number): Promise<void> {
-    const orders = (await insertOrders(world, {
-      ...{ count, closesInMs: 3_600_000, payment: 'open', quantity: 1 },
-    })) as Payable[];
+    const orders = await insertOrders(world, { count, closesInMs: 3_600_000, payment: 'open' });
+    await payAll(orders as Payable[]);
+    await fold();
+  }
+
+  async function payAll(orders: readonly Payable[]): Promise<void> {
     await Promise.all(
       orders.map(({ paymentId, amount }) => {
         world.provider.open({ paymentId, amount, currency: 'EUR' });
         return receive(world, world.provider.pay(paymentId, new Date()) as Posted);
       }),
     );
-    await fold();
   }
 
-  const tooMuch = () =>
+  /** They are paid after they were closed. */
+  async function refund(count: number): Promise<void> {
+    const orders = await insertOrders(world, { count, closesInMs: -1_000, payment: 'failed' });
+    await world.timeouts.runSweep();
+    plans.forget();
+    await payAll(orders as Payable[]);
+    await until('all is given back', async () => {
+      await world.timeouts.runSweep();
+      const [row] = await world.rows<{ n: number }>(
+        `SELECT count(*)::int AS n FROM refunds WHERE status <> 'succeeded'`,
+      );
+      return row?.n === 0;
+    });
+    const [{ n } = { n: 0 }] = await world.rows<{ n: number }>(
+      `SELECT count(*)::int AS n FROM refunds WHERE payment_id = ANY ($1::uuid[])`,
+      [orders.map(({ paymentId }) => paymentId)],
+    );
+    expect(n).toBe(count);
+  }
+
+  /** The stream and the shop's endpoint, of everything so far. */
+  async function tell(): Promise<void> {
+    await relayAll(world);
+    await fanOutAll(world, world.get(FanOutEvents));
+    await world.get(DeliverWebhooks).runOnce();
+  }
+
+  const tooMuch = (orders = ORDERS) =>
     plans
       .waste()
       .filter(
         ({ inVain, arraysInLoops }) =>
-          inVain > MOST_IN_VAIN * ORDERS || arraysInLoops > ORDERS / 100,
+          inVain > MOST_IN_VAIN * orders || arraysInLoops > orders / 100,
       );
 
   it('place thousands without reading in vain', async () => {
@@ -98,6 +144,20 @@ describe('plans that were made while the tables were empty', () => {
   it('close thousands, and give their stock back, without reading in vain', async () => {
     await close(ORDERS);
     expect(tooMuch()).toEqual([]);
+  });
+
+  it('refund hundreds that were paid too late without reading in vain', async () => {
+    await refund(LATE);
+    expect(tooMuch(LATE)).toEqual([]);
+  });
+
+  it('tell of all that without reading in vain', async () => {
+    plans.forget();
+    const heard = listener.heard.length;
+    await tell();
+    const told = listener.heard.length - heard;
+    expect(told).toBeGreaterThan(2 * ORDERS);
+    expect(tooMuch(told)).toEqual([]);
   });
 
   it('pay thousands without reading in vain', async () => {

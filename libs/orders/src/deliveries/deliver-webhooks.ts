@@ -158,7 +158,8 @@ const statusName = (status: string): 'delivered' | 'failed' | 'dead' =>
 
 /**
  * An endpoint that fails is probed by one. Earlier ones of the same order, due or not, come first.
- * The lease is the next attempt: whoever reports in time moves it.
+ * The lease is the next attempt: whoever reports in time moves it. CASE and OFFSET 0: what is ahead is
+ * found by its order, not among all that wait.
  */
 const CLAIM = `
   WITH due AS MATERIALIZED (
@@ -169,7 +170,8 @@ const CLAIM = `
        AND NOT EXISTS (
          SELECT FROM webhook_deliveries ahead
           WHERE ahead.endpoint_id = d.endpoint_id AND ahead.order_id = d.order_id
-            AND ahead.version < d.version AND ahead.status = 'pending')
+            AND ahead.version < d.version
+            AND CASE WHEN ahead.status = 'pending' THEN true END OFFSET 0)
      ORDER BY d.next_attempt_at
      LIMIT (SELECT CASE WHEN failing_since IS NULL THEN $2::int ELSE 1 END
               FROM webhook_endpoints WHERE id = $1)

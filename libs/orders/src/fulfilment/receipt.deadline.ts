@@ -6,6 +6,7 @@ import {
   type Transaction,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import { isInDispute } from '../money/balance';
 import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
@@ -44,9 +45,8 @@ export class ReceiptDeadline implements DeadlineHandler {
          FROM payments p
         WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR EXISTS (
                 SELECT 1 FROM refunds r
-                 WHERE r.payment_id = p.id AND r.status NOT IN ('succeeded', 'canceled'))
-              OR EXISTS (
-                SELECT 1 FROM payment_balances b WHERE b.payment_id = p.id AND b.in_dispute > 0))`,
+                 WHERE r.payment_id = p.id AND r.status NOT IN ('succeeded', 'canceled') OFFSET 0)
+              OR ${isInDispute('p.id')})`,
       [due.map(({ subjectId }) => subjectId)],
     );
     return new Map(rows.map((row) => [row.order_id, row.again]));

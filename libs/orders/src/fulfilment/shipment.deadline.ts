@@ -7,6 +7,7 @@ import {
   type Transaction,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import { isInDispute } from '../money/balance';
 import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
@@ -60,8 +61,7 @@ export class ShipmentDeadline implements DeadlineHandler {
     );
     const rows = await tx.rows<{ order_id: string; again: Date }>(
       `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again FROM payments p
-        WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR EXISTS (
-                SELECT 1 FROM payment_balances b WHERE b.payment_id = p.id AND b.in_dispute > 0))`,
+        WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR ${isInDispute('p.id')})`,
       [orderIds],
     );
     return new Map(rows.map((row) => [row.order_id, row.again]));

@@ -28,6 +28,13 @@ export function kept(balance: PaymentBalance): number {
   return Math.max(0, refundable(balance) - balance.held);
 }
 
+/**
+ * SQL that is true while the buyer's bank has money of a payment; `paymentId` is SQL too. OFFSET 0: the
+ * movements of that payment are read, and never those of all.
+ */
+export const isInDispute = (paymentId: string): string => `EXISTS (
+  SELECT FROM payment_balances b WHERE b.payment_id = ${paymentId} AND b.in_dispute > 0 OFFSET 0)`;
+
 const COLUMNS = `order_id AS "orderId", payment_id AS "paymentId", currency,
   captured::float8 AS captured, refunded::float8 AS refunded, refunding::float8 AS refunding,
   disputed::float8 AS disputed, in_dispute::float8 AS "inDispute", held::float8 AS held`;

@@ -18,12 +18,14 @@ export async function cancelUnowed(
     amount: string;
     currency: string;
   }>(
+    // The balance of each payment by itself: joined to it, it would be reckoned for all there are.
     `WITH canceled AS (
        UPDATE refunds SET status = 'canceled', updated_at = now(), finished_at = now()
         WHERE id IN (
           SELECT DISTINCT ON (r.payment_id) r.id
-            FROM refunds r JOIN payment_balances b
-              ON b.payment_id = r.payment_id AND b.currency = r.currency
+            FROM refunds r, LATERAL (
+              SELECT * FROM payment_balances
+               WHERE payment_id = r.payment_id AND currency = r.currency OFFSET 0) AS b
            WHERE r.id = ANY ($1::uuid[])
              AND (r.status = 'failed' OR r.status = 'requested' AND r.asked_at IS NULL)
              AND b.in_dispute = 0 AND b.captured < b.refunded + b.refunding + b.disputed

@@ -32,7 +32,8 @@ export async function requestRefunds(
               AS r (id, payment_id, reason, amount, currency),
               LATERAL (SELECT captured - refunded - refunding - disputed AS rest
                          FROM payment_balances b
-                        WHERE b.payment_id = r.payment_id AND b.currency = r.currency) AS b
+                        WHERE b.payment_id = r.payment_id AND b.currency = r.currency
+                       OFFSET 0) AS b
         WHERE b.rest > 0
        ON CONFLICT (payment_id, reason) WHERE reason <> 'operator' AND status <> 'canceled'
        DO NOTHING
