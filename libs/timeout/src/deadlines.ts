@@ -104,9 +104,9 @@ function since(mark: string): string {
 }
 
 /**
- * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a text a column: reading rows costs Node and
- * Postgres more than the claim. The oldest is as it was before: what others claim counts, for
- * they may roll back.
+ * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a text a column:
+ * reading rows costs Node and Postgres more than the claim. The oldest is as it was before: what
+ * others claim counts, for they may roll back.
  */
 const claimWhere = (due: string): string => `
   WITH picked AS MATERIALIZED (

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { changeFunction } from './change-function';
 
 /**
  * What has been folded stays in the index of movements until no snapshot needs it. With an old one
@@ -8,13 +9,13 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class FoldingFromAMark1763935000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(TABLE);
-    for (const [name, before, after] of CHANGES) await change(runner, name, before, after);
+    for (const [name, before, after] of CHANGES) await changeFunction(runner, name, before, after);
     await runner.query(RAISE);
     await runner.query(GRANTS);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const [name, before, after] of CHANGES) await change(runner, name, after, before);
+    for (const [name, before, after] of CHANGES) await changeFunction(runner, name, after, before);
     await runner.query('DROP FUNCTION raise_stock_mark(int)');
     await runner.query('DROP TABLE stock_folding');
   }
@@ -35,22 +36,6 @@ const CHANGES: readonly (readonly [name: string, before: string, after: string])
   ['fold_stock_of(text[], bigint, int)', 'u.id > after_id', `u.id > ${FROM_MARK}`],
   ['fold_stock(bigint, int, int)', 'WHERE id > after_id', `WHERE id > ${FROM_MARK}`],
 ];
-
-/** The functions of the migration before, but for where they begin. */
-function change(
-  runner: QueryRunner,
-  name: string,
-  before: string,
-  after: string,
-): Promise<unknown> {
-  return runner.query(`
-    DO $do$
-    DECLARE def text := pg_get_functiondef('${name}'::regprocedure);
-    BEGIN
-      IF position('${before}' IN def) = 0 THEN RAISE EXCEPTION '${name} has changed'; END IF;
-      EXECUTE replace(def, '${before}', '${after}');
-    END $do$`);
-}
 
 // Looks at all there is, also of what was numbered before the mark and committed after it was
 // raised: then the mark goes back to it. What nobody has seen below `next_id` for `every_s`

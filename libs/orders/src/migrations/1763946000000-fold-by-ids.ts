@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { changeFunction } from './change-function';
 
 /**
  * Folding deletes movements by their ids, product by product. It joined what it had changed to what
@@ -7,14 +8,15 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class FoldByIds1763946000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    for (const [before, after] of CHANGES) await change(runner, before, after);
+    for (const [before, after] of CHANGES) await changeFunction(runner, FUNCTION, before, after);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const [before, after] of CHANGES) await change(runner, after, before);
+    for (const [before, after] of CHANGES) await changeFunction(runner, FUNCTION, after, before);
   }
 }
 
+const FUNCTION = 'fold_stock_of(text[], bigint, int)';
 const CHANGES: readonly (readonly [before: string, after: string])[] = [
   ['SELECT sku, coalesce(sum', 'SELECT sku, array_agg(id) AS ids, coalesce(sum'],
   ['RETURNING p.sku', 'RETURNING s.ids'],
@@ -25,14 +27,3 @@ const CHANGES: readonly (readonly [before: string, after: string])[] = [
         WHERE u.id = folded.id RETURNING`,
   ],
 ];
-
-/** The function of the migrations before, but for this. */
-function change(runner: QueryRunner, before: string, after: string): Promise<unknown> {
-  return runner.query(`
-    DO $do$
-    DECLARE def text := pg_get_functiondef('fold_stock_of(text[], bigint, int)'::regprocedure);
-    BEGIN
-      IF position($b$${before}$b$ IN def) = 0 THEN RAISE EXCEPTION 'fold_stock_of has changed'; END IF;
-      EXECUTE replace(def, $b$${before}$b$, $b$${after}$b$);
-    END $do$`);
-}

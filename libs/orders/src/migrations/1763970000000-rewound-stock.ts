@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { changeFunction } from './change-function';
 
 /**
  * Stock movements keep the transaction of their events (invariant 14). After a dump and restore
@@ -8,14 +9,15 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class RewoundStock1763970000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await change(runner, BEFORE, AFTER);
+    await changeFunction(runner, FUNCTION, BEFORE, AFTER);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await change(runner, AFTER, BEFORE);
+    await changeFunction(runner, FUNCTION, AFTER, BEFORE);
   }
 }
 
+const FUNCTION = 'rewind_relay(timestamptz)';
 const ofAll = (table: string): string => `UPDATE ${table} SET tx = first_tx WHERE at >= sent_from;`;
 
 const ofUnsealed = (table: string): string =>
@@ -26,14 +28,3 @@ const statements = (of: (table: string) => string, ...tables: readonly string[])
   tables.map(of).join('\n      ');
 const BEFORE = statements(ofAll, 'stock_movements', 'unfolded_stock_movements');
 const AFTER = statements(ofUnsealed, 'unfolded_stock_movements', 'stock_movements');
-
-/** The function of the migrations before, but for this. */
-function change(runner: QueryRunner, before: string, after: string): Promise<unknown> {
-  return runner.query(`
-    DO $do$
-    DECLARE def text := pg_get_functiondef('rewind_relay(timestamptz)'::regprocedure);
-    BEGIN
-      IF position($b$${before}$b$ IN def) = 0 THEN RAISE EXCEPTION 'rewind_relay has changed'; END IF;
-      EXECUTE replace(def, $b$${before}$b$, $b$${after}$b$);
-    END $do$`);
-}

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { changeFunction } from './change-function';
 
 /**
  * Folding finds a product's movements by one index, which is the only one that can be used for it.
@@ -13,13 +14,13 @@ export class FoldBySku1763980000000 implements MigrationInterface {
     await runner.query(
       `CREATE INDEX unfolded_stock_movements_of_sku ON unfolded_stock_movements (sku, (id + 0))`,
     );
-    for (const [before, after] of CHANGES) await change(runner, before, after);
-    for (const join of JOINS) await runner.query(`ALTER FUNCTION ${NAME} SET ${join} = off`);
+    for (const [before, after] of CHANGES) await changeFunction(runner, FUNCTION, before, after);
+    for (const join of JOINS) await runner.query(`ALTER FUNCTION ${FUNCTION} SET ${join} = off`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const join of JOINS) await runner.query(`ALTER FUNCTION ${NAME} RESET ${join}`);
-    for (const [before, after] of CHANGES) await change(runner, after, before);
+    for (const join of JOINS) await runner.query(`ALTER FUNCTION ${FUNCTION} RESET ${join}`);
+    for (const [before, after] of CHANGES) await changeFunction(runner, FUNCTION, after, before);
     await runner.query(`DROP INDEX unfolded_stock_movements_of_sku`);
     await runner.query(
       `CREATE INDEX unfolded_stock_movements_of_sku ON unfolded_stock_movements (sku, id)`,
@@ -27,7 +28,7 @@ export class FoldBySku1763980000000 implements MigrationInterface {
   }
 }
 
-const NAME = 'fold_stock_of(text[], bigint, int)';
+const FUNCTION = 'fold_stock_of(text[], bigint, int)';
 /** Each would read all products, where a few are asked for by their name. */
 const JOINS = ['enable_hashjoin', 'enable_mergejoin'];
 const CHANGES: readonly (readonly [before: string, after: string])[] = [
@@ -45,14 +46,3 @@ const CHANGES: readonly (readonly [before: string, after: string])[] = [
     `WHERE u.ctid = ANY (ARRAY(SELECT unnest(places) FROM changed)) RETURNING`,
   ],
 ];
-
-/** The function of the migrations before, but for this. */
-function change(runner: QueryRunner, before: string, after: string): Promise<unknown> {
-  return runner.query(`
-    DO $do$
-    DECLARE def text := pg_get_functiondef('${NAME}'::regprocedure);
-    BEGIN
-      IF position($b$${before}$b$ IN def) = 0 THEN RAISE EXCEPTION 'fold_stock_of has changed'; END IF;
-      EXECUTE replace(def, $b$${before}$b$, $b$${after}$b$);
-    END $do$`);
-}
