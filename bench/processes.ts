@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { World } from './world';
 
 const LASTCALL = join(__dirname, '..', 'apps', 'api', 'src', 'main.js');
@@ -74,9 +75,11 @@ function start(
       clearTimeout(timer);
       fail(`it ended with code ${code}`);
     });
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-10_000);
-      const match = sign.exec(output);
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      // A figure may be what an operator would have been called for.
+      if (line.includes('"alert":true')) process.stderr.write(`${line}\n`);
+      output = `${output}${line}\n`.slice(-10_000);
+      const match = sign.exec(line);
       if (!match) return;
       clearTimeout(timer);
       resolve({ child, match });

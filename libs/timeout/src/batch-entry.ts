@@ -4,6 +4,8 @@ import type { Transaction } from './transaction';
 export interface BatchEntry {
   /** The instant by which it will claim: its transaction's. */
   readonly now: Date;
+  /** What the database's clock said as it answered. */
+  readonly clockNow: Date;
   /** False: all turns are taken. */
   readonly hasTurn: boolean;
   /** True while timeouts stand still for an operator, whichever process has stopped them. */
@@ -21,18 +23,22 @@ export async function enterBatch(
   turns: number,
   looksAtBrake: boolean,
 ): Promise<BatchEntry> {
-  const [row] = await tx.hot<{ now: Date; turn: number | null; is_braked: boolean }>(
-    looksAtBrake ? ENTER_BY_BRAKE : ENTER,
-    [kind, turns],
-  );
-  const { now, turn, is_braked: isBraked } = row as NonNullable<typeof row>;
-  return { now, hasTurn: turn !== null, isBraked };
+  const [row] = await tx.hot<EntryRow>(looksAtBrake ? ENTER_BY_BRAKE : ENTER, [kind, turns]);
+  const { now, clock_now: clockNow, turn, is_braked: isBraked } = row as EntryRow;
+  return { now, clockNow, hasTurn: turn !== null, isBraked };
+}
+
+interface EntryRow {
+  readonly now: Date;
+  readonly clock_now: Date;
+  readonly turn: number | null;
+  readonly is_braked: boolean;
 }
 
 /** Looks at one number after the other, and stops at the first that is free. */
 const TURN = `(SELECT turn FROM generate_series(1, $2::int) AS turn
    WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || $1), turn) LIMIT 1) AS turn`;
-const ENTER = `SELECT now(), ${TURN}, false AS is_braked`;
+const ENTER = `SELECT now(), clock_timestamp() AS clock_now, ${TURN}, false AS is_braked`;
 const ENTER_BY_BRAKE = `
-  SELECT now(), ${TURN},
+  SELECT now(), clock_timestamp() AS clock_now, ${TURN},
          EXISTS (SELECT FROM timeout_brakes WHERE released_at IS NULL) AS is_braked`;

@@ -38,13 +38,8 @@ export const CLOCK_JUMPED = 'clock_jumped';
 interface Suspect {
   readonly cause: string;
   readonly fewest: number;
-  readonly seen: Seen;
-}
-
-/** The database's clock at an uptime of this machine. */
-interface Seen {
-  readonly databaseMs: number;
-  readonly uptimeMs: number;
+  /** What {@link Brake} takes the database's clock to be ahead of the uptime, once it is judged. */
+  readonly aheadMs: number;
 }
 
 /**
@@ -54,15 +49,18 @@ interface Seen {
  *
  * A jump is the database's clock having gone a minute further than this machine's uptime, which
  * no clock setting moves and no process survives: what it was is remembered in Postgres, so that
- * a restart forgets no jump and an hour's outage is none.
+ * a restart forgets no jump and an hour's outage is none. What the database answered was so at
+ * some uptime between asking and hearing it: an answer that was long on its way is no jump, and
+ * none is made of the one after it.
  *
- * It fails closed. Every batch asks, with the very instant it is about to claim by; what looks
+ * It fails closed. Every batch asks, with the clock that it is about to claim by; what looks
  * wrong stays so until a judgement has been passed, one for all who wait for it; and whether the
  * brake is on is read from Postgres in the batch's own transaction.
  */
 export class Brake {
   #engaged = false;
-  #last: Seen | undefined;
+  /** The database's clock less this machine's uptime, in ms, as last seen. */
+  #aheadMs: number | undefined;
   #knowsLast = false;
   #suspect: Suspect | undefined;
   #judging: Promise<void> | undefined;
@@ -72,7 +70,8 @@ export class Brake {
   constructor(
     private readonly dataSource: DataSource,
     private readonly options: BrakeOptions,
-    private readonly uptimeMs: () => number = () => uptime() * 1_000,
+    /** What no setting of a clock moves: to be read before the database's clock is asked for. */
+    readonly uptimeMs: () => number = () => uptime() * 1_000,
     private readonly machine: string | undefined = bootId(),
   ) {}
 
@@ -99,22 +98,24 @@ export class Brake {
   }
 
   /**
-   * True when nothing may be claimed by `databaseNow` before {@link judge} has resolved. Compares
-   * two numbers and asks Postgres nothing.
+   * True when nothing may be claimed before {@link judge} has resolved. Compares a few numbers and
+   * asks Postgres nothing. `databaseNow`: what its clock said, `askedMs`: {@link uptimeMs} before.
    */
-  wantsToJudge(databaseNow: Date): boolean {
+  wantsToJudge(databaseNow: Date, askedMs: number): boolean {
     if (!this.#knowsLast || this.#suspect) return true;
-    const seen = { databaseMs: databaseNow.getTime(), uptimeMs: this.uptimeMs() };
-    const last = this.#last ?? seen;
-    const ranAhead = seen.databaseMs - last.databaseMs - (seen.uptimeMs - last.uptimeMs);
-    if (ranAhead > JUMP_MS) {
-      this.#suspect = { cause: CLOCK_JUMPED, fewest: FEWEST_AFTER_JUMP, seen };
+    const nowMs = this.uptimeMs();
+    const leastMs = databaseNow.getTime() - nowMs;
+    const mostMs = databaseNow.getTime() - askedMs;
+    const knownMs = this.#aheadMs ?? mostMs;
+    if (leastMs - knownMs > JUMP_MS) {
+      this.#suspect = { cause: CLOCK_JUMPED, fewest: FEWEST_AFTER_JUMP, aheadMs: mostMs };
       return true;
     }
-    this.#last = seen;
+    // A late answer only refutes what cannot be.
+    const aheadMs = (this.#aheadMs = Math.min(mostMs, Math.max(leastMs, knownMs)));
     const cause = this.options.suspicion?.();
-    if (cause === undefined || seen.uptimeMs - this.#judgedMs < JUDGE_EVERY_MS) return false;
-    this.#suspect = { cause, fewest: FEWEST, seen };
+    if (cause === undefined || nowMs - this.#judgedMs < JUDGE_EVERY_MS) return false;
+    this.#suspect = { cause, fewest: FEWEST, aheadMs };
     return true;
   }
 
@@ -124,23 +125,13 @@ export class Brake {
     return this.#judging;
   }
 
-  /** To be called with the database's now before anything is claimed: until nothing is suspect. */
-  async watch(databaseNow: Date): Promise<void> {
+  /** Looks for a jump, and at what other processes found and operators released. With every sweep. */
+  async refresh(): Promise<void> {
     if (this.options.share === null) return;
-    while (this.wantsToJudge(databaseNow)) await this.judge();
-  }
-
-  /** {@link watch}, and what other processes found and operators released. With every sweep. */
-  async refresh(databaseNow: Date): Promise<void> {
-    if (this.options.share === null) return;
-    await this.watch(databaseNow);
-    const [state] = await queryRows<BrakeFacts>(
-      this.dataSource,
-      'SELECT cause, kind, due, waiting FROM timeout_brakes WHERE released_at IS NULL',
-    );
+    const state = await this.#look();
     if (state) this.#engage(state);
     else this.#engaged = false;
-    if (this.machine && this.#last) await this.#remember(this.machine, this.#last);
+    await this.#remember();
   }
 
   /** Asks Postgres: for those who only want to know. */
@@ -153,10 +144,26 @@ export class Brake {
     return rows.length > 0;
   }
 
-  /** For those who handle a single deadline without ringing or sweeping: {@link watch}, and ask. */
-  async stops(databaseNow: Date): Promise<boolean> {
-    await this.watch(databaseNow);
-    return (this.#engaged = await this.isEngaged());
+  /** For those who handle a single deadline without ringing or sweeping. */
+  async stops(): Promise<boolean> {
+    if (this.options.share === null) return false;
+    return (this.#engaged = (await this.#look()) !== undefined);
+  }
+
+  /** Why it is on, once nothing is left to be judged; undefined while it is off. */
+  async #look(): Promise<BrakeFacts | undefined> {
+    for (;;) {
+      const askedMs = this.uptimeMs();
+      const [seen] = await queryRows<{ now: Date; facts: BrakeFacts | null }>(
+        this.dataSource,
+        `SELECT clock_timestamp() AS now,
+                (SELECT json_build_object('cause', cause, 'kind', kind, 'due', due, 'waiting', waiting)
+                   FROM timeout_brakes WHERE released_at IS NULL) AS facts`,
+      );
+      const { now, facts } = seen as NonNullable<typeof seen>;
+      if (!this.wantsToJudge(now, askedMs)) return facts ?? undefined;
+      await this.judge();
+    }
   }
 
   async #judgeOnce(): Promise<void> {
@@ -166,8 +173,8 @@ export class Brake {
     await this.#engageIfMany(suspect);
     // Only now: what could not be judged is still suspect.
     this.#suspect = undefined;
-    this.#last = suspect.seen;
-    this.#judgedMs = suspect.seen.uptimeMs;
+    this.#aheadMs = suspect.aheadMs;
+    this.#judgedMs = this.uptimeMs();
   }
 
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
@@ -227,22 +234,20 @@ export class Brake {
       [this.machine ?? ''],
     );
     this.#knowsLast = true;
-    if (!row) return;
-    this.#last = { databaseMs: row.database_at.getTime(), uptimeMs: Number(row.uptime_ms) };
+    if (row) this.#aheadMs = row.database_at.getTime() - Number(row.uptime_ms);
   }
 
   /** Of several processes on a machine, the one that has seen most of its time is right. */
-  async #remember(
-    machine: string,
-    { databaseMs, uptimeMs }: { databaseMs: number; uptimeMs: number },
-  ): Promise<void> {
+  async #remember(): Promise<void> {
+    if (!this.machine || this.#aheadMs === undefined) return;
+    const uptimeMs = Math.round(this.uptimeMs());
     await queryRows(
       this.dataSource,
       `INSERT INTO machine_clocks AS m (machine, database_at, uptime_ms) VALUES ($1, $2, $3)
        ON CONFLICT (machine) DO UPDATE
          SET database_at = excluded.database_at, uptime_ms = excluded.uptime_ms
        WHERE excluded.uptime_ms > m.uptime_ms`,
-      [machine, new Date(databaseMs), Math.round(uptimeMs)],
+      [this.machine, new Date(uptimeMs + this.#aheadMs), uptimeMs],
     );
   }
 }

@@ -104,9 +104,10 @@ export class DrainBatch {
       claimed = [];
       const { brake } = this.parts;
       const { timesEngaged } = brake;
+      const askedMs = brake.uptimeMs();
       const entry = await enterBatch(tx, this.kind, plan.drainers, brake.covers(this.kind));
       // Put on meanwhile: what was read may be from before that, and is read again.
-      refused = brake.timesEngaged === timesEngaged ? this.#refusal(entry) : 'unjudged';
+      refused = brake.timesEngaged === timesEngaged ? this.#refusal(entry, askedMs) : 'unjudged';
       if (refused) return claimed;
       // Having the turn, so that nobody else makes use of the rest.
       if (plan.restMs > 0) await pause(plan.restMs);
@@ -142,11 +143,11 @@ export class DrainBatch {
     return { ...plan, limit: Math.min(plan.limit, most) };
   }
 
-  #refusal(entry: BatchEntry): BatchOutcome | undefined {
+  #refusal(entry: BatchEntry, askedMs: number): BatchOutcome | undefined {
     const { brake } = this.parts;
     if (brake.covers(this.kind)) {
       if (brake.isOnFor(entry)) return 'braked';
-      if (brake.wantsToJudge(entry.now)) return 'unjudged';
+      if (brake.wantsToJudge(entry.clockNow, askedMs)) return 'unjudged';
     }
     return entry.hasTurn ? undefined : 'no turn';
   }

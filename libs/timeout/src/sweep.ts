@@ -111,10 +111,10 @@ export class Sweep {
   ): Promise<SweepUnderWay> {
     const startedMs = performance.now();
     this.#lastRunAtMs = startedMs;
-    const now = await this.clock.measure();
+    await this.clock.measure();
     const armed = await this.#arm();
     await failpoint('sweep.armed');
-    await this.brake.refresh(now);
+    await this.brake.refresh();
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
     // Not by its alarms is a kind late whose handler fails.
     const kinds = drains.filter((drain) => !drain.standsStill).map(({ kind }) => kind);

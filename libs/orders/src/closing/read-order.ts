@@ -30,8 +30,7 @@ export class ReadOrder {
    */
   async read(orderId: string, customerId?: string): Promise<OrderView> {
     const order = await this.#find(orderId, customerId);
-    if (!isOverdue(order) || (await this.timeouts.brake.stops(new Date(order.serverNow))))
-      return order;
+    if (!isOverdue(order) || (await this.timeouts.brake.stops())) return order;
     await this.#closeIfOverdue(orderId);
     return this.#find(orderId, customerId);
   }

@@ -273,8 +273,10 @@ describe('a paid order that nobody ships', () => {
     for (let i = 0; i < 12; i++) orders.push(await paidDaysAgo(31));
     const [clock] = await world.rows<{ now: Date }>('SELECT now() AS now');
     const { brake } = world.timeouts;
-    await brake.watch(clock?.now as Date);
-    await brake.watch(new Date((clock?.now as Date).getTime() + 3_600_000));
+    await brake.refresh();
+    const hourAhead = new Date((clock?.now as Date).getTime() + 3_600_000);
+    expect(brake.wantsToJudge(hourAhead, brake.uptimeMs())).toBe(true);
+    await brake.judge();
     await world.timeouts.runSweep();
     expect(alerts('timeouts_stopped')).toMatchObject([
       { kind: 'shipment', cause: 'clock_jumped', due: 12 },
