@@ -95,9 +95,9 @@ export class Alarms {
   /**
    * Brings far deadlines near, and arms those that have come within the horizon since the last call, or all of them when
    * the driver's store lost its data, and what it has lost of them. Returns how many
-   * those were. Rejects when the store does not answer.
+   * those were, also where `signal` ends it in between. Rejects when the store does not answer.
    */
-  async catchUp(): Promise<number> {
+  async catchUp(signal?: AbortSignal): Promise<number> {
     await this.clock.freshen();
     await bringNear(this.dataSource, this.options.kinds, 2 * this.options.horizonMs);
     const nowMs = this.clock.nowMs();
@@ -112,6 +112,7 @@ export class Alarms {
       await this.driver.arm(alarms);
       this.#remember(alarms, epoch);
       armed += alarms.length;
+      if (signal?.aborted) return armed;
     }
     // Whoever has lost their trust meanwhile is right: the next call begins anew.
     if (epoch !== this.#epoch) return armed;

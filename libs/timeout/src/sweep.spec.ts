@@ -4,6 +4,7 @@ import type { DeadlineHandler } from './deadline-handler';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
+import { Gate } from './testing/gate';
 import { HandDriver } from './testing/hand-driver';
 import type { TimeoutOptions } from './timeout-options';
 import { TimeoutService } from './timeout.service';
@@ -103,6 +104,71 @@ describe('Sweep', () => {
     expect(sweep.timerStoreHealthy).toBe(true);
     expect(sweep.isDue(performance.now() + 1_000)).toBe(false);
     expect(sweep.isDue(performance.now() + 10_000)).toBe(true);
+  });
+
+  it('goes on while a slow store takes long to arm, one arming at a time', async () => {
+    await store.add(KIND, [-5_000, 20_000, 30_000]);
+    const gate = new Gate();
+    const [driver, health] = [new HandDriver(), jest.fn()];
+    const { arm } = driver;
+    driver.arm = async (alarms) => {
+      await gate.pass();
+      await arm.call(driver, alarms);
+    };
+    const sweepOptions = { ...options.sweep, unhealthyIntervalMs: 20 };
+    const { sweep } = handling(driver, { timerStore: health }, { sweep: sweepOptions });
+    const asked = jest.spyOn(driver, 'arm');
+    for (const left of [1, 0]) {
+      const { armed, drained } = await sweep.begin();
+      expect([armed, (await drained).changed]).toEqual([0, left]);
+    }
+    expect(asked).toHaveBeenCalledTimes(1);
+    gate.open();
+    expect(await sweep.runOnce()).toMatchObject({ armed: 2 });
+    expect(new Set(driver.armed.map(({ id }) => id)).size).toBe(2);
+    expect(health).not.toHaveBeenCalled();
+  });
+
+  it('by hand takes what has become due since another sweep began to arm', async () => {
+    await store.add(KIND, [20_000]);
+    const gate = new Gate();
+    const driver = new HandDriver();
+    const { survey } = driver;
+    driver.survey = async () => {
+      await gate.pass();
+      return survey.call(driver);
+    };
+    const sweepOptions = { ...options.sweep, unhealthyIntervalMs: 20 };
+    const { sweep } = handling(driver, {}, { sweep: sweepOptions });
+    await sweep.begin();
+    // Far, as what a test has moved to the present is.
+    await store.rows(
+      `INSERT INTO far_deadlines (far, kind, due_at, subject_id)
+       VALUES (true, $1, now() - interval '1 second', gen_random_uuid())`,
+      [KIND],
+    );
+    const byHand = sweep.runOnce(0);
+    gate.open();
+    expect(await byHand).toMatchObject({ found: 1, changed: 1 });
+  });
+
+  it('ends in the middle of many alarms when it is told to', async () => {
+    await store.add(KIND, Array<number>(2_500).fill(30_000));
+    const gate = new Gate();
+    const driver = new HandDriver();
+    const { arm } = driver;
+    driver.arm = async (alarms) => {
+      await gate.pass();
+      await arm.call(driver, alarms);
+    };
+    const timeouts = handling(driver, {}, { granularity: 'subject' });
+    const sweeping = timeouts.sweep.runOnce();
+    await gate.reached();
+    const stopped = timeouts.stop();
+    gate.open();
+    await stopped;
+    expect(driver.armed).toHaveLength(1_000);
+    expect(await sweeping).toMatchObject({ armed: 1_000 });
   });
 
   it('takes at once what is late with nobody at it, and arms next', async () => {

@@ -6,12 +6,13 @@ import { oldestLagsMs } from './deadlines';
 import type { Drain } from './drain';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { failpoint } from './failpoint';
+import { withTimeLimit } from './time-limit';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerStoreHealth } from './timer-store-health';
 
 export interface SweepOptions {
   readonly intervalMs: number;
-  /** The interval while the timer store is unhealthy. */
+  /** The interval while the timer store is unhealthy; a sweep waits no longer for its arming. */
   readonly unhealthyIntervalMs: number;
   /**
    * What is overdue by less is left to the alarm that is about to ring for it, so that a sweep
@@ -53,6 +54,11 @@ const COMMITTED_LATE_MS = 5_000;
 export class Sweep {
   /** By the monotonic clock: a clock that is set neither stops sweeping nor hurries it. */
   #lastRunAtMs = -Infinity;
+  /** True once it went through. One at a time: many alarms in a slow store outlast a sweep. */
+  #arming: Promise<boolean> | undefined;
+  /** How many alarms that no sweep has told of. */
+  #armed = 0;
+  readonly #ending = new AbortController();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -103,16 +109,22 @@ export class Sweep {
   }
 
   /**
-   * Arms first, looks at the brake, then sends the drains out and waits for none of them. Rejects
+   * Arms first, looks at the brake, then sends the drains out and waits for none of them. What a
+   * slow store takes long to arm goes on meanwhile: this worker is alive, and has to say so. Rejects
    * when Postgres is away; a timer store that is away only makes it unhealthy.
    */
   async begin(
     leaveToTimerMs = this.health.healthy ? this.options.leaveToTimerMs : 0,
+    armingLimitMs = this.options.unhealthyIntervalMs,
   ): Promise<SweepUnderWay> {
     const startedMs = performance.now();
     this.#lastRunAtMs = startedMs;
     await this.clock.measure();
-    const armed = await this.#arm();
+    this.#arming ??= this.#arm().finally(() => (this.#arming = undefined));
+    const arming = this.#arming;
+    const isArmed = await (armingLimitMs === Infinity
+      ? arming
+      : withTimeLimit(arming, armingLimitMs, 'Not armed').catch(() => false));
     await failpoint('sweep.armed');
     await this.brake.refresh();
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
@@ -120,17 +132,26 @@ export class Sweep {
     const kinds = drains.filter((drain) => !drain.standsStill).map(({ kind }) => kind);
     const fromMs = kinds.map((kind) => this.leftToRunMs(kind));
     const lagMs = Math.max(0, ...(await oldestLagsMs(this.dataSource, kinds, fromMs)));
-    if (armed !== undefined) this.#judgeHealth(lagMs);
+    if (isArmed) this.#judgeHealth(lagMs);
     const drained = this.#sendOut(drains, leaveToTimerMs);
     const tookMs = performance.now() - startedMs;
-    this.telemetry.swept({ armed: armed ?? 0, oldestLagMs: lagMs, tookMs });
-    return { armed: armed ?? 0, oldestLagMs: lagMs, drained };
+    const armed = this.#takeArmed();
+    this.telemetry.swept({ armed, oldestLagMs: lagMs, tookMs });
+    return { armed, oldestLagMs: lagMs, drained };
   }
 
   /** One sweep to its end, for whoever wants to see what it did. */
   async runOnce(leaveToTimerMs?: number): Promise<SweepCounts> {
-    const { armed, oldestLagMs, drained } = await this.begin(leaveToTimerMs);
+    // One that is under way has not seen what has just become due, and brings it near for nobody.
+    await this.#arming;
+    const { armed, oldestLagMs, drained } = await this.begin(leaveToTimerMs, Infinity);
     return { ...(await drained), armed, oldestLagMs };
+  }
+
+  /** Arms no more; resolves when what is on its way to the store has come there. */
+  async stop(): Promise<void> {
+    this.#ending.abort();
+    await this.#arming;
   }
 
   /** What they did is told when all are back; rejects with the first failure, which is told as well. */
@@ -143,15 +164,21 @@ export class Sweep {
     return drained;
   }
 
-  /** How many; undefined when the store took none. */
-  async #arm(): Promise<number | undefined> {
+  async #arm(): Promise<boolean> {
     try {
-      return await this.alarms.catchUp();
+      this.#armed += await this.alarms.catchUp(this.#ending.signal);
+      return true;
     } catch (error) {
       this.alarms.forget();
       this.health.become(false, error);
-      return undefined;
+      return false;
     }
+  }
+
+  #takeArmed(): number {
+    const armed = this.#armed;
+    this.#armed = 0;
+    return armed;
   }
 
   #judgeHealth(lagMs: number): void {

@@ -160,6 +160,7 @@ export class TimeoutService {
   async stop(): Promise<void> {
     this.shardedSweep.stop();
     for (const drain of this.#all()) drain.stop();
+    await this.sweep.stop();
     await this.parts.driver.stop();
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
     await withTimeLimit(this.idle(), STOP_LIMIT_MS, 'Work under way did not end').catch(
