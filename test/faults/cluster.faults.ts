@@ -71,10 +71,9 @@ async function onCluster(
     // What customers meet while everybody is started anew is not the cluster's doing.
     const { experience } = step.load;
     step.load.experience = newExperience();
-    await restartAll(step, {});
+    await restartAll(step, {}).finally(() => cluster.remove());
     experience.wrong.push(...step.load.experience.wrong);
     step.load.experience = experience;
-    await cluster.remove();
   }
 }
 

@@ -21,12 +21,18 @@ export interface AlarmWorkerHandlers {
   readonly process: (job: Job<AlarmData>, token: string | undefined) => Promise<void>;
   readonly completed: (job: Job<AlarmData>) => void;
   readonly failed: (job: Job<AlarmData> | undefined) => void;
-  /** Redis has answered, and refused. */
-  readonly refused: () => void;
+  /** One error follows the other: it must be made to wait before this call returns. */
+  readonly failing: () => void;
 }
 
 /** BullMQ sleeps so long after a connection error; its default of 15 s is 15 s of late rings. */
 const RUN_RETRY_DELAY_MS = 250;
+/**
+ * After all other errors BullMQ asks again at once: thousands of times a second where Redis refuses,
+ * and where ioredis itself refuses, without ever letting this process do anything else.
+ */
+const MOST_ERRORS = 3;
+const COUNTED_FOR_MS = 500;
 /**
  * An alarm that Redis has given to somebody who never heard of it (a cut line, a kill) is given to
  * another after so long, or twice that. BullMQ's own 30 s are for work that takes longer than a ring.
@@ -46,10 +52,11 @@ export class AlarmWorker {
   /** BullMQ makes the connection it blocks on by `duplicate`, and hands it to nobody. */
   readonly #copies: Redis[] = [];
   #isSilent = false;
+  #errors = 0;
 
   constructor(
     private readonly options: AlarmWorkerOptions,
-    { process, completed, failed, refused }: AlarmWorkerHandlers,
+    { process, completed, failed, failing }: AlarmWorkerHandlers,
   ) {
     const { redis, prefix, queueName, concurrency } = options;
     const onError = (error: Error): void => {
@@ -75,7 +82,9 @@ export class AlarmWorker {
     });
     this.bullmq.on('error', (error) => {
       onError(error);
-      if (error.name === 'ReplyError' && !this.#isSilent) refused();
+      if (this.#errors === 0) setTimeout(() => (this.#errors = 0), COUNTED_FOR_MS).unref();
+      this.#errors += 1;
+      if (this.#errors >= MOST_ERRORS && !this.#isSilent) failing();
     });
     this.bullmq.on('failed', (job, error) => {
       failed(job);

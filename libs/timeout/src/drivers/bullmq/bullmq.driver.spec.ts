@@ -1,4 +1,5 @@
 import { Worker } from 'bullmq';
+import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { until } from '../../../../../test/support/until';
 import { systemClock } from '../../clock';
@@ -115,7 +116,7 @@ describe('BullmqDriver', () => {
       namespace: randomUUID(),
       databaseClock: systemClock,
       onError: () => {
-        if (refusedAtMs.push(performance.now()) === 4) refusedOften();
+        if (refusedAtMs.push(performance.now()) === 7) refusedOften();
       },
     });
     const alarm = alarmIn(0);
@@ -128,14 +129,51 @@ describe('BullmqDriver', () => {
       await driver.start(bench.onRing());
       await expect(driver.arm([alarmIn(0)])).rejects.toThrow('OOM');
       await often;
-      const [first, , , fourth] = refusedAtMs as [number, number, number, number];
-      expect(fourth - first).toBeGreaterThan(400);
+      const [first, seventh] = [refusedAtMs[0], refusedAtMs[6]] as [number, number];
+      // Three at a time.
+      expect(seventh - first).toBeGreaterThan(800);
       await limitMemory('0');
       await ring;
     } finally {
       await limitMemory('0');
       await driver.stop();
     }
+  });
+
+  it('leaves its process room where ioredis refuses by itself, as for a cluster that is gone', async () => {
+    let refusals = 0;
+    let untilMs: number | undefined;
+    const isRefused = (): boolean => (untilMs ??= performance.now() + 1_200) > performance.now();
+    const send = Redis.prototype.sendCommand;
+    const sending = jest.spyOn(Redis.prototype, 'sendCommand').mockImplementation(function (
+      this: Redis,
+      ...[command, ...rest]: Parameters<typeof send>
+    ) {
+      // What the worker asks for its next job by, within the very turn of the event loop. Without
+      // an end to it, it would stop this test for good, too.
+      const isAsked = command.name === 'evalsha' && this.options.maxRetriesPerRequest === null;
+      if (!isAsked || refusals > 100_000 || !isRefused()) return send.call(this, command, ...rest);
+      refusals += 1;
+      command.reject(new Error('Too many Cluster redirections'));
+      return command.promise;
+    });
+    const told: string[] = [];
+    const options = { redis: redis.url, queueName: randomUUID(), databaseClock: systemClock };
+    const onError = ({ message }: Error): void => void told.push(message);
+    const driver = new BullmqDriver({ ...options, onError });
+    const alarm = alarmIn(0);
+    const ring = bench.ringOf(alarm.id);
+    try {
+      await driver.arm([alarm]);
+      await driver.start(bench.onRing());
+      await ring;
+    } finally {
+      sending.mockRestore();
+      await driver.stop();
+    }
+    expect(told).toContain('Too many Cluster redirections');
+    expect(refusals).toBeGreaterThan(0);
+    expect(refusals).toBeLessThan(50);
   });
 });
 

@@ -11,11 +11,8 @@ export interface BullmqRingerOptions extends AlarmWorkerOptions {
   readonly armAgain: (alarm: Alarm, inMs: number) => Promise<void>;
 }
 
-/**
- * When Redis refuses (it is out of memory, it loads its data) BullMQ asks again at once: thousands
- * of errors a second. So we make it wait.
- */
-const REFUSED_PAUSE_MS = 500;
+/** So long BullMQ has to wait that would ask again and again at once. */
+const FAILING_PAUSE_MS = 500;
 const LOOK_LIMIT_MS = 5_000;
 /** What `stop` grants Redis to take note of the last rings. */
 const FAREWELL_LIMIT_MS = 1_000;
@@ -38,7 +35,7 @@ export class BullmqRinger {
   /** Jobs that wait until fewer rings are under way. */
   #waiting: (() => void)[] = [];
   #stopping = false;
-  #refused: NodeJS.Timeout | undefined;
+  #resuming: NodeJS.Timeout | undefined;
   /** Jobs that were taken since it was last looked. */
   #taken = 0;
   /** So often in a row something was due that nobody took. */
@@ -61,7 +58,7 @@ export class BullmqRinger {
   async stop(): Promise<void> {
     this.#stopping = true;
     clearInterval(this.#watch);
-    clearTimeout(this.#refused);
+    clearTimeout(this.#resuming);
     for (const goOn of this.#waiting.splice(0)) goOn();
     await this.#worker.bullmq.pause(true);
     // What Redis notes until then still rings, here and now: it is armed nowhere any more.
@@ -79,7 +76,7 @@ export class BullmqRinger {
       process: (job, token) => this.#process(job, token),
       completed: (job) => this.#ring(job),
       failed: (job) => this.#unacknowledged.delete(job?.id ?? ''),
-      refused: () => void this.#waitAfterRefusal(),
+      failing: () => void this.#wait(),
     });
   }
 
@@ -139,15 +136,15 @@ export class BullmqRinger {
     );
   }
 
-  async #waitAfterRefusal(): Promise<void> {
-    // It is not silent, and another would be refused as well.
+  async #wait(): Promise<void> {
+    // It is not silent, and another would fail as well.
     this.#missed = 0;
     const { bullmq } = this.#worker;
-    if (this.#stopping || this.#refused) return;
-    this.#refused = setTimeout(() => {
-      this.#refused = undefined;
+    if (this.#stopping || this.#resuming) return;
+    this.#resuming = setTimeout(() => {
+      this.#resuming = undefined;
       if (!this.#stopping) void bullmq.resume();
-    }, REFUSED_PAUSE_MS);
+    }, FAILING_PAUSE_MS);
     // `true`: rings under way go on.
     await bullmq.pause(true);
   }
@@ -177,8 +174,8 @@ export class BullmqRinger {
 
   #replace(silent: AlarmWorker): void {
     this.options.onError(new Error('BullMQ took no alarm although some were due: it begins anew'));
-    clearTimeout(this.#refused);
-    this.#refused = undefined;
+    clearTimeout(this.#resuming);
+    this.#resuming = undefined;
     this.#missed = 0;
     this.#unacknowledged.clear();
     silent.silence();
