@@ -21,7 +21,7 @@ const LONG = 1_000_000;
 /** More than one call takes. */
 const MANY = 1_200;
 /** Of the product, for one call; what is refused is refused within one. */
-const CALL_LIMIT_MS = 3_000;
+const CALL_LIMIT_MS = 1_500;
 const BACK_LIMIT_MS = 30_000;
 
 /** What every stream that a shop reads does. Call it in the stream's spec. */

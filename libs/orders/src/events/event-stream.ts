@@ -16,7 +16,7 @@ export interface RelayedEvent {
 
 /** Where order events go: at least once each, and in order for each order. */
 export interface EventSink {
-  /** Appends events in their order; rejects within a few seconds when it could not. */
+  /** Appends some hundreds of events in their order; rejects within 1.5 s when it could not. */
   append(events: readonly RelayedEvent[]): Promise<void>;
 }
 
@@ -37,7 +37,8 @@ export interface RedisEventStreamOptions {
   readonly onError: (error: Error) => void;
 }
 
-const CALL_LIMIT_MS = 3_000;
+/** Well within the seconds that a transaction of the relay's may be idle. */
+const CALL_LIMIT_MS = 1_500;
 /** One call's worth: Redis serves nobody else meanwhile, which is about a millisecond. */
 const CHUNK = 250;
 /** Entries that are read by one call where the whole stream is looked through. */

@@ -85,6 +85,26 @@ describe('RelayEvents', () => {
     await expectComplete();
   });
 
+  it('notes what a slow stream has taken, before its transaction has been idle for too long', async () => {
+    await due(2_000);
+    await othersEnded();
+    const now = performance.now.bind(performance);
+    let [calls, laterMs] = [0, 0];
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + laterMs);
+    world.stream.before = async () => {
+      calls += 1;
+      laterMs += 600;
+      if (calls === 5) throw new Error('away');
+    };
+    await expect(relay.runOnce()).rejects.toThrow('away');
+    jest.restoreAllMocks();
+    world.stream.before = async () => undefined;
+    expect(sent()).toHaveLength(1_000);
+    await relayToTheEnd();
+    expect(sent()).toHaveLength(2_000);
+    await expectComplete();
+  });
+
   it('gives way after a batch, and goes on from there', async () => {
     await due(6_000);
     await othersEnded();

@@ -1,4 +1,4 @@
-import { inTransaction, type Transaction } from '@app/timeout';
+import { inTransaction, type Transaction, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
@@ -8,6 +8,15 @@ import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-strea
 
 /** Each batch sorts what is left of its window, so after a burst small ones would cost the most. */
 const BATCH = 5_000;
+/** What the stream is given at once. */
+const SLICE = 250;
+/**
+ * Then what the stream has taken is noted, and the rest of the batch begins anew: its transaction is
+ * idle meanwhile, and ends after seconds. One that never got to its end would send the same for ever.
+ */
+const APPENDING_MS = 1_000;
+/** For one slice, whoever's the stream is. */
+const SLICE_LIMIT_MS = 1_600;
 /** Rounds one run may take, so that a run is bounded. */
 const MAX_ROUNDS = 200;
 
@@ -54,9 +63,9 @@ export class RelayEvents {
     const events = await readWindow(tx, window);
     // Nothing to relay writes nothing: an idle shop costs no transaction ids.
     if (events.length === 0 && cursor?.tx_from === cursor?.tx_until) return undefined;
-    if (events.length > 0) await this.stream.append(events);
-    const last = events.at(-1);
-    const isThrough = events.length < BATCH;
+    const count = await this.#append(events);
+    const last = events[count - 1];
+    const isThrough = count === events.length && count < BATCH;
     await tx.rows(
       `UPDATE relay_cursor SET tx_from = $1::text::xid8, tx_until = $2::text::xid8, last_id = $3,
               relayed_at = now()`,
@@ -64,7 +73,20 @@ export class RelayEvents {
         ? [window.tx_until, window.tx_until, 0]
         : [window.tx_from, window.tx_until, last?.id ?? 0],
     );
-    return isThrough && events.length === 0 ? undefined : events.length;
+    return isThrough && count === 0 ? undefined : count;
+  }
+
+  /** How many of them, from the first, the stream has taken in its time. */
+  async #append(events: readonly RelayedEvent[]): Promise<number> {
+    const untilMs = performance.now() + APPENDING_MS;
+    let count = 0;
+    while (count < events.length && (count === 0 || performance.now() < untilMs)) {
+      const slice = events.slice(count, count + SLICE);
+      const appending = this.stream.append(slice);
+      await withTimeLimit(appending, SLICE_LIMIT_MS, 'Nobody took the events');
+      count += slice.length;
+    }
+    return count;
   }
 }
 
