@@ -26,6 +26,22 @@ const seeded = (name, what, spec, file, find, replace) => ({
 
 const MONEY_MUTATIONS = [
   seeded(
+    'relay-sends-for-ever',
+    'What a slow stream has taken is noted only when it has taken all there is',
+    RELAY,
+    'events/relay-events.ts',
+    '(count === 0 || performance.now() < untilMs)',
+    'untilMs > 0',
+  ),
+  seeded(
+    'two-indexes-to-fold-by',
+    'Postgres may fold by another index than that of the product, as its statistics have it',
+    `${ORDERS}stock/fold-stock.spec.ts`,
+    'migrations/1763980000000-fold-by-sku.ts',
+    'ON unfolded_stock_movements (sku, (id + 0))',
+    'ON unfolded_stock_movements (sku, id)',
+  ),
+  seeded(
     'asked-at-the-first-provider',
     "A payment's end is asked at the provider for new ones, and not at its own",
     `${ORDERS}providers/payment-providers.spec.ts`,

@@ -33,8 +33,8 @@ const SPEC_MUTATIONS = [
     'independence.spec.ts',
     [
       'sweep.ts',
-      'return { armed: armed ?? 0, oldestLagMs: lagMs, drained };',
-      'await drained;\n    return { armed: armed ?? 0, oldestLagMs: lagMs, drained };',
+      'return { armed, oldestLagMs: lagMs, drained };',
+      'await drained;\n    return { armed, oldestLagMs: lagMs, drained };',
     ],
   ),
   seeded(
@@ -68,13 +68,13 @@ const SPEC_MUTATIONS = [
   seeded('brake-fails-open', 'A judgement that fails counts as passed', 'brake-batches.spec.ts', [
     'brake.ts',
     'await this.#engageIfMany(suspect);',
-    'this.#suspect = undefined;\n    this.#last = suspect.seen;\n    await this.#engageIfMany(suspect);',
+    'this.#suspect = undefined;\n    this.#aheadMs = suspect.aheadMs;\n    await this.#engageIfMany(suspect);',
   ]),
   seeded(
     'brake-not-asked-by-batches',
     'A drain under way looks no more whether something is wrong',
     'brake-batches.spec.ts',
-    ['drain-batch.ts', "if (brake.wantsToJudge(entry.now)) return 'unjudged';", ''],
+    ['drain-batch.ts', "if (brake.wantsToJudge(entry.clockNow, askedMs)) return 'unjudged';", ''],
   ),
   seeded(
     'brake-not-read-by-batches',
@@ -273,7 +273,29 @@ const SPEC_MUTATIONS = [
     'jump-not-noticed',
     'A clock that somebody has set an hour ahead closes what is due by it',
     'brake.spec.ts',
-    ['brake.ts', 'if (ranAhead > JUMP_MS) {', 'if (ranAhead > Infinity) {'],
+    ['brake.ts', 'if (leastMs - knownMs > JUMP_MS) {', 'if (leastMs - knownMs > Infinity) {'],
+  ),
+  seeded(
+    'sweep-waits-for-arming',
+    'A worker whose store takes long to arm has no heartbeat meanwhile',
+    'sweep.spec.ts',
+    ['sweep.ts', "withTimeLimit(arming, armingLimitMs, 'Not armed').catch(() => false)", 'arming'],
+  ),
+  seeded(
+    'bullmq-spins',
+    'Only what Redis itself has refused makes BullMQ wait before it asks again',
+    'drivers/bullmq/bullmq.driver.spec.ts',
+    [
+      'drivers/bullmq/alarm-worker.ts',
+      'this.#errors >= MOST_ERRORS',
+      "error.name === 'ReplyError'",
+    ],
+  ),
+  seeded(
+    'late-answer-is-a-jump',
+    'What the clock said is taken for what it says as the answer is heard',
+    'brake-batches.spec.ts',
+    ['brake.ts', 'Math.min(mostMs, Math.max(leastMs, knownMs))', 'leastMs'],
   ),
 ];
 
