@@ -11,7 +11,7 @@ Which to take:
 - **You have a Redis Cluster**: the same two, over several hash tags, so that no master carries all alarms.
 - **You have RabbitMQ and no Redis**: \`rabbitmq\`. It takes nothing back and lists nothing; the sweep covers both.
 - **You have NATS 2.12 or newer**: \`nats\`, the one broker that dedupes, takes back and lists.
-- **You have RocketMQ 5**: \`rocketmq\`, with slots: it takes about a thousand alarms a second, and rings fewer. It cannot tell that it
+- **You have RocketMQ 5**: \`rocketmq\`, with slots: it takes one or two thousand alarms a second, and rings fewer. It cannot tell that it
   has lost everything: then only the next 25 seconds are armed anew.
 - **One process, or exact to 50 ms**: \`wheel\`, whose alarms survive a kill; \`memory\` where they need not.
 - **10,000 orders a second**: any that is not \`redis-keyspace\`, with slots (\`TIMER_GRANULARITY=100ms\`): then there are
