@@ -1,5 +1,6 @@
 import {
   type Config,
+  CONNECTING,
   createDataSource,
   differenceText,
   loadConfigFor,
@@ -15,6 +16,9 @@ import {
 import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
 
+/** A server that is only busy lets an operator in late: no customer waits for a command. */
+const CONNECT_LIMIT_MS = 10_000;
+
 export interface EffectiveSettings {
   readonly config: Config;
   readonly running: RunningSettings;
@@ -29,6 +33,7 @@ export async function effectiveSettings(
   env: NodeJS.ProcessEnv,
   note: (line: string) => void,
 ): Promise<EffectiveSettings> {
+  CONNECTING.limitMs = CONNECT_LIMIT_MS;
   const own = loadConfigFor(purpose, env);
   const dataSource = createDataSource(own, 'lastcall settings', 1);
   await dataSource.initialize();

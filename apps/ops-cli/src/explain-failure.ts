@@ -48,6 +48,7 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
   const {
     AlarmStoreError,
     isCanceledStatement,
+    isContention,
     sqlStateOf,
     SweepUnderWayError,
     TimerAbilityError,
@@ -73,6 +74,11 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
   if (isCanceledStatement(error)) {
     const next = 'run it again when the load is lower; lastcall doctor looks at Postgres';
     return dependencyDown('Postgres took too long over a statement', next);
+  }
+  if (isContention(error)) {
+    const what = 'Others are changing the same things';
+    const busy = new core.LastcallError('busy', what, {}, { cause: error });
+    return refusal(busy, core.ERROR_STATUS.busy);
   }
   if (error instanceof TimerAbilityError) {
     const next = 'nothing to do; docs/drivers.md tells what each timer driver can do';

@@ -1,5 +1,6 @@
 /**
  * A connection is waited for so long; then the caller hears that the database is away. Not a constant:
- * tests share a machine whose cores may be busy for longer, and mean another database that is away.
+ * a command has no customer who waits for it, and tests share a machine whose cores may be busy for
+ * longer, and mean another database that is away.
  */
 export const CONNECTING = { limitMs: 2_000 };

@@ -5,6 +5,12 @@ import { types } from 'node:util';
  * ends a transaction that stood still.
  */
 const INFRASTRUCTURE_CLASSES = /^(08|53|57|58|25006|25P03)/;
+/** Errors after which the same transaction, begun anew, may well succeed. */
+const CONTENTION = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '55P03', // lock_not_available
+]);
 const QUERY_CANCELED = '57014';
 const CONNECTION_TROUBLE =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established/i;
@@ -25,6 +31,11 @@ export function sqlStateOf(error: unknown): string | undefined {
  */
 export function isCanceledStatement(error: unknown): boolean {
   return sqlStateOf(error) === QUERY_CANCELED;
+}
+
+/** True when others were at the same rows: nothing is wrong with the statement, nor with the server. */
+export function isContention(error: unknown): boolean {
+  return CONTENTION.has(sqlStateOf(error) ?? '');
 }
 
 /**

@@ -12,7 +12,12 @@ export {
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { monotonicClock, systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
-export { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
+export {
+  isCanceledStatement,
+  isContention,
+  isInfrastructureError,
+  sqlStateOf,
+} from './database-errors';
 export type {
   BatchResult,
   Claimant,

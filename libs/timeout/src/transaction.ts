@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
-import { sqlStateOf } from './database-errors';
+import { isContention, sqlStateOf } from './database-errors';
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
 
@@ -154,13 +154,6 @@ async function run<T>(runner: QueryRunner, statement: Statement, before?: string
 /** A write on a standby, as after a failover that left the connection alive. */
 const READ_ONLY = '25006';
 
-/** Errors after which the same transaction, begun anew, may well succeed. */
-const TRANSIENT_SQLSTATES = new Set([
-  '40001', // serialization_failure
-  '40P01', // deadlock_detected
-  '55P03', // lock_not_available
-]);
-
 const MAX_ATTEMPTS = 5;
 const RETRY_BASE_MS = 10;
 /** No attempt begins later: whoever has waited for a lock this long is told so, not kept waiting. */
@@ -182,7 +175,7 @@ export async function inTransaction<T>(
       return await attemptTransaction(dataSource, work);
     } catch (error) {
       const isLast = attempt >= MAX_ATTEMPTS || performance.now() - startedMs > RETRY_WITHIN_MS;
-      if (isLast || !isTransient(error)) throw error;
+      if (isLast || !isContention(error)) throw error;
       await pause(Math.random() * RETRY_BASE_MS * 2 ** attempt);
     }
   }
@@ -251,8 +244,4 @@ export async function timedRows<T>(
   } finally {
     await runner.release();
   }
-}
-
-function isTransient(error: unknown): boolean {
-  return TRANSIENT_SQLSTATES.has(sqlStateOf(error) ?? '');
 }

@@ -1,5 +1,7 @@
 import type { CustomerExport, ErasedCustomer } from '@app/orders';
+import { ADVISORY_LOCKS } from '../../../libs/orders/src/order/advisory-locks';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { beginHeldOpen } from '../../support/held-open';
 import { insertOrders } from '../../support/insert-orders';
 import { lastcall, lastcallJson, operatorNamed } from '../../support/lastcall';
 
@@ -32,7 +34,16 @@ describe('lastcall customers', () => {
     expect(told.result.nameInLogs).toMatch(/^sub_\w{16}$/);
 
     expect((await erase('--dry-run')).stdout).toMatch(/2 orders and 2 events would be erased/);
-    expect((await erase()).code).toBe(8);
+    expect(await erase()).toMatchObject({ code: 8, stderr: expect.stringContaining('--yes') });
+    const relaying = await beginHeldOpen(world.dataSource);
+    await relaying.query(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.relay})`);
+    const busy = await erase('--yes');
+    expect(busy.code).toBe(4);
+    expect(busy.stderr).toMatch(
+      /Others are changing the same things[^]+run the same command again/,
+    );
+    await relaying.rollbackTransaction();
+    await relaying.release();
     expect(await names()).toEqual(['zoe']);
     const more = ['--yes', '--actor', 'eve', '--json'];
     const { code, stdout } = await erase(...more);

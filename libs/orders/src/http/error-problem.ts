@@ -1,5 +1,4 @@
-import { isInfrastructureError } from '@app/timeout';
-import { sqlStateOf } from '@app/timeout';
+import { isContention, isInfrastructureError } from '@app/timeout';
 import { HttpException } from '@nestjs/common';
 import { ERROR_STATUS, LastcallError } from '../order/errors';
 import { codeOf, problem, type Problem, type ProblemCode } from './problem';
@@ -20,9 +19,6 @@ export const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, number>> = {
   too_many_open_orders: 60,
 };
 
-/** Transactions that lost against others, after the retries of `inTransaction`. */
-const CONTENTION_SQLSTATES = new Set(['40001', '40P01', '55P03']);
-
 /** Fastify's and Nest's own words where they would say too little, or too much. */
 const DETAILS: Partial<Record<number, string>> = {
   404: 'There is nothing at this address',
@@ -41,7 +37,8 @@ export function answerTo(error: unknown): ErrorAnswer {
     const answer = problem('unavailable', 'The database cannot be reached; try again soon');
     return { problem: answer, headers: headersOf('unavailable', {}), isFault: true };
   }
-  if (CONTENTION_SQLSTATES.has(sqlStateOf(error) ?? '')) {
+  // After the retries of `inTransaction`.
+  if (isContention(error)) {
     const answer = problem('busy', 'Others are changing the same things; try again soon');
     return { problem: answer, headers: headersOf('busy', {}), isFault: true };
   }
