@@ -33,8 +33,8 @@ const SPEC_MUTATIONS = [
     'independence.spec.ts',
     [
       'sweep.ts',
-      'return { armed, oldestLagMs: lagMs, drained };',
-      'await drained;\n    return { armed, oldestLagMs: lagMs, drained };',
+      'return { ...counts, drained };',
+      'await drained;\n    return { ...counts, drained };',
     ],
   ),
   seeded(
@@ -279,7 +279,7 @@ const SPEC_MUTATIONS = [
     'sweep-waits-for-arming',
     'A worker whose store takes long to arm has no heartbeat meanwhile',
     'sweep.spec.ts',
-    ['sweep.ts', "withTimeLimit(arming, armingLimitMs, 'Not armed').catch(() => false)", 'arming'],
+    ['sweep.ts', "withTimeLimit(this.#arming, armingLimitMs, 'Not armed')", 'this.#arming'],
   ),
   seeded(
     'bullmq-spins',

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { Brake, type BrakeFacts, type BrakeOptions } from './brake';
 import { Drain, drainDefaults } from './drain';
 import { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
@@ -33,6 +33,18 @@ describe('The brake, asked by every batch', () => {
   /** The database's clock, seen from this machine, is an hour ahead from now on. */
   const jump = (): void => void (uptimeMs -= HOUR_MS);
 
+  /** The store's connections, each changed as it is taken. */
+  const changed = (change: (runner: QueryRunner) => void): DataSource => {
+    const createQueryRunner = (): QueryRunner => {
+      const runner = store.dataSource.createQueryRunner();
+      change(runner);
+      return runner;
+    };
+    return Object.create(store.dataSource, {
+      createQueryRunner: { value: createQueryRunner },
+    }) as DataSource;
+  };
+
   const brake = (dataSource: DataSource, options: Partial<BrakeOptions> = {}): Brake =>
     new Brake(
       dataSource,
@@ -63,20 +75,14 @@ describe('The brake, asked by every batch', () => {
   it('passes one judgement for all who ask meanwhile, and lets none of them pass', async () => {
     const gate = new Gate();
     let asked = 0;
-    const slow = Object.create(store.dataSource, {
-      createQueryRunner: {
-        value: () => {
-          asked += 1;
-          const runner = store.dataSource.createQueryRunner();
-          const connect = runner.connect.bind(runner);
-          runner.connect = async () => {
-            await gate.pass();
-            return connect() as unknown;
-          };
-          return runner;
-        },
-      },
-    }) as DataSource;
+    const slow = changed((runner) => {
+      asked += 1;
+      const connect = runner.connect.bind(runner);
+      runner.connect = async () => {
+        await gate.pass();
+        return connect() as unknown;
+      };
+    });
     const one = brake(slow);
     gate.open();
     await one.judge();
@@ -93,24 +99,18 @@ describe('The brake, asked by every batch', () => {
   it('lets no batch pass that has looked at it before a judgement which ended meanwhile', async () => {
     const gate = new Gate();
     /** Hears at the gate what a batch asks first. */
-    const late = Object.create(store.dataSource, {
-      createQueryRunner: {
-        value: () => {
-          const runner = store.dataSource.createQueryRunner();
-          const connect = runner.connect.bind(runner);
-          runner.connect = async () => {
-            const connection = (await connect()) as { query: (...args: object[]) => unknown };
-            const query = async (...args: object[]): Promise<unknown> => {
-              const answer = await connection.query(...args);
-              if (JSON.stringify(args).includes('is_braked')) await gate.pass();
-              return answer;
-            };
-            return Object.create(connection, { query: { value: query } }) as unknown;
-          };
-          return runner;
-        },
-      },
-    }) as DataSource;
+    const late = changed((runner) => {
+      const connect = runner.connect.bind(runner);
+      runner.connect = async () => {
+        const connection = (await connect()) as { query: (...args: object[]) => unknown };
+        const query = async (...args: object[]): Promise<unknown> => {
+          const answer = await connection.query(...args);
+          if (JSON.stringify(args).includes('is_braked')) await gate.pass();
+          return answer;
+        };
+        return Object.create(connection, { query: { value: query } }) as unknown;
+      };
+    });
     const one = brake(store.dataSource);
     await one.judge();
     expect(await wantsToJudge(one)).toBe(false);
@@ -126,14 +126,9 @@ describe('The brake, asked by every batch', () => {
 
   it('judges again where judging has failed, and lets nothing pass until then', async () => {
     let failures = 0;
-    const failing = Object.create(store.dataSource, {
-      createQueryRunner: {
-        value: () => {
-          if (failures-- > 0) throw new Error('away');
-          return store.dataSource.createQueryRunner();
-        },
-      },
-    }) as DataSource;
+    const failing = changed(() => {
+      if (failures-- > 0) throw new Error('away');
+    });
     const told: BrakeFacts[] = [];
     const one = brake(failing, { onEngaged: (facts) => told.push(facts) });
     await one.judge();
@@ -151,20 +146,14 @@ describe('The brake, asked by every batch', () => {
 
   it('makes no jump of an answer that was minutes on its way', async () => {
     let onItsWayMs = 0;
-    const slow = Object.create(store.dataSource, {
-      createQueryRunner: {
-        value: () => {
-          const runner = store.dataSource.createQueryRunner();
-          const release = runner.release.bind(runner);
-          runner.release = async () => {
-            uptimeMs += onItsWayMs;
-            onItsWayMs = 0;
-            await release();
-          };
-          return runner;
-        },
-      },
-    }) as DataSource;
+    const slow = changed((runner) => {
+      const release = runner.release.bind(runner);
+      runner.release = async () => {
+        uptimeMs += onItsWayMs;
+        onItsWayMs = 0;
+        await release();
+      };
+    });
     const one = brake(slow);
     await one.judge();
     onItsWayMs = 2 * 60_000;

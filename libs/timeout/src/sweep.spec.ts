@@ -24,6 +24,24 @@ const options: TimeoutOptions = {
   sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 },
 };
 
+/** A slow store: `slow` of it passes a gate first. */
+function gated(slow: 'arm' | 'survey'): { driver: HandDriver; gate: Gate } {
+  const [driver, gate] = [new HandDriver(), new Gate()];
+  const { arm, survey } = driver;
+  if (slow === 'arm') {
+    driver.arm = async (alarms) => {
+      await gate.pass();
+      await arm.call(driver, alarms);
+    };
+  } else {
+    driver.survey = async () => {
+      await gate.pass();
+      return survey.call(driver);
+    };
+  }
+  return { driver, gate };
+}
+
 function service(
   driver = new HandDriver(),
   telemetry: Partial<TimeoutTelemetry> = {},
@@ -108,13 +126,8 @@ describe('Sweep', () => {
 
   it('goes on while a slow store takes long to arm, one arming at a time', async () => {
     await store.add(KIND, [-5_000, 20_000, 30_000]);
-    const gate = new Gate();
-    const [driver, health] = [new HandDriver(), jest.fn()];
-    const { arm } = driver;
-    driver.arm = async (alarms) => {
-      await gate.pass();
-      await arm.call(driver, alarms);
-    };
+    const { driver, gate } = gated('arm');
+    const health = jest.fn();
     const sweepOptions = { ...options.sweep, unhealthyIntervalMs: 20 };
     const { sweep } = handling(driver, { timerStore: health }, { sweep: sweepOptions });
     const asked = jest.spyOn(driver, 'arm');
@@ -131,13 +144,7 @@ describe('Sweep', () => {
 
   it('by hand takes what has become due since another sweep began to arm', async () => {
     await store.add(KIND, [20_000]);
-    const gate = new Gate();
-    const driver = new HandDriver();
-    const { survey } = driver;
-    driver.survey = async () => {
-      await gate.pass();
-      return survey.call(driver);
-    };
+    const { driver, gate } = gated('survey');
     const sweepOptions = { ...options.sweep, unhealthyIntervalMs: 20 };
     const { sweep } = handling(driver, {}, { sweep: sweepOptions });
     await sweep.begin();
@@ -154,13 +161,7 @@ describe('Sweep', () => {
 
   it('ends in the middle of many alarms when it is told to', async () => {
     await store.add(KIND, Array<number>(2_500).fill(30_000));
-    const gate = new Gate();
-    const driver = new HandDriver();
-    const { arm } = driver;
-    driver.arm = async (alarms) => {
-      await gate.pass();
-      await arm.call(driver, alarms);
-    };
+    const { driver, gate } = gated('arm');
     const timeouts = handling(driver, {}, { granularity: 'subject' });
     const sweeping = timeouts.sweep.runOnce();
     await gate.reached();

@@ -121,10 +121,8 @@ export class Sweep {
     this.#lastRunAtMs = startedMs;
     await this.clock.measure();
     this.#arming ??= this.#arm().finally(() => (this.#arming = undefined));
-    const arming = this.#arming;
-    const isArmed = await (armingLimitMs === Infinity
-      ? arming
-      : withTimeLimit(arming, armingLimitMs, 'Not armed').catch(() => false));
+    const armed = withTimeLimit(this.#arming, armingLimitMs, 'Not armed');
+    const isArmed = await armed.catch(() => false);
     await failpoint('sweep.armed');
     await this.brake.refresh();
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
@@ -135,9 +133,9 @@ export class Sweep {
     if (isArmed) this.#judgeHealth(lagMs);
     const drained = this.#sendOut(drains, leaveToTimerMs);
     const tookMs = performance.now() - startedMs;
-    const armed = this.#takeArmed();
-    this.telemetry.swept({ armed, oldestLagMs: lagMs, tookMs });
-    return { armed, oldestLagMs: lagMs, drained };
+    const counts = { armed: this.#takeArmed(), oldestLagMs: lagMs };
+    this.telemetry.swept({ ...counts, tookMs });
+    return { ...counts, drained };
   }
 
   /** One sweep to its end, for whoever wants to see what it did. */

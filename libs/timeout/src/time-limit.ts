@@ -10,13 +10,15 @@ export class TimeLimitError extends Error {
 
 /**
  * Waits for `promise`, but no longer than `limitMs`; then rejects with "`what` within n ms". The
- * promise itself goes on: a late rejection is taken care of, a late result is lost.
+ * promise itself goes on: a late rejection is taken care of, a late result is lost. Infinity: as
+ * long as it takes.
  */
 export async function withTimeLimit<T>(
   promise: Promise<T>,
   limitMs: number,
   what: string,
 ): Promise<T> {
+  if (limitMs === Infinity) return promise;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new TimeLimitError(what, limitMs)), limitMs);

@@ -18,7 +18,7 @@ export interface EventStreamUnderTest {
 }
 
 const LONG = 1_000_000;
-/** More than one call takes. */
+/** More than the relay gives at once. */
 const MANY = 1_200;
 /** Of the product, for one call; what is refused is refused within one. */
 const CALL_LIMIT_MS = 1_500;
@@ -59,7 +59,7 @@ export function describeEventStream(name: string, subject: EventStreamUnderTest)
       ]);
     });
 
-    it('keeps the order of more events than one call takes', async () => {
+    it('keeps the order of more events than the relay gives at once', async () => {
       const { stream, ids } = open();
       const events = Array.from({ length: MANY }, () => eventOf());
       await untilTaken(stream, events);

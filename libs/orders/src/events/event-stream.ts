@@ -39,8 +39,6 @@ export interface RedisEventStreamOptions {
 
 /** Well within the seconds that a transaction of the relay's may be idle. */
 const CALL_LIMIT_MS = 1_500;
-/** One call's worth: Redis serves nobody else meanwhile, which is about a millisecond. */
-const CHUNK = 250;
 /** Entries that are read by one call where the whole stream is looked through. */
 const SCAN = 1_000;
 
@@ -80,12 +78,9 @@ export class RedisEventStream implements EventStream {
 
   async append(events: readonly RelayedEvent[]): Promise<void> {
     const { key, maxLength } = this.options;
-    // One after the other: what follows an event that failed must not overtake it.
-    for (let start = 0; start < events.length; start += CHUNK) {
-      const entries = events.slice(start, start + CHUNK).map(fieldsOf);
-      const appending = this.#client.appendEvents(key, maxLength, JSON.stringify(entries));
-      await withTimeLimit(appending, CALL_LIMIT_MS, 'Redis did not take the events');
-    }
+    const json = JSON.stringify(events.map(fieldsOf));
+    const appending = this.#client.appendEvents(key, maxLength, json);
+    await withTimeLimit(appending, CALL_LIMIT_MS, 'Redis did not take the events');
   }
 
   async forgetReasons(orderIds: readonly string[]): Promise<number> {
