@@ -173,20 +173,21 @@ const QUANTITY = {
                                     WHERE r.order_id = i.order_id AND r.sku = i.sku), 0)`,
 } as const satisfies Record<Exclude<StockEffect, 'none'>, string>;
 
-/** By order, where an event before this one was committed under a greater tx than ours. */
-const OTHER_TXS = `(SELECT jsonb_object_agg(id, event_tx::text) FROM changed
-                     WHERE event_tx <> ${NEW_EVENT_TX})`;
-
 /**
  * The stock of these orders' lines, summed per SKU, under the tx of their events: appended here and
  * folded into the products later, so that a change of status waits for no product and holds none.
- * The lines are asked for by one array and never joined; that tx is this transaction's nearly always.
+ * That tx is this transaction's nearly always: their lines are asked for by one array and never
+ * joined. The few others had an event before that was committed under a greater one.
  */
 const MOVEMENTS_SQL = (effect: Exclude<StockEffect, 'none'>): string => `, moved AS (
       INSERT INTO unfolded_stock_movements (tx, sku, effect, quantity)
-      SELECT coalesce((${OTHER_TXS} ->> i.order_id::text)::xid8, ${NEW_EVENT_TX}) AS tx, i.sku,
-             '${effect}', sum(${QUANTITY[effect]})
+      SELECT ${NEW_EVENT_TX}, i.sku, '${effect}', sum(${QUANTITY[effect]})
         FROM order_items i
-       WHERE i.order_id = ANY (ARRAY(SELECT id FROM changed)) GROUP BY 1, 2
-      HAVING sum(${QUANTITY[effect]}) > 0
+       WHERE i.order_id = ANY (ARRAY(SELECT id FROM changed WHERE event_tx = ${NEW_EVENT_TX}))
+       GROUP BY i.sku HAVING sum(${QUANTITY[effect]}) > 0
+       UNION ALL
+      SELECT c.event_tx, i.sku, '${effect}', sum(${QUANTITY[effect]})
+        FROM changed c, LATERAL (SELECT * FROM order_items WHERE order_id = c.id OFFSET 0) AS i
+       WHERE c.event_tx <> ${NEW_EVENT_TX}
+       GROUP BY c.event_tx, i.sku HAVING sum(${QUANTITY[effect]}) > 0
     )`;

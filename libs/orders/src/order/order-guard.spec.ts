@@ -79,6 +79,31 @@ describe('OrderGuard', () => {
     expect(results.find(({ name }) => name === 'timestamps_agree')?.violations).toBe(0);
   });
 
+  it('gives back stock under the transaction of each event, and some are older than their order', async () => {
+    const before = [await order(), await order()];
+    const runner = await beginHeldOpen(world.dataSource);
+    const early = new Transaction(runner);
+    await early.rows('SELECT pg_current_xact_id()');
+    const orderIds = [...before, await order(), await order()];
+    expect(await guard.change(early, { ...CLOSE, orderIds })).toHaveLength(4);
+    await runner.commitTransaction();
+    await runner.release();
+    const moved = await world.rows<{ tx: string; sku: string; quantity: number }>(
+      `SELECT tx::text, sku, quantity FROM unfolded_stock_movements WHERE tx IN (
+         SELECT tx FROM order_events WHERE order_id = ANY ($1::uuid[]) AND to_status = 'closed')
+        ORDER BY tx`,
+      [orderIds],
+    );
+    const owed = await world.rows<{ tx: string; sku: string; quantity: number }>(
+      `SELECT e.tx::text, i.sku, sum(i.quantity)::int AS quantity
+         FROM order_events e JOIN order_items i USING (order_id)
+        WHERE e.order_id = ANY ($1::uuid[]) AND e.to_status = 'closed' GROUP BY e.tx, i.sku ORDER BY e.tx`,
+      [orderIds],
+    );
+    expect(owed).toHaveLength(3);
+    expect(moved).toEqual(owed);
+  });
+
   it('changes an order once: the second finds it changed and changes nothing', async () => {
     const id = await order();
     expect(await close(id)).toHaveLength(1);
