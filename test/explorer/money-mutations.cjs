@@ -26,12 +26,28 @@ const seeded = (name, what, spec, file, find, replace) => ({
 
 const MONEY_MUTATIONS = [
   seeded(
+    'stock-of-late-writers',
+    'An order whose event before was committed under a greater transaction gives nothing back',
+    `${ORDERS}order/order-guard.spec.ts`,
+    'order/change-status.ts',
+    'WHERE c.event_tx <> ${NEW_EVENT_TX}',
+    'WHERE false',
+  ),
+  seeded(
     'relay-sends-for-ever',
     'What a slow stream has taken is noted only when it has taken all there is',
     RELAY,
     'events/relay-events.ts',
     '(count === 0 || performance.now() < untilMs)',
     'untilMs > 0',
+  ),
+  seeded(
+    'backlog-in-one-window',
+    'All that waits for the stream is one window, which every batch of it reads and sorts',
+    RELAY,
+    'events/relay-events.ts',
+    'currentWindow(tx, cursor as Window, BATCH - 1)',
+    'currentWindow(tx, cursor as Window, 1_000 * BATCH)',
   ),
   seeded(
     'two-indexes-to-fold-by',
@@ -198,8 +214,8 @@ const MONEY_MUTATIONS = [
     'After a restore the relay waits for transactions that this cluster will not make for long',
     RELAY,
     'events/event-window.ts',
-    'event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
-    'pg_snapshot_xmin(pg_current_snapshot())::text AS xmin',
+    'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS tx)',
+    'SELECT pg_snapshot_xmin(pg_current_snapshot()) AS tx)',
   ),
   seeded(
     'silence-not-sent-again',

@@ -152,7 +152,7 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}order/change-status.ts`,
-        find: 'WHERE i.order_id = ANY (ARRAY(SELECT id FROM changed))',
+        find: 'WHERE i.order_id = ANY (ARRAY(SELECT id FROM changed WHERE event_tx = ${NEW_EVENT_TX}))',
         replace: 'WHERE i.order_id = ANY ($1::uuid[])',
       },
     ],
@@ -201,8 +201,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}events/event-window.ts`,
-        find: 'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
-        replace: 'SELECT event_tx(pg_snapshot_xmax(pg_current_snapshot()))::text AS xmin',
+        find: 'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS tx)',
+        replace: 'SELECT event_tx(pg_snapshot_xmax(pg_current_snapshot())) AS tx)',
       },
     ],
   },

@@ -18,6 +18,12 @@ const seeded = (name, what, spec, ...edits) => ({
 
 const SPEC_MUTATIONS = [
   seeded(
+    'many-wait-for-their-slot',
+    'Where a thousand a second come due, each waits for the end of its slot',
+    'drain.spec.ts',
+    ['drain.ts', '({ found }) => this.#lookAgain(found),', '() => undefined,'],
+  ),
+  seeded(
     'ring-waits-for-drains',
     'A ring ends when what it asked for is done, so that one kind holds up the others',
     'independence.spec.ts',

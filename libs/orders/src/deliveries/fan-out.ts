@@ -6,7 +6,7 @@ import { DATABASE } from '../data-source';
 import { currentWindow, type Window } from '../events/event-window';
 import { ALL_EVENTS } from './message';
 
-/** Events of one statement. */
+/** Events of one statement: more than a window has, but where one transaction has more. */
 const BATCH = 2_000;
 /** Batches one run may take, so that a run is bounded. */
 const MAX_ROUNDS = 50;
@@ -41,14 +41,14 @@ async function fanOutBatch(tx: Transaction): Promise<{ written: number } | undef
       WHERE EXISTS (SELECT FROM webhook_endpoints WHERE status <> 'deleted')`,
   );
   if (!cursor) return undefined;
-  const window = await currentWindow(tx, cursor);
+  const window = await currentWindow(tx, cursor, BATCH - 1);
+  if (!window) return undefined;
   const [batch] = await tx.rows<{ events: number; last_id: string | null; written: number }>(
     WRITE_DELIVERIES,
     [window.tx_from, window.tx_until, window.last_id, BATCH, ALL_EVENTS],
   );
   const { events, last_id: lastId, written } = batch as NonNullable<typeof batch>;
   if (written > 0) await failpoint('delivery.written');
-  if (events === 0 && cursor.tx_from === cursor.tx_until) return undefined;
   const isThrough = events < BATCH;
   await moveCursor(
     tx,
@@ -56,7 +56,7 @@ async function fanOutBatch(tx: Transaction): Promise<{ written: number } | undef
       ? { tx_from: window.tx_until, tx_until: window.tx_until, last_id: '0' }
       : { ...window, last_id: lastId ?? '0' },
   );
-  return isThrough && events === 0 ? undefined : { written };
+  return { written };
 }
 
 /** True for one at a time, until the end of the transaction. */

@@ -8,10 +8,18 @@ export interface Window {
   readonly last_id: string;
 }
 
-/** A window that was not finished is gone on with; else the next one reaches up to xmin. */
-export async function currentWindow(tx: Transaction, cursor: Window): Promise<Window> {
+/**
+ * A window that was not finished is gone on with; else the next one, of about so many events: each
+ * batch of a window reads all of it. Undefined when no event is new.
+ */
+export async function currentWindow(
+  tx: Transaction,
+  cursor: Window,
+  windowEvents: number,
+): Promise<Window | undefined> {
   if (cursor.tx_from !== cursor.tx_until) return cursor;
-  return { tx_from: cursor.tx_until, tx_until: await oldestUnfinished(tx), last_id: '0' };
+  const next = await nextWindow(tx, 'order_events', cursor.tx_until, windowEvents);
+  return next && { tx_from: next.fromTx, tx_until: next.untilTx, last_id: '0' };
 }
 
 /** All transactions before this one have ended, in the numbers of the history. */

@@ -113,6 +113,19 @@ describe('RelayEvents', () => {
     await expectComplete();
   });
 
+  it('reads a backlog once, a few transactions at a time', async () => {
+    for (let transaction = 0; transaction < 4; transaction++) await due(2_000);
+    await othersEnded();
+    expect(await relay.runOnce(() => true)).toEqual({ relayed: 4_000 });
+    const again = await world.rows(
+      `SELECT FROM order_events, relay_cursor
+        WHERE tx >= tx_from AND tx < tx_until AND id <= last_id LIMIT 1`,
+    );
+    expect(again).toEqual([]);
+    expect(await relay.runOnce()).toEqual({ relayed: 4_000 });
+    await expectComplete();
+  });
+
   it('does not lose what is committed late, after younger events', async () => {
     const [early] = await due(1);
     // Of another product, whose row nobody else wants.

@@ -6,7 +6,7 @@ import { DATABASE } from '../data-source';
 import { currentWindow, type Window } from './event-window';
 import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
 
-/** Each batch sorts what is left of its window, so after a burst small ones would cost the most. */
+/** More than a window has, but where one transaction has more. */
 const BATCH = 5_000;
 /** What the stream is given at once: Redis serves nobody else meanwhile, which is about a millisecond. */
 const SLICE = 250;
@@ -59,10 +59,10 @@ export class RelayEvents {
     );
     if (!leader?.leads) return undefined;
     const [cursor] = await tx.rows<Window>('SELECT tx_from, tx_until, last_id FROM relay_cursor');
-    const window = await currentWindow(tx, cursor as Window);
-    const events = await readWindow(tx, window);
+    const window = await currentWindow(tx, cursor as Window, BATCH - 1);
     // Nothing to relay writes nothing: an idle shop costs no transaction ids.
-    if (events.length === 0 && cursor?.tx_from === cursor?.tx_until) return undefined;
+    if (!window) return undefined;
+    const events = await readWindow(tx, window);
     const count = await this.#append(events);
     const last = events[count - 1];
     const isThrough = count === events.length && count < BATCH;
@@ -73,7 +73,7 @@ export class RelayEvents {
         ? [window.tx_until, window.tx_until, 0]
         : [window.tx_from, window.tx_until, last?.id ?? 0],
     );
-    return isThrough && count === 0 ? undefined : count;
+    return count;
   }
 
   /** How many of them, from the first, the stream has taken in its time. */
