@@ -67,6 +67,35 @@ describe('Drain', () => {
     expect(one.isBursting).toBe(false);
   });
 
+  /** So many come due while so many are handled; resolves when the ring for these has been answered. */
+  async function ringWhileMoreComeDue(first: number, more: number): Promise<[Drain, Effects]> {
+    await store.add(KIND, Array<number>(first).fill(-2));
+    const handler: Effects = new Effects(500, async () => {
+      if (handler.batches.length === 1) await store.add(KIND, Array<number>(more).fill(-1));
+    });
+    const one = drain(handler);
+    one.signal('timer', 0);
+    await one.idle();
+    return [one, handler];
+  }
+
+  it('looks again soon where many have come due, and need not wait for their slot', async () => {
+    const [one, handler] = await ringWhileMoreComeDue(12, 11);
+    const sizes = () => handler.batches.map(({ length }) => length);
+    await until('it has looked again', () => Promise.resolve(sizes().length === 2));
+    expect(sizes()).toEqual([12, 11]);
+    one.stop();
+    await one.idle();
+  });
+
+  it('leaves few to the ring of their slot', async () => {
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const [one] = await ringWhileMoreComeDue(9, 11);
+    expect(timers.mock.calls.filter(([, delayMs]) => delayMs === 30)).toEqual([]);
+    timers.mockRestore();
+    expect(await one.run('timer')).toMatchObject({ found: 11 });
+  });
+
   it('shares deadlines between drains that run at once', async () => {
     await store.add(KIND, Array<number>(200).fill(-1));
     const counts = await Promise.all([1, 2, 3].map(() => drain(new Effects(20)).run('sweep')));

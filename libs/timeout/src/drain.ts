@@ -18,6 +18,13 @@ export const drainDefaults: DrainOptions = { ...paceDefaults, maxFailures: 8 };
 const TURN_RETRY_FIRST_MS = 10;
 const TURN_RETRY_MAX_MS = 80;
 
+/**
+ * Whoever has found so many looks again soon, without a ring: where many come due, they need not
+ * wait for the end of their slot. Fewer are not worth a transaction of their own.
+ */
+const MANY = 10;
+const LOOK_AGAIN_MS = 30;
+
 /** A round under way: its drainers by their places, and what it did so far. */
 interface Round {
   readonly asked: Asked;
@@ -44,6 +51,7 @@ export class Drain {
   readonly #health: HandlerHealth;
   readonly #batch: DrainBatch;
   readonly #bursting = new Set<Round>();
+  #again: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(
@@ -68,15 +76,28 @@ export class Drain {
    */
   signal(by: Claimant, sinceMs: number): void {
     this.lowWater.lower(sinceMs);
-    this.#start(by, 0).catch((error: unknown) =>
-      this.parts.telemetry.failed(`drain ${this.kind}`, error),
-    );
+    this.#startInBackground(by);
   }
 
   /** Handles everything that has been due for `overdueByMs`; resolves when nothing is left. */
   run(by: Claimant, overdueByMs = 0): Promise<DrainCounts> {
     this.lowWater.lookAtEverything();
     return this.#start(by, overdueByMs);
+  }
+
+  #startInBackground(by: Claimant): void {
+    this.#start(by, 0).then(
+      ({ found }) => this.#lookAgain(found),
+      (error: unknown) => this.parts.telemetry.failed(`drain ${this.kind}`, error),
+    );
+  }
+
+  #lookAgain(found: number): void {
+    if (found < MANY || this.#isStopped || this.#again) return;
+    this.#again = setTimeout(() => {
+      this.#again = undefined;
+      this.#startInBackground('timer');
+    }, LOOK_AGAIN_MS).unref();
   }
 
   #start(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
@@ -104,6 +125,7 @@ export class Drain {
   /** No batch begins from now on; the one under way ends. */
   stop(): void {
     this.#isStopped = true;
+    clearTimeout(this.#again);
   }
 
   /** True while more is due than one batch takes. */
