@@ -1,11 +1,11 @@
-import { CONNECTING, createDataSource } from '@app/orders/look';
+import { connectWithin, createDataSource } from '@app/orders/look';
 import { createTestDatabase } from '../../../test/support/database';
 import { effectiveSettings } from './effective-settings';
 
 describe('effectiveSettings', () => {
   it('gives a busy Postgres longer to let a command in than a request', async () => {
-    const patienceOfRequests = 2_000;
-    CONNECTING.limitMs = patienceOfRequests;
+    const ofRequests = 2_000;
+    connectWithin(ofRequests);
     const database = await createTestDatabase();
     try {
       const env = { DATABASE_URL: database.appUrl };

@@ -1,6 +1,6 @@
 import {
   type Config,
-  CONNECTING,
+  connectWithin,
   createDataSource,
   differenceText,
   loadConfigFor,
@@ -33,7 +33,7 @@ export async function effectiveSettings(
   env: NodeJS.ProcessEnv,
   note: (line: string) => void,
 ): Promise<EffectiveSettings> {
-  CONNECTING.limitMs = CONNECT_LIMIT_MS;
+  connectWithin(CONNECT_LIMIT_MS);
   const own = loadConfigFor(purpose, env);
   const dataSource = createDataSource(own, 'lastcall settings', 1);
   await dataSource.initialize();

@@ -4,3 +4,8 @@
  * longer, and mean another database that is away.
  */
 export const CONNECTING = { limitMs: 2_000 };
+
+/** Connections of this process that are opened from now on are waited for so long, in milliseconds. */
+export function connectWithin(limitMs: number): void {
+  CONNECTING.limitMs = limitMs;
+}

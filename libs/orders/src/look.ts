@@ -17,7 +17,7 @@ import { type OrderFilter, searchOrders } from './order/search-orders';
 import { type OrderDetailsView, readOrderDetails } from './ops/read-order-details';
 
 export { isInfrastructureError } from '@app/timeout';
-export { CONNECTING } from './connect-limit';
+export { connectWithin } from './connect-limit';
 export { type Config, loadConfigFor, type Purpose, settingsOf } from './config';
 export { createDataSource } from './data-source';
 export { parseDuration } from './duration';
