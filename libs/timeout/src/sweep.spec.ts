@@ -135,6 +135,7 @@ describe('Sweep', () => {
       const { armed, drained } = await sweep.begin();
       expect([armed, (await drained).changed]).toEqual([0, left]);
     }
+    await gate.reached();
     expect(asked).toHaveBeenCalledTimes(1);
     gate.open();
     expect(await sweep.runOnce()).toMatchObject({ armed: 2 });
@@ -147,7 +148,9 @@ describe('Sweep', () => {
     const { driver, gate } = gated('survey');
     const sweepOptions = { ...options.sweep, unhealthyIntervalMs: 20 };
     const { sweep } = handling(driver, {}, { sweep: sweepOptions });
-    await sweep.begin();
+    const { drained } = await sweep.begin();
+    await drained;
+    await gate.reached();
     // Far, as what a test has moved to the present is.
     await store.rows(
       `INSERT INTO far_deadlines (far, kind, due_at, subject_id)
