@@ -170,7 +170,7 @@ module.exports = {
     forbid(
       'redlock-in-one-file',
       'the lock is behind a port',
-      { path: '^(apps|libs)/', pathNot: `^libs/timeout/src/locks/redlock\\.lock\\.ts$|${TESTS}` },
+      { path: '^(apps|libs)/', pathNot: `^libs/timeout/src/locks/redlock-holds\\.ts$|${TESTS}` },
       { path: 'node_modules/(redlock|@sesamecare-oss/redlock)/' },
     ),
     forbid(

@@ -221,6 +221,31 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'one-ignores-batches',
+    'A payment takes the lock of an order that a batch is closing',
+    'locks/redlock.lock.spec.ts',
+    [
+      'locks/redlock-scripts.ts',
+      "if redis.call('SISMEMBER', batch, KEYS[index]) == 1 then return 0 end",
+      '',
+    ],
+  ),
+  seeded('batches-overlap', 'Two batches hold the same order', 'locks/redlock.lock.spec.ts', [
+    'locks/redlock-scripts.ts',
+    "if #redis.call('SINTER', own, other) > 0 then",
+    'if false then',
+  ]),
+  seeded(
+    'batch-ignores-payments',
+    'A batch takes the lock of an order that is being paid',
+    'locks/redlock.lock.spec.ts',
+    [
+      'locks/redlock-scripts.ts',
+      'if not own or are_held() then return 0 end',
+      'if not own then return 0 end',
+    ],
+  ),
+  seeded(
     'put-back-at-once',
     'What somebody else has locked is due again a moment later, however long they have had it',
     'lock-batch.spec.ts',

@@ -1,7 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { timed } from '../testing/awake-time';
 import type { Held, Lock } from '../lock';
 import { pause } from '../pause';
+import { keysOf } from '../testing/lock-keys';
+import { describeLockOfBatches } from './lock-of-batches.contract';
 
 const HELD_LIMIT_MS = 20_000;
 
@@ -58,8 +59,6 @@ export function describeLock(name: string, subject: LockUnderTest): void {
       await held.release();
     }
   };
-  const keysOf = (count: number): string[] =>
-    Array.from({ length: count }, () => `lock:order:${randomUUID()}`);
   /** Only of a lock that excludes. */
   const excluding = (promise: string, test: () => Promise<void>): void => {
     if (subject.excludes) it(promise, test);
@@ -276,6 +275,7 @@ export function describeLock(name: string, subject: LockUnderTest): void {
       await expect(held.release()).resolves.toBeUndefined();
     }
   });
+  if (subject.excludes) describeLockOfBatches(name, (wish) => subject.create(wish));
 }
 
 /** Asks again and again: how soon a store that is back is used is not part of the contract. */

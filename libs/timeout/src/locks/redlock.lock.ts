@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
-import { ExecutionError, Redlock, ResourceLockedError, type Lock as RedlockHold } from 'redlock';
 import { tagIndexOf } from '../hash-tags';
 import type { Held, Lock } from '../lock';
 import { pause } from '../pause';
 import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../redis';
 import { type BusyKeys, heldNothing, together, unlocked } from './held';
-import { defineBatchScripts } from './redlock-scripts';
+import { isContention, type RedlockHold, RedlockHolds } from './redlock-holds';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 
 export interface RedlockLockOptions {
@@ -62,7 +61,7 @@ type Attempt = { readonly hold: RedlockHold } | 'contended' | 'down';
 export class RedlockLock implements Lock {
   readonly #options: Required<RedlockLockOptions>;
   readonly #client: Redis;
-  readonly #redlock: Redlock;
+  readonly #holds: RedlockHolds;
   /** Settles when the first try to connect has ended, well or not. */
   readonly #firstConnection: Promise<void>;
   #closing: Promise<void> | undefined;
@@ -77,14 +76,9 @@ export class RedlockLock implements Lock {
     this.#options = { ...REDLOCK_DEFAULTS, ...options };
     const { redis, onError } = this.#options;
     this.#client = openRedis(redis, FAIL_FAST, onError);
-    defineBatchScripts(this.#client);
+    this.#holds = new RedlockHolds(this.#client, onError);
     this.#firstConnection = new Promise((resolve) => {
       this.#client.once('ready', resolve).once('close', resolve);
-    });
-    // No retries: we wait, or not, in our own way.
-    this.#redlock = new Redlock([this.#client], { retryCount: 0 });
-    this.#redlock.on('error', (error: Error) => {
-      if (!(error instanceof ResourceLockedError)) onError(error);
     });
   }
 
@@ -97,13 +91,14 @@ export class RedlockLock implements Lock {
   }
 
   async #acquireFreeOfOneTag(wanted: readonly string[]): Promise<Held> {
-    const first = await this.#attempt(wanted);
+    const first = await this.#attempt(wanted, true);
     if (first !== 'contended') return this.#held(wanted, first, 'held');
     const busyForMs = await this.#busyAmong(wanted);
     if (busyForMs === 'down') return unlocked(wanted);
     const free = wanted.filter((key) => !busyForMs.has(key));
     if (free.length === 0) return heldNothing('contended', busyForMs);
-    const second = await this.#attempt(free);
+    // None of them was busy: it was the sets that were all taken.
+    const second = await this.#attempt(free, busyForMs.size > 0);
     // Somebody was faster again. They come back with the next ring, so nobody insists.
     if (second === 'contended') {
       return heldNothing('contended', new Map(wanted.map((key) => [key, busyForMs.get(key) ?? 0])));
@@ -114,7 +109,7 @@ export class RedlockLock implements Lock {
   async acquireOne(key: string): Promise<Held> {
     const giveUpAtMs = performance.now() + this.#options.waitMs;
     for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MAX_MS)) {
-      const attempt = await this.#attempt([key]);
+      const attempt = await this.#attempt([key], false);
       if (attempt !== 'contended') return this.#held([key], attempt, 'held');
       const leftMs = giveUpAtMs - performance.now();
       if (leftMs <= 0) return heldNothing('contended');
@@ -137,14 +132,14 @@ export class RedlockLock implements Lock {
   }
 
   /** One call of Redlock for all of `keys`, which have one tag. */
-  async #attempt(keys: readonly string[]): Promise<Attempt> {
+  async #attempt(keys: readonly string[], asBatch: boolean): Promise<Attempt> {
     const tag = this.#tagOf(keys[0] as string);
     let acquiring: Promise<RedlockHold> | undefined;
     try {
-      const hold = await this.#ask(tag, () => {
-        const names = keys.map((key) => `${tag}:${key}`);
-        return (acquiring = this.#redlock.acquire(names, this.#options.ttlMs));
-      });
+      const hold = await this.#ask(
+        tag,
+        () => (acquiring = this.#holds.acquire(tag, keys, this.#options.ttlMs, asBatch)),
+      );
       return { hold };
     } catch (error) {
       if (await isContention(error)) return 'contended';
@@ -162,8 +157,7 @@ export class RedlockLock implements Lock {
     const { ttlMs, onError } = this.#options;
     const tag = this.#tagOf(keys[0] as string);
     try {
-      const names = keys.map((key) => `${tag}:${key}`);
-      const lives = await this.#ask(tag, () => this.#client.locksLive(names.length, ...names));
+      const lives = await this.#ask(tag, () => this.#holds.livesOf(tag, keys));
       const busy = keys.map((key, index) => [key, lives[index] ?? 0] as const);
       return new Map(
         busy.filter(([, ms]) => ms >= 0).map(([key, ms]) => [key, Math.max(0, ttlMs - ms)]),
@@ -206,7 +200,7 @@ export class RedlockLock implements Lock {
     const stop = (): void => clearInterval(timer);
     const timer = setInterval(() => {
       if (performance.now() > untilMs) return stop();
-      const extending = this.#ask(tag, () => this.#redlock.extend(hold, ttlMs));
+      const extending = this.#ask(tag, () => hold.extend(ttlMs));
       extending.then((longer) => (hold = longer), stop);
     }, ttlMs / 3);
     timer.unref();
@@ -215,7 +209,7 @@ export class RedlockLock implements Lock {
 
   /** Whatever goes wrong: the lock ends by itself. A silent Redis is not waited for. */
   async #giveBack(tag: string, hold: RedlockHold): Promise<void> {
-    const releasing = this.#redlock.release(hold).catch(() => undefined);
+    const releasing = hold.release().catch(() => undefined);
     if (this.#isOpen(tag)) return;
     const { callTimeoutMs } = this.#options;
     await withTimeLimit(releasing, callTimeoutMs, 'Redis did not take a lock back').catch(
@@ -259,15 +253,4 @@ export class RedlockLock implements Lock {
     this.#silence = undefined;
     this.#client.disconnect(true);
   }
-}
-
-/** Redlock says "no quorum" for a taken key and for a dead Redis alike; its votes tell which. */
-async function isContention(error: unknown): Promise<boolean> {
-  if (!(error instanceof ExecutionError)) return false;
-  for (const attempt of error.attempts) {
-    for (const vote of (await attempt).votesAgainst.values()) {
-      if (vote instanceof ResourceLockedError) return true;
-    }
-  }
-  return false;
 }
