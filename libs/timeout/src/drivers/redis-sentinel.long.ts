@@ -1,5 +1,6 @@
 import type { Alarm, TimerDriver } from '../timer-driver';
-import { describeLock, type LockWish } from '../locks/lock.contract';
+import { describeLock } from '../locks/lock.contract';
+import type { LockWish } from '../testing/lock-wish';
 import { RedlockLock } from '../locks/redlock.lock';
 import { OwnSentinel } from '../testing/own-sentinel';
 import { BullmqDriver } from './bullmq/bullmq.driver';

@@ -1,7 +1,6 @@
 import type { Lock } from '../lock';
 import { pause } from '../pause';
-import { keysOf } from '../testing/lock-keys';
-import type { LockWish } from './lock.contract';
+import { keysOf, type LockWish } from '../testing/lock-wish';
 
 /** Keys of a large batch. */
 const LARGE = 1_000;

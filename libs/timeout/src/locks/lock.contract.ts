@@ -1,22 +1,10 @@
 import { timed } from '../testing/awake-time';
 import type { Held, Lock } from '../lock';
 import { pause } from '../pause';
-import { keysOf } from '../testing/lock-keys';
+import { keysOf, type LockWish } from '../testing/lock-wish';
 import { describeLockOfBatches } from './lock-of-batches.contract';
 
 const HELD_LIMIT_MS = 20_000;
-
-/** How a test wants its lock; absent = what holds also on a machine that stands still at times. */
-export interface LockWish {
-  readonly ttlMs?: number;
-  /** 0: whoever holds does so for `ttlMs` only, as if it had died. */
-  readonly extendForMs?: number;
-  readonly waitMs?: number;
-  /** After so long a silence of the store it goes on without a lock, */
-  readonly callTimeoutMs?: number;
-  /** and does not ask it for so long. */
-  readonly shortCircuitMs?: number;
-}
 
 /** What can happen to the place where a lock keeps its keys. */
 export interface LockStore {
