@@ -22,24 +22,31 @@ export async function lockBatch(
   handler: DeadlineHandler,
   { lock, clock, telemetry }: Pick<DrainParts, 'lock' | 'clock' | 'telemetry'>,
 ): Promise<LockedBatch> {
-  const keyOf = new Map(due.map((one) => [one, handler.lockKey(one.subjectId)]));
-  const keys = [...new Set([...keyOf.values()].filter((key) => key !== undefined))];
-  if (keys.length === 0) return { mine: due, contended: [], giveBack: async () => undefined };
-  const held = await lock.acquireFree(keys);
+  const keyOf = (one: DueDeadline): string | undefined => handler.lockKey(one.subjectId);
+  const keys = new Set<string>();
+  for (const one of due) {
+    const key = keyOf(one);
+    if (key !== undefined) keys.add(key);
+  }
+  if (keys.size === 0) return { mine: due, contended: [], giveBack: async () => undefined };
+  const held = await lock.acquireFree([...keys]);
   telemetry.locked(held.outcome);
+  const giveBack = (): Promise<void> => held.release();
+  // Nearly always: a burst need not look at each.
+  if (held.keys.size === keys.size) return { mine: due, contended: [], giveBack };
   const isMine = (one: DueDeadline): boolean => {
-    const key = keyOf.get(one);
+    const key = keyOf(one);
     return key === undefined || held.keys.has(key);
   };
   const nowMs = clock.nowMs();
   const later = (one: DueDeadline): DueDeadline => {
-    const busyForMs = held.busyForMs?.get(keyOf.get(one) ?? '') ?? 0;
+    const busyForMs = held.busyForMs?.get(keyOf(one) ?? '') ?? 0;
     const waitMs = Math.min(CONTENDED_RETRY_MAX_MS, Math.max(CONTENDED_RETRY_FIRST_MS, busyForMs));
     return { ...one, dueAt: new Date(nowMs + waitMs) };
   };
   return {
     mine: due.filter(isMine),
     contended: due.filter((one) => !isMine(one)).map(later),
-    giveBack: () => held.release(),
+    giveBack,
   };
 }

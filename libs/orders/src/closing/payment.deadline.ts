@@ -21,7 +21,7 @@ import { OrderGuard } from '../order/order-guard';
 @Injectable()
 @HandlesKind('payment')
 export class PaymentDeadline implements DeadlineHandler {
-  readonly maxBatch = 4_000;
+  readonly maxBatch = 8_000;
   readonly lockKey = orderLockKey;
 
   constructor(

@@ -41,7 +41,8 @@ interface ChangedColumns {
   ids: string | null;
   versions: string;
   closes_at: string;
-  due_at: string;
+  /** Only of a status that has a deadline. */
+  due_at?: string;
   changed_at: string;
 }
 
@@ -84,7 +85,7 @@ export async function changeStatus(tx: Transaction, change: StatusChange): Promi
 function changedOrders(columns: ChangedColumns, kind: string | undefined): ChangedOrder[] {
   if (columns.ids === null) return [];
   const [versions, closesAt, dueAt] = [columns.versions, columns.closes_at, columns.due_at].map(
-    (column) => column.split(','),
+    (column) => column?.split(',') ?? [],
   ) as [string[], string[], string[]];
   const changedAt = new Date(Number(columns.changed_at));
   return columns.ids.split(',').map((orderId, index) => ({
@@ -117,7 +118,7 @@ function statementFor(change: StatusChange, effect: StockEffect): string {
        WHERE id = ANY ($1::uuid[]) AND status = $2
              ${onlyIfOverdue ? `AND ${isOverdue(from)}` : ''}
              ${onlyIfNoPaymentOpen ? `AND NOT EXISTS (${OPEN_PAYMENT})` : ''}
-      RETURNING id, version, closes_at, event_tx, ${deadline?.dueAt ?? 'NULL::timestamptz'} AS due_at${over ? `, ${over.dueAt} AS over_at` : ''}
+      RETURNING id, version, closes_at, event_tx${deadline ? `, ${deadline.dueAt} AS due_at` : ''}${over ? `, ${over.dueAt} AS over_at` : ''}
     ), history AS (
       INSERT INTO order_events
              (order_id, version, type, from_status, to_status, by, actor, reason, tx)
@@ -126,8 +127,8 @@ function statementFor(change: StatusChange, effect: StockEffect): string {
       effect === 'none' ? '' : MOVEMENTS_SQL(effect)
     }
     SELECT ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
-           ${COLUMN(MS('closes_at'))} AS closes_at, ${COLUMN(MS('due_at'))} AS due_at,
-           ${MS('now()')} AS changed_at
+           ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
+           ${deadline ? `, ${COLUMN(MS('due_at'))} AS due_at` : ''}
       FROM changed`;
 }
 
