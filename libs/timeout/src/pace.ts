@@ -30,6 +30,8 @@ export interface Plan {
 const FIRST = 500;
 /** Smaller ones would be all overhead, and slow everybody down more than they free. */
 const SMALLEST_GROWN = 500;
+/** A batch is so many times larger than the one before at the most. */
+const GROWS_BY = 4;
 /** The most that is taken at once while others are given way. */
 const LARGEST_GIVING_WAY = 1_000;
 
@@ -83,7 +85,7 @@ export class Pace {
     if (plan.givesWay) this.#yieldLeftMs = (this.#yieldLeftMs ?? 0) - plan.restMs - tookMs;
     if (size < plan.limit) return;
     const fitting = Math.round(
-      size * Math.min(2, Math.max(0.5, this.options.targetBatchMs / tookMs)),
+      size * Math.min(GROWS_BY, Math.max(0.5, this.options.targetBatchMs / tookMs)),
     );
     const floor = Math.min(SMALLEST_GROWN, size * 2);
     // Batches that give way are small on purpose.
