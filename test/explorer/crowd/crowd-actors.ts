@@ -1,8 +1,10 @@
 import { CancelOrder, LastcallError, ReadOrder, RelayEvents } from '@app/orders';
 import type { Client } from 'pg';
 import { TimeoutBrake } from '../../../libs/orders/src/ops/timeout-brake';
+import { CreateRefund } from '../../../libs/orders/src/ops/create-refund';
 import { FoldStock } from '../../../libs/orders/src/stock/fold-stock';
 import { TEST_SKU } from '../../support/insert-orders';
+import type { LedgerEntry } from '../../support/ledger-entry';
 import type { World } from '../../support/world';
 import type { Outside, Sent } from '../outside';
 import type { Stage } from '../stage';
@@ -14,6 +16,8 @@ export const OPERATOR = { actor: 'olga', reason: 'the clock was set' };
 /** How many buyers come at once. */
 const BUYERS = 4;
 const AN_HOUR_MS = 3_600_000;
+/** What a piece of an order costs, in minor units. */
+const A_PIECE = 300;
 /** Longer than drains may make others wait. */
 const FELT_MS = 500;
 
@@ -135,6 +139,9 @@ async function work(
       await Promise.all(notices.map((notice) => outside.deliver(world, notice)));
       return;
     }
+    case 'cancel paid':
+    case 'take goods back':
+      return comeBack(action.do, world, outside, action.nth);
     case 'refund by hand':
     case 'dispute':
       return outside.deliver(world, moveMoney(action.do, outside, action.nth));
@@ -143,14 +150,40 @@ async function work(
   }
 }
 
+/** One of those payments whose money has been taken. */
+function paidEntry(outside: Outside, nth: number): LedgerEntry | undefined {
+  const paid = outside.entries.filter(({ status }) => status === 'paid');
+  return paid[nth % Math.max(1, paid.length)];
+}
+
+/** Of an order that has been paid for: all of it, or a piece. */
+async function comeBack(
+  what: 'cancel paid' | 'take goods back',
+  world: World,
+  outside: Outside,
+  nth: number,
+): Promise<void> {
+  const entry = paidEntry(outside, nth);
+  const index = outside.paymentIds.findIndex((ids) => ids.some((id) => `pay-${id}` === entry?.id));
+  const orderId = outside.orderIds[index];
+  if (!orderId) return;
+  if (what === 'cancel paid') {
+    await world.get(CancelOrder).cancel(orderId, CUSTOMER);
+    return;
+  }
+  await world.get(CreateRefund).create(orderId, {
+    ...{ actor: OPERATOR.actor, reason: 'came back', amount: A_PIECE },
+    restock: [{ sku: TEST_SKU, quantity: 1 }],
+  });
+}
+
 /** Of those whose money has been taken. */
 function moveMoney(
   what: 'refund by hand' | 'dispute',
   outside: Outside,
   nth: number,
 ): Sent | undefined {
-  const paid = outside.entries.filter(({ status }) => status === 'paid');
-  const entry = paid[nth % Math.max(1, paid.length)];
+  const entry = paidEntry(outside, nth);
   const provider = entry && outside.at(entry.reference);
   if (!provider) return undefined;
   if (what === 'dispute') return outside.send(provider, provider.disputed(entry));

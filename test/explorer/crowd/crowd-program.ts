@@ -5,8 +5,8 @@ import { describeIds } from '../program';
 export interface Party {
   readonly count: number;
   readonly closesInMs: number;
-  /** Of these, a payment is open at the provider. */
-  readonly isPaying: boolean;
+  /** Of these, a payment is open at the provider, or has been paid before the program begins. */
+  readonly payments: 'none' | 'open' | 'paid';
 }
 
 /** What an actor does in a crowd; `nth` names an order, or the first of some. */
@@ -20,6 +20,8 @@ export type CrowdAction = { readonly process: number } & (
   | { readonly do: 'advance'; readonly ms: number }
   | { readonly do: 'pay some' | 'cancel' | 'read'; readonly nth: number }
   | { readonly do: 'refund by hand' | 'dispute'; readonly nth: number }
+  /** What was sold comes back into stock: all of an order, or a piece of it. */
+  | { readonly do: 'cancel paid' | 'take goods back'; readonly nth: number }
   | { readonly do: 'hold'; readonly what: 'product' | 'order'; readonly nth: number }
 );
 
@@ -39,12 +41,14 @@ const CROWD = 200;
 
 const process = fc.nat(CROWD_PROCESSES - 1);
 const nth = fc.nat(CROWD - 1);
+const BACK = ['cancel paid', 'take goods back'] as const;
 const one = <Name extends string>(...names: Name[]) => fc.constantFrom(...names);
 
 const hold = (...what: ('product' | 'order')[]): fc.Arbitrary<CrowdAction> =>
   fc.record({ process, do: fc.constant('hold' as const), what: one(...what), nth });
-const simply = <Name extends 'ring' | 'fold' | 'cancel' | 'alarms away'>(name: Name) =>
-  fc.record({ process, do: fc.constant(name), nth }) as fc.Arbitrary<CrowdAction>;
+type Simple = 'ring' | 'fold' | 'cancel' | 'alarms away' | (typeof BACK)[number];
+const simply = (...names: Simple[]) =>
+  fc.record({ process, do: one(...names), nth }) as fc.Arbitrary<CrowdAction>;
 
 const action: fc.Arbitrary<CrowdAction> = fc.oneof(
   {
@@ -63,7 +67,10 @@ const action: fc.Arbitrary<CrowdAction> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ process, do: one('pay some', 'cancel', 'read'), nth }) },
-  { weight: 1, arbitrary: fc.record({ process, do: one('refund by hand', 'dispute'), nth }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ process, do: one('refund by hand', 'dispute', ...BACK), nth }),
+  },
   { weight: 2, arbitrary: hold('product', 'order', 'order') },
   {
     weight: 3,
@@ -89,6 +96,8 @@ const themes: readonly (readonly fc.Arbitrary<CrowdAction>[])[] = [
   [hold('order'), hold('order'), simply('ring'), simply('ring'), simply('alarms away')],
   // Two fold the same while neither gets on.
   [hold('product'), simply('cancel'), simply('fold'), simply('fold'), simply('fold')],
+  // What was sold comes back while it is folded, and while the same order's goods are taken back.
+  [simply(...BACK), simply(...BACK), simply(...BACK), simply(...BACK), simply('fold')],
 ];
 
 const actions = fc.oneof(
@@ -110,9 +119,10 @@ const parties: fc.Arbitrary<Party[]> = fc
     fc.constantFrom(-1, 1_000, 2_500),
   )
   .map(([first, second, paying]) => [
-    { count: CROWD / 2, closesInMs: first, isPaying: false },
-    { count: CROWD / 2 - 10, closesInMs: second, isPaying: false },
-    { count: 10, closesInMs: paying, isPaying: true },
+    { count: CROWD / 2, closesInMs: first, payments: 'none' },
+    { count: CROWD / 2 - 14, closesInMs: second, payments: 'none' },
+    { count: 10, closesInMs: paying, payments: 'open' },
+    { count: 4, closesInMs: 60_000, payments: 'paid' },
   ]);
 
 export const crowdPrograms: fc.Arbitrary<CrowdProgram> = fc.record({
@@ -134,8 +144,8 @@ export function describeCrowd(program: CrowdProgram): string {
   return [
     `lock ${lock}, nobody rang for ${outageMs} ms${describeIds(program)}`,
     ...parties.map(
-      ({ count, closesInMs, isPaying }) =>
-        `${count} orders close in ${closesInMs} ms${isPaying ? ', a payment is open' : ''}`,
+      ({ count, closesInMs, payments }) =>
+        `${count} orders close in ${closesInMs} ms, payments: ${payments}`,
     ),
     ...actions.map(
       (action, index) =>

@@ -67,7 +67,7 @@ export class CrowdExplorer {
       await world.timeouts.runSweep();
       used.push(world);
     }
-    const outside = await this.#prepare(used[0] as World, program);
+    const outside = await this.#prepare(used, program);
     const faults = await this.#play(program, outside);
     time.earlyIds = false;
     this.#mood.othersWaitMs = 0;
@@ -78,20 +78,24 @@ export class CrowdExplorer {
     if (program.actions.some((action) => action.do === 'jump')) {
       faults.push(...(await endOfJump(world, this.#mood.jumpedFromMs, BATCH)));
     }
-    faults.push(...(await findLate({ world, alarms, time, program })));
+    const alive = this.#alive(program);
+    faults.push(...(await findLate({ world, alarms, time, program, alive })));
     faults.push(...(await heal(world, outside, time)));
     faults.push(...(await findFaults(world, [...new Set([world, ...used])], outside)));
     if (faults.length === 0) return;
     throw new BrokenPromise(faults, describeCrowd(program), scheduler.trace);
   }
 
-  async #prepare(world: World, { parties, outageMs }: CrowdProgram): Promise<Outside> {
+  async #prepare(worlds: readonly World[], { parties, outageMs }: CrowdProgram): Promise<Outside> {
     const { time, providers } = this.stage;
+    const world = worlds[0] as World;
     world.stream.events.splice(0);
     this.#store.empty();
     await insertProduct(world, TEST_SKU, 1_000);
     const known = [];
-    for (const { count, closesInMs, isPaying } of parties) {
+    const paid: string[] = [];
+    for (const { count, closesInMs, payments } of parties) {
+      const isPaying = payments !== 'none';
       // Half of them pay at the one provider, half at the other.
       for (const at of isPaying ? providers : providers.slice(0, 1)) {
         const orders = await insertOrders(world, {
@@ -100,10 +104,21 @@ export class CrowdExplorer {
         });
         for (const order of orders) {
           known.push({ ...order, payments: order.paymentId ? [{ id: order.paymentId, at }] : [] });
+          if (order.paymentId && payments === 'paid') paid.push(order.paymentId);
         }
       }
     }
     const outside = new Outside(providers, known);
+    for (const id of paid) await outside.deliver(world, outside.pay(id, new Date(time.nowMs)));
+    // Nobody has looked since they were placed, so nobody believes that nothing is due before now.
+    for (const { timeouts } of worlds) {
+      const placed = known.map(({ id, closesAt }) => ({
+        ...{ kind: 'payment', subjectId: id, dueAt: closesAt, version: 1 },
+      }));
+      timeouts.armed({ afterCommit: (work) => void work() }, placed);
+      await timeouts.alarms.settled();
+    }
+    this.#store.empty();
     world.timeouts.alarms.forget();
     await world.timeouts.alarms.catchUp();
     // What is overdue has rung already, and nobody was there.
@@ -161,6 +176,7 @@ export class CrowdExplorer {
       lock: program.lock === 'on' ? new SharedLock(this.stage.locks) : new NoopLock(),
       driver: alarms,
       providers: this.stage.providers,
+      settings: { CANCEL_PAID: 'until_shipped' },
       ...(this.#first ? { beside: this.#first } : {}),
     });
     await world.timeouts.start();
@@ -168,6 +184,11 @@ export class CrowdExplorer {
     const process = { world, alarms };
     this.#processes.set(key, process);
     return process;
+  }
+
+  #alive(program: CrowdProgram): World[] {
+    const keys = Array.from({ length: CROWD_PROCESSES }, (_, index) => keyOf(program, index));
+    return keys.flatMap((key) => this.#processes.get(key)?.world ?? []);
   }
 
   async #discard(key: string): Promise<void> {

@@ -21,11 +21,14 @@ export async function findLate({
   alarms,
   time,
   program,
+  alive,
 }: {
   readonly world: World;
   readonly alarms: StoredAlarms;
   readonly time: FakeTime;
   readonly program: CrowdProgram;
+  /** All that still live: they ring no more, and end what they have begun or look at again. */
+  readonly alive: readonly World[];
 }): Promise<string[]> {
   const { timeouts } = world;
   const hasLost = program.actions.some(
@@ -39,7 +42,7 @@ export async function findLate({
       const { drained } = await timeouts.sweep.begin();
       await drained;
     }
-    await timeouts.idle();
+    await Promise.all(alive.map((one) => one.timeouts.idle()));
   }
   const limitMs = hasLost ? LATE_AT_ALL_MS : LATE_BY_RINGS_MS;
   const [row] = await world.rows<{ n: number; oldest: Date | null }>(
