@@ -75,7 +75,10 @@ const RELEASE = `${IN_SLICES}
   end)
   return freed`;
 
-/** All keys or none, in the first set that is free, together with this hold's value. */
+/**
+ * All keys or none, in the first set that is free, together with this hold's value. It has its time
+ * before it has the keys: whatever becomes of this script, nothing stays locked for ever.
+ */
 const ACQUIRE_BATCH = `${LOOK}
   local own
   for index = SETS, 1, -1 do
@@ -83,6 +86,8 @@ const ACQUIRE_BATCH = `${LOOK}
   end
   if not own or are_held() then return 0 end
   local others = batches()
+  redis.call('SADD', own, ARGV[2])
+  redis.call('PEXPIRE', own, ARGV[3])
   in_slices(SETS + 1, function(first, last) redis.call('SADD', own, unpack(KEYS, first, last)) end)
   for _, other in ipairs(others) do
     if #redis.call('SINTER', own, other) > 0 then
@@ -90,8 +95,6 @@ const ACQUIRE_BATCH = `${LOOK}
       return 0
     end
   end
-  redis.call('SADD', own, ARGV[2])
-  redis.call('PEXPIRE', own, ARGV[3])
   return #KEYS`;
 
 /** The set that has this hold's value, among the keys. */
