@@ -111,10 +111,10 @@ export class CrowdExplorer {
     const outside = new Outside(providers, known);
     for (const id of paid) await outside.deliver(world, outside.pay(id, new Date(time.nowMs)));
     // Nobody has looked since they were placed, so nobody believes that nothing is due before now.
+    const placed = known.map(({ id, closesAt }) => {
+      return { kind: 'payment', subjectId: id, dueAt: closesAt, version: 1 };
+    });
     for (const { timeouts } of worlds) {
-      const placed = known.map(({ id, closesAt }) => ({
-        ...{ kind: 'payment', subjectId: id, dueAt: closesAt, version: 1 },
-      }));
       timeouts.armed({ afterCommit: (work) => void work() }, placed);
       await timeouts.alarms.settled();
     }
