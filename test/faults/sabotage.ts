@@ -1,12 +1,20 @@
 /*
- * What the product must never have: a skewed clock, a lock that holds nothing. Imported before
+ * What the product must never have: a skewed clock, a lock that holds nothing, alarms that vanish. Imported before
  * the product by faulty-main.ts, and told what to do by the environment.
  */
 import { NoopLock, RedlockLock } from '@app/timeout';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
+import { MemoryDriver } from '../../libs/timeout/src/drivers/memory/memory.driver';
 import { REDLOCK_DEFAULTS } from '../../libs/timeout/src/locks/redlock.lock';
 
-const { CLOCK_SKEW_MS = '0', CLOCK_STEP_MS = '0', LOCK_TTL_MS, LOCK, EARLY_IDS } = process.env;
+const {
+  CLOCK_SKEW_MS = '0',
+  CLOCK_STEP_MS = '0',
+  LOCK_TTL_MS,
+  LOCK,
+  EARLY_IDS,
+  NO_ALARMS,
+} = process.env;
 
 /** So many transactions wait; with all of them nobody would overtake anybody. */
 const EARLY_SHARE = 0.25;
@@ -27,6 +35,8 @@ if (skewMs !== 0 || CLOCK_STEP_MS !== '0') {
 }
 
 if (LOCK_TTL_MS) Object.assign(REDLOCK_DEFAULTS, { ttlMs: Number(LOCK_TTL_MS), extendForMs: 0 });
+
+if (NO_ALARMS) MemoryDriver.prototype.arm = async () => undefined;
 
 if (EARLY_IDS) {
   // Each transaction has its id, and some then wait: so of two that want one order the later may be older.

@@ -16,13 +16,14 @@ export const WORKER_FAULTS: readonly Fault[] = [
       const names = ['sweeper-1', 'sweeper-2', 'sweeper-3', 'sweeper-4', 'sweeper-5'];
       await step.rig.process('worker-1').stop();
       await step.rig.process('worker-2').stop();
-      // Each has alarms of its own that nobody else arms: only sweeps close.
-      const env = { SWEEP_INTERVAL: '1s', TIMER_DRIVER: 'memory' };
+      // Each would arm alarms of its own with every sweep: they vanish, so only sweeps close.
+      const env = { SWEEP_INTERVAL: '1s', TIMER_DRIVER: 'memory', NO_ALARMS: '1' };
       for (const name of names) await step.rig.start({ name, roles: 'worker', env });
       const since = await step.now();
       await step.lasting(15_000, 6_000);
       await step.heal();
       const { sweep = 0, timer = 0 } = await step.closedBy(since);
+      assert(sweep > 0, 'no sweep has closed anything');
       for (const name of names) {
         await step.rig.process(name).stop();
         step.rig.forget(name);
