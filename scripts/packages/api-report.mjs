@@ -18,6 +18,8 @@ const NOT_EXPORTED = {
     'ApplyNotices CancelPaid CloseOrder EventStream ExtendPayments ForeignMoney HeldElsewhere OrderHooks '.concat(
       'ReconcileFixes RecordCaptures SigningKey TargetClosing TargetParts TargetWebhooks TimeoutService',
     ),
+  // Of methods marked @internal, which no host calls.
+  internal: 'ChangeOfMany ChangedOrders Uuids',
   // What types are made of, by TypeScript or zod; the types themselves are exported.
   inferred: 'DEADLINES SHARED schema SecretName',
 };

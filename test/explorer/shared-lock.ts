@@ -1,4 +1,4 @@
-import type { Held, Lock } from '@app/timeout';
+import type { Held, LockOfIds, Uuids } from '@app/timeout';
 import type { Scheduler } from './scheduler';
 
 /** Tries of a single lock before its holder is given up on. */
@@ -28,11 +28,15 @@ export class LockStore {
 }
 
 /** One process' access to the store. */
-export class SharedLock implements Lock {
+export class SharedLock implements LockOfIds {
   constructor(private readonly store: LockStore) {}
 
   acquireFree(keys: readonly string[]): Promise<Held> {
     return this.store.scheduler.step('lock', async () => this.#take(keys));
+  }
+
+  acquireFreeOf(prefix: string, ids: Uuids): Promise<Held> {
+    return this.acquireFree(ids.each.map((id) => `${prefix}${id}`));
   }
 
   async acquireOne(key: string): Promise<Held> {

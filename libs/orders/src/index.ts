@@ -261,7 +261,8 @@ export {
 export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './order/telemetry';
 export type { HoldReason } from './money/capture.judgement';
 export type { CauseFigures, CloseFigures } from './ops/close-figures';
-export type { ChangedOrder, StatusChange } from './order/change-status';
+export type { StatusChange } from './order/change-status';
+export type { ChangedOrder } from './order/changed-orders';
 export type { WebhookHeaders } from './payments/read-notice';
 export type { Finding, Fix } from './reconciling/reconcile.judgement';
 export type { OrdersParts } from './set-up';

@@ -1,4 +1,4 @@
-import type { DueDeadline } from './deadline-handler';
+import { ClaimedBatch } from './claimed-batch';
 import { type DeadlineRow, fromRow } from './deadlines';
 import type { Transaction } from './transaction';
 
@@ -10,7 +10,7 @@ export async function claimSome(
   tx: Transaction,
   kind: string,
   limit: number,
-): Promise<DueDeadline[]> {
+): Promise<ClaimedBatch> {
   const rows = await tx.rows<DeadlineRow>(
     `WITH newest AS (
        SELECT kind, due_at, subject_id, row_number() OVER () AS place FROM (
@@ -28,5 +28,5 @@ export async function claimSome(
      RETURNING d.kind, d.subject_id, d.due_at, d.version, d.failures`,
     [kind, limit],
   );
-  return rows.map(fromRow);
+  return ClaimedBatch.of(rows.map(fromRow));
 }

@@ -1,4 +1,5 @@
 import type { Transaction } from './transaction';
+import type { Uuids } from './uuids';
 
 /** A deadline as it is armed. */
 export interface Deadline {
@@ -45,9 +46,22 @@ export interface DeadlineHandler {
   /** The key to hold while this subject is changed, or undefined when none is needed. */
   lockKey(subjectId: string): string | undefined;
   handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult>;
+  /** Optional, beside `handle`: the way of batches that nobody has to take apart. */
+  readonly whole?: WholeBatches;
   /**
    * Optional: what follows the commit, outside any transaction. Rings and sweeps do not wait for
    * it, so it bounds its own concurrency; stopping does, so it ends soon when the process stops.
    */
   afterCommit?(due: readonly DueDeadline[]): Promise<void>;
+}
+
+/** How a handler goes about batches by their subjects' ids alone, which stay one text all the way. */
+export interface WholeBatches {
+  /** Every key to hold is this and the subject's id. */
+  readonly lockPrefix: string;
+  /**
+   * As `handle`, where all of them go the same way. Undefined: they do not, and nothing was changed;
+   * `handle` is called then.
+   */
+  handle(subjectIds: Uuids, tx: Transaction, by: Claimant): Promise<BatchResult | undefined>;
 }

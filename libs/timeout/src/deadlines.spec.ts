@@ -18,7 +18,10 @@ afterAll(() => store?.close());
 beforeEach(() => store.empty());
 
 const claim = (limit = 100, overdueByMs = 0) =>
-  inTransaction(store.dataSource, (tx) => claimDue(tx, KIND, limit, overdueByMs));
+  inTransaction(
+    store.dataSource,
+    async (tx) => (await claimDue(tx, KIND, limit, overdueByMs)).each,
+  );
 
 /** A full second that is near, and not due while a test runs. */
 const soon = (): number => Math.ceil(Date.now() / 1_000) * 1_000 + 600_000;
@@ -60,7 +63,7 @@ describe('deadlines', () => {
     await store.add(KIND, [-30, -20, -10]);
     await inTransaction(store.dataSource, async (tx) => {
       const mine = await claimDue(tx, KIND, 2, 0);
-      const [stored] = mine;
+      const [stored] = mine.each;
       expect((await claim()).map(({ subjectId }) => subjectId)).toEqual([subject(2)]);
       const theirs = inTransaction(store.dataSource, (other) =>
         claimExactly(other, stored as never),

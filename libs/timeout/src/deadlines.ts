@@ -1,10 +1,12 @@
 import { queryRows, type Transaction } from './transaction';
 import type { DataSource } from 'typeorm';
+import { ClaimedBatch } from './claimed-batch';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { isFar } from './far-deadlines';
 import { LowWater } from './low-water';
 import { IS_PICKED } from './picked';
 import { type DeadlineRange, inRange, rangeParams } from './shards/deadline-range';
+import { Uuids } from './uuids';
 
 export interface DeadlineRow {
   kind: string;
@@ -56,7 +58,7 @@ export async function claimDue(
   overdueByMs: number,
   lowWater = new LowWater(),
   range?: DeadlineRange,
-): Promise<DueDeadline[]> {
+): Promise<ClaimedBatch> {
   const look = lowWater.begin();
   let oldestMs: number | undefined;
   try {
@@ -64,29 +66,39 @@ export async function claimDue(
       ...[kind, limit, overdueByMs, new Date(look.fromMs)],
       ...(range ? rangeParams(range) : []),
     ]);
-    oldestMs = columns && Number(columns.oldest_ms);
-    return rowsOf(kind, columns);
+    oldestMs = Number((columns as ClaimedColumns).oldest_ms);
+    return batchOf(kind, columns as ClaimedColumns);
   } finally {
     lowWater.end(look, oldestMs);
   }
 }
 
-type ClaimedColumns = Record<ClaimedColumn, string | null> & { readonly oldest_ms: string };
+interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
+  readonly n: number;
+  readonly first_due: Date | null;
+  readonly last_due: Date | null;
+  /** Of those that are left, and those that others are claiming. */
+  readonly oldest_ms: string;
+}
 
-function rowsOf(kind: string, columns: ClaimedColumns | undefined): DueDeadline[] {
-  const valuesOf = (name: ClaimedColumn): string[] => columns?.[name]?.split(',') ?? [];
-  const [dueMs, versions, failures] = [
-    valuesOf('due_ms'),
-    valuesOf('versions'),
-    valuesOf('failures'),
-  ];
-  return valuesOf('subject_ids').map((subjectId, index) => ({
-    kind,
-    subjectId,
-    dueAt: new Date(Number(dueMs[index])),
-    version: Number(versions[index]),
-    failures: Number(failures[index]),
-  }));
+function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
+  const ids = Uuids.aggregated(columns.subject_ids, columns.n);
+  const valuesOf = (name: ClaimedColumn): string[] => columns[name]?.split(',') ?? [];
+  const [oldestMs, newestMs] = [columns.first_due, columns.last_due].map((at) => Number(at));
+  return new ClaimedBatch(ids, { oldestMs, newestMs } as ClaimedBatch['between'], () => {
+    const [dueMs, versions, failures] = [
+      valuesOf('due_ms'),
+      valuesOf('versions'),
+      valuesOf('failures'),
+    ];
+    return ids.each.map((subjectId, index) => ({
+      kind,
+      subjectId,
+      dueAt: new Date(Number(dueMs[index])),
+      version: Number(versions[index]),
+      failures: Number(failures[index]),
+    }));
+  });
 }
 
 /** What a claim gives back of each deadline. */
@@ -119,6 +131,7 @@ const claimWhere = (due: string): string => `
   SELECT ${Object.entries(CLAIMED)
     .map(([name, value]) => `string_agg((${value})::text, ',') AS ${name}`)
     .join(', ')},
+         count(*)::int AS n, min(due_at) AS first_due, max(due_at) AS last_due,
          floor(date_part('epoch', least(now(), (
            SELECT due_at FROM near_deadlines
             WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND ${due}

@@ -1,6 +1,7 @@
 import { type BatchEntry, enterBatch } from './batch-entry';
 import { claimSome } from './claim-some';
-import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
+import { ClaimedBatch } from './claimed-batch';
+import type { BatchResult, Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import { claimDue, claimExactly, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
@@ -55,6 +56,8 @@ const APART_FOR = 5;
 /** How many are tried to see whether the handler works again. */
 const PROBED = 10;
 
+const NOTHING = ClaimedBatch.of([]);
+
 /** What a kind's drain knows of itself. */
 export interface DrainOwn {
   readonly pace: Pace;
@@ -66,7 +69,7 @@ export interface DrainOwn {
 
 /** A batch as it was claimed, and as it ended. */
 interface Carried {
-  readonly due: readonly DueDeadline[];
+  readonly claimed: ClaimedBatch;
   readonly failed: readonly Failed[];
 }
 
@@ -98,10 +101,10 @@ export class DrainBatch {
     const isProbe = this.own.health.isStopped;
     const plan = this.#plan(isProbe);
     let refused: BatchOutcome | undefined;
-    let claimed: readonly DueDeadline[] = [];
+    let claimed = NOTHING;
     const claimedAt = { ms: 0 };
-    const claim = async (tx: Transaction): Promise<readonly DueDeadline[]> => {
-      claimed = [];
+    const claim = async (tx: Transaction): Promise<ClaimedBatch> => {
+      claimed = NOTHING;
       const { brake } = this.parts;
       const { timesEngaged } = brake;
       const askedMs = brake.uptimeMs();
@@ -118,15 +121,15 @@ export class DrainBatch {
             asked.part?.range,
           );
       claimedAt.ms = entry.now.getTime();
-      if (claimed.length > 0) this.own.pace.claimed(claimedAt.ms - oldestOf(claimed));
+      if (claimed.count > 0) this.own.pace.claimed(claimedAt.ms - claimed.between.oldestMs);
       return claimed;
     };
     try {
-      const { due, failed } = await this.#carryOut(asked, plan, claim, claimedAt, total, isProbe);
+      const { failed } = await this.#carryOut(asked, plan, claim, claimedAt, total, isProbe);
       if (refused) return refused;
-      this.followUps.begin(due, failed);
+      this.followUps.begin(claimed, failed);
       if (this.own.health.isStopped) return 'stopped';
-      return due.length === plan.limit ? 'more' : 'all';
+      return claimed.count === plan.limit ? 'more' : 'all';
     } catch (error) {
       return this.#failed(error, claimed, plan, asked, total);
     }
@@ -161,7 +164,7 @@ export class DrainBatch {
   async #carryOut(
     { by, part }: Asked,
     plan: Plan,
-    claim: (tx: Transaction) => Promise<readonly DueDeadline[]>,
+    claim: (tx: Transaction) => Promise<ClaimedBatch>,
     claimedAt: { readonly ms: number },
     total: DrainCounts,
     isProbe: boolean,
@@ -171,29 +174,29 @@ export class DrainBatch {
       let startedMs = 0;
       const carried = await inTransaction(this.parts.dataSource, async (tx) => {
         await release(); // of an attempt that was rolled back
-        const due = await claim(tx);
-        if (due.length === 0) return { due, failed: [] };
-        const { mine, contended, giveBack } = await lockBatch(due, this.handler, this.parts);
+        const claimed = await claim(tx);
+        if (claimed.count === 0) return { claimed, failed: [] };
+        const { mine, contended, giveBack } = await lockBatch(claimed, this.handler, this.parts);
         release = giveBack;
         startedMs = performance.now();
         const { changed, lost, putBack, failed } = await this.#handle(mine, tx, by, isProbe);
         const back = [...putBack, ...contended];
         await putBackDeadlines(tx, back);
         await this.#setAside(tx, failed);
-        const found = due.length - failed.length;
+        const found = claimed.count - failed.length;
         const counts = { found, changed, lost, putBack: back.length, failed: failed.length };
-        await part?.keep(tx, counts, claimedAt.ms - oldestOf(due));
+        await part?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
         tx.afterCommit(() => {
           this.parts.alarms.ensure(back);
           addCounts(total, counts);
-          this.#tellOfLateness(due, claimedAt.ms);
-          if (mine.length > 0) this.#learn(mine.length - failed.length, failed);
+          this.#tellOfLateness(claimed, claimedAt.ms);
+          if (mine.count > 0) this.#learn(mine.count - failed.length, failed);
         });
-        return { due, failed };
+        return { claimed, failed };
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
-      const { length } = carried.due;
-      if (length > 0 && !isProbe) this.own.pace.took(plan, length, performance.now() - startedMs);
+      const { count } = carried.claimed;
+      if (count > 0 && !isProbe) this.own.pace.took(plan, count, performance.now() - startedMs);
       return carried;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
@@ -202,17 +205,18 @@ export class DrainBatch {
   }
 
   async #handle(
-    mine: readonly DueDeadline[],
+    mine: ClaimedBatch,
     tx: Transaction,
     by: Claimant,
     isProbe: boolean,
   ): Promise<HandledApart> {
     const handle = (piece: readonly DueDeadline[]) => this.handler.handle(piece, tx, by);
     if (!isProbe && this.#apartFor === 0) {
-      const { changed, lost, putBack = [] } = await handle(mine);
+      const whole = await this.#handleWhole(mine, tx, by);
+      const { changed, lost, putBack = [] } = whole ?? (await handle(mine.each));
       return { changed, lost, putBack, failed: [] };
     }
-    const result = await handleApart(mine, (piece) => tx.attempt(() => handle(piece)), {
+    const result = await handleApart(mine.each, (piece) => tx.attempt(() => handle(piece)), {
       rates: this.#rates,
       isSubjectsFault,
       suspectOf: subjectNamedBy,
@@ -220,15 +224,23 @@ export class DrainBatch {
     });
     const [first] = result.failed;
     // Nobody's failure is counted against them when all that a probe has tried fail.
-    if (isProbe && first && result.failed.length === mine.length) {
+    if (isProbe && first && result.failed.length === mine.count) {
       throw new HandlerFaultError(first.error);
     }
     return result;
   }
 
-  #tellOfLateness(due: readonly DueDeadline[], nowMs: number): void {
-    const late = due.filter(({ dueAt }) => nowMs - dueAt.getTime() > SERVICE_LEVEL_MS).length;
-    this.parts.telemetry.handled(this.kind, { inTime: due.length - late, late });
+  async #handleWhole(
+    { count, subjectIds }: ClaimedBatch,
+    tx: Transaction,
+    by: Claimant,
+  ): Promise<BatchResult | undefined> {
+    return count > 0 ? this.handler.whole?.handle(subjectIds, tx, by) : undefined;
+  }
+
+  #tellOfLateness(claimed: ClaimedBatch, nowMs: number): void {
+    const late = claimed.dueBefore(nowMs - SERVICE_LEVEL_MS);
+    this.parts.telemetry.handled(this.kind, { inTime: claimed.count - late, late });
   }
 
   #setAside(tx: Transaction, failed: readonly Failed[]): Promise<void> {
@@ -253,7 +265,7 @@ export class DrainBatch {
   /** What becomes of a batch that was rolled back. */
   async #failed(
     error: unknown,
-    claimed: readonly DueDeadline[],
+    claimed: ClaimedBatch,
     { limit }: Plan,
     { part }: Asked,
     total: DrainCounts,
@@ -265,12 +277,12 @@ export class DrainBatch {
       return 'stopped';
     }
     if (!isSubjectsFault(error)) throw error;
-    this.parts.telemetry.batchFailed(this.kind, claimed.length, error);
+    this.parts.telemetry.batchFailed(this.kind, claimed.count, error);
     const wasWhole = this.#apartFor === 0;
     this.#apartFor = APART_FOR;
-    if (wasWhole && claimed.length > 0) return 'more';
+    if (wasWhole && claimed.count > 0) return 'more';
     // Savepoints do not help: the claim itself fails, or the commit. Fewer, down to one.
-    const [alone] = claimed;
+    const [alone] = claimed.each;
     if (limit > 1) this.own.pace.failed(limit);
     // No subject is to blame, and trying on would not end.
     else if (!alone) throw error;
@@ -288,8 +300,4 @@ export class DrainBatch {
     }
     return 'more';
   }
-}
-
-function oldestOf(due: readonly DueDeadline[]): number {
-  return Math.min(...due.map(({ dueAt }) => dueAt.getTime()));
 }

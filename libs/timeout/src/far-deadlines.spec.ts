@@ -18,7 +18,7 @@ const whereabouts = async () => {
   return Object.fromEntries(rows.map(({ place, n }) => [place, n]));
 };
 const claim = (kind = KIND, limit = 100) =>
-  inTransaction(store.dataSource, (tx) => claimDue(tx, kind, limit, 0));
+  inTransaction(store.dataSource, async (tx) => (await claimDue(tx, kind, limit, 0)).each);
 /** Time passes for what waits. */
 const pass = (ms: number) =>
   store.rows(`UPDATE deadlines SET due_at = due_at - $1 * interval '1 millisecond'`, [ms]);

@@ -1,4 +1,5 @@
-import type { DeadlineHandler, DueDeadline } from './deadline-handler';
+import type { ClaimedBatch } from './claimed-batch';
+import type { DeadlineHandler } from './deadline-handler';
 import type { Failed } from './handle-apart';
 import type { TimeoutTelemetry } from './telemetry';
 
@@ -16,10 +17,11 @@ export class FollowUps {
   ) {}
 
   /** Begins what follows a batch, for those of it that have not failed. */
-  begin(due: readonly DueDeadline[], failed: readonly Failed[]): void {
+  begin(claimed: ClaimedBatch, failed: readonly Failed[]): void {
+    if (!this.handler.afterCommit) return;
     const putAside = new Set(failed.map((one) => one.due));
-    const handled = due.filter((one) => !putAside.has(one));
-    if (!this.handler.afterCommit || handled.length === 0) return;
+    const handled = claimed.each.filter((one) => !putAside.has(one));
+    if (handled.length === 0) return;
     const work = this.handler
       .afterCommit(handled)
       .catch((error: unknown) => this.telemetry.failed(`after ${this.kind}`, error))

@@ -24,6 +24,7 @@ export type {
   Deadline,
   DeadlineHandler,
   DueDeadline,
+  WholeBatches,
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';
 export type { DrainCounts } from './drain-counts';
@@ -59,7 +60,7 @@ export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';
 export { hashTagCount, hashTags } from './hash-tags';
 export { type HeldDeadline, listHeld, releaseHeld } from './held-deadlines';
-export type { Held, Lock } from './lock';
+export type { Held, Lock, LockOfIds } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
 export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
@@ -99,4 +100,5 @@ export type {
 export { TimerAbilityError } from './timer-limits';
 export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
-export { inTransaction, queryRows, Transaction, uuidArray } from './transaction';
+export { inTransaction, queryRows, Transaction } from './transaction';
+export { Uuids } from './uuids';

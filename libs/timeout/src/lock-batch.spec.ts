@@ -1,3 +1,4 @@
+import { ClaimedBatch } from './claimed-batch';
 import type { DueDeadline } from './deadline-handler';
 import type { Lock } from './lock';
 import { lockBatch } from './lock-batch';
@@ -20,15 +21,15 @@ async function putOffMs(busyForMs: number): Promise<number> {
     acquireFree: async () => ({ ...held, outcome: 'contended' }),
   };
   const { mine, contended } = await lockBatch(
-    [due(1)],
-    { maxBatch: 1, lockKey: () => KEY, handle: async () => ({ changed: 0, lost: 0 }) },
+    ClaimedBatch.of([due(1)]),
+    { lockKey: () => KEY },
     {
       lock: lock as Lock,
       clock: { nowMs: () => NOW_MS },
       telemetry: silentTelemetry,
     },
   );
-  expect(mine).toEqual([]);
+  expect(mine.each).toEqual([]);
   return (contended[0] as DueDeadline).dueAt.getTime() - NOW_MS;
 }
 

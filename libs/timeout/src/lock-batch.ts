@@ -1,9 +1,11 @@
+import { ClaimedBatch } from './claimed-batch';
 import type { DeadlineHandler, DueDeadline } from './deadline-handler';
 import type { DrainParts } from './drain-parts';
+import { type Held, isLockOfIds, type Lock } from './lock';
 
 /** A claimed batch with the locks of its subjects. */
 export interface LockedBatch {
-  readonly mine: readonly DueDeadline[];
+  readonly mine: ClaimedBatch;
   /** Somebody else holds their subjects: due again in a moment. */
   readonly contended: readonly DueDeadline[];
   readonly giveBack: () => Promise<void>;
@@ -18,35 +20,45 @@ const CONTENDED_RETRY_MAX_MS = 800;
 
 /** Takes the locks that are free, and waits for none. */
 export async function lockBatch(
-  due: readonly DueDeadline[],
-  handler: DeadlineHandler,
+  claimed: ClaimedBatch,
+  handler: Pick<DeadlineHandler, 'lockKey' | 'whole'>,
   { lock, clock, telemetry }: Pick<DrainParts, 'lock' | 'clock' | 'telemetry'>,
 ): Promise<LockedBatch> {
-  const keyOf = (one: DueDeadline): string | undefined => handler.lockKey(one.subjectId);
-  const keys = new Set<string>();
-  for (const one of due) {
-    const key = keyOf(one);
-    if (key !== undefined) keys.add(key);
-  }
-  if (keys.size === 0) return { mine: due, contended: [], giveBack: async () => undefined };
-  const held = await lock.acquireFree([...keys]);
+  const held = await acquire(lock, claimed, handler);
+  if (!held) return { mine: claimed, contended: [], giveBack: async () => undefined };
   telemetry.locked(held.outcome);
   const giveBack = (): Promise<void> => held.release();
   // Nearly always: a burst need not look at each.
-  if (held.keys.size === keys.size) return { mine: due, contended: [], giveBack };
-  const isMine = (one: DueDeadline): boolean => {
-    const key = keyOf(one);
-    return key === undefined || held.keys.has(key);
-  };
+  if (held.outcome === 'held') return { mine: claimed, contended: [], giveBack };
   const nowMs = clock.nowMs();
-  const later = (one: DueDeadline): DueDeadline => {
-    const busyForMs = held.busyForMs?.get(keyOf(one) ?? '') ?? 0;
+  const mine: DueDeadline[] = [];
+  const contended: DueDeadline[] = [];
+  for (const one of claimed.each) {
+    const key = handler.lockKey(one.subjectId);
+    if (key === undefined || held.keys.has(key)) {
+      mine.push(one);
+      continue;
+    }
+    const busyForMs = held.busyForMs?.get(key) ?? 0;
     const waitMs = Math.min(CONTENDED_RETRY_MAX_MS, Math.max(CONTENDED_RETRY_FIRST_MS, busyForMs));
-    return { ...one, dueAt: new Date(nowMs + waitMs) };
-  };
-  return {
-    mine: due.filter(isMine),
-    contended: due.filter((one) => !isMine(one)).map(later),
-    giveBack,
-  };
+    contended.push({ ...one, dueAt: new Date(nowMs + waitMs) });
+  }
+  return { mine: ClaimedBatch.of(mine), contended, giveBack };
+}
+
+/** Undefined where no key is needed. */
+async function acquire(
+  lock: Lock,
+  claimed: ClaimedBatch,
+  handler: Pick<DeadlineHandler, 'lockKey' | 'whole'>,
+): Promise<Held | undefined> {
+  if (handler.whole && isLockOfIds(lock)) {
+    return lock.acquireFreeOf(handler.whole.lockPrefix, claimed.subjectIds);
+  }
+  const keys = new Set<string>();
+  for (const { subjectId } of claimed.each) {
+    const key = handler.lockKey(subjectId);
+    if (key !== undefined) keys.add(key);
+  }
+  return keys.size === 0 ? undefined : lock.acquireFree([...keys]);
 }

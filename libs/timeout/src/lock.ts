@@ -1,3 +1,5 @@
+import type { Uuids } from './uuids';
+
 /** What came of asking for a set of locks. */
 export interface Held {
   /** Keys we hold; with the outcome `degraded`, keys to go on with unlocked. */
@@ -29,3 +31,11 @@ export interface Lock {
   /** Closes connections of its own. */
   close(): Promise<void>;
 }
+
+/** A lock that can take many keys without taking their ids apart. */
+export interface LockOfIds extends Lock {
+  /** {@link Lock.acquireFree} for the keys `prefix` + id. */
+  acquireFreeOf(prefix: string, ids: Uuids): Promise<Held>;
+}
+
+export const isLockOfIds = (lock: Lock): lock is LockOfIds => 'acquireFreeOf' in lock;

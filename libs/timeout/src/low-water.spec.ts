@@ -48,7 +48,7 @@ describe('claims with an old snapshot open', () => {
   beforeEach(() => store.empty());
 
   const claim = (mark: LowWater, limit = 5_000) =>
-    inTransaction(store.dataSource, (tx) => claimDue(tx, KIND, limit, 0, mark));
+    inTransaction(store.dataSource, async (tx) => (await claimDue(tx, KIND, limit, 0, mark)).each);
 
   /** Blocks of the table and its index that this transaction has looked at. */
   const blocksRead = async (tx: Transaction): Promise<number> => {
@@ -61,7 +61,7 @@ describe('claims with an old snapshot open', () => {
   const blocksOfAClaim = (mark: LowWater): Promise<number> =>
     inTransaction(store.dataSource, async (tx) => {
       const before = await blocksRead(tx);
-      expect(await claimDue(tx, KIND, 1, 0, mark)).toHaveLength(1);
+      expect((await claimDue(tx, KIND, 1, 0, mark)).count).toBe(1);
       return (await blocksRead(tx)) - before;
     });
 

@@ -105,16 +105,6 @@ export class Transaction {
   }
 }
 
-/**
- * UUIDs as a value for a `uuid[]` parameter: the driver would look at each for characters to
- * escape. @throws {RangeError} when one of them cannot be a UUID
- */
-export function uuidArray(ids: readonly string[]): string {
-  const list = ids.join(',');
-  if (!/^[0-9a-f,-]*$/i.test(list)) throw new RangeError('Not all of these are UUIDs');
-  return `{${list}}`;
-}
-
 const names = new Map<string, string>();
 
 function nameOf(sql: string): string {

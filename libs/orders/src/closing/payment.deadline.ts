@@ -6,12 +6,13 @@ import {
   failpoint,
   TimeoutService,
   type Transaction,
-  uuidArray,
+  Uuids,
+  type WholeBatches,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
-import type { ChangedOrder } from '../order/change-status';
-import { orderLockKey } from '../order/order';
+import type { ChangedOrders } from '../order/changed-orders';
+import { ORDER_LOCK_PREFIX, orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 
 /**
@@ -23,6 +24,15 @@ import { OrderGuard } from '../order/order-guard';
 export class PaymentDeadline implements DeadlineHandler {
   readonly maxBatch = 8_000;
   readonly lockKey = orderLockKey;
+  readonly whole: WholeBatches = {
+    lockPrefix: ORDER_LOCK_PREFIX,
+    handle: async (orderIds, tx, by) => {
+      const [overdue] = await tx.hot<{ n: number }>(COUNT_OVERDUE, [orderIds.array]);
+      if (overdue?.n !== orderIds.count) return undefined;
+      const changed = await this.#close(tx, orderIds, by);
+      return { changed, lost: orderIds.count - changed };
+    },
+  };
 
   constructor(
     private readonly guard: OrderGuard,
@@ -30,8 +40,16 @@ export class PaymentDeadline implements DeadlineHandler {
   ) {}
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
-    const ids = due.map(({ subjectId }) => subjectId);
-    const overdue = await lockOverdue(tx, ids);
+    const wanted = Uuids.of(due.map(({ subjectId }) => subjectId));
+    const rows = await tx.hot<{ id: string }>(LOCK_OVERDUE, [wanted.array]);
+    const overdue = rows.map(({ id }) => id);
+    const changed = await this.#close(tx, Uuids.of(overdue), by);
+    const putBack = await this.#stillOverdue(tx, due, new Set(overdue));
+    return { changed, lost: due.length - changed - putBack.length, putBack };
+  }
+
+  /** Closes orders whose rows are locked and overdue, or fences them; says how many. */
+  async #close(tx: Transaction, overdue: Uuids, by: Claimant): Promise<number> {
     const change = {
       from: 'pending_payment',
       by,
@@ -39,23 +57,22 @@ export class PaymentDeadline implements DeadlineHandler {
       closeReason: 'payment_timeout',
     } as const;
     // A statement after the locks: its snapshot is newer, so no payment slips between.
-    const closed = await this.guard.change(tx, {
+    const closed = await this.guard.changeMany(tx, {
       ...change,
       to: 'closed',
       orderIds: overdue,
       onlyIfNoPaymentOpen: true,
     });
-    const fenced = await this.guard.change(tx, {
+    const fenced = await this.guard.changeMany(tx, {
       ...change,
       to: 'closing',
       orderIds: without(overdue, closed),
     });
-    if (fenced.length > 0) await failpoint('closing.fencing');
-    if (fenced.length > 0) tx.afterCommit(() => this.timeouts.nudge('closing'));
-    const putBack = await this.#stillOverdue(tx, due, new Set(overdue));
-    const changed = closed.length + fenced.length;
+    if (fenced.count > 0) await failpoint('closing.fencing');
+    if (fenced.count > 0) tx.afterCommit(() => this.timeouts.nudge('closing'));
+    const changed = closed.count + fenced.count;
     if (changed > 0) await failpoint('close.changed');
-    return { changed, lost: due.length - changed - putBack.length, putBack };
+    return changed;
   }
 
   /** Orders whose row somebody is changing at this moment were passed over: they come back. */
@@ -80,23 +97,16 @@ export class PaymentDeadline implements DeadlineHandler {
 }
 
 /** Locks the rows that are overdue and pending; waits for nobody, so it cannot deadlock. */
-async function lockOverdue(tx: Transaction, ids: readonly string[]): Promise<readonly string[]> {
-  // Nearly always all of them, so only the count travels.
-  const wanted = [uuidArray(ids)];
-  const [all] = await tx.hot<{ n: number }>(COUNT_OVERDUE, wanted);
-  if (all?.n === ids.length) return ids;
-  return (await tx.hot<{ id: string }>(LOCK_OVERDUE, wanted)).map(({ id }) => id);
-}
-
 const LOCK_OVERDUE = `
   SELECT id FROM orders
    WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()
      FOR NO KEY UPDATE SKIP LOCKED`;
 
+/** The same for many that are overdue all, nearly always: only the count travels. */
 const COUNT_OVERDUE = `SELECT count(*)::int AS n FROM (${LOCK_OVERDUE}) AS overdue`;
 
-function without(ids: readonly string[], changed: readonly ChangedOrder[]): readonly string[] {
-  if (changed.length === ids.length) return [];
-  const gone = new Set(changed.map(({ orderId }) => orderId));
-  return ids.filter((id) => !gone.has(id));
+function without(orderIds: Uuids, changed: ChangedOrders): Uuids {
+  if (changed.count === orderIds.count) return Uuids.of([]);
+  const gone = new Set(changed.orderIds.each);
+  return Uuids.of(orderIds.each.filter((id) => !gone.has(id)));
 }

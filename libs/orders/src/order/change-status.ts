@@ -1,4 +1,5 @@
-import { isFar, type Transaction, uuidArray } from '@app/timeout';
+import { isFar, type Transaction, Uuids } from '@app/timeout';
+import { type ChangedColumns, ChangedOrders } from './changed-orders';
 import { deadlineOf, isOverdue, TIMED_KINDS } from './deadline-table';
 import { EVENT_TX, NEW_EVENT_TX } from './event-tx';
 import {
@@ -27,24 +28,8 @@ export interface StatusChange {
   readonly onlyIfNoPaymentOpen?: boolean;
 }
 
-export interface ChangedOrder {
-  readonly orderId: string;
-  readonly version: number;
-  readonly closesAt: Date | null;
-  readonly changedAt: Date;
-  /** The new status's deadline, already in the table; its alarm is the caller's to arm. */
-  readonly deadline: { kind: string; dueAt: Date } | undefined;
-}
-
-/** Columns of all changed orders in one row; instants as milliseconds, '' where there is none. */
-interface ChangedColumns {
-  ids: string | null;
-  versions: string;
-  closes_at: string;
-  /** Only of a status that has a deadline. */
-  due_at?: string;
-  changed_at: string;
-}
+/** The same for ids that nobody has to take apart. */
+export type ChangeOfMany = Omit<StatusChange, 'orderIds'> & { readonly orderIds: Uuids };
 
 /**
  * The instant column that a status sets, and what entering it clears. Now is when the transaction began,
@@ -64,14 +49,14 @@ const INSTANTS: Partial<Record<OrderStatus, string>> = {
  * timeouts on the deadline: orders that are not in the answer were somebody else's, which is an
  * outcome and not an error.
  */
-export async function changeStatus(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
-  if (change.orderIds.length === 0) return [];
+export async function changeStatus(tx: Transaction, change: ChangeOfMany): Promise<ChangedOrders> {
+  if (change.orderIds.count === 0) return ChangedOrders.none;
   const effect = stockEffect(change.from, change.to);
   if (effect === undefined) {
     throw new Error(`The lifecycle has no change from ${change.from} to ${change.to}`);
   }
   const [columns] = await tx.hot<ChangedColumns>(statementFor(change, effect), [
-    uuidArray(change.orderIds),
+    change.orderIds.array,
     change.from,
     change.to,
     change.closeReason ?? null,
@@ -79,30 +64,10 @@ export async function changeStatus(tx: Transaction, change: StatusChange): Promi
     change.actor ?? null,
     change.reason ?? change.closeReason ?? null,
   ]);
-  return changedOrders(columns as ChangedColumns, deadlineOf(change.to)?.kind);
+  return ChangedOrders.read(columns as ChangedColumns, deadlineOf(change.to)?.kind);
 }
 
-function changedOrders(columns: ChangedColumns, kind: string | undefined): ChangedOrder[] {
-  if (columns.ids === null) return [];
-  const [versions, closesAt, dueAt] = [columns.versions, columns.closes_at, columns.due_at].map(
-    (column) => column?.split(',') ?? [],
-  ) as [string[], string[], string[]];
-  const changedAt = new Date(Number(columns.changed_at));
-  return columns.ids.split(',').map((orderId, index) => ({
-    orderId,
-    version: Number(versions[index]),
-    closesAt: instant(closesAt[index]),
-    changedAt,
-    deadline: deadlineAt(kind, instant(dueAt[index])),
-  }));
-}
-
-const instant = (ms: string | undefined): Date | null => (ms ? new Date(Number(ms)) : null);
-
-const deadlineAt = (kind: string | undefined, dueAt: Date | null): ChangedOrder['deadline'] =>
-  kind && dueAt ? { kind, dueAt } : undefined;
-
-function statementFor(change: StatusChange, effect: StockEffect): string {
+function statementFor(change: ChangeOfMany, effect: StockEffect): string {
   const { from, to, by, onlyIfOverdue, onlyIfNoPaymentOpen } = change;
   const deadline = deadlineOf(to);
   const before = deadlineOf(from);
@@ -126,7 +91,7 @@ function statementFor(change: StatusChange, effect: StockEffect): string {
     )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${over ? OVER_SQL(over.kind) : ''}${
       effect === 'none' ? '' : MOVEMENTS_SQL(effect)
     }
-    SELECT ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
+    SELECT count(*)::int AS n, ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
            ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
            ${deadline ? `, ${COLUMN(MS('due_at'))} AS due_at` : ''}
       FROM changed`;

@@ -1,4 +1,4 @@
-import { inTransaction } from '@app/timeout';
+import { inTransaction, Uuids } from '@app/timeout';
 import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -24,7 +24,7 @@ const change = (
   to: 'paid' | 'shipped' | 'completed',
 ) =>
   inTransaction(world.dataSource, (tx) =>
-    changeStatus(tx, { from, to, orderIds: [id], by: 'merchant', actor: 'mona' }),
+    changeStatus(tx, { from, to, orderIds: Uuids.of([id]), by: 'merchant', actor: 'mona' }),
   );
 const pendingOrder = async (): Promise<string> => {
   const [order] = await insertOrders(world, { count: 1, closesInMs: 60_000 });

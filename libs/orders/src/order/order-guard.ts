@@ -1,8 +1,9 @@
-import { inTransaction, type Lock, type Transaction, TimeoutService } from '@app/timeout';
+import { inTransaction, type Lock, type Transaction, TimeoutService, Uuids } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { changeStatus, type ChangedOrder, type StatusChange } from './change-status';
+import { type ChangeOfMany, changeStatus, type StatusChange } from './change-status';
+import { type ChangedOrder, ChangedOrders } from './changed-orders';
 import { LastcallError, orderNotFound } from './errors';
 import { orderLockKey } from './order';
 import type { By, CloseReason, OrderStatus } from './order.lifecycle';
@@ -91,6 +92,11 @@ export class OrderGuard {
    * after the commit. Orders that are not in the answer were somebody else's.
    */
   async change(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
+    return (await this.changeMany(tx, { ...change, orderIds: Uuids.of(change.orderIds) })).each;
+  }
+
+  /** @internal {@link change} for sets so large that nobody takes them apart without need. */
+  async changeMany(tx: Transaction, change: ChangeOfMany): Promise<ChangedOrders> {
     const changed = await changeStatus(tx, change);
     await this.#follow(tx, change, changed);
     return changed;
@@ -98,7 +104,8 @@ export class OrderGuard {
 
   /** The same for orders that the caller's statement has just placed, with their deadlines. */
   placed(tx: Transaction, orders: readonly ChangedOrder[]): Promise<void> {
-    return this.#follow(tx, { from: 'none', to: 'pending_payment', by: 'customer' }, orders);
+    const change = { from: 'none', to: 'pending_payment', by: 'customer' } as const;
+    return this.#follow(tx, change, ChangedOrders.of(orders));
   }
 
   /** Which of these may not be placed, by the word of the host's hooks and of its stock. */
@@ -114,30 +121,27 @@ export class OrderGuard {
     return this.hooks.reserveAgain(tx, lines);
   }
 
-  async #follow(
-    tx: Transaction,
-    transition: Transition,
-    changed: readonly ChangedOrder[],
-  ): Promise<void> {
-    if (changed.length === 0) return;
-    this.timeouts.armed(
-      tx,
-      changed.flatMap(({ orderId, version, deadline }) =>
-        deadline ? [{ ...deadline, subjectId: orderId, version }] : [],
-      ),
-    );
+  async #follow(tx: Transaction, transition: Transition, changed: ChangedOrders): Promise<void> {
+    if (changed.count === 0) return;
+    if (changed.haveDeadlines) {
+      this.timeouts.armed(
+        tx,
+        changed.each.flatMap(({ orderId, version, deadline }) =>
+          deadline ? [{ ...deadline, subjectId: orderId, version }] : [],
+        ),
+      );
+    }
     tx.afterCommit(() => this.#report(transition, changed));
+    if (this.hooks.areNone) return;
     const { from, to, by, reason, closeReason } = transition;
-    const orderIds = changed.map(({ orderId }) => orderId);
+    const orderIds = changed.orderIds.each;
     await this.hooks.run(tx, { from, to, by, reason: reason ?? closeReason ?? null, orderIds });
   }
 
-  #report({ from, to, by }: Transition, changed: readonly ChangedOrder[]): void {
-    this.telemetry.transitions(from, to, by, changed.length);
+  #report({ from, to, by }: Transition, changed: ChangedOrders): void {
+    this.telemetry.transitions(from, to, by, changed.count);
     if (to !== 'closed') return;
-    for (const { closesAt, changedAt } of changed) {
-      if (closesAt) this.telemetry.closed(by, changedAt.getTime() - closesAt.getTime());
-    }
+    for (const lagMs of changed.lagsMs()) this.telemetry.closed(by, lagMs);
   }
 }
 

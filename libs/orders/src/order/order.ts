@@ -94,7 +94,9 @@ export interface OrderView {
   readonly payments: readonly PaymentView[];
 }
 
-/** The lock key of an order. */
+/** The lock key of an order is this and its id. */
+export const ORDER_LOCK_PREFIX = 'lock:order:';
+
 export function orderLockKey(orderId: string): string {
-  return `lock:order:${orderId}`;
+  return `${ORDER_LOCK_PREFIX}${orderId}`;
 }

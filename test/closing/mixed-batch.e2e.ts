@@ -1,0 +1,87 @@
+import { Client } from 'pg';
+import { insertOrders } from '../support/insert-orders';
+import { startStopwatch } from '../support/stopwatch';
+import { until } from '../support/until';
+import { openWorld, type World } from '../support/world';
+
+/*
+ * Batches are handled by the ids of their orders alone where all of them go the same way. Here a few of
+ * a thousand do not.
+ */
+
+const WITHIN_MS = 1_500;
+
+let world: World;
+let neighbour: Client;
+beforeAll(async () => {
+  world = await openWorld();
+  neighbour = new Client({ connectionString: world.config.DATABASE_URL });
+  await neighbour.connect();
+}, 60_000);
+afterAll(async () => {
+  await neighbour?.end();
+  await world?.close();
+});
+afterEach(async () => {
+  await neighbour.query('ROLLBACK');
+  await world.rows('TRUNCATE orders, deadlines CASCADE');
+});
+
+const statuses = async (ids: readonly string[]): Promise<string[]> => {
+  const rows = await world.rows<{ id: string; status: string }>(
+    'SELECT id, status FROM orders WHERE id = ANY ($1::uuid[])',
+    [ids],
+  );
+  return ids.map((id) => rows.find((row) => row.id === id)?.status ?? 'gone');
+};
+const overdue = async (count: number, payment?: 'open'): Promise<string[]> => {
+  const orders = await insertOrders(world, {
+    ...{ count, closesInMs: -1_000 },
+    ...(payment ? { payment } : {}),
+  });
+  return orders.map(({ id }) => id);
+};
+
+describe('of a thousand overdue orders', () => {
+  it('one whose row somebody holds is passed over, and closes when it is free', async () => {
+    const ids = await overdue(1_000);
+    const [held] = ids.splice(500, 1) as [string];
+    await neighbour.query('BEGIN');
+    await neighbour.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [held]);
+    const tookMs = startStopwatch();
+    const { changed, putBack, lost } = await world.timeouts.runSweep();
+    // It is due again in a moment, so that a slow sweep may meet it twice.
+    expect([changed, putBack > 0, lost]).toEqual([999, true, 0]);
+    expect(tookMs()).toBeLessThan(WITHIN_MS);
+    expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
+    expect(await statuses([held])).toEqual(['pending_payment']);
+    await neighbour.query('ROLLBACK');
+    await until('the order whose row is free has closed', async () => {
+      await world.timeouts.runSweep();
+      return (await statuses([held]))[0] === 'closed';
+    });
+  });
+
+  it('one whose customer got more time stays, and its deadline is lost', async () => {
+    const ids = await overdue(1_000);
+    const [later] = ids.splice(500, 1) as [string];
+    await world.rows(`UPDATE orders SET closes_at = now() + interval '1 hour' WHERE id = $1`, [
+      later,
+    ]);
+    expect(await world.timeouts.runSweep()).toMatchObject({ changed: 999, putBack: 0, lost: 1 });
+    expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
+    expect(await statuses([later])).toEqual(['pending_payment']);
+  });
+
+  it('one with a payment open at the provider goes behind the fence', async () => {
+    const ids = await overdue(999);
+    const [paying] = (await overdue(1, 'open')) as [string];
+    expect(await world.timeouts.runSweep()).toMatchObject({ putBack: 0, lost: 0, failed: 0 });
+    expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
+    const [history] = await world.rows<{ told: string }>(
+      `SELECT string_agg(to_status, ' ' ORDER BY version) AS told FROM order_events WHERE order_id = $1`,
+      [paying],
+    );
+    expect(history?.told).toMatch(/pending_payment closing/);
+  });
+});
