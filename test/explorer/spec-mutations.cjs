@@ -232,18 +232,20 @@ const SPEC_MUTATIONS = [
   ),
   seeded('batches-overlap', 'Two batches hold the same order', 'locks/redlock.lock.spec.ts', [
     'locks/redlock-scripts.ts',
-    "if #redis.call('SINTER', own, other) > 0 then",
-    'if false then',
+    "busy = busy + #redis.call('SINTER', own, other)",
+    '',
   ]),
   seeded(
     'batch-ignores-payments',
     'A batch takes the lock of an order that is being paid',
     'locks/redlock.lock.spec.ts',
-    [
-      'locks/redlock-scripts.ts',
-      'if not own or are_held() then return 0 end',
-      'if not own then return 0 end',
-    ],
+    ['locks/redlock-scripts.ts', "busy = busy + redis.call('SISMEMBER', own, single)", ''],
+  ),
+  seeded(
+    'register-forgets-extended',
+    'A batch takes the lock of an order that is being paid for longer than a lock lives',
+    'locks/redlock.lock.spec.ts',
+    ['locks/redlock-scripts.ts', "redis.call('ZADD', SINGLE, until_ms, KEYS[index])", ''],
   ),
   seeded(
     'put-back-at-once',

@@ -52,5 +52,7 @@ if (EARLY_IDS) {
 if (LOCK === 'none') {
   const none = new NoopLock();
   RedlockLock.prototype.acquireFree = (keys) => none.acquireFree(keys);
+  RedlockLock.prototype.acquireFreeOf = (prefix, { each }) =>
+    none.acquireFree(each.map((id) => `${prefix}${id}`));
   RedlockLock.prototype.acquireOne = (key) => none.acquireOne(key);
 }

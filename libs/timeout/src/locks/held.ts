@@ -1,4 +1,5 @@
 import type { Held } from '../lock';
+import type { Keys } from './keys';
 
 export type BusyKeys = ReadonlyMap<string, number>;
 
@@ -6,8 +7,8 @@ export function heldNothing(outcome: 'held' | 'contended', busyForMs: BusyKeys =
   return { keys: new Set(), outcome, busyForMs, release: async () => undefined };
 }
 
-export function unlocked(keys: readonly string[]): Held {
-  return { keys: new Set(keys), outcome: 'degraded', release: async () => undefined };
+export function unlocked({ each }: Keys): Held {
+  return { keys: new Set(each), outcome: 'degraded', release: async () => undefined };
 }
 
 /** What came of asking several times, for other keys each, as one: its outcome is the worst. */

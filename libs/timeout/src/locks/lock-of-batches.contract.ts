@@ -1,9 +1,20 @@
-import type { Lock } from '../lock';
+import type { Held, Lock, LockOfIds } from '../lock';
 import { pause } from '../pause';
 import { keysOf, type LockWish } from '../testing/lock-wish';
+import { Uuids } from '../uuids';
 
 /** Keys of a large batch. */
 const LARGE = 1_000;
+const PREFIX = 'lock:order:';
+
+/** Both ways to ask for what is free of many keys. */
+const WAYS: Readonly<Record<string, (lock: Lock, keys: readonly string[]) => Promise<Held>>> = {
+  'by their names': (lock, keys) => lock.acquireFree(keys),
+  'by a prefix and ids': (lock, keys) => {
+    const ids = Uuids.of(keys.map((key) => key.slice(PREFIX.length)));
+    return (lock as LockOfIds).acquireFreeOf(PREFIX, Uuids.aggregated(ids.text, ids.count));
+  },
+};
 
 /** What a lock that excludes does with many keys, which it may hold otherwise than few. */
 export function describeLockOfBatches(name: string, create: (wish?: LockWish) => Lock): void {
@@ -13,59 +24,70 @@ export function describeLockOfBatches(name: string, create: (wish?: LockWish) =>
     opened.push(lock);
     return lock;
   };
+  /** Asks until all of them are held: behind several tags, those of some may be free before the others'. */
+  const untilHeld = async (ask: () => Promise<Held>): Promise<Held> => {
+    for (;;) {
+      const held = await ask();
+      if (held.outcome === 'held') return held;
+      await held.release();
+      await pause(20);
+    }
+  };
 
-  describe(`${name}: the contract of a lock that holds batches`, () => {
+  describe.each(Object.entries(WAYS))(`${name}: a batch locked %s`, (_, acquire) => {
     afterEach(() => Promise.all(opened.splice(0).map((lock) => lock.close())));
 
     it('keeps each of a thousand keys from everybody, and is kept from them', async () => {
       const keys = keysOf(LARGE);
       const [lock, other] = [open(), open({ waitMs: 60 })];
       const [first, last] = [keys[0] as string, keys.at(-1) as string];
-      const held = await lock.acquireFree(keys);
+      const held = await acquire(lock, keys);
       expect(held).toMatchObject({ outcome: 'held', keys: new Set(keys) });
       expect((await other.acquireOne(last)).outcome).toBe('contended');
       for (const some of [keysOf(2), keysOf(LARGE)]) {
-        const others = await other.acquireFree([...some, first, last]);
+        const others = await acquire(other, [...some, first, last]);
         expect([others.outcome, others.keys]).toEqual(['contended', new Set(some)]);
-        expect(new Set(others.busyForMs?.keys())).toEqual(new Set([first, last])); // tag by tag
+        // Tag by tag.
+        expect(new Set(others.busyForMs?.keys())).toEqual(new Set([first, last]));
         await others.release();
       }
       await held.release();
       const one = await other.acquireOne(last);
       expect(one.outcome).toBe('held');
-      const rest = await lock.acquireFree(keys);
+      const rest = await acquire(lock, keys);
       expect([rest.outcome, rest.keys]).toEqual(['contended', new Set(keys.slice(0, -1))]);
       await Promise.all([one.release(), rest.release()]);
-      expect((await other.acquireFree(keys)).outcome).toBe('held');
+      expect((await acquire(other, keys)).outcome).toBe('held');
     });
 
     it('holds as many batches at once as are asked for', async () => {
       const batches = Array.from({ length: 20 }, () => keysOf(LARGE));
-      const held = await Promise.all(batches.map((keys) => open().acquireFree(keys)));
+      const held = await Promise.all(batches.map((keys) => acquire(open(), keys)));
       expect(held.map(({ outcome }) => outcome)).toEqual(batches.map(() => 'held'));
       const other = open();
-      for (const keys of batches) expect((await other.acquireFree(keys)).keys.size).toBe(0);
+      for (const keys of batches) expect((await acquire(other, keys)).keys.size).toBe(0);
       await Promise.all(held.map((each) => each.release()));
-      expect((await other.acquireFree(batches.flat())).outcome).toBe('held');
+      expect((await acquire(other, batches.flat())).outcome).toBe('held');
     });
 
-    it('extends a batch, and frees one whose holder never came back', async () => {
-      const [kept, lost] = [keysOf(LARGE), keysOf(LARGE)];
-      const held = await open({ ttlMs: 3_000 }).acquireFree(kept);
-      const late = await open({ ttlMs: 3_000, extendForMs: 0 }).acquireFree(lost);
+    it('is extended, as single keys are, and free where its holder never came back', async () => {
+      const [kept, lost, single] = [keysOf(LARGE), keysOf(LARGE), keysOf(2)];
+      const [keptOne, lostOne] = single as [string, string];
+      const dying = { ttlMs: 3_000, extendForMs: 0 };
+      const held = await acquire(open({ ttlMs: 3_000 }), kept);
+      const one = await open({ ttlMs: 3_000 }).acquireOne(keptOne);
+      const late = await acquire(open(dying), lost);
+      const lateOne = await open(dying).acquireOne(lostOne);
       const next = open();
-      let free = await next.acquireFree(lost);
-      while (free.outcome === 'contended') {
-        await free.release(); // behind several tags, those of some may be free before the others'
-        await pause(20);
-        free = await next.acquireFree(lost);
-      }
-      expect([free.outcome, free.keys.size]).toEqual(['held', LARGE]);
-      await late.release();
+      const free = await untilHeld(() => acquire(next, [...lost, lostOne]));
+      expect(free.keys.size).toBe(LARGE + 1);
+      await Promise.all([late.release(), lateOne.release()]);
       const third = open();
-      expect((await third.acquireFree(lost)).keys.size).toBe(0);
-      expect((await third.acquireFree(kept)).keys.size).toBe(0);
-      await Promise.all([held.release(), free.release()]);
+      expect((await acquire(third, [...lost, lostOne])).keys.size).toBe(0);
+      expect((await acquire(third, kept)).keys.size).toBe(0);
+      const rest = await acquire(third, [...keysOf(LARGE), keptOne]);
+      expect([rest.outcome, rest.keys.size]).toEqual(['contended', LARGE]);
+      await Promise.all([held, one, free, rest].map((each) => each.release()));
     });
   });
 }

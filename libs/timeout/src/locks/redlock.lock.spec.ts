@@ -42,8 +42,10 @@ describe('RedlockLock', () => {
   it('keeps the key visible in Redis, behind one prefix', async () => {
     const lock = create();
     const held = await lock.acquireOne('lock:order:1');
-    expect(await redis.with((client) => client.keys('*'))).toEqual(['{lc}:lock:order:1']);
+    const names = await redis.with((client) => client.keys('*'));
+    expect(names.sort()).toEqual(['{lc}:lock:order:1', '{lc}:lock:single']);
     await held.release();
+    expect(await redis.with((client) => client.dbsize())).toBe(0);
     await lock.close();
   });
 
@@ -54,7 +56,8 @@ describe('RedlockLock', () => {
     const held = await lock.acquireFree(keys);
     expect(held).toMatchObject({ outcome: 'held', keys: new Set(keys) });
     const names = (): Promise<string[]> => redis.with((client) => client.keys('{of:*'));
-    const used = (await names()).map((name) => name.replace(/:lock.*/, ''));
+    const orders = (await names()).filter((name) => name.includes(':order:'));
+    const used = orders.map((name) => name.replace(/:lock.*/, ''));
     expect([used.length, new Set(used)]).toEqual([keys.length, new Set(tags)]);
     const others = await other.acquireFree([...keys, 'lock:order:free']);
     expect([others.outcome, [...others.keys]]).toEqual(['contended', ['lock:order:free']]);

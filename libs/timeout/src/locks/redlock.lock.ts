@@ -4,8 +4,10 @@ import type { Held, Lock } from '../lock';
 import { pause } from '../pause';
 import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../redis';
 import { type BusyKeys, heldNothing, together, unlocked } from './held';
-import { isContention, type RedlockHold, RedlockHolds } from './redlock-holds';
+import { Keys } from './keys';
+import { BATCH, isContention, type RedlockHold, RedlockHolds } from './redlock-holds';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
+import type { Uuids } from '../uuids';
 
 export interface RedlockLockOptions {
   readonly redis: RedisAddress;
@@ -86,31 +88,45 @@ export class RedlockLock implements Lock {
   async acquireFree(keys: readonly string[]): Promise<Held> {
     const byTag = new Map<string, string[]>(this.#options.tags.map((tag) => [tag, []]));
     for (const key of new Set(keys)) byTag.get(this.#tagOf(key))?.push(key);
-    const groups = [...byTag.values()].filter((group) => group.length > 0);
-    return together(await Promise.all(groups.map((group) => this.#acquireFreeOfOneTag(group))));
+    const groups = [...byTag].filter(([, group]) => group.length > 0);
+    return together(
+      await Promise.all(
+        groups.map(([tag, group]) => this.#acquireFreeOfOneTag(tag, Keys.of(group))),
+      ),
+    );
   }
 
-  async #acquireFreeOfOneTag(wanted: readonly string[]): Promise<Held> {
-    const first = await this.#attempt(wanted, true);
-    if (first !== 'contended') return this.#held(wanted, first, 'held');
-    const busyForMs = await this.#busyAmong(wanted);
+  /** @internal Behind several tags each id tells which is its own, so they are taken apart. */
+  acquireFreeOf(prefix: string, ids: Uuids): Promise<Held> {
+    const { tags } = this.#options;
+    const keys = Keys.prefixed(prefix, ids);
+    if (tags.length > 1 || keys.count < BATCH) return this.acquireFree(keys.each);
+    return this.#acquireFreeOfOneTag(tags[0] as string, keys);
+  }
+
+  async #acquireFreeOfOneTag(tag: string, wanted: Keys): Promise<Held> {
+    const first = await this.#attempt(tag, wanted, true);
+    if (first !== 'contended') return this.#held(tag, wanted, first, 'held');
+    const busyForMs = await this.#busyAmong(tag, wanted);
     if (busyForMs === 'down') return unlocked(wanted);
-    const free = wanted.filter((key) => !busyForMs.has(key));
-    if (free.length === 0) return heldNothing('contended', busyForMs);
+    const free = Keys.of(wanted.each.filter((key) => !busyForMs.has(key)));
+    if (free.count === 0) return heldNothing('contended', busyForMs);
     // None of them was busy: it was the sets that were all taken.
-    const second = await this.#attempt(free, busyForMs.size > 0);
+    const second = await this.#attempt(tag, free, busyForMs.size > 0);
     // Somebody was faster again. They come back with the next ring, so nobody insists.
     if (second === 'contended') {
-      return heldNothing('contended', new Map(wanted.map((key) => [key, busyForMs.get(key) ?? 0])));
+      const allForMs = wanted.each.map((key) => [key, busyForMs.get(key) ?? 0] as const);
+      return heldNothing('contended', new Map(allForMs));
     }
-    return this.#held(free, second, busyForMs.size === 0 ? 'held' : 'contended', busyForMs);
+    return this.#held(tag, free, second, busyForMs.size === 0 ? 'held' : 'contended', busyForMs);
   }
 
   async acquireOne(key: string): Promise<Held> {
     const giveUpAtMs = performance.now() + this.#options.waitMs;
+    const [tag, keys] = [this.#tagOf(key), Keys.of([key])];
     for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, RETRY_MAX_MS)) {
-      const attempt = await this.#attempt([key], false);
-      if (attempt !== 'contended') return this.#held([key], attempt, 'held');
+      const attempt = await this.#attempt(tag, keys, false);
+      if (attempt !== 'contended') return this.#held(tag, keys, attempt, 'held');
       const leftMs = giveUpAtMs - performance.now();
       if (leftMs <= 0) return heldNothing('contended');
       await pause(Math.min(pauseMs * (0.5 + Math.random()), leftMs));
@@ -132,8 +148,7 @@ export class RedlockLock implements Lock {
   }
 
   /** One call of Redlock for all of `keys`, which have one tag. */
-  async #attempt(keys: readonly string[], asBatch: boolean): Promise<Attempt> {
-    const tag = this.#tagOf(keys[0] as string);
+  async #attempt(tag: string, keys: Keys, asBatch: boolean): Promise<Attempt> {
     let acquiring: Promise<RedlockHold> | undefined;
     try {
       const hold = await this.#ask(
@@ -153,12 +168,11 @@ export class RedlockLock implements Lock {
   }
 
   /** Those that are held, and since when. */
-  async #busyAmong(keys: readonly string[]): Promise<BusyKeys | 'down'> {
+  async #busyAmong(tag: string, keys: Keys): Promise<BusyKeys | 'down'> {
     const { ttlMs, onError } = this.#options;
-    const tag = this.#tagOf(keys[0] as string);
     try {
       const lives = await this.#ask(tag, () => this.#holds.livesOf(tag, keys));
-      const busy = keys.map((key, index) => [key, lives[index] ?? 0] as const);
+      const busy = keys.each.map((key, index) => [key, lives[index] ?? 0] as const);
       return new Map(
         busy.filter(([, ms]) => ms >= 0).map(([key, ms]) => [key, Math.max(0, ttlMs - ms)]),
       );
@@ -169,19 +183,22 @@ export class RedlockLock implements Lock {
   }
 
   #held(
-    keys: readonly string[],
+    tag: string,
+    keys: Keys,
     attempt: Exclude<Attempt, 'contended'>,
     outcome: Held['outcome'],
     busyForMs: BusyKeys = new Map(),
   ): Held {
     if (attempt === 'down') return unlocked(keys);
     const { hold } = attempt;
-    const tag = this.#tagOf(keys[0] as string);
     const ended = hold.expiration <= Date.now();
     const stopExtending = ended ? () => undefined : this.#extend(tag, hold);
     let released: Promise<void> | undefined;
+    let names: ReadonlySet<string> | undefined;
     return {
-      keys: new Set(keys),
+      get keys(): ReadonlySet<string> {
+        return (names ??= new Set(keys.each));
+      },
       outcome: ended ? 'degraded' : outcome,
       busyForMs,
       release: () => {
