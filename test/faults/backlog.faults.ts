@@ -42,8 +42,13 @@ export const BACKLOG_FAULTS: readonly Fault[] = [
   },
 ];
 
-/** So many orders at once, due as `closesInMs` says. */
-async function place(step: Step, count: number, closesInMs: (n: number) => number): Promise<void> {
+/** So many orders at once, due as `closesInMs` says; answers with how long that took, in milliseconds. */
+async function place(
+  step: Step,
+  count: number,
+  closesInMs: (n: number) => number,
+): Promise<number> {
+  const startedMs = performance.now();
   const client = await step.rig.pool.connect();
   const sql = {
     rows: async <T>(text: string, params: readonly unknown[] = []): Promise<T[]> =>
@@ -58,6 +63,7 @@ async function place(step: Step, count: number, closesInMs: (n: number) => numbe
       await insertOrders(sql, { count: offsets.length, closesInMs: offsets });
     }
     await client.query('COMMIT');
+    return performance.now() - startedMs;
   } catch (error) {
     await client.query('ROLLBACK');
     throw error;
@@ -161,18 +167,17 @@ async function othersInABurst(step: Step): Promise<string> {
 
 async function pauseAtSeventyPercent(step: Step): Promise<string> {
   // Due as they are committed, and so seen by the next alarm of the load.
-  await place(step, MEASURED_BY, () => -1);
+  const placedMs = await place(step, MEASURED_BY, () => -1);
   const startedMs = performance.now();
   await until('the capacity is measured', noneOverdue(step), 120_000);
   const perMs = MEASURED_BY / (performance.now() - startedMs);
   // Nothing beats it: what came due in the pause, by what is left of the capacity.
   const bestMs = (PAUSE_MS * RATE) / (1 - RATE);
   const lastsMs = PAUSE_MS + 1.5 * bestMs;
-  const leadMs = 20_000;
   const count = Math.round(perMs * RATE * lastsMs);
-  const placingMs = performance.now();
-  await place(step, count, (n) => leadMs + n / (perMs * RATE));
-  const lateMs = performance.now() - placingMs - leadMs;
+  // The first of them is due when all are placed.
+  const leadMs = 10_000 + (2 * placedMs * count) / MEASURED_BY;
+  const lateMs = (await place(step, count, (n) => leadMs + n / (perMs * RATE))) - leadMs;
   assert(lateMs < 0, `this machine places too slowly: ${Math.round(lateMs)} ms late`);
   await pause(-lateMs);
   const workers = ['worker-1', 'worker-2'].map((name) => step.rig.process(name));

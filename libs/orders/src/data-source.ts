@@ -18,6 +18,7 @@ import { FoldingFromAMark1763935000000 } from './migrations/1763935000000-foldin
 import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-digest';
 import { FoldByIds1763946000000 } from './migrations/1763946000000-fold-by-ids';
 import { FoldBySku1763980000000 } from './migrations/1763980000000-fold-by-sku';
+import { HistoryReachesBySnapshot1763990000000 } from './migrations/1763990000000-history-reaches-by-snapshot';
 import { RefundKeys1763950000000 } from './migrations/1763950000000-refund-keys';
 import { RewoundStock1763970000000 } from './migrations/1763970000000-rewound-stock';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
@@ -89,6 +90,7 @@ const MIGRATIONS = [
   RefundKeys1763950000000,
   RewoundStock1763970000000,
   FoldBySku1763980000000,
+  HistoryReachesBySnapshot1763990000000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */
