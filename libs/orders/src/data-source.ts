@@ -121,6 +121,8 @@ export interface PoolOptions {
   readonly connections: number;
   /** False for migrations: an index takes as long as it takes. */
   readonly isLimited?: boolean;
+  /** True where deadlines are claimed: in the order of an index, by however wrong an estimate. */
+  readonly claims?: boolean;
 }
 
 /** No statement of ours takes longer. */
@@ -149,6 +151,8 @@ const ISOLATION = '-c default_transaction_isolation=read\\ committed';
  * made while the table was still empty, would be kept until somebody analyzes it.
  */
 const PLANNING = '-c enable_seqscan=off';
+/** A bitmap reads and sorts all that is due for each batch of it (docs/adr/0043). */
+const CLAIMING = '-c enable_bitmapscan=off';
 
 /**
  * Our tables are found by the path alone, so that a host's of the same name are never meant. Who is
@@ -160,9 +164,10 @@ function searchPath(schema: string): string {
 }
 
 /** What the address says itself (`?options=-c ...`) comes last and wins; TypeORM would drop it. */
-function sessionOptions(url: string, schema: string): string {
+function sessionOptions(url: string, schema: string, claims: boolean): string {
   const own = new URL(url).searchParams.get('options');
-  return [ISOLATION, PLANNING, searchPath(schema), ...(own ? [own] : [])].join(' ');
+  const planning = [PLANNING, ...(claims ? [CLAIMING] : [])];
+  return [ISOLATION, ...planning, searchPath(schema), ...(own ? [own] : [])].join(' ');
 }
 
 export function dataSourceOptions({
@@ -171,6 +176,7 @@ export function dataSourceOptions({
   connections,
   schema = DEFAULT_SCHEMA,
   isLimited = true,
+  claims = false,
 }: PoolOptions): DataSourceOptions {
   return {
     type: 'postgres',
@@ -186,7 +192,7 @@ export function dataSourceOptions({
       // A statement that follows another need not wait for its answer, as with savepoints.
       pipeline: true,
       keepAlive: true,
-      options: sessionOptions(url, schema),
+      options: sessionOptions(url, schema, claims),
     },
   };
 }

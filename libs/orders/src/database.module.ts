@@ -47,7 +47,7 @@ const apiPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema }: Config): PoolOp
 const closersPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema, DRAINERS }: Config) => {
   // Each kind has one to itself, and those that burst at the same time do not wait for each other.
   const connections = DEADLINE_KINDS.length + 2 * DRAINERS;
-  return { url, schema, name: 'lastcall closers', connections };
+  return { url, schema, name: 'lastcall closers', connections, claims: true };
 };
 
 function pool(provide: symbol, optionsOf: (config: Config) => PoolOptions): Provider {

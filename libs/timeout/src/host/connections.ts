@@ -63,7 +63,8 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
           ...(isLimited ? LIMITS : {}),
           pipeline: true,
           options:
-            `-c search_path=${schema} -c enable_seqscan=off ` +
+            // A bitmap would read and sort all that is due for each batch of it.
+            `-c search_path=${schema} -c enable_seqscan=off -c enable_bitmapscan=off ` +
             '-c default_transaction_isolation=read\\ committed',
         },
       };
