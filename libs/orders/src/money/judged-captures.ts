@@ -62,7 +62,9 @@ export async function lockRows(
 const ROW = `SELECT p.id AS payment_id, p.provider, p.status AS payment_status, p.amount, p.currency,
          p.order_id, p.provider_payment_id, p.captured_amount, p.captured_currency, p.hold_reason,
          o.status, o.close_reason, o.closes_at, o.late_payment
-    FROM payments p JOIN orders o ON o.id = p.order_id`;
+    FROM payments p, LATERAL (
+      SELECT status, close_reason, closes_at, late_payment FROM orders
+       WHERE id = p.order_id OFFSET 0) AS o`;
 
 const isFor = (row: CaptureRow, { providerPaymentId }: Capture): boolean =>
   row.provider_payment_id === providerPaymentId;

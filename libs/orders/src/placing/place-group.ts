@@ -147,12 +147,7 @@ async function findKeys(
     key: string;
     order_id: string;
     body_hash: string;
-  }>(
-    `SELECT k.customer_id, k.key, k.order_id, k.body_hash
-       FROM unnest($1::text[], $2::text[]) AS r (customer_id, key)
-       JOIN idempotency_keys k ON k.customer_id = r.customer_id AND k.key = r.key`,
-    [requests.map((r) => r.customerId), requests.map((r) => r.idempotencyKey)],
-  );
+  }>(FIND_KEYS, [requests.map((r) => r.customerId), requests.map((r) => r.idempotencyKey)]);
   return new Map(
     rows.map((row) => [
       keyOf({ customerId: row.customer_id, idempotencyKey: row.key }),
@@ -160,6 +155,12 @@ async function findKeys(
     ]),
   );
 }
+
+/** Each by itself: joined, and planned while there were few, all keys there are would be read. */
+export const FIND_KEYS = `
+  SELECT k.* FROM unnest($1::text[], $2::text[]) AS r (customer_id, key), LATERAL (
+    SELECT customer_id, key, order_id, body_hash FROM idempotency_keys
+     WHERE customer_id = r.customer_id AND key = r.key OFFSET 0) AS k`;
 
 /** Only what was not written just now, as it stands here, is read. */
 async function assemble(
