@@ -2,8 +2,12 @@ import { Pace, paceDefaults } from './pace';
 
 const MAX = 4_000;
 
-const newPace = (max = MAX, othersWaitMs = 0): Pace =>
-  new Pace(max, paceDefaults, () => othersWaitMs);
+/** In a round of what is due now. */
+function newPace(max = MAX, othersWaitMs = (): number => 0): Pace {
+  const pace = new Pace(max, paceDefaults, othersWaitMs);
+  pace.claimed(20);
+  return pace;
+}
 
 /** A full batch took so long. */
 function took(pace: Pace, tookMs: number): void {
@@ -52,28 +56,73 @@ describe('the size of a batch', () => {
   });
 });
 
+describe('a round', () => {
+  it('begins with a small batch, as nobody knows how late it is, and goes on as large as ever', () => {
+    const pace = newPace();
+    for (let n = 0; n < 3; n++) took(pace, 1);
+    pace.roundBegins();
+    expect(pace.plan()).toMatchObject({ limit: 500, drainers: 2, restMs: 0 });
+    pace.claimed(20);
+    pace.took({ ...pace.plan(), limit: 500, isSmall: true }, 500, 200);
+    expect(pace.plan()).toMatchObject({ limit: 4_000, drainers: 2, restMs: 0 });
+  });
+});
+
 describe('giving way', () => {
   /** A round that found its oldest so late, while others wait so long for their answers. */
-  const round = (oldestLagMs: number, othersWaitMs: number): Pace => {
-    const pace = newPace(MAX, othersWaitMs);
+  const round = (oldestLagMs: number, waits: number | (() => number)): Pace => {
+    const pace = newPace(MAX, typeof waits === 'number' ? () => waits : waits);
     for (let n = 0; n < 4; n++) took(pace, 100);
     pace.roundBegins();
     pace.claimed(oldestLagMs);
     return pace;
   };
-  const FULL = { limit: 4_000, drainers: 2, restMs: 0, givesWay: false };
+  const FULL = { limit: 4_000, drainers: 2, restMs: 0, givesWay: false, isSmall: false };
 
   it('leaves half of the time to others who feel it: one drainer, small batches, rests', () => {
     const pace = round(3_600_000, 50);
-    expect(pace.plan()).toEqual({ limit: 1_000, drainers: 1, restMs: 100, givesWay: true });
+    expect(pace.plan()).toMatchObject({ limit: 1_000, drainers: 1, restMs: 100, givesWay: true });
     took(pace, 70);
     expect(pace.plan().restMs).toBe(70);
     took(pace, 3_000);
     expect(pace.plan().restMs).toBe(200);
   });
 
-  it('is for nobody who does not feel it, however late all is', () => {
-    expect(round(3_600_000, 49).plan()).toEqual(FULL);
+  it('leaves what is late one drainer where others are there, who do not feel it', () => {
+    const alone = { limit: 1_000, drainers: 1, restMs: 0, givesWay: false };
+    expect(round(3_600_000, 49).plan()).toMatchObject(alone);
+  });
+
+  it('is for nobody who is not there: small batches, by all drainers, once they have been asked', () => {
+    const pace = round(3_600_000, 0);
+    let batches = 0;
+    for (; pace.plan().drainers === 1; batches++) took(pace, 10);
+    expect(batches).toBe(20);
+    expect(pace.plan()).toMatchObject({ limit: 1_000, restMs: 0, givesWay: false });
+  });
+
+  it('goes on for a while after others have felt it, as nobody feels it meanwhile', () => {
+    let othersWaitMs = 50;
+    const pace = round(3_600_000, () => othersWaitMs);
+    expect(pace.plan().givesWay).toBe(true);
+    othersWaitMs = 1;
+    let batches = 0;
+    for (; pace.plan().givesWay; batches++) took(pace, 10);
+    expect(batches).toBe(20);
+    expect(pace.plan()).toMatchObject({ limit: 1_000, drainers: 1 });
+  });
+
+  it('is worth a loan of a batch at least', () => {
+    expect(round(3_999, 10_000).plan()).toEqual(FULL);
+    expect(round(4_000, 10_000).plan().givesWay).toBe(true);
+  });
+
+  it('costs less than it takes where it is only one drainer, or only small batches', () => {
+    const pace = round(60_000, 0);
+    let spentMs = 0;
+    for (; pace.plan().isSmall; spentMs += 30) took(pace, 30);
+    // Two thirds of the first twenty, a third of the rest.
+    expect(spentMs).toBe(20 * 30 + 3 * (3_000 - 400));
   });
 
   it('is not for what is due now, however long others wait and the burst lasts', () => {
@@ -115,7 +164,7 @@ describe('a rate that leaves little to spare', () => {
    * how late the oldest is as time goes by. Others wait long all the time.
    */
   function lagsAfter(pauseMs: number, share: number, lastMs: number): number[] {
-    const pace = newPace(MAX, 10_000);
+    const pace = newPace(MAX, () => 10_000);
     let doneUntilMs = 0;
     const lags: number[] = [];
     for (let nowMs = pauseMs; nowMs < pauseMs + lastMs; nowMs += 100) {

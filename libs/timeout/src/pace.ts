@@ -25,6 +25,8 @@ export interface Plan {
   /** How long it rests before it claims, in milliseconds. */
   readonly restMs: number;
   readonly givesWay: boolean;
+  /** It is smaller than it might be, on purpose. */
+  readonly isSmall: boolean;
 }
 
 const FIRST = 500;
@@ -32,20 +34,29 @@ const FIRST = 500;
 const SMALLEST_GROWN = 500;
 /** A batch is so many times larger than the one before at the most. */
 const GROWS_BY = 4;
-/** The most that is taken at once while others are given way. */
-const LARGEST_GIVING_WAY = 1_000;
+/** The most that is taken at once of what is late, which leaves others room between. */
+const LARGEST_LATE = 1_000;
+/** Part of the time that such batches take, as large ones would do the same in less; */
+const SMALL_COSTS = 1 / 3;
+/** and where one drainer does the work of all. */
+const ALONE_COSTS = 2 / 3;
+/** Batches for which others count who were there, or felt it: while it gives way, nobody feels it. */
+const REMEMBERED_FOR = 20;
 
 /**
  * How fast a kind's due deadlines are handled: how many at once, by how many, with what rest.
- * A burst is to be over soon. Where others feel it, a drain gives way: it leaves them half of the
- * time. But it may do so for a twentieth of how late it was as it began, no longer. So what is due
- * now yields to nobody, and no backlog falls behind by yielding, however fast more comes due.
+ * A burst is to be over soon. What is late goes in small batches, by one drainer where others are
+ * there, and where they feel it all the same, it gives way: it leaves them half of the time. But it may
+ * lose a twentieth of how late it was as it began in this way, no longer. So what is due now yields to
+ * nobody, and no backlog falls behind by yielding, however fast more comes due.
  */
 export class Pace {
   #size: number;
   #lastMs = 0;
-  /** For so long this round may still give way; undefined before its first claim. */
-  #yieldLeftMs: number | undefined;
+  /** So much time this round may still lose for the sake of others; undefined before its first claim. */
+  #loanMs: number | undefined;
+  #feltFor = 0;
+  #thereFor = 0;
 
   constructor(
     private readonly max: number,
@@ -58,39 +69,60 @@ export class Pace {
   /** For the next batch. */
   plan(): Plan {
     const { drainers, targetBatchMs, feltFromMs } = this.options;
-    // In this order: nobody is asked in a burst that may not give way.
-    const givesWay = (this.#yieldLeftMs ?? 0) > 0 && this.othersWaitMs() >= feltFromMs;
-    if (!givesWay) return { limit: this.#size, drainers, restMs: 0, givesWay };
-    return {
-      limit: Math.min(LARGEST_GIVING_WAY, this.#size),
-      drainers: 1,
-      restMs: Math.min(this.#lastMs, targetBatchMs),
-      givesWay,
-    };
+    // How late it is shows by the first claim.
+    if (this.#loanMs === undefined) return this.#atMost(FIRST, { drainers });
+    if (this.#loanMs <= 0) return this.#atMost(this.#size, { drainers });
+    // Nobody is asked in a burst that may not give way.
+    const waitMs = this.othersWaitMs();
+    if (waitMs > 0) this.#thereFor = REMEMBERED_FOR;
+    if (waitMs >= feltFromMs) this.#feltFor = REMEMBERED_FOR;
+    if (this.#thereFor === 0) return this.#atMost(LARGEST_LATE, { drainers });
+    if (this.#feltFor === 0) return this.#atMost(LARGEST_LATE, { drainers: 1 });
+    const restMs = Math.min(this.#lastMs, targetBatchMs);
+    return this.#atMost(LARGEST_LATE, { drainers: 1, restMs, givesWay: true });
+  }
+
+  #atMost(most: number, plan: Pick<Plan, 'drainers'> & Partial<Plan>): Plan {
+    const limit = Math.min(most, this.#size);
+    return { restMs: 0, givesWay: false, ...plan, limit, isSmall: limit < this.#size };
   }
 
   /** A round begins: nothing is known of how late it is. */
   roundBegins(): void {
-    this.#yieldLeftMs = undefined;
+    this.#loanMs = undefined;
   }
 
   /** A batch has claimed; the oldest of it is overdue by so much. */
   claimed(oldestLagMs: number): void {
-    this.#yieldLeftMs ??= Math.max(0, oldestLagMs) * this.options.yieldShare;
+    const { yieldShare, targetBatchMs } = this.options;
+    if (this.#loanMs !== undefined) return;
+    const loanMs = oldestLagMs * yieldShare;
+    // Less than a batch is none.
+    this.#loanMs = loanMs < targetBatchMs ? 0 : loanMs;
+    // Nobody has been asked yet.
+    this.#thereFor = REMEMBERED_FOR;
   }
 
   /** A batch of `size` took so long. Smaller ones than allowed say nothing about the size. */
   took(plan: Plan, size: number, tookMs: number): void {
     this.#lastMs = tookMs;
-    if (plan.givesWay) this.#yieldLeftMs = (this.#yieldLeftMs ?? 0) - plan.restMs - tookMs;
+    this.#pay(plan, tookMs);
     if (size < plan.limit) return;
     const fitting = Math.round(
       size * Math.min(GROWS_BY, Math.max(0.5, this.options.targetBatchMs / tookMs)),
     );
     const floor = Math.min(SMALLEST_GROWN, size * 2);
-    // Batches that give way are small on purpose.
-    const bound = plan.givesWay ? Math.max(this.#size, fitting) : fitting;
+    const bound = plan.isSmall ? Math.max(this.#size, fitting) : fitting;
     this.#size = Math.min(this.max, Math.max(floor, bound));
+  }
+
+  #pay(plan: Plan, tookMs: number): void {
+    if (!this.#loanMs) return;
+    const isAlone = plan.drainers < this.options.drainers;
+    const share = plan.givesWay ? 1 : isAlone ? ALONE_COSTS : plan.isSmall ? SMALL_COSTS : 0;
+    this.#loanMs -= plan.restMs + tookMs * share;
+    this.#thereFor = Math.max(0, this.#thereFor - 1);
+    this.#feltFor = Math.max(0, this.#feltFor - 1);
   }
 
   /** A batch of at most `limit` failed as a whole. */
