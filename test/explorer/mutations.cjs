@@ -49,6 +49,42 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'claims-sort-what-is-due',
+    what: 'A claim may find what is due by a bitmap, and sort all of it for each batch',
+    spec: 'libs/orders/src/closing/claim-plans.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}data-source.ts`,
+        find: "const CLAIMING = '-c enable_bitmapscan=off';",
+        replace: "const CLAIMING = '-c enable_bitmapscan=on';",
+      },
+    ],
+  },
+  {
+    name: 'keys-are-joined',
+    what: 'Placing looks idempotency keys up by a join, which may read all there are',
+    spec: 'libs/orders/src/placing/find-keys.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}placing/place-group.ts`,
+        find: 'WHERE customer_id = r.customer_id AND key = r.key OFFSET 0)',
+        replace: 'WHERE customer_id = r.customer_id AND key = r.key)',
+      },
+    ],
+  },
+  {
+    name: 'history-reaches-beyond-the-snapshot',
+    what: 'How far the history reaches is read later than what it is compared with',
+    spec: 'libs/orders/src/events/history-reaches.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}migrations/1763990000000-history-reaches-by-snapshot.ts`,
+        find: 'ALTER FUNCTION history_reaches() STABLE',
+        replace: 'SELECT 1',
+      },
+    ],
+  },
+  {
     name: 'held-stock-forgets-notice',
     what: 'A late payment whose product somebody holds is acknowledged and never decided about',
     spec: 'test/closing/locked-product.e2e.ts',
