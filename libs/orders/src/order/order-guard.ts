@@ -95,7 +95,7 @@ export class OrderGuard {
     return (await this.changeMany(tx, { ...change, orderIds: Uuids.of(change.orderIds) })).each;
   }
 
-  /** @internal {@link change} for sets so large that nobody takes them apart without need. */
+  /** @internal {@link OrderGuard.change} for sets so large that nobody takes them apart without need. */
   async changeMany(tx: Transaction, change: ChangeOfMany): Promise<ChangedOrders> {
     const changed = await changeStatus(tx, change);
     await this.#follow(tx, change, changed);
