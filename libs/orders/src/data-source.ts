@@ -19,6 +19,7 @@ import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-d
 import { FoldByIds1763946000000 } from './migrations/1763946000000-fold-by-ids';
 import { FoldBySku1763980000000 } from './migrations/1763980000000-fold-by-sku';
 import { HistoryReachesBySnapshot1763990000000 } from './migrations/1763990000000-history-reaches-by-snapshot';
+import { WebhooksGivenUp1764000000000 } from './migrations/1764000000000-webhooks-given-up';
 import { RefundKeys1763950000000 } from './migrations/1763950000000-refund-keys';
 import { RewoundStock1763970000000 } from './migrations/1763970000000-rewound-stock';
 import { EventOrder1763700110000 } from './migrations/1763700110000-event-order';
@@ -91,6 +92,7 @@ const MIGRATIONS = [
   RewoundStock1763970000000,
   FoldBySku1763980000000,
   HistoryReachesBySnapshot1763990000000,
+  WebhooksGivenUp1764000000000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

@@ -158,12 +158,13 @@ const statusName = (status: string): 'delivered' | 'failed' | 'dead' =>
 
 /**
  * An endpoint that fails is probed by one. Earlier ones of the same order, due or not, come first.
- * The lease is the next attempt: whoever reports in time moves it. CASE and OFFSET 0: what is ahead is
- * found by its order, not among all that wait.
+ * The lease is the next attempt: whoever reports in time moves it. CASE, OFFSET 0 and ctid: each is found
+ * by its own key, not among all that wait, whatever Postgres believes to know of those. A ctid is unique in
+ * one partition only, so the key is repeated.
  */
 const CLAIM = `
   WITH due AS MATERIALIZED (
-    SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+    SELECT d.ctid AS place, d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
      WHERE d.endpoint_id = $1 AND e.status = 'on' AND d.status = 'pending'
        AND (e.paused_until IS NULL OR e.paused_until <= now())
        AND d.next_attempt_at <= now()
@@ -179,42 +180,50 @@ const CLAIM = `
   ), claimed AS (
     UPDATE webhook_deliveries d
        SET attempts = attempts + 1, next_attempt_at = now() + $3 * interval '1 millisecond'
-      FROM due WHERE d.id = due.id
+     WHERE d.ctid = ANY (ARRAY(SELECT place FROM due))
+       AND CASE WHEN d.status = 'pending' THEN d.id IN (SELECT id FROM due) END
     RETURNING d.*
   )
   SELECT c.id, c.endpoint_id AS "endpointId", c.attempts, e.url, e.secret,
          CASE WHEN e.previous_until > now() THEN e.previous_secret END AS "previousSecret",
          c.order_id AS "orderId", c.version, c.type, ev.from_status AS "from", ev.to_status AS "to",
          ev.by, ev.actor, ev.reason, ev.at, o.customer_id AS "customerId", o.amount, o.currency
-    FROM claimed c JOIN webhook_endpoints e ON e.id = c.endpoint_id
-    JOIN order_events ev ON ev.order_id = c.order_id AND ev.version = c.version
-    JOIN orders o ON o.id = c.order_id`;
+    FROM claimed c JOIN webhook_endpoints e ON e.id = c.endpoint_id,
+    LATERAL (SELECT * FROM order_events
+              WHERE order_id = c.order_id AND version = c.version OFFSET 0) AS ev,
+    LATERAL (SELECT * FROM orders WHERE id = c.order_id OFFSET 0) AS o`;
 
 /**
  * Conditional on the attempt: a report that comes after its lease changes nothing. The order's other
  * webhooks wait as long as the one that failed, so that they are not looked at in vain.
  */
 const SETTLE = `
-  WITH tried AS (
-    SELECT * FROM unnest($1::uuid[], $2::int[], $3::boolean[], $4::int[], $5::text[], $6::float8[])
-      AS t (id, attempts, is_delivered, answer, error, backoff_ms)
-  ), settled AS (
+  WITH settled AS (
     UPDATE webhook_deliveries d
-       SET status = CASE WHEN t.is_delivered THEN 'delivered'
-                         WHEN now() + t.backoff_ms * interval '1 millisecond' > d.retry_until THEN 'dead'
-                         ELSE 'pending' END,
-           next_attempt_at = now() + t.backoff_ms * interval '1 millisecond',
-           settled_at = CASE WHEN t.is_delivered
-                               OR now() + t.backoff_ms * interval '1 millisecond' > d.retry_until
-                             THEN now() END,
-           answer = t.answer, error = t.error
-      FROM tried t WHERE d.id = t.id AND d.attempts = t.attempts AND d.status = 'pending'
-    RETURNING d.id, d.status, d.endpoint_id, d.order_id, d.version, d.next_attempt_at
+       SET (status, next_attempt_at, settled_at, answer, error) = (
+         SELECT CASE WHEN is_delivered THEN 'delivered' WHEN is_over THEN 'dead' ELSE 'pending' END,
+                again_at, CASE WHEN is_delivered OR is_over THEN now() END,
+                ($4::int[])[n], ($5::text[])[n]
+           FROM array_position($1::uuid[], d.id) AS n,
+             LATERAL (SELECT ($3::boolean[])[n] AS is_delivered,
+                             now() + ($6::float8[])[n] * interval '1 millisecond' AS again_at) AS t,
+             LATERAL (SELECT again_at > d.retry_until AS is_over) AS o)
+     WHERE d.id = ANY ($1::uuid[]) AND d.attempts = ($2::int[])[array_position($1::uuid[], d.id)]
+       AND CASE WHEN d.status = 'pending' THEN true END
+    RETURNING d.status, d.endpoint_id, d.order_id, d.version, d.next_attempt_at
   ), behind AS (
-    UPDATE webhook_deliveries d SET next_attempt_at = s.next_attempt_at
-      FROM settled s
-     WHERE s.status = 'pending' AND d.endpoint_id = s.endpoint_id AND d.order_id = s.order_id
-       AND d.version > s.version AND d.status = 'pending' AND d.next_attempt_at < s.next_attempt_at
+    UPDATE webhook_deliveries d
+       SET next_attempt_at = (
+         SELECT max(next_attempt_at) FROM settled s
+          WHERE s.status = 'pending' AND s.endpoint_id = d.endpoint_id AND s.order_id = d.order_id)
+     WHERE d.ctid = ANY (ARRAY(
+       SELECT later.ctid FROM settled s, LATERAL (
+         SELECT ctid FROM webhook_deliveries
+          WHERE endpoint_id = s.endpoint_id AND order_id = s.order_id AND version > s.version
+            AND CASE WHEN status = 'pending' THEN next_attempt_at < s.next_attempt_at END OFFSET 0) AS later
+        WHERE s.status = 'pending'))
+       AND CASE WHEN d.status = 'pending' THEN (d.endpoint_id, d.order_id) IN (
+             SELECT endpoint_id, order_id FROM settled s WHERE s.status = 'pending') END
   )
   SELECT status, count(*)::int AS n FROM settled GROUP BY status`;
 

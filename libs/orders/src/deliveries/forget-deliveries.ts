@@ -33,7 +33,8 @@ export const FORGET_DELIVERIES = [
             error = coalesce(error, 'its endpoint was off for ${RETRY_FOR}')
       WHERE id = ANY (ARRAY(
         SELECT id FROM webhook_deliveries
-         WHERE status = 'pending' AND retry_until < now() AND next_attempt_at < now()
+         WHERE status = 'pending' AND settled_at IS NULL
+           AND retry_until < now() AND next_attempt_at < now()
          ORDER BY retry_until LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING 1)
    SELECT count(*)::int AS n FROM given_up`,
 ] as const;

@@ -35,7 +35,8 @@ export async function cancelUnowed(
        INSERT INTO money_movements
               (order_id, payment_id, kind, ref, amount, currency, source, reason)
        SELECT p.order_id, p.id, 'refund_canceled', c.id, c.amount, c.currency, 'system', 'not_owed'
-         FROM canceled c JOIN payments p ON p.id = c.payment_id
+         FROM canceled c, LATERAL (
+           SELECT id, order_id FROM payments WHERE id = c.payment_id OFFSET 0) AS p
      )
      SELECT payment_id, reason, amount, currency FROM canceled`,
     [refundIds],

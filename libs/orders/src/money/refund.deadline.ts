@@ -118,7 +118,8 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     const [row] = await queryRows<RefundRow>(
       this.dataSource,
       `UPDATE refunds r SET asked_at = coalesce(r.asked_at, now()) FROM payments p
-        WHERE p.id = r.payment_id AND r.id = $1 AND r.status IN ('requested', 'pending')
+        WHERE p.id = r.payment_id AND r.id = $1
+          AND CASE WHEN r.status IN ('requested', 'pending') THEN true END
           AND NOT (r.asked_at IS NULL AND ${IN_DISPUTE})
        RETURNING r.id, r.attempt, r.status, r.amount, r.currency, r.provider_refund_id,
                  r.payment_id, p.provider, p.provider_payment_id`,

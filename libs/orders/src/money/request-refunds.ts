@@ -42,7 +42,8 @@ export async function requestRefunds(
        INSERT INTO money_movements
               (order_id, payment_id, kind, ref, amount, currency, source, reason)
        SELECT p.order_id, p.id, 'refund_requested', w.id, w.amount, w.currency, $6, w.reason
-         FROM written w JOIN payments p ON p.id = w.payment_id
+         FROM written w, LATERAL (
+           SELECT id, order_id FROM payments WHERE id = w.payment_id OFFSET 0) AS p
      )
      INSERT INTO deadlines (kind, due_at, subject_id)
      SELECT 'refund', now(), id FROM written RETURNING subject_id AS id, due_at`,

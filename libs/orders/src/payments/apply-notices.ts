@@ -92,12 +92,11 @@ export class ApplyNotices {
     if (notices.length === 0) return;
     const rows = await tx.rows<{ id: string; order_id: string; closing: boolean; due_at: Date }>(
       `WITH ended AS (
-         UPDATE payments p SET status = n.status
-           FROM unnest($1::uuid[], $2::text[]) AS n (id, status)
-          WHERE p.id = n.id AND p.status = 'open' RETURNING p.id, p.order_id
+         UPDATE payments SET status = ($2::text[])[array_position($1::uuid[], id)]
+          WHERE id = ANY ($1::uuid[]) AND status = 'open' RETURNING id, order_id
        )
        SELECT e.id, e.order_id, o.status = 'closing' AS closing, now() AS due_at
-         FROM ended e JOIN orders o ON o.id = e.order_id`,
+         FROM ended e, LATERAL (SELECT status FROM orders WHERE id = e.order_id OFFSET 0) AS o`,
       [
         notices.map((notice) => notice.paymentId),
         notices.map((notice) => (notice.type === 'payment.failed' ? 'failed' : 'closed')),

@@ -71,9 +71,10 @@ export class TargetInbox {
   ): Promise<void> {
     if (outcomes.length === 0) return;
     await tx.query(
-      `UPDATE ${this.#table} w SET status = r.status, result = r.result, processed_at = now()
-         FROM unnest($1::uuid[], $2::text[], $3::text[]) AS r (id, status, result)
-        WHERE w.id = r.id`,
+      `UPDATE ${this.#table}
+          SET (status, result, processed_at) = (
+            SELECT ($2::text[])[n], ($3::text[])[n], now() FROM array_position($1::uuid[], id) AS n)
+        WHERE id = ANY ($1::uuid[])`,
       [
         outcomes.map(({ webhookId }) => webhookId),
         outcomes.map(({ status }) => status),
