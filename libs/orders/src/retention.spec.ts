@@ -74,6 +74,18 @@ describe('Retention', () => {
     },
   );
 
+  it('ends after its batch when it is told to stop', async () => {
+    await world.rows(
+      `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)
+       SELECT 'eve', i::text, 'x', gen_random_uuid(), now() - interval '3 days'
+         FROM generate_series(1, 6000) AS i`,
+    );
+    let batches = 0;
+    const stops = () => (batches += 1) > 1;
+    expect(await world.get(Retention).runOnce(stops)).toMatchObject({ keys: 5_000, sessions: 0 });
+    expect(await world.get(Retention).runOnce()).toMatchObject({ keys: 1_000 });
+  });
+
   it('goes on beyond one batch, and does nothing when there is nothing', async () => {
     await world.rows(
       `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)

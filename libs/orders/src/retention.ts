@@ -29,9 +29,11 @@ const MAX_BATCHES = 100;
 export class Retention {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
-  async runOnce(): Promise<RetentionCounts> {
+  /** Once it `stops`, the statement under way is the last. */
+  async runOnce(stops: () => boolean = () => false): Promise<RetentionCounts> {
+    const forget = (...statements: readonly string[]) => this.#delete(statements, stops);
     return {
-      keys: await this.#delete(
+      keys: await forget(
         // By ctid, as a plain join may be planned by reading the whole table, and by the key, as a
         // ctid is unique in one partition only: in a CASE, where it is not joined (ADR 43).
         `WITH old AS MATERIALIZED (
@@ -54,7 +56,7 @@ export class Retention {
          SELECT count(*)::int AS n FROM gone`,
         ),
       ),
-      limits: await this.#delete(
+      limits: await forget(
         `WITH gone AS (
            DELETE FROM unpaid_orders WHERE ctid = ANY (ARRAY(
              SELECT u.ctid FROM unpaid_orders u JOIN orders o ON o.id = u.order_id
@@ -64,7 +66,7 @@ export class Retention {
            DELETE FROM unpaid_streaks WHERE last_at < now() - interval '1 day')
          SELECT count(*)::int AS n FROM gone`,
       ),
-      sessions: await this.#delete(
+      sessions: await forget(
         `WITH gone AS (
            DELETE FROM page_sessions WHERE id IN (
              SELECT id FROM page_sessions WHERE ends_at < now() - interval '30 days'
@@ -73,15 +75,15 @@ export class Retention {
          SELECT count(*)::int AS n FROM gone`,
       ),
       // A function, as the application itself may not delete from the inbox.
-      webhooks: await this.#delete('SELECT forget_settled_webhooks($1) AS n'),
-      deliveries: await this.#delete(...FORGET_DELIVERIES),
+      webhooks: await forget('SELECT forget_settled_webhooks($1) AS n'),
+      deliveries: await forget(...FORGET_DELIVERIES),
     };
   }
 
-  async #delete(...statements: readonly string[]): Promise<number> {
+  async #delete(statements: readonly string[], stops: () => boolean): Promise<number> {
     let deleted = 0;
     for (const sql of statements) {
-      for (let batch = 0; batch < MAX_BATCHES; batch++) {
+      for (let batch = 0; batch < MAX_BATCHES && !stops(); batch++) {
         const [row] = await queryRows<{ n: number }>(this.dataSource, sql, [BATCH]);
         deleted += row?.n ?? 0;
         if ((row?.n ?? 0) < BATCH) break;

@@ -33,11 +33,11 @@ function startSchedules() {
   };
   const load = { isBursting: false };
   const failures: [string, unknown][] = [];
-  const relaysGiveWay: (() => boolean)[] = [];
+  const stops = new Map<string, () => boolean>();
   const count = (what: keyof typeof turns) => ({
     runOnce: async (givesWay?: () => boolean) => {
       turns[what] += 1;
-      if (what === 'relay' && givesWay) relaysGiveWay.push(givesWay);
+      if (givesWay) stops.set(what, givesWay);
       if (what === 'retention') throw new Error('no database');
     },
   });
@@ -61,7 +61,7 @@ function startSchedules() {
     } as unknown as OrdersTelemetry,
   );
   schedules.onApplicationBootstrap();
-  return { schedules, turns, load, failures, relaysGiveWay };
+  return { schedules, turns, load, failures, stops };
 }
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -88,13 +88,15 @@ describe('the schedules', () => {
     expect(turns).toEqual(before);
   });
 
-  it('end a relay under way after its batch, whatever waits, when they are told to end', async () => {
-    const { schedules, relaysGiveWay } = startSchedules();
-    await pass(1_000);
-    const [first] = relaysGiveWay;
-    expect(first?.()).toBe(false);
+  it('end what may be long after its batch, whatever waits, when they are told to end', async () => {
+    const { schedules, stops } = startSchedules();
+    await pass(10 * MINUTE);
+    const said = () => Object.fromEntries([...stops].map(([what, stop]) => [what, stop()]));
+    const all = ['relay', 'seals', 'digest', 'fold', 'invariants', 'retention', 'fanOut'];
+    const each = (is: boolean) => Object.fromEntries(all.map((what) => [what, is]));
+    expect(said()).toEqual(each(false));
     await schedules.beforeApplicationShutdown();
-    expect(first?.()).toBe(true);
+    expect(said()).toEqual(each(true));
   });
 
   it('tell of work that failed by its name', async () => {

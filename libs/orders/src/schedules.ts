@@ -66,7 +66,11 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const { foldStock, seals, digest, timeouts, invariants, waits, shipments, retention } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
-      every(FOLD_EVERY_MS, () => foldStock.runOnce(), told('fold stock')),
+      every(
+        FOLD_EVERY_MS,
+        (stopping) => foldStock.runOnce(() => stopping.aborted),
+        told('fold stock'),
+      ),
       every(RELAY_EVERY_MS, (stopping) => this.#relayEvents(stopping), told('relay events')),
       // One of the workers, by a lock of Postgres.
       every(
@@ -81,12 +85,20 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       ),
       every(DELIVER_EVERY_MS, (stopping) => this.#deliver(stopping), told('deliver webhooks')),
       // Each worker exports what it found.
-      every(INVARIANTS_EVERY_MS, () => invariants.runOnce(), told('invariants')),
+      every(
+        INVARIANTS_EVERY_MS,
+        (stopping) => invariants.runOnce(() => stopping.aborted),
+        told('invariants'),
+      ),
       // One worker tells; the others find it told.
       every(WAITS_EVERY_MS, () => waits.runOnce(), told('waits')),
       every(SHIPMENTS_EVERY_MS, () => shipments.runOnce(), told('warn shipments')),
       // Several workers share the rows by SKIP LOCKED.
-      every(RETENTION_EVERY_MS, () => retention.runOnce(), told('retention')),
+      every(
+        RETENTION_EVERY_MS,
+        (stopping) => retention.runOnce(() => stopping.aborted),
+        told('retention'),
+      ),
     ];
   }
 

@@ -295,6 +295,13 @@ describe('invariants', () => {
     }
   }
 
+  it('are left out from where it is told to stop', async () => {
+    let asked = 0;
+    const stops = () => (asked += 1) > 2;
+    const results = await runInvariants(world, { limitMs: LIMIT_MS, newest: 'all', stops });
+    expect(results.map(({ id }) => id)).toEqual([1, 2]);
+  });
+
   it('says so when the database stopped a query', async () => {
     const stopped = Object.assign(new Error('canceling statement'), { code: '57014' });
     const rows = () => Promise.reject(stopped);

@@ -23,6 +23,13 @@ describe('what is watched for the metrics', () => {
     expect(alerts()).toEqual([]);
   });
 
+  it('stays what it was when a run is told to stop', async () => {
+    const before = violations();
+    await world.get(WatchInvariants).runOnce(() => true);
+    expect(violations()).toEqual(before);
+    expect(before).not.toEqual({});
+  });
+
   it('is what is broken, with an alert; of lateness, none', async () => {
     const [order] = await insertOrders(world, { count: 1, closesInMs: -60_000 });
     await world.rows(`UPDATE orders SET paid_at = now() WHERE id = $1`, [order?.id]);

@@ -33,10 +33,13 @@ export class WatchInvariants {
     return this.#last;
   }
 
-  async runOnce(): Promise<InvariantResult[]> {
+  /** Ends after the statement under way when it is told to stop, and then knows nothing new. */
+  async runOnce(stops: () => boolean = () => false): Promise<InvariantResult[]> {
     const limitMs = this.config.SWEEP_INTERVAL + DRAIN_ALLOWANCE_MS;
     try {
-      const results = await runInvariants(onDataSource(this.dataSource), { limitMs });
+      const sql = onDataSource(this.dataSource);
+      const results = await runInvariants(sql, { limitMs, stops });
+      if (results.length < INVARIANTS.length) return results;
       this.#last = results.map(({ name, violations, incomplete }) => ({
         name,
         violations: incomplete ? null : violations,

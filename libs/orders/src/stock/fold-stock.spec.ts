@@ -98,6 +98,23 @@ async function readInVain(plan: 'force_custom_plan' | 'force_generic_plan'): Pro
 }
 
 describe('FoldStock', () => {
+  it('ends after one statement when it is told to stop, and goes on in another run', async () => {
+    await world.rows(
+      `INSERT INTO products (sku, name, unit_price, currency, on_hand, available, reserved)
+       SELECT 'P-' || n, 'P', 700, 'EUR', 100, 99, 1 FROM generate_series(1, 600) AS n`,
+    );
+    await world.rows(
+      `INSERT INTO unfolded_stock_movements (sku, effect, quantity)
+       SELECT 'P-' || n, 'release', 1 FROM generate_series(1, 600) AS n`,
+    );
+    const { folded } = await world.get(FoldStock).runOnce(() => true);
+    expect(folded).toBeGreaterThan(0);
+    expect((await unfolded()).length).toBe(600 - folded);
+    expect(folded).toBeLessThan(600);
+    await fold();
+    expect(await unfolded()).toEqual([]);
+  });
+
   it('moves the quantities between the counters, and keeps what it folded', async () => {
     await product('A', 10, 5);
     await append('A', 'release', 3);

@@ -28,7 +28,8 @@ export class FoldStock {
 
   constructor(@Inject(CLOSERS) private readonly dataSource: DataSource) {}
 
-  async runOnce(): Promise<FoldCounts> {
+  /** All that waits, or what one statement folds once it `stops`. */
+  async runOnce(stops: () => boolean = () => false): Promise<FoldCounts> {
     if (performance.now() - this.#raisedMs >= RAISE_EVERY_S * 1_000) await this.raiseMark();
     let folded = 0;
     for (let afterId = '0', step = 0; step < MAX_STEPS; step++) {
@@ -38,7 +39,7 @@ export class FoldStock {
         [afterId, TO_LOOK_AT, MOST],
       );
       folded += row?.folded ?? 0;
-      if (!row || row.looked_at < TO_LOOK_AT) break;
+      if (!row || row.looked_at < TO_LOOK_AT || stops()) break;
       afterId = row.last_id;
     }
     return { folded };
