@@ -147,6 +147,14 @@ describe('orders that are not paid', () => {
     expect(secondsOf(await refusal(ann, { TEA: 1 }))).toBeLessThanOrEqual(3_600);
   });
 
+  it('make nobody wait longer where an order has closed later than now, by its rounding or by a clock', async () => {
+    const ann = randomUUID();
+    await leaveUnpaid(ann, 3);
+    await refusal(ann, { TEA: 1 });
+    await wait(ann, -5);
+    expect(secondsOf(await refusal(ann, { TEA: 1 }))).toBe(60);
+  });
+
   it('count when the customer cancels, and not when an operator closes', async () => {
     const ann = randomUUID();
     for (let i = 0; i < 3; i++) {

@@ -177,7 +177,7 @@ const READ = `
                                  LATERAL (SELECT sku, quantity FROM order_items
                                            WHERE order_id = u.order_id OFFSET 0) AS i) AS lines) AS held
          LEFT JOIN LATERAL (
-           SELECT ceil(extract(epoch FROM last_at - now())
+           SELECT ceil(extract(epoch FROM least(last_at, now()) - now())
                        + least($4::int, $3::int * 2 ^ least(in_a_row - $2::int, 20)))::int AS pause_s
              FROM unpaid_streaks WHERE customer_id = c AND in_a_row >= $2::int OFFSET 0) AS pause ON true`;
 
