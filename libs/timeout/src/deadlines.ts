@@ -84,8 +84,8 @@ interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
 function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
   const ids = Uuids.aggregated(columns.subject_ids, columns.n);
   const valuesOf = (name: ClaimedColumn): string[] => columns[name]?.split(',') ?? [];
-  const [oldestMs, newestMs] = [columns.first_due, columns.last_due].map((at) => Number(at));
-  return new ClaimedBatch(ids, { oldestMs, newestMs } as ClaimedBatch['between'], () => {
+  const between = { oldestMs: Number(columns.first_due), newestMs: Number(columns.last_due) };
+  return new ClaimedBatch(ids, between, () => {
     const [dueMs, versions, failures] = [
       valuesOf('due_ms'),
       valuesOf('versions'),

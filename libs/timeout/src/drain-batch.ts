@@ -1,7 +1,7 @@
 import { type BatchEntry, enterBatch } from './batch-entry';
 import { claimSome } from './claim-some';
 import { ClaimedBatch } from './claimed-batch';
-import type { BatchResult, Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
+import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import { claimDue, claimExactly, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
@@ -67,12 +67,6 @@ export interface DrainOwn {
   readonly maxFailures: number;
 }
 
-/** A batch as it was claimed, and as it ended. */
-interface Carried {
-  readonly claimed: ClaimedBatch;
-  readonly failed: readonly Failed[];
-}
-
 /**
  * Handles one kind's due deadlines, a batch a transaction. Where a batch fails, those that follow
  * are handled in pieces, each behind a savepoint, so that only the subjects to blame are put aside.
@@ -125,7 +119,7 @@ export class DrainBatch {
       return claimed;
     };
     try {
-      const { failed } = await this.#carryOut(asked, plan, claim, claimedAt, total, isProbe);
+      const failed = await this.#carryOut(asked, plan, claim, claimedAt, total, isProbe);
       if (refused) return refused;
       this.followUps.begin(claimed, failed);
       if (this.own.health.isStopped) return 'stopped';
@@ -168,14 +162,15 @@ export class DrainBatch {
     claimedAt: { readonly ms: number },
     total: DrainCounts,
     isProbe: boolean,
-  ): Promise<Carried> {
+  ): Promise<readonly Failed[]> {
     let release = async (): Promise<void> => undefined;
     try {
-      let startedMs = 0;
-      const carried = await inTransaction(this.parts.dataSource, async (tx) => {
+      let [startedMs, count] = [0, 0];
+      const failures = await inTransaction(this.parts.dataSource, async (tx) => {
         await release(); // of an attempt that was rolled back
         const claimed = await claim(tx);
-        if (claimed.count === 0) return { claimed, failed: [] };
+        count = claimed.count;
+        if (count === 0) return [];
         const { mine, contended, giveBack } = await lockBatch(claimed, this.handler, this.parts);
         release = giveBack;
         startedMs = performance.now();
@@ -183,7 +178,7 @@ export class DrainBatch {
         const back = [...putBack, ...contended];
         await putBackDeadlines(tx, back);
         await this.#setAside(tx, failed);
-        const found = claimed.count - failed.length;
+        const found = count - failed.length;
         const counts = { found, changed, lost, putBack: back.length, failed: failed.length };
         await part?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
         tx.afterCommit(() => {
@@ -192,12 +187,11 @@ export class DrainBatch {
           this.#tellOfLateness(claimed, claimedAt.ms);
           if (mine.count > 0) this.#learn(mine.count - failed.length, failed);
         });
-        return { claimed, failed };
+        return failed;
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
-      const { count } = carried.claimed;
       if (count > 0 && !isProbe) this.own.pace.took(plan, count, performance.now() - startedMs);
-      return carried;
+      return failures;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
       this.#releasing.add(releasing);
@@ -212,7 +206,8 @@ export class DrainBatch {
   ): Promise<HandledApart> {
     const handle = (piece: readonly DueDeadline[]) => this.handler.handle(piece, tx, by);
     if (!isProbe && this.#apartFor === 0) {
-      const whole = await this.#handleWhole(mine, tx, by);
+      const whole =
+        mine.count > 0 ? await this.handler.whole?.handle(mine.subjectIds, tx, by) : undefined;
       const { changed, lost, putBack = [] } = whole ?? (await handle(mine.each));
       return { changed, lost, putBack, failed: [] };
     }
@@ -228,14 +223,6 @@ export class DrainBatch {
       throw new HandlerFaultError(first.error);
     }
     return result;
-  }
-
-  async #handleWhole(
-    { count, subjectIds }: ClaimedBatch,
-    tx: Transaction,
-    by: Claimant,
-  ): Promise<BatchResult | undefined> {
-    return count > 0 ? this.handler.whole?.handle(subjectIds, tx, by) : undefined;
   }
 
   #tellOfLateness(claimed: ClaimedBatch, nowMs: number): void {

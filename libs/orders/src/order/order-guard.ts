@@ -132,10 +132,9 @@ export class OrderGuard {
       );
     }
     tx.afterCommit(() => this.#report(transition, changed));
-    if (this.hooks.areNone) return;
     const { from, to, by, reason, closeReason } = transition;
-    const orderIds = changed.orderIds.each;
-    await this.hooks.run(tx, { from, to, by, reason: reason ?? closeReason ?? null, orderIds });
+    const told = { from, to, by, reason: reason ?? closeReason ?? null };
+    await this.hooks.run(tx, told, changed.orderIds);
   }
 
   #report({ from, to, by }: Transition, changed: ChangedOrders): void {

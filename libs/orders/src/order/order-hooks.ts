@@ -1,4 +1,4 @@
-import { queryRows, type Transaction } from '@app/timeout';
+import { queryRows, type Transaction, type Uuids } from '@app/timeout';
 import {
   applyDecorators,
   Inject,
@@ -101,7 +101,7 @@ export class OrderHooks implements OnModuleInit {
       );
     }
     this.#hooks = marked.map(({ instance }) => instance as HooksOrders);
-    if (this.areNone) return;
+    if (this.#isAlone()) return;
     const [row] = await queryRows<{ search_path: string }>(this.dataSource, 'SHOW search_path');
     this.#paths = { own: row?.search_path ?? '', host: await this.hostPath() };
   }
@@ -112,7 +112,7 @@ export class OrderHooks implements OnModuleInit {
     drafts: readonly OrderDraft[],
   ): Promise<ReadonlyMap<string, LastcallError>> {
     const refused = new Map<string, LastcallError>();
-    if (this.areNone || drafts.length === 0) return refused;
+    if (this.#isAlone() || drafts.length === 0) return refused;
     const left = (): readonly OrderDraft[] => drafts.filter(({ orderId }) => !refused.has(orderId));
     await this.#enterHost(tx, async (hookTx) => {
       for (const hook of this.#hooks) {
@@ -142,20 +142,20 @@ export class OrderHooks implements OnModuleInit {
     );
   }
 
-  /** Nobody has to hear of a change: neither a hook nor stock of the host's. */
-  get areNone(): boolean {
-    return this.#hooks.length === 0 && this.stock === NO_STOCK_PORT;
-  }
-
-  /** Tells of a change, in its transaction. Not to be called where there {@link areNone}. */
-  async run(tx: Transaction, change: OrderTransition): Promise<void> {
-    if (change.orderIds.length === 0) return;
+  /** The ids of the orders are taken apart only where somebody has to hear of them. */
+  async run(tx: Transaction, told: Omit<OrderTransition, 'orderIds'>, ids: Uuids): Promise<void> {
+    if (this.#isAlone() || ids.count === 0) return;
+    const change = { ...told, orderIds: ids.each };
     const { from, to, orderIds } = change;
     const effect = from === 'none' ? 'none' : (stockEffect(from, to) ?? 'none');
     await this.#enterHost(tx, async (hookTx) => {
       if (effect !== 'none') await this.stock.apply(effect, orderIds, hookTx);
       for (const hook of this.#hooks) await hook.onTransition?.(change, hookTx);
     });
+  }
+
+  #isAlone(): boolean {
+    return this.#hooks.length === 0 && this.stock === NO_STOCK_PORT;
   }
 
   async #enterHost<T>(tx: Transaction, work: (hookTx: HookTx) => Promise<T>): Promise<T> {

@@ -10,12 +10,16 @@ export class Keys {
   private constructor(
     readonly count: number,
     private readonly takeApart: () => readonly string[],
-    private readonly join: (tag: string) => string,
+    /** Their names in Redis as one text, each behind a zero byte but the first. */
+    readonly text: (tag: string) => string,
   ) {}
 
   static of(keys: readonly string[]): Keys {
-    const join = (tag: string): string => keys.map((key) => `${tag}:${key}`).join(BETWEEN);
-    return new Keys(keys.length, () => keys, join);
+    return new Keys(
+      keys.length,
+      () => keys,
+      (tag) => keys.map((key) => `${tag}:${key}`).join(BETWEEN),
+    );
   }
 
   static prefixed(prefix: string, ids: Uuids): Keys {
@@ -33,10 +37,5 @@ export class Keys {
   /** Their names in Redis. */
   names(tag: string): string[] {
     return this.each.map((key) => `${tag}:${key}`);
-  }
-
-  /** The same as one text, each behind a zero byte but the first. */
-  text(tag: string): string {
-    return this.join(tag);
   }
 }

@@ -14,17 +14,17 @@ export function lookedAt(tag: string): readonly string[] {
   return [`${tag}:lock:single`, ...sets];
 }
 
-/** Hands on the values from `from` on, as many at once as one command may have. */
+/** Hands on the keys from `from` on, as many at once as one command may have. */
 const IN_SLICES = `
-  local function in_slices(values, from, work)
-    for first = from, #values, ${SLICE} do
-      work(first, math.min(first + ${SLICE - 1}, #values))
+  local function in_slices(from, work)
+    for first = from, #KEYS, ${SLICE} do
+      work(first, math.min(first + ${SLICE - 1}, #KEYS))
     end
   end`;
 
 /** A key is held by itself, or by being in a batch's set. */
 const LOOK = `${IN_SLICES}
-  local SINGLE, SETS, FIRST = KEYS[1], ${SETS}, ${SETS + 2}
+  local SINGLE, FIRST = KEYS[1], ${SETS + 2}
   local function now_ms()
     local time = redis.call('TIME')
     return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -45,7 +45,7 @@ const LOOK = `${IN_SLICES}
  */
 const ACQUIRE = `${LOOK}
   local held = 0
-  in_slices(KEYS, FIRST, function(first, last)
+  in_slices(FIRST, function(first, last)
     held = held + redis.call('EXISTS', unpack(KEYS, first, last))
   end)
   if held > 0 then return 0 end
@@ -65,7 +65,7 @@ const ACQUIRE = `${LOOK}
 /** Sets the time of all keys but the register anew, if all still have this hold's value; else of none. */
 const EXTEND = `${LOOK}
   local lost = 0
-  in_slices(KEYS, 2, function(first, last)
+  in_slices(2, function(first, last)
     for _, value in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do
       if value ~= ARGV[2] then lost = lost + 1 end
     end
@@ -81,7 +81,7 @@ const EXTEND = `${LOOK}
 /** Frees the keys that still have this hold's value: all that there are if it is the number of keys. */
 const RELEASE = `${IN_SLICES}
   local freed = 1
-  in_slices(KEYS, 2, function(first, last)
+  in_slices(2, function(first, last)
     local mine = {}
     for index, value in ipairs(redis.call('MGET', unpack(KEYS, first, last))) do
       if value == ARGV[2] then mine[#mine + 1] = KEYS[first + index - 1] end

@@ -96,7 +96,10 @@ export class RedlockLock implements Lock {
     );
   }
 
-  /** @internal Behind several tags each id tells which is its own, so they are taken apart. */
+  /**
+   * @internal Few are held one by one, and behind several tags each tells which is its own: those are
+   * taken apart.
+   */
   acquireFreeOf(prefix: string, ids: Uuids): Promise<Held> {
     const { tags } = this.#options;
     const keys = Keys.prefixed(prefix, ids);
