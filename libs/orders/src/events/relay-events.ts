@@ -6,8 +6,10 @@ import { DATABASE } from '../data-source';
 import { currentWindow, type Window } from './event-window';
 import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
 
-/** More than a window has, but where one transaction has more. */
-const BATCH = 5_000;
+/** Events of a window, unless one transaction has more. */
+const WINDOW = 5_000;
+/** The most of a window that is read at once: each further reading reads all of it. */
+const MOST = 20_000;
 /** What the stream is given at once: Redis serves nobody else meanwhile, which is about a millisecond. */
 const SLICE = 250;
 /**
@@ -59,13 +61,13 @@ export class RelayEvents {
     );
     if (!leader?.leads) return undefined;
     const [cursor] = await tx.rows<Window>('SELECT tx_from, tx_until, last_id FROM relay_cursor');
-    const window = await currentWindow(tx, cursor as Window, BATCH - 1);
+    const window = await currentWindow(tx, cursor as Window, WINDOW - 1);
     // Nothing to relay writes nothing: an idle shop costs no transaction ids.
     if (!window) return undefined;
     const events = await readWindow(tx, window);
     const count = await this.#append(events);
     const last = events[count - 1];
-    const isThrough = count === events.length && count < BATCH;
+    const isThrough = count === events.length && count < MOST;
     await tx.rows(
       `UPDATE relay_cursor SET tx_from = $1::text::xid8, tx_until = $2::text::xid8, last_id = $3,
               relayed_at = now()`,
@@ -97,7 +99,7 @@ async function readWindow(tx: Transaction, window: Window): Promise<RelayedEvent
        FROM order_events
       WHERE tx >= $1::text::xid8 AND tx < $2::text::xid8 AND id > $3
       ORDER BY id LIMIT $4`,
-    [window.tx_from, window.tx_until, window.last_id, BATCH],
+    [window.tx_from, window.tx_until, window.last_id, MOST],
   );
   return rows.map((row) => ({ ...row, at: new Date(Math.round(row.at)).toISOString() }));
 }
