@@ -1,17 +1,8 @@
 // A RabbitMQ of Debian's packages, unpacked into a cache folder and started without root. Only
 // tests use it: nothing here is for data that must survive.
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Apt, exists, libraryFolders } from './apt.mjs';
+import { exists, libraryFolders, unpackedIn } from './apt.mjs';
 import { EngineServer } from './engine-server.mjs';
 import { cacheFolder } from './folders.mjs';
 import { freePort } from './ports.mjs';
@@ -35,21 +26,10 @@ export function rabbitmqIsMissing() {
 
 /** @param {(line: string) => void} say @returns {string} the folder it is unpacked in */
 function findRabbitmq(say) {
-  const cache = cacheFolder('rabbitmq');
-  const current = join(cache, 'current');
-  if (existsSync(current)) return current;
-  say('Unpacking the RabbitMQ of this distribution, for this project only');
-  const folder = mkdtempSync(join(cache, 'unpacked-'));
-  try {
-    const apt = new Apt(join(folder, 'apt'));
+  return unpackedIn(cacheFolder('rabbitmq'), (apt, folder) => {
+    say('Unpacking the RabbitMQ of this distribution, for this project only');
     apt.unpack(PACKAGES, folder);
-    rmSync(apt.folder, { recursive: true, force: true });
-    renameSync(folder, current);
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    if (!existsSync(current)) throw error;
-  }
-  return current;
+  });
 }
 
 /**

@@ -2,6 +2,7 @@ import { examineDependencies, runInvariants } from '@app/orders';
 import { TimeoutService, timerDriverKind } from '@app/timeout';
 import { timed } from '../../libs/timeout/src/testing/awake-time';
 import { startTestApp, type TestApp } from '../support/app';
+import type { TestDatabase } from '../support/database';
 import { insertProduct, TEST_SKU } from '../support/insert-orders';
 import { slowness } from '../support/slowness';
 import { until } from '../support/until';
@@ -19,11 +20,13 @@ const START_LIMIT_MS = 180_000;
 export function describeClosingOnTime(
   driver: string,
   settings: () => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>,
+  database?: () => Promise<TestDatabase>,
 ): void {
   describe(`closing on time by ${driver}`, () => {
     let api: TestApp;
     beforeAll(async () => {
       api = await startTestApp({
+        ...(database ? { database: await database() } : {}),
         settings: {
           TIMER_DRIVER: driver,
           PAYMENT_WINDOW: '1s',

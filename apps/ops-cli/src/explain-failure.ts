@@ -49,9 +49,12 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
     AlarmStoreError,
     isCanceledStatement,
     isContention,
+    isRefusedByPooler,
+    PoolerRefusalError,
     sqlStateOf,
     SweepUnderWayError,
     TimerAbilityError,
+    TransactionPoolingError,
   } = await import('@app/timeout');
   if (error instanceof core.LastcallError) return refusal(error, core.ERROR_STATUS[error.code]);
   const dependencyDown = (what: string, next: string): CommandFailure =>
@@ -102,6 +105,10 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
       'Redis does not answer',
       'start Redis (npm start does) and check REDIS_URL; lastcall doctor looks closer',
     );
+  }
+  const pooler = isRefusedByPooler(error) ? new PoolerRefusalError(String(error)) : error;
+  if (pooler instanceof PoolerRefusalError || pooler instanceof TransactionPoolingError) {
+    return dependencyDown(pooler.message, 'change its settings; lastcall doctor looks closer');
   }
   if (core.isInfrastructureError(error)) {
     return dependencyDown(

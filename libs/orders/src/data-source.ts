@@ -1,4 +1,9 @@
-import { Deadlines1763600000000, Workers1763600010000 } from '@app/timeout';
+import {
+  Deadlines1763600000000,
+  sessionAddress,
+  startUpOptions,
+  Workers1763600010000,
+} from '@app/timeout';
 import {
   NearAndFarDeadlines1763700210000,
   SweepShards1763930020000,
@@ -139,47 +144,48 @@ const LOCK_LIMIT_MS = 1_000;
  */
 const IDLE_TRANSACTION_LIMIT_MS = 3_000;
 
-const LIMITS = {
+/** What a session waits for at the most, in milliseconds. */
+export const LIMITS = {
   statement_timeout: STATEMENT_LIMIT_MS,
-  query_timeout: ANSWER_LIMIT_MS,
   lock_timeout: LOCK_LIMIT_MS,
   idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
 };
 
-/** What TimeoutService and the guard rely on, whatever the database's own default is. */
-const ISOLATION = '-c default_transaction_isolation=read\\ committed';
-/**
- * Nothing that a connection of ours runs often wants to read a whole table; and a plan that does,
- * made while the table was still empty, would be kept until somebody analyzes it.
- */
-const PLANNING = '-c enable_seqscan=off';
+/** What every session of ours has beside its limits and its path. */
+export const SESSION = {
+  /** What TimeoutService and the guard rely on, whatever the database's own default is. */
+  default_transaction_isolation: 'read committed',
+  /**
+   * Nothing that a connection of ours runs often wants to read a whole table; and a plan that does,
+   * made while the table was still empty, would be kept until somebody analyzes it.
+   */
+  enable_seqscan: 'off',
+};
 /** A bitmap reads and sorts all that is due for each batch of it (docs/adr/0043). */
-const CLAIMING = '-c enable_bitmapscan=off';
+const CLAIMING = { enable_bitmapscan: 'off' };
 
 /**
  * Our tables are found by the path alone, so that a host's of the same name are never meant. Who is
  * told to stay in `public` finds them there still when they have been moved in the meantime.
  */
-function searchPath(schema: string): string {
-  const path = schema === OLD_SCHEMA ? `${OLD_SCHEMA},${DEFAULT_SCHEMA}` : schema;
-  return `-c search_path=${path}`;
-}
-
-/** What the address says itself (`?options=-c ...`) comes last and wins; TypeORM would drop it. */
-function sessionOptions(url: string, schema: string, claims: boolean): string {
-  const own = new URL(url).searchParams.get('options');
-  const planning = [PLANNING, ...(claims ? [CLAIMING] : [])];
-  return [ISOLATION, ...planning, searchPath(schema), ...(own ? [own] : [])].join(' ');
-}
+const searchPath = (schema: string): string =>
+  schema === OLD_SCHEMA ? `${OLD_SCHEMA},${DEFAULT_SCHEMA}` : schema;
 
 export function dataSourceOptions({
-  url,
+  url: address,
   name,
   connections,
   schema = DEFAULT_SCHEMA,
   isLimited = true,
   claims = false,
 }: PoolOptions): DataSourceOptions {
+  const { url, options: said = '' } = sessionAddress(address);
+  const settings = {
+    ...SESSION,
+    ...(claims ? CLAIMING : {}),
+    ...(isLimited ? LIMITS : {}),
+    search_path: searchPath(schema),
+  };
   return {
     type: 'postgres',
     url,
@@ -190,11 +196,12 @@ export function dataSourceOptions({
     connectTimeoutMS: CONNECTING.limitMs,
     applicationName: name,
     extra: {
-      ...(isLimited ? LIMITS : {}),
+      ...(isLimited ? { query_timeout: ANSWER_LIMIT_MS } : {}),
       // A statement that follows another need not wait for its answer, as with savepoints.
       pipeline: true,
       keepAlive: true,
-      options: sessionOptions(url, schema, claims),
+      // What the address says itself (`?options=-c ...`) comes last and wins.
+      options: `${startUpOptions(settings)} ${said}`,
     },
   };
 }

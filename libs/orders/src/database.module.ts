@@ -1,3 +1,4 @@
+import { openSessions, withOwnSessions } from '@app/timeout';
 import {
   type DynamicModule,
   Inject,
@@ -54,7 +55,7 @@ function pool(provide: symbol, optionsOf: (config: Config) => PoolOptions): Prov
   return {
     provide,
     inject: [SET_UP],
-    useFactory: ({ config }: OrdersSetUp) =>
-      new DataSource(dataSourceOptions(optionsOf(config))).initialize(),
+    useFactory: async ({ config }: OrdersSetUp) =>
+      withOwnSessions(await openSessions(new DataSource(dataSourceOptions(optionsOf(config))))),
   };
 }

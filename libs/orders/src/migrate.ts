@@ -1,3 +1,4 @@
+import { openSessions, withOwnSessions } from '@app/timeout';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { ADVISORY_LOCKS } from './order/advisory-locks';
 import {
@@ -16,8 +17,9 @@ export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_R
 /**
  * Brings our tables up to date, in the schema of their own, and touches nothing else of the
  * database. Each migration is one transaction; safe to repeat, and to run twice at the same time.
- * Needs a session of its own: not through PgBouncer.
  * @returns the names of the migrations that were run now
+ * @throws {PoolerRefusalError}
+ * @throws {TransactionPoolingError}
  */
 export async function migrate({
   DATABASE_URL: url,
@@ -28,7 +30,7 @@ export async function migrate({
   const dataSource = new DataSource(
     dataSourceOptions({ url, schema, name, connections: 2, isLimited: false }),
   );
-  await dataSource.initialize();
+  await withOwnSessions(await openSessions(dataSource));
   try {
     const turn = dataSource.createQueryRunner();
     try {

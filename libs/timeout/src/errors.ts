@@ -40,6 +40,32 @@ export class SweepUnderWayError extends Error {
   }
 }
 
+/** What lets our sessions through a pooler that refuses them. */
+export const LET_THROUGH =
+  'connect to Postgres itself, or have the pooler before it ignore them (PgBouncer: ignore_startup_parameters = options) ' +
+  'and set them for the user (ALTER ROLE ... SET ...): docs/operations.md, "Postgres"';
+
+/** A pooler before Postgres lets no session in that brings settings of its own, as ours do. */
+export class PoolerRefusalError extends Error {
+  readonly code = 'pooler_refusal';
+
+  constructor(said: string) {
+    super(`A pooler refuses the settings of our sessions (${said}): ${LET_THROUGH}`);
+  }
+}
+
+/** Connections that have no session of their own: their limits, prepared statements and locks are lost. */
+export class TransactionPoolingError extends Error {
+  readonly code = 'transaction_pooling';
+
+  constructor() {
+    super(
+      'A pooler stands before Postgres and gives each transaction another session (PgBouncer: pool_mode = transaction), ' +
+        'so that limits and prepared statements are lost: let it pool sessions (pool_mode = session), or connect to Postgres itself.',
+    );
+  }
+}
+
 /** A handler is made anew for each request, or needs what is: no request leads to a deadline. */
 export class ScopedDeadlineHandlerError extends Error {
   readonly code = 'scoped_deadline_handler';

@@ -38,7 +38,10 @@ export {
 } from './drivers/registry';
 export {
   AmbiguousDeadlineHandlerError,
+  LET_THROUGH,
+  PoolerRefusalError,
   SweepUnderWayError,
+  TransactionPoolingError,
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
@@ -48,6 +51,7 @@ export {
   type ArmFromQueryProgress,
   type ArmFromQueryResult,
 } from './host/arm-from-query';
+export { sessionAddress, startUpOptions } from './session-settings';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
 export { assertOptions, hasMethods, having, isObject, orElse } from './host/option-kinds';
 export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';
@@ -71,6 +75,7 @@ export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
 export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shards';
 export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
+export { isRefusedByPooler, isTransactionPooled, openSessions, withOwnSessions } from './pooler';
 export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
 export { SERVICE_LEVEL_MS } from './service-level';

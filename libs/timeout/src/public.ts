@@ -29,7 +29,9 @@ export type {
 export { getTimeoutsToken, InjectTimeouts, Timeouts } from './host/timeouts';
 export {
   AmbiguousDeadlineHandlerError,
+  PoolerRefusalError,
   ScopedDeadlineHandlerError,
+  TransactionPoolingError,
   UnhandledDeadlineError,
 } from './errors';
 export type { Held, Lock } from './lock';

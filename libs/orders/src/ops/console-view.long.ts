@@ -20,7 +20,7 @@ beforeAll(async () => {
   token = await api.token({ sub: 'olga', scope: 'ops' });
   // Planned as the application's own are.
   const { extra } = dataSourceOptions({
-    ...{ url: api.config.DATABASE_URL, name: '', connections: 1 },
+    ...{ url: api.config.DATABASE_URL, name: '', connections: 1, isLimited: false },
   });
   const { options } = extra as { options: string };
   client = new Client({ connectionString: api.ownerUrl, options });

@@ -1,5 +1,7 @@
 import { Client, type ClientConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { openSessions } from '../pooler';
+import { sessionAddress, startUpOptions } from '../session-settings';
 
 /** TypeORM's data source of the host, of whichever version: only where it leads to is used. */
 export interface HostDataSource {
@@ -19,10 +21,10 @@ export type HostPostgres =
 /** No statement of ours takes longer; a lock is waited for so long; nobody stands still in a transaction. */
 const LIMITS = {
   statement_timeout: 15_000,
-  query_timeout: 16_000,
   lock_timeout: 1_000,
   idle_in_transaction_session_timeout: 10_000,
 };
+const ANSWER_LIMIT_MS = LIMITS.statement_timeout + 1_000;
 const CONNECT_LIMIT_MS = 2_000;
 
 interface PoolWish {
@@ -36,6 +38,7 @@ interface PoolWish {
 export interface Place {
   readonly schema: string;
   readonly hostPath: string;
+  /** @throws {PoolerRefusalError} */
   open(wish: PoolWish): Promise<DataSource>;
 }
 
@@ -44,12 +47,11 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new TypeError(`schema must be a name of small letters, digits and _, not "${schema}"`);
   }
-  const base = addressOf(postgres);
+  const { said, ...base } = addressOf(postgres);
   return {
     schema,
     hostPath: await searchPathOf(postgres),
     open: ({ name, connections, migrations = [], isLimited = true }) => {
-      const extra = (base as { extra?: object }).extra;
       const options = {
         ...base,
         ...{ synchronize: false, dropSchema: false, migrationsRun: false, subscribers: [] },
@@ -59,31 +61,57 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
         connectTimeoutMS: CONNECT_LIMIT_MS,
         applicationName: name,
         extra: {
-          ...extra,
-          ...(isLimited ? LIMITS : {}),
+          ...base.extra,
+          ...(isLimited ? { query_timeout: ANSWER_LIMIT_MS } : {}),
           pipeline: true,
-          options:
+          // The host's, then ours, which win.
+          options: `${said} ${startUpOptions({
+            ...(isLimited ? LIMITS : {}),
+            search_path: schema,
+            enable_seqscan: 'off',
             // A bitmap would read and sort all that is due for each batch of it.
-            `-c search_path=${schema} -c enable_seqscan=off -c enable_bitmapscan=off ` +
-            '-c default_transaction_isolation=read\\ committed',
+            enable_bitmapscan: 'off',
+            default_transaction_isolation: 'read committed',
+          })}`,
         },
       };
-      return new DataSource(options as unknown as DataSourceOptions).initialize();
+      return openSessions(new DataSource(options as unknown as DataSourceOptions));
     },
   };
 }
 
-function addressOf(postgres: HostPostgres): object {
-  if ('url' in postgres) return { type: 'postgres', url: postgres.url };
+interface Address {
+  /** Start-up options of the host's own sessions (`-c name=value ...`). */
+  readonly said: string;
+  readonly extra?: object;
+}
+
+function addressOf(postgres: HostPostgres): Address {
+  if ('url' in postgres) return addressAt(postgres.url);
   if ('dataSource' in postgres) {
     const { options } = postgres.dataSource;
-    if (options.type === 'postgres') return options;
-    throw new TypeError(`postgres.dataSource is of type "${options.type}": it has to be postgres`);
+    if (options.type !== 'postgres') {
+      throw new TypeError(
+        `postgres.dataSource is of type "${options.type}": it has to be postgres`,
+      );
+    }
+    const { url, extra } = options as { url?: string; extra?: { options?: string } };
+    return { ...options, ...addressAt(url, extra?.options), extra };
   }
-  const { connectionString, host, port, user, password, database, ssl } = postgres.pool.options;
-  const address = { url: connectionString, host, port, username: user, password, database, ssl };
-  return { type: 'postgres', ...withoutUndefined(address) };
+  const { connectionString, host, port, user, password, database, ssl, options } =
+    postgres.pool.options;
+  const beside = withoutUndefined({ host, port, username: user, password, database, ssl });
+  return { ...beside, ...addressAt(connectionString, options) };
 }
+
+/** What an address says of sessions replaces what is said beside it, as in node-postgres. */
+function addressAt(address: string | undefined, beside = ''): Address & { url?: string } {
+  if (address === undefined) return { ...POSTGRES, said: beside };
+  const { url, options } = sessionAddress(address);
+  return { ...POSTGRES, url, said: options ?? beside };
+}
+
+const POSTGRES = { type: 'postgres' };
 
 const withoutUndefined = (given: object): object =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

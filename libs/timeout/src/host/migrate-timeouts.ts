@@ -6,6 +6,7 @@ import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shar
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
+import { withOwnSessions } from '../pooler';
 import type { Place } from './connections';
 
 const MIGRATIONS = [
@@ -26,15 +27,18 @@ const MIGRATION_LOCK = 7_126_354_001;
 /**
  * Brings the tables of deadlines up to date, in their own schema, each migration in one transaction.
  * Safe to repeat, and to run twice at the same time. Returns the names of those that were run now.
+ * @throws {PoolerRefusalError}
+ * @throws {TransactionPoolingError}
  */
 export async function migratePlace(place: Place, more: Migrations = []): Promise<string[]> {
   const drivers = [...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations);
-  const dataSource = await place.open({
+  const opened = await place.open({
     name: 'lastcall migrate',
     connections: 2,
     migrations: [...MIGRATIONS, ...drivers, ...more],
     isLimited: false,
   });
+  const dataSource = await withOwnSessions(opened);
   try {
     const turn = dataSource.createQueryRunner();
     try {

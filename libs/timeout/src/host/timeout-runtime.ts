@@ -11,6 +11,7 @@ import { drainDefaults } from '../drain';
 import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { ScopedDeadlineHandlerError } from '../errors';
 import { NoopLock } from '../locks/noop.lock';
+import { withOwnSessions } from '../pooler';
 import { TimeoutRun } from '../timeout-run';
 import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
@@ -68,7 +69,8 @@ export class TimeoutRuntime
     const kinds = handlers.map(({ mark }) => mark.kind);
     const place = await findPlace(options.postgres, schema);
     if (options.migrate ?? true) await migratePlace(place);
-    const dataSource = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
+    const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
+    const dataSource = await withOwnSessions(arming);
     const pools = [dataSource];
     const ringing = kinds.length + 2 * DRAINERS;
     if (ring) pools.push(await place.open({ name: 'lastcall ring', connections: ringing }));

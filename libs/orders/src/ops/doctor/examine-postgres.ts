@@ -1,8 +1,15 @@
-import { DatabaseClock, isInfrastructureError, queryRows } from '@app/timeout';
+import {
+  DatabaseClock,
+  isInfrastructureError,
+  isRefusedByPooler,
+  LET_THROUGH,
+  queryRows,
+} from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
+import { examineSessions } from './examine-sessions';
 import { examineTargets } from './examine-targets';
 
 /** xid8 and pg_current_xact_id, which the event relay reads by, came with 13. */
@@ -16,17 +23,20 @@ const MIGRATE = 'node dist/apps/api/src/migrate.js (npm start does it, too)';
 
 /** Looks at Postgres over a connection of its own, so that it works while nothing else does. */
 export async function examinePostgres(config: Config): Promise<Check[]> {
-  const dataSource = createDataSource(config, 'lastcall doctor', 1);
+  const dataSource = createDataSource(config, 'lastcall doctor', 2);
   try {
     await dataSource.initialize();
   } catch (error) {
-    const fix = 'start Postgres (npm start does) and check DATABASE_URL';
+    const fix = isRefusedByPooler(error)
+      ? LET_THROUGH
+      : 'start Postgres (npm start does) and check DATABASE_URL';
     return [unknown('postgres', 'reachable', error, fix)];
   }
   try {
     return [
       ok('postgres', 'reachable', await whereIs(dataSource)),
       ...(await settingsOf(dataSource)),
+      await examineSessions(dataSource),
       await migrations(dataSource),
       ...(await role(dataSource)),
       await indexes(dataSource),

@@ -1,0 +1,59 @@
+import { DataSource } from 'typeorm';
+import { openWorld, type World } from '../../../test/support/world';
+import { dataSourceOptions } from './data-source';
+
+const SETTINGS = [
+  ...['search_path', 'default_transaction_isolation', 'enable_seqscan', 'enable_bitmapscan'],
+  ...['application_name', 'lock_timeout', 'work_mem'],
+];
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+
+/** What a connection has that claims, opened by an address that says this beside where it leads. */
+async function settingsOf(said: Record<string, string>): Promise<Record<string, string>> {
+  const address = new URL(world.ownerUrl);
+  for (const [name, value] of Object.entries(said)) address.searchParams.set(name, value);
+  const options = dataSourceOptions({
+    url: address.href,
+    name: 'lastcall closers',
+    connections: 1,
+    claims: true,
+  });
+  const dataSource = await new DataSource(options).initialize();
+  try {
+    const rows = await dataSource.query<{ name: string; setting: string }[]>(
+      `SELECT name, current_setting(name) AS setting FROM unnest($1::text[]) AS name`,
+      [SETTINGS],
+    );
+    return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+describe('a connection whose address says more than where it leads', () => {
+  const ours = {
+    search_path: 'lastcall',
+    default_transaction_isolation: 'read committed',
+    enable_seqscan: 'off',
+    enable_bitmapscan: 'off',
+    application_name: 'lastcall closers',
+    lock_timeout: '1s',
+  };
+
+  it('has what the product relies on, and what the address says beside it', async () => {
+    const said = { options: '-c work_mem=5MB', application_name: 'shop' };
+    expect(await settingsOf(said)).toEqual({ ...ours, work_mem: '5MB' });
+  });
+
+  it('follows the address where both speak of the same', async () => {
+    const options = '-c search_path=elsewhere,lastcall -c lock_timeout=5s';
+    expect(await settingsOf({ options })).toMatchObject({
+      ...ours,
+      search_path: 'elsewhere,lastcall',
+      lock_timeout: '5s',
+    });
+  });
+});

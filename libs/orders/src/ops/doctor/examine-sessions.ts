@@ -1,0 +1,37 @@
+import { isTransactionPooled, queryRows } from '@app/timeout';
+import type { DataSource } from 'typeorm';
+import { LIMITS, SESSION } from '../../data-source';
+import { type Check, finding, ok } from './check';
+
+/**
+ * Whether our connections have sessions of their own, and in them what they asked for when they began: a
+ * pooler may drop that, and an address may say otherwise. A limit may be another, but there has to be
+ * one. Takes two connections.
+ */
+export async function examineSessions(dataSource: DataSource): Promise<Check> {
+  if (await isTransactionPooled(dataSource)) {
+    return finding(
+      'postgres',
+      'sessions',
+      'a pooler gives each transaction another session (pool_mode = transaction): nothing can start here',
+      'let it pool sessions (PgBouncer: pool_mode = session), or connect to Postgres itself',
+    );
+  }
+  const rows = await queryRows<{ name: string; setting: string }>(
+    dataSource,
+    'SELECT name, current_setting(name) AS setting FROM unnest($1::text[]) AS name',
+    [[...Object.keys(SESSION), ...Object.keys(LIMITS)]],
+  );
+  const wanted = new Map<string, string>(Object.entries(SESSION));
+  const others = rows.filter(({ name, setting }) => setting !== (wanted.get(name) ?? setting));
+  const unlimited = rows.filter(({ name, setting }) => name in LIMITS && setting === '0');
+  const wrong = [...others, ...unlimited].map(({ name, setting }) => `${name} = ${setting}`);
+  if (wrong.length === 0) return ok('postgres', 'sessions', 'have our settings and limits');
+  return finding(
+    'postgres',
+    'sessions',
+    `do not have what they ask for: ${wrong.join(', ')}`,
+    'take it out of the options in DATABASE_URL; behind a pooler that drops start-up options, set it for ' +
+      'the user (ALTER ROLE ... SET ...): docs/operations.md, "Postgres"',
+  );
+}

@@ -1,0 +1,64 @@
+import { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
+import { findPlace, type HostPostgres } from './connections';
+
+let database: TestDatabase;
+beforeAll(async () => (database = await createTestDatabase()));
+afterAll(() => database?.drop());
+
+const SAID = '-c search_path=shop -c work_mem=5MB';
+const OURS = {
+  search_path: 'lastcall_timeout',
+  default_transaction_isolation: 'read committed',
+  enable_seqscan: 'off',
+  application_name: 'lastcall drains',
+};
+
+/** What our own connections beside a host's have. */
+async function settingsBeside(postgres: HostPostgres): Promise<Record<string, string>> {
+  const place = await findPlace(postgres, 'lastcall_timeout');
+  const dataSource = await place.open({ name: 'lastcall drains', connections: 1 });
+  try {
+    const rows = await dataSource.query<{ name: string; setting: string }[]>(
+      `SELECT name, current_setting(name) AS setting FROM unnest($1::text[]) AS name`,
+      [[...Object.keys(OURS), 'work_mem']],
+    );
+    const settings = Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+    return { ...settings, hostPath: place.hostPath };
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+describe('connections beside those of a host that has start-up options', () => {
+  const address = (): string => {
+    const url = new URL(database.url);
+    url.searchParams.set('options', SAID);
+    url.searchParams.set('application_name', 'shop');
+    return url.href;
+  };
+  const both = { ...OURS, work_mem: '5MB', hostPath: 'shop' };
+
+  it('have ours and the host’s, by its address', async () => {
+    expect(await settingsBeside({ url: address() })).toEqual(both);
+  });
+
+  it.each([
+    { what: 'address', options: () => ({ connectionString: address() }) },
+    { what: 'options', options: () => ({ connectionString: database.url, options: SAID }) },
+  ])('have ours and the host’s, by the $what of its pool', async ({ options }) => {
+    const pool = new Pool(options());
+    expect(await settingsBeside({ pool })).toEqual(both);
+    await pool.end();
+  });
+
+  it.each([
+    { what: 'address', options: () => ({ url: address() }) },
+    { what: 'options', options: () => ({ url: database.url, extra: { options: SAID } }) },
+  ])('have ours and the host’s, by the $what of its data source', async ({ options }) => {
+    const dataSource = await new DataSource({ type: 'postgres', ...options() }).initialize();
+    expect(await settingsBeside({ dataSource })).toEqual(both);
+    await dataSource.destroy();
+  });
+});

@@ -1,0 +1,65 @@
+import type { DataSource } from 'typeorm';
+import { PoolerRefusalError, TransactionPoolingError } from './errors';
+import { inTransaction } from './transaction';
+
+/** What PgBouncer says to a session that comes with `options`, unless it is told to ignore them. */
+const REFUSAL = /unsupported startup parameter|unsupported options startup parameter/i;
+
+/** True where no database is away: a pooler before it refuses what our sessions ask for. */
+export function isRefusedByPooler(error: unknown): boolean {
+  return error instanceof Error && REFUSAL.test(error.message);
+}
+
+const BACKEND = 'SELECT pg_backend_pid() AS pid';
+type Backend = [{ readonly pid: number }];
+/** A pooler that others use at this very moment may give back the same session by chance. */
+const LOOKS = 5;
+
+/**
+ * True where what stands before Postgres gives each transaction another session, as transaction pooling
+ * does. Takes two connections.
+ */
+export async function isTransactionPooled(dataSource: DataSource): Promise<boolean> {
+  const idle = dataSource.createQueryRunner();
+  const idles = (): Promise<Backend> => idle.query(BACKEND) as Promise<Backend>;
+  try {
+    for (let looks = 0; looks < LOOKS; looks++) {
+      const [before] = await idles();
+      const isShared = await inTransaction(dataSource, async (tx) => {
+        const [taken] = await tx.rows<Backend[0]>(BACKEND);
+        const [after] = await idles();
+        return taken?.pid === before.pid || after.pid !== before.pid;
+      });
+      if (isShared) return true;
+    }
+    return false;
+  } finally {
+    await idle.release();
+  }
+}
+
+/**
+ * Opens the connections of this and returns it.
+ * @throws {PoolerRefusalError}
+ */
+export async function openSessions(dataSource: DataSource): Promise<DataSource> {
+  try {
+    return await dataSource.initialize();
+  } catch (error) {
+    throw isRefusedByPooler(error) ? new PoolerRefusalError(String(error)) : error;
+  }
+}
+
+/**
+ * The same, whose connections have sessions of their own; it has two of them at the least.
+ * @throws {TransactionPoolingError} where they have not; what it was given is closed then
+ */
+export async function withOwnSessions(dataSource: DataSource): Promise<DataSource> {
+  try {
+    if (await isTransactionPooled(dataSource)) throw new TransactionPoolingError();
+    return dataSource;
+  } catch (error) {
+    await dataSource.destroy();
+    throw error;
+  }
+}
