@@ -140,7 +140,8 @@ const verified = () => verifyHistory(onDataSource(api.dataSource), null, 'all');
 it('erases a customer from everything that is kept, and leaves the books and the seals as they are', async () => {
   await aLife();
   await until('all is sealed and relayed', async () => {
-    await api.app.get(SealHistory).runOnce();
+    // Several seals, as in production: which rows share one is a matter of when it was made.
+    await api.app.get(SealHistory).runOnce(() => false, 3);
     await api.app.get(RelayEvents).runOnce();
     const [row] = await api.rows<{ n: string }>('SELECT sum(rows) AS n FROM history_seals');
     const [all] = await api.rows<{ n: string }>(
@@ -190,8 +191,22 @@ it('tells of an owner who uses a pseudonym to hide something else', async () => 
   });
   await owner.connect();
   try {
+    const ofCustomers = await owner.query<{ seal: number }>(
+      `SELECT number::int AS seal FROM history_seals AS s WHERE history = 'order_events' AND EXISTS (
+         SELECT 1 FROM order_events AS e
+          WHERE e.by = 'customer' AND e.tx >= s.from_tx AND e.tx < s.until_tx)`,
+    );
+    expect(ofCustomers.rows.length).toBeGreaterThan(1);
     await owner.query(`UPDATE order_events SET actor = 'erased:0000' WHERE by = 'customer'`);
-    expect((await verified()).breaks).toHaveLength(1);
+    const { breaks } = await verified();
+    const seals = breaks.map(({ history, what, seal }) => ({ history, what, seal }));
+    const broken = ofCustomers.rows.map((row) => ({
+      history: 'order_events',
+      what: 'rows',
+      ...row,
+    }));
+    expect(seals).toHaveLength(broken.length);
+    expect(seals).toEqual(expect.arrayContaining(broken));
   } finally {
     await owner.end();
   }
