@@ -34,7 +34,7 @@ async function cancelWhilePaying({ client }: Step): Promise<void> {
  * Behind the fence: the order comes due while its payment is open as far as we know. The provider
  * ends it when the window does, and its notice would be here before the deadline: so it is lost.
  */
-async function abandonWhilePaying({ client }: Step): Promise<void> {
+export async function abandonWhilePaying({ client }: Step): Promise<void> {
   await client.faults({ dropWebhooks: true });
   const body = { items: [{ sku: 'TEA-A', quantity: 1 }] };
   const headers = { 'idempotency-key': randomUUID() };

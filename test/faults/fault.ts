@@ -99,6 +99,16 @@ export class Step {
     this.healedMs = Math.round(performance.now() - startedMs);
   }
 
+  /** Whether the stream has every event that is older than two seconds. */
+  async isRelayed(): Promise<boolean> {
+    const [row] = await this.rig.rows<{ behind: boolean }>(
+      `SELECT EXISTS (SELECT FROM order_events, relay_cursor
+                       WHERE tx >= tx_until AND at < now() - interval '2 seconds')
+           OR (SELECT tx_from <> tx_until FROM relay_cursor) AS behind`,
+    );
+    return row?.behind === false;
+  }
+
   /** How many orders have been closed by whom since `since`. */
   async closedBy(since: Date): Promise<Record<string, number>> {
     const rows = await this.rig.rows<{ by: string; n: string }>(

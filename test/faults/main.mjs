@@ -1,4 +1,4 @@
-// npm run test:faults [-- --quick] [--only TEXT] [--seed N]: builds into a folder of its own, so that
+// npm run test:faults [-- --quick] [--only TEXT]... [--seed N]: builds into a folder of its own, so that
 // sources edited meanwhile do no harm, and runs the fault suite on throw-away services.
 import { rmSync } from 'node:fs';
 import { runCommand } from '../../scripts/run-command.mjs';

@@ -7,9 +7,9 @@ import { FAULTS } from './faults';
 const REPORT = 'docs/faults.md';
 const RESULTS = 'docs/generated/faults.json';
 
-export function line({ area, name }: Fault, outcome: Outcome): string {
+export function line(fault: Fault, outcome: Outcome): string {
   const { held, seen, healedMs, inFlight, orders, lost, experience: calls } = outcome;
-  const head = `${held ? 'held  ' : 'BROKEN'}  ${area}: ${name}`;
+  const head = `${held ? 'held  ' : 'BROKEN'}  ${nameOf(fault)}`;
   const facts =
     `${orders} orders, ${inFlight} in flight, healed in ${seconds(healedMs)}; slowest accepted ` +
     `${calls.slowestAcceptedMs} ms, ${calls.refused} refused (slowest ${calls.slowestRefusedMs} ms), ` +
@@ -50,7 +50,8 @@ export async function writeReport(
   await write(REPORT, page(known), 'markdown');
 }
 
-const nameOf = ({ area, name }: Fault): string => `${area}: ${name}`;
+/** What a fault is called: on the console, in docs/faults.md, and by `--only`. */
+export const nameOf = ({ area, name }: Fault): string => `${area}: ${name}`;
 
 async function write(path: string, text: string, parser: string): Promise<void> {
   await writeFile(path, await format(text, { ...(await resolveConfig(path)), parser }));

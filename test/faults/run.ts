@@ -5,13 +5,13 @@ import { FAULTS } from './faults';
 import { assemble, type Fault, type Outcome, Step } from './fault';
 import { slowness } from '../support/slowness';
 import { type Acknowledged, dice } from './load';
-import { line, writeReport } from './report';
+import { line, nameOf, writeReport } from './report';
 import { Rig } from './rig';
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    only: { type: 'string' },
+    only: { type: 'string', multiple: true, default: [] },
     seed: { type: 'string', default: '1' },
   },
 });
@@ -19,8 +19,15 @@ const seed = Number(values.seed);
 let rig: Rig | undefined;
 
 async function main(): Promise<boolean> {
+  const { only } = values;
+  const unknown = only.filter((part) => !FAULTS.some((fault) => nameOf(fault).includes(part)));
+  if (unknown.length > 0) {
+    const all = FAULTS.map(nameOf).join('\n  ');
+    console.error(`No fault is called ${unknown.join(', ')}. There are\n  ${all}`);
+    return false;
+  }
   const chosen = FAULTS.filter(({ quick }) => !values.quick || quick).filter(
-    ({ area, name }) => !values.only || `${area}: ${name}`.includes(values.only),
+    (fault) => only.length === 0 || only.some((part) => nameOf(fault).includes(part)),
   );
   const outcomes: { fault: Fault; outcome: Outcome }[] = [];
   let acknowledged = nothing();

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
+import { abandonWhilePaying } from './crash.faults';
 import { assert, type Fault, type Step } from './fault';
 import { pause } from './load';
 
@@ -40,7 +42,7 @@ export const WORKER_FAULTS: readonly Fault[] = [
   {
     area: 'Workers',
     name: 'stopped for 40 s while the provider is asked, then woken',
-    run: (step) => freeze(step, 'closing.answered'),
+    run: (step) => freeze(step, 'closing.answered', abandonWhilePaying),
   },
   {
     area: 'Workers',
@@ -79,12 +81,24 @@ async function withSabotage(step: Step, env: Readonly<Record<string, string>>): 
   return `closed by alarm ${timer}, by sweep ${sweep}, by customers ${customer}; one winner each`;
 }
 
-/** The worker stops itself at a failpoint, holding whatever it holds there. */
-async function freeze(step: Step, failpoint: string): Promise<string> {
+/** The worker stops itself at a failpoint, holding whatever it holds there; `provoke` leads to it. */
+async function freeze(
+  step: Step,
+  failpoint: string,
+  provoke?: (step: Step) => Promise<void>,
+): Promise<string> {
   await step.rig.process('worker-1').stop();
   const env = { FREEZE_AT: failpoint };
   const worker = await step.rig.start({ name: 'worker-1', roles: 'worker', env });
-  await until('the worker stops', () => worker.isFrozen, 30_000);
+  await until(
+    'the worker stops',
+    async () => {
+      if (!worker.isFrozen) await provoke?.(step).catch(() => undefined);
+      return worker.isFrozen;
+    },
+    30_000,
+  );
+  await step.client.healProvider();
   const since = await step.now();
   await step.lasting(40_000, 8_000);
   const { timer = 0, sweep = 0 } = await step.closedBy(since);
@@ -102,12 +116,12 @@ async function poison(step: Step): Promise<string> {
     `INSERT INTO deadlines (kind, due_at, subject_id) VALUES ('payment', now() + interval '1 s', $1)`,
     [nobody],
   );
-  const [victim] = await rig.rows<{ id: string; closes_at: Date }>(
-    `SELECT id, closes_at FROM orders o WHERE status = 'pending_payment'
-        AND NOT EXISTS (SELECT 1 FROM payments WHERE order_id = o.id)
-      ORDER BY closes_at DESC LIMIT 1`,
-  );
-  const { id } = victim as { id: string };
+  // Nobody's of the usual load, who would pay or cancel it and hear of a bug.
+  const { body } = await step.client.api('POST /v1/orders', {
+    body: { items: [{ sku: 'TEA-A', quantity: 1 }] },
+    headers: { 'idempotency-key': randomUUID() },
+  });
+  const id = String(body.id);
   await rig.rows(
     `CREATE OR REPLACE FUNCTION poisoned() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN RAISE EXCEPTION 'poisoned'; END $$`,
