@@ -46,8 +46,8 @@ const MONEY_MUTATIONS = [
     'All that waits for the stream is one window, which every batch of it reads and sorts',
     RELAY,
     'events/relay-events.ts',
-    'currentWindow(tx, cursor as Window, BATCH - 1)',
-    'currentWindow(tx, cursor as Window, 1_000 * BATCH)',
+    'currentWindow(tx, cursor as Window, WINDOW - 1)',
+    'currentWindow(tx, cursor as Window, 1_000 * WINDOW)',
   ),
   seeded(
     'two-indexes-to-fold-by',

@@ -55,8 +55,32 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}data-source.ts`,
-        find: "const CLAIMING = '-c enable_bitmapscan=off';",
-        replace: "const CLAIMING = '-c enable_bitmapscan=on';",
+        find: "const CLAIMING = { enable_bitmapscan: 'off' };",
+        replace: "const CLAIMING = { enable_bitmapscan: 'on' };",
+      },
+    ],
+  },
+  {
+    name: 'address-takes-our-settings',
+    what: 'An address with options of its own takes the schema, the isolation and the limits of our connections',
+    spec: 'libs/orders/src/data-source.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}data-source.ts`,
+        find: "const { url, options: said = '' } = sessionAddress(address);",
+        replace: "const { url, said } = { url: address, said: '' };",
+      },
+    ],
+  },
+  {
+    name: 'folding-outlasts-its-end',
+    what: 'A process that is told to end folds all stock movements that wait',
+    spec: 'libs/orders/src/stock/fold-stock.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}stock/fold-stock.ts`,
+        find: 'row.looked_at < TO_LOOK_AT || stops()',
+        replace: 'row.looked_at < TO_LOOK_AT',
       },
     ],
   },
@@ -222,8 +246,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}payments/apply-notices.ts`,
-        find: "WHERE p.id = n.id AND p.status = 'open' RETURNING",
-        replace: 'WHERE p.id = n.id RETURNING',
+        find: "WHERE id = ANY ($1::uuid[]) AND status = 'open' RETURNING",
+        replace: 'WHERE id = ANY ($1::uuid[]) RETURNING',
       },
     ],
   },
