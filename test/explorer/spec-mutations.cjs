@@ -325,6 +325,12 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'listening-left-to-ioredis',
+    'A connection that may not listen again after it was lost ends the process',
+    'drivers/redis-alarm-store.spec.ts',
+    ['drivers/redis-alarm-store.ts', 'autoResubscribe: false', 'autoResubscribe: true'],
+  ),
+  seeded(
     'late-answer-is-a-jump',
     'What the clock said is taken for what it says as the answer is heard',
     'brake-batches.spec.ts',

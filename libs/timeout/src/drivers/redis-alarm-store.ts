@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Cluster, type Redis } from 'ioredis';
+import { Cluster, type Redis, type RedisOptions } from 'ioredis';
 import { bytesHeard, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from '../redis';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 import { AlarmStoreError } from './alarm-store.error';
@@ -15,6 +15,8 @@ export interface RedisAlarmOptions {
 
 const CALL_TIMEOUT_MS = 1_500;
 const GOODBYE_LIMIT_MS = 300;
+/** `#hear` listens again itself: ioredis would leave a refusal, or a connection that was hung up meanwhile, to nobody. */
+const LISTENING: RedisOptions = { ...PATIENT, autoResubscribe: false };
 
 interface Listening {
   /** Of channels. */
@@ -79,20 +81,20 @@ export class RedisAlarmStore {
   async listen(listening: Listening): Promise<void> {
     if (this.#isClosed) return;
     const { redis, onError } = this.options;
-    await this.#hear(openRedis(redis, PATIENT, onError), listening);
+    await this.#hear(openRedis(redis, LISTENING, onError), listening);
   }
 
   /** As `listen`, to all nodes of a cluster: what a node tells of its own keys is heard there alone. */
   async listenToEachNode(listening: Listening): Promise<void> {
     if (this.#isClosed) return;
     const { redis, onError } = this.options;
-    const client = openRedis(redis, PATIENT, onError) as Redis | Cluster;
+    const client = openRedis(redis, LISTENING, onError) as Redis | Cluster;
     if (!(client instanceof Cluster)) return this.#hear(client, listening);
     this.#subscribers.add(client);
     const nodes = new Map<Redis, { readonly own: Redis; readonly hearing: Promise<void> }>();
     client.on('+node', (node: Redis) => {
       if (this.#isClosed) return;
-      const own = node.duplicate(PATIENT);
+      const own = node.duplicate(LISTENING);
       own.on('error', onError);
       nodes.set(node, { own, hearing: this.#hear(own, listening) });
     });
@@ -147,14 +149,16 @@ export class RedisAlarmStore {
   async #hear(subscriber: Redis, { pattern, onMessage, onBack }: Listening): Promise<void> {
     this.#subscribers.add(subscriber);
     subscriber.on('pmessage', (_, __, message: string) => onMessage(message));
-    // ioredis subscribes again by itself when a connection was lost.
-    subscriber.on('ready', onBack);
-    try {
-      await subscriber.psubscribe(pattern);
-      onBack();
-    } catch (error) {
-      if (!this.#isClosed) this.options.onError(error as Error);
-    }
+    const subscribe = async (): Promise<void> => {
+      try {
+        await subscriber.psubscribe(pattern);
+        onBack();
+      } catch (error) {
+        if (!this.#isClosed) this.options.onError(error as Error);
+      }
+    };
+    subscriber.on('ready', () => void subscribe());
+    await subscribe();
   }
 
   #open(): Redis {
