@@ -196,7 +196,7 @@ function initialise({ dataDir, user, password, durable, binaries }) {
       binaries.initdb,
       [
         ...['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
-        ...['--encoding=UTF8', '--locale=C', '--no-instructions'],
+        ...['--encoding=UTF8', '--locale=C'],
         ...(durable ? [] : ['--no-sync']),
         ...(!durable && binaries.major >= CHECKSUMS_SINCE ? ['--no-data-checksums'] : []),
       ],

@@ -6,7 +6,8 @@ export function historyIsOver(sql: Queryable): Promise<unknown> {
   return until('the transactions before are over', async () => {
     const [row] = await sql.rows<{ over: boolean }>(
       `SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) > greatest(
-         (SELECT max(tx) FROM order_events), (SELECT max(tx) FROM operator_actions)) AS over`,
+         (SELECT tx FROM order_events ORDER BY tx DESC LIMIT 1),
+         (SELECT tx FROM operator_actions ORDER BY tx DESC LIMIT 1)) AS over`,
     );
     return row?.over !== false;
   });

@@ -1,3 +1,4 @@
+import { until } from '../../../test/support/until';
 import { isInfrastructureError } from './database-errors';
 import { DeadlineStore } from './testing/deadline-store';
 import { inTransaction, queryRows, type Transaction } from './transaction';
@@ -117,11 +118,20 @@ describe('an attempt in a transaction', () => {
     expect(await kept()).toEqual(['typeorm']);
   });
 
+  /** Once its client has been told. */
+  const end = async (pid: number) => {
+    await store.rows('SELECT pg_terminate_backend($1)', [pid]);
+    await until('the session has ended', async () => {
+      const sessions = await store.rows('SELECT FROM pg_stat_activity WHERE pid = $1', [pid]);
+      return sessions.length === 0;
+    });
+  };
+
   it('tells of the statement that failed, also where the connection is lost', async () => {
     const lost = inTransaction(store.dataSource, async (tx) => {
       const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
       await fails(tx, 'no');
-      await store.rows('SELECT pg_terminate_backend($1, 5000)', [(row as { pid: number }).pid]);
+      await end((row as { pid: number }).pid);
       await succeeds(tx, 'b');
     }).catch((thrown: unknown) => thrown);
     expect(isInfrastructureError(await lost)).toBe(true);

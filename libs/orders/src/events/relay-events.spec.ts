@@ -38,7 +38,8 @@ const due = (count: number) => insertOrders(world, { count, closesInMs: -1 });
 const othersEnded = () =>
   until('older transactions have ended', async () => {
     const [row] = await world.rows<{ ended: boolean }>(
-      'SELECT max(tx) < event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS ended FROM order_events',
+      `SELECT tx < event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS ended
+         FROM order_events ORDER BY tx DESC LIMIT 1`,
     );
     return row?.ended === true;
   });

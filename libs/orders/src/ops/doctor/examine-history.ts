@@ -46,8 +46,8 @@ async function waiting(sql: Queryable): Promise<Check> {
   const [row] = await sql.rows<{ seconds: number | null }>(
     `SELECT extract(epoch FROM now() - (
        SELECT at FROM order_events
-        WHERE tx >= coalesce((SELECT max(until_tx) FROM history_seals
-                               WHERE history = 'order_events'), '0')
+        WHERE tx >= coalesce((SELECT until_tx FROM history_seals
+                               WHERE history = 'order_events' ORDER BY number DESC LIMIT 1), '0')
         ORDER BY tx LIMIT 1))::float8 AS seconds`,
   );
   const seconds = Math.max(0, Math.round(row?.seconds ?? 0));
