@@ -90,19 +90,22 @@ WITH seen AS (
    WHERE w.received_at >= coalesce((SELECT min(at) FROM order_events WHERE tx >= :since_tx::xid8),
                                    '-infinity')
 ), kept AS (
-  SELECT o.id, o.status, o.amount, o.currency, count(p.id) AS payments,
-         coalesce(sum(p.captured_amount), 0) AS captured,
+  SELECT o.id, o.status, o.amount, o.currency, count(p.id) FILTER (WHERE stays) AS payments,
+         coalesce(sum(p.captured_amount) FILTER (WHERE stays), 0) AS captured,
          coalesce(sum(greatest(b.captured - b.refunded - b.refunding - b.disputed, 0)), 0) AS rest,
-         coalesce(bool_and(p.captured_currency = o.currency), true) AS same_currency,
+         coalesce(bool_and(p.captured_currency = o.currency) FILTER (WHERE stays), true)
+           AS same_currency,
          EXISTS (SELECT 1 FROM payments h WHERE h.order_id = o.id AND h.hold_reason IS NOT NULL)
            AS on_hold
     FROM orders o
     LEFT JOIN payments p ON p.order_id = o.id AND p.status = 'succeeded' AND p.hold_reason IS NULL
-     AND NOT EXISTS (SELECT 1 FROM refunds r WHERE r.payment_id = p.id AND r.reason <> 'operator')
      AND NOT EXISTS (SELECT 1 FROM operator_actions a
                       WHERE a.subject_id = p.id AND a.action = 'payment.keep')
     LEFT JOIN LATERAL (SELECT * FROM payment_balances m
                         WHERE m.payment_id = p.id AND m.currency = p.captured_currency) AS b ON true
+    LEFT JOIN LATERAL (SELECT NOT EXISTS (
+      SELECT 1 FROM refunds r WHERE r.payment_id = p.id AND r.reason <> 'operator'
+    ) AS stays) AS s ON p.id IS NOT NULL
    WHERE o.id IN (SELECT order_id FROM seen)
    GROUP BY o.id
 ), counts AS (
@@ -118,6 +121,7 @@ SELECT n + (SELECT count(*) FROM payments
   FROM counts;
 
 -- 6. refunds_within_capture: A payment's refunds never exceed what was captured, one live one a reason
+-- But for an operator's, and for money that came back to us in parts: each part goes out again.
 SELECT count(*) AS violations FROM (
   SELECT r.payment_id FROM refunds r JOIN payments p ON p.id = r.payment_id
    WHERE r.payment_id IN (
@@ -129,8 +133,8 @@ SELECT count(*) AS violations FROM (
   HAVING sum(r.amount) FILTER (WHERE r.status <> 'canceled') > coalesce(p.captured_amount, 0)
       OR bool_or(r.currency IS DISTINCT FROM p.captured_currency)
       OR count(*) FILTER (WHERE r.status NOT IN ('needs_attention', 'canceled')
-                            AND r.reason <> 'operator')
-           > count(DISTINCT r.reason) FILTER (WHERE r.reason <> 'operator')
+                            AND r.reason NOT IN ('operator', 'returned_money'))
+           > count(DISTINCT r.reason) FILTER (WHERE r.reason NOT IN ('operator', 'returned_money'))
 ) AS exceeding;
 
 -- 7. stock_adds_up: Per SKU on hand = available + reserved + sold; each release has its reservation

@@ -2,6 +2,9 @@ import type { TimeoutService, Transaction } from '@app/timeout';
 import type { RefundReason } from '../order/order';
 import { requestRefunds } from './request-refunds';
 
+/** No attempt of the refund `r` is under way. */
+const IS_AT_NO_PROVIDER = "(r.status = 'failed' OR r.status = 'requested' AND r.asked_at IS NULL)";
+
 /**
  * Cancels refunds that are owed no longer, one of a payment at a time: their money has gone back at
  * the provider, or was lost in a dispute. What is owed of it all the same is requested anew. Those
@@ -19,17 +22,18 @@ export async function cancelUnowed(
     currency: string;
   }>(
     // The balance of each payment by itself: joined to it, it would be reckoned for all there are.
+    // Asked twice whether it was sent: whoever asks the provider for one may have its row meanwhile.
     `WITH canceled AS (
-       UPDATE refunds SET status = 'canceled', updated_at = now(), finished_at = now()
+       UPDATE refunds r SET status = 'canceled', updated_at = now(), finished_at = now()
         WHERE id IN (
           SELECT DISTINCT ON (r.payment_id) r.id
             FROM refunds r, LATERAL (
               SELECT * FROM payment_balances
                WHERE payment_id = r.payment_id AND currency = r.currency OFFSET 0) AS b
-           WHERE r.id = ANY ($1::uuid[])
-             AND (r.status = 'failed' OR r.status = 'requested' AND r.asked_at IS NULL)
+           WHERE r.id = ANY ($1::uuid[]) AND ${IS_AT_NO_PROVIDER}
              AND b.in_dispute = 0 AND b.captured < b.refunded + b.refunding + b.disputed
            ORDER BY r.payment_id, r.id DESC)
+          AND ${IS_AT_NO_PROVIDER}
        RETURNING id, payment_id, reason, amount, currency
      ), moved AS (
        INSERT INTO money_movements

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { insertOrders, type InsertedOrder, TEST_SKU } from '../../../../test/support/insert-orders';
-import { post, type Posted } from '../../../../test/support/ledger-provider';
+import { TEST_SKU } from '../../../../test/support/insert-orders';
+import { type Posted } from '../../../../test/support/ledger-provider';
+import { moneyOf, type Placed } from '../../../../test/support/money';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
@@ -11,8 +11,6 @@ import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import { SettlePayment } from '../ops/held-payments';
 import { OrderGuard } from '../order/order-guard';
-import { readOrders } from '../order/order-rows';
-import { ReceiveWebhook } from '../payments/receive-webhook';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -26,55 +24,7 @@ afterEach(async () => {
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 
-interface Placed extends InsertedOrder {
-  readonly paymentId: string;
-}
-
-async function placed(wanted: { shipWithinMs?: number } = {}): Promise<Placed> {
-  const [order] = await insertOrders(world, {
-    ...{ count: 1, closesInMs: 60_000, payment: 'open', quantity: 2, ...wanted },
-  });
-  const { paymentId, amount } = order as Placed;
-  world.provider.open({ paymentId, amount, currency: 'EUR' });
-  return order as Placed;
-}
-
-const receive = ({ body, headers }: Posted) =>
-  world.get(ReceiveWebhook).receive('sandbox', body, headers);
-
-async function paid(wanted: { shipWithinMs?: number } = {}): Promise<Placed> {
-  const order = await placed(wanted);
-  await receive(world.provider.pay(order.paymentId, new Date()) as Posted);
-  return order;
-}
-
-/** A notice about the order's payment. */
-const tell = (
-  { paymentId }: Placed,
-  type: string,
-  data: Readonly<Record<string, unknown>>,
-): Promise<void> =>
-  receive(
-    post({
-      ...{ eventId: randomUUID(), type, paymentId, providerPaymentId: `pay-${paymentId}` },
-      ...{ idempotencyKey: null, why: null, ...data },
-    }),
-  );
-const refunded = (order: Placed, amount: number, providerRefundId = `re-${randomUUID()}`) =>
-  tell(order, 'refund.succeeded', { providerRefundId, amount });
-const disputed = (
-  order: Placed,
-  what: 'opened' | 'won' | 'lost',
-  disputeId = 'dp',
-  amount = 1_000,
-) => tell(order, `dispute.${what}`, { disputeId: `${disputeId}-${order.id}`, amount });
-
-const read = async ({ id }: Placed) => {
-  const view = (await readOrders(world, [id])).get(id);
-  return view as NonNullable<typeof view>;
-};
-const refundsOf = ({ paymentId }: Placed) =>
-  world.rows('SELECT reason, amount, status FROM refunds WHERE payment_id = $1', [paymentId]);
+const { placed, receive, paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
 const settle = ({ paymentId }: Placed, decision: 'refund' | 'keep') =>
   new SettlePayment(
     world.dataSource,
@@ -137,6 +87,24 @@ describe('money that moves at the provider', () => {
     await tell(order, 'refund.failed', { providerRefundId: 're-back', amount: 1_000 });
     expect(await refundsOf(order)).toMatchObject([{ reason: 'returned_money', amount: '1000' }]);
   });
+
+  it('sends back all that a canceled order got back, in parts', async () => {
+    const order = await paid();
+    await refunded(order, 600, 're-a');
+    await refunded(order, 400, 're-b');
+    for (const [providerRefundId, amount] of [
+      ['re-a', 600],
+      ['re-b', 400],
+      ['re-b', 400],
+    ] as const) {
+      await tell(order, 'refund.failed', { providerRefundId, amount });
+    }
+    expect(await refundsOf(order)).toMatchObject([
+      { reason: 'returned_money', amount: '600' },
+      { reason: 'returned_money', amount: '400' },
+    ]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 0 });
+  });
 });
 
 describe('a dispute', () => {
@@ -170,7 +138,11 @@ describe('a dispute', () => {
     await disputed(order, 'opened');
     const asked = jest.spyOn(world.provider, 'refund');
     const again = async () => {
-      await world.rows(`UPDATE deadlines SET due_at = now() WHERE kind = 'refund'`);
+      await world.rows(
+        `UPDATE deadlines SET due_at = now() WHERE kind = 'refund'
+            AND subject_id IN (SELECT id FROM refunds WHERE payment_id = $1)`,
+        [order.paymentId],
+      );
       await world.timeouts.runSweep();
     };
     await again();

@@ -18,7 +18,11 @@ import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { isInDispute } from './balance';
 import { cancelUnowed } from './cancel-unowed';
-import { pauseWhilePendingMs } from './refund.judgement';
+import {
+  PAUSES_AFTER_FAILURE_MS,
+  pauseAfterFailureMs,
+  pauseWhilePendingMs,
+} from './refund.judgement';
 import { refundKey, SettleRefunds } from './settle-refunds';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -33,6 +37,8 @@ const IN_DISPUTE = isInDispute('r.payment_id');
 /** In a CASE, so that no index of all that have it is read to find a few by their ids. */
 const HAS_STATUS = (...statuses: readonly string[]): string =>
   `CASE WHEN status IN (${statuses.map((one) => `'${one}'`).join(', ')}) THEN true END`;
+
+type LiveStatus = 'requested' | 'pending' | 'failed';
 
 interface RefundRow {
   id: string;
@@ -77,29 +83,38 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
   async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
     const ids = due.map(({ subjectId }) => subjectId);
     await cancelUnowed(tx, this.timeouts, ids);
-    // A failed attempt is over for good: the next one has a key of its own.
-    const rows = await tx.rows<{ id: string; status: string }>(
+    // A failed attempt is over for good: the next one has a key of its own, and comes after a pause,
+    // whatever deadline of the attempt that failed comes due before.
+    const rows = await tx.rows<{ id: string; status: LiveStatus; attempt: number }>(
       `WITH renewed AS (
          UPDATE refunds SET status = 'requested', attempt = attempt + 1, provider_refund_id = NULL,
                 asked_at = NULL, updated_at = now()
-          WHERE id = ANY ($1::uuid[]) AND ${HAS_STATUS('failed')} RETURNING id, status
+          WHERE id = ANY ($1::uuid[]) AND ${HAS_STATUS('failed')}
+            AND date_trunc('milliseconds', updated_at) <= now() - interval '1 millisecond'
+                * ($2::bigint[])[least(attempt, cardinality($2::bigint[]))]
+         RETURNING id, status, attempt
        )
-       SELECT id, status FROM renewed
+       SELECT id, status, attempt FROM renewed
        UNION ALL
-       SELECT id, status FROM refunds WHERE id = ANY ($1::uuid[]) AND ${HAS_STATUS('requested', 'pending')}`,
-      [ids],
+       SELECT id, status, attempt FROM refunds
+        WHERE id = ANY ($1::uuid[]) AND ${HAS_STATUS('requested', 'pending', 'failed')}
+          AND NOT id = ANY (ARRAY(SELECT id FROM renewed))`,
+      [ids, PAUSES_AFTER_FAILURE_MS],
     );
-    const live = new Map(rows.map(({ id, status }) => [id, status]));
-    const attempts = due
-      .filter(({ subjectId }) => live.has(subjectId))
-      .map((one) => ({ due: one, attempt: one.version }));
-    const isPending = (one: (typeof attempts)[number]) => live.get(one.due.subjectId) === 'pending';
-    await armNextAttempts(
-      tx,
-      this.timeouts,
-      attempts.filter((one) => !isPending(one)),
-    );
-    await armNextAttempts(tx, this.timeouts, attempts.filter(isPending), pauseWhilePendingMs);
+    const live = new Map(rows.map((row) => [row.id, row]));
+    const inStatus = (...wanted: readonly LiveStatus[]) =>
+      due.filter(({ subjectId }) => {
+        const status = live.get(subjectId)?.status;
+        return status !== undefined && wanted.includes(status);
+      });
+    const byVersion = (one: DueDeadline) => ({ due: one, attempt: one.version });
+    await armNextAttempts(tx, this.timeouts, inStatus('requested').map(byVersion));
+    const pending = inStatus('pending').map(byVersion);
+    await armNextAttempts(tx, this.timeouts, pending, pauseWhilePendingMs);
+    const paused = inStatus('failed').map((one) => {
+      return { due: one, attempt: live.get(one.subjectId)?.attempt ?? 1 };
+    });
+    await armNextAttempts(tx, this.timeouts, paused, pauseAfterFailureMs);
     return { changed: live.size, lost: due.length - live.size };
   }
 

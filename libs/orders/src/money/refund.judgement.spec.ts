@@ -80,6 +80,13 @@ describe('judgeRefund', () => {
     expect(judgeRefund(facts('succeeded', 2), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
   });
 
+  it('hears nothing about what is owed no longer', () => {
+    for (const answer of [SUCCEEDED, FAILED, PENDING]) {
+      expect(judgeRefund(facts('canceled', 2), 2, answer)).toEqual({ to: 'unchanged' });
+      expect(judgeRefund(facts('canceled', 2), 1, answer)).toEqual({ to: 'unchanged' });
+    }
+  });
+
   it('hears nothing new in a failure of an earlier attempt', () => {
     expect(judgeRefund(facts('pending', 2), 1, FAILED)).toEqual({ to: 'unchanged' });
     expect(judgeRefund(facts('succeeded', 2), 1, FAILED)).toEqual({ to: 'unchanged' });

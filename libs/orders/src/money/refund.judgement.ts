@@ -7,16 +7,17 @@ const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
  * The pauses before a failed refund is tried anew: a hiccup is over in seconds, a provider's bad day
  * within a day. After the last one an operator has to look at it.
  */
-const PAUSES_MS = [
+export const PAUSES_AFTER_FAILURE_MS: readonly number[] = [
   ...[SECOND_MS, 10 * SECOND_MS, MINUTE_MS, 10 * MINUTE_MS],
   ...[HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS],
 ];
 
-export const MAX_REFUND_ATTEMPTS = PAUSES_MS.length + 1;
+export const MAX_REFUND_ATTEMPTS = PAUSES_AFTER_FAILURE_MS.length + 1;
 
 /** The pause after attempt `attempt` has failed. */
 export function pauseAfterFailureMs(attempt: number): number {
-  return PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1] as number;
+  const index = Math.min(attempt, PAUSES_AFTER_FAILURE_MS.length) - 1;
+  return PAUSES_AFTER_FAILURE_MS[index] as number;
 }
 
 /** Banks take days: a refund that is pending is asked after at doubling intervals, up to hourly. */
@@ -50,6 +51,9 @@ export function judgeRefund(
   attempt: number,
   answer: Exclude<RefundAnswer, { state: 'UNKNOWN' }>,
 ): RefundJudgement {
+  // It is owed no longer, and no notice makes it so: what became of the attempts that had failed, the
+  // provider's ledger says, where the refund of a canceled one is nobody's of ours.
+  if (facts.status === 'canceled') return UNCHANGED;
   const isCurrent = attempt === facts.attempt;
   switch (answer.state) {
     case 'PENDING':

@@ -14,7 +14,7 @@ export interface RefundOrder {
 /**
  * Writes refunds as rows in the transaction that decided them, due at once; the call to the
  * provider follows the commit (refund.deadline.ts). One for each payment and reason, but for an
- * operator's: asking again changes nothing. Never more than the payment still holds, whatever was
+ * operator's and for money that came back in parts: asking again changes nothing. Never more than the payment still holds, whatever was
  * asked for: the caller has locked the order's row, and has recorded the capture. Answers with the ids of those that were written.
  */
 export async function requestRefunds(
@@ -35,8 +35,8 @@ export async function requestRefunds(
                         WHERE b.payment_id = r.payment_id AND b.currency = r.currency
                        OFFSET 0) AS b
         WHERE b.rest > 0
-       ON CONFLICT (payment_id, reason) WHERE reason <> 'operator' AND status <> 'canceled'
-       DO NOTHING
+       ON CONFLICT (payment_id, reason)
+         WHERE reason NOT IN ('operator', 'returned_money') AND status <> 'canceled' DO NOTHING
        RETURNING id, payment_id, reason, amount, currency
      ), owed AS (
        INSERT INTO money_movements

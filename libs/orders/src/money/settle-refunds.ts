@@ -64,7 +64,9 @@ export class SettleRefunds {
     const facts = { status, attempt: row.attempt, providerRefundId };
     const judgement = judgeRefund(facts, attempt, answer);
     if (judgement.to === 'unchanged') return false;
-    await this.#write(tx, refundId, judgement.to, answer);
+    // An earlier attempt's success is none of the attempt that stands in the row.
+    const ofCurrent = attempt === row.attempt ? answer.providerRefundId : null;
+    await this.#write(tx, refundId, judgement.to, answer, ofCurrent);
     const kind = movementOf(facts, answer, judgement);
     if (kind) {
       const ref = answer.providerRefundId || providerRefundId || refundKey(refundId, attempt);
@@ -89,6 +91,7 @@ export class SettleRefunds {
     refundId: string,
     to: Exclude<RefundJudgement['to'], 'unchanged'>,
     answer: SettledAnswer,
+    providerRefundId: string | null,
   ): Promise<void> {
     const why = answer.state === 'FAILED' ? answer.why : null;
     await tx.rows(
@@ -96,7 +99,7 @@ export class SettleRefunds {
           SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
               updated_at = now(), finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
         WHERE id = $1`,
-      [refundId, to, answer.providerRefundId || null, why],
+      [refundId, to, providerRefundId || null, why],
     );
   }
 

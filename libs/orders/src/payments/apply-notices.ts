@@ -163,7 +163,8 @@ export class ApplyNotices {
 
 /**
  * A notice without our key: the refund that it names, else one that is still owed, by the payment
- * and the amount, when that is unambiguous: somebody made by hand what we could not.
+ * and the amount, when that is unambiguous: somebody made by hand what we could not. One that the
+ * provider may have been asked for is told of by its own key: this is another.
  */
 async function findRefund(
   tx: Transaction,
@@ -172,8 +173,10 @@ async function findRefund(
   const rows = await tx.rows<{ id: string; attempt: number }>(
     `SELECT id, attempt FROM refunds
       WHERE payment_id = $1 AND (provider_refund_id = $3 OR amount = $2
-        AND status IN ('requested', 'failed', 'needs_attention') AND NOT EXISTS (
-          SELECT 1 FROM refunds named WHERE named.payment_id = $1 AND named.provider_refund_id = $3))`,
+        AND (status IN ('failed', 'needs_attention') OR status = 'requested' AND asked_at IS NULL)
+        AND NOT EXISTS (
+          SELECT 1 FROM refunds named WHERE named.payment_id = $1 AND named.provider_refund_id = $3))
+        FOR NO KEY UPDATE`,
     [notice.paymentId, notice.amount, notice.providerRefundId],
   );
   const [only] = rows;

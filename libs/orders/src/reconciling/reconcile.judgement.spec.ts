@@ -28,7 +28,10 @@ const ourRefund = (change: Partial<OurRefund> = {}): OurRefund => ({
   providerRefundId: 're_1',
   ...change,
 });
-const theirRefund = (state: 'PENDING' | 'SUCCEEDED' | 'FAILED', key = REFUND_ID) => ({
+const theirRefund = (
+  state: 'PENDING' | 'SUCCEEDED' | 'FAILED',
+  key: string | null = REFUND_ID,
+) => ({
   providerRefundId: 're_1',
   idempotencyKey: key,
   amount: 500,
@@ -119,6 +122,36 @@ describe('comparePayment', () => {
     expect(
       comparePayment(second, theirs({ refunds: [theirRefund('SUCCEEDED'), success] })),
     ).toHaveLength(1);
+  });
+
+  it('takes no refund of ours for two of theirs', () => {
+    const byHand = { ...theirRefund('SUCCEEDED', null), providerRefundId: 're_by_hand' };
+    const taken = ours({ refunds: [ourRefund({ providerRefundId: 're_by_hand' })] });
+    const own = theirRefund('SUCCEEDED');
+    expect(comparePayment(taken, theirs({ refunds: [byHand, own] }))).toMatchObject([
+      {
+        ...{ kind: 'theirs_only', subject: 'refund', providerId: own.providerRefundId },
+        fix: { type: 'foreign', move: { what: 'refund.succeeded', amount: own.amount } },
+      },
+    ]);
+  });
+
+  it('finds what became of a refund that is canceled by none of our requests', () => {
+    const canceled = ours({ refunds: [ourRefund({ status: 'canceled' })] });
+    expect(comparePayment(canceled, theirs({ refunds: [theirRefund('FAILED')] }))).toEqual([]);
+    const back = theirs({ refunds: [theirRefund('SUCCEEDED')] });
+    expect(comparePayment(canceled, back)).toMatchObject([
+      { subject: 'refund', fix: { type: 'foreign', move: { what: 'refund.succeeded' } } },
+    ]);
+  });
+
+  it('settles what waits for an operator by the earlier attempt that has sent it back', () => {
+    const waits = ours({ refunds: [ourRefund({ status: 'needs_attention', attempt: 2 })] });
+    const [finding] = comparePayment(waits, theirs({ refunds: [theirRefund('SUCCEEDED')] }));
+    expect(finding?.fix).toMatchObject({
+      ...{ type: 'refund', attempt: 2 },
+      answer: { state: 'SUCCEEDED', providerRefundId: theirRefund('SUCCEEDED').providerRefundId },
+    });
   });
 
   it('finds refunds that only one side knows of', () => {

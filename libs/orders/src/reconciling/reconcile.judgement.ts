@@ -105,13 +105,12 @@ function compareMoney(ours: OurPayment, theirs: LedgerPayment): Finding[] {
 
 function compareRefund(
   payment: OurPayment,
-  { providerPaymentId }: LedgerPayment,
+  ledger: LedgerPayment,
   theirs: LedgerRefund,
 ): Finding[] {
+  const { providerPaymentId } = ledger;
   const key = theirs.idempotencyKey ? parseRefundKey(theirs.idempotencyKey) : undefined;
-  const ours = payment.refunds.find(
-    (refund) => refund.id === key?.refundId || refund.providerRefundId === theirs.providerRefundId,
-  );
+  const ours = findRefund(payment, ledger, theirs.providerRefundId, key?.refundId);
   const theirsText = `${theirs.state.toLowerCase()} ${theirs.amount}`;
   const about = refundFinding(payment, theirs.providerRefundId);
   if (!ours) {
@@ -134,10 +133,11 @@ function compareRefund(
     return [{ ...about, kind: 'different', what: 'amount', ...said }];
   }
   const attempt = key?.attempt ?? ours.attempt;
-  if (attempt !== ours.attempt) {
-    return theirs.state === 'FAILED'
-      ? []
-      : [{ ...about, kind: 'different', what: 'status', ...said }];
+  if (attempt !== ours.attempt && theirs.state === 'FAILED') return [];
+  // An earlier attempt has sent it back after all, and no other is made before somebody has looked.
+  const isLateTruth = theirs.state === 'SUCCEEDED' && ours.status === 'needs_attention';
+  if (attempt !== ours.attempt && !isLateTruth) {
+    return [{ ...about, kind: 'different', what: 'status', ...said }];
   }
   if (AGREEING[theirs.state].includes(ours.status)) return [];
   const answer = answerOf(theirs);
@@ -147,9 +147,31 @@ function compareRefund(
       kind: 'different',
       what: 'status',
       ...said,
-      ...(answer ? { fix: { type: 'refund', refundId: ours.id, attempt, answer } as const } : {}),
+      ...(answer
+        ? { fix: { type: 'refund', refundId: ours.id, attempt: ours.attempt, answer } as const }
+        : {}),
     },
   ];
+}
+
+/**
+ * The refund of ours that a line of theirs is about: by its id there, else by our key. One that another
+ * line names is not this one too: money that went back twice is two refunds. Of one that we have
+ * canceled nothing is owed: what the provider has done of it is by none of our requests.
+ */
+function findRefund(
+  payment: OurPayment,
+  ledger: LedgerPayment,
+  providerRefundId: string,
+  refundId: string | undefined,
+): OurRefund | undefined {
+  const refunds = payment.refunds.filter(({ status }) => status !== 'canceled');
+  const isNamed = ({ providerRefundId: id }: OurRefund): boolean =>
+    ledger.refunds.some((line) => line.providerRefundId === id);
+  return (
+    refunds.find((refund) => refund.providerRefundId === providerRefundId) ??
+    refunds.find((refund) => refund.id === refundId && !isNamed(refund))
+  );
 }
 
 const hasMovement = ({ foreign }: OurPayment, kind: MovementKind, ref: string): boolean =>

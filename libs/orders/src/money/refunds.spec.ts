@@ -1,0 +1,167 @@
+import { inTransaction } from '@app/timeout';
+import { moneyOf, type Placed } from '../../../../test/support/money';
+import { until } from '../../../../test/support/until';
+import { openWorld, type World } from '../../../../test/support/world';
+import { runInvariants } from '../invariants/run-invariants';
+import { CreateRefund } from '../ops/create-refund';
+import { cancelUnowed } from './cancel-unowed';
+import type { MovementSource } from './movements';
+import { RefundDeadline } from './refund.deadline';
+import { type SettledAnswer, SettleRefunds } from './settle-refunds';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+afterEach(async () => {
+  const results = await runInvariants(world, { limitMs: 60_000, newest: 'all' });
+  // Nothing relays here.
+  const broken = results.filter(({ id, violations }) => id !== 12 && violations > 0);
+  expect(broken.map(({ id, name, violations }) => `${id} ${name} ${violations}`)).toEqual([]);
+});
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+const FAILED = { state: 'FAILED', providerRefundId: 're-1', why: 'account closed' } as const;
+const { paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
+
+/** A refund that a paid order owes. */
+async function owed(order: Placed, amount: number): Promise<string> {
+  await world.get(CreateRefund).create(order.id, { ...OLGA, amount });
+  const [refund] = await refundsOf(order);
+  return (refund as { id: string }).id;
+}
+
+const settle = (
+  id: string,
+  attempt: number,
+  answer: SettledAnswer,
+  source: MovementSource = 'webhook',
+) =>
+  inTransaction(world.dataSource, (tx) =>
+    world.get(SettleRefunds).settle(tx, id, attempt, answer, source),
+  );
+
+/** What a deadline of it does that is due now, before the provider is asked. */
+const comesDue = (subjectId: string) =>
+  inTransaction(world.dataSource, (tx) =>
+    world
+      .get(RefundDeadline)
+      .handle([{ kind: 'refund', subjectId, version: 1, dueAt: new Date(), failures: 0 }], tx),
+  );
+
+const pauseIsOver = (id: string) =>
+  world.rows(`UPDATE refunds SET updated_at = updated_at - interval '1 second' WHERE id = $1`, [
+    id,
+  ]);
+
+const ownKey = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 1_000 });
+
+describe('a refund that is owed no longer', () => {
+  it.each([
+    [
+      'has gone back by hand',
+      async (order: Placed) => {
+        await refunded(order, 600);
+        await refunded(order, 400);
+      },
+    ],
+    ['was lost in a dispute', (order: Placed) => disputed(order, 'lost')],
+  ])('as its money %s stays canceled, whatever is told of it again', async (_, took) => {
+    const order = await paid();
+    const id = await owed(order, 1_000);
+    await settle(id, 1, FAILED);
+    await took(order);
+    await comesDue(id);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'canceled' }]);
+    const { balance } = await read(order);
+    await tell(order, 'refund.failed', { ...ownKey(id), why: 'account closed' });
+    await tell(order, 'refund.succeeded', ownKey(id));
+    expect(await refundsOf(order)).toMatchObject([{ status: 'canceled', attempt: 1 }]);
+    expect((await read(order)).balance).toEqual(balance);
+  });
+
+  it('is seen to its end where the provider is being asked for it at this moment', async () => {
+    const order = await paid();
+    const id = await owed(order, 800);
+    await refunded(order, 600);
+    let canceling: Promise<void> | undefined;
+    await inTransaction(world.dataSource, async (tx) => {
+      await tx.rows('UPDATE refunds SET asked_at = now() WHERE id = $1', [id]);
+      canceling = inTransaction(world.drainDataSource, (other) =>
+        cancelUnowed(other, world.timeouts, [id]),
+      );
+      await until('the other waits for the row', async () => {
+        const waiting = await world.rows(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database()
+              AND wait_event_type = 'Lock' AND query LIKE '%''canceled''%'`,
+        );
+        return waiting.length > 0;
+      });
+    });
+    await canceling;
+    expect(await refundsOf(order)).toMatchObject([{ status: 'requested', amount: '800' }]);
+    // Nothing was asked of any provider here: the shop owes no more than there was.
+    await world.rows('UPDATE refunds SET asked_at = NULL WHERE id = $1', [id]);
+    await comesDue(id);
+    expect(await refundsOf(order)).toMatchObject([
+      { status: 'canceled' },
+      { status: 'requested', amount: '400' },
+    ]);
+  });
+});
+
+describe('a refund at the provider', () => {
+  it('is none of the same amount that somebody makes by hand meanwhile', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await world.rows('UPDATE refunds SET asked_at = now() WHERE id = $1', [id]);
+    await refunded(order, 300, 're-by-hand');
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+    await tell(order, 'refund.succeeded', { ...ownKey(id), amount: 300 });
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
+  });
+
+  it('is made by hand where no attempt is under way', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, FAILED);
+    await refunded(order, 300, 're-by-hand');
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+});
+
+describe('a refund that failed', () => {
+  it('is tried anew when its pause is over, whatever comes due before', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, FAILED);
+    await comesDue(id);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'failed', attempt: 1 }]);
+    await pauseIsOver(id);
+    await comesDue(id);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'requested', attempt: 2 }]);
+  });
+
+  it('has its deadline again where that was lost, at the end of its pause', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, FAILED);
+    await world.rows('DELETE FROM deadlines WHERE subject_id = $1', [id]);
+    await comesDue(id);
+    const armed = await world.rows('SELECT FROM deadlines WHERE subject_id = $1', [id]);
+    expect(armed).toHaveLength(1);
+  });
+
+  it('and has gone back after all is settled by what the ledger says', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, FAILED);
+    await pauseIsOver(id);
+    await comesDue(id);
+    const success = { state: 'SUCCEEDED', providerRefundId: 're-1' } as const;
+    await settle(id, 1, success);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention', attempt: 2 }]);
+    expect(await settle(id, 2, success, 'reconcile')).toBe(true);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+});
