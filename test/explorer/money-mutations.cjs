@@ -7,6 +7,8 @@ const FOREIGN = `${ORDERS}money/foreign-money.spec.ts`;
 const RELAY = `${ORDERS}events/relay-events.spec.ts`;
 const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
 const WAITS = `${ORDERS}ops/waits.spec.ts`;
+const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
+const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
 
 /**
  * @param {string} name
@@ -126,7 +128,7 @@ const MONEY_MUTATIONS = [
     'A refund is tried three times',
     `${ORDERS}money/refund.judgement.spec.ts`,
     'money/refund.judgement.ts',
-    'export const MAX_REFUND_ATTEMPTS = PAUSES_MS.length + 1;',
+    'export const MAX_REFUND_ATTEMPTS = PAUSES_AFTER_FAILURE_MS.length + 1;',
     'export const MAX_REFUND_ATTEMPTS = 3;',
   ),
   seeded(
@@ -272,6 +274,54 @@ const MONEY_MUTATIONS = [
     'order/change-status.ts',
     "shipped: 'shipped_at = greatest(now(), paid_at)',",
     "shipped: 'shipped_at = now()',",
+  ),
+  seeded(
+    'canceled-refund-revived',
+    'A refund that is owed no longer is tried anew when its failure is told of again',
+    REFUNDS,
+    'money/refund.judgement.ts',
+    "if (facts.status === 'canceled') return UNCHANGED;",
+    '',
+  ),
+  seeded(
+    'returned-money-once',
+    'Of money that came back in parts, the first goes to the customer',
+    FOREIGN,
+    'money/request-refunds.ts',
+    'WHERE b.rest > 0',
+    'WHERE b.rest > 0 AND NOT EXISTS (SELECT 1 FROM refunds o WHERE o.payment_id = r.payment_id AND o.reason = r.reason)',
+  ),
+  seeded(
+    'hand-made-for-ours',
+    'A refund that somebody makes by hand is taken for ours that is at the provider',
+    REFUNDS,
+    'payments/apply-notices.ts',
+    "status = 'requested' AND asked_at IS NULL)",
+    "status = 'requested')",
+  ),
+  seeded(
+    'one-row-two-refunds',
+    'One refund of ours stands for two lines of the ledger',
+    LEDGER,
+    'reconciling/reconcile.judgement.ts',
+    'refund.id === refundId && !isNamed(refund)',
+    'refund.id === refundId',
+  ),
+  seeded(
+    'asked-refund-canceled',
+    'A refund is canceled while the provider is being asked for it',
+    REFUNDS,
+    'money/cancel-unowed.ts',
+    '          AND ${IS_AT_NO_PROVIDER}\n',
+    '',
+  ),
+  seeded(
+    'failed-refund-in-a-hurry',
+    'A failed refund is tried anew by a deadline of the attempt that failed',
+    REFUNDS,
+    'money/refund.deadline.ts',
+    "date_trunc('milliseconds', updated_at) <= now()",
+    "updated_at <= now() + interval '1 day'",
   ),
 ];
 

@@ -103,6 +103,9 @@ async function notice(shop: StartedShop, type: string, data: object): Promise<vo
 
 /** The pause before the next attempt is over, and a sweep takes it. */
 async function pauseEnds(shop: StartedShop): Promise<void> {
+  await shop.sql.rows(
+    `UPDATE refunds SET updated_at = updated_at - interval '1 day' WHERE status = 'failed'`,
+  );
   await shop.sql.rows(`UPDATE deadlines SET due_at = now() WHERE kind = 'refund'
        AND due_at = (SELECT min(d.due_at) FROM deadlines d
                       WHERE d.kind = 'refund' AND d.subject_id = deadlines.subject_id)
