@@ -1,3 +1,4 @@
+import { insertOrders } from '../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../test/support/world';
 import { Retention } from './retention';
 
@@ -37,13 +38,49 @@ describe('Retention', () => {
     expect(names).not.toContain('processed 8');
   });
 
+  // Every second one is old, so that equal places hold old and new ones.
   it.each([
-    ['idempotency_keys', 'customer_id'],
-    ['webhook_events', 'id'],
+    [
+      'idempotency_keys',
+      'customer_id',
+      `(customer_id, key, body_hash, order_id, created_at)
+       SELECT i::text, 'k', 'x', gen_random_uuid(), now() - i % 2 * interval '3 days'`,
+    ],
+    [
+      'payment_keys',
+      'order_id',
+      `(order_id, key, payment_id, created_at)
+       SELECT gen_random_uuid(), 'k', gen_random_uuid(), now() - i % 2 * interval '3 days'`,
+    ],
+    [
+      'refund_keys',
+      'order_id',
+      `(order_id, key, body_hash, refund_ids, created_at)
+       SELECT gen_random_uuid(), 'k', 'x', '{}', now() - i % 2 * interval '3 days'`,
+    ],
+    [
+      'unpaid_orders',
+      'order_id',
+      `(customer_id, order_id) SELECT customer_id, id FROM orders ORDER BY id`,
+    ],
+    [
+      'webhook_events',
+      'id',
+      `(id, provider, event_id, notice, status, received_at)
+       SELECT gen_random_uuid(), 'sandbox', i::text, '{}', 'processed',
+              now() - i % 2 * interval '8 days'`,
+    ],
   ])(
     'forgets no row of %s that lies in the same place of another partition',
-    async (table, key) => {
+    async (table, key, rows) => {
       const other = await openWorld();
+      await insertOrders(other, { count: 300, closesInMs: 60_000 });
+      await other.rows('TRUNCATE unpaid_orders');
+      await other.rows(
+        `UPDATE orders SET status = 'closed', created_at = now() - interval '2 days'
+          WHERE id IN (SELECT id FROM (
+            SELECT id, row_number() OVER (ORDER BY id) AS i FROM orders) AS o WHERE i % 2 = 1)`,
+      );
       await other.rows(`ALTER TABLE ${table} RENAME TO whole`);
       await other.rows(
         `CREATE TABLE ${table} (LIKE whole INCLUDING DEFAULTS) PARTITION BY HASH (${key});
@@ -54,20 +91,12 @@ describe('Retention', () => {
           `CREATE TABLE part_${part} PARTITION OF ${table} FOR VALUES WITH (MODULUS 3, REMAINDER ${part})`,
         );
       }
-      // Every second one is old, so that equal places hold old and new ones.
-      await other.rows(
-        table === 'webhook_events'
-          ? `INSERT INTO webhook_events (id, provider, event_id, notice, status, received_at)
-           SELECT gen_random_uuid(), 'sandbox', i::text, '{}', 'processed',
-                  now() - i % 2 * interval '8 days' FROM generate_series(1, 300) AS i`
-          : `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)
-           SELECT i::text, 'k', 'x', gen_random_uuid(), now() - i % 2 * interval '3 days'
-             FROM generate_series(1, 300) AS i`,
-      );
-      const { keys, webhooks } = await other.get(Retention).runOnce();
-      const rows = await other.rows(`SELECT 1 FROM ${table}`);
+      const series = rows.includes('FROM') ? '' : 'FROM generate_series(1, 300) AS i';
+      await other.rows(`INSERT INTO ${table} ${rows} ${series}`);
+      const { keys, webhooks, limits } = await other.get(Retention).runOnce();
+      const left = await other.rows(`SELECT 1 FROM ${table}`);
       await other.close();
-      expect({ forgotten: keys + webhooks, left: rows.length }).toEqual({
+      expect({ forgotten: keys + webhooks + limits, left: left.length }).toEqual({
         forgotten: 150,
         left: 150,
       });

@@ -21,6 +21,43 @@ const KEYS_FOR_HOURS = 48;
 const BATCH = 5_000;
 const MAX_BATCHES = 100;
 
+/** Idempotency keys, and whose they are. */
+const KEYS = [
+  ['idempotency_keys', 'customer_id'],
+  ['payment_keys', 'order_id'],
+  ['refund_keys', 'order_id'],
+] as const;
+
+/**
+ * By ctid, as a plain join may be planned by reading the whole table, and by the key, as a ctid is
+ * unique in one partition only: in a CASE, where it is not joined (ADR 43).
+ */
+const forgetKeys = (table: string, owner: string): string => `
+  WITH old AS MATERIALIZED (
+    SELECT ctid AS place, ${owner}, key FROM ${table}
+     WHERE created_at < now() - interval '${KEYS_FOR_HOURS} hours'
+     ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT place FROM old))
+       AND CASE WHEN key IS NOT NULL THEN (${owner}, key) IN (SELECT ${owner}, key FROM old) END
+    RETURNING 1)
+  SELECT count(*)::int AS n FROM gone`;
+
+const FORGET_LIMITS = `
+  WITH old AS MATERIALIZED (
+    SELECT u.ctid AS place, u.customer_id, u.order_id
+      FROM unpaid_orders u JOIN orders o ON o.id = u.order_id
+     WHERE o.status NOT IN ('pending_payment', 'closing')
+       AND o.created_at < now() - interval '1 day' LIMIT $1
+  ), gone AS (
+    DELETE FROM unpaid_orders WHERE ctid = ANY (ARRAY(SELECT place FROM old))
+       AND CASE WHEN order_id IS NOT NULL
+                THEN (customer_id, order_id) IN (SELECT customer_id, order_id FROM old) END
+    RETURNING 1
+  ), forgiven AS (
+    DELETE FROM unpaid_streaks WHERE last_at < now() - interval '1 day')
+  SELECT count(*)::int AS n FROM gone`;
+
 /**
  * Deletes what is of no more use: old idempotency keys, and webhooks that were settled a week ago.
  * History is kept for good: it is the audit trail. The event stream in Redis trims itself.
@@ -33,39 +70,8 @@ export class Retention {
   async runOnce(stops: () => boolean = () => false): Promise<RetentionCounts> {
     const forget = (...statements: readonly string[]) => this.#delete(statements, stops);
     return {
-      keys: await forget(
-        // By ctid, as a plain join may be planned by reading the whole table, and by the key, as a
-        // ctid is unique in one partition only: in a CASE, where it is not joined (ADR 43).
-        `WITH old AS MATERIALIZED (
-           SELECT ctid AS place, customer_id, key FROM idempotency_keys
-            WHERE created_at < now() - interval '${KEYS_FOR_HOURS} hours'
-            ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
-         ), gone AS (
-           DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(SELECT place FROM old))
-              AND CASE WHEN key IS NOT NULL
-                       THEN (customer_id, key) IN (SELECT customer_id, key FROM old) END
-           RETURNING 1)
-         SELECT count(*)::int AS n FROM gone`,
-        ...['payment_keys', 'refund_keys'].map(
-          (table) => `WITH gone AS (
-           DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-             SELECT ctid FROM ${table}
-              WHERE created_at < now() - interval '${KEYS_FOR_HOURS} hours'
-              ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))
-           RETURNING 1)
-         SELECT count(*)::int AS n FROM gone`,
-        ),
-      ),
-      limits: await forget(
-        `WITH gone AS (
-           DELETE FROM unpaid_orders WHERE ctid = ANY (ARRAY(
-             SELECT u.ctid FROM unpaid_orders u JOIN orders o ON o.id = u.order_id
-              WHERE o.status NOT IN ('pending_payment', 'closing')
-                AND o.created_at < now() - interval '1 day' LIMIT $1))
-           RETURNING 1), forgiven AS (
-           DELETE FROM unpaid_streaks WHERE last_at < now() - interval '1 day')
-         SELECT count(*)::int AS n FROM gone`,
-      ),
+      keys: await forget(...KEYS.map(([table, owner]) => forgetKeys(table, owner))),
+      limits: await forget(FORGET_LIMITS),
       sessions: await forget(
         `WITH gone AS (
            DELETE FROM page_sessions WHERE id IN (

@@ -137,6 +137,8 @@ const TIDY = `
        AND (u.free_until IS NULL OR u.free_until <= now())
   ), gone AS (
     DELETE FROM unpaid_orders WHERE ctid = ANY (ARRAY(SELECT tid FROM ended))
+       AND CASE WHEN order_id IS NOT NULL
+                THEN (customer_id, order_id::text) IN (SELECT customer_id, order_id FROM ended) END
   ), paid AS (
     SELECT customer_id, max(order_id) AS last_id FROM ended WHERE is_paid GROUP BY customer_id
   ), news AS (
