@@ -1,9 +1,10 @@
-import { LedgerProvider } from '../../../../test/support/ledger-provider';
+import { LedgerProvider, type Posted } from '../../../../test/support/ledger-provider';
 import { insertOrders, type InsertedOrder } from '../../../../test/support/insert-orders';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { SettleClosing } from '../closing/settle-closing';
 import { CancelOrder } from '../closing/cancel-order';
+import { CreateRefund } from '../ops/create-refund';
 import { ReceiveWebhook } from '../payments/receive-webhook';
 import { PaymentProviders } from './payment-providers';
 import { StrandedWork } from './stranded-work';
@@ -100,43 +101,89 @@ describe('a payment of a provider that new payments do not go to', () => {
 });
 
 describe('StrandedWork', () => {
+  type Placed = InsertedOrder & { paymentId: string };
   let world: World;
   beforeAll(async () => (world = await openWorld()));
   afterAll(() => world?.close());
+  beforeEach(() => world.rows(`UPDATE payments SET provider = 'sandbox'`));
+
+  const placed = (count: number) =>
+    insertOrders(world, { count, closesInMs: 60_000, payment: 'open' }) as Promise<Placed[]>;
+  const receive = (posted: Posted | undefined) =>
+    world.get(ReceiveWebhook).receive('sandbox', posted?.body as Buffer, posted?.headers ?? {});
+  const paid = async ({ paymentId, amount }: Placed) => {
+    const entry = world.provider.open({ paymentId, amount, currency: 'EUR' });
+    await receive(world.provider.pay(paymentId, new Date()));
+    return entry;
+  };
+  const refund = ({ id }: Placed, amount: number) =>
+    world.get(CreateRefund).create(id, { amount, actor: 'olga', reason: 'case 9' });
+  /** As if they had been opened there. */
+  const move = (name: string, orders: readonly Placed[]) =>
+    world.rows('UPDATE payments SET provider = $1 WHERE id = ANY ($2::uuid[])', [
+      name,
+      orders.map(({ paymentId }) => paymentId),
+    ]);
 
   it('refuses to serve without a provider that payments need, and names it and how much', async () => {
-    const orders = await insertOrders(world, { count: 5, closesInMs: 60_000, payment: 'open' });
+    const orders = await placed(5);
     const stranded = world.get(StrandedWork);
     expect(await stranded.find()).toEqual([]);
-    const [open, refunded, captured, ended] = orders.map(({ paymentId }) => paymentId);
-    await world.rows(`UPDATE payments SET provider = 'pear' WHERE id <> $1`, [
-      orders[4]?.paymentId,
-    ]);
-    await world.rows(
-      `UPDATE payments SET status = 'succeeded', captured_amount = amount, captured_currency = 'EUR',
-              recorded_at = now() WHERE id = ANY ($1::uuid[])`,
-      [[refunded, captured]],
-    );
-    await world.rows(
-      `UPDATE orders SET status = 'paid', paid_at = now()
-         FROM payments p WHERE p.order_id = orders.id AND p.id = $1`,
-      [captured],
-    );
-    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [ended]);
-    await world.rows(
-      `INSERT INTO refunds (id, payment_id, reason, amount, currency)
-       VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR')`,
-      [refunded],
-    );
+    const [open, refunded, captured, ended] = orders as [Placed, Placed, Placed, Placed];
+    await paid(refunded);
+    await paid(captured);
+    await refund(refunded, refunded.amount);
+    await move('pear', [open, refunded, captured, ended]);
+    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [ended.paymentId]);
     expect(await stranded.find()).toEqual([
       { provider: 'pear', openPayments: 1, unfinishedRefunds: 1, refundable: 1 },
     ]);
     await expect(stranded.refuse()).rejects.toThrow(
       /pear: 1 open payments, 1 unfinished refunds, 1 captured .*\nSet PAYMENT_PROVIDERS=sandbox,pear/s,
     );
-    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [open]);
+    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [open.paymentId]);
     await world.rows(`UPDATE refunds SET status = 'succeeded'`);
     await world.rows(`UPDATE orders SET status = 'completed' WHERE status = 'paid'`);
     await expect(stranded.refuse()).resolves.toBeUndefined();
+  });
+
+  it('needs no provider for a refund that was canceled', async () => {
+    const [order] = (await placed(1)) as [Placed];
+    await paid(order);
+    await world.rows(
+      `INSERT INTO refunds (id, payment_id, reason, amount, currency, status)
+       VALUES (gen_random_uuid(), $1, 'late_payment', 500, 'EUR', 'canceled')`,
+      [order.paymentId],
+    );
+    await world.rows(`UPDATE orders SET status = 'completed' WHERE id = $1`, [order.id]);
+    await move('plum', [order]);
+    expect(await world.get(StrandedWork).find()).toEqual([]);
+  });
+
+  it('needs a provider for what is left of a payment, and for what the bank may give back', async () => {
+    const orders = await placed(4);
+    const [partly, wholly, disputed, over] = orders as [Placed, Placed, Placed, Placed];
+    await paid(partly);
+    await paid(wholly);
+    await refund(partly, 100);
+    await refund(wholly, wholly.amount);
+    await world.timeouts.runSweep();
+    const paymentIds = [partly.paymentId, wholly.paymentId];
+    await until('both refunds are made', async () => {
+      const unfinished = `SELECT FROM refunds WHERE payment_id = ANY ($1) AND status <> 'succeeded'`;
+      return (await world.rows(unfinished, [paymentIds])).length === 0;
+    });
+    await receive(world.provider.disputed(await paid(disputed)));
+    await receive(world.provider.disputed(await paid(over)));
+    await world.rows(`UPDATE orders SET status = 'closed' WHERE id = $1`, [over.id]);
+    const find = async (name: string, order: Placed) => {
+      await move(name, [order]);
+      return (await world.get(StrandedWork).find()).filter(({ provider }) => provider === name);
+    };
+    const one = { openPayments: 0, unfinishedRefunds: 0, refundable: 1 };
+    expect(await find('lime', partly)).toEqual([{ provider: 'lime', ...one }]);
+    expect(await find('kiwi', wholly)).toEqual([]);
+    expect(await find('pear', disputed)).toEqual([{ provider: 'pear', ...one }]);
+    expect(await find('plum', over)).toEqual([{ provider: 'plum', ...one }]);
   });
 });

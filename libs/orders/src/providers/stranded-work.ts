@@ -9,9 +9,12 @@ export interface OpenWork {
   readonly provider: string;
   /** Payments that can be paid there, or whose end is not known. */
   readonly openPayments: number;
-  /** Refunds that have not succeeded. */
+  /** Refunds that are still to be made. */
   readonly unfinishedRefunds: number;
-  /** Money of orders that are not completed, or that waits for an operator: it may have to go back. */
+  /**
+   * Payments with money left that may have to go back: of orders that are paid or shipped, or that
+   * waits for an operator or, unless the order is completed, for the buyer's bank.
+   */
   readonly refundable: number;
 }
 
@@ -25,15 +28,22 @@ const NAMES = `
   )
   SELECT provider FROM names WHERE provider IS NOT NULL AND provider <> ALL ($1::text[])`;
 
+/** Each balance is reckoned by itself, and none for a completed order without money on hold (ADR 43). */
 const WORK = `
   SELECT count(*) FILTER (WHERE p.status = 'open')::int AS "openPayments",
          coalesce(sum(r.unfinished), 0)::int AS "unfinishedRefunds",
-         count(*) FILTER (WHERE p.captured_amount > 0 AND r.live = 0
-           AND (p.hold_reason IS NOT NULL OR o.status IN ('paid', 'shipped')))::int AS refundable
+         count(*) FILTER (WHERE p.captured_amount > 0
+           AND (p.hold_reason IS NOT NULL OR o.status <> 'completed')
+           AND EXISTS (
+             SELECT FROM payment_balances b
+              WHERE b.payment_id = p.id AND (b.in_dispute > 0
+                OR b.captured > b.refunded + b.refunding + b.disputed
+                   AND (p.hold_reason IS NOT NULL OR o.status IN ('paid', 'shipped')))
+             OFFSET 0))::int AS refundable
     FROM payments p JOIN orders o ON o.id = p.order_id
    CROSS JOIN LATERAL (
-     SELECT count(*) FILTER (WHERE status <> 'succeeded') AS unfinished, count(*) AS live
-       FROM refunds WHERE payment_id = p.id) r
+     SELECT count(*) AS unfinished FROM refunds
+      WHERE payment_id = p.id AND status NOT IN ('succeeded', 'canceled')) r
    WHERE p.provider = $1`;
 
 /** Finds providers that are switched off while payments still need them. */
