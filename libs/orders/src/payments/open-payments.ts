@@ -4,7 +4,11 @@ import type { PaymentStatus } from '../order/order';
 import type { PaymentRef, PaymentRequest } from '../providers/payment-provider';
 
 /** A payment with what its provider was sent, or will be. */
-export type Planned = PaymentRef & { readonly request: PaymentRequest };
+export interface Planned extends PaymentRef {
+  /** Its own for good, whichever takes new payments by now. */
+  readonly provider: string;
+  readonly request: PaymentRequest;
+}
 
 export interface FoundPayment extends Planned {
   readonly status: PaymentStatus;
@@ -14,6 +18,7 @@ export interface FoundPayment extends Planned {
 
 interface Row {
   id: string;
+  provider: string;
   provider_payment_id: string | null;
   status: PaymentStatus;
   amount: string;
@@ -30,8 +35,8 @@ interface Asked {
   readonly idempotencyKey?: string | undefined;
 }
 
-const COLUMNS = `p.id, p.provider_payment_id, p.status, p.amount, p.currency, p.expires_at,
-  p.checkout_url IS NOT NULL AS has_page, p.request`;
+const COLUMNS = `p.id, p.provider, p.provider_payment_id, p.status, p.amount, p.currency,
+  p.expires_at, p.checkout_url IS NOT NULL AS has_page, p.request`;
 
 /**
  * The payment that this key has started, or found open.
@@ -89,6 +94,7 @@ export async function rememberKey(
 function found(row: Row): FoundPayment {
   return {
     paymentId: row.id,
+    provider: row.provider,
     providerPaymentId: row.provider_payment_id,
     amount: Number(row.amount),
     currency: row.currency,

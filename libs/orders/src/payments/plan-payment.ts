@@ -55,7 +55,7 @@ export async function planPayment(
     [paymentId, orderId, provider.name, amount, currency, expiresAt, JSON.stringify(request)],
   );
   const ids = { paymentId, providerPaymentId: null, status: 'open', hasPage: false } as const;
-  return { ...ids, amount, currency, expiresAt, request };
+  return { ...ids, provider: provider.name, amount, currency, expiresAt, request };
 }
 
 function tooManyPayments(): LastcallError {

@@ -63,10 +63,11 @@ export class StartPayment {
     const { orderId, customerId } = command;
     // Looking at an overdue order closes it.
     await this.reading.read(orderId, customerId);
-    const provider = this.providers.choose(command.provider);
+    const chosen = this.providers.choose(command.provider);
     this.#checkReturn(command.returnUrl);
-    const { payment, planned, replayed } = await this.#plan(command, provider);
+    const { payment, planned, replayed } = await this.#plan(command, chosen);
     if (planned) {
+      const provider = this.providers.of(planned.provider);
       await failpoint('payment.opened');
       const answer = await provider.createPayment(planned);
       await failpoint('payment.created');
@@ -83,7 +84,7 @@ export class StartPayment {
   /** The payment to answer with; `planned` when the provider still has to be called for it. */
   async #plan(
     command: StartPaymentCommand,
-    provider: PaymentProvider,
+    chosen: PaymentProvider,
   ): Promise<{ payment: string; planned?: Planned; replayed: boolean }> {
     return this.guard.withOrder(command.orderId, async (order, tx) => {
       if (order.customerId !== command.customerId) throw orderNotFound();
@@ -92,9 +93,9 @@ export class StartPayment {
       const isOver = known && (known.status !== 'open' || known.hasPage);
       if (isOver) return { payment: known.paymentId, replayed: true };
       assertPayable(order);
-      const open = known ?? (await findOpen(tx, command.orderId, provider.name));
+      const open = known ?? (await findOpen(tx, command.orderId, chosen.name));
       const payment =
-        open ?? (await planPayment(tx, command.orderId, provider, this.#returnOf(command)));
+        open ?? (await planPayment(tx, command.orderId, chosen, this.#returnOf(command)));
       await rememberKey(tx, command, payment.paymentId);
       const { paymentId } = payment;
       const replayed = known !== undefined;

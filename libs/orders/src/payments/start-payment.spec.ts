@@ -1,0 +1,37 @@
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { LedgerProvider } from '../../../../test/support/ledger-provider';
+import { openWorld, type World } from '../../../../test/support/world';
+import { StartPayment } from './start-payment';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+
+const NO_PAGE = { code: 'provider_error' };
+
+const place = async (): Promise<string> => {
+  const [order] = await insertOrders(world, { count: 1, closesInMs: 3_600_000 });
+  return order?.id as string;
+};
+const start = (orderId: string, at = world) =>
+  at.get(StartPayment).start({ orderId, customerId: 'ann', idempotencyKey: 'k' });
+
+describe('StartPayment, its key repeated', () => {
+  it('goes on at the provider where it began, whichever is the first by now', async () => {
+    const orderId = await place();
+    world.provider.unreachable = 'after';
+    await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    world.provider.unreachable = undefined;
+    const pear = new LedgerProvider('pear');
+    const later = await openWorld({ beside: world, providers: [pear, world.provider] });
+    try {
+      const { payment, replayed } = await start(orderId, later);
+      expect([payment.provider, replayed]).toEqual(['sandbox', true]);
+      expect(payment.checkoutUrl).not.toBeNull();
+      expect([...pear.entries.keys()]).toEqual([]);
+      expect(world.provider.entries.has(payment.providerPaymentId as string)).toBe(true);
+    } finally {
+      await later.close();
+    }
+  });
+});
