@@ -8,6 +8,8 @@ export interface Planned extends PaymentRef {
   /** Its own for good, whichever takes new payments by now. */
   readonly provider: string;
   readonly request: PaymentRequest;
+  /** False where it may have been sent before. */
+  readonly isNew: boolean;
 }
 
 export interface FoundPayment extends Planned {
@@ -102,5 +104,6 @@ function found(row: Row): FoundPayment {
     request: row.request ?? {},
     status: row.status,
     hasPage: row.has_page,
+    isNew: false,
   };
 }

@@ -54,8 +54,8 @@ export async function planPayment(
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
     [paymentId, orderId, provider.name, amount, currency, expiresAt, JSON.stringify(request)],
   );
-  const ids = { paymentId, providerPaymentId: null, status: 'open', hasPage: false } as const;
-  return { ...ids, provider: provider.name, amount, currency, expiresAt, request };
+  const fresh = { providerPaymentId: null, status: 'open', hasPage: false, isNew: true } as const;
+  return { ...fresh, paymentId, provider: provider.name, amount, currency, expiresAt, request };
 }
 
 function tooManyPayments(): LastcallError {

@@ -6,7 +6,12 @@ import { StartPayment } from './start-payment';
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
+afterEach(() => {
+  world.provider.unreachable = undefined;
+  world.provider.refusal = undefined;
+});
 
+const NOT_MADE = { state: 'NOT_MADE', why: 'the breaker is open' } as const;
 const NO_PAGE = { code: 'provider_error' };
 
 const place = async (): Promise<string> => {
@@ -15,6 +20,11 @@ const place = async (): Promise<string> => {
 };
 const start = (orderId: string, at = world) =>
   at.get(StartPayment).start({ orderId, customerId: 'ann', idempotencyKey: 'k' });
+const paymentsOf = (orderId: string) =>
+  world.rows<{ id: string; status: string }>(
+    'SELECT id, status FROM payments WHERE order_id = $1 ORDER BY id',
+    [orderId],
+  );
 
 describe('StartPayment, its key repeated', () => {
   it('goes on at the provider where it began, whichever is the first by now', async () => {
@@ -33,5 +43,19 @@ describe('StartPayment, its key repeated', () => {
     } finally {
       await later.close();
     }
+  });
+
+  it('goes on with a payment that may have been made, though this time nothing was sent', async () => {
+    const orderId = await place();
+    world.provider.unreachable = 'after';
+    await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    world.provider.unreachable = undefined;
+    world.provider.refusal = NOT_MADE;
+    await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    expect(await paymentsOf(orderId)).toMatchObject([{ status: 'open' }]);
+    world.provider.refusal = undefined;
+    const { payment } = await start(orderId);
+    expect(await paymentsOf(orderId)).toEqual([{ id: payment.id, status: 'open' }]);
+    expect(payment.checkoutUrl).not.toBeNull();
   });
 });

@@ -116,11 +116,7 @@ export class StartPayment {
     return returnUrl ?? ownPageUrl ?? this.settings.RETURN_URLS?.[0] ?? null;
   }
 
-  async #apply(
-    provider: PaymentProvider,
-    payment: PaymentRef,
-    answer: CreateAnswer,
-  ): Promise<void> {
+  async #apply(provider: PaymentProvider, payment: Planned, answer: CreateAnswer): Promise<void> {
     if (answer.state === 'CREATED') {
       const { providerPaymentId, checkoutUrl } = answer;
       const status = await this.#update(
@@ -134,8 +130,10 @@ export class StartPayment {
       throw paymentWindowOver('closed');
     }
     const { state, why } = answer;
-    if (state !== 'UNKNOWN') {
-      // Nothing was made: nobody has to be asked about it, and no order has to wait for that.
+    // That this call made nothing says nothing of one before it.
+    const isNothingMade = state === 'REFUSED' || (state === 'NOT_MADE' && payment.isNew);
+    if (isNothingMade) {
+      // Nobody has to be asked about it, and no order has to wait for that.
       await this.#update(payment, `SET status = 'failed', failure = $2`, [why], true);
     }
     if (state !== 'REFUSED') throw noPayment(why);
