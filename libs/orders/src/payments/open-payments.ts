@@ -41,7 +41,8 @@ const COLUMNS = `p.id, p.provider, p.provider_payment_id, p.status, p.amount, p.
   p.expires_at, p.checkout_url IS NOT NULL AS has_page, p.request`;
 
 /**
- * The payment that this key has started, or found open.
+ * The payment that this key has started, or found open. One that has failed and is known at no
+ * provider is no payment: its buyer was told to try again.
  * @throws {LastcallError} idempotency_key_reused for another request than this one
  */
 export async function findByKey(
@@ -60,7 +61,8 @@ export async function findByKey(
     const message = 'This Idempotency-Key has started another payment; use a new key for a new one';
     throw new LastcallError('idempotency_key_reused', message);
   }
-  return row && found(row);
+  const isGivenUp = row?.status === 'failed' && row.provider_payment_id === null;
+  return row && !isGivenUp ? found(row) : undefined;
 }
 
 /** The newest payment that is open at this provider: a second one would let the buyer pay twice. */
@@ -79,6 +81,7 @@ export async function findOpen(
   return row && found(row);
 }
 
+/** The key leaves a payment that was given up for the one that takes its place. */
 export async function rememberKey(
   tx: Transaction,
   { orderId, provider, returnUrl, idempotencyKey: key }: Asked,
@@ -88,7 +91,7 @@ export async function rememberKey(
   await tx.rows(
     `INSERT INTO payment_keys (order_id, key, payment_id, provider, return_url)
      VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT DO NOTHING`,
+     ON CONFLICT (order_id, key) DO UPDATE SET payment_id = excluded.payment_id`,
     [orderId, key, paymentId, provider ?? null, returnUrl ?? null],
   );
 }

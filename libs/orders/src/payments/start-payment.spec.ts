@@ -1,5 +1,6 @@
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { LedgerProvider } from '../../../../test/support/ledger-provider';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { StartPayment } from './start-payment';
 
@@ -57,5 +58,65 @@ describe('StartPayment, its key repeated', () => {
     const { payment } = await start(orderId);
     expect(await paymentsOf(orderId)).toEqual([{ id: payment.id, status: 'open' }]);
     expect(payment.checkoutUrl).not.toBeNull();
+  });
+
+  it('opens another payment where none was made, and then stands for that one', async () => {
+    const orderId = await place();
+    world.provider.refusal = NOT_MADE;
+    await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    world.provider.refusal = undefined;
+    const [one, two] = await Promise.all([start(orderId), start(orderId)]);
+    expect(two.payment.id).toBe(one.payment.id);
+    expect([one.replayed, two.replayed].sort()).toEqual([false, true]);
+    expect(one.payment.checkoutUrl).not.toBeNull();
+    const again = await start(orderId);
+    expect(again).toMatchObject({ payment: one.payment, replayed: true });
+    expect((await paymentsOf(orderId)).map(({ status }) => status)).toEqual([
+      ...['failed', 'failed', 'open'],
+    ]);
+  });
+
+  it('refuses another request, also where no payment was made', async () => {
+    const orderId = await place();
+    world.provider.refusal = NOT_MADE;
+    await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    const other = { orderId, customerId: 'ann', idempotencyKey: 'k', provider: 'sandbox' };
+    await expect(world.get(StartPayment).start(other)).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+  });
+
+  it('leaves no payment open at the provider that the first call has given up', async () => {
+    const orderId = await place();
+    let second: Promise<unknown> | undefined;
+    let isGivenUp: () => void = () => undefined;
+    const givenUp = new Promise<void>((resolve) => (isGivenUp = resolve));
+    const create = world.provider.createPayment.bind(world.provider);
+    const calls = jest
+      .spyOn(world.provider, 'createPayment')
+      // The second call is under way while the first one is turned away.
+      .mockImplementationOnce(async () => {
+        second = start(orderId);
+        second.catch(() => undefined);
+        await until('it is called again', () => calls.mock.calls.length === 2);
+        return NOT_MADE;
+      })
+      .mockImplementationOnce(async (ref) => {
+        await givenUp;
+        return create(ref);
+      });
+    await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    isGivenUp();
+    await expect(second).rejects.toMatchObject(NO_PAGE);
+    calls.mockRestore();
+    const { payment } = await start(orderId);
+    expect(await paymentsOf(orderId)).toMatchObject([
+      { status: 'failed' },
+      { id: payment.id, status: 'open' },
+    ]);
+    const [first] = await paymentsOf(orderId);
+    expect(world.provider.entries.get(`pay-${first?.id}`)?.status).toBe('closed');
+    expect(world.provider.entries.get(`pay-${payment.id}`)?.status).toBe('open');
   });
 });

@@ -26,7 +26,7 @@ export interface StartPaymentCommand {
   readonly returnUrl?: string | undefined;
   /** A page of our own to come back to, which asks no permission. */
   readonly ownPageUrl?: string | undefined;
-  /** The same key answers with the same payment, whatever has become of it. */
+  /** The same key answers with the same payment, whatever has become of it, once there is one. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -123,18 +123,26 @@ export class StartPayment {
         payment,
         `SET provider_payment_id = $2, checkout_url = $3`,
         [providerPaymentId, checkoutUrl],
+        "status <> 'failed'",
       );
-      if (status !== 'closed') return;
-      // The order was closed while the provider took its time: nobody may pay there any more.
+      if (status === 'open' || status === 'succeeded') return;
+      // The order was closed, or the payment given up, while the provider took its time: nobody may
+      // pay there any more.
       await provider.closePayment({ ...payment, providerPaymentId });
-      throw paymentWindowOver('closed');
+      if (status === 'closed') throw paymentWindowOver('closed');
+      throw noPayment('the payment had failed before its page was known');
     }
     const { state, why } = answer;
     // That this call made nothing says nothing of one before it.
     const isNothingMade = state === 'REFUSED' || (state === 'NOT_MADE' && payment.isNew);
     if (isNothingMade) {
       // Nobody has to be asked about it, and no order has to wait for that.
-      await this.#update(payment, `SET status = 'failed', failure = $2`, [why], true);
+      await this.#update(
+        payment,
+        `SET status = 'failed', failure = $2`,
+        [why],
+        "status = 'open' AND provider_payment_id IS NULL",
+      );
     }
     if (state !== 'REFUSED') throw noPayment(why);
     const { paymentId } = payment;
@@ -147,13 +155,11 @@ export class StartPayment {
     { paymentId }: PaymentRef,
     set: string,
     values: readonly unknown[],
-    onlyOpen = false,
+    condition: string,
   ): Promise<PaymentStatus | undefined> {
     const [row] = await queryRows<{ status: PaymentStatus }>(
       this.dataSource,
-      `UPDATE payments ${set} WHERE id = $1
-         ${onlyOpen ? "AND status = 'open' AND provider_payment_id IS NULL" : ''}
-       RETURNING status`,
+      `UPDATE payments ${set} WHERE id = $1 AND ${condition} RETURNING status`,
       [paymentId, ...values],
     );
     return row?.status;
