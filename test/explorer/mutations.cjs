@@ -246,8 +246,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}payments/apply-notices.ts`,
-        find: "WHERE id = ANY ($1::uuid[]) AND status = 'open' RETURNING",
-        replace: 'WHERE id = ANY ($1::uuid[]) RETURNING',
+        find: "IS NOT NULL AND status = 'open'\n",
+        replace: 'IS NOT NULL\n',
       },
     ],
   },

@@ -28,6 +28,13 @@ const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
   contradiction: { status: 'held', result: 'dispute_contradiction' },
 };
 
+/**
+ * The notice that ends a payment, by its place: what is said of another payment of the provider, with
+ * our reference, does not end ours. Without an answer to our create call its id there is not known.
+ */
+const NTH_NOTICE = `CASE WHEN provider_payment_id IS NULL THEN array_position($1::uuid[], id)
+  ELSE array_position($3::text[], id || ' ' || provider_payment_id) END`;
+
 /** Applies the notices of stored webhooks to payments, orders and refunds, in sets. */
 @Injectable()
 export class ApplyNotices {
@@ -90,16 +97,18 @@ export class ApplyNotices {
     results: Map<ProviderNotice, WebhookOutcome>,
   ): Promise<void> {
     if (notices.length === 0) return;
-    const rows = await tx.rows<{ id: string; order_id: string; closing: boolean; due_at: Date }>(
+    const rows = await tx.rows<{ nth: number; order_id: string; closing: boolean; due_at: Date }>(
       `WITH ended AS (
-         UPDATE payments SET status = ($2::text[])[array_position($1::uuid[], id)]
-          WHERE id = ANY ($1::uuid[]) AND status = 'open' RETURNING id, order_id
+         UPDATE payments SET status = ($2::text[])[${NTH_NOTICE}]
+          WHERE id = ANY ($1::uuid[]) AND ${NTH_NOTICE} IS NOT NULL AND status = 'open'
+          RETURNING ${NTH_NOTICE} AS nth, order_id
        )
-       SELECT e.id, e.order_id, o.status = 'closing' AS closing, now() AS due_at
+       SELECT e.nth, e.order_id, o.status = 'closing' AS closing, now() AS due_at
          FROM ended e, LATERAL (SELECT status FROM orders WHERE id = e.order_id OFFSET 0) AS o`,
       [
         notices.map((notice) => notice.paymentId),
         notices.map((notice) => (notice.type === 'payment.failed' ? 'failed' : 'closed')),
+        notices.map((notice) => `${notice.paymentId} ${notice.providerPaymentId}`),
       ],
     );
     // An order behind the fence was waiting for just this.
@@ -114,13 +123,13 @@ export class ApplyNotices {
           version: 1,
         })),
     );
-    const ended = new Set(rows.map((row) => row.id));
+    const ended = new Set(rows.map((row) => row.nth));
     const exists = await existing(
       tx,
       notices.map((notice) => notice.paymentId),
     );
-    for (const notice of notices) {
-      const result = ended.has(notice.paymentId) ? 'payment_ended' : 'known';
+    for (const [index, notice] of notices.entries()) {
+      const result = ended.has(index + 1) ? 'payment_ended' : 'known';
       results.set(
         notice,
         exists.has(notice.paymentId)

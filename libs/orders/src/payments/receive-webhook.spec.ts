@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { inTransaction } from '@app/timeout';
 import { insertOrders, type InsertedOrder } from '../../../../test/support/insert-orders';
 import { type Posted, post } from '../../../../test/support/ledger-provider';
 import { openWorld, type World } from '../../../../test/support/world';
 import { runInvariants } from '../invariants/run-invariants';
+import { ApplyNotices } from './apply-notices';
 import { ReceiveWebhook } from './receive-webhook';
+import type { StoredWebhook } from './webhook-inbox';
 
 /** The machine's own clock is wrong; its timers go on. */
 const ALL_BUT_DATE = [
@@ -31,9 +34,19 @@ const open = async (): Promise<InsertedOrder & { paymentId: string }> => {
 };
 const pay = (paymentId: string, amount?: number): Posted =>
   world.provider.pay(paymentId, new Date(), { amount }) as Posted;
+/** The provider says that nobody will pay this one of its payments, with our reference. */
+const ended = (
+  { paymentId }: { paymentId: string },
+  type: 'payment.failed' | 'payment.closed' = 'payment.failed',
+  providerPaymentId = `pay-${paymentId}`,
+): Posted => post({ eventId: randomUUID(), type, paymentId, providerPaymentId });
 const status = async (id: string) =>
   (await world.rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [id]))[0]
     ?.status;
+const paymentOf = async ({ paymentId }: { paymentId: string }) =>
+  (
+    await world.rows<{ status: string }>('SELECT status FROM payments WHERE id = $1', [paymentId])
+  )[0]?.status;
 const inbox = () =>
   world.rows<{ status: string; result: string | null }>(
     'SELECT status, result FROM webhook_events ORDER BY received_at, id',
@@ -68,18 +81,38 @@ describe('ReceiveWebhook', () => {
 
   it('lets money beat a failure, in either order', async () => {
     const [one, two] = [await open(), await open()];
-    const failed = (order: typeof one): Posted =>
-      post({
-        eventId: randomUUID(),
-        type: 'payment.failed',
-        paymentId: order.paymentId,
-        providerPaymentId: `pay-${order.paymentId}`,
-      });
-    await receive(failed(one));
+    await receive(ended(one));
     await receive(pay(one.paymentId));
     await receive(pay(two.paymentId));
-    await receive(failed(two));
+    await receive(ended(two));
     expect([await status(one.id), await status(two.id)]).toEqual(['paid', 'paid']);
+  });
+
+  it('ends no payment by what is said of another one of the provider', async () => {
+    const order = await open();
+    await receive(ended(order, 'payment.closed', 'pay-of-another'));
+    expect(await inbox()).toEqual([{ status: 'processed', result: 'known' }]);
+    expect(await paymentOf(order)).toBe('open');
+  });
+
+  it('hears of each payment in one batch, also beside what is said of another one', async () => {
+    const [order, unanswered] = [await open(), await open()];
+    const forget = 'UPDATE payments SET provider_payment_id = NULL WHERE id = $1';
+    await world.rows(forget, [unanswered.paymentId]);
+    const batch = [
+      ended(order, 'payment.closed', 'pay-of-another'),
+      ended(order),
+      ended(unanswered, 'payment.closed'),
+    ].map(({ body }): StoredWebhook => ({
+      ...{ webhookId: randomUUID(), provider: 'sandbox' },
+      notice: JSON.parse(body.toString()) as StoredWebhook['notice'],
+    }));
+    const outcomes = await inTransaction(world.dataSource, (tx) =>
+      world.get(ApplyNotices).apply(tx, batch),
+    );
+    const results = outcomes.map(({ result }) => result);
+    expect(results).toEqual(['known', 'payment_ended', 'payment_ended']);
+    expect([await paymentOf(order), await paymentOf(unanswered)]).toEqual(['failed', 'closed']);
   });
 
   it("judges a webhook's age by the database's clock, not by its own machine's", async () => {
