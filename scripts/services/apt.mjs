@@ -1,7 +1,8 @@
 // What of apt and dpkg needs no root: a distribution's packages, unpacked into a folder of ours.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { filledOnce } from './folders.mjs';
 
 /** The part of apt that needs no root: its own lists and cache, nothing installed. */
 export class Apt {
@@ -63,26 +64,17 @@ export class Apt {
 }
 
 /**
- * Packages of the distribution in a folder of our own: complete or not there at all, whoever else unpacks
- * them at the same time.
+ * Packages of the distribution in a folder of our own.
  * @param {string} cache
  * @param {(apt: Apt, folder: string) => void} unpack
  * @returns {string} the folder
  */
 export function unpackedIn(cache, unpack) {
-  const current = join(cache, 'current');
-  if (existsSync(current)) return current;
-  const folder = mkdtempSync(join(cache, 'unpacked-'));
-  try {
+  return filledOnce(cache, (folder) => {
     const apt = new Apt(join(folder, 'apt'));
     unpack(apt, folder);
     rmSync(apt.folder, { recursive: true, force: true });
-    renameSync(folder, current);
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    if (!existsSync(current)) throw error;
-  }
-  return current;
+  });
 }
 
 /** Where the packages keep shared libraries: usr/lib and usr/lib/<architecture>. @param {string} folder */

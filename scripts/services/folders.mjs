@@ -1,5 +1,16 @@
 // Folders that outlive a run.
-import { accessSync, constants, mkdirSync, realpathSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,6 +43,28 @@ export function cacheFolder(name) {
     }
   }
   throw new Error(`no folder to cache ${name} in: tried ${candidates.join(', ')}`);
+}
+
+/**
+ * A folder within `cache`: complete or not there at all, whoever else fills one at the same time.
+ * @param {string} cache
+ * @param {(folder: string) => void} fill
+ * @returns {string}
+ */
+export function filledOnce(cache, fill) {
+  const current = join(cache, 'current');
+  if (existsSync(current)) return current;
+  const folder = mkdtempSync(join(cache, 'new-'));
+  try {
+    fill(folder);
+    // The user whom root runs Postgres as has to get in.
+    chmodSync(folder, 0o755);
+    renameSync(folder, current);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    if (!existsSync(current)) throw error;
+  }
+  return current;
 }
 
 /**

@@ -21,10 +21,11 @@ const ROOT_CACHE = '/var/cache/lastcall';
 /**
  * @param {PostgresUser} user who has to be able to run them
  * @param {(line: string) => void} say
+ * @param {{ folder: string, version: string }} [pack] the package that is unpacked there; ours if absent
  * @returns {PostgresBinaries}
  */
-export function findPostgresBinaries(user, say) {
-  const { folder, version } = findPackage();
+export function findPostgresBinaries(user, say, pack = findPackage()) {
+  const { folder, version } = pack;
   const inPlace = programsIn(folder, version);
   if (linkLibraries(folder) && runs(inPlace, user).ok) return inPlace;
 

@@ -32,6 +32,8 @@ import { findRedisBinary } from './redis-binary.mjs';
  * @property {string} [base] the folder to make theirs in; the system's temporary one if absent
  * @property {Record<string, string | number>} [postgresSettings]
  * @property {Record<string, string | number>} [redisSettings]
+ * @property {import('./postgres-binaries.mjs').PostgresBinaries} [programs] another Postgres
+ * @property {string} [redisBinary] another Redis
  * @property {(line: string) => void} [say]
  */
 
@@ -49,6 +51,8 @@ export async function startThrowawayServices({
   base = reachableTemporaryFolder(),
   postgresSettings = {},
   redisSettings = {},
+  programs,
+  redisBinary: givenRedis,
   say = () => {},
 } = {}) {
   await removeLeftovers(base);
@@ -60,7 +64,7 @@ export async function startThrowawayServices({
 
   const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   try {
-    const redisBinary = findRedisBinary(say);
+    const redisBinary = givenRedis ?? findRedisBinary(say);
     const [postgres, redis] = await startBoth(
       startPostgres({
         dataDir: join(folder, 'postgres'),
@@ -68,6 +72,7 @@ export async function startThrowawayServices({
         password: randomBytes(12).toString('hex'),
         durable,
         settings: postgresSettings,
+        programs,
         say,
       }),
       startRedis({

@@ -2,12 +2,16 @@
 // are named. `--where-possible` passes without their tools. Both say aloud what was not checked.
 import { composeGo } from './compose-go';
 import type { Engine } from './engine';
+import { oldest } from './oldest';
 import { pgbouncer } from './pgbouncer';
 import { pgDump } from './pg-dump';
 import { stripeMock } from './stripe-mock';
 import { timerDrivers } from './timer-driver';
 
-const ENGINES: readonly Engine[] = [stripeMock, composeGo, pgDump, pgbouncer, ...timerDrivers];
+const ENGINES: readonly Engine[] = [
+  ...[stripeMock, composeGo, pgDump, pgbouncer, oldest],
+  ...timerDrivers,
+];
 const WHERE_POSSIBLE = '--where-possible';
 
 async function main(args: readonly string[]): Promise<number> {
