@@ -138,3 +138,38 @@ describe('an attempt in a transaction', () => {
     expect(await kept()).toEqual([]);
   });
 });
+
+describe('what follows a commit', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+
+  it('changes nothing of it, whatever fails there, and keeps no other hook from running', async () => {
+    const told: unknown[] = [];
+    const ran: string[] = [];
+    const failed = (error: unknown): void => void told.push(error);
+    const result = await inTransaction(store.dataSource, async (tx) => {
+      tx.afterCommit(() => {
+        throw new Error('statsd is away');
+      }, failed);
+      tx.afterCommit(() => Promise.reject(new Error('mail is away')), failed);
+      tx.afterCommit(() => void ran.push('last'), failed);
+      return tx.rows(`INSERT INTO effects VALUES (gen_random_uuid(), 'kept') RETURNING by`);
+    });
+    expect(result).toEqual([{ by: 'kept' }]);
+    expect(ran).toEqual(['last']);
+    await until('both are told of', () => told.length === 2);
+    expect(told.map(String).sort()).toEqual(['Error: mail is away', 'Error: statsd is away']);
+  });
+
+  it('is told of by a warning of the process, where nobody else is named', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    await inTransaction(store.dataSource, (tx) => {
+      tx.afterCommit(() => Promise.reject(new Error('mail is away')));
+      return Promise.resolve();
+    });
+    const told = await until('it is told of', () => warn.mock.calls[0]);
+    warn.mockRestore();
+    expect(String(told[0])).toContain('mail is away');
+  });
+});

@@ -5,6 +5,7 @@ import type { Clock } from './clock';
 import { isContention, sqlStateOf } from './database-errors';
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
+import { unattended } from './unattended';
 
 /** What this file uses of node-postgres, which TypeORM hands out untyped. */
 interface Connection {
@@ -25,7 +26,7 @@ interface Statement {
  * What may only happen once it is durable (an alarm, a nudge, a metric) is an `afterCommit` hook.
  */
 export class Transaction {
-  readonly #hooks: (() => void)[] = [];
+  readonly #hooks: (() => Promise<void>)[] = [];
   #hasFailed = false;
   #savepoint: Savepoint | undefined;
   #hasLentManager = false;
@@ -89,9 +90,12 @@ export class Transaction {
     }
   }
 
-  /** Runs `hook` after a successful commit; it must not throw and nobody waits for it. */
-  afterCommit(hook: () => void): void {
-    this.#hooks.push(hook);
+  /**
+   * Runs `hook` after a successful commit; nobody waits for it. What it throws or rejects with is told
+   * by `failed` and changes nothing: what is committed stands, and the other hooks run.
+   */
+  afterCommit(hook: () => unknown, failed: (error: unknown) => void = warn): void {
+    this.#hooks.push(() => unattended(hook, failed));
   }
 
   /** Postgres would answer a COMMIT after a failed statement by quietly rolling back. */
@@ -101,9 +105,12 @@ export class Transaction {
   }
 
   committed(): void {
-    for (const hook of this.#hooks) hook();
+    for (const hook of this.#hooks) void hook();
   }
 }
+
+const warn = (error: unknown): void =>
+  process.emitWarning(`What follows a commit has failed: ${String(error)}`);
 
 const names = new Map<string, string>();
 
@@ -176,16 +183,15 @@ async function attemptTransaction<T>(
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const runner = dataSource.createQueryRunner();
+  const tx = new Transaction(runner);
+  let result: T;
   try {
     // READ COMMITTED by the connection's settings: naming it here would be one more round trip.
     await runner.startTransaction();
-    const tx = new Transaction(runner);
-    const result = await work(tx);
+    result = await work(tx);
     tx.assertSound();
     await tx.settle();
     await runner.commitTransaction();
-    tx.committed();
-    return result;
   } catch (error) {
     // A connection that broke cannot roll back; the first error is the one that tells why.
     const isLost = runner.isReleased;
@@ -194,6 +200,8 @@ async function attemptTransaction<T>(
   } finally {
     await runner.release();
   }
+  tx.committed();
+  return result;
 }
 
 /** The connection ended within a transaction, as where Postgres has found it idle for too long. */

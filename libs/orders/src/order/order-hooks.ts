@@ -13,6 +13,7 @@ import { LastcallError } from './errors';
 import type { HookTx } from './hook-tx';
 import { type By, type OrderStatus, stockEffect } from './order.lifecycle';
 import { NO_STOCK_PORT, STOCK_PORT, type StockLine, type StockPort } from './stock-port';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 /** A change of status that orders have just made, in sets. */
 export interface OrderTransition {
@@ -84,6 +85,7 @@ export class OrderHooks implements OnModuleInit {
     @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(HOST_SEARCH_PATH) private readonly hostPath: () => Promise<string>,
     @Inject(STOCK_PORT) private readonly stock: StockPort,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
   /** @throws {Error} for a hook that is request-scoped: orders change outside of any request */
@@ -163,7 +165,10 @@ export class OrderHooks implements OnModuleInit {
     const result = await work({
       manager: tx.manager,
       query: (sql, params = []) => tx.rows(sql, params),
-      afterCommit: (hook) => tx.afterCommit(hook),
+      afterCommit: (hook) =>
+        tx.afterCommit(hook, (error) =>
+          this.telemetry.failed('afterCommit of an @OrderHook() or the stock', error),
+        ),
     });
     // Hears of a statement that failed and was passed over, too: nothing could be committed after it.
     await enter(tx, this.#paths.own);

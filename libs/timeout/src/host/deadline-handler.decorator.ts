@@ -18,8 +18,11 @@ export interface Tx {
   /** TypeORM's; with `postgres: { dataSource }` it knows that data source's entities. */
   readonly manager: EntityManager;
   query<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
-  /** Runs after the commit; must not throw. */
-  afterCommit(hook: () => void): void;
+  /**
+   * Runs after the commit, also what is asynchronous; nobody waits for it. What it throws or rejects
+   * with is told of, and changes nothing: what is committed stands.
+   */
+  afterCommit(hook: () => unknown): void;
 }
 
 /** What a `@DeadlineHandler` is. */

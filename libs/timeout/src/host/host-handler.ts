@@ -1,4 +1,5 @@
 import type { BatchResult, DeadlineHandler, DueDeadline } from '../deadline-handler';
+import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../transaction';
 import type { HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
 import { TAKE_SUBJECTS } from './subjects';
@@ -17,12 +18,15 @@ interface Taken {
 /** A host's handler as the service calls it: with the host's subjects, and its search path. */
 export class HostHandler implements DeadlineHandler {
   readonly maxBatch: number;
+  readonly #kind: string;
 
   constructor(
-    { maxBatch = MAX_BATCH }: HandlerMark,
+    { kind, maxBatch = MAX_BATCH }: HandlerMark,
     private readonly handler: HandlesDue,
     private readonly paths: { readonly own: string; readonly host: string },
+    private readonly telemetry: Pick<TimeoutTelemetry, 'failed'>,
   ) {
+    this.#kind = kind;
     this.maxBatch = maxBatch;
   }
 
@@ -45,7 +49,9 @@ export class HostHandler implements DeadlineHandler {
     await enterPath(tx, this.paths.host);
     const { changed } = await this.handler.handle(
       free.map(({ kind, name, dueAt, failures }) => ({ kind, subjectId: name, dueAt, failures })),
-      hostTx(tx),
+      hostTx(tx, (error) =>
+        this.telemetry.failed(`afterCommit of @DeadlineHandler("${this.#kind}")`, error),
+      ),
     );
     // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
     await enterPath(tx, this.paths.own);
@@ -53,11 +59,14 @@ export class HostHandler implements DeadlineHandler {
   }
 }
 
-/** A transaction of ours as a host is given it; `enterPath` has to be called around its use. */
-export const hostTx = (tx: Transaction): Tx => ({
+/**
+ * A transaction of ours as a host is given it; `enterPath` has to be called around its use. Hooks of
+ * the host that fail are told by `hookFailed`.
+ */
+export const hostTx = (tx: Transaction, hookFailed?: (error: unknown) => void): Tx => ({
   manager: tx.manager,
   query: (sql, params = []) => tx.rows(sql, params),
-  afterCommit: (hook) => tx.afterCommit(hook),
+  afterCommit: (hook) => tx.afterCommit(hook, hookFailed),
 });
 
 export const enterPath = (tx: Transaction, path: string): Promise<unknown> =>

@@ -28,10 +28,11 @@ export function inHostTransaction<T>(
   dataSource: DataSource,
   paths: { readonly own: string; readonly host: string },
   work: (tx: Tx) => Promise<T>,
+  hookFailed?: (error: unknown) => void,
 ): Promise<T> {
   return inTransaction(dataSource, async (tx) => {
     await enterPath(tx, paths.host);
-    const result = await work(hostTx(tx));
+    const result = await work(hostTx(tx, hookFailed));
     // Also hears of such a failure: the COMMIT would undo all, and say nothing of it.
     await enterPath(tx, paths.own);
     return result;

@@ -12,6 +12,7 @@ import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { ScopedDeadlineHandlerError } from '../errors';
 import { NoopLock } from '../locks/noop.lock';
 import { withOwnSessions } from '../pooler';
+import type { TimeoutTelemetry } from '../telemetry';
 import { TimeoutRun } from '../timeout-run';
 import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
@@ -50,6 +51,7 @@ export class TimeoutRuntime
     readonly timeouts: Timeouts,
     readonly clock: DatabaseClock,
     private readonly run: TimeoutRun,
+    private readonly telemetry: TimeoutTelemetry,
     private readonly handlers: Handlers,
     private readonly paths: { readonly own: string; readonly host: string },
     private readonly pools: readonly DataSource[],
@@ -92,6 +94,7 @@ export class TimeoutRuntime
       new Timeouts(service, dataSource, schema),
       clock,
       new TimeoutRun(service, { sweep, ring, parts }),
+      telemetry,
       handlers,
       { own: schema, host: place.hostPath },
       pools,
@@ -113,13 +116,20 @@ export class TimeoutRuntime
   /** A transaction as handlers are given, outside of any deadline; the contract is `inTransaction`'s. */
   inHostTransaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const [dataSource] = this.pools;
-    return inHostTransaction(dataSource as DataSource, this.paths, work);
+    return inHostTransaction(dataSource as DataSource, this.paths, work, (error) =>
+      this.telemetry.failed('afterCommit', error),
+    );
   }
 
   async onModuleInit(): Promise<void> {
     for (const { mark, wrapper } of this.handlers) {
       if (!wrapper.isDependencyTreeStatic()) throw new ScopedDeadlineHandlerError(mark.kind);
-      const handler = new HostHandler(mark, wrapper.instance as HandlesDue, this.paths);
+      const handler = new HostHandler(
+        mark,
+        wrapper.instance as HandlesDue,
+        this.paths,
+        this.telemetry,
+      );
       this.service.handle(mark.kind, handler);
     }
     if (this.handlers.length > 0) await this.service.assertAllHandled();
@@ -150,7 +160,7 @@ function handlersOf(discovery: DiscoveryService, name: string): Handlers {
 function driverOf(
   { driver, redis }: TimeoutModuleOptions,
   prefix: string,
-  given: { clock: DatabaseClock; dataSource: DataSource; telemetry: TimeoutTelemetryOf },
+  given: { clock: DatabaseClock; dataSource: DataSource; telemetry: TimeoutTelemetry },
 ): Promise<TimerDriver> | TimerDriver {
   if (typeof driver === 'object') return driver;
   const settings = redis === undefined ? {} : { REDIS_URL: redis };
@@ -159,5 +169,3 @@ function driverOf(
   const kind = timerDriverKind(driver ?? defaultTimerDriver(settings));
   return kind.create({ settings, prefix, onError, databaseClock, dataSource });
 }
-
-type TimeoutTelemetryOf = NonNullable<TimeoutModuleOptions['telemetry']>;

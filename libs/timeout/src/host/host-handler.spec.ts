@@ -1,0 +1,82 @@
+import 'reflect-metadata';
+import type { Type } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
+import { until } from '../../../../test/support/until';
+import { runtimeToken, type TimeoutRuntime } from '../module';
+import { DeadlineHandler, type Due, type HandlesDue, TimeoutModule, type Tx } from '../public';
+import { silentTelemetry } from '../telemetry';
+import { queryRows } from '../transaction';
+import { findPlace } from './connections';
+
+const MANY = 200;
+
+/** Leaves to `afterCommit` what fails: a call that throws, and one that is refused later. */
+@DeadlineHandler('trial-end', { maxBatch: 50 })
+class EndTrials implements HandlesDue {
+  readonly sizes: number[] = [];
+
+  handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    this.sizes.push(due.length);
+    tx.afterCommit(() => {
+      throw new Error('statsd is away');
+    });
+    tx.afterCommit(() => Promise.reject(new Error('mail is away')));
+    return Promise.resolve({ changed: due.length });
+  }
+}
+
+describe('a handler of a host', () => {
+  let database: TestDatabase;
+  const open: TestingModule[] = [];
+  const told: string[] = [];
+  const telemetry = {
+    ...silentTelemetry,
+    failed: (what: string, error: unknown) => void told.push(`${what}: ${String(error)}`),
+    batchFailed: (kind: string) => void told.push(`a batch of ${kind} failed`),
+  };
+
+  const start = async (handler: Type): Promise<TestingModule> => {
+    const module = await Test.createTestingModule({
+      imports: [
+        TimeoutModule.forRoot({ postgres: { url: database.url }, driver: 'memory', telemetry }),
+      ],
+      providers: [handler],
+    })
+      .setLogger(false as never)
+      .compile();
+    open.push(module);
+    return module;
+  };
+  beforeAll(async () => (database = await createTestDatabase()));
+  beforeEach(() => void (told.length = 0));
+  afterAll(async () => {
+    for (const module of open) await module.close();
+    await database?.drop();
+  });
+
+  it('has handled what is committed, whatever its hooks do after that', async () => {
+    const module = await start(EndTrials);
+    const { timeouts, service } = module.get<TimeoutRuntime>(runtimeToken('default'));
+    const place = await findPlace({ url: database.url }, 'lastcall');
+    const arming = await place.open({ name: 'test', connections: 1 });
+    const subjects = Array.from({ length: MANY }, (_, n) => `trial/${n}`);
+    await timeouts.arm(
+      { query: (sql, params) => queryRows(arming, sql, params) },
+      subjects.map((subjectId) => ({ kind: 'trial-end', subjectId, dueAt: new Date(0) })),
+    );
+    await arming.destroy();
+    await module.init();
+    const handler = module.get(EndTrials);
+    const sum = (): number => handler.sizes.reduce((all, size) => all + size, 0);
+    await until('all are handled', () => sum() >= MANY);
+    await service.idle();
+    expect(sum()).toBe(MANY);
+    expect(handler.sizes.length).toBe(MANY / 50);
+    expect(await timeouts.list({ kind: 'trial-end' })).toEqual([]);
+    const hook = 'afterCommit of @DeadlineHandler("trial-end")';
+    const both = [`${hook}: Error: mail is away`, `${hook}: Error: statsd is away`];
+    await until('each is told of', () => told.length === (2 * MANY) / 50);
+    expect([...new Set(told)].sort()).toEqual(both);
+  });
+});
