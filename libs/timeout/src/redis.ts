@@ -13,13 +13,36 @@ const RETRY_MAX_MS = 1_000;
 /** While Redis reads its data, ioredis would trust its guess how long that takes: up to 10 s. */
 const LOADING_RETRY_MS = 200;
 
+// Jitter, so that a fleet does not reconnect in step.
+const retryDelayMs = (attempt: number): number =>
+  Math.min(RETRY_BASE_MS * 2 ** attempt, RETRY_MAX_MS) * (0.5 + Math.random() / 2);
+
+/** Stands above what a host's client or options say: they tell where Redis is, not how it is asked. */
 const CONNECTION: RedisOptions = {
+  // First calls wait until it is connected, which a lazy one is by none of theirs.
+  lazyConnect: false,
+  // All keys have prefixes of ours, and BullMQ throws for any other.
+  keyPrefix: '',
+  // Who waits has limits of their own; what blocks or listens is silent for as long as nothing is due.
+  commandTimeout: undefined,
+  blockingTimeout: undefined,
+  socketTimeout: undefined,
+  // Without it, what was under way when a connection broke never gets an answer.
+  autoResendUnfulfilledCommands: true,
+  enableAutoPipelining: false,
+  // We write, and count by what is answered.
+  readOnly: false,
+  role: 'master',
+  stringNumbers: false,
+  monitor: false,
+  // One with the name of ours would run in its place.
+  scripts: undefined,
   connectTimeout: CONNECT_LIMIT_MS,
   disconnectTimeout: DISCONNECT_LIMIT_MS,
   maxLoadingRetryTime: LOADING_RETRY_MS,
-  // Jitter, so that a fleet does not reconnect in step.
-  retryStrategy: (attempt) =>
-    Math.min(RETRY_BASE_MS * 2 ** attempt, RETRY_MAX_MS) * (0.5 + Math.random() / 2),
+  retryStrategy: retryDelayMs,
+  // One that gives up ends the connection for good.
+  sentinelRetryStrategy: retryDelayMs,
   // After a failover the old primary answers READONLY: look again who is primary.
   reconnectOnError: (error) => error.message.startsWith('READONLY'),
 };
@@ -32,7 +55,11 @@ export const FAIL_FAST: RedisOptions = {
 };
 
 /** For background work that may wait as long as Redis is away, and then goes on. */
-export const PATIENT: RedisOptions = { ...CONNECTION, maxRetriesPerRequest: null };
+export const PATIENT: RedisOptions = {
+  ...CONNECTION,
+  enableOfflineQueue: true,
+  maxRetriesPerRequest: null,
+};
 
 /**
  * Opens a connection whose errors go to `onError`: an 'error' event never goes unhandled. To a
@@ -49,16 +76,29 @@ export function openRedis(
   return client;
 }
 
+/** Where what is made of a connection fails, nobody else knows of it, and nobody would close it. */
+export function makeOrHangUp<T>(make: () => T, hangUp: () => void): T {
+  try {
+    return make();
+  } catch (error) {
+    hangUp();
+    throw error;
+  }
+}
+
 function connect(address: RedisAddress, behaviour: RedisOptions): Redis {
   // The host's own client tells where Redis is, and stays the host's.
   if (address instanceof Redis) return address.duplicate(behaviour);
   if (address instanceof Cluster) {
-    return asRedis(address.duplicate(undefined, clusterOptions({}, behaviour)));
+    const own = address.options.redisOptions ?? {};
+    return asRedis(address.duplicate(undefined, clusterOptions(own, behaviour)));
   }
   if (typeof address !== 'string') return new Redis({ ...address, ...behaviour });
   const { cluster, options, url } = parseRedisUrl(address);
   if (cluster) return asRedis(new Cluster([...cluster], clusterOptions(options, behaviour)));
-  return url ? new Redis(url, behaviour) : new Redis({ ...options, ...behaviour });
+  if (!url) return new Redis({ ...options, ...behaviour });
+  // What an address has in its query would go before what is said beside it.
+  return new Redis(url, { lazyConnect: true }).duplicate(behaviour);
 }
 
 function clusterOptions(own: RedisOptions, behaviour: RedisOptions): ClusterOptions {
@@ -66,6 +106,11 @@ function clusterOptions(own: RedisOptions, behaviour: RedisOptions): ClusterOpti
   return {
     enableOfflineQueue,
     lazyConnect,
+    // Of calls to all of them, as CONNECTION says it of each node.
+    keyPrefix: '',
+    enableAutoPipelining: false,
+    scripts: undefined,
+    scaleReads: 'master',
     slotsRefreshTimeout: CONNECT_LIMIT_MS,
     clusterRetryStrategy: (attempt) => retryStrategy?.(attempt) ?? null,
     redisOptions: { ...own, ...ofNodes },

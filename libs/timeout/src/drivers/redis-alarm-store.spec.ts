@@ -11,6 +11,23 @@ beforeAll(async () => {
 });
 afterAll(() => owner?.quit());
 
+it("a host's client lends its address, and none of its ways", async () => {
+  const scripts = { answer: { lua: "return 'theirs'", numberOfKeys: 0 } };
+  const host = new Redis(url.href, { lazyConnect: true, keyPrefix: 'shop:', scripts });
+  const onError = (): void => undefined;
+  const prefix = `{${randomUUID()}}`;
+  const store = new RedisAlarmStore('some', { redis: host, prefix, onError });
+  try {
+    const generation = await store.generation();
+    expect(await owner.get(store.key('generation'))).toBe(generation);
+    const ours = { name: 'answer', lua: "return 'ours'" };
+    expect(await store.run(ours, [], [])).toBe('ours');
+  } finally {
+    await store.hangUp();
+    host.disconnect();
+  }
+});
+
 describe('a listening connection', () => {
   const user = `listener-${randomUUID()}`;
   let store: RedisAlarmStore;

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { OwnRedis } from '../testing/own-redis';
 import { describeLock } from './lock.contract';
 import { REDLOCK_DEFAULTS, RedlockLock, type RedlockLockOptions } from './redlock.lock';
@@ -73,6 +74,16 @@ describe('RedlockLock', () => {
     expect(await redis.with((client) => client.dbsize())).toBe(0);
     await Promise.all([held.release(), second.release()]);
     await lock.close();
+  });
+
+  it("locks by a host's client, however that is set", async () => {
+    const host = new Redis(redis.url, { lazyConnect: true, keyPrefix: 'shop:' });
+    const [lock, other] = [create({ redis: host }), create()];
+    const held = await lock.acquireFree(['a', 'b']);
+    expect(held.outcome).toBe('held');
+    expect([...(await other.acquireFree(['b', 'c'])).keys]).toEqual(['c']);
+    await held.release();
+    host.disconnect();
   });
 
   it('takes and frees more keys than one call of a script can', async () => {

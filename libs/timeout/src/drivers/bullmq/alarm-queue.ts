@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
-import { FAIL_FAST, openRedis } from '../../redis';
+import type { Redis } from 'ioredis';
+import { FAIL_FAST, makeOrHangUp, openRedis } from '../../redis';
 import type { AlarmBoard } from '../../timer-driver-kind';
 import type { RedisTimerOptions } from '../redis-timer';
 import { BULLMQ_DEFAULTS } from './bullmq.driver';
@@ -16,22 +17,22 @@ export function openAlarmQueues(
   places: readonly Place[],
   onError: (error: Error) => void,
 ): AlarmBoard {
-  const opened = places.map(({ redis, prefix }) => {
-    const client = openRedis(redis, FAIL_FAST, onError);
-    const queue = new Queue(BULLMQ_DEFAULTS.queueName, {
-      connection: client,
+  const clients = places.map(({ redis }) => openRedis(redis, FAIL_FAST, onError));
+  const hangUp = (): void => clients.forEach((client) => client.disconnect());
+  const open = ({ prefix }: Place, index: number): Queue =>
+    new Queue(BULLMQ_DEFAULTS.queueName, {
+      connection: clients[index] as Redis,
       prefix,
       skipVersionCheck: true,
       skipMetasUpdate: true,
     });
-    queue.on('error', onError);
-    return { client, queue };
-  });
+  const queues = makeOrHangUp(() => places.map(open), hangUp);
+  for (const queue of queues) queue.on('error', onError);
   return {
-    queues: opened.map(({ queue }) => queue),
+    queues,
     close: async () => {
-      for (const { client } of opened) client.disconnect();
-      await Promise.all(opened.map(({ queue }) => queue.close()));
+      hangUp();
+      await Promise.all(queues.map((queue) => queue.close()));
     },
   };
 }

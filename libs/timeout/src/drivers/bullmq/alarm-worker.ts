@@ -1,6 +1,6 @@
 import { type Job, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { openRedis, PATIENT, type RedisAddress } from '../../redis';
+import { makeOrHangUp, openRedis, PATIENT, type RedisAddress } from '../../redis';
 import { withTimeLimit } from '../../time-limit';
 
 /** What a job carries: its id is the alarm's id. */
@@ -71,7 +71,7 @@ export class AlarmWorker {
       this.#copies.push(copy);
       return copy;
     };
-    this.bullmq = new Worker<AlarmData>(queueName, process, {
+    const ofBullmq = {
       connection: this.#connection,
       prefix,
       concurrency,
@@ -79,7 +79,9 @@ export class AlarmWorker {
       lockDuration: HELD_MS,
       stalledInterval: HELD_MS,
       maxStalledCount: MOST_STALLS,
-    });
+    };
+    const make = (): Worker<AlarmData> => new Worker(queueName, process, ofBullmq);
+    this.bullmq = makeOrHangUp(make, () => this.#hangUp());
     this.bullmq.on('error', (error) => {
       onError(error);
       if (this.#errors === 0) setTimeout(() => (this.#errors = 0), COUNTED_FOR_MS).unref();
@@ -124,7 +126,11 @@ export class AlarmWorker {
     try {
       await withTimeLimit(this.bullmq.close(true), limitMs, 'BullMQ did not close');
     } finally {
-      for (const client of [this.#connection, ...this.#copies]) client.disconnect();
+      this.#hangUp();
     }
+  }
+
+  #hangUp(): void {
+    for (const client of [this.#connection, ...this.#copies]) client.disconnect();
   }
 }

@@ -57,6 +57,43 @@ describe('BullmqDriver', () => {
     return { told, driver: new BullmqDriver({ ...options, onError, lookEveryMs, concurrency }) };
   };
 
+  it("arms and rings by a host's client, however that is set", async () => {
+    const settings = { lazyConnect: true, keyPrefix: 'shop:', commandTimeout: 50 };
+    const host = new Redis(redis.url, settings);
+    const told: Error[] = [];
+    const onError = (error: Error): void => void told.push(error);
+    const options = { queueName: randomUUID(), databaseClock: systemClock, onError };
+    const driver = new BullmqDriver({ ...options, redis: host });
+    const alarm = alarmIn(500);
+    const ring = bench.ringOf(alarm.id);
+    try {
+      await driver.start(bench.onRing());
+      await driver.arm([alarm]);
+      await ring;
+    } finally {
+      await driver.stop();
+      host.disconnect();
+    }
+    expect(told).toEqual([]);
+  });
+
+  it('leaves no connection open where BullMQ refuses it', async () => {
+    const options = { redis: redis.url, databaseClock: systemClock, onError: () => undefined };
+    const nobody = (): Promise<boolean> =>
+      until('nobody is connected', async () => (await redis.connections()) === 0);
+    await nobody();
+    const driver = new BullmqDriver({ ...options, queueName: 'a:b' });
+    try {
+      for (let n = 0; n < 3; n++) {
+        await expect(driver.arm([alarmIn(0)])).rejects.toThrow('Queue name');
+      }
+      await expect(driver.start(bench.onRing())).rejects.toThrow('Queue name');
+      await nobody();
+    } finally {
+      await driver.stop();
+    }
+  });
+
   it('rings on where BullMQ has fallen silent', async () => {
     const run = jest.spyOn(Worker.prototype, 'run');
     const { told, driver } = watchful(200);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock';
-import { bytesHeard, FAIL_FAST, openRedis, type RedisAddress } from '../../redis';
+import { bytesHeard, FAIL_FAST, makeOrHangUp, openRedis, type RedisAddress } from '../../redis';
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
 import { AlarmStoreError } from '../alarm-store.error';
@@ -206,13 +206,15 @@ export class BullmqDriver implements TimerDriver {
     const { prefix, queueName, redis } = this.#options;
     const report = (error: Error): void => this.#report(error);
     const client = openRedis(redis, FAIL_FAST, report);
-    const queue = new Queue<AlarmData>(queueName, {
+    const options = {
       connection: client,
       prefix,
       // Its INFO would be lost with a connection that breaks just then, and the queue with it.
       skipVersionCheck: true,
       streams: { events: { maxLen: KEPT_EVENTS } },
-    });
+    };
+    const make = (): Producer['queue'] => new Queue<AlarmData>(queueName, options);
+    const queue = makeOrHangUp(make, () => client.disconnect());
     queue.on('error', report);
     return { client, queue };
   }
