@@ -32,7 +32,7 @@ describe('a sharded sweep over several workers', () => {
     // Nobody gets a turn: whoever takes a shard keeps it until we have seen who.
     const turns = world.dataSource.createQueryRunner();
     const turn = (call: string, n: number) =>
-      turns.query(`SELECT ${call}(hashtext('deadlines payment'), ${n})`);
+      turns.query(`SELECT ${call}(hashtext('deadlines ' || current_schema || ' payment'), ${n})`);
     for (const n of [1, 2]) await turn('pg_advisory_lock', n);
     await insertOrders(world.sql, { count: ORDERS, closesInMs: -60_000 });
     const ended = lastcall(world.config, ['sweep', 'run', '--shards', '40', '--report', '--json'], {

@@ -255,7 +255,7 @@ const SPEC_MUTATIONS = [
   ),
   seeded('turns-for-everybody', 'Any number of processes drain at once', 'drain-turns.spec.ts', [
     'batch-entry.ts',
-    "WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || $1), turn) LIMIT 1",
+    "WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || current_schema || ' ' || $1), turn) LIMIT 1",
     "WHERE $1 <> '' LIMIT 1",
   ]),
   seeded(

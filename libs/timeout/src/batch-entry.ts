@@ -13,9 +13,10 @@ export interface BatchEntry {
 }
 
 /**
- * The first statement of a batch: takes one of the `turns` that all processes share to drain this
- * kind, and looks at the brake. A turn is an advisory lock of the transaction, so it ends with it,
- * also where its holder is killed; one that stands still loses its transaction after seconds.
+ * The first statement of a batch: takes one of the `turns` that all processes of one installation
+ * (its schema: a database may have several) share to drain this kind, and looks at the brake. A turn
+ * is an advisory lock of the transaction, so it ends with it, also where its holder is killed; one
+ * that stands still loses its transaction after seconds.
  */
 export async function enterBatch(
   tx: Transaction,
@@ -37,7 +38,8 @@ interface EntryRow {
 
 /** Looks at one number after the other, and stops at the first that is free. */
 const TURN = `(SELECT turn FROM generate_series(1, $2::int) AS turn
-   WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || $1), turn) LIMIT 1) AS turn`;
+   WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || current_schema || ' ' || $1), turn) LIMIT 1
+  ) AS turn`;
 const ENTER = `SELECT now(), clock_timestamp() AS clock_now, ${TURN}, false AS is_braked`;
 const ENTER_BY_BRAKE = `
   SELECT now(), clock_timestamp() AS clock_now, ${TURN},

@@ -70,6 +70,17 @@ describe('Drains of several processes', () => {
     expect(await round.underWay).toMatchObject({ found: 30, changed: 30 });
   });
 
+  it('have turns of their own for each installation in one database', async () => {
+    await store.rows('CREATE SCHEMA neighbour');
+    await inTransaction(store.dataSource, async (tx) => {
+      expect(await hasTurn(tx, KIND, 1)).toBe(true);
+      await inTransaction(store.dataSource, async (other) => {
+        await other.rows('SET LOCAL search_path = neighbour');
+        expect(await hasTurn(other, KIND, 1)).toBe(true);
+      });
+    });
+  });
+
   it('have turns of their own for each kind, given back by the end of a transaction', async () => {
     await inTransaction(store.dataSource, async (tx) => {
       expect(await hasTurn(tx, KIND, 1)).toBe(true);

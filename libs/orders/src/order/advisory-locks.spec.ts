@@ -43,7 +43,10 @@ it('is where every key comes from that is locked anywhere', () => {
 it('shares with the timeouts what they are to share, and nothing else', () => {
   const keys = locked().filter(({ file }) => file.startsWith('libs/timeout/'));
   expect(keys).toEqual([
-    { file: 'libs/timeout/src/batch-entry.ts', key: "hashtext('deadlines ' || $1), turn" },
+    {
+      file: 'libs/timeout/src/batch-entry.ts',
+      key: "hashtext('deadlines ' || current_schema || ' ' || $1), turn",
+    },
     { file: 'libs/timeout/src/host/migrate-timeouts.ts', key: '$1' },
     { file: 'libs/timeout/src/shards/sweep-shards.ts', key: '${OPENING}' },
   ]);
