@@ -73,9 +73,13 @@ export class Subjects {
       WITH ${given}, armed AS (
         UPDATE ${subjects} s SET id = gen_random_uuid(), due_at = g.due_at, version = s.version + 1
           FROM given g WHERE s.kind = g.kind AND s.subject = g.subject RETURNING s.*), ${put}`;
+    // Locked in the order of `arm`, or the two would wait in a circle. By key, as waiting may change the id.
     this.#cancel = `
-      WITH ${given}
-      DELETE FROM ${subjects} s USING given g WHERE s.kind = g.kind AND s.subject = g.subject
+      WITH ${given}, locked AS (
+        SELECT s.* FROM (SELECT DISTINCT kind, subject FROM given ORDER BY kind, subject) AS g, LATERAL (
+          SELECT kind, subject FROM ${subjects}
+           WHERE kind = g.kind AND subject = g.subject FOR UPDATE) AS s)
+      DELETE FROM ${subjects} s USING locked l WHERE s.kind = l.kind AND s.subject = l.subject
       RETURNING s.kind`;
   }
 

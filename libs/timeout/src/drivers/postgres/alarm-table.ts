@@ -24,7 +24,7 @@ export class AlarmTable {
   /** Those that ring just now are armed anew; the others are left as they are. */
   async arm(alarms: readonly Alarm[]): Promise<void> {
     const byId = new Map(alarms.map((alarm) => [alarm.id, alarm]));
-    // In one order everywhere: two that arm the same ids do not wait for each other in a circle.
+    // In one order everywhere: two that want the same ids do not wait for each other in a circle.
     const ids = [...byId.keys()].sort();
     await this.pool.query(
       `WITH head AS (SELECT look_at FROM alarms WHERE queue = $1 ORDER BY look_at LIMIT 1),
@@ -86,9 +86,11 @@ export class AlarmTable {
 
   async putBack(ids: readonly string[], atMs: readonly number[], lease: string): Promise<void> {
     await this.pool.query(
-      `UPDATE alarms SET lease = NULL, look_at = again.at
-         FROM unnest($2::text[], $3::timestamptz[]) AS again (id, at)
-        WHERE alarms.queue = $1 AND alarms.id = again.id AND alarms.lease = $4`,
+      `UPDATE alarms SET lease = NULL,
+              look_at = ($3::timestamptz[])[array_position($2::text[], alarms.id)]
+        WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease = $4
+           ORDER BY id FOR UPDATE))`,
       [this.queue, ids, atMs.map((ms) => new Date(ms)), lease],
     );
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import { until } from '../../../../../test/support/until';
 import { systemClock } from '../../clock';
 import { OwnAlarmTable } from '../../testing/own-alarm-table';
 import { describeTimerDriver } from '../driver.contract';
@@ -47,6 +48,53 @@ describe('PostgresDriver', () => {
     const [lateByMs] = (await rung) as [number];
     expect(lateByMs).toBeGreaterThanOrEqual(150);
     await driver.stop();
+  });
+
+  it('puts back in the order in which others arm, so that they wait in no circle', async () => {
+    const pool = new Pool(table.connection);
+    const alarms = new AlarmTable(pool, 'circle', 30_000);
+    const [at, later] = [new Date(), Date.now() + 60_000];
+    // So they lie in the table, and are put back: the last one first.
+    for (const id of ['b', 'a']) await alarms.arm([{ id, at }]);
+    const lease = randomUUID();
+    await alarms.take(at.getTime(), 10, lease);
+    const holder = await pool.connect();
+    await holder.query('BEGIN');
+    await holder.query(`SELECT FROM alarms WHERE queue = 'circle' AND id = 'a' FOR UPDATE`);
+    const waiting = (count: number) =>
+      until(`${count} wait for a row`, async () => {
+        const { rowCount } = await pool.query(
+          `SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        return rowCount === count;
+      });
+    const arming = alarms.arm([
+      { id: 'a', at: new Date(later) },
+      { id: 'b', at: new Date(later) },
+    ]);
+    await waiting(1);
+    const puttingBack = alarms.putBack(['b', 'a'], [0, 0], lease);
+    await waiting(2);
+    await holder.query('COMMIT');
+    holder.release();
+    await Promise.all([arming, puttingBack]);
+    // Whoever armed them anew meanwhile has said when.
+    expect(await alarms.head()).toBe(later);
+    await pool.end();
+  });
+
+  it('puts each alarm back to its own instant', async () => {
+    const pool = new Pool(table.connection);
+    const alarms = new AlarmTable(pool, 'own instants', 30_000);
+    const [at, lease] = [new Date(), randomUUID()];
+    await alarms.arm(['a', 'b', 'c'].map((id) => ({ id, at })));
+    await alarms.take(at.getTime(), 10, lease);
+    const [first, second] = [at.getTime() + 1_000, at.getTime() + 2_000];
+    await alarms.putBack(['c', 'a'], [second, first], lease);
+    expect(await alarms.take(first, 10, lease)).toEqual([{ id: 'a', at }]);
+    expect(await alarms.head()).toBe(second);
+    await pool.end();
   });
 
   it('is told of a new head, and of no other alarm', async () => {

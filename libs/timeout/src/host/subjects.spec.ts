@@ -1,0 +1,64 @@
+import { Pool, type PoolClient } from 'pg';
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
+import { until } from '../../../../test/support/until';
+import { fromPg } from './host-transaction';
+import { migrateTimeouts } from './migrate';
+import { type HostDeadline, Subjects } from './subjects';
+
+const kind = 'trial-end';
+const HOUR_MS = 3_600_000;
+const subjects = new Subjects('lastcall');
+const due = (subjectId: string, inMs = HOUR_MS / 2): HostDeadline => {
+  return { kind, subjectId, dueAt: new Date(Date.now() + inMs) };
+};
+
+describe('Subjects, in transactions of a host', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    await migrateTimeouts({ postgres: { url: database.url } });
+    pool = new Pool({ connectionString: database.url });
+  });
+  afterAll(async () => {
+    await pool?.end();
+    await database?.drop();
+  });
+  beforeEach(() => pool.query('TRUNCATE lastcall.timeout_subjects, lastcall.deadlines'));
+
+  async function begin(): Promise<PoolClient> {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    return client;
+  }
+
+  async function finish(client: PoolClient, how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+    await client.query(how);
+    client.release();
+  }
+
+  const waiting = (count: number) =>
+    until(`${count} wait for a row`, async () => {
+      const { rowCount } = await pool.query(
+        `SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rowCount === count;
+    });
+
+  it('are taken in one order, so that many that are armed and taken back wait in no circle', async () => {
+    // So they lie in the table as they are taken back: the last one first.
+    for (const subject of ['b', 'a']) await subjects.arm(fromPg(pool), [due(subject)]);
+    const holder = await begin();
+    await holder.query(`SELECT FROM lastcall.timeout_subjects WHERE subject = 'a' FOR UPDATE`);
+    const arming = subjects.arm(fromPg(pool), [due('b'), due('a')]);
+    await waiting(1);
+    const canceling = subjects.cancel(fromPg(pool), [due('b'), due('a')]);
+    await waiting(2);
+    await finish(holder, 'COMMIT');
+    expect(await arming).toHaveLength(2);
+    expect(await canceling).toBe(2);
+    const { rows } = await pool.query('SELECT subject FROM lastcall.timeout_subjects');
+    expect(rows).toEqual([]);
+  });
+});
