@@ -61,4 +61,40 @@ describe('Subjects, in transactions of a host', () => {
     const { rows } = await pool.query('SELECT subject FROM lastcall.timeout_subjects');
     expect(rows).toEqual([]);
   });
+
+  const deadlines = async (): Promise<string[]> => {
+    const { rows } = await pool.query<{ of: string }>(
+      `SELECT subject || ' in ' || relname AS of
+         FROM lastcall.deadlines d JOIN pg_class ON pg_class.oid = d.tableoid
+              LEFT JOIN lastcall.timeout_subjects s ON s.id = d.subject_id
+        ORDER BY 1`,
+    );
+    return rows.map(({ of }) => of);
+  };
+
+  it('have one deadline each, however often they are armed and moved, and none when taken back', async () => {
+    const tx = fromPg(pool);
+    for (const hours of [0.2, 720, 721, 0.3, 722]) {
+      await subjects.arm(tx, [due('a', hours * HOUR_MS), due('b', 0.5 * HOUR_MS)]);
+      await subjects.reschedule(tx, due('a', (hours + 0.1) * HOUR_MS));
+    }
+    const [near, far] = ['b in near_deadlines', 'a in far_deadlines'];
+    expect(await deadlines()).toEqual([far, near]);
+    expect(await subjects.cancel(tx, [due('a'), due('a'), due('c')])).toBe(1);
+    expect(await deadlines()).toEqual([near]);
+    expect(await subjects.cancel(tx, [due('b')])).toBe(1);
+    expect(await deadlines()).toEqual([]);
+  });
+
+  it('leave to its claim a deadline that is being claimed, and wait for nobody', async () => {
+    const tx = fromPg(pool);
+    await subjects.arm(tx, [due('a'), due('b'), due('c')]);
+    const claimer = await begin();
+    await claimer.query('DELETE FROM lastcall.near_deadlines');
+    await subjects.arm(tx, [due('a', 2 * HOUR_MS)]);
+    await subjects.reschedule(tx, due('b', 2 * HOUR_MS));
+    expect(await subjects.cancel(tx, [due('c')])).toBe(1);
+    await finish(claimer, 'COMMIT');
+    expect(await deadlines()).toEqual(['a in far_deadlines', 'b in far_deadlines']);
+  });
 });

@@ -49,12 +49,24 @@ export class Subjects {
     const [subjects, deadlines] = [`"${schema}".timeout_subjects`, `"${schema}".deadlines`];
     const given = `given AS (SELECT * FROM jsonb_to_recordset($1::text::jsonb)
         AS g (kind text, subject text, due_at timestamptz))`;
+    // The deadline before, found by its key, row by row: no plan reads what waits for weeks. One that is
+    // being claimed, or that somebody arms just now, stays: once it is due it loses.
+    const over = `over AS MATERIALIZED (
+        SELECT d.* FROM given g, LATERAL (
+          SELECT id, due_at FROM ${subjects} WHERE kind = g.kind AND subject = g.subject OFFSET 0) AS s, LATERAL (
+          SELECT ctid AS place, kind, due_at, subject_id, far FROM ${deadlines}
+           WHERE kind = g.kind AND due_at = s.due_at AND subject_id = s.id
+             FOR UPDATE SKIP LOCKED) AS d
+      ), gone AS (
+        DELETE FROM ${deadlines} WHERE ctid = ANY (ARRAY(SELECT place FROM over))
+           AND CASE WHEN kind <> '' THEN (kind, due_at, subject_id, far) IN
+                 (SELECT kind, due_at, subject_id, far FROM over) END)`;
     const put = `put AS (
         INSERT INTO ${deadlines} (kind, due_at, subject_id, version, failures, far)
         SELECT kind, due_at, id, version, 0, due_at > now() + interval '1 hour' FROM armed)
       SELECT ${COLUMNS} FROM armed`;
     this.#arm = `
-      WITH ${given}, armed AS (
+      WITH ${given}, ${over}, armed AS (
         INSERT INTO ${subjects} AS s (id, kind, subject, due_at)
         SELECT gen_random_uuid(), kind, subject, due_at FROM given ORDER BY kind, subject
         ON CONFLICT (kind, subject) DO UPDATE
@@ -70,12 +82,12 @@ export class Subjects {
       SELECT 1 FROM given g WHERE NOT EXISTS
         (SELECT FROM ${subjects} s WHERE s.kind = g.kind AND s.subject = g.subject)`;
     this.#reschedule = `
-      WITH ${given}, armed AS (
+      WITH ${given}, ${over}, armed AS (
         UPDATE ${subjects} s SET id = gen_random_uuid(), due_at = g.due_at, version = s.version + 1
           FROM given g WHERE s.kind = g.kind AND s.subject = g.subject RETURNING s.*), ${put}`;
     // Locked in the order of `arm`, or the two would wait in a circle. By key, as waiting may change the id.
     this.#cancel = `
-      WITH ${given}, locked AS (
+      WITH ${given}, ${over}, locked AS (
         SELECT s.* FROM (SELECT DISTINCT kind, subject FROM given ORDER BY kind, subject) AS g, LATERAL (
           SELECT kind, subject FROM ${subjects}
            WHERE kind = g.kind AND subject = g.subject FOR UPDATE) AS s)

@@ -139,6 +139,10 @@ describe('TimeoutModule, in a host with tables of its own', () => {
 
   it('replaces a deadline that is armed again, and fires once', async () => {
     await begin('twice', 60_000);
+    // Somebody claims it just now: it stays when it is replaced.
+    const claimer = host.createQueryRunner();
+    await claimer.startTransaction();
+    await claimer.query('SELECT FROM lastcall.deadlines FOR UPDATE');
     const last = inMs(50_000);
     await timeouts.arm(fromTypeOrm(host.manager), [
       { kind, subjectId: 'twice', dueAt: inMs(70_000) },
@@ -148,7 +152,10 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     expect(await timeouts.get({ kind, subjectId: 'twice' })).toMatchObject(armed);
     await timeouts.arm(fromTypeOrm(host.manager), { kind, subjectId: 'twice', dueAt: inMs(SOON) });
     await until('it has ended', async () => (await state('twice')) === 'ended');
-    // The rows of the first two are due now, too: they find that they have been replaced.
+    await claimer.rollbackTransaction();
+    await claimer.release();
+    // The row of the first one is due now, too: it finds that it has been replaced.
+    expect(await host.query('SELECT 1 FROM lastcall.deadlines')).toHaveLength(1);
     await host.query(`UPDATE lastcall.deadlines SET due_at = now() - interval '1 second'`);
     await host.query(`UPDATE public.orders SET state = 'on' WHERE id = 'twice'`);
     await until('it is taken', async () => {
