@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
@@ -60,5 +62,61 @@ describe('connections beside those of a host that has start-up options', () => {
     const dataSource = await new DataSource({ type: 'postgres', ...options() }).initialize();
     expect(await settingsBeside({ dataSource })).toEqual(both);
     await dataSource.destroy();
+  });
+});
+
+it('asks where the tables of a host are by the fields of its pool, the password among them', async () => {
+  const { hostname: host, port, username: user, password, pathname } = new URL(database.url);
+  expect(password).not.toBe('');
+  const pool = new Pool({
+    ...{ host, port: Number(port), user, password: decodeURIComponent(password) },
+    ...{ database: pathname.slice(1), options: SAID },
+  });
+  expect(await settingsBeside({ pool })).toMatchObject({ ...OURS, hostPath: 'shop' });
+  await pool.end();
+});
+
+describe('asking a Postgres where the tables of a host are', () => {
+  /** Takes connections, and hands what each says to `answer`. */
+  const place = async (answer: (socket: Socket) => void) => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => undefined).on('data', () => answer(socket));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const close = (): void => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    };
+    return { server, url: `postgres://shop@127.0.0.1:${port}/shop`, close };
+  };
+
+  it('gives up where nobody answers', async () => {
+    const { server, url, close } = await place(() => undefined);
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    try {
+      const found = findPlace({ url }, 'lastcall_timeout');
+      const refused = expect(found).rejects.toThrow('timeout');
+      await once(server, 'connection');
+      jest.advanceTimersByTime(2_000);
+      await refused;
+    } finally {
+      jest.useRealTimers();
+      close();
+    }
+  });
+
+  it('hears of a connection that breaks, which ends nothing else', async () => {
+    const READY = Buffer.from('520000000800000000' + '5a0000000549', 'hex');
+    let isOpen = false;
+    const { url, close } = await place((socket) => {
+      if (isOpen) socket.destroy();
+      else socket.write(READY);
+      isOpen = true;
+    });
+    await expect(findPlace({ url }, 'lastcall_timeout')).rejects.toThrow('terminated');
+    close();
   });
 });

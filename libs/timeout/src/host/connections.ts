@@ -116,6 +116,10 @@ const POSTGRES = { type: 'postgres' };
 const withoutUndefined = (given: object): object =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 
+/** The pool keeps its password out of sight: a copy does not bring it along. */
+const clientOf = ({ options }: HostPool): ClientConfig =>
+  options.password === undefined ? options : { ...options, password: options.password };
+
 /** The search path of the host's own connections: its handlers look there. */
 export async function searchPathOf(postgres: HostPostgres): Promise<string> {
   const sql = 'SHOW search_path';
@@ -123,7 +127,13 @@ export async function searchPathOf(postgres: HostPostgres): Promise<string> {
     const rows = (await postgres.dataSource.query(sql)) as { search_path: string }[];
     return rows[0]?.search_path ?? 'public';
   }
-  const client = new Client('url' in postgres ? postgres.url : { ...postgres.pool.options });
+  const client = new Client({
+    ...('url' in postgres ? { connectionString: postgres.url } : clientOf(postgres.pool)),
+    connectionTimeoutMillis: CONNECT_LIMIT_MS,
+    query_timeout: ANSWER_LIMIT_MS,
+  });
+  // A connection that breaks is told of by what waits for it; heard by nobody, it ends the process.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     const { rows } = await client.query<{ search_path: string }>(sql);
