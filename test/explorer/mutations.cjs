@@ -186,8 +186,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${TIMEOUT}drain-batch.ts`,
-        find: '[...putBack, ...contended]',
-        replace: '[...putBack]',
+        find: '...contended, ...this.#putOff',
+        replace: '...this.#putOff',
       },
     ],
   },

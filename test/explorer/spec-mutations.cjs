@@ -106,7 +106,7 @@ const SPEC_MUTATIONS = [
     [
       'handle-apart.ts',
       'if (this.options.isJudged && isForAll) throw',
-      'if (this.options.isJudged && isForAll && this.#succeeded > 0) throw',
+      'if (this.options.isJudged && isForAll && this.total.succeeded > 0) throw',
     ],
   ),
   seeded(
@@ -127,6 +127,16 @@ const SPEC_MUTATIONS = [
       'handle-apart.ts',
       'const piece = this.#left.splice(-pieceSize(rate, due.length));',
       'const piece = this.#left.splice(-1);',
+    ],
+  ),
+  seeded(
+    'held-row-stops-its-kind',
+    'A row that somebody holds ends the round: its batch is never handled in pieces',
+    'drain-held-rows.spec.ts',
+    [
+      'drain-batch.ts',
+      'claimed.count > 0 ? isSubjectsFault(error)',
+      'claimed.count > 0 && !(error instanceof RowHeldError) ? isSubjectsFault(error)',
     ],
   ),
   seeded(

@@ -5,11 +5,12 @@ import { types } from 'node:util';
  * ends a transaction that stood still.
  */
 const INFRASTRUCTURE_CLASSES = /^(08|53|57|58|25006|25P03)/;
+const LOCK_NOT_AVAILABLE = '55P03';
 /** Errors after which the same transaction, begun anew, may well succeed. */
 const CONTENTION = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected
-  '55P03', // lock_not_available
+  LOCK_NOT_AVAILABLE,
 ]);
 const QUERY_CANCELED = '57014';
 const CONNECTION_TROUBLE =
@@ -36,6 +37,11 @@ export function isCanceledStatement(error: unknown): boolean {
 /** True when others were at the same rows: nothing is wrong with the statement, nor with the server. */
 export function isContention(error: unknown): boolean {
   return CONTENTION.has(sqlStateOf(error) ?? '');
+}
+
+/** True when a lock was waited for as long as that may take: who holds it may go on to do so. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
 }
 
 /**

@@ -39,6 +39,7 @@ export interface BatchResult {
  * After a batch has failed, those that follow are handled in pieces, each behind a savepoint: then
  * `handle` is called several times in a transaction, and what it did by `tx` is undone where it
  * throws. A subject for which it throws alone is put aside; where it throws for all, the kind stops.
+ * A piece waits only briefly for rows that somebody holds: who needs them comes back, uncounted.
  */
 export interface DeadlineHandler {
   /** The largest batch one transaction may take. */

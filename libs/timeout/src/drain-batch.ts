@@ -1,18 +1,14 @@
 import { type BatchEntry, enterBatch } from './batch-entry';
 import { claimSome } from './claim-some';
 import { ClaimedBatch } from './claimed-batch';
+import { isCanceledStatement, isContention } from './database-errors';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
 import { claimDue, claimExactly, putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { FollowUps } from './follow-ups';
-import {
-  type Failed,
-  FailureRates,
-  type HandledApart,
-  handleApart,
-  HandlerFaultError,
-} from './handle-apart';
+import { type Failed, FailureRates, HandlerFaultError } from './handle-apart';
+import { type Aside, handleClaimed, NOBODY, RowHeldError } from './handle-claimed';
 import type { HandlerHealth } from './handler-health';
 import { lockBatch } from './lock-batch';
 import { LowWater } from './low-water';
@@ -20,7 +16,8 @@ import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { SERVICE_LEVEL_MS } from './service-level';
 import type { DeadlineRange } from './shards/deadline-range';
-import { isSubjectsFault, setAside, subjectNamedBy } from './subject-failure';
+import { isSubjectsFault, setAside } from './subject-failure';
+import { Suspects } from './suspects';
 import { inTransaction, type Transaction } from './transaction';
 
 /**
@@ -58,6 +55,13 @@ const PROBED = 10;
 
 const NOTHING = ClaimedBatch.of([]);
 
+/** What is to become of the next batch. */
+interface BatchPlan extends Plan {
+  /** It looks whether the handler works again. */
+  readonly isProbe: boolean;
+  readonly isApart: boolean;
+}
+
 /** What a kind's drain knows of itself. */
 export interface DrainOwn {
   readonly pace: Pace;
@@ -78,6 +82,7 @@ export class DrainBatch {
   /** So many batches are still to be handled in pieces. */
   #apartFor = 0;
   readonly #rates = new FailureRates();
+  readonly #suspects = new Suspects();
 
   constructor(
     private readonly kind: string,
@@ -92,8 +97,7 @@ export class DrainBatch {
   async handle(asked: Asked, total: DrainCounts): Promise<BatchOutcome> {
     // Probes look anywhere: a part leaves them to the others.
     if (this.own.health.waits || (asked.part && this.own.health.isStopped)) return 'stopped';
-    const isProbe = this.own.health.isStopped;
-    const plan = this.#plan(isProbe);
+    const plan = this.#plan();
     let refused: BatchOutcome | undefined;
     let claimed = NOTHING;
     const claimedAt = { ms: 0 };
@@ -108,7 +112,7 @@ export class DrainBatch {
       if (refused) return claimed;
       // Having the turn, so that nobody else makes use of the rest.
       if (plan.restMs > 0) await pause(plan.restMs);
-      claimed = isProbe
+      claimed = plan.isProbe
         ? await claimSome(tx, this.kind, plan.limit)
         : await claimDue(
             ...([tx, this.kind, plan.limit, asked.overdueByMs, this.#lowWaterFor(asked)] as const),
@@ -119,9 +123,9 @@ export class DrainBatch {
       return claimed;
     };
     try {
-      const failed = await this.#carryOut(asked, plan, claim, claimedAt, total, isProbe);
+      const aside = await this.#carryOut(asked, plan, claim, claimedAt, total);
       if (refused) return refused;
-      this.followUps.begin(claimed, failed);
+      this.followUps.begin(claimed, aside);
       if (this.own.health.isStopped) return 'stopped';
       return claimed.count === plan.limit ? 'more' : 'all';
     } catch (error) {
@@ -134,10 +138,12 @@ export class DrainBatch {
     await Promise.all(this.#releasing);
   }
 
-  #plan(isProbe: boolean): Plan {
+  #plan(): BatchPlan {
     const plan = this.own.pace.plan();
-    const most = isProbe ? PROBED : this.#apartFor > 0 ? LARGEST_APART : plan.limit;
-    return { ...plan, limit: Math.min(plan.limit, most) };
+    const isProbe = this.own.health.isStopped;
+    const isApart = isProbe || this.#apartFor > 0 || this.#suspects.areKnown;
+    const most = isProbe ? PROBED : isApart ? LARGEST_APART : plan.limit;
+    return { ...plan, limit: Math.min(plan.limit, most), isProbe, isApart };
   }
 
   #refusal(entry: BatchEntry, askedMs: number): BatchOutcome | undefined {
@@ -157,16 +163,15 @@ export class DrainBatch {
 
   async #carryOut(
     { by, part }: Asked,
-    plan: Plan,
+    plan: BatchPlan,
     claim: (tx: Transaction) => Promise<ClaimedBatch>,
     claimedAt: { readonly ms: number },
     total: DrainCounts,
-    isProbe: boolean,
-  ): Promise<readonly Failed[]> {
+  ): Promise<readonly DueDeadline[]> {
     let release = async (): Promise<void> => undefined;
     try {
       let [startedMs, count] = [0, 0];
-      const failures = await inTransaction(this.parts.dataSource, async (tx) => {
+      const aside = await inTransaction(this.parts.dataSource, async (tx) => {
         await release(); // of an attempt that was rolled back
         const claimed = await claim(tx);
         count = claimed.count;
@@ -174,55 +179,41 @@ export class DrainBatch {
         const { mine, contended, giveBack } = await lockBatch(claimed, this.handler, this.parts);
         release = giveBack;
         startedMs = performance.now();
-        const { changed, lost, putBack, failed } = await this.#handle(mine, tx, by, isProbe);
-        const back = [...putBack, ...contended];
+        const handled = await handleClaimed(mine, tx, {
+          ...{ handler: this.handler, by, rates: this.#rates, suspects: this.#suspects },
+          ...{ isApart: plan.isApart, isProbe: plan.isProbe, isJudged: this.own.health.isJudged },
+        });
+        const { changed, lost, failed, locked, left } = handled;
+        const back = [...handled.putBack, ...contended, ...this.#putOff(handled)];
         await putBackDeadlines(tx, back);
         await this.#setAside(tx, failed);
         const found = count - failed.length;
         const counts = { found, changed, lost, putBack: back.length, failed: failed.length };
         await part?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
+        const aside = [...[...failed, ...locked].map(({ due }) => due), ...left];
         tx.afterCommit(() => {
           this.parts.alarms.ensure(back);
           addCounts(total, counts);
           this.#tellOfLateness(claimed, claimedAt.ms);
-          if (mine.count > 0) this.#learn(mine.count - failed.length, failed);
+          if (mine.count > 0) this.#learn(handled.succeeded, handled);
+          if (plan.isApart) this.#suspects.forget(mine.each, aside);
         });
-        return failed;
+        return aside;
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
-      if (count > 0 && !isProbe) this.own.pace.took(plan, count, performance.now() - startedMs);
-      return failures;
+      const tookMs = performance.now() - startedMs;
+      if (count > 0 && !plan.isProbe) this.own.pace.took(plan, count, tookMs);
+      return aside;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
       this.#releasing.add(releasing);
     }
   }
 
-  async #handle(
-    mine: ClaimedBatch,
-    tx: Transaction,
-    by: Claimant,
-    isProbe: boolean,
-  ): Promise<HandledApart> {
-    const handle = (piece: readonly DueDeadline[]) => this.handler.handle(piece, tx, by);
-    if (!isProbe && this.#apartFor === 0) {
-      const whole =
-        mine.count > 0 ? await this.handler.whole?.handle(mine.subjectIds, tx, by) : undefined;
-      const { changed, lost, putBack = [] } = whole ?? (await handle(mine.each));
-      return { changed, lost, putBack, failed: [] };
-    }
-    const result = await handleApart(mine.each, (piece) => tx.attempt(() => handle(piece)), {
-      rates: this.#rates,
-      isSubjectsFault,
-      suspectOf: subjectNamedBy,
-      isJudged: !isProbe && this.own.health.isJudged,
-    });
-    const [first] = result.failed;
-    // Nobody's failure is counted against them when all that a probe has tried fail.
-    if (isProbe && first && result.failed.length === mine.count) {
-      throw new HandlerFaultError(first.error);
-    }
-    return result;
+  /** Those that somebody's lock has kept from being handled, as they come back. */
+  #putOff({ locked, left }: Aside): DueDeadline[] {
+    const held = [...locked.map(({ due }) => due), ...left];
+    return this.#suspects.putOff(held, this.parts.clock.nowMs());
   }
 
   #tellOfLateness(claimed: ClaimedBatch, nowMs: number): void {
@@ -230,30 +221,32 @@ export class DrainBatch {
     this.parts.telemetry.handled(this.kind, { inTime: claimed.count - late, late });
   }
 
-  #setAside(tx: Transaction, failed: readonly Failed[]): Promise<void> {
+  #setAside(tx: Transaction, failed: Aside['failed']): Promise<void> {
     return setAside(tx, failed, this.parts, {
       maxFailures: this.own.maxFailures,
       mayHold: (failures) => this.own.health.mayHold(failures),
     });
   }
 
-  #learn(succeeded: number, failed: readonly Failed[]): void {
-    this.#apartFor = failed.length > 0 ? APART_FOR : Math.max(0, this.#apartFor - 1);
+  #learn(succeeded: number, { failed, locked }: Aside): void {
+    const aside = [...failed, ...locked];
+    this.#apartFor = aside.length > 0 ? APART_FOR : Math.max(0, this.#apartFor - 1);
+    this.#suspects.add(locked.map(({ due }) => due));
     const fresh = failed.filter(({ due }) => due.failures === 0).length;
     const worn = failed.some(
       ({ due: { failures } }) =>
         failures + 1 >= this.own.maxFailures && !this.own.health.mayHold(failures + 1),
     );
-    const error = failed[0]?.error;
-    this.own.health.learn({ succeeded, fresh, worn }, error);
-    if (failed.length > 0) this.parts.telemetry.batchFailed(this.kind, failed.length, error);
+    this.own.health.learn({ succeeded, fresh, worn }, failed[0]?.error);
+    const [first] = aside;
+    if (first) this.parts.telemetry.batchFailed(this.kind, aside.length, first.error);
   }
 
   /** What becomes of a batch that was rolled back. */
   async #failed(
     error: unknown,
     claimed: ClaimedBatch,
-    { limit }: Plan,
+    { limit, isApart }: BatchPlan,
     { part }: Asked,
     total: DrainCounts,
   ): Promise<BatchOutcome> {
@@ -263,28 +256,38 @@ export class DrainBatch {
       this.#rates.forget();
       return 'stopped';
     }
-    if (!isSubjectsFault(error)) throw error;
-    this.parts.telemetry.batchFailed(this.kind, claimed.count, error);
-    const wasWhole = this.#apartFor === 0;
+    // Where not even the claim succeeds, a smaller one may, if this one took too long.
+    const mayGoOn = claimed.count > 0 ? isSubjectsFault(error) : isCanceledStatement(error);
+    if (!mayGoOn) throw error;
+    const failure = error instanceof RowHeldError ? error.failure : error;
+    this.parts.telemetry.batchFailed(this.kind, claimed.count, failure);
     this.#apartFor = APART_FOR;
-    if (wasWhole && claimed.count > 0) return 'more';
+    if (!isApart && claimed.count > 0) return 'more';
     // Savepoints do not help: the claim itself fails, or the commit. Fewer, down to one.
     const [alone] = claimed.each;
     if (limit > 1) this.own.pace.failed(limit);
     // No subject is to blame, and trying on would not end.
     else if (!alone) throw error;
-    else {
-      const failed = [{ due: alone, error }];
-      await inTransaction(this.parts.dataSource, async (tx) => {
-        if (!(await claimExactly(tx, alone))) return;
-        await this.#setAside(tx, failed);
-        await part?.keep(tx, { ...noCounts(), failed: 1 }, 0);
-        tx.afterCommit(() => {
-          total.failed += 1;
-          this.#learn(0, failed);
-        });
-      });
-    }
+    else await this.#putAside({ due: alone, error }, part, total);
     return 'more';
+  }
+
+  /** The only one of its batch, by a transaction of its own. */
+  async #putAside(one: Failed, part: Part | undefined, total: DrainCounts): Promise<void> {
+    const isHeld = isContention(one.error);
+    const aside = { ...NOBODY, ...(isHeld ? { locked: [one] } : { failed: [one] }) };
+    const counts = { ...noCounts(), ...(isHeld ? { found: 1, putBack: 1 } : { failed: 1 }) };
+    await inTransaction(this.parts.dataSource, async (tx) => {
+      if (!(await claimExactly(tx, one.due))) return;
+      const back = this.#putOff(aside);
+      await putBackDeadlines(tx, back);
+      await this.#setAside(tx, aside.failed);
+      await part?.keep(tx, counts, 0);
+      tx.afterCommit(() => {
+        this.parts.alarms.ensure(back);
+        addCounts(total, counts);
+        this.#learn(0, aside);
+      });
+    });
   }
 }

@@ -1,6 +1,5 @@
 import type { ClaimedBatch } from './claimed-batch';
-import type { DeadlineHandler } from './deadline-handler';
-import type { Failed } from './handle-apart';
+import type { DeadlineHandler, DueDeadline } from './deadline-handler';
 import type { TimeoutTelemetry } from './telemetry';
 
 /**
@@ -16,10 +15,10 @@ export class FollowUps {
     private readonly telemetry: Pick<TimeoutTelemetry, 'failed'>,
   ) {}
 
-  /** Begins what follows a batch, for those of it that have not failed. */
-  begin(claimed: ClaimedBatch, failed: readonly Failed[]): void {
+  /** Begins what follows a batch, for those of it that were not put aside. */
+  begin(claimed: ClaimedBatch, aside: readonly DueDeadline[]): void {
     if (!this.handler.afterCommit) return;
-    const putAside = new Set(failed.map((one) => one.due));
+    const putAside = new Set(aside);
     const handled = claimed.each.filter((one) => !putAside.has(one));
     if (handled.length === 0) return;
     const work = this.handler

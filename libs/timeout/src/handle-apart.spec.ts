@@ -155,6 +155,43 @@ describe('a batch in pieces', () => {
     expect(few.failed).toHaveLength(MANY - 1);
   });
 
+  describe('where rows are held', () => {
+    const handling = (held: (one: DueDeadline) => boolean, isSuspect = held) => {
+      const pieces: number[] = [];
+      const attempt = async (piece: readonly DueDeadline[]) => {
+        pieces.push(piece.length);
+        if (piece.some(held)) throw new Error('held');
+        return { changed: piece.length, lost: 0 };
+      };
+      const result = handleApart(dueOf(1_000), attempt, {
+        ...{ rates: new FailureRates(), isJudged: true, isSubjectsFault: () => true },
+        ...{ isContention: () => true, isSuspect },
+      });
+      return result.then((done) => ({ ...done, pieces }));
+    };
+    const nobody = (): boolean => false;
+
+    it('finds who needs them, and blames nobody', async () => {
+      const held = isPoison(0.005);
+      const { changed, failed, locked, left } = await handling(held, nobody);
+      expect({ changed, failed, left }).toEqual({ changed: 995, failed: [], left: [] });
+      expect(locked.map(({ due }) => due).filter(held)).toHaveLength(5);
+    });
+
+    it('tries those that are known alone, after the others', async () => {
+      const { changed, pieces } = await handling(isPoison(0.02));
+      expect(changed).toBe(980);
+      expect(pieces).toEqual([490, 490, ...Array<number>(20).fill(1)]);
+    });
+
+    it.each([nobody, () => true])('stops to look where very many are', async (isSuspect) => {
+      const { changed, failed, locked, left, pieces } = await handling(() => true, isSuspect);
+      expect({ changed, failed }).toEqual({ changed: 0, failed: [] });
+      expect(locked.length + left.length).toBe(1_000);
+      expect(pieces.length).toBeLessThan(70);
+    });
+  });
+
   it('ends with an error that speaks of no subject', async () => {
     const away = new Error('away');
     const handling = handleApart(dueOf(10), () => Promise.reject(away), {

@@ -12,6 +12,12 @@ export interface HandledApart {
   readonly lost: number;
   readonly putBack: readonly DueDeadline[];
   readonly failed: readonly Failed[];
+  /** Somebody holds a row that these need; nothing speaks against them. */
+  readonly locked: readonly Failed[];
+  /** Not tried to the end, so that the others need not wait for it. */
+  readonly left: readonly DueDeadline[];
+  /** How many were handled, by whatever outcome. */
+  readonly succeeded: number;
 }
 
 /** So many fail before anything is made of none having succeeded. */
@@ -49,11 +55,17 @@ export class FailureRates {
  */
 const TELLING = 0.5;
 const REMEMBERED = 10_000;
+/** What the batch has handled stays locked meanwhile. */
+const MOST_WAITS = 50;
 
 export interface ApartOptions {
   readonly rates: FailureRates;
   readonly isSubjectsFault: (error: unknown) => boolean;
   readonly isJudged: boolean;
+  /** True where somebody else's lock was waited for in vain. */
+  readonly isContention?: (error: unknown) => boolean;
+  /** True for those that are tried alone, after all the others. */
+  readonly isSuspect?: (due: DueDeadline) => boolean;
   /** The one that an error names. */
   readonly suspectOf?: (error: unknown, piece: readonly DueDeadline[]) => DueDeadline | undefined;
 }
@@ -64,7 +76,8 @@ type Attempt = (piece: readonly DueDeadline[]) => Promise<BatchResult>;
  * Handles a batch in pieces, by `attempt`, which undoes what fails. A piece that fails is halved
  * until the one to blame is found; what is left of it is tried again with others. Where the error
  * names one of them, that one is to blame if the others succeed without it. Pieces get as large as
- * few failures allow, so that many clean ones cost few attempts.
+ * few failures allow, so that many clean ones cost few attempts. Once others' locks have been
+ * waited for so often, what is not handled yet is left.
  *
  * @throws {HandlerFaultError} when `isJudged`, and the first of them all fail
  * @throws what `attempt` throws that is not `isSubjectsFault`
@@ -76,15 +89,18 @@ export async function handleApart(
 ): Promise<HandledApart> {
   const apart = new Apart(attempt, options);
   const { fresh, again } = options.rates;
+  const { isSuspect = () => false } = options;
+  const others = due.filter((one) => !isSuspect(one));
   await apart.handle(
-    due.filter(({ failures }) => failures === 0),
+    others.filter(({ failures }) => failures === 0),
     fresh,
   );
   // Most of these fail again: among the others they would spoil piece after piece.
   await apart.handle(
-    due.filter(({ failures }) => failures > 0),
+    others.filter(({ failures }) => failures > 0),
     again,
   );
+  await apart.handleEach(due.filter(isSuspect));
   return apart.total;
 }
 
@@ -98,10 +114,13 @@ class Apart {
     lost: 0,
     putBack: [] as DueDeadline[],
     failed: [] as Failed[],
+    locked: [] as Failed[],
+    left: [] as DueDeadline[],
+    succeeded: 0,
   };
-  #succeeded = 0;
+  #waits = 0;
   #left: DueDeadline[] = [];
-  #rate!: FailureRate;
+  #rate: FailureRate = { failed: 0, succeeded: 0 };
 
   constructor(
     private readonly attempt: Attempt,
@@ -112,12 +131,25 @@ class Apart {
     this.#rate = rate;
     // At random: those to blame may well stand together.
     this.#left = shuffled(due);
-    while (this.#left.length > 0) {
+    while (this.#left.length > 0 && this.#waits < MOST_WAITS) {
       const piece = this.#left.splice(-pieceSize(rate, due.length));
       const failure = await this.#try(piece);
       if (failure) await this.#findIn(piece, failure);
     }
+    this.total.left.push(...this.#left);
     forgetSome(rate);
+  }
+
+  /** What becomes of these says nothing of others. */
+  async handleEach(due: readonly DueDeadline[]): Promise<void> {
+    this.#rate = { failed: 0, succeeded: 0 };
+    for (const one of due) {
+      if (this.#waits >= MOST_WAITS) this.total.left.push(one);
+      else {
+        const failure = await this.#try([one]);
+        if (failure) this.#blame(one, failure);
+      }
+    }
   }
 
   /** The error where the piece failed. */
@@ -127,11 +159,12 @@ class Apart {
       this.total.changed += changed;
       this.total.lost += lost;
       this.total.putBack.push(...putBack);
-      this.#succeeded += piece.length;
+      this.total.succeeded += piece.length;
       this.#rate.succeeded += piece.length;
       return undefined;
     } catch (error) {
       if (!this.options.isSubjectsFault(error)) throw error;
+      if (this.options.isContention?.(error)) this.#waits += 1;
       return { error };
     }
   }
@@ -181,9 +214,10 @@ class Apart {
   }
 
   #blame(due: DueDeadline, { error }: Failure): void {
-    this.total.failed.push({ due, error });
     this.#rate.failed += 1;
-    const isForAll = this.#succeeded === 0 && this.total.failed.length >= MANY;
+    if (this.options.isContention?.(error)) return void this.total.locked.push({ due, error });
+    this.total.failed.push({ due, error });
+    const isForAll = this.total.succeeded === 0 && this.total.failed.length >= MANY;
     if (this.options.isJudged && isForAll) throw new HandlerFaultError(error);
   }
 }

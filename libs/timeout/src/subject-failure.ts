@@ -1,4 +1,4 @@
-import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
+import { isCanceledStatement, isInfrastructureError } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
 import { putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
@@ -11,13 +11,13 @@ const BACKOFF_MAX_MS = 60_000;
 /** The count is a small number in the table. */
 const MOST_COUNTED = 1_000;
 const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-/** Conflicts with others, and locks of others: the whole batch may well succeed later. */
-const CONFLICT_CLASSES = /^(40|55)/;
 
-/** False for a database that is away or full. A canceled statement counts: half may do in time. */
+/**
+ * True where the others of a batch may succeed; false for a database that is away or full. A
+ * canceled statement counts: half may do in time. So does somebody's lock: it is on some rows.
+ */
 export function isSubjectsFault(error: unknown): boolean {
-  const isEverybodys = isInfrastructureError(error) && !isCanceledStatement(error);
-  return !isEverybodys && !CONFLICT_CLASSES.test(sqlStateOf(error) ?? '');
+  return !isInfrastructureError(error) || isCanceledStatement(error);
 }
 
 /**

@@ -1,0 +1,107 @@
+import { DataSource, type QueryRunner } from 'typeorm';
+import type { DeadlineHandler } from './deadline-handler';
+import { Drain, drainDefaults } from './drain';
+import type { TimeoutTelemetry } from './telemetry';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-harness';
+
+const KIND = 'payment';
+const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
+
+describe('Drain, when somebody holds a row', () => {
+  let store: DeadlineStore;
+  /** Waits for locks as a host's pool does, though not so long. */
+  let pool: DataSource;
+  let holder: QueryRunner;
+  const held = subject(17);
+  beforeAll(async () => {
+    store = await DeadlineStore.open();
+    const extra = { options: '-c lock_timeout=100ms', pipeline: true };
+    pool = await new DataSource({ ...store.dataSource.options, extra }).initialize();
+    await store.rows('CREATE TABLE things (id uuid PRIMARY KEY)');
+    await store.rows('INSERT INTO things SELECT unnest($1::uuid[])', [
+      Array.from({ length: 300 }, (_, index) => subject(index)),
+    ]);
+  });
+  afterAll(async () => {
+    await pool?.destroy();
+    await store?.close();
+  });
+  beforeEach(async () => {
+    await store.empty();
+    holder = store.dataSource.createQueryRunner();
+    await holder.startTransaction();
+  });
+  afterEach(() => letGo());
+  const hold = (ids: readonly string[]) =>
+    holder.query('SELECT FROM things WHERE id = ANY ($1::uuid[]) FOR UPDATE', [ids]);
+  const letGo = async () => {
+    if (holder.isTransactionActive) await holder.rollbackTransaction();
+    await holder.release();
+  };
+  /** Needs the row of each subject. */
+  const needing = () =>
+    new Effects(1_000, (due, tx) =>
+      tx.rows('UPDATE things SET id = id WHERE id = ANY ($1::uuid[])', [
+        due.map(({ subjectId }) => subjectId),
+      ]),
+    );
+  const draining = (handler: DeadlineHandler, told: Partial<TimeoutTelemetry> = {}) =>
+    new Drain(KIND, handler, drainParts(pool, KIND, told), { ...drainDefaults, drainers: 1 });
+  const effects = () => store.rows<{ subject_id: string }>('SELECT subject_id FROM effects');
+  const makeDue = () => store.rows(`UPDATE deadlines SET due_at = now() - interval '1 second'`);
+
+  it('delays those who need it, and nobody else', async () => {
+    await store.add(KIND, Array<number>(100).fill(-1_000));
+    await hold([held]);
+    const failed: number[] = [];
+    const handler = needing();
+    const one = draining(handler, { batchFailed: (_, size) => void failed.push(size) });
+    expect(await one.run('timer')).toEqual({ ...NOTHING, found: 100, changed: 99, putBack: 1 });
+    expect(failed).toEqual([100, 1]);
+    expect((await effects()).map(({ subject_id: id }) => id)).not.toContain(held);
+    // Nothing counts against it, however often it is tried: then, alone and after all others.
+    for (let round = 0; round < 10; round++) {
+      await makeDue();
+      handler.batches.length = 0;
+      await store.add(KIND, [-1_000]);
+      await one.run('timer');
+      expect(handler.batches).toEqual([[subject(0)], [held]]);
+    }
+    expect(await store.deadlines()).toMatchObject([{ subject_id: held, failures: 0 }]);
+    expect(await store.rows('SELECT FROM held_deadlines')).toEqual([]);
+    expect(one.standsStill).toBe(false);
+    await letGo();
+    await makeDue();
+    expect(await one.run('timer')).toEqual({ ...NOTHING, found: 1, changed: 1 });
+  });
+
+  it('is looked at again later and later, but soon', async () => {
+    await store.add(KIND, [-1_000]);
+    await hold([subject(0)]);
+    const one = draining(needing());
+    for (const pauseMs of [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]) {
+      // The database's clock is this machine's.
+      const beganMs = Date.now();
+      await one.run('timer');
+      const endedMs = Date.now();
+      const [left] = await store.deadlines();
+      expect(left?.due_at.getTime()).toBeGreaterThanOrEqual(beganMs + pauseMs);
+      expect(left?.due_at.getTime()).toBeLessThanOrEqual(endedMs + pauseMs);
+      await makeDue();
+    }
+  });
+
+  it('that all need is not waited for by each', async () => {
+    await store.add(KIND, Array<number>(300).fill(-1_000));
+    await hold(Array.from({ length: 300 }, (_, index) => subject(index)));
+    const handler = needing();
+    const one = draining(handler);
+    expect(await one.run('timer')).toEqual({ ...NOTHING, found: 300, putBack: 300 });
+    expect(handler.batches.length).toBeLessThan(70);
+    expect(one.standsStill).toBe(false);
+    await letGo();
+    await makeDue();
+    expect(await one.run('timer')).toEqual({ ...NOTHING, found: 300, changed: 300 });
+  });
+});
