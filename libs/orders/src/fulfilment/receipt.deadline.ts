@@ -10,6 +10,7 @@ import { isInDispute } from '../money/balance';
 import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+import { putOff, takeOverdue } from './take-overdue';
 
 /** Shipped orders whose receipt nobody denied in time are completed. */
 @Injectable()
@@ -21,8 +22,9 @@ export class ReceiptDeadline implements DeadlineHandler {
   constructor(private readonly guard: OrderGuard) {}
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
-    const paused = await this.#paused(tx, due);
-    const ready = due.filter(({ subjectId }) => !paused.has(subjectId));
+    const { taken, busy } = await takeOverdue(tx, 'shipped', due);
+    const paused = await this.#paused(tx, taken);
+    const ready = taken.filter(({ subjectId }) => !paused.has(subjectId));
     const completed = await this.guard.change(tx, {
       from: 'shipped',
       to: 'completed',
@@ -31,15 +33,16 @@ export class ReceiptDeadline implements DeadlineHandler {
       reason: 'receipt_timeout',
       onlyIfOverdue: true,
     });
-    const putBack = due.flatMap((one) => {
-      const dueAt = paused.get(one.subjectId);
-      return dueAt ? [{ ...one, dueAt }] : [];
-    });
-    return { changed: completed.length, lost: ready.length - completed.length, putBack };
+    const putBack = [...busy, ...putOff(taken, paused)];
+    return {
+      changed: completed.length,
+      lost: due.length - completed.length - putBack.length,
+      putBack,
+    };
   }
 
   /** Money that is unsettled pauses the completion: these are looked at again in an hour. */
-  async #paused(tx: Transaction, due: readonly DueDeadline[]): Promise<Map<string, Date>> {
+  async #paused(tx: Transaction, taken: readonly DueDeadline[]): Promise<Map<string, Date>> {
     const rows = await tx.rows<{ order_id: string; again: Date }>(
       `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again
          FROM payments p
@@ -47,7 +50,7 @@ export class ReceiptDeadline implements DeadlineHandler {
                 SELECT 1 FROM refunds r
                  WHERE r.payment_id = p.id AND r.status NOT IN ('succeeded', 'canceled') OFFSET 0)
               OR ${isInDispute('p.id')})`,
-      [due.map(({ subjectId }) => subjectId)],
+      [taken.map(({ subjectId }) => subjectId)],
     );
     return new Map(rows.map((row) => [row.order_id, row.again]));
   }

@@ -12,6 +12,7 @@ import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { refundAll } from '../money/refund-all';
+import { putOff, takeOverdue } from './take-overdue';
 
 /** Paid orders that were not shipped in time are canceled, their stock and their money go back. */
 @Injectable()
@@ -26,8 +27,9 @@ export class ShipmentDeadline implements DeadlineHandler {
   ) {}
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
-    const undecided = await this.#undecided(tx, due);
-    const ready = due.filter(({ subjectId }) => !undecided.has(subjectId));
+    const { taken, busy } = await takeOverdue(tx, 'paid', due);
+    const undecided = await this.#undecided(tx, taken);
+    const ready = taken.filter(({ subjectId }) => !undecided.has(subjectId));
     const canceled = await this.guard.change(tx, {
       from: 'paid',
       to: 'canceled',
@@ -42,27 +44,23 @@ export class ShipmentDeadline implements DeadlineHandler {
       canceled.map(({ orderId }) => orderId),
       'shipment_timeout',
     );
-    const putBack = due.flatMap((one) => {
-      const dueAt = undecided.get(one.subjectId);
-      return dueAt ? [{ ...one, dueAt }] : [];
-    });
-    return { changed: canceled.length, lost: ready.length - canceled.length, putBack };
+    const putBack = [...busy, ...putOff(taken, undecided)];
+    return {
+      changed: canceled.length,
+      lost: due.length - canceled.length - putBack.length,
+      putBack,
+    };
   }
 
   /**
    * Money that is on hold or disputed cannot be sent back, and an order must not be canceled without
    * its money: these are looked at again in an hour. Hold and dispute have alerts of their own.
    */
-  async #undecided(tx: Transaction, due: readonly DueDeadline[]): Promise<Map<string, Date>> {
-    const orderIds = due.map(({ subjectId }) => subjectId);
-    await tx.rows(
-      'SELECT 1 FROM orders WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
-      [orderIds],
-    );
+  async #undecided(tx: Transaction, taken: readonly DueDeadline[]): Promise<Map<string, Date>> {
     const rows = await tx.rows<{ order_id: string; again: Date }>(
       `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again FROM payments p
         WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR ${isInDispute('p.id')})`,
-      [orderIds],
+      [taken.map(({ subjectId }) => subjectId)],
     );
     return new Map(rows.map((row) => [row.order_id, row.again]));
   }
