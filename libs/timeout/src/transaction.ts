@@ -91,6 +91,14 @@ export class Transaction {
   }
 
   /**
+   * Ends the connection, where somebody may still be at work in this transaction: nothing of it is
+   * committed, and what comes late is refused. Resolves once the database has let go of it.
+   */
+  async abandon(): Promise<void> {
+    await ((await this.runner.connect()) as Connection).end();
+  }
+
+  /**
    * Runs `hook` after a successful commit; nobody waits for it. What it throws or rejects with is told
    * by `failed` and changes nothing: what is committed stands, and the other hooks run.
    */
@@ -205,7 +213,7 @@ async function attemptTransaction<T>(
 }
 
 /** The connection ended within a transaction, as where Postgres has found it idle for too long. */
-class ConnectionLostError extends Error {
+export class ConnectionLostError extends Error {
   constructor(cause: unknown) {
     // Read by isInfrastructureError, as what node-postgres itself says of it would be.
     super('Connection terminated within a transaction', { cause });
