@@ -1,17 +1,24 @@
+/** What node-postgres reads from an address, and has nothing to do with where it leads. */
+const OF_SESSIONS = [
+  'options',
+  'application_name',
+  'query_timeout',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+];
+
 /**
- * What an address of Postgres says of its sessions (`?options=-c ...`, `?application_name=...`), apart
- * from where it leads: node-postgres prefers an address to what a pool says beside it, so ours would
- * be lost.
+ * An address of Postgres without what it says of its sessions (`?options=-c ...`,
+ * `?statement_timeout=...`), and its start-up options: node-postgres prefers an address to what a
+ * pool says beside it, so ours would be lost.
  */
 export function sessionAddress(address: string): { url: string; options: string | undefined } {
   if (!URL.canParse(address)) return { url: address, options: undefined };
   const url = new URL(address);
   const options = url.searchParams.get('options') ?? undefined;
-  if (options === undefined && !url.searchParams.has('application_name')) {
-    return { url: address, options };
-  }
-  url.searchParams.delete('options');
-  url.searchParams.delete('application_name');
+  if (!OF_SESSIONS.some((name) => url.searchParams.has(name))) return { url: address, options };
+  for (const name of OF_SESSIONS) url.searchParams.delete(name);
   return { url: url.href, options };
 }
 

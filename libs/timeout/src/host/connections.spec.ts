@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Pool } from 'pg';
-import { DataSource } from 'typeorm';
+import { DataSource, Entity, PrimaryColumn } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
+import { queryRows } from '../transaction';
 import { findPlace, type HostPostgres } from './connections';
+import { migratePlace } from './migrate-timeouts';
 
 let database: TestDatabase;
 beforeAll(async () => (database = await createTestDatabase()));
@@ -118,5 +120,88 @@ describe('asking a Postgres where the tables of a host are', () => {
     });
     await expect(findPlace({ url }, 'lastcall_timeout')).rejects.toThrow('terminated');
     close();
+  });
+});
+
+@Entity('trials')
+class Trial {
+  @PrimaryColumn('text') id!: string;
+}
+
+describe('the options of a host’s data source', () => {
+  const TOO_LONG = 600_000;
+  const ITS_OWN = {
+    max: 2,
+    connectionTimeoutMillis: TOO_LONG,
+    query_timeout: TOO_LONG,
+    statement_timeout: TOO_LONG,
+    lock_timeout: TOO_LONG,
+    idle_in_transaction_session_timeout: TOO_LONG,
+  };
+  const LIMITS = `SELECT current_setting('statement_timeout') AS statement,
+    current_setting('lock_timeout') AS lock,
+    current_setting('idle_in_transaction_session_timeout') AS idle`;
+
+  /** So many connections at once, and what the first of them may. */
+  const limitsBeside = async (postgres: HostPostgres, connections: number): Promise<unknown> => {
+    const place = await findPlace(postgres, 'lastcall_timeout');
+    const ours = await place.open({ name: 'lastcall drains', connections });
+    const runners = Array.from({ length: connections }, () => ours.createQueryRunner());
+    try {
+      await Promise.all(runners.map((runner) => runner.connect()));
+      return await runners[0]?.query(LIMITS);
+    } finally {
+      await Promise.all(runners.map((runner) => runner.release()));
+      await ours.destroy();
+    }
+  };
+  const ours = [{ statement: '15s', lock: '1s', idle: '10s' }];
+
+  it('change neither the number of our connections nor their limits', async () => {
+    const options = { type: 'postgres', url: database.url, extra: ITS_OWN } as const;
+    const dataSource = await new DataSource(options).initialize();
+    expect(await limitsBeside({ dataSource }, 3)).toEqual(ours);
+    await dataSource.destroy();
+  });
+
+  it('change no limits by an address that names them either', async () => {
+    const url = new URL(database.url);
+    for (const [name, value] of Object.entries(ITS_OWN)) url.searchParams.set(name, String(value));
+    expect(await limitsBeside({ url: url.href }, 3)).toEqual(ours);
+  });
+
+  it('lead to where it writes, also with replicas beside', async () => {
+    const master = { url: database.url };
+    const replication = { master, slaves: [{ ...master, port: 1 }] };
+    const dataSource = new DataSource({ type: 'postgres', replication });
+    const asked = { options: dataSource.options, query: () => Promise.resolve([]) };
+    expect(await limitsBeside({ dataSource: asked }, 1)).toEqual(ours);
+  });
+
+  it('keep no tables of ours in its schema, and its entities there', async () => {
+    const dataSource = await new DataSource({
+      ...{ type: 'postgres', url: database.url, entities: [Trial] },
+      schema: 'shop',
+    }).initialize();
+    await dataSource.query('CREATE SCHEMA shop');
+    await dataSource.query('CREATE TABLE shop.trials (id text PRIMARY KEY)');
+    for (const schema of ['first_one', 'second_one']) {
+      const place = await findPlace({ dataSource }, schema);
+      const made = await migratePlace(place);
+      expect(made.length).toBeGreaterThan(0);
+      const ours = await place.open({ name: 'lastcall drains', connections: 1 });
+      await queryRows(ours, 'SELECT FROM deadlines');
+      await ours.getRepository(Trial).insert({ id: schema });
+      await ours.destroy();
+    }
+    expect(await dataSource.query('SELECT id FROM shop.trials ORDER BY id')).toEqual([
+      { id: 'first_one' },
+      { id: 'second_one' },
+    ]);
+    const tables = await dataSource.query<{ name: string }[]>(
+      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'shop'`,
+    );
+    expect(tables).toEqual([{ name: 'trials' }]);
+    await dataSource.destroy();
   });
 });

@@ -3,7 +3,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { openSessions } from '../pooler';
 import { sessionAddress, startUpOptions } from '../session-settings';
 
-/** TypeORM's data source of the host, of whichever version: only where it leads to is used. */
+/** TypeORM's data source of the host, of whichever version: where it leads to is used, and its entities. */
 export interface HostDataSource {
   readonly options: { readonly type: string };
   query(sql: string): Promise<unknown>;
@@ -48,15 +48,17 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
     throw new TypeError(`schema must be a name of small letters, digits and _, not "${schema}"`);
   }
   const { said, ...base } = addressOf(postgres);
+  const entities = 'dataSource' in postgres ? entitiesOf(postgres.dataSource) : {};
   return {
     schema,
     hostPath: await searchPathOf(postgres),
-    open: ({ name, connections, migrations = [], isLimited = true }) => {
+    open: ({ name, connections, migrations, isLimited = true }) => {
       const options = {
         ...base,
-        ...{ synchronize: false, dropSchema: false, migrationsRun: false, subscribers: [] },
-        ...{ migrations, migrationsTableName: 'lastcall_migrations', logging: false },
-        migrationsTransactionMode: 'each',
+        // TypeORM keeps the table of migrations where it has the entities: ours is with our tables.
+        ...(migrations ? { migrations, schema } : entities),
+        ...{ synchronize: false, installExtensions: false, logging: false },
+        ...{ migrationsTableName: 'lastcall_migrations', migrationsTransactionMode: 'each' },
         poolSize: connections,
         connectTimeoutMS: CONNECT_LIMIT_MS,
         applicationName: name,
@@ -83,9 +85,21 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
 interface Address {
   /** Start-up options of the host's own sessions (`-c name=value ...`). */
   readonly said: string;
+  /** What node-postgres is told by its own names. */
   readonly extra?: object;
 }
 
+interface DataSourceAddress {
+  readonly url?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly username?: string;
+  readonly password?: ClientConfig['password'];
+  readonly database?: string;
+  readonly ssl?: ClientConfig['ssl'];
+}
+
+/** Where it leads to, and nothing else: how many connections the host has, and their limits, are its own. */
 function addressOf(postgres: HostPostgres): Address {
   if ('url' in postgres) return addressAt(postgres.url);
   if ('dataSource' in postgres) {
@@ -95,14 +109,34 @@ function addressOf(postgres: HostPostgres): Address {
         `postgres.dataSource is of type "${options.type}": it has to be postgres`,
       );
     }
-    const { url, extra } = options as { url?: string; extra?: { options?: string } };
-    return { ...options, ...addressAt(url, extra?.options), extra };
+    const { replication, extra, ...alone } = options as DataSourceAddress & {
+      readonly replication?: { readonly master: DataSourceAddress };
+      readonly extra?: ClientConfig;
+    };
+    const { url, host, port, username, password, database, ssl } = replication?.master ?? alone;
+    return {
+      ...withoutUndefined({ host, port, username, password, database, ssl }),
+      ...clientAddress({ ...withoutUndefined({ connectionString: url }), ...extra }),
+    };
   }
-  const { connectionString, host, port, user, password, database, ssl, options } =
-    postgres.pool.options;
-  const beside = withoutUndefined({ host, port, username: user, password, database, ssl });
-  return { ...beside, ...addressAt(connectionString, options) };
+  return clientAddress(postgres.pool.options);
 }
+
+function clientAddress(given: ClientConfig): Address {
+  const { connectionString, host, port, user, password, database, ssl, stream, options } = given;
+  const extra = withoutUndefined({ host, port, user, password, database, ssl, stream });
+  return { ...addressAt(connectionString, options), extra };
+}
+
+/** What TypeORM has to know to read and write the host's entities as the host does. */
+const OF_ENTITIES = [
+  ...['entities', 'schema', 'entityPrefix', 'namingStrategy', 'entitySkipConstructor', 'useUTC'],
+  ...['relationLoadStrategy', 'isolateWhereStatements', 'invalidWhereValuesBehavior'],
+  ...['uuidExtension', 'parseInt8'],
+];
+
+const entitiesOf = ({ options }: HostDataSource): object =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => OF_ENTITIES.includes(name)));
 
 /** What an address says of sessions replaces what is said beside it, as in node-postgres. */
 function addressAt(address: string | undefined, beside = ''): Address & { url?: string } {
