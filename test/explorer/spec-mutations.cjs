@@ -140,6 +140,12 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'any-server-is-the-database',
+    'A server of one subject that is away is taken for a database that is away',
+    'drain-failures.spec.ts',
+    ['subject-failure.ts', 'return !isOfDatabase(error) || ', 'return '],
+  ),
+  seeded(
     'intervals-by-the-wall-clock',
     'When the next sweep is due depends on a clock that may be set',
     'sweep.spec.ts',

@@ -86,6 +86,42 @@ describe('Drain, when handling fails', () => {
     });
   });
 
+  it.each([
+    Object.assign(new Error('connect ECONNREFUSED 10.0.0.9:443'), { code: 'ECONNREFUSED' }),
+    Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }),
+    new Error('SMTP: not connected'),
+    new Error('timeout exceeded'),
+  ])('is the subject’s whose own server is away: %s', async (away) => {
+    await store.add(KIND, Array<number>(40).fill(-1_000));
+    const one = drain(
+      new Effects(1_000, async (due) => {
+        if (due.some(({ subjectId }) => subjectId === subject(17))) throw away;
+      }),
+    );
+    expect(await one.run('timer')).toEqual({ ...NOTHING, found: 39, changed: 39, failed: 1 });
+    expect(await store.deadlines()).toMatchObject([{ subject_id: subject(17), failures: 1 }]);
+  });
+
+  it('is nobody’s poison when the connection is lost', async () => {
+    await store.add(KIND, [-1, -1]);
+    const one = drain(
+      new Effects(1_000, (_, tx) => tx.rows('SELECT pg_terminate_backend(pg_backend_pid())')),
+    );
+    await expect(one.run('timer')).rejects.toThrow();
+    expect(await store.deadlines()).toMatchObject([{ failures: 0 }, { failures: 0 }]);
+  });
+
+  it('is nobody’s poison when no connection is to be had', async () => {
+    await store.add(KIND, [-1]);
+    const given = parts();
+    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const runner = store.dataSource.createQueryRunner();
+    jest.spyOn(runner, 'startTransaction').mockRejectedValue(refused);
+    jest.spyOn(store.dataSource, 'createQueryRunner').mockReturnValueOnce(runner);
+    await expect(drain(new Effects(), given).run('timer')).rejects.toBe(refused);
+    expect(await store.deadlines()).toMatchObject([{ failures: 0 }]);
+  });
+
   it('is nobody’s poison when the database is away', async () => {
     await store.add(KIND, [-1]);
     const away = Object.assign(new Error('terminating connection'), { code: '57P01' });

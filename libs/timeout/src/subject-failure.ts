@@ -1,10 +1,11 @@
-import { isCanceledStatement, isInfrastructureError } from './database-errors';
+import { QueryFailedError } from 'typeorm';
+import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
 import { putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import type { Failed } from './handle-apart';
 import { holdDeadlines } from './held-deadlines';
-import type { Transaction } from './transaction';
+import { ConnectionLostError, type Transaction } from './transaction';
 
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
@@ -13,11 +14,17 @@ const MOST_COUNTED = 1_000;
 const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
- * True where the others of a batch may succeed; false for a database that is away or full. A
- * canceled statement counts: half may do in time. So does somebody's lock: it is on some rows.
+ * True where the others of a batch that was claimed may succeed; false for a database that is away
+ * or full, by what its connection says: a handler asks other servers too, and one subject's may be
+ * away. A canceled statement counts: half may do in time. So does somebody's lock: it is on some rows.
  */
 export function isSubjectsFault(error: unknown): boolean {
-  return !isInfrastructureError(error) || isCanceledStatement(error);
+  return !isOfDatabase(error) || !isInfrastructureError(error) || isCanceledStatement(error);
+}
+
+function isOfDatabase(error: unknown): boolean {
+  const isOfConnection = error instanceof QueryFailedError || error instanceof ConnectionLostError;
+  return isOfConnection || sqlStateOf(error) !== undefined;
 }
 
 /**
