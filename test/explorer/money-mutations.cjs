@@ -323,6 +323,14 @@ const MONEY_MUTATIONS = [
     "date_trunc('milliseconds', updated_at) <= now()",
     "updated_at <= now() + interval '1 day'",
   ),
+  seeded(
+    'verify-deletes-hosts',
+    'Verifying deletes the deadlines of a host that shares the schema',
+    `${ORDERS}ops/verify-deadlines.spec.ts`,
+    'ops/verify-deadlines.ts',
+    "  SELECT 'orphaned' AS finding, d.kind, d.subject_id, d.due_at, d.version FROM deadlines d\n   WHERE ${[\n     IS_OURS,",
+    "  SELECT 'orphaned' AS finding, d.kind, d.subject_id, d.due_at, d.version FROM deadlines d\n   WHERE ${[",
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

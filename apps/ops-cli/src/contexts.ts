@@ -78,11 +78,14 @@ export function contextNamed({ contexts }: Contexts, name: string): Context {
   });
 }
 
-/** Without its password, for people. */
+/** Without its password, for people: it may stand before the host, and among what is said of it. */
 export function maskedUrl(url: string | undefined): string | null {
   if (!url) return null;
   const masked = new URL(url);
   if (masked.password) masked.password = '***';
+  for (const [name] of masked.searchParams) {
+    if (/password/i.test(name)) masked.searchParams.set(name, '***');
+  }
   return masked.href;
 }
 

@@ -73,6 +73,9 @@ describe('locate', () => {
     expect(found).toEqual({ ...env, ...prod });
     expect(what).toBe('context prod (postgres://shop:***@db.example/shop)');
     expect(from(root, { context: 'local' }).env.LASTCALL_HOME).toBe('/srv/shop');
+    const asked = { DATABASE_URL: 'postgres://db.example/shop?user=shop&password=hunter2' };
+    writeContexts(env, { current: 'asked', contexts: { asked } });
+    expect(from(root).what).not.toContain('hunter2');
     expect(() => from(root, { context: 'constructor' })).toThrow('There is no context');
   });
 

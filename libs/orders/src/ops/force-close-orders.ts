@@ -69,8 +69,12 @@ export class ForceCloseOrders {
   /** Ids of unpaid orders that match, oldest deadline first. From the deadlines, which are few. */
   async find(filter: ClosableFilter): Promise<string[]> {
     const rows = await onDataSource(this.dataSource).rows<{ id: string }>(
-      `SELECT o.id FROM (SELECT subject_id, min(due_at) AS due_at FROM deadlines
-                          WHERE kind = 'payment' GROUP BY subject_id) AS d
+      // Also those whose deadline is held: they wait for nobody but an operator.
+      `SELECT o.id FROM (SELECT subject_id, min(due_at) AS due_at FROM (
+                           SELECT subject_id, due_at FROM deadlines WHERE kind = 'payment'
+                            UNION ALL
+                           SELECT subject_id, due_at FROM held_deadlines WHERE kind = 'payment') AS waiting
+                          GROUP BY subject_id) AS d
          JOIN orders o ON o.id = d.subject_id
         WHERE o.status = 'pending_payment'
           AND ($1::text IS NULL OR o.customer_id = $1)

@@ -99,7 +99,8 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
           SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
               updated_at = now(), finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
         WHERE id = $1`,
-      [refundId, judgement.to, answer.providerRefundId || null, why],
+      // An earlier attempt's success is none of the attempt that stands in the row.
+      [refundId, judgement.to, (attempt === row.attempt && answer.providerRefundId) || null, why],
     );
     if (judgement.to === 'failed') {
       const delay = { subjectId: refundId, inMs: pauseAfterFailureMs(attempt) };
