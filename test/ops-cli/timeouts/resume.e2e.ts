@@ -1,6 +1,6 @@
 import type { BrakeView } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
-import { lastcallJson, operatorNamed } from '../../support/lastcall';
+import { lastcall, lastcallJson, operatorNamed } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -20,6 +20,10 @@ describe('lastcall timeouts resume', () => {
     await world.sql.rows(
       `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('clock_jumped', 'payment', 90, 100)`,
     );
+    const doctor = await lastcall(world.config, ['doctor']);
+    expect(doctor.stdout).toMatch(/BAD +flow +timeouts +stopped themselves at .* \(clock_jumped\)/);
+    const sweep = await lastcall(world.config, ['sweep', 'run']);
+    expect(sweep.stderr).toContain('stopped themselves (clock_jumped)');
     expect((await resume()).code).toBe(8);
     const { code, result } = await resume('--yes');
     expect(code).toBe(0);

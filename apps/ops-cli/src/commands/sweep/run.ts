@@ -51,9 +51,15 @@ export default class SweepRun extends OpsCommand {
     const { flags } = await this.parse(SweepRun);
     if (flags.shards !== undefined) return this.#byShards(flags.shards, flags.report);
     if (flags.report) throw usageFailure('--report goes with --shards');
-    const { timeouts } = await this.installation();
+    const { timeouts, timeoutBrake } = await this.installation();
     const result = toResult(await timeouts.runSweep());
     this.log(sweepText(result, [['alarms armed', result.armed]]));
+    const stopped = await timeoutBrake.read();
+    if (stopped) {
+      this.note(
+        `Timeouts have stopped themselves (${stopped.cause}), and what they would close was not touched: lastcall timeouts resume`,
+      );
+    }
     this.#tellOfFailures(result);
     return result;
   }

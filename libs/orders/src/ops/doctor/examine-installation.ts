@@ -18,8 +18,10 @@ import {
 } from '../../providers/unchargeable-products';
 import { describeWork, mended, StrandedWork } from '../../providers/stranded-work';
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
+import { TimeoutBrake } from '../timeout-brake';
 import { VerifyDeadlines } from '../verify-deadlines';
 import { type Check, expectation, finding, ok, unknown } from './check';
+import { examineBrake } from './examine-brake';
 import { examineHistory } from './examine-history';
 import { examineWaits } from './examine-waits';
 import { examineInvariants } from './examine-invariants';
@@ -42,6 +44,7 @@ export class ExamineInstallation {
     private readonly gauges: Gauges,
     private readonly timeouts: TimeoutService,
     private readonly deadlines: VerifyDeadlines,
+    private readonly brake: TimeoutBrake,
     @Inject(SEAL_KEY) private readonly sealKey: string | null,
   ) {}
 
@@ -51,6 +54,7 @@ export class ExamineInstallation {
     // One after the other: the doctor is no load test.
     return [
       ...(await this.#workers()),
+      await examineBrake(this.brake),
       ...(await this.#flow()),
       ...(await examineWaits(onDataSource(this.dataSource))),
       await this.#relay(),
