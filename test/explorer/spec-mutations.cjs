@@ -146,6 +146,18 @@ const SPEC_MUTATIONS = [
     ['subject-failure.ts', 'return !isOfDatabase(error) || ', 'return '],
   ),
   seeded(
+    'silent-handler-not-given-up',
+    'A transaction whose handler is silent is left to it: what comes late meets whoever has the connection then',
+    'drain-silent-handler.spec.ts',
+    ['handle-claimed.ts', 'withTimeLimit(this.tx.abandon(),', 'withTimeLimit(Promise.resolve(),'],
+  ),
+  seeded(
+    'silent-handler-waited-for',
+    'A handler that never answers stops its kind for good',
+    'drain-silent-handler.spec.ts',
+    ['handle-claimed.ts', 'await Promise.race([answered, silent])', 'await answered'],
+  ),
+  seeded(
     'intervals-by-the-wall-clock',
     'When the next sweep is due depends on a clock that may be set',
     'sweep.spec.ts',

@@ -8,7 +8,7 @@ import type { DrainParts } from './drain-parts';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { FollowUps } from './follow-ups';
 import { type Failed, FailureRates, HandlerFaultError } from './handle-apart';
-import { type Aside, handleClaimed, NOBODY, RowHeldError } from './handle-claimed';
+import { type Aside, handleClaimed, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
 import type { HandlerHealth } from './handler-health';
 import { lockBatch } from './lock-batch';
 import { LowWater } from './low-water';
@@ -69,6 +69,8 @@ export interface DrainOwn {
   readonly lowWater: LowWater;
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
+  /** A handler that is silent for longer is not waited for. */
+  readonly answerLimitMs: number;
 }
 
 /**
@@ -180,7 +182,9 @@ export class DrainBatch {
         release = giveBack;
         startedMs = performance.now();
         const handled = await handleClaimed(mine, tx, {
-          ...{ handler: this.handler, by, rates: this.#rates, suspects: this.#suspects },
+          ...{ kind: this.kind, handler: this.handler, by },
+          ...{ rates: this.#rates, suspects: this.#suspects },
+          answerLimitMs: this.own.answerLimitMs,
           ...{ isApart: plan.isApart, isProbe: plan.isProbe, isJudged: this.own.health.isJudged },
         });
         const { changed, lost, failed, locked, left } = handled;
@@ -256,6 +260,8 @@ export class DrainBatch {
       this.#rates.forget();
       return 'stopped';
     }
+    const silence = UnansweredError.in(error);
+    if (silence) return this.#doubt(silence, limit, part, total);
     // Where not even the claim succeeds, a smaller one may, if this one took too long.
     const mayGoOn = claimed.count > 0 ? isSubjectsFault(error) : isCanceledStatement(error);
     if (!mayGoOn) throw error;
@@ -269,6 +275,24 @@ export class DrainBatch {
     // No subject is to blame, and trying on would not end.
     else if (!alone) throw error;
     else await this.#putAside({ due: alone, error }, part, total);
+    return 'more';
+  }
+
+  /** One for which the handler is silent also when it is alone is put aside. */
+  async #doubt(
+    silence: UnansweredError,
+    limit: number,
+    part: Part | undefined,
+    total: DrainCounts,
+  ): Promise<BatchOutcome> {
+    const [first] = silence.piece;
+    if (first && silence.piece.length === 1) {
+      await this.#putAside({ due: first, error: silence }, part, total);
+    } else {
+      this.parts.telemetry.batchFailed(this.kind, silence.piece.length, silence);
+      this.#suspects.add(silence.piece);
+      this.own.pace.failed(limit);
+    }
     return 'more';
   }
 

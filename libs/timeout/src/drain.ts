@@ -10,9 +10,18 @@ import { pause } from './pause';
 export interface DrainOptions extends PaceOptions {
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
+  /** A handler that is silent for longer is not waited for: its batch is rolled back, and the kind goes on. */
+  readonly answerLimitMs: number;
 }
 
-export const drainDefaults: DrainOptions = { ...paceDefaults, maxFailures: 8 };
+/** A single statement may take 15 s, and whoever makes none for 10 s has lost the transaction anyway. */
+const ANSWER_LIMIT_MS = 20_000;
+
+export const drainDefaults: DrainOptions = {
+  ...paceDefaults,
+  maxFailures: 8,
+  answerLimitMs: ANSWER_LIMIT_MS,
+};
 
 /** A drainer without a turn asks again: soon, for most are given back soon, then less often. */
 const TURN_RETRY_FIRST_MS = 10;
@@ -67,6 +76,7 @@ export class Drain {
       health: this.#health,
       lowWater: this.lowWater,
       maxFailures: options.maxFailures,
+      answerLimitMs: options.answerLimitMs,
     });
   }
 

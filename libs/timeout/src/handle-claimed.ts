@@ -9,13 +9,17 @@ import {
 } from './handle-apart';
 import { isSubjectsFault, subjectNamedBy } from './subject-failure';
 import type { Suspects } from './suspects';
-import type { Transaction } from './transaction';
+import { withTimeLimit } from './time-limit';
+import { ConnectionLostError, type Transaction } from './transaction';
 
 /**
  * A piece waits no longer for a row that somebody holds: what is short, as a commit, is over by
  * then, and the one who needs a row that is held for longer is found before others feel it.
  */
 const LOCK_WAIT_MS = 10;
+
+/** Postgres hears at once of a connection that ends, unless it is not to be reached. */
+const ABANDON_LIMIT_MS = 1_000;
 
 /** Those of a batch that were not handled. */
 export type Aside = Pick<HandledApart, 'failed' | 'locked' | 'left'>;
@@ -28,9 +32,29 @@ export class RowHeldError extends Error {
   }
 }
 
+/** A handler is silent about these, and may be for good. */
+export class UnansweredError extends Error {
+  constructor(
+    kind: string,
+    readonly piece: readonly DueDeadline[],
+    limitMs: number,
+  ) {
+    super(`The handler of "${kind}" has not answered within ${limitMs} ms, for ${piece.length}`);
+  }
+
+  /** A connection that is lost meanwhile, as Postgres ends one that stands still, says less. */
+  static in(error: unknown): UnansweredError | undefined {
+    const said = error instanceof ConnectionLostError ? error.cause : error;
+    return said instanceof UnansweredError ? said : undefined;
+  }
+}
+
 /** How a batch is handled, and what is known of those before it. */
 export interface Handling {
+  readonly kind: string;
   readonly handler: DeadlineHandler;
+  /** A handler that is silent for longer is not waited for. */
+  readonly answerLimitMs: number;
   readonly by: Claimant;
   readonly isApart: boolean;
   readonly isProbe: boolean;
@@ -44,19 +68,62 @@ export interface Handling {
  *
  * @throws {HandlerFaultError} when none could be handled, and it is judged by that
  * @throws {RowHeldError} as a whole only
+ * @throws {UnansweredError} then nothing that the handler does by `tx` has an effect any more
  */
 export async function handleClaimed(
   mine: ClaimedBatch,
   tx: Transaction,
   how: Handling,
 ): Promise<HandledApart> {
-  if (!how.isApart) return handleWhole(mine, tx, how);
-  const { handler, by, isProbe, isJudged, rates, suspects } = how;
+  const answers = new Answers(tx, how);
+  try {
+    return await (how.isApart
+      ? handlePieces(mine, tx, answers, how)
+      : handleWhole(mine, tx, answers, how));
+  } catch (error) {
+    // Said first: what was tried by the connection that was given up says less.
+    throw answers.silence ?? error;
+  }
+}
+
+/** Waits for a handler's answers. */
+class Answers {
+  silence: UnansweredError | undefined;
+
+  constructor(
+    private readonly tx: Transaction,
+    private readonly how: Pick<Handling, 'kind' | 'answerLimitMs'>,
+  ) {}
+
+  async to<T>(question: Promise<T>, pieceOf: () => readonly DueDeadline[]): Promise<T> {
+    const { kind, answerLimitMs } = this.how;
+    const answered = question.then((answer) => ({ answer }));
+    let timer: NodeJS.Timeout | undefined;
+    const silent = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, answerLimitMs, undefined);
+    });
+    const first = await Promise.race([answered, silent]).finally(() => clearTimeout(timer));
+    if (first) return first.answer;
+    this.silence = new UnansweredError(kind, pieceOf(), answerLimitMs);
+    // So that its rows are free again, where Postgres can be reached.
+    const abandoned = withTimeLimit(this.tx.abandon(), ABANDON_LIMIT_MS, 'Not abandoned');
+    await abandoned.catch(() => undefined);
+    throw this.silence;
+  }
+}
+
+async function handlePieces(
+  mine: ClaimedBatch,
+  tx: Transaction,
+  answers: Answers,
+  { handler, by, isProbe, isJudged, rates, suspects }: Handling,
+): Promise<HandledApart> {
   const attempt = (piece: readonly DueDeadline[]) =>
-    tx.attempt(() => handler.handle(piece, tx, by));
+    tx.attempt(() => answers.to(handler.handle(piece, tx, by), () => piece));
   await tx.rows(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
   const result = await handleApart(mine.each, attempt, {
-    ...{ rates, isSubjectsFault, isContention, suspectOf: subjectNamedBy },
+    ...{ rates, isContention, suspectOf: subjectNamedBy },
+    isSubjectsFault: (error) => !answers.silence && isSubjectsFault(error),
     isJudged: !isProbe && isJudged,
     isSuspect: (one) => suspects.has(one),
   });
@@ -70,11 +137,16 @@ export async function handleClaimed(
 async function handleWhole(
   mine: ClaimedBatch,
   tx: Transaction,
+  answers: Answers,
   { handler, by }: Handling,
 ): Promise<HandledApart> {
   try {
-    const whole = mine.count > 0 ? await handler.whole?.handle(mine.subjectIds, tx, by) : undefined;
-    const { changed, lost, putBack = [] } = whole ?? (await handler.handle(mine.each, tx, by));
+    const ask = <T>(question: Promise<T>) => answers.to(question, () => mine.each);
+    const whole =
+      handler.whole && mine.count > 0
+        ? await ask(handler.whole.handle(mine.subjectIds, tx, by))
+        : undefined;
+    const { changed, lost, putBack = [] } = whole ?? (await ask(handler.handle(mine.each, tx, by)));
     return { changed, lost, putBack, ...NOBODY, succeeded: mine.count };
   } catch (error) {
     throw isLockTimeout(error) ? new RowHeldError(error) : error;

@@ -11,7 +11,7 @@ const MOST = 10_000;
 
 /**
  * Subjects that would hold up others of their batch, as this process has found: somebody holds a
- * row that they need. They are tried alone. Not in their rows: what is counted there holds them in
+ * row that they need, or the handler was silent about them. They are tried alone. Not in their rows: what is counted there holds them in
  * the end, and this speaks against nobody.
  */
 export class Suspects {
@@ -38,9 +38,9 @@ export class Suspects {
     return due.map((one) => ({ ...one, dueAt: new Date(nowMs + this.#pauseMs(one)) }));
   }
 
-  /** These were put back as somebody held them. */
-  add(held: readonly DueDeadline[]): void {
-    for (const one of held) {
+  /** These have held up others. */
+  add(suspected: readonly DueDeadline[]): void {
+    for (const one of suspected) {
       const entry = { pauseMs: this.#pauseMs(one), untilMs: this.nowMs() + REMEMBERED_MS };
       this.#known.delete(one.subjectId);
       this.#known.set(one.subjectId, entry);
