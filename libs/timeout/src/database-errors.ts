@@ -13,14 +13,16 @@ const CONTENTION = new Set([
   LOCK_NOT_AVAILABLE,
 ]);
 const QUERY_CANCELED = '57014';
+/** Each has a digit, unlike EPIPE, which Node says of a socket. */
+const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 const CONNECTION_TROUBLE =
-  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established/i;
+  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable/i;
 
 /** The SQLSTATE of a database error, wherever TypeORM has wrapped it; undefined for any other. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (let cause: unknown = error; types.isNativeError(cause);) {
     const { code, driverError } = cause as { code?: unknown; driverError?: unknown };
-    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code;
+    if (typeof code === 'string' && SQLSTATE.test(code)) return code;
     cause = types.isNativeError(driverError) ? driverError : cause.cause;
   }
   return undefined;

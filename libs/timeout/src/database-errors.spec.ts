@@ -1,0 +1,26 @@
+import { QueryFailedError } from 'typeorm';
+import { isInfrastructureError, sqlStateOf } from './database-errors';
+
+const coded = (code: string) => Object.assign(new Error(`write ${code}`), { code });
+
+describe('an error of the database', () => {
+  it('has its SQLSTATE, however it is wrapped', () => {
+    const failed = new QueryFailedError('SELECT 1', [], coded('57P01'));
+    expect(sqlStateOf(new Error('no', { cause: failed }))).toBe('57P01');
+    expect(sqlStateOf(coded('XX000'))).toBe('XX000');
+  });
+
+  it.each(['EPIPE', 'EBUSY', 'ECONNRESET'])('is no error of a socket (%s)', (code) => {
+    expect(sqlStateOf(coded(code))).toBeUndefined();
+  });
+
+  it.each([
+    coded('EPIPE'),
+    coded('ECONNRESET'),
+    new Error('Client has encountered a connection error and is not queryable'),
+    new Error('Client was closed and is not queryable'),
+  ])('means that it is away: %s', (error) => {
+    expect(isInfrastructureError(error)).toBe(true);
+    expect(isInfrastructureError(new QueryFailedError('SELECT 1', [], error))).toBe(true);
+  });
+});
