@@ -17,6 +17,7 @@ export {
 } from './host/host-transaction';
 export { migrateTimeouts } from './host/migrate';
 export type { ArmedDeadline, HostDeadline, SubjectRef } from './host/subjects';
+export type { HostTelemetry } from './host/sound-telemetry';
 export { TimeoutModule } from './host/timeout.module';
 export type {
   Injected,

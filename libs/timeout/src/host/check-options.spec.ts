@@ -18,6 +18,8 @@ describe('the options of TimeoutModule', () => {
       { postgres: { pool: { options: {} } }, redis: 'redis://127.0.0.1', sweepIntervalMs: 500 },
       { postgres, redis: { host: '127.0.0.1' }, schema: 'mine', driver: 'postgres' },
       { postgres, lock: new NoopLock(), telemetry: silentTelemetry, redis: undefined },
+      { postgres, driver: 'redis-zset', redis: 'redis://127.0.0.1', sweepIntervalMs: 300_000 },
+      { postgres, telemetry: { failed: () => undefined } },
     ];
     expect(taken.map((one) => checkOptions(one))).toEqual(taken);
     redis.disconnect();
@@ -33,6 +35,7 @@ describe('the options of TimeoutModule', () => {
       'there is no option "redisUrl"; there are: postgres, redis',
     ],
     [{ postgres, redis: 6379 }, '`redis` must be a URL, options or a client of ioredis'],
+    [{ postgres, redis: '' }, '`redis` must be a URL, options or a client of ioredis'],
     [{ postgres, schema: 7 }, '`schema` must be a text'],
     [{ postgres, driver: {} }, '`driver` must be a name or a TimerDriver'],
     [{ postgres, lock: {} }, '`lock` must be a Lock'],
@@ -40,9 +43,25 @@ describe('the options of TimeoutModule', () => {
     [{ postgres, migrate: 'no' }, '`migrate` must be true or false'],
     [{ postgres, sweepIntervalMs: '10s' }, 'must be a whole number of milliseconds'],
     [{ postgres, sweepIntervalMs: 0 }, '`sweepIntervalMs` must be above 0'],
+    [{ postgres, sweepIntervalMs: 300_001 }, '`sweepIntervalMs` must be at most 300000 (5 min)'],
+    [{ postgres, driver: 'bullmq' }, 'driver "bullmq" needs the option `redis`'],
+    [{ postgres, driver: 'redis-zset' }, 'driver "redis-zset" needs the option `redis`'],
+    [
+      { postgres, driver: 'rabbitmq' },
+      'driver "rabbitmq" needs RABBITMQ_URL, which no option gives',
+    ],
     [{ postgres, telemetry: 'on' }, '`telemetry` must be a TimeoutTelemetry'],
+    [{ postgres, telemetry: { swept: () => undefined } }, '`telemetry` must be a TimeoutTelemetry'],
+    [
+      { postgres, telemetry: { failed: () => undefined, swept: 'on' } },
+      '`telemetry` must be a TimeoutTelemetry',
+    ],
   ])('%j are refused with what is wrong', (given, words) => {
     expect(check(given)).toThrow(TypeError);
     expect(check(given)).toThrow(words);
+  });
+
+  it('name a driver that there is', () => {
+    expect(check({ postgres, driver: 'rabitmq' })).toThrow('There are: bullmq, memory');
   });
 });

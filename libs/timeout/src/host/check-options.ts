@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { assertOptions, having, isObject, orElse } from './option-kinds';
+import { timerDriverKind } from '../drivers/registry';
+import { silentTelemetry } from '../telemetry';
+import { assertOptions, hasMethods, having, isObject, orElse } from './option-kinds';
 import type { TimeoutModuleOptions } from './timeout-options';
 
 const postgres = z.custom((value) => {
@@ -11,20 +13,57 @@ const postgres = z.custom((value) => {
   return name === 'dataSource' ? typeof place.query === 'function' : name === 'pool';
 }, orElse("one of { url }, { dataSource } (TypeORM's) and { pool } (node-postgres')"));
 
+const telemetry = z.custom((value) => {
+  if (!isObject(value) || !hasMethods(value, ['failed'])) return false;
+  const others = Object.keys(silentTelemetry).filter((name) => value[name] !== undefined);
+  return hasMethods(value, others);
+}, orElse('a TimeoutTelemetry: `failed`, and of its other methods those that you want'));
+
+/**
+ * Sweeps bring deadlines near 30 min before they are due, and arm them 15 min before. So far apart,
+ * six sweeps do the one and three the other: nothing is late where one fails.
+ */
+const MOST_SWEEP_INTERVAL_MS = 300_000;
+
 const OPTIONS = {
   postgres,
-  redis: z.union([z.string(), having([], '')], orElse('a URL, options or a client of ioredis')),
+  redis: z.custom(
+    (value) => isObject(value) || (typeof value === 'string' && value !== ''),
+    orElse('a URL, options or a client of ioredis'),
+  ),
   schema: z.string(orElse('a text')),
   driver: z.union([z.string(), having(['start', 'stop'], '')], orElse('a name or a TimerDriver')),
   lock: having(['acquireFree', 'acquireOne', 'close'], 'a Lock'),
   role: z.enum(['ring', 'arm'], orElse('"ring" or "arm"')),
   migrate: z.boolean(orElse('true or false')),
-  sweepIntervalMs: z.int(orElse('a whole number of milliseconds')).positive(orElse('above 0')),
-  telemetry: having(['failed'], 'a TimeoutTelemetry'),
+  sweepIntervalMs: z
+    .int(orElse('a whole number of milliseconds'))
+    .positive(orElse('above 0'))
+    .max(
+      MOST_SWEEP_INTERVAL_MS,
+      orElse(`at most ${MOST_SWEEP_INTERVAL_MS} (5 min): only sweeps see what is due in an hour`),
+    ),
+  telemetry,
 } satisfies Record<keyof TimeoutModuleOptions, z.ZodType>;
 
 /** @throws {TypeError} naming every option that is wrong, and how it is right */
 export function checkOptions(options: TimeoutModuleOptions): TimeoutModuleOptions {
   assertOptions('TimeoutModule', OPTIONS, ['postgres'], options);
+  if (typeof options.driver === 'string') assertHasNeeds(options.driver, options);
   return options;
+}
+
+/** Which option gives what a driver needs by this name. */
+const GIVEN_BY: Readonly<Record<string, keyof TimeoutModuleOptions>> = { REDIS_URL: 'redis' };
+
+/** Without its address a driver's library goes to this machine, or fails for ever. */
+function assertHasNeeds(driver: string, options: TimeoutModuleOptions): void {
+  for (const need of timerDriverKind(driver).needs) {
+    const option = GIVEN_BY[need];
+    if (option && options[option] !== undefined) continue;
+    const wanted = option
+      ? `the option \`${option}\``
+      : `${need}, which no option gives: choose another, or give a TimerDriver of your own`;
+    throw new TypeError(`TimeoutModule: driver "${driver}" needs ${wanted}`);
+  }
 }

@@ -79,4 +79,14 @@ describe('a handler of a host', () => {
     await until('each is told of', () => told.length === (2 * MANY) / 50);
     expect([...new Set(told)].sort()).toEqual(both);
   });
+
+  it.each([0, -1, 1.5, NaN, Infinity, '50'])('is refused with %p as its maxBatch', async (size) => {
+    @DeadlineHandler('sized', { maxBatch: size as number })
+    class Sized implements HandlesDue {
+      handle = () => Promise.resolve({ changed: 0 });
+    }
+    await expect(start(Sized)).rejects.toThrow(
+      `@DeadlineHandler("sized") of Sized: \`maxBatch\` must be a whole number of 1 or more, not ${size}`,
+    );
+  });
 });

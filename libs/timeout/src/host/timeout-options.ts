@@ -1,9 +1,9 @@
 import type { InjectionToken, ModuleMetadata, Type } from '@nestjs/common';
 import type { Lock } from '../lock';
 import type { RedisAddress } from '../redis';
-import type { TimeoutTelemetry } from '../telemetry';
 import type { TimerDriver } from '../timer-driver';
 import type { HostPostgres } from './connections';
+import type { HostTelemetry } from './sound-telemetry';
 
 /** Everything but `postgres` has a default. */
 export interface TimeoutModuleOptions {
@@ -12,7 +12,7 @@ export interface TimeoutModuleOptions {
   readonly redis?: RedisAddress;
   /** The schema of our own tables; `lastcall` unless given. Made when it is not there. */
   readonly schema?: string;
-  /** The name of a driver, or one of the host's own; chosen by what is given unless given. */
+  /** The name of one that needs nothing or `redis`, or one of the host's own; chosen by what is given unless given. */
   readonly driver?: string | TimerDriver;
   /** Held around each change of a subject; none unless given: what decides is the transaction. */
   readonly lock?: Lock;
@@ -20,10 +20,10 @@ export interface TimeoutModuleOptions {
   readonly role?: 'ring' | 'arm';
   /** False where somebody else migrates, by `migrateTimeouts`. */
   readonly migrate?: boolean;
-  /** How often to look for what alarms have missed; 10,000 unless given. */
+  /** How often to look for what alarms have missed or comes near; at most 300,000, and 10,000 unless given. */
   readonly sweepIntervalMs?: number;
-  /** Where to report; Nest's logger hears of what fails unless given. */
-  readonly telemetry?: TimeoutTelemetry;
+  /** Where to report, `failed` at the least; Nest's logger hears of what fails unless given. */
+  readonly telemetry?: HostTelemetry;
 }
 
 export interface TimeoutOptionsFactory {

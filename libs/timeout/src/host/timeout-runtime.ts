@@ -28,6 +28,7 @@ import { HostHandler } from './host-handler';
 import { inHostTransaction } from './host-transactions';
 import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
+import { soundTelemetry } from './sound-telemetry';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { Timeouts } from './timeouts';
 
@@ -65,7 +66,8 @@ export class TimeoutRuntime
     discovery: DiscoveryService,
   ): Promise<TimeoutRuntime> {
     const options = checkOptions(given);
-    const { schema = 'lastcall', role = 'ring', telemetry = loggedTelemetry() } = options;
+    const { schema = 'lastcall', role = 'ring' } = options;
+    const telemetry = soundTelemetry(options.telemetry ?? loggedTelemetry());
     const ring = role === 'ring';
     const handlers = ring ? handlersOf(discovery, name) : [];
     const kinds = handlers.map(({ mark }) => mark.kind);
@@ -153,8 +155,18 @@ function handlersOf(discovery: DiscoveryService, name: string): Handlers {
     const { metatype } = wrapper;
     if (typeof metatype !== 'function') return [];
     const mark = Reflect.getMetadata(HANDLER_MARK, metatype) as HandlerMark | undefined;
-    return mark && (mark.timeouts ?? 'default') === name ? [{ mark, wrapper }] : [];
+    if (!mark || (mark.timeouts ?? 'default') !== name) return [];
+    assertMaxBatch(mark, metatype.name);
+    return [{ mark, wrapper }];
   });
+}
+
+/** A claim of none finds none, and the next one is made at once. */
+function assertMaxBatch({ kind, maxBatch }: HandlerMark, of: string): void {
+  if (maxBatch === undefined || (Number.isSafeInteger(maxBatch) && maxBatch > 0)) return;
+  throw new TypeError(
+    `@DeadlineHandler("${kind}") of ${of}: \`maxBatch\` must be a whole number of 1 or more, not ${maxBatch}`,
+  );
 }
 
 function driverOf(
