@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { Type } from '@nestjs/common';
+import { Logger, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { until } from '../../../../test/support/until';
@@ -8,6 +8,7 @@ import { DeadlineHandler, type Due, type HandlesDue, TimeoutModule, type Tx } fr
 import { silentTelemetry } from '../telemetry';
 import { queryRows } from '../transaction';
 import { findPlace } from './connections';
+import { migratePlace } from './migrate-timeouts';
 
 const MANY = 200;
 
@@ -36,10 +37,10 @@ describe('a handler of a host', () => {
     batchFailed: (kind: string) => void told.push(`a batch of ${kind} failed`),
   };
 
-  const start = async (handler: Type): Promise<TestingModule> => {
+  const start = async (handler: Type, given: object = { telemetry }): Promise<TestingModule> => {
     const module = await Test.createTestingModule({
       imports: [
-        TimeoutModule.forRoot({ postgres: { url: database.url }, driver: 'memory', telemetry }),
+        TimeoutModule.forRoot({ postgres: { url: database.url }, driver: 'memory', ...given }),
       ],
       providers: [handler],
     })
@@ -88,5 +89,26 @@ describe('a handler of a host', () => {
     await expect(start(Sized)).rejects.toThrow(
       `@DeadlineHandler("sized") of Sized: \`maxBatch\` must be a whole number of 1 or more, not ${size}`,
     );
+  });
+
+  it('that is missing for a kind is warned of, also where there is none at all', async () => {
+    const place = await findPlace({ url: database.url }, 'lastcall');
+    await migratePlace(place);
+    const arming = await place.open({ name: 'test', connections: 1 });
+    await queryRows(
+      arming,
+      `INSERT INTO deadlines (kind, due_at, subject_id, version)
+       VALUES ('trial-edn', now() + interval '1 day', gen_random_uuid(), 1)`,
+    );
+    await arming.destroy();
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
+    class NoHandler {}
+    for (const provider of [NoHandler, EndTrials]) await (await start(provider, {})).init();
+    const said = warn.mock.calls.map(([text]) => String(text));
+    warn.mockRestore();
+    const words =
+      'Deadlines of kind "trial-edn" wait, and nobody here handles them: mark a provider with ' +
+      '@DeadlineHandler("trial-edn"), unless another service does';
+    expect(said.filter((text) => text.includes('trial-edn'))).toEqual([words, words]);
   });
 });

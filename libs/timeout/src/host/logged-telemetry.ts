@@ -7,6 +7,13 @@ export function loggedTelemetry(): TimeoutTelemetry {
   const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
   return {
     ...silentTelemetry,
+    unknownKinds: (kinds) =>
+      kinds.forEach((kind) =>
+        logger.warn(
+          `Deadlines of kind "${kind}" wait, and nobody here handles them: mark a provider with ` +
+            `@DeadlineHandler("${kind}"), unless another service does`,
+        ),
+      ),
     batchFailed: (kind, size, error) =>
       logger.warn(`${size} of kind "${kind}" failed and are tried again: ${why(error)}`),
     deadlineHeld: (kind, subjectId, error) =>

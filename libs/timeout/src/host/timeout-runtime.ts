@@ -53,6 +53,7 @@ export class TimeoutRuntime
     readonly clock: DatabaseClock,
     private readonly run: TimeoutRun,
     private readonly telemetry: TimeoutTelemetry,
+    private readonly ring: boolean,
     private readonly handlers: Handlers,
     private readonly paths: { readonly own: string; readonly host: string },
     private readonly pools: readonly DataSource[],
@@ -97,6 +98,7 @@ export class TimeoutRuntime
       clock,
       new TimeoutRun(service, { sweep, ring, parts }),
       telemetry,
+      ring,
       handlers,
       { own: schema, host: place.hostPath },
       pools,
@@ -134,7 +136,7 @@ export class TimeoutRuntime
       );
       this.service.handle(mark.kind, handler);
     }
-    if (this.handlers.length > 0) await this.service.assertAllHandled();
+    if (this.ring) await this.service.assertAllHandled();
   }
 
   onApplicationBootstrap(): Promise<void> {
