@@ -328,7 +328,11 @@ const SPEC_MUTATIONS = [
     'put-back-without-alarm',
     'A deadline that a batch puts back has no alarm',
     'drain.spec.ts',
-    ['drain-batch.ts', 'this.parts.alarms.ensure(back);', ''],
+    [
+      'drain-batch.ts',
+      'this.parts.alarms.ensure(back);\n          addCounts(total, counts);\n          this.#tell',
+      'addCounts(total, counts);\n          this.#tell',
+    ],
   ),
   seeded(
     'jump-not-noticed',

@@ -11,8 +11,8 @@ const MOST = 10_000;
 
 /**
  * Subjects that would hold up others of their batch, as this process has found: somebody holds a
- * row that they need, or the handler was silent about them. They are tried alone. Not in their rows: what is counted there holds them in
- * the end, and this speaks against nobody.
+ * row that they need, or the handler was silent about them. They are tried alone. Not in their
+ * rows: what is counted there holds them in the end, and this speaks against nobody.
  */
 export class Suspects {
   /** Each one's last pause, and until when it is remembered, the oldest first. */
