@@ -2,6 +2,7 @@ import { LastcallError, runInvariants } from '@app/orders';
 import { WatchWaits } from '../../libs/orders/src/ops/watch-waits';
 import { FoldStock } from '../../libs/orders/src/stock/fold-stock';
 import { readOrders } from '../../libs/orders/src/order/order-rows';
+import { UnansweredError } from '../../libs/timeout/src/handle-claimed';
 import { disputedOf, refundedOf } from '../support/ledger-entry';
 import { relayAll } from '../support/relay-all';
 import type { World } from '../support/world';
@@ -174,7 +175,10 @@ async function streamFaults(world: World): Promise<string[]> {
   return [...faults, ...missing.map(({ key }) => `event ${key} was never sent`)];
 }
 
-/** What the product reports as failed: a busy order is an outcome, a bug is not. */
+/**
+ * What the product reports as failed: a busy order is an outcome, and so is a handler that is not
+ * waited for, where the schedule lets its time pass; a bug is not.
+ */
 function unexpectedReports({ told }: World): string[] {
   return told.flatMap(({ name, args }) => {
     if (!['batchFailed', 'deadlineHeld', 'failed'].includes(name)) return [];
@@ -185,5 +189,5 @@ function unexpectedReports({ told }: World): string[] {
 
 function isRefusal(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isRefusal);
-  return error instanceof LastcallError;
+  return error instanceof LastcallError || error instanceof UnansweredError;
 }
