@@ -120,15 +120,20 @@ function nameOf(text: string, [statement, values]: Parameters<Query>): string {
   return `${what}${subject ? ` (${String(subject).slice(-12)})` : ''}`;
 }
 
-/** Timers that the product's own code sets become steps; those of packages stay real. */
-export function instrumentTimers(scheduler: Scheduler): void {
+/**
+ * Timers that the product's own code sets become steps; those of packages stay real. Longer ones than
+ * `longestMs` never fire.
+ */
+export function instrumentTimers(scheduler: Scheduler, longestMs: number): void {
   const { setTimeout: set, clearTimeout: clear } = globalThis;
   const clearing = new Map<object, () => void>();
+  const none = (): void => undefined;
   const replacement = (callback: () => void, ms?: number, ...args: unknown[]): unknown => {
     const caller = scheduler.current && new Error().stack?.split('\n')[2];
     if (!caller?.includes('/libs/')) return set(callback, ms, ...args);
     const handle: object = { unref: () => handle, ref: () => handle };
-    const stop = scheduler.timer(`timer of ${Math.round(ms ?? 0)} ms`, callback);
+    const isStep = (ms ?? 0) <= longestMs;
+    const stop = isStep ? scheduler.timer(`timer of ${Math.round(ms ?? 0)} ms`, callback) : none;
     clearing.set(handle, stop as () => void);
     return handle;
   };

@@ -44,14 +44,16 @@ export class Stage {
     /** Leads to the database, and within it to the fake clock. */
     readonly url: string,
     readonly monitor: Client,
+    longestTimerMs: number,
   ) {
     instrumentClock(this.time);
-    instrumentTimers(this.scheduler);
+    instrumentTimers(this.scheduler, longestTimerMs);
     instrumentConnecting(this.scheduler);
     instrumentPostgres(this.scheduler, this.time);
   }
 
-  static async open(): Promise<Stage> {
+  /** No timer that is longer than `longestTimerMs` fires. */
+  static async open(longestTimerMs = Infinity): Promise<Stage> {
     const database = await createTestDatabase();
     const monitor = new Client({ connectionString: database.url });
     await monitor.connect();
@@ -64,7 +66,7 @@ export class Stage {
     const url = new URL(database.url);
     url.searchParams.set('options', `-c search_path=${PATH}`);
     await migrate({ DATABASE_URL: url.href });
-    return new Stage(database, url.href, monitor);
+    return new Stage(database, url.href, monitor, longestTimerMs);
   }
 
   async close(): Promise<void> {

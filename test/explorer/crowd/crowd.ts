@@ -35,6 +35,12 @@ const BATCH_TAKES_MS = 100;
 /** Things that happen to processes, not in them. */
 const OUTSIDE = -1;
 
+/**
+ * What takes longer, as until a silent handler is given up, would make orders late by the shop's time,
+ * which stands still meanwhile; programs of few orders play it (checks.ts).
+ */
+const LONGEST_TIMER_MS = 10_000;
+
 /** Runs programs of many orders on the real rings, sweeps, turns and claims of several workers. */
 export class CrowdExplorer {
   readonly #processes = new Map<string, Process>();
@@ -48,7 +54,7 @@ export class CrowdExplorer {
   }
 
   static async open(): Promise<CrowdExplorer> {
-    return new CrowdExplorer(await Stage.open());
+    return new CrowdExplorer(await Stage.open(LONGEST_TIMER_MS));
   }
 
   close(): Promise<void> {
