@@ -1,10 +1,9 @@
 import { TEST_SKU } from '../../../../test/support/insert-orders';
 import { type Posted } from '../../../../test/support/ledger-provider';
-import { moneyOf, type Placed } from '../../../../test/support/money';
+import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
-import { runInvariants } from '../invariants/run-invariants';
 import { FoldStock } from '../stock/fold-stock';
 import { ForeignMoney } from './foreign-money';
 import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
@@ -15,12 +14,7 @@ import { OrderGuard } from '../order/order-guard';
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
-afterEach(async () => {
-  const results = await runInvariants(world, { limitMs: 60_000, newest: 'all' });
-  // Nothing relays here.
-  const broken = results.filter(({ id, violations }) => id !== 12 && violations > 0);
-  expect(broken.map(({ id, name, violations }) => `${id} ${name} ${violations}`)).toEqual([]);
-});
+afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 

@@ -1,8 +1,7 @@
 import { inTransaction } from '@app/timeout';
-import { moneyOf, type Placed } from '../../../../test/support/money';
+import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
-import { runInvariants } from '../invariants/run-invariants';
 import { CreateRefund } from '../ops/create-refund';
 import { cancelUnowed } from './cancel-unowed';
 import type { MovementSource } from './movements';
@@ -12,12 +11,7 @@ import { type SettledAnswer, SettleRefunds } from './settle-refunds';
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
-afterEach(async () => {
-  const results = await runInvariants(world, { limitMs: 60_000, newest: 'all' });
-  // Nothing relays here.
-  const broken = results.filter(({ id, violations }) => id !== 12 && violations > 0);
-  expect(broken.map(({ id, name, violations }) => `${id} ${name} ${violations}`)).toEqual([]);
-});
+afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 const FAILED = { state: 'FAILED', providerRefundId: 're-1', why: 'account closed' } as const;

@@ -1,6 +1,6 @@
 import { Pool, type PoolClient } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
-import { until } from '../../../../test/support/until';
+import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import { fromPg } from './host-transaction';
 import { migrateTimeouts } from './migrate';
 import { type HostDeadline, Subjects } from './subjects';
@@ -37,14 +37,7 @@ describe('Subjects, in transactions of a host', () => {
     client.release();
   }
 
-  const waiting = (count: number) =>
-    until(`${count} wait for a row`, async () => {
-      const { rowCount } = await pool.query(
-        `SELECT FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rowCount === count;
-    });
+  const waiting = (count: number) => untilLocksAreWaitedFor(pool, count);
 
   it('are taken in one order, so that many that are armed and taken back wait in no circle', async () => {
     // So they lie in the table as they are taken back: the last one first.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { until } from '../../../../../test/support/until';
+import { untilLocksAreWaitedFor } from '../../../../../test/support/lock-waits';
 import { systemClock } from '../../clock';
 import { OwnAlarmTable } from '../../testing/own-alarm-table';
 import { describeTimerDriver } from '../driver.contract';
@@ -61,14 +61,7 @@ describe('PostgresDriver', () => {
     const holder = await pool.connect();
     await holder.query('BEGIN');
     await holder.query(`SELECT FROM alarms WHERE queue = 'circle' AND id = 'a' FOR UPDATE`);
-    const waiting = (count: number) =>
-      until(`${count} wait for a row`, async () => {
-        const { rowCount } = await pool.query(
-          `SELECT FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        );
-        return rowCount === count;
-      });
+    const waiting = (count: number) => untilLocksAreWaitedFor(pool, count);
     const arming = alarms.arm([
       { id: 'a', at: new Date(later) },
       { id: 'b', at: new Date(later) },

@@ -1,0 +1,13 @@
+import type { Pool } from 'pg';
+import { until } from './until';
+
+/** Resolves once so many sessions of the pool's database wait for somebody's lock. */
+export function untilLocksAreWaitedFor(pool: Pool, count: number): Promise<unknown> {
+  return until(`${count} wait for a row`, async () => {
+    const { rowCount } = await pool.query(
+      `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return rowCount === count;
+  });
+}
