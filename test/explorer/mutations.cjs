@@ -85,6 +85,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'folding-by-place-alone',
+    what: 'Folding deletes movements by their place, which is one of each partition',
+    spec: 'libs/orders/src/stock/fold-stock.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}migrations/1764030000000-fold-by-place-and-id.ts`,
+        find: 'THEN u.id IN (SELECT unnest(ids) FROM changed) END',
+        replace: 'THEN true END',
+      },
+    ],
+  },
+  {
     name: 'keys-are-joined',
     what: 'Placing looks idempotency keys up by a join, which may read all there are',
     spec: 'libs/orders/src/placing/find-keys.spec.ts',

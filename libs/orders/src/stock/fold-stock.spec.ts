@@ -226,3 +226,30 @@ describe('FoldStock', () => {
     expect(await unfolded()).toEqual(['WRONG']);
   });
 });
+
+describe('FoldStock, where the table is partitioned', () => {
+  let other: World;
+  beforeAll(async () => (other = await openWorld()));
+  afterAll(() => other?.close());
+
+  it('takes no movement that lies in the same place of another partition', async () => {
+    await other.rows('ALTER TABLE unfolded_stock_movements RENAME TO whole');
+    await other.rows(
+      `CREATE TABLE unfolded_stock_movements (LIKE whole INCLUDING DEFAULTS INCLUDING IDENTITY)
+         PARTITION BY LIST (sku);
+       CREATE TABLE of_a PARTITION OF unfolded_stock_movements FOR VALUES IN ('A');
+       CREATE TABLE of_b PARTITION OF unfolded_stock_movements FOR VALUES IN ('B');
+       GRANT SELECT, INSERT, DELETE ON unfolded_stock_movements TO lastcall_app`,
+    );
+    for (const sku of ['A', 'B']) {
+      await insertProduct(other, sku, 100);
+      await other.rows('UPDATE products SET reserved = 10, available = 90 WHERE sku = $1', [sku]);
+      await other.rows(INSERT, [sku, 'release', 1, 10]);
+    }
+    await inTransaction(other.dataSource, (tx) => tx.rows(`SELECT fold_stock_of('{A}', 0, 2000)`));
+    const left = await other.rows(
+      'SELECT sku, count(*)::int FROM unfolded_stock_movements GROUP BY 1',
+    );
+    expect(left).toEqual([{ sku: 'B', count: 10 }]);
+  });
+});
