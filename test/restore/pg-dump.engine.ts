@@ -132,7 +132,7 @@ async function createDatabase(name: string): Promise<TestDatabase> {
     ...{ durable: false, programs: programs() },
   });
   clusters.push(cluster);
-  return createTestDatabase(cluster.url);
+  return createTestDatabase({ databaseUrl: cluster.url });
 }
 
 async function burnTransactions({ url }: TestDatabase): Promise<void> {

@@ -1,7 +1,13 @@
 import 'reflect-metadata';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Config, DATABASE, loadConfig, type OrdersModuleOptions } from '@app/orders';
+import {
+  type Config,
+  DATABASE,
+  loadConfig,
+  type OrdersModuleOptions,
+  seedProducts,
+} from '@app/orders';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { SignJWT } from 'jose';
@@ -16,13 +22,8 @@ import { SharedCounts } from '../../apps/api/src/rate-limit/shared-counts';
 import { shutDown } from '../../apps/api/src/shut-down';
 import type { DataSource } from 'typeorm';
 import { recordAnswers } from '../answers/record-answers';
-import {
-  asMigrating,
-  asOwner,
-  createTestDatabase,
-  type Owner,
-  type TestDatabase,
-} from './database';
+import { asMigrating, asOwner, type Owner, type TestDatabase } from './database';
+import { createMigratedDatabase } from './migrated-database';
 import { takeRedisDatabase } from './redis';
 
 export const JWT_SECRET = 'a-secret-for-tests-of-32-characters';
@@ -107,8 +108,10 @@ const SETTINGS = {
   LOG_LEVEL: 'silent',
 };
 
+const SEEDED = { seed: true };
+
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
-  const made = options.beside || options.database ? undefined : await createTestDatabase();
+  const made = options.beside || options.database ? undefined : await createMigratedDatabase();
   const database = options.database ?? made;
   const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? '';
   const owner = asOwner(ownerUrl);
@@ -119,7 +122,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...options.settings,
   });
   try {
-    if (database) await migrateDatabase({ ...config, ...asMigrating(ownerUrl) }, { seed: true });
+    if (made) await seedProducts(await owner.dataSource());
+    else if (database) await migrateDatabase({ ...config, ...asMigrating(ownerUrl) }, SEEDED);
     const api = await boot(config, options);
     const baseUrl = await listen(api).catch(async (error: unknown) => {
       // What refuses to start has opened its connections, and has no process that ends with it.

@@ -40,21 +40,35 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A database of its own, empty, on the server of this test run, or on another. */
-export async function createTestDatabase(
+export interface TestDatabaseOptions {
+  /** Default: the server of this test run. */
+  readonly databaseUrl?: string;
+  /** Names the database that it becomes a copy of. Default: empty. */
+  readonly template?: (server: Client) => Promise<string>;
+}
+
+/** A database of its own. */
+export async function createTestDatabase({
   databaseUrl = testServers().databaseUrl,
-): Promise<TestDatabase> {
+  template,
+}: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `test_${process.pid}_${randomBytes(4).toString('hex')}`;
-  await run(databaseUrl, CREATE_APPLICATION_USER);
-  await run(databaseUrl, `CREATE DATABASE ${name}`);
-  // For tests that connect by themselves; the application's own connections say where they look.
-  await run(databaseUrl, `ALTER DATABASE ${name} SET search_path = lastcall, public`);
+  await onServer(databaseUrl, async (server) => {
+    await server.query(CREATE_APPLICATION_USER);
+    const copied = template ? ` TEMPLATE ${await template(server)}` : '';
+    await server.query(`CREATE DATABASE ${name}${copied}`);
+    // For tests that connect by themselves; the application's own connections say where they look.
+    await server.query(`ALTER DATABASE ${name} SET search_path = lastcall, public`);
+  });
   const url = new URL(databaseUrl);
   url.pathname = `/${name}`;
   return {
     url: url.href,
     appUrl: asApplication(url.href),
-    drop: () => run(databaseUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: () =>
+      onServer(databaseUrl, (server) =>
+        server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+      ),
   };
 }
 
@@ -92,12 +106,16 @@ export function asOwner(databaseUrl: string): Owner {
   };
 }
 
-async function run(databaseUrl: string, sql: string): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
+/** One statement after the other, by somebody who may make databases. */
+export async function onServer(
+  databaseUrl: string,
+  work: (server: Client) => Promise<unknown>,
+): Promise<void> {
+  const server = new Client({ connectionString: databaseUrl });
+  await server.connect();
   try {
-    await client.query(sql);
+    await work(server);
   } finally {
-    await client.end();
+    await server.end();
   }
 }

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig, migrate } from '@app/orders';
 import { transformSync } from '@swc/core';
-import { asMigrating, asOwner, createTestDatabase } from './database';
+import { asOwner } from './database';
+import { createMigratedDatabase } from './migrated-database';
 import { takeRedisDatabase } from './redis';
 import { BY_HAND, Shop } from './shop';
 
@@ -36,7 +36,7 @@ export async function startInstallation(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Installation> {
   const home = mkdtempSync(join(tmpdir(), 'lastcall-money-'));
-  const database = await createTestDatabase();
+  const database = await createMigratedDatabase();
   const environment = {
     ...BY_HAND,
     PORT: '0',
@@ -52,8 +52,6 @@ export async function startInstallation(
     MAX_UNPAID_IN_A_ROW: 'off',
     ...settings,
   };
-  const config = loadConfig(environment);
-  await migrate({ ...config, ...asMigrating(database.url) });
   const owner = asOwner(database.url);
   const running = new Set<ChildProcess>();
   const sandbox = await startNode(['dist/apps/sandbox/src/main.js'], running, {

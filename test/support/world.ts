@@ -5,7 +5,6 @@ import {
   type Config,
   DATABASE,
   loadConfig,
-  migrate,
   onDataSource,
   type OrdersTelemetry,
   OrdersModule,
@@ -20,8 +19,9 @@ import { Test } from '@nestjs/testing';
 import type { DataSource } from 'typeorm';
 import { CLOSERS } from '../../libs/orders/src/data-source';
 import { EVENT_STREAM, type EventStream } from '../../libs/orders/src/events/event-stream';
-import { asMigrating, asOwner, createTestDatabase, type Owner } from './database';
+import { asOwner, type Owner } from './database';
 import { LedgerProvider } from './ledger-provider';
+import { createMigratedDatabase } from './migrated-database';
 
 export interface WorldOptions {
   readonly settings?: Readonly<Record<string, string>>;
@@ -110,11 +110,10 @@ const SETTINGS = {
 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const given = options.databaseUrl ?? options.beside?.config.DATABASE_URL;
-  const database = given === undefined ? await createTestDatabase() : undefined;
+  const database = given === undefined ? await createMigratedDatabase() : undefined;
   const url = given ?? database?.appUrl;
   const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
   const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? config.DATABASE_URL;
-  if (database) await migrate({ ...config, ...asMigrating(ownerUrl) });
   return startWorld(config, ownerUrl, options, async () => database?.drop());
 }
 
