@@ -4,6 +4,7 @@
 const { CROWD_MUTATIONS } = require('./crowd-mutations.cjs');
 const { MONEY_MUTATIONS } = require('./money-mutations.cjs');
 const { SPEC_MUTATIONS } = require('./spec-mutations.cjs');
+const { TARGET_MUTATIONS } = require('./target-mutations.cjs');
 
 const ORDERS = 'libs/orders/src/';
 const TIMEOUT = 'libs/timeout/src/';
@@ -328,6 +329,7 @@ const MUTATIONS = [
   ...CROWD_MUTATIONS,
   ...SPEC_MUTATIONS,
   ...MONEY_MUTATIONS,
+  ...TARGET_MUTATIONS,
 ];
 
 module.exports = { MUTATIONS };

@@ -47,10 +47,16 @@ export class TargetClosing {
     return { closed: free, fenced, busy };
   }
 
-  /** Closes orders whose rows the caller has locked, and of which no payment is open. */
+  /**
+   * Closes orders whose rows the caller has locked, and of which no payment is open: for this reason, or
+   * for the one that has put them behind the fence.
+   */
   async close(tx: Tx, kind: string, orderIds: readonly string[], reason: string): Promise<void> {
-    await targetOf(this.parts, kind).close(orderIds, reason, tx);
-    await this.parts.orders.put(tx, kind, orderIds, { status: 'closed', reason });
+    const reasons = await this.parts.orders.put(tx, kind, orderIds, { status: 'closed', reason });
+    for (const one of new Set(reasons.values())) {
+      const ids = orderIds.filter((id) => reasons.get(id) === one);
+      await targetOf(this.parts, kind).close(ids, one, tx);
+    }
   }
 
   /** Payments that somebody could still make, as far as the shop and we know. */

@@ -29,24 +29,31 @@ export class TargetOrders {
     this.#table = `"${schema}".target_orders`;
   }
 
-  /** The order's row in the shop's table is locked by the caller where it is still open. */
+  /**
+   * The order's row in the shop's table is locked by the caller where it is still open. Answers with the
+   * reasons that stand now: one that is behind the fence closes for that which put it there.
+   */
   async put(
     tx: Tx,
     kind: string,
     orderIds: readonly string[],
     { status, reason }: TargetOrder,
-  ): Promise<void> {
-    if (orderIds.length === 0) return;
-    await tx.query(
+  ): Promise<ReadonlyMap<string, string>> {
+    if (orderIds.length === 0) return new Map();
+    const rows = await tx.query<{ order_id: string; reason: string }>(
       `INSERT INTO ${this.#table} AS o (kind, order_id, status, reason)
        SELECT $1, id, $3, $4 FROM unnest($2::text[]) AS n (id) ORDER BY id
        ON CONFLICT (kind, order_id) DO UPDATE
-         SET status = excluded.status, reason = excluded.reason,
+         SET status = excluded.status,
+             reason = CASE WHEN o.status = 'closing' AND excluded.status <> 'paid' THEN o.reason
+                           ELSE excluded.reason END,
              changed_at = CASE WHEN o.status = excluded.status THEN o.changed_at ELSE now() END,
              attempts = CASE WHEN o.status = excluded.status THEN o.attempts ELSE 0 END,
-             told = CASE WHEN o.status = excluded.status THEN o.told END`,
+             told = CASE WHEN o.status = excluded.status THEN o.told END
+       RETURNING order_id, reason`,
       [kind, orderIds, status, reason],
     );
+    return new Map(rows.map((row) => [row.order_id, row.reason]));
   }
 
   /** Locks what is known of these; in the order of their ids, so that nobody waits in a circle. */

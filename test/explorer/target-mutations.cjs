@@ -1,0 +1,33 @@
+// Seeded bugs of close targets that a test of their mechanism has to find; see mutations.cjs.
+
+const TARGETS = 'libs/orders/src/targets/';
+const WAITS = 'test/hosts/target-waits.e2e.ts';
+
+/**
+ * @param {string} name
+ * @param {string} what
+ * @param {string} spec the test that has to fail
+ * @param {string} file within libs/orders/src/targets
+ * @param {string} find
+ * @param {string} replace
+ * @returns {import('./mutations.cjs').Mutation}
+ */
+const seeded = (name, what, spec, file, find, replace) => ({
+  name,
+  what,
+  spec,
+  edits: [{ file: `${TARGETS}${file}`, find, replace }],
+});
+
+const TARGET_MUTATIONS = [
+  seeded(
+    'deadline-has-the-last-reason',
+    'A deadline that passes while an order waits for its provider says why it closes',
+    WAITS,
+    'target-orders.ts',
+    "WHEN o.status = 'closing' AND excluded.status <> 'paid' THEN o.reason",
+    'WHEN false THEN o.reason',
+  ),
+];
+
+module.exports = { TARGET_MUTATIONS };

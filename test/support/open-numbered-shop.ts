@@ -1,0 +1,72 @@
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Pool, type PoolClient } from 'pg';
+import { CloseTargetModule, CloseTargets } from '../../libs/orders/src/targets';
+import { getTimeoutsToken, TimeoutModule, type Timeouts } from '../../libs/timeout/src/public';
+import { createTestDatabase } from './database';
+import { LedgerProvider, type Posted } from './ledger-provider';
+import { NUMBERED_TABLES, NumberedOrders, placeNumbered } from './numbered-shop';
+import { silentOrdersTelemetry } from './silent-telemetry';
+
+const AMOUNT = { amount: 1_999, currency: 'EUR' };
+
+/** A shop with an orders table of its own in this process, and its provider. */
+export interface NumberedShop {
+  readonly acme: LedgerProvider;
+  readonly alerts: [what: string, fields: Readonly<Record<string, unknown>>][];
+  readonly module: TestingModule;
+  readonly client: PoolClient;
+  readonly timeouts: Timeouts;
+  readonly targets: CloseTargets;
+  /** An order, with these payments open at the provider; answers with its id. */
+  place(closesInMs: number, references?: readonly string[]): Promise<string>;
+  receive(posted: Posted | undefined): Promise<void>;
+  /** The first row, if there is any. */
+  only(sql: string, params?: readonly unknown[]): Promise<Record<string, string> | undefined>;
+  close(): Promise<void>;
+}
+
+export async function openNumberedShop(): Promise<NumberedShop> {
+  const acme = new LedgerProvider('acme');
+  const alerts: NumberedShop['alerts'] = [];
+  const database = await createTestDatabase();
+  const pool = new Pool({ connectionString: database.url, options: '-c search_path=public' });
+  const client = await pool.connect();
+  await client.query(NUMBERED_TABLES);
+  const module = await Test.createTestingModule({
+    imports: [
+      TimeoutModule.forRoot({ postgres: { pool }, driver: 'memory', sweepIntervalMs: 1_000 }),
+      CloseTargetModule.forRoot({
+        targets: [NumberedOrders],
+        payments: [acme],
+        telemetry: {
+          ...silentOrdersTelemetry,
+          alert: (what, fields) => void alerts.push([what, fields]),
+        },
+      }),
+    ],
+  }).compile();
+  module.useLogger(false);
+  await module.init();
+  const timeouts = module.get<Timeouts>(getTimeoutsToken());
+  const targets = module.get(CloseTargets);
+  return {
+    ...{ acme, alerts, module, client, timeouts, targets },
+    place: async (closesInMs, references = []) => {
+      const id = await placeNumbered(client, timeouts, { closesInMs, references });
+      for (const paymentId of references) acme.open({ paymentId, ...AMOUNT });
+      return id;
+    },
+    receive: (posted) => {
+      if (!posted) throw new Error('The provider has refused that');
+      return targets.receive('acme', posted.body, posted.headers);
+    },
+    only: async (sql, params = []) =>
+      (await client.query<Record<string, string>>(sql, [...params])).rows[0],
+    close: async () => {
+      client.release();
+      await module.close();
+      await pool.end();
+      await database.drop();
+    },
+  };
+}
