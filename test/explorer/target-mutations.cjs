@@ -28,6 +28,14 @@ const TARGET_MUTATIONS = [
     "WHEN o.status = 'closing' AND excluded.status <> 'paid' THEN o.reason",
     'WHEN false THEN o.reason',
   ),
+  seeded(
+    'ended-payments-wait-on',
+    'A paid order is said to wait for a payment that has been ended',
+    WAITS,
+    'target-orders.ts',
+    'SET attempts = 0, told = NULL',
+    'SET told = NULL',
+  ),
 ];
 
 module.exports = { TARGET_MUTATIONS };

@@ -53,4 +53,43 @@ describe('an order of a close target that waits for its provider', () => {
     const ours = 'SELECT status, reason FROM lastcall.target_orders WHERE order_id = $1';
     expect(await shop.only(ours, [id])).toEqual({ status: 'closed', reason: 'canceled' });
   });
+
+  const waits = async (orderId: string) =>
+    (await shop.targets.waiting()).filter(({ subject }) => subject === orderId);
+
+  /** With another payment, which its provider says nothing of. */
+  async function paid(...references: [string, string]): Promise<string> {
+    const id = await shop.place(LONG_MS, references);
+    shop.acme.unreachable = 'before';
+    await shop.receive(shop.acme.pay(references[0], new Date()));
+    await until('the provider is asked', async () => {
+      const asked = 'SELECT 1 FROM lastcall.target_orders WHERE order_id = $1 AND attempts > 1';
+      return (await shop.only(asked, [id])) !== undefined;
+    });
+    return id;
+  }
+
+  it('is listed though it is paid, until its other payment is ended', async () => {
+    const id = await paid('p-1', 'p-2');
+    expect(await waits(id)).toMatchObject([
+      { what: 'payment_unended', kind: KIND, exits: ['closed'], isOverdue: false },
+    ]);
+    shop.acme.unreachable = undefined;
+    await until('it is ended there', () => shop.acme.entries.get('pay-p-2')?.status === 'closed');
+    await until('nobody waits', async () => (await waits(id)).length === 0);
+  });
+
+  it('is asked about no more when somebody says that its other payment is closed', async () => {
+    const id = await paid('p-3', 'p-4');
+    const [wait] = await waits(id);
+    await shop.targets.settle(String(wait?.id), 'closed', { actor: 'ann', reason: 'says acme' });
+    await until('nobody waits', async () => (await waits(id)).length === 0);
+    const asking = { kind: `${KIND}.closing`, subjectId: id };
+    expect(await shop.timeouts.get(asking)).toBeUndefined();
+    shop.acme.unreachable = undefined;
+    await shop.receive(shop.acme.pay('p-4', new Date()));
+    await until('what comes all the same is sent back', () => {
+      return shop.acme.entries.get('pay-p-4')?.refunds.length === 1;
+    });
+  });
 });

@@ -17,6 +17,7 @@ import {
 } from '@nestjs/common';
 import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
 import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
+import { CloseTargetUnended1764031000000 } from '../migrations/1764031000000-close-target-unended';
 import { loggedTelemetry } from '../order/logged-telemetry';
 import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
@@ -51,7 +52,11 @@ export interface CloseTargetModuleAsyncOptions<
   ) => CloseTargetModuleOptions | Promise<CloseTargetModuleOptions>;
 }
 
-const MIGRATIONS = [CloseTargets1763930000000, CloseTargetExits1763960000000];
+const MIGRATIONS = [
+  CloseTargets1763930000000,
+  CloseTargetExits1763960000000,
+  CloseTargetUnended1764031000000,
+];
 
 /** Injection token of the options. */
 const OPTIONS = Symbol('CloseTargetOptions');

@@ -42,8 +42,8 @@ export class TargetDesk {
     private readonly arm: Arm,
   ) {
     this.#ends = {
-      closed: (tx, ref) => this.#tell(tx, ref, 'closed', null),
-      paid: (tx, ref, _wait, { payment }) => this.#tell(tx, ref, 'paid', payment),
+      closed: (tx, ref, wait) => this.#tell(tx, ref, wait, 'closed', null),
+      paid: (tx, ref, wait, { payment }) => this.#tell(tx, ref, wait, 'paid', payment),
       retry: (tx, [id]) => this.#retryRefund(tx, id as string),
       done: (tx, [id]) => this.#finishRefund(tx, id as string),
       replay: (tx, [id]) => this.#replayWebhook(tx, id as string),
@@ -105,15 +105,17 @@ export class TargetDesk {
   async #tell(
     tx: TargetSql,
     ref: readonly string[],
+    { what }: TargetWait,
     as: 'closed' | 'paid',
     payment: string | null | undefined,
   ): Promise<Due[]> {
+    const status = what === 'payment_unended' ? 'paid' : 'closing';
     const [kind, orderId] = ref as [string, string];
     await this.#changeOne(
       tx,
       `UPDATE ${this.#table('target_orders')} SET told = $3, told_payment = $4
-        WHERE kind = $1 AND order_id = $2 AND status = 'closing' RETURNING now() AS now`,
-      [kind, orderId, as, payment ?? null],
+        WHERE kind = $1 AND order_id = $2 AND status = $5 RETURNING now() AS now`,
+      [kind, orderId, as, payment ?? null, status],
     );
     return dueNow(askingKind(kind), orderId);
   }

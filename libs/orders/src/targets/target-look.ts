@@ -59,7 +59,9 @@ export class TargetLook {
 /** Of this version: an older process of the shop's has not made them all. */
 export async function hasTargets(dataSource: DataSource, schema: string): Promise<boolean> {
   const sql = 'SELECT to_regclass($1) IS NOT NULL AS has';
-  const [row] = await queryRows<{ has: boolean }>(dataSource, sql, [`"${schema}".target_actions`]);
+  const [row] = await queryRows<{ has: boolean }>(dataSource, sql, [
+    `"${schema}".target_orders_unended`,
+  ]);
   return row?.has ?? false;
 }
 

@@ -86,11 +86,20 @@ export class TargetOrders {
     return rows.map((row) => ({ orderId: row.order_id, attempt: row.attempts }));
   }
 
-  /** What an operator has said of an order behind the fence, if anybody has. */
+  /** For a paid order of which no payment is left to end: nothing of it waits any more. */
+  async endAttempts(tx: Tx, kind: string, orderId: string): Promise<void> {
+    await tx.query(
+      `UPDATE ${this.#table} SET attempts = 0, told = NULL
+        WHERE kind = $1 AND order_id = $2 AND status = 'paid'`,
+      [kind, orderId],
+    );
+  }
+
+  /** What an operator has said of an order that its provider is asked about, if anybody has. */
   async told(tx: Tx, kind: string, orderId: string): Promise<OperatorsWord | undefined> {
     const [row] = await tx.query<OperatorsWord>(
       `SELECT told AS "as", told_payment AS payment FROM ${this.#table}
-        WHERE kind = $1 AND order_id = $2 AND status = 'closing' AND told IS NOT NULL`,
+        WHERE kind = $1 AND order_id = $2 AND status IN ('closing', 'paid') AND told IS NOT NULL`,
       [kind, orderId],
     );
     return row;

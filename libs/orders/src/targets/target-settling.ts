@@ -132,6 +132,8 @@ export class TargetSettling {
       if (isLocked) await this.closing.close(tx, kind, [orderId], order.reason);
       // By somebody else's doing: of what comes for it now, nobody here can tell what it is for.
       else await orders.forget(tx, kind, orderId);
+    } else {
+      await orders.endAttempts(tx, kind, orderId);
     }
     await timeouts.cancel(tx, { kind: askingKind(kind), subjectId: orderId });
   }

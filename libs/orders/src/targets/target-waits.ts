@@ -5,7 +5,7 @@ export interface TargetSql {
 
 /**
  * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
- * say. Of a refund: `retry`, or `done` where it was made by hand. Of a webhook: `replay` or `dismiss`. Of
+ * say; of a paid order's other payment: `closed`. Of a refund: `retry`, or `done` where it was made by hand. Of a webhook: `replay` or `dismiss`. Of
  * money on hold: `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
  */
 export type TargetExit =
@@ -32,6 +32,16 @@ export const TARGET_WAITS = {
              concat(reason, ', asked ', attempts, ' times', ', told to be ' || told) AS detail,
              changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue
         FROM ${table('target_orders')} WHERE status = 'closing'`,
+  },
+  payment_unended: {
+    prefix: 'order',
+    title: 'paid orders with another payment that its provider has not ended',
+    exits: ['closed'],
+    sql: (table) => `
+      SELECT ARRAY[kind, order_id] AS ref, kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
+             concat('paid by another payment, asked ', attempts, ' times', ', told to be ' || told) AS detail,
+             changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue
+        FROM ${table('target_orders')} WHERE status = 'paid' AND attempts > 0`,
   },
   refund_in_attention: {
     prefix: 'refund',

@@ -12,7 +12,7 @@ export interface TargetSettled {
 }
 
 const EXITS = {
-  closed: 'the order closes: nobody has paid it',
+  closed: 'nobody has paid: the order closes, or of a paid one the other payments are over',
   paid: 'the order is paid, by the payment of --payment',
   retry: 'the refund is sent again, with a key of its own',
   done: 'the refund was made by hand at the provider',
