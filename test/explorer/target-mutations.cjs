@@ -2,6 +2,7 @@
 
 const TARGETS = 'libs/orders/src/targets/';
 const WAITS = 'test/hosts/target-waits.e2e.ts';
+const REFUNDS = 'test/hosts/target-refunds.e2e.ts';
 
 /**
  * @param {string} name
@@ -35,6 +36,14 @@ const TARGET_MUTATIONS = [
     'target-orders.ts',
     'SET attempts = 0, told = NULL',
     'SET told = NULL',
+  ),
+  seeded(
+    'made-twice-and-forgotten',
+    "A refund that was made by hand, and by its provider too, is nobody's to look at",
+    REFUNDS,
+    'target-refunds.ts',
+    'if (isMadeTwice(facts, attempt, answer)) await',
+    'if (false) await',
   ),
 ];
 

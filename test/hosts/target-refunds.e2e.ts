@@ -1,87 +1,101 @@
 import 'reflect-metadata';
-import { Test, type TestingModule } from '@nestjs/testing';
-import { Pool, type PoolClient } from 'pg';
 import { refundKey } from '../../libs/orders/src/money/settle-refunds';
-import { CloseTargetModule, CloseTargets } from '../../libs/orders/src/targets';
-import { getTimeoutsToken, TimeoutModule, type Timeouts } from '../../libs/timeout/src/public';
-import { createTestDatabase, type TestDatabase } from '../support/database';
-import { LedgerProvider, post } from '../support/ledger-provider';
-import { EXPIRED, NUMBERED_TABLES, NumberedOrders, placeNumbered } from '../support/numbered-shop';
-import { silentOrdersTelemetry } from '../support/silent-telemetry';
+import { post } from '../support/ledger-provider';
+import { EXPIRED } from '../support/numbered-shop';
+import { type NumberedShop, openNumberedShop } from '../support/open-numbered-shop';
 import { until } from '../support/until';
 
-const REFERENCE = 'p-1';
+const ANN = { actor: 'ann', reason: 'sent by the bank' };
 
 describe('a refund of a close target', () => {
-  const acme = new LedgerProvider('acme');
-  let database: TestDatabase;
-  let pool: Pool;
-  let client: PoolClient;
-  let shop: TestingModule;
-
+  let shop: NumberedShop;
+  let told = 0;
   beforeAll(async () => {
-    database = await createTestDatabase();
-    pool = new Pool({ connectionString: database.url, options: '-c search_path=public' });
-    client = await pool.connect();
-    await client.query(NUMBERED_TABLES);
-    shop = await Test.createTestingModule({
-      imports: [
-        TimeoutModule.forRoot({ postgres: { pool }, driver: 'memory', sweepIntervalMs: 1_000 }),
-        CloseTargetModule.forRoot({
-          targets: [NumberedOrders],
-          payments: [acme],
-          telemetry: silentOrdersTelemetry,
-        }),
-      ],
-    }).compile();
-    shop.useLogger(false);
-    await shop.init();
+    shop = await openNumberedShop();
   });
-  afterAll(async () => {
-    client?.release();
-    await shop?.close();
-    await pool?.end();
-    await database?.drop();
+  afterAll(() => shop?.close());
+  beforeEach(() => {
+    shop.acme.around = async () => undefined;
+    shop.alerts.length = 0;
   });
 
-  const only = async (sql: string) => (await client.query<Record<string, string>>(sql)).rows[0];
-  const refund = () => only('SELECT * FROM lastcall.target_refunds');
+  const refundOf = (reference: string) =>
+    shop.only('SELECT * FROM lastcall.target_refunds WHERE payment_id = $1', [reference]);
+  const waitsOf = async (id: string) =>
+    (await shop.targets.waiting()).filter((wait) => wait.id === `refund:${id}`);
 
-  /** Closed, and then paid; nobody answers what we ask the provider. */
-  async function paidTooLate(): Promise<string> {
-    const timeouts = shop.get<Timeouts>(getTimeoutsToken());
-    await placeNumbered(client, timeouts, { closesInMs: 0, references: [REFERENCE] });
-    acme.open({ paymentId: REFERENCE, amount: 1_999, currency: 'EUR' });
+  /** Closed, and then paid; answers with the refund's id. */
+  async function paidTooLate(reference: string): Promise<string> {
+    shop.acme.unreachable = undefined;
+    const orderId = await shop.place(0, [reference]);
     await until('it is closed', async () => {
-      return Number((await only('SELECT state FROM orders'))?.state) === EXPIRED;
+      const order = await shop.only('SELECT state FROM orders WHERE id = $1', [orderId]);
+      return Number(order?.state) === EXPIRED;
     });
-    acme.unreachable = 'before';
-    const late = acme.pay(REFERENCE, new Date(), { late: true });
-    await receive(late as ReturnType<typeof post>);
-    await until('it is to go back', refund);
-    return (await refund())?.id as string;
+    shop.acme.unreachable = 'before';
+    await shop.receive(shop.acme.pay(reference, new Date(), { late: true }));
+    return (await until('it is to go back', () => refundOf(reference))).id as string;
   }
 
-  const receive = ({ body, headers }: ReturnType<typeof post>) =>
-    shop.get(CloseTargets).receive('acme', body, headers);
+  async function tell(
+    reference: string,
+    type: string,
+    attempt: number,
+    providerRefundId: string,
+  ): Promise<void> {
+    const eventId = `event-${++told}`;
+    const refund = await refundOf(reference);
+    const idempotencyKey = refundKey(String(refund?.id), attempt);
+    const about = { paymentId: reference, providerPaymentId: `pay-${reference}`, amount: 1_999 };
+    const said = { ...about, why: 'x', providerRefundId, idempotencyKey };
+    await shop.receive(post({ eventId, type, ...said }));
+    await until(`${type} is applied`, async () => {
+      const sql = 'SELECT status FROM lastcall.target_webhooks WHERE event_id = $1';
+      return (await shop.only(sql, [eventId]))?.status !== 'received';
+    });
+  }
 
   it('that failed in two attempts is not done by old stories of both', async () => {
-    const id = await paidTooLate();
-    const tell = async (type: string, attempt: number, providerRefundId: string) => {
-      const eventId = `${type}-${attempt}`;
-      const idempotencyKey = refundKey(id, attempt);
-      const about = { paymentId: REFERENCE, providerPaymentId: `pay-${REFERENCE}`, amount: 1_999 };
-      await receive(post({ eventId, type, ...about, why: 'x', providerRefundId, idempotencyKey }));
-      await until(`${eventId} is applied`, async () => {
-        const sql = `SELECT status FROM lastcall.target_webhooks WHERE event_id = '${eventId}'`;
-        return (await only(sql))?.status !== 'received';
-      });
+    await paidTooLate('p-1');
+    await tell('p-1', 'refund.failed', 1, 're-1');
+    await until('it is tried anew', async () => Number((await refundOf('p-1'))?.attempt) === 2);
+    await tell('p-1', 'refund.failed', 2, 're-2');
+    await tell('p-1', 'refund.succeeded', 1, 're-1');
+    await tell('p-1', 'refund.succeeded', 2, 're-2');
+    expect(await refundOf('p-1')).toMatchObject({ status: 'needs_attention' });
+  });
+
+  it('that was made by hand is listed when its provider makes it too, and told of once', async () => {
+    const id = await paidTooLate('p-2');
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    await tell('p-2', 'refund.succeeded', 1, 're-3');
+    expect(await waitsOf(id)).toMatchObject([
+      { what: 'refund_twice', amount: 1_999, isOverdue: true, exits: ['dismiss'] },
+    ]);
+    await tell('p-2', 'refund.succeeded', 1, 're-3');
+    const fields = expect.objectContaining({ refundId: id, providerRefundId: 're-3' }) as unknown;
+    expect(shop.alerts).toEqual([['refund_made_twice', fields]]);
+    await shop.targets.settle(`refund:${id}`, 'dismiss', ANN);
+    await tell('p-2', 'refund.succeeded', 1, 're-3');
+    expect(await waitsOf(id)).toEqual([]);
+  });
+
+  it('that is made by hand while its provider is being asked is listed, too', async () => {
+    const id = await paidTooLate('p-3');
+    let asked = false;
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    shop.acme.around = async (call, when) => {
+      if (call !== 'refund' || when !== 'after') return;
+      asked = true;
+      await held;
     };
-    await tell('refund.failed', 1, 're-1');
-    await until('it is tried anew', async () => Number((await refund())?.attempt) === 2);
-    await tell('refund.failed', 2, 're-2');
-    await tell('refund.succeeded', 1, 're-1');
-    await tell('refund.succeeded', 2, 're-2');
-    expect(await refund()).toMatchObject({ status: 'needs_attention' });
+    shop.acme.unreachable = undefined;
+    await until('the provider has made it', () => asked);
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    expect(await waitsOf(id)).toEqual([]);
+    letGo();
+    await until('it is listed', async () => (await waitsOf(id))[0]?.what === 'refund_twice');
+    expect(shop.alerts.map(([what]) => what)).toEqual(['refund_made_twice']);
   });
 });

@@ -18,6 +18,7 @@ import {
 import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
 import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
 import { CloseTargetUnended1764031000000 } from '../migrations/1764031000000-close-target-unended';
+import { CloseTargetTwice1764032000000 } from '../migrations/1764032000000-close-target-twice';
 import { loggedTelemetry } from '../order/logged-telemetry';
 import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
@@ -56,6 +57,7 @@ const MIGRATIONS = [
   CloseTargets1763930000000,
   CloseTargetExits1763960000000,
   CloseTargetUnended1764031000000,
+  CloseTargetTwice1764032000000,
 ];
 
 /** Injection token of the options. */

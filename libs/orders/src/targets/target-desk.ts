@@ -47,7 +47,10 @@ export class TargetDesk {
       retry: (tx, [id]) => this.#retryRefund(tx, id as string),
       done: (tx, [id]) => this.#finishRefund(tx, id as string),
       replay: (tx, [id]) => this.#replayWebhook(tx, id as string),
-      dismiss: (tx, [id]) => this.#dismissWebhook(tx, id as string),
+      dismiss: (tx, [id], { what }) =>
+        what === 'refund_twice'
+          ? this.#dismissSecond(tx, id as string)
+          : this.#dismissWebhook(tx, id as string),
       refund: (tx, ref, _wait, by) => this.#settleMoney(tx, ref, 'refund', by),
       keep: (tx, ref, _wait, by) => this.#settleMoney(tx, ref, 'keep', by),
       release: (tx, [id], wait) => this.#releaseDeadline(tx, id as string, wait),
@@ -142,6 +145,17 @@ export class TargetDesk {
       `UPDATE ${this.#table('target_refunds')}
           SET status = 'succeeded', attempt = attempt + 1, updated_at = now(), finished_at = now()
         WHERE id = $1 AND status <> 'succeeded' RETURNING id`,
+      [id],
+    );
+    return [];
+  }
+
+  /** Whether it was fetched back or given up, the reason says. */
+  async #dismissSecond(tx: TargetSql, id: string): Promise<Due[]> {
+    await this.#changeOne(
+      tx,
+      `UPDATE ${this.#table('target_refunds')} SET second_settled_at = now()
+        WHERE id = $1 AND second_refund_id IS NOT NULL AND second_settled_at IS NULL RETURNING id`,
       [id],
     );
     return [];

@@ -60,7 +60,7 @@ export class TargetLook {
 export async function hasTargets(dataSource: DataSource, schema: string): Promise<boolean> {
   const sql = 'SELECT to_regclass($1) IS NOT NULL AS has';
   const [row] = await queryRows<{ has: boolean }>(dataSource, sql, [
-    `"${schema}".target_orders_unended`,
+    `"${schema}".target_refunds_twice`,
   ]);
   return row?.has ?? false;
 }

@@ -5,7 +5,12 @@ import {
   Injectable,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import { judgeRefund, pauseAfterFailureMs, pauseWhilePendingMs } from '../money/refund.judgement';
+import {
+  isMadeTwice,
+  judgeRefund,
+  pauseAfterFailureMs,
+  pauseWhilePendingMs,
+} from '../money/refund.judgement';
 import { refundKey, type SettledAnswer } from '../money/settle-refunds';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
@@ -87,11 +92,9 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     );
     if (!row) return false;
     const { status, provider_refund_id: providerRefundId } = row;
-    const judgement = judgeRefund(
-      { status, attempt: row.attempt, providerRefundId },
-      attempt,
-      answer,
-    );
+    const facts = { status, attempt: row.attempt, providerRefundId };
+    if (isMadeTwice(facts, attempt, answer)) await this.#noteSecond(tx, row, attempt, answer);
+    const judgement = judgeRefund(facts, attempt, answer);
     if (judgement.to === 'unchanged') return true;
     const why = answer.state === 'FAILED' ? answer.why : null;
     await tx.query(
@@ -114,6 +117,24 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
       tx.afterCommit(() => this.parts.telemetry.alert(alert, fields));
     }
     return true;
+  }
+
+  /** It may be told of by an answer and by webhooks: a person hears of it once. */
+  async #noteSecond(
+    tx: Tx,
+    { id: refundId, kind, order_id: orderId }: RefundRow,
+    attempt: number,
+    answer: SettledAnswer,
+  ): Promise<void> {
+    const providerRefundId = answer.providerRefundId || refundKey(refundId, attempt);
+    const noted = await tx.query(
+      `UPDATE ${this.#table} SET second_refund_id = $2, second_settled_at = NULL, updated_at = now()
+        WHERE id = $1 AND second_refund_id IS DISTINCT FROM $2 RETURNING id`,
+      [refundId, providerRefundId],
+    );
+    if (noted.length === 0) return;
+    const fields = { kind, orderId, refundId, attempt, providerRefundId };
+    tx.afterCommit(() => this.parts.telemetry.alert('refund_made_twice', fields));
   }
 
   onModuleDestroy(): void {

@@ -5,7 +5,7 @@ export interface TargetSql {
 
 /**
  * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
- * say; of a paid order's other payment: `closed`. Of a refund: `retry`, or `done` where it was made by hand. Of a webhook: `replay` or `dismiss`. Of
+ * say; of a paid order's other payment: `closed`. Of a refund: `retry`, or `done` where it was made by hand; of one that was made twice: `dismiss`. Of a webhook: `replay` or `dismiss`. Of
  * money on hold: `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
  */
 export type TargetExit =
@@ -63,6 +63,16 @@ export const TARGET_WAITS = {
              created_at < now() - CASE status WHEN 'requested' THEN interval '1 hour'
                                                ELSE interval '7 days' END AS is_overdue
         FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status <> 'needs_attention'`,
+  },
+  refund_twice: {
+    prefix: 'refund',
+    title: 'refunds that were made twice',
+    exits: ['dismiss'],
+    sql: (table) => `
+      SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
+             concat(reason, ': made once more, as ', second_refund_id) AS detail, updated_at AS since,
+             true AS is_overdue
+        FROM ${table('target_refunds')} WHERE second_refund_id IS NOT NULL AND second_settled_at IS NULL`,
   },
   // One that tells of money on hold is ended with that; of money that was another amount before, none is.
   webhook_held: {

@@ -17,7 +17,7 @@ const EXITS = {
   retry: 'the refund is sent again, with a key of its own',
   done: 'the refund was made by hand at the provider',
   replay: 'the webhook is applied again',
-  dismiss: 'the webhook has no effect',
+  dismiss: 'the webhook has no effect, or the second refund is fetched back or given up',
   refund: 'the money on hold goes back',
   keep: 'the money on hold stays with the shop',
   release: 'the deadline is handled again',
