@@ -2,6 +2,7 @@
 
 const TARGETS = 'libs/orders/src/targets/';
 const WAITS = 'test/hosts/target-waits.e2e.ts';
+const REFERENCES = 'test/hosts/target-references.e2e.ts';
 const REFUNDS = 'test/hosts/target-refunds.e2e.ts';
 
 /**
@@ -44,6 +45,22 @@ const TARGET_MUTATIONS = [
     'target-refunds.ts',
     'if (isMadeTwice(facts, attempt, answer)) await',
     'if (false) await',
+  ),
+  seeded(
+    'namesake-has-ended',
+    'A payment has ended when the one of the same id of another target has',
+    REFERENCES,
+    'target-payments.ts',
+    'if (row.kind !== kind) throw ofAnotherTarget(kind, row);',
+    '',
+  ),
+  seeded(
+    'first-target-takes-all',
+    'Of two targets with a payment of the same id the first one gets the money',
+    REFERENCES,
+    'target-webhooks.ts',
+    'if (payment) owners.push({ kind, payment });',
+    'if (payment && owners.length === 0) owners.push({ kind, payment });',
   ),
 ];
 

@@ -25,7 +25,9 @@ export interface NumberedShop {
   close(): Promise<void>;
 }
 
-export async function openNumberedShop(): Promise<NumberedShop> {
+export async function openNumberedShop(
+  ...others: readonly (typeof NumberedOrders)[]
+): Promise<NumberedShop> {
   const acme = new LedgerProvider('acme');
   const alerts: NumberedShop['alerts'] = [];
   const database = await createTestDatabase();
@@ -36,7 +38,7 @@ export async function openNumberedShop(): Promise<NumberedShop> {
     imports: [
       TimeoutModule.forRoot({ postgres: { pool }, driver: 'memory', sweepIntervalMs: 1_000 }),
       CloseTargetModule.forRoot({
-        targets: [NumberedOrders],
+        targets: [NumberedOrders, ...others],
         payments: [acme],
         telemetry: {
           ...silentOrdersTelemetry,

@@ -9,7 +9,11 @@ export interface OpenOrder {
   readonly locked: boolean;
 }
 
-/** A payment of the shop's own, as its provider knows it. */
+/**
+ * A payment of the shop's own, as its provider knows it. Its `paymentId` is all that a provider tells of it,
+ * so that no two targets may have one of the same id at one provider: money for it is held then, and an
+ * order that has such a payment is not closed.
+ */
 export interface TargetPayment extends PaymentRef {
   readonly orderId: string;
   /** The name of the {@link PaymentProvider} that it was opened at. */

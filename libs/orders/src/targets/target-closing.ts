@@ -62,6 +62,6 @@ export class TargetClosing {
   /** Payments that somebody could still make, as far as the shop and we know. */
   async openPayments(tx: Tx, kind: string, orderIds: readonly string[]): Promise<TargetPayment[]> {
     const payments = await targetOf(this.parts, kind).openPayments(orderIds, tx);
-    return this.parts.payments.stillOpen(tx, payments);
+    return this.parts.payments.stillOpen(tx, kind, payments);
   }
 }

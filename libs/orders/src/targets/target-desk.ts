@@ -2,6 +2,7 @@ import type { HostDeadline } from '@app/timeout';
 import { LastcallError } from '../order/errors';
 import type { Accountable } from '../order/operator-action';
 import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
+import { requestTargetRefunds } from './request-target-refunds';
 import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
 import { TargetPayments } from './target-payments';
 import {
@@ -205,7 +206,7 @@ export class TargetDesk {
     if (verdict === 'keep') return [];
     const payment = { provider, paymentId, orderId };
     const refund = { payment, providerPaymentId, money, reason: 'operator' };
-    const refunds = await payments.requestRefunds(tx, kind, [refund]);
+    const refunds = await requestTargetRefunds(tx, this.schema, kind, [refund]);
     return refunds.flatMap((id) => dueNow(REFUND_KIND, id));
   }
 

@@ -2,6 +2,7 @@ import { failpoint, type Tx } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type CaptureJudgement, judgeCapture } from '../money/capture.judgement';
 import type { OrderStatus } from '../order/order.lifecycle';
+import { requestTargetRefunds } from './request-target-refunds';
 import { TargetClosing } from './target-closing';
 import type { TargetStatus } from './target-orders';
 import {
@@ -43,7 +44,7 @@ export class TargetMoney {
   async record(tx: Tx, kind: string, captures: readonly TargetCapture[]): Promise<TargetOutcome[]> {
     if (captures.length === 0) return [];
     const standings = await this.#standings(tx, kind, captures);
-    const recorded = await this.parts.payments.recordedOf(tx, captures);
+    const recorded = await this.parts.payments.recordedOf(tx, kind, captures);
     const wave: JudgedTargetCapture[] = [];
     const outcomes = captures.map((capture): TargetOutcome => {
       const { orderId } = capture.payment;
@@ -148,7 +149,7 @@ export class TargetMoney {
   }
 
   async #refund(tx: Tx, kind: string, captures: readonly JudgedTargetCapture[]): Promise<void> {
-    const refunds = await this.parts.payments.requestRefunds(tx, kind, captures);
+    const refunds = await requestTargetRefunds(tx, this.parts.runtime.schema, kind, captures);
     const delays = refunds.map((subjectId) => ({ subjectId, inMs: 0 }));
     await armIn(this.parts, tx, REFUND_KIND, delays);
     const late = captures.filter(({ reason }) => reason === 'late_payment').length;

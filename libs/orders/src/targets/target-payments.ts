@@ -1,5 +1,4 @@
 import type { Tx } from '@app/timeout';
-import { uuidv7 } from '../order/uuid';
 import type { CapturedMoney } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
 import type { TargetSql } from './target-waits';
@@ -21,6 +20,7 @@ type HeldRef = Pick<TargetPayment, 'provider' | 'paymentId'> &
   Pick<TargetCapture, 'providerPaymentId'>;
 
 interface RecordedRow {
+  kind: string;
   provider: string;
   payment_id: string;
   provider_payment_id: string;
@@ -44,16 +44,18 @@ const keyOf = (provider: string, paymentId: string): string =>
 /** The ledger of a shop's own payments: which have ended, what was captured, and what became of that. */
 export class TargetPayments {
   readonly #payments: string;
-  readonly #refunds: string;
 
   constructor(schema: string) {
     this.#payments = `"${schema}".target_payments`;
-    this.#refunds = `"${schema}".target_refunds`;
   }
 
   /** Those of these payments whose end nobody has seen yet. */
-  async stillOpen(tx: Tx, payments: readonly TargetPayment[]): Promise<TargetPayment[]> {
-    const recorded = await this.recorded(tx, payments);
+  async stillOpen(
+    tx: Tx,
+    kind: string,
+    payments: readonly TargetPayment[],
+  ): Promise<TargetPayment[]> {
+    const recorded = await this.recorded(tx, kind, payments);
     return payments.filter(
       (one) =>
         !recorded(one).some(
@@ -65,19 +67,22 @@ export class TargetPayments {
     );
   }
 
+  /** @throws {TypeError} where what is recorded of one is of another target's payment */
   async recorded(
     tx: Tx,
+    kind: string,
     payments: readonly Pick<TargetPayment, 'provider' | 'paymentId'>[],
   ): Promise<(payment: Pick<TargetPayment, 'provider' | 'paymentId'>) => RecordedPayment[]> {
     if (payments.length === 0) return () => [];
     const rows = await tx.query<RecordedRow>(
-      `SELECT provider, payment_id, provider_payment_id, status, amount, currency
+      `SELECT kind, provider, payment_id, provider_payment_id, status, amount, currency
          FROM ${this.#payments}
         WHERE (provider, payment_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
       [payments.map(({ provider }) => provider), payments.map(({ paymentId }) => paymentId)],
     );
     const byPayment = new Map<string, RecordedPayment[]>();
     for (const row of rows) {
+      if (row.kind !== kind) throw ofAnotherTarget(kind, row);
       const key = keyOf(row.provider, row.payment_id);
       byPayment.set(key, [...(byPayment.get(key) ?? []), fromRow(row)]);
     }
@@ -91,10 +96,11 @@ export class TargetPayments {
    */
   async recordedOf(
     tx: Tx,
+    kind: string,
     captures: readonly TargetCapture[],
   ): Promise<(payment: Pick<TargetPayment, 'provider' | 'paymentId'>) => RecordedPayment[]> {
     const payments = captures.map(({ payment }) => payment);
-    const recorded = await this.recorded(tx, payments);
+    const recorded = await this.recorded(tx, kind, payments);
     const meant = new Map<string, TargetCapture>();
     for (const capture of captures) {
       const { provider, paymentId } = capture.payment;
@@ -106,7 +112,7 @@ export class TargetPayments {
     }
     if (meant.size === 0) return recorded;
     await this.#name(tx, [...meant.values()]);
-    return this.recorded(tx, payments);
+    return this.recorded(tx, kind, payments);
   }
 
   async #name(tx: Tx, captures: readonly TargetCapture[]): Promise<void> {
@@ -181,37 +187,6 @@ export class TargetPayments {
     );
   }
 
-  /** Writes refunds of all that these captures brought, once for each; answers with those written now. */
-  async requestRefunds(
-    tx: TargetSql,
-    kind: string,
-    captures: readonly (Pick<JudgedTargetCapture, 'providerPaymentId' | 'money' | 'reason'> & {
-      readonly payment: Pick<TargetPayment, 'provider' | 'paymentId' | 'orderId'>;
-    })[],
-  ): Promise<string[]> {
-    if (captures.length === 0) return [];
-    const rows = await tx.query<{ id: string }>(
-      `INSERT INTO ${this.#refunds}
-         (id, provider, payment_id, provider_payment_id, kind, order_id, amount, currency, reason)
-       SELECT id, provider, payment_id, place, $1, order_id, amount, currency, reason
-         FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[],
-                     $9::text[]) AS r (id, provider, payment_id, place, order_id, amount, currency, reason)
-       ON CONFLICT DO NOTHING RETURNING id`,
-      [
-        kind,
-        captures.map(() => uuidv7()),
-        captures.map(({ payment }) => payment.provider),
-        captures.map(({ payment }) => payment.paymentId),
-        captures.map(({ providerPaymentId }) => providerPaymentId),
-        captures.map(({ payment }) => payment.orderId),
-        captures.map(({ money }) => money.amount),
-        captures.map(({ money }) => money.currency),
-        captures.map(({ reason }) => reason),
-      ],
-    );
-    return rows.map(({ id }) => id);
-  }
-
   /** Writes down who has decided about money on hold; undefined where none of this name waits. */
   async settleHeld(
     tx: TargetSql,
@@ -236,6 +211,16 @@ export class TargetPayments {
     return { kind: row.kind, orderId: row.order_id, money };
   }
 }
+
+/** An order would close, or be paid, by what has become of a stranger's payment. */
+const ofAnotherTarget = (
+  kind: string,
+  { provider, payment_id: id, ...row }: RecordedRow,
+): TypeError =>
+  new TypeError(
+    `The close target "${kind}": payment ${id} at ${provider} is one of "${row.kind}", too: what a provider ` +
+      'knows a payment by has to be unique among the payments of all targets at it',
+  );
 
 const fromRow = (row: RecordedRow): RecordedPayment => ({
   providerPaymentId: row.provider_payment_id,

@@ -93,7 +93,7 @@ export class TargetSettling {
     const { orders, payments, telemetry } = this.parts;
     const found = await targetOf(this.parts, kind).findPayments(named === null ? [] : [named], tx);
     const payment = found.find((one) => one.orderId === orderId);
-    const recorded = payment ? (await payments.recorded(tx, [payment]))(payment) : [];
+    const recorded = payment ? (await payments.recorded(tx, kind, [payment]))(payment) : [];
     if (payment && !recorded.some(({ captured }) => captured)) return payment;
     await orders.forgetWord(tx, kind, orderId);
     const why = payment ? 'its money is recorded already' : 'the order has no such payment';

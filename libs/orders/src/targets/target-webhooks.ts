@@ -9,7 +9,14 @@ import type { ProviderNotice } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
 import { TargetInbox, type WaitingWebhook } from './target-inbox';
 import { TargetMoney, type TargetOutcome } from './target-money';
-import { armIn, askingKind, TARGET_PARTS, type TargetParts, WEBHOOK_KIND } from './target-parts';
+import {
+  armIn,
+  askingKind,
+  TARGET_PARTS,
+  type TargetParts,
+  targetOf,
+  WEBHOOK_KIND,
+} from './target-parts';
 import { TargetRefunds } from './target-refunds';
 
 const MAX_GROUP = 200;
@@ -23,6 +30,11 @@ type Outcome =
   | { readonly status: 'processed' | 'held'; readonly result: string }
   /** Nothing was done: it has to be looked at again. */
   | { readonly status: 'later'; readonly inMs: number };
+
+interface Owner {
+  readonly kind: string;
+  readonly payment: TargetPayment;
+}
 
 const OF_CAPTURES: Record<TargetOutcome, Outcome> = {
   pay: { status: 'processed', result: 'paid' },
@@ -115,33 +127,53 @@ export class TargetWebhooks implements OnApplicationShutdown {
       if (type.startsWith('payment.')) aboutPayments.push(one);
       else outcomes.set(one.webhookId, await this.#applyOther(tx, one));
     }
-    let unknown = aboutPayments;
-    for (const kind of [...this.parts.targets.keys()].sort()) {
-      unknown = await this.#applyTo(tx, kind, unknown, outcomes);
+    const owned = await this.#ownersOf(tx, aboutPayments);
+    for (const { webhook, owners } of owned) {
+      if (owners.length === 0) outcomes.set(webhook.webhookId, this.#ofNobody(tx, webhook));
+      if (owners.length > 1) outcomes.set(webhook.webhookId, this.#ofMany(tx, webhook, owners));
     }
-    for (const one of unknown) outcomes.set(one.webhookId, this.#ofNobody(tx, one));
+    for (const kind of this.#kinds()) {
+      const mine = owned.flatMap(({ webhook, owners: [owner, ...others] }) =>
+        owner?.kind === kind && others.length === 0 ? [{ ...webhook, payment: owner.payment }] : [],
+      );
+      await this.#applyTo(tx, kind, mine, outcomes);
+    }
     return outcomes;
   }
 
-  /** Applies what is about payments of this target's; answers with the rest. */
+  #kinds(): string[] {
+    return [...this.parts.targets.keys()].sort();
+  }
+
+  /** Whose payments these are about: of one target each, unless the shop has a bug. */
+  async #ownersOf(
+    tx: Tx,
+    webhooks: readonly WaitingWebhook[],
+  ): Promise<{ readonly webhook: WaitingWebhook; readonly owners: Owner[] }[]> {
+    const ids = webhooks.flatMap(({ notice }) => ('paymentId' in notice ? [notice.paymentId] : []));
+    const owned = webhooks.map((webhook) => ({ webhook, owners: [] as Owner[] }));
+    for (const kind of this.#kinds()) {
+      const found = await targetOf(this.parts, kind).findPayments([...new Set(ids)], tx);
+      for (const { webhook, owners } of owned) {
+        const { provider, notice } = webhook;
+        const paymentId = 'paymentId' in notice ? notice.paymentId : undefined;
+        // A provider may speak of its own payments only.
+        const payment = found.find(
+          (one) => one.paymentId === paymentId && one.provider === provider,
+        );
+        if (payment) owners.push({ kind, payment });
+      }
+    }
+    return owned;
+  }
+
+  /** Applies what is about payments of this target's. */
   async #applyTo(
     tx: Tx,
     kind: string,
-    webhooks: readonly WaitingWebhook[],
+    mine: readonly (WaitingWebhook & { readonly payment: TargetPayment })[],
     outcomes: Map<string, Outcome>,
-  ): Promise<WaitingWebhook[]> {
-    const ids = webhooks.flatMap(({ notice }) => ('paymentId' in notice ? [notice.paymentId] : []));
-    const found = await this.parts.targets.get(kind)?.findPayments([...new Set(ids)], tx);
-    // A provider may speak of its own payments only.
-    const paymentOf = ({ provider, notice }: WaitingWebhook): TargetPayment | undefined =>
-      found?.find(
-        (one) =>
-          'paymentId' in notice && one.paymentId === notice.paymentId && one.provider === provider,
-      );
-    const mine = webhooks.flatMap((webhook) => {
-      const payment = paymentOf(webhook);
-      return payment ? [{ ...webhook, payment }] : [];
-    });
+  ): Promise<void> {
     const captures = mine.flatMap(({ webhookId, notice, payment }) =>
       notice.type === 'payment.succeeded'
         ? [{ webhookId, payment, providerPaymentId: notice.providerPaymentId, money: notice.money }]
@@ -160,8 +192,6 @@ export class TargetWebhooks implements OnApplicationShutdown {
     for (const { webhookId } of others) {
       outcomes.set(webhookId, { status: 'processed', result: 'noted' });
     }
-    const known = new Set(mine.map(({ webhookId }) => webhookId));
-    return webhooks.filter(({ webhookId }) => !known.has(webhookId));
   }
 
   /** A payment has failed or ended: what waits for that behind the fence need wait no longer. */
@@ -196,6 +226,14 @@ export class TargetWebhooks implements OnApplicationShutdown {
       this.parts.telemetry.alert('money_moved_elsewhere', { provider, type, eventId }),
     );
     return { status: 'processed', result: 'not_ours' };
+  }
+
+  /** What a provider knows a payment by names one of one target: whose money it is, nobody can tell. */
+  #ofMany(tx: Tx, { provider, notice }: WaitingWebhook, owners: readonly Owner[]): Outcome {
+    const paymentId = 'paymentId' in notice ? notice.paymentId : null;
+    const fields = { provider, paymentId, kinds: owners.map(({ kind }) => kind) };
+    tx.afterCommit(() => this.parts.telemetry.alert('payment_of_many', fields));
+    return { status: 'held', result: 'reference_of_many' };
   }
 
   #ofNobody(tx: Tx, { provider, notice, attempt }: WaitingWebhook): Outcome {

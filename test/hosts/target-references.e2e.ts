@@ -1,0 +1,60 @@
+import 'reflect-metadata';
+import { CloseTarget, type TargetPayment } from '../../libs/orders/src/targets';
+import type { Tx } from '../../libs/timeout/src/public';
+import { EXPIRED, KIND, NumberedOrders, OPEN, PAID } from '../support/numbered-shop';
+import { type NumberedShop, openNumberedShop } from '../support/open-numbered-shop';
+import { until } from '../support/until';
+
+const LONG_MS = 3_600_000;
+const ANN = { actor: 'ann', reason: 'the seats have other references now' };
+
+/** A bug of the shop's: the payments of its orders are those of its seats as well. */
+@CloseTarget({ kind: 'seat-close' })
+class Seats extends NumberedOrders {
+  hasPayments = true;
+
+  override async findPayments(references: readonly string[], tx: Tx): Promise<TargetPayment[]> {
+    return this.hasPayments ? super.findPayments(references, tx) : [];
+  }
+}
+
+describe('a payment that two close targets have', () => {
+  let shop: NumberedShop;
+  beforeAll(async () => {
+    shop = await openNumberedShop(Seats);
+  });
+  afterAll(() => shop?.close());
+
+  const isIn = async (id: string, state: number): Promise<boolean> => {
+    const order = await shop.only('SELECT state FROM orders WHERE id = $1', [id]);
+    return Number(order?.state) === state;
+  };
+
+  it('pays for neither until only one of them has it', async () => {
+    const id = await shop.place(LONG_MS, ['p-1']);
+    await shop.receive(shop.acme.pay('p-1', new Date()));
+    const held = await until('the webhook is held', async () =>
+      (await shop.targets.waiting()).find(({ subject }) => subject === 'p-1'),
+    );
+    expect(held).toMatchObject({ what: 'webhook_held', amount: 1_999 });
+    expect(held.detail).toContain('reference_of_many');
+    const fields = { provider: 'acme', paymentId: 'p-1', kinds: [KIND, 'seat-close'] };
+    expect(shop.alerts).toEqual([['payment_of_many', fields]]);
+    expect(await isIn(id, OPEN)).toBe(true);
+    shop.module.get(Seats).hasPayments = false;
+    await shop.targets.settle(held.id, 'replay', ANN);
+    await until('it is paid', () => isIn(id, PAID));
+  });
+
+  it('is not taken for ended where it is the other one that has ended', async () => {
+    const orderId = await shop.place(LONG_MS, ['p-2']);
+    await shop.targets.close({ kind: KIND, orderId }, 'canceled');
+    await until('it is closed', () => isIn(orderId, EXPIRED));
+    await shop.client.query('UPDATE orders SET state = $2 WHERE id = $1', [orderId, OPEN]);
+    const closing = shop.targets.close({ kind: 'seat-close', orderId }, 'canceled');
+    await expect(closing).rejects.toThrow(
+      'The close target "seat-close": payment p-2 at acme is one of "order-close", too',
+    );
+    expect(await isIn(orderId, OPEN)).toBe(true);
+  });
+});
