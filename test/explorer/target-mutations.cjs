@@ -62,6 +62,14 @@ const TARGET_MUTATIONS = [
     'if (payment) owners.push({ kind, payment });',
     'if (payment && owners.length === 0) owners.push({ kind, payment });',
   ),
+  seeded(
+    'targets-trust-telemetry',
+    "A host's telemetry is called as it is given: in part, and throwing",
+    REFERENCES,
+    'close-target.module.ts',
+    'hostTelemetry(options.telemetry)',
+    'options.telemetry ?? hostTelemetry()',
+  ),
 ];
 
 module.exports = { TARGET_MUTATIONS };

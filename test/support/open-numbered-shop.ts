@@ -5,16 +5,16 @@ import { getTimeoutsToken, TimeoutModule, type Timeouts } from '../../libs/timeo
 import { createTestDatabase } from './database';
 import { LedgerProvider, type Posted } from './ledger-provider';
 import { NUMBERED_TABLES, NumberedOrders, placeNumbered } from './numbered-shop';
-import { silentOrdersTelemetry } from './silent-telemetry';
 
 const AMOUNT = { amount: 1_999, currency: 'EUR' };
 
-/** A shop with an orders table of its own in this process, and its provider. */
+/** A shop with an orders table of its own in this process, with as little telemetry as may be, and its provider. */
 export interface NumberedShop {
   readonly acme: LedgerProvider;
   readonly alerts: [what: string, fields: Readonly<Record<string, unknown>>][];
   readonly module: TestingModule;
   readonly client: PoolClient;
+  readonly databaseUrl: string;
   readonly timeouts: Timeouts;
   readonly targets: CloseTargets;
   /** An order, with these payments open at the provider; answers with its id. */
@@ -41,8 +41,11 @@ export async function openNumberedShop(
         targets: [NumberedOrders, ...others],
         payments: [acme],
         telemetry: {
-          ...silentOrdersTelemetry,
-          alert: (what, fields) => void alerts.push([what, fields]),
+          failed: () => undefined,
+          alert: (what, fields) => {
+            alerts.push([what, fields]);
+            throw new Error('statsd is away');
+          },
         },
       }),
     ],
@@ -52,7 +55,7 @@ export async function openNumberedShop(
   const timeouts = module.get<Timeouts>(getTimeoutsToken());
   const targets = module.get(CloseTargets);
   return {
-    ...{ acme, alerts, module, client, timeouts, targets },
+    ...{ acme, alerts, module, client, timeouts, targets, databaseUrl: database.url },
     place: async (closesInMs, references = []) => {
       const id = await placeNumbered(client, timeouts, { closesInMs, references });
       for (const paymentId of references) acme.open({ paymentId, ...AMOUNT });

@@ -1,6 +1,7 @@
 import { LedgerProvider } from '../../../test/support/ledger-provider';
 import { silentOrdersTelemetry } from '../../../test/support/silent-telemetry';
-import { hostOptionsAsConfig, type OrdersHostOptions } from './host-options';
+import { Logger } from '@nestjs/common';
+import { hostOptionsAsConfig, hostSetUp, type OrdersHostOptions } from './host-options';
 import { checkTargetOptions } from './targets/target-options';
 
 const postgres = { url: 'postgres://shop@127.0.0.1/shop' };
@@ -39,6 +40,28 @@ describe('the options of OrdersModule.forRootAsync', () => {
     const check = () => hostOptionsAsConfig(given as unknown as OrdersHostOptions);
     expect(check).toThrow(TypeError);
     expect(check).toThrow(words);
+  });
+});
+
+describe('telemetry of a host, as the order module calls it', () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  it('may leave out what it does not want to hear, and may throw', () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
+    const told: string[] = [];
+    const alert = (what: string): void => {
+      told.push(what);
+      throw new Error('statsd is away');
+    };
+    const { telemetry } = hostSetUp({ postgres, payments, telemetry: { failed: alert, alert } });
+    for (const key of Object.keys(silentOrdersTelemetry)) {
+      expect(telemetry).toHaveProperty(key, expect.any(Function));
+    }
+    telemetry.closed('timer', 1);
+    for (let turn = 0; turn < 2; turn++) telemetry.alert('money_on_hold', {});
+    expect(told).toEqual(['money_on_hold', 'money_on_hold']);
+    const said = 'telemetry.alert fails, which is said once: statsd is away';
+    expect(warn.mock.calls).toEqual([[said]]);
   });
 });
 

@@ -2,9 +2,9 @@ import { assertOptions, having, type InjectedAll, isObject, orElse } from '@app/
 import type { InjectionToken, ModuleMetadata } from '@nestjs/common';
 import { type Config, hostConfig } from './config';
 import type { EventSink } from './events/event-stream';
-import { loggedTelemetry } from './order/logged-telemetry';
+import { hostTelemetry } from './order/host-telemetry';
 import type { StockPort } from './order/stock-port';
-import type { OrdersTelemetry } from './order/telemetry';
+import type { HostOrdersTelemetry } from './order/telemetry';
 import type { PaymentProvider } from './providers/payment-provider';
 import { PAYMENTS_OPTION, TELEMETRY_OPTION } from './providers/provider-options';
 import type { OrdersSetUp } from './set-up';
@@ -30,8 +30,8 @@ export interface OrdersHostOptions {
   readonly events?: EventSink;
   /** Stock of the host's own, which has the last word; `products` alone unless given. */
   readonly stock?: StockPort;
-  /** Where to report; Nest's logger hears of what fails and of alerts unless given. */
-  readonly telemetry?: OrdersTelemetry;
+  /** Where to report: what is left out is not told; Nest's logger hears of what fails and of alerts unless given. */
+  readonly telemetry?: HostOrdersTelemetry;
   /** Other settings by their names in .env.example, such as `MAX_OPEN_ORDERS`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -77,11 +77,11 @@ const NO_HOME = '/nowhere';
 /** @throws {TypeError | ConfigError} naming what is wrong */
 export function hostSetUp(options: OrdersHostOptions): OrdersSetUp {
   const config = hostOptionsAsConfig(options);
-  const { postgres, payments, events, stock, telemetry = loggedTelemetry() } = options;
+  const { postgres, payments, events, stock, telemetry } = options;
   return {
     // Who is switched on is who was given: work of others at a provider that is not is told of.
     config: { ...config, DATABASE_URL: postgres.url, PAYMENT_PROVIDERS: namesOf(payments) },
-    telemetry,
+    telemetry: hostTelemetry(telemetry),
     parts: { payments, ...(events ? { events } : {}), ...(stock ? { stock } : {}) },
   };
 }

@@ -258,7 +258,12 @@ export {
   StartPayment,
   type StartPaymentCommand,
 } from './payments/start-payment';
-export { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from './order/telemetry';
+export {
+  type HostOrdersTelemetry,
+  ORDERS_TELEMETRY,
+  type OrdersTelemetry,
+  type WebhookResult,
+} from './order/telemetry';
 export type { HoldReason } from './money/capture.judgement';
 export type { CauseFigures, CloseFigures } from './ops/close-figures';
 export type { StatusChange } from './order/change-status';

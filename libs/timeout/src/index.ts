@@ -59,6 +59,7 @@ export type { HostTransaction } from './host/host-transaction';
 export { type HostDeadline, Subjects } from './host/subjects';
 export { type HostTransactions, openHostTransactions } from './host/host-transactions';
 export { migratePlace } from './host/migrate-timeouts';
+export { soundTelemetry } from './host/sound-telemetry';
 export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';

@@ -1,4 +1,4 @@
-import type { TimeoutTelemetry } from '@app/timeout';
+import { silentTelemetry, type TimeoutTelemetry } from '@app/timeout';
 import type { By, OrderStatus } from './order.lifecycle';
 
 export type WebhookResult =
@@ -33,5 +33,21 @@ export interface OrdersTelemetry extends TimeoutTelemetry {
     readonly tookMs: number;
   }): void;
 }
+
+/** A host's: it may leave out what it does not want to hear. */
+export type HostOrdersTelemetry = Pick<OrdersTelemetry, 'failed' | 'alert'> &
+  Partial<OrdersTelemetry>;
+
+export const silentOrdersTelemetry: OrdersTelemetry = {
+  ...silentTelemetry,
+  transitions: () => undefined,
+  closed: () => undefined,
+  race: () => undefined,
+  webhook: () => undefined,
+  alert: () => undefined,
+  sealed: () => undefined,
+  delivered: () => undefined,
+  providerCall: () => undefined,
+};
 
 export const ORDERS_TELEMETRY = Symbol('OrdersTelemetry');

@@ -19,7 +19,7 @@ import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-tar
 import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
 import { CloseTargetUnended1764031000000 } from '../migrations/1764031000000-close-target-unended';
 import { CloseTargetTwice1764032000000 } from '../migrations/1764032000000-close-target-twice';
-import { loggedTelemetry } from '../order/logged-telemetry';
+import { hostTelemetry } from '../order/host-telemetry';
 import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
 import { type ClosesOrders, closeTargetOptions } from './close-target';
@@ -123,11 +123,12 @@ export class CloseTargetModule {
 
 async function partsOf(
   runtime: TimeoutRuntime,
-  { payments, latePayment = 'refund', telemetry = loggedTelemetry() }: CloseTargetModuleOptions,
+  { payments, latePayment = 'refund', ...options }: CloseTargetModuleOptions,
   classes: readonly Type<ClosesOrders>[],
   instances: readonly ClosesOrders[],
 ): Promise<TargetParts> {
   await runtime.addTables(MIGRATIONS);
+  const telemetry = hostTelemetry(options.telemetry);
   const targets = new Map(
     classes.map((target, index) => {
       const { kind } = closeTargetOptions(target);

@@ -1,6 +1,6 @@
 import { assertOptions, orElse } from '@app/timeout';
 import { z } from 'zod';
-import type { OrdersTelemetry } from '../order/telemetry';
+import type { HostOrdersTelemetry } from '../order/telemetry';
 import type { PaymentProvider } from '../providers/payment-provider';
 import { PAYMENTS_OPTION, TELEMETRY_OPTION } from '../providers/provider-options';
 
@@ -9,8 +9,8 @@ export interface CloseTargetModuleOptions {
   readonly payments: readonly [PaymentProvider, ...PaymentProvider[]];
   /** What becomes of money that is captured for an order that was closed; `refund` unless given. */
   readonly latePayment?: 'refund' | 'hold';
-  /** Where to report; Nest's logger hears of what fails and of alerts unless given. */
-  readonly telemetry?: OrdersTelemetry;
+  /** Where to report: what is left out is not told; Nest's logger hears of what fails and of alerts unless given. */
+  readonly telemetry?: HostOrdersTelemetry;
 }
 
 const OPTIONS = {

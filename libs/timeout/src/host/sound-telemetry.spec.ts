@@ -1,7 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { until } from '../../../../test/support/until';
 import { silentTelemetry } from '../telemetry';
-import { soundTelemetry } from './sound-telemetry';
+import { type HostTelemetry, soundTelemetry } from './sound-telemetry';
+
+const sound = (given: HostTelemetry) => soundTelemetry(given, silentTelemetry, 'Timeouts');
 
 describe('telemetry of a host, as we call it', () => {
   const said: string[] = [];
@@ -13,7 +15,7 @@ describe('telemetry of a host, as we call it', () => {
 
   it('is silent where the host has nothing to say', () => {
     const told: string[] = [];
-    const telemetry = soundTelemetry({ failed: (what) => void told.push(what) });
+    const telemetry = sound({ failed: (what) => void told.push(what) });
     telemetry.swept({ armed: 0, oldestLagMs: 0, tookMs: 1 });
     telemetry.failed('sweep', new Error('no'));
     expect(Object.keys(telemetry).sort()).toEqual(Object.keys(silentTelemetry).sort());
@@ -28,12 +30,12 @@ describe('telemetry of a host, as we call it', () => {
       }
     }
     const counting = new Counting();
-    soundTelemetry(counting).failed('sweep', undefined);
+    sound(counting).failed('sweep', undefined);
     expect(counting.count).toBe(1);
   });
 
   it('ends nothing where it throws or rejects, and says so once a method', async () => {
-    const telemetry = soundTelemetry({
+    const telemetry = sound({
       failed: () => undefined,
       swept: () => {
         throw new Error('statsd is away');

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
+import type { TimeoutTelemetry } from '../telemetry';
 import { unattended } from '../unattended';
 
 /** A host's: it may leave out what it does not want to hear. */
@@ -8,26 +8,31 @@ export type HostTelemetry = Pick<TimeoutTelemetry, 'failed'> & Partial<TimeoutTe
 /**
  * A host's telemetry as it may be called from anywhere: whole, and where it throws, or rejects,
  * deadlines and the process go on. That is said once a method: some are called with every batch.
+ * @param silent has all the methods that are called
+ * @param name of the logger that is told
  */
-export function soundTelemetry(given: HostTelemetry): TimeoutTelemetry {
-  const logger = new Logger('Timeouts');
+export function soundTelemetry<Whole extends object>(
+  given: Partial<Whole>,
+  silent: Whole,
+  name: string,
+): Whole {
+  const logger = new Logger(name);
   const failing = new Set<string>();
-  const failed = (name: string, error: unknown): void => {
-    if (failing.has(name)) return;
-    failing.add(name);
+  const failed = (method: string, error: unknown): void => {
+    if (failing.has(method)) return;
+    failing.add(method);
     const why = error instanceof Error ? error.message : String(error);
-    logger.warn(`telemetry.${name} fails, which is said once: ${why}`);
+    logger.warn(`telemetry.${method} fails, which is said once: ${why}`);
   };
   const methods = given as Partial<Record<string, (...args: unknown[]) => unknown>>;
   const sound =
-    (name: string) =>
+    (method: string) =>
     (...args: unknown[]) =>
       void unattended(
-        () => methods[name]?.(...args),
-        (error) => failed(name, error),
+        () => methods[method]?.(...args),
+        (error) => failed(method, error),
       );
-  const names = Object.keys(silentTelemetry);
   return Object.fromEntries(
-    names.map((name) => [name, sound(name)]),
-  ) as unknown as TimeoutTelemetry;
+    Object.keys(silent).map((method) => [method, sound(method)]),
+  ) as unknown as Whole;
 }

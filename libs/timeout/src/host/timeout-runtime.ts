@@ -12,7 +12,7 @@ import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { ScopedDeadlineHandlerError } from '../errors';
 import { NoopLock } from '../locks/noop.lock';
 import { withOwnSessions } from '../pooler';
-import type { TimeoutTelemetry } from '../telemetry';
+import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import { TimeoutRun } from '../timeout-run';
 import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
@@ -68,7 +68,11 @@ export class TimeoutRuntime
   ): Promise<TimeoutRuntime> {
     const options = checkOptions(given);
     const { schema = 'lastcall', role = 'ring' } = options;
-    const telemetry = soundTelemetry(options.telemetry ?? loggedTelemetry());
+    const telemetry = soundTelemetry(
+      options.telemetry ?? loggedTelemetry(),
+      silentTelemetry,
+      'Timeouts',
+    );
     const ring = role === 'ring';
     const handlers = ring ? handlersOf(discovery, name) : [];
     const kinds = handlers.map(({ mark }) => mark.kind);

@@ -1,16 +1,19 @@
-import { silentTelemetry } from '@app/timeout';
+import { soundTelemetry } from '@app/timeout';
 import { Logger } from '@nestjs/common';
-import type { OrdersTelemetry } from './telemetry';
+import { type HostOrdersTelemetry, type OrdersTelemetry, silentOrdersTelemetry } from './telemetry';
+
+const NAME = 'Orders';
+
+/** What a host gives, whole and guarded against its failing; Nest's logger hears of it where it gives none. */
+export const hostTelemetry = (given: HostOrdersTelemetry = loggedTelemetry()): OrdersTelemetry =>
+  soundTelemetry(given, silentOrdersTelemetry, NAME);
 
 /** Nest's logger hears of what fails and of alerts: for hosts that give no telemetry of their own. */
-export function loggedTelemetry(): OrdersTelemetry {
-  const logger = new Logger('Orders');
-  const ignore = (): void => undefined;
+function loggedTelemetry(): OrdersTelemetry {
+  const logger = new Logger(NAME);
   const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
   return {
-    ...silentTelemetry,
-    ...{ transitions: ignore, closed: ignore, race: ignore, webhook: ignore },
-    ...{ providerCall: ignore, delivered: ignore, sealed: ignore },
+    ...silentOrdersTelemetry,
     failed: (what, error) => logger.warn(`${what}: ${why(error)}`),
     handlerFails: (kind, error) => logger.error(`Handling "${kind}" fails: ${why(error)}`),
     deadlineHeld: (kind, id, error) => logger.error(`"${kind}" of ${id} is held: ${why(error)}`),
