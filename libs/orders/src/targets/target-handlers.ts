@@ -59,11 +59,11 @@ export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: st
 
     async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
       const ids = due.map(({ subjectId }) => subjectId);
-      const asked = await this.parts.orders.beginAttempts(tx, kind, ids);
-      const delays = asked.map(({ orderId, attempt }) => ({
-        subjectId: orderId,
-        inMs: backoffMs(attempt),
-      }));
+      const { asked, busy } = await this.parts.orders.beginAttempts(tx, kind, ids);
+      const delays = [
+        ...asked.map(({ orderId, attempt }) => ({ subjectId: orderId, inMs: backoffMs(attempt) })),
+        ...busy.map((subjectId) => ({ subjectId, inMs: BUSY_AGAIN_MS })),
+      ];
       await armIn(this.parts, tx, askingKind(kind), delays);
       for (const { orderId, attempt } of asked) {
         if (attempt !== ALERT_AT_ATTEMPT) continue;

@@ -75,15 +75,37 @@ export class TargetOrders {
     await tx.query(`DELETE FROM ${this.#table} WHERE kind = $1 AND order_id = $2`, [kind, orderId]);
   }
 
-  /** Counts one more attempt for those of these orders that there is something to ask about. */
-  async beginAttempts(tx: Tx, kind: string, orderIds: readonly string[]): Promise<AskedOrder[]> {
-    const rows = await tx.query<{ order_id: string; attempts: number }>(
-      `UPDATE ${this.#table} SET attempts = attempts + 1
+  /**
+   * Counts one more attempt for those of these orders that there is something to ask about. It waits for
+   * nobody: whoever has an order's row is about to end the deadline that is being handled here.
+   */
+  async beginAttempts(
+    tx: Tx,
+    kind: string,
+    orderIds: readonly string[],
+  ): Promise<{ readonly asked: AskedOrder[]; readonly busy: string[] }> {
+    const rows = await tx.query<{ order_id: string; attempts: number | null }>(
+      `WITH free AS (
+         SELECT order_id FROM ${this.#table}
+          WHERE kind = $1 AND order_id = ANY ($2::text[]) AND status IN ('closing', 'paid')
+            FOR UPDATE SKIP LOCKED
+       ), asked AS (
+         UPDATE ${this.#table} SET attempts = attempts + 1
+          WHERE kind = $1 AND order_id = ANY (ARRAY(SELECT order_id FROM free))
+         RETURNING order_id, attempts)
+       SELECT order_id, attempts FROM asked
+       UNION ALL
+       SELECT order_id, NULL FROM ${this.#table}
         WHERE kind = $1 AND order_id = ANY ($2::text[]) AND status IN ('closing', 'paid')
-       RETURNING order_id, attempts`,
+          AND order_id <> ALL (ARRAY(SELECT order_id FROM free))`,
       [kind, orderIds],
     );
-    return rows.map((row) => ({ orderId: row.order_id, attempt: row.attempts }));
+    return {
+      asked: rows.flatMap(({ order_id: orderId, attempts: attempt }) =>
+        attempt === null ? [] : [{ orderId, attempt }],
+      ),
+      busy: rows.flatMap(({ order_id: id, attempts }) => (attempts === null ? [id] : [])),
+    };
   }
 
   /** For a paid order of which no payment is left to end: nothing of it waits any more. */
