@@ -30,6 +30,17 @@ interface Counts {
   readonly blocksInVain: number;
 }
 
+/** Whose statements are listened to. */
+export interface Planners {
+  /** Of a user who may say how the database's sessions begin. */
+  readonly ownerUrl: string;
+  readonly dataSources: readonly DataSource[];
+  /** Their sessions, in pg_stat_activity. */
+  readonly sessions: string;
+}
+
+type PlanCacheMode = 'auto' | 'force_generic_plan';
+
 /** What an index takes to find a row: a path of four from its root, the row, and versions of it. */
 const BLOCKS_A_ROW = 8;
 
@@ -37,13 +48,20 @@ const BLOCKS_A_ROW = 8;
 export class Plans {
   readonly #heard: { readonly text: string; readonly root: PlanNode }[] = [];
 
+  static of(world: World, planCacheMode?: PlanCacheMode): Promise<Plans> {
+    const { ownerUrl, dataSource, drainDataSource } = world;
+    const dataSources = [dataSource, drainDataSource];
+    const sessions = 'usename <> current_user';
+    return Plans.ofAll({ ownerUrl, dataSources, sessions }, planCacheMode);
+  }
+
   /** With `force_generic_plan`, what a connection prepares is planned once, and before the tables grow. */
-  static async of(
-    world: World,
-    planCacheMode: 'auto' | 'force_generic_plan' = 'auto',
+  static async ofAll(
+    { ownerUrl, dataSources, sessions }: Planners,
+    planCacheMode: PlanCacheMode = 'auto',
   ): Promise<Plans> {
     const plans = new Plans();
-    const owner = new Client({ connectionString: world.ownerUrl });
+    const owner = new Client({ connectionString: ownerUrl });
     await owner.connect();
     const settings = {
       session_preload_libraries: 'auto_explain',
@@ -56,17 +74,17 @@ export class Plans {
       'auto_explain.log_level': 'notice',
       plan_cache_mode: planCacheMode,
     };
-    const name = new URL(world.ownerUrl).pathname.slice(1);
+    const name = new URL(ownerUrl).pathname.slice(1);
     for (const [setting, value] of Object.entries(settings)) {
       await owner.query(`ALTER DATABASE ${name} SET ${setting} = '${value}'`);
     }
-    const pools = [world.dataSource, world.drainDataSource].map(poolOf);
+    const pools = dataSources.map(poolOf);
     for (const pool of pools) plans.#listenTo(pool);
     // Those that are open know nothing of it.
     await until('no connection is from before', async () => {
       await owner.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE datname = current_database() AND usename <> current_user`,
+          WHERE datname = current_database() AND ${sessions}`,
       );
       return pools.every(({ totalCount }) => totalCount === 0);
     });

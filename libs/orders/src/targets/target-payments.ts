@@ -75,9 +75,10 @@ export class TargetPayments {
   ): Promise<(payment: Pick<TargetPayment, 'provider' | 'paymentId'>) => RecordedPayment[]> {
     if (payments.length === 0) return () => [];
     const rows = await tx.query<RecordedRow>(
-      `SELECT kind, provider, payment_id, provider_payment_id, status, amount, currency
-         FROM ${this.#payments}
-        WHERE (provider, payment_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+      // Row by row: while statistics know a small table, any other join reads all there is.
+      `SELECT p.* FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS a (provider, id)) AS asked, LATERAL (
+         SELECT kind, provider, payment_id, provider_payment_id, status, amount, currency
+           FROM ${this.#payments} WHERE provider = asked.provider AND payment_id = asked.id OFFSET 0) AS p`,
       [payments.map(({ provider }) => provider), payments.map(({ paymentId }) => paymentId)],
     );
     const byPayment = new Map<string, RecordedPayment[]>();

@@ -54,7 +54,8 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
   /** Arms the next attempt of those that are not over, before this one is made. */
   async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
     const ids = due.map(({ subjectId }) => subjectId);
-    // A failed attempt is over for good: the next one has a key of its own.
+    // A failed attempt is over for good: the next one has a key of its own. By their ids: where Postgres
+    // sees that these are open, it may look through all that are.
     const live = await tx.query<{ id: string; status: RefundStatus; asked: number }>(
       `UPDATE ${this.#table}
           SET attempt = CASE status WHEN 'failed' THEN attempt + 1 ELSE attempt END,
@@ -62,7 +63,8 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
               provider_refund_id = CASE status WHEN 'failed' THEN NULL ELSE provider_refund_id END,
               status = CASE status WHEN 'failed' THEN 'requested' ELSE status END,
               updated_at = now()
-        WHERE id = ANY ($1::uuid[]) AND status IN ('requested', 'pending', 'failed')
+        WHERE id = ANY ($1::uuid[])
+          AND CASE WHEN status IN ('requested', 'pending', 'failed') THEN true ELSE false END
        RETURNING id, status, asked`,
       [ids],
     );
@@ -150,13 +152,13 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     await failpoint('target.refund_claimed');
     // Read when its turn comes: a webhook may have settled it meanwhile.
     const row = await runtime.inHostTransaction(async (tx) => {
-      const [found] = await tx.query<RefundRow>(
-        `SELECT * FROM ${this.#table} WHERE id = $1 AND status IN ('requested', 'pending')`,
-        [refundId],
-      );
+      const [found] = await tx.query<RefundRow>(`SELECT * FROM ${this.#table} WHERE id = $1`, [
+        refundId,
+      ]);
       return found;
     });
-    if (!row) return;
+    // Not asked of Postgres: it might look through all that are open instead of for this one.
+    if (row?.status !== 'requested' && row?.status !== 'pending') return;
     const answer = await this.#ask(row);
     await failpoint('target.refund_answered');
     // No answer is no answer: the deadline that is armed already asks again with the same key.
