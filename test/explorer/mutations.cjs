@@ -199,8 +199,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${TIMEOUT}drain-batch.ts`,
-        find: '...contended, ...this.#putOff',
-        replace: '...this.#putOff',
+        find: '...contended, ...this.#aside.putOff',
+        replace: '...this.#aside.putOff',
       },
     ],
   },

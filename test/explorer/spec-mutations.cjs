@@ -134,7 +134,7 @@ const SPEC_MUTATIONS = [
     'A row that somebody holds ends the round: its batch is never handled in pieces',
     'drain-held-rows.spec.ts',
     [
-      'drain-batch.ts',
+      'drain-aside.ts',
       'claimed.count > 0 ? isSubjectsFault(error)',
       'claimed.count > 0 && !(error instanceof RowHeldError) ? isSubjectsFault(error)',
     ],

@@ -2,8 +2,12 @@ import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
 import type { Brake } from './brake';
 import type { Clock } from './clock';
+import type { DrainCounts } from './drain-counts';
 import type { Lock } from './lock';
+import type { LowWater } from './low-water';
+import type { DeadlineRange } from './shards/deadline-range';
 import type { TimeoutTelemetry } from './telemetry';
+import type { Transaction } from './transaction';
 
 /** What a drain works with. */
 export interface DrainParts {
@@ -19,4 +23,14 @@ export interface DrainParts {
   readonly othersWaitMs: () => number;
   /** What of the kind is due before is left to a sharded sweep, in milliseconds since the epoch. */
   readonly leftToRunMs: (kind: string) => number;
+}
+
+/** A shard of a sweep, as its batches go about it. */
+export interface Part {
+  readonly range: DeadlineRange;
+  readonly lowWater: LowWater;
+  /** No batch begins any more once it is aborted. */
+  readonly signal: AbortSignal;
+  /** Keeps what a batch did, and how overdue the oldest was, in the batch's transaction. */
+  keep(tx: Transaction, counts: DrainCounts, oldestLagMs: number): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Claimant, DeadlineHandler } from './deadline-handler';
-import { type Asked, DrainBatch, type Part } from './drain-batch';
+import { type Asked, DrainBatch } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
-import type { DrainParts } from './drain-parts';
+import type { DrainParts, Part } from './drain-parts';
 import { HandlerHealth } from './handler-health';
 import { LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';

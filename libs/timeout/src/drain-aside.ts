@@ -1,0 +1,152 @@
+import type { ClaimedBatch } from './claimed-batch';
+import { isCanceledStatement, isContention } from './database-errors';
+import type { DueDeadline } from './deadline-handler';
+import { claimExactly, putBackDeadlines } from './deadlines';
+import { addCounts, type DrainCounts, noCounts } from './drain-counts';
+import type { DrainParts, Part } from './drain-parts';
+import { type Failed, FailureRates, HandlerFaultError } from './handle-apart';
+import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
+import type { HandlerHealth } from './handler-health';
+import type { LowWater } from './low-water';
+import type { Pace } from './pace';
+import { isSubjectsFault, setAside } from './subject-failure';
+import { Suspects } from './suspects';
+import { inTransaction, type Transaction } from './transaction';
+
+/** Batches in pieces without a failure, until they are handled as a whole again. */
+const APART_FOR = 5;
+
+/** What a kind's drain knows of itself. */
+export interface DrainOwn {
+  readonly pace: Pace;
+  readonly health: HandlerHealth;
+  readonly lowWater: LowWater;
+  /** After so many failures a subject is held for an operator. */
+  readonly maxFailures: number;
+  /** A handler that is silent for longer is not waited for. */
+  readonly answerLimitMs: number;
+}
+
+/** A batch that was rolled back: what it had claimed, of how many at most, and how it was handled. */
+interface RolledBack {
+  readonly claimed: ClaimedBatch;
+  readonly limit: number;
+  readonly isApart: boolean;
+}
+
+/**
+ * Those of a kind's deadlines that a batch claims and does not handle: what becomes of them, and what
+ * that tells the batches that follow.
+ */
+export class DrainAside {
+  readonly rates = new FailureRates();
+  readonly suspects = new Suspects();
+  /** So many batches are still to be handled in pieces. */
+  #apartFor = 0;
+
+  constructor(
+    private readonly kind: string,
+    private readonly parts: DrainParts,
+    private readonly own: DrainOwn,
+  ) {}
+
+  /** True while batches are to be handled in pieces. */
+  get asksForPieces(): boolean {
+    return this.#apartFor > 0 || this.suspects.areKnown;
+  }
+
+  /** Those that somebody's lock has kept from being handled, as they come back. */
+  putOff({ locked, left }: Aside): DueDeadline[] {
+    const held = [...locked.map(({ due }) => due), ...left];
+    return this.suspects.putOff(held, this.parts.clock.nowMs());
+  }
+
+  setAside(tx: Transaction, failed: Aside['failed']): Promise<void> {
+    return setAside(tx, failed, this.parts, {
+      maxFailures: this.own.maxFailures,
+      mayHold: (failures) => this.own.health.mayHold(failures),
+    });
+  }
+
+  learn(succeeded: number, { failed, locked }: Aside): void {
+    const aside = [...failed, ...locked];
+    this.#apartFor = aside.length > 0 ? APART_FOR : Math.max(0, this.#apartFor - 1);
+    this.suspects.add(locked.map(({ due }) => due));
+    const fresh = failed.filter(({ due }) => due.failures === 0).length;
+    const worn = failed.some(
+      ({ due: { failures } }) =>
+        failures + 1 >= this.own.maxFailures && !this.own.health.mayHold(failures + 1),
+    );
+    this.own.health.learn({ succeeded, fresh, worn }, failed[0]?.error);
+    const [first] = aside;
+    if (first) this.parts.telemetry.batchFailed(this.kind, aside.length, first.error);
+  }
+
+  /** What becomes of a batch that was rolled back; throws what no subject of it is to blame for. */
+  async rolledBack(
+    error: unknown,
+    { claimed, limit, isApart }: RolledBack,
+    part: Part | undefined,
+    total: DrainCounts,
+  ): Promise<'more' | 'stopped'> {
+    if (error instanceof HandlerFaultError) {
+      this.own.health.stop(error.cause);
+      // Tells nothing of subjects.
+      this.rates.forget();
+      return 'stopped';
+    }
+    const silence = UnansweredError.in(error);
+    if (silence) return this.#doubt(silence, limit, part, total);
+    // Where not even the claim succeeds, a smaller one may, if this one took too long.
+    const mayGoOn = claimed.count > 0 ? isSubjectsFault(error) : isCanceledStatement(error);
+    if (!mayGoOn) throw error;
+    const failure = error instanceof RowHeldError ? error.failure : error;
+    this.parts.telemetry.batchFailed(this.kind, claimed.count, failure);
+    this.#apartFor = APART_FOR;
+    if (!isApart && claimed.count > 0) return 'more';
+    // Savepoints do not help: the claim itself fails, or the commit. Fewer, down to one.
+    const [alone] = claimed.each;
+    if (limit > 1) this.own.pace.failed(limit);
+    // No subject is to blame, and trying on would not end.
+    else if (!alone) throw error;
+    else await this.#putAside({ due: alone, error }, part, total);
+    return 'more';
+  }
+
+  /** One for which the handler is silent also when it is alone is put aside. */
+  async #doubt(
+    silence: UnansweredError,
+    limit: number,
+    part: Part | undefined,
+    total: DrainCounts,
+  ): Promise<'more'> {
+    const [first] = silence.piece;
+    if (first && silence.piece.length === 1) {
+      await this.#putAside({ due: first, error: silence }, part, total);
+    } else {
+      this.parts.telemetry.batchFailed(this.kind, silence.piece.length, silence);
+      this.suspects.add(silence.piece);
+      this.own.pace.failed(limit);
+    }
+    return 'more';
+  }
+
+  /** The only one of its batch, by a transaction of its own. */
+  async #putAside(one: Failed, part: Part | undefined, total: DrainCounts): Promise<void> {
+    const isHeld = isContention(one.error);
+    const aside = { ...NOBODY, ...(isHeld ? { locked: [one] } : { failed: [one] }) };
+    const counts = { ...noCounts(), ...(isHeld ? { found: 1, putBack: 1 } : { failed: 1 }) };
+    await inTransaction(this.parts.dataSource, async (tx) => {
+      if (!(await claimExactly(tx, one.due))) return;
+      const back = this.putOff(aside);
+      await putBackDeadlines(tx, back);
+      await this.setAside(tx, aside.failed);
+      await part?.keep(tx, counts, 0);
+      tx.afterCommit(() => {
+        this.parts.alarms.ensure(back);
+        addCounts(total, counts);
+        this.learn(0, aside);
+      });
+    });
+  }
+}
