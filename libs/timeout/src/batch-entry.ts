@@ -1,5 +1,11 @@
 import type { Transaction } from './transaction';
 
+/**
+ * A batch that is handled as a whole waits so long for a row, whatever its session would: far longer
+ * than a commit takes, and short enough for the others of the batch, who wait with it.
+ */
+const LOCK_WAIT_MS = 250;
+
 /** What a batch hears as it begins. */
 export interface BatchEntry {
   /** The instant by which it will claim: its transaction's. */
@@ -14,9 +20,9 @@ export interface BatchEntry {
 
 /**
  * The first statement of a batch: takes one of the `turns` that all processes of one installation
- * (its schema: a database may have several) share to drain this kind, and looks at the brake. A turn
- * is an advisory lock of the transaction, so it ends with it, also where its holder is killed; one
- * that stands still loses its transaction after seconds.
+ * (its schema: a database may have several) share to drain this kind, looks at the brake, and says how
+ * long the batch waits for a row. A turn is an advisory lock of the transaction, so it ends with it,
+ * also where its holder is killed; one that stands still loses its transaction after seconds.
  */
 export async function enterBatch(
   tx: Transaction,
@@ -40,7 +46,8 @@ interface EntryRow {
 const TURN = `(SELECT turn FROM generate_series(1, $2::int) AS turn
    WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || current_schema || ' ' || $1), turn) LIMIT 1
   ) AS turn`;
-const ENTER = `SELECT now(), clock_timestamp() AS clock_now, ${TURN}, false AS is_braked`;
-const ENTER_BY_BRAKE = `
-  SELECT now(), clock_timestamp() AS clock_now, ${TURN},
+const BEGIN = `SELECT now(), clock_timestamp() AS clock_now, ${TURN},
+         set_config('lock_timeout', '${LOCK_WAIT_MS}ms', true)`;
+const ENTER = `${BEGIN}, false AS is_braked`;
+const ENTER_BY_BRAKE = `${BEGIN},
          EXISTS (SELECT FROM timeout_brakes WHERE released_at IS NULL) AS is_braked`;
