@@ -23,8 +23,8 @@ const CROWD_MUTATIONS = [
     edits: [
       {
         file: `${TIMEOUT}sweep.ts`,
-        find: '(lags[index] ?? 0) > MISSED_MS',
-        replace: '(lags[index] ?? 0) > Infinity',
+        find: 'lagMs > MISSED_MS',
+        replace: 'lagMs > Infinity',
       },
     ],
   },

@@ -293,6 +293,12 @@ const SPEC_MUTATIONS = [
     ['low-water.ts', 'const look = { fromMs: this.#fromMs,', 'const look = { fromMs: 0,'],
   ),
   seeded(
+    'late-commits-forgotten',
+    'Who looks for what is missed looks a few seconds back, whatever transaction is open',
+    'late-commits.spec.ts',
+    ['late-commits.ts', 'next <= seen.oldestOpen', 'next <= seen.next'],
+  ),
+  seeded(
     'far-among-the-near',
     'What is due in weeks waits where claims look',
     'far-deadlines.spec.ts',

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { ClaimedBatch } from './claimed-batch';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { isFar } from './far-deadlines';
-import { LowWater } from './low-water';
+import { LowWater, since } from './low-water';
 import { IS_PICKED } from './picked';
 import { type DeadlineRange, inRange, rangeParams } from './shards/deadline-range';
 import { Uuids } from './uuids';
@@ -109,11 +109,6 @@ const CLAIMED = {
   failures: 'failures',
 } as const;
 type ClaimedColumn = keyof typeof CLAIMED;
-
-/** A low-water mark as SQL. One that is in the future is from before the clock was set back. */
-function since(mark: string): string {
-  return `CASE WHEN ${mark} > now() THEN '-infinity' ELSE ${mark} END`;
-}
 
 /**
  * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a text a column:
@@ -221,28 +216,6 @@ export async function countOverdue(
     [kinds],
   );
   return { overdue: Number(row?.overdue ?? 0), oldestLagMs: Number(row?.oldest ?? 0) };
-}
-
-/**
- * By how much the oldest near deadline of each of these kinds is overdue, in milliseconds; 0 when
- * none is. `fromMs`: for each kind where to begin to look, if not at the beginning.
- */
-export async function oldestLagsMs(
-  dataSource: DataSource,
-  kinds: readonly string[],
-  fromMs: readonly number[] = kinds.map(() => 0),
-): Promise<number[]> {
-  const rows = await queryRows<{ lag: string | null }>(
-    dataSource,
-    `SELECT extract(epoch FROM now() - (
-              SELECT due_at FROM near_deadlines d
-               WHERE d.kind = k.kind AND d.due_at >= ${since('k.since')}
-               ORDER BY d.kind, due_at LIMIT 1)) * 1000 AS lag
-       FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS k (kind, since, place)
-      ORDER BY place`,
-    [kinds, fromMs.map((ms) => new Date(ms))],
-  );
-  return rows.map(({ lag }) => Math.max(0, Math.round(Number(lag ?? 0))));
 }
 
 export function fromRow(row: DeadlineRow): DueDeadline {

@@ -3,6 +3,7 @@ import { type Asked, DrainBatch } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { HandlerHealth } from './handler-health';
+import { LateCommits } from './late-commits';
 import { LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
@@ -56,6 +57,7 @@ export class Drain {
   #nextAsked: Asked | undefined;
   /** Where claims begin to look; whoever arms a deadline before it lowers it. */
   readonly lowWater = new LowWater();
+  readonly lateCommits = new LateCommits();
   readonly #pace: Pace;
   readonly #health: HandlerHealth;
   readonly #batch: DrainBatch;

@@ -1,5 +1,6 @@
-import { claimDue, oldestLagsMs } from './deadlines';
+import { claimDue } from './deadlines';
 import { LowWater } from './low-water';
+import { oldestLags } from './oldest-lags';
 import { DeadlineStore } from './testing/deadline-store';
 import { inTransaction, type Transaction } from './transaction';
 
@@ -96,8 +97,8 @@ describe('claims with an old snapshot open', () => {
     const mark = new LowWater();
     mark.end(mark.begin(), Date.now() + 3_600_000);
     await store.add(KIND, [-1_000]);
-    const [lagMs] = await oldestLagsMs(store.dataSource, [KIND], [mark.fromMs]);
-    expect(lagMs).toBeGreaterThan(500);
+    const [oldest] = await oldestLags(store.dataSource, [KIND], [mark.fromMs]);
+    expect(oldest?.lagMs).toBeGreaterThan(500);
     expect(await claim(mark)).toHaveLength(1);
   });
 

@@ -7,7 +7,8 @@ const EVERYTHING_MS = 0;
  * with an old one open (a dump, a forgotten transaction), each claim would read all of it again.
  *
  * A deadline may still appear before the mark: it was committed after its instant, or put there by
- * hand. Whoever hears of it lowers the mark (a ring names its instant), a sweep looks at everything.
+ * hand. Whoever hears of it lowers the mark (a ring names its instant), who looks for what is missed
+ * looks farther back where a transaction is open (late-commits.ts), a sweep looks at everything.
  */
 export class LowWater {
   #fromMs: number;
@@ -52,4 +53,9 @@ export class LowWater {
 export interface Look {
   readonly fromMs: number;
   atMostMs: number;
+}
+
+/** A mark as SQL. One that is in the future is from before the clock was set back. */
+export function since(mark: string): string {
+  return `CASE WHEN ${mark} > now() THEN '-infinity' ELSE ${mark} END`;
 }

@@ -2,10 +2,10 @@ import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
-import { oldestLagsMs } from './deadlines';
 import type { Drain } from './drain';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { failpoint } from './failpoint';
+import { type OldestLag, oldestLags } from './oldest-lags';
 import { withTimeLimit } from './time-limit';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerStoreHealth } from './timer-store-health';
@@ -44,8 +44,6 @@ export interface SweepUnderWay {
  * that a drain takes, what has lost its alarm is handled within a second.
  */
 const MISSED_MS = 500;
-/** What was due as it was committed may lie before the mark of those who have looked meanwhile. */
-const COMMITTED_LATE_MS = 5_000;
 
 /**
  * The backstop: keeps the alarms armed, and claims what is overdue, whatever the alarms did.
@@ -92,11 +90,15 @@ export class Sweep {
       (drain) => !drain.isBursting && !drain.standsStill && !this.brake.holds(drain.kind),
     );
     const kinds = idle.map(({ kind }) => kind);
-    const fromMs = idle.map(({ kind, lowWater }) =>
-      Math.max(lowWater.fromMs - COMMITTED_LATE_MS, this.leftToRunMs(kind)),
+    const fromMs = idle.map(({ kind, lateCommits, lowWater }) =>
+      Math.max(lateCommits.behind(lowWater.fromMs), this.leftToRunMs(kind)),
     );
-    const lags = await oldestLagsMs(this.dataSource, kinds, fromMs);
-    const missed = idle.filter((_, index) => (lags[index] ?? 0) > MISSED_MS);
+    const lags = await oldestLags(this.dataSource, kinds, fromMs);
+    const missed = idle.filter((drain, index) => {
+      const { lagMs, seen } = lags[index] as OldestLag;
+      drain.lateCommits.looked(seen);
+      return lagMs > MISSED_MS;
+    });
     if (missed.length === 0) return false;
     this.#lastRunAtMs = -Infinity;
     void this.#sendOut(missed, 0);
@@ -129,7 +131,8 @@ export class Sweep {
     // Not by its alarms is a kind late whose handler fails.
     const kinds = drains.filter((drain) => !drain.standsStill).map(({ kind }) => kind);
     const fromMs = kinds.map((kind) => this.leftToRunMs(kind));
-    const lagMs = Math.max(0, ...(await oldestLagsMs(this.dataSource, kinds, fromMs)));
+    const lags = await oldestLags(this.dataSource, kinds, fromMs);
+    const lagMs = Math.max(0, ...lags.map((oldest) => oldest.lagMs));
     if (isArmed) this.#judgeHealth(lagMs);
     const drained = this.#sendOut(drains, leaveToTimerMs);
     const tookMs = performance.now() - startedMs;

@@ -1,0 +1,34 @@
+import type { DataSource } from 'typeorm';
+import type { Seen } from './late-commits';
+import { since } from './low-water';
+import { queryRows } from './transaction';
+
+export interface OldestLag {
+  /** By how much the oldest near deadline of a kind is overdue, in milliseconds; 0 when none is. */
+  readonly lagMs: number;
+  readonly seen: Seen;
+}
+
+/** Of each of these kinds. `fromMs`: where to begin to look for each, if not at the beginning. */
+export async function oldestLags(
+  dataSource: DataSource,
+  kinds: readonly string[],
+  fromMs: readonly number[] = kinds.map(() => 0),
+): Promise<OldestLag[]> {
+  const rows = await queryRows<{ lag: string | null; at: Date; open: string; next: string }>(
+    dataSource,
+    `SELECT extract(epoch FROM now() - (
+              SELECT due_at FROM near_deadlines d
+               WHERE d.kind = k.kind AND d.due_at >= ${since('k.since')}
+               ORDER BY d.kind, due_at LIMIT 1)) * 1000 AS lag,
+            now() AS at, pg_snapshot_xmin(s)::text AS open, pg_snapshot_xmax(s)::text AS next
+       FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS k (kind, since, place),
+            pg_current_snapshot() AS s
+      ORDER BY place`,
+    [kinds, fromMs.map((ms) => new Date(ms))],
+  );
+  return rows.map(({ lag, at, open, next }) => ({
+    lagMs: Math.max(0, Math.round(Number(lag ?? 0))),
+    seen: { atMs: at.getTime(), oldestOpen: Number(open), next: Number(next) },
+  }));
+}
