@@ -374,6 +374,18 @@ const SPEC_MUTATIONS = [
     'brake-batches.spec.ts',
     ['brake.ts', 'Math.min(mostMs, Math.max(leastMs, knownMs))', 'leastMs'],
   ),
+  {
+    name: 'installations-hold-each-other-up',
+    what: 'What one process does at a time, one of all installations in the database does',
+    spec: 'libs/orders/src/order/advisory-locks.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/order/advisory-locks.ts',
+        find: '${lock}_shared(',
+        replace: '${lock}(',
+      },
+    ],
+  },
 ];
 
 module.exports = { SPEC_MUTATIONS };

@@ -1,7 +1,7 @@
 import { failpoint, inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { trying, waitingFor } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { currentWindow, type Window } from '../events/event-window';
 import { ALL_EVENTS } from './message';
@@ -61,15 +61,13 @@ async function fanOutBatch(tx: Transaction): Promise<{ written: number } | undef
 
 /** True for one at a time, until the end of the transaction. */
 async function leads(tx: Transaction): Promise<boolean> {
-  const [row] = await tx.rows<{ leads: boolean }>(
-    `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.fanOut}) AS leads`,
-  );
+  const [row] = await tx.rows<{ leads: boolean }>(`SELECT ${trying('fanOut')} AS leads`);
   return row?.leads ?? false;
 }
 
 /** Has the next run begin here; waits for one that is under way. */
 export async function beginAt(tx: Transaction, transaction: string): Promise<void> {
-  await tx.rows(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.fanOut})`);
+  await tx.rows(`SELECT ${waitingFor('fanOut')}`);
   await moveCursor(tx, { tx_from: transaction, tx_until: transaction, last_id: '0' });
 }
 

@@ -2,7 +2,7 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { trying } from '../order/advisory-locks';
 import { nextWindow } from './event-window';
 
 /** Events of one transaction, unless one that wrote them has more. */
@@ -45,9 +45,7 @@ export class DigestHistory {
 }
 
 async function digestNext(tx: Transaction, windowRows: number): Promise<boolean> {
-  const [leader] = await tx.rows<{ leads: boolean }>(
-    `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.digest}) AS leads`,
-  );
+  const [leader] = await tx.rows<{ leads: boolean }>(`SELECT ${trying('digest')} AS leads`);
   if (!leader?.leads) return false;
   const [digest] = await tx.rows<{ until_tx: string }>('SELECT until_tx FROM history_digest');
   const window = await nextWindow(tx, 'order_events', digest?.until_tx ?? '0', windowRows);

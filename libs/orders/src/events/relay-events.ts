@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { trying } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { currentWindow, type Window } from './event-window';
 import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
@@ -56,9 +56,7 @@ export class RelayEvents {
 
   /** Undefined when everything is relayed, or when another process is relaying. */
   async #relayBatch(tx: Transaction): Promise<number | undefined> {
-    const [leader] = await tx.rows<{ leads: boolean }>(
-      `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.relay}) AS leads`,
-    );
+    const [leader] = await tx.rows<{ leads: boolean }>(`SELECT ${trying('relay')} AS leads`);
     if (!leader?.leads) return undefined;
     const [cursor] = await tx.rows<Window>('SELECT tx_from, tx_until, last_id FROM relay_cursor');
     const window = await currentWindow(tx, cursor as Window, WINDOW - 1);

@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { trying } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { nextWindow, type TxWindow } from './event-window';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -63,9 +63,7 @@ export class SealHistory {
     windowRows: number,
   ): Promise<Seal | undefined> {
     // Erasing takes it, too: no salt is made for what is being erased.
-    const [leader] = await tx.rows<{ leads: boolean }>(
-      `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.seals}) AS leads`,
-    );
+    const [leader] = await tx.rows<{ leads: boolean }>(`SELECT ${trying('seals')} AS leads`);
     if (!leader?.leads) return undefined;
     const last = await newestSeal(tx, history);
     await this.#expectSeen(tx, history);

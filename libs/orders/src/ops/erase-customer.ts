@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { waitingFor } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { EVENT_STREAM, type EventStream } from '../events/event-stream';
 import { LastcallError } from '../order/errors';
@@ -69,7 +69,7 @@ export class EraseCustomer {
 
 const BEGIN = [
   // Nothing is relayed meanwhile, which would bring back what is taken out of the stream.
-  `SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.relay})`,
+  `SELECT ${waitingFor('relay')}`,
   // The stream is read to its end within the transaction.
   `SET LOCAL idle_in_transaction_session_timeout = '60s'`,
 ];

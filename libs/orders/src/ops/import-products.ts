@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { trying } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import type { Accountable } from '../order/operator-action';
@@ -115,9 +115,7 @@ export class ImportProducts {
 async function takeTurn(tx: Transaction): Promise<void> {
   // Not under the API's name: closing would give way to it as to customers who wait.
   await tx.rows(`SELECT set_config('application_name', 'lastcall import', true)`);
-  const [turn] = await tx.rows<{ taken: boolean }>(
-    `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.importProducts}) AS taken`,
-  );
+  const [turn] = await tx.rows<{ taken: boolean }>(`SELECT ${trying('importProducts')} AS taken`);
   if (!turn?.taken) {
     throw new LastcallError('busy', 'Another import of products is running; try again after it');
   }

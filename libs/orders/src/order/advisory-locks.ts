@@ -24,3 +24,33 @@ export const ADVISORY_LOCKS = {
   /** Two who open a sharded sweep take turns. Written out in libs/timeout (sweep-shards.ts). */
   openSweep: '7126354003',
 } as const satisfies Readonly<Record<string, string>>;
+
+/** What one process of an installation does at a time, and the number of each beside its tables. */
+const ALONE = {
+  relay: 0,
+  seals: 1,
+  fanOut: 2,
+  reconcile: 3,
+  digest: 4,
+  importProducts: 5,
+} as const satisfies Partial<Record<keyof typeof ADVISORY_LOCKS, number>>;
+export type Alone = keyof typeof ALONE;
+
+/** By their oid, which they keep when they are moved to another schema. */
+const OUR_TABLES = `'order_events'::regclass::oid::int`;
+
+/**
+ * True for one at a time of those who share our tables, as SQL, to the end of the transaction, or of the
+ * `session`. A database may have several installations, so what is taken alone goes by the tables. The
+ * key itself is shared by all: those take it alone who were here before, and functions in the database.
+ */
+export function trying(what: Alone, until: 'transaction' | 'session' = 'transaction'): string {
+  const lock = until === 'session' ? 'pg_try_advisory_lock' : 'pg_try_advisory_xact_lock';
+  return `${lock}_shared(${ADVISORY_LOCKS[what]}) AND ${lock}(${OUR_TABLES}, ${ALONE[what]})`;
+}
+
+/** The same, to be selected, for who waits. */
+export function waitingFor(what: Alone): string {
+  return `pg_advisory_xact_lock_shared(${ADVISORY_LOCKS[what]}),
+          pg_advisory_xact_lock(${OUR_TABLES}, ${ALONE[what]})`;
+}

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { trying } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { onDataSource } from '../order/order-rows';
 import type { Accountable } from '../order/operator-action';
@@ -75,20 +75,13 @@ export class Reconcile {
    */
   async runOnce(signal?: AbortSignal): Promise<ReconcileCounts | undefined> {
     const runner = this.dataSource.createQueryRunner();
-    const lock = async (call: string): Promise<boolean> => {
-      const sql = `SELECT ${call}(${ADVISORY_LOCKS.reconcile}) AS done`;
-      const { records } = await runner.query(sql, [], true);
-      return (records as { done: boolean }[])[0]?.done === true;
-    };
     try {
-      if (!(await lock('pg_try_advisory_lock'))) return undefined;
-      try {
-        return await this.#tonight(signal);
-      } finally {
-        await lock('pg_advisory_unlock');
-      }
+      const sql = `SELECT ${trying('reconcile', 'session')} AS leads`;
+      const [turn] = (await runner.query(sql)) as { leads: boolean }[];
+      return turn?.leads ? await this.#tonight(signal) : undefined;
     } finally {
-      await runner.release();
+      // Of two locks one may have been had.
+      await runner.query('SELECT pg_advisory_unlock_all()').finally(() => runner.release());
     }
   }
 
