@@ -26,6 +26,7 @@ import {
 } from './deadline-handler.decorator';
 import { HostHandler } from './host-handler';
 import { inHostTransaction } from './host-transactions';
+import { installationName } from './installation-name';
 import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
 import { soundTelemetry } from './sound-telemetry';
@@ -175,15 +176,17 @@ function assertMaxBatch({ kind, maxBatch }: HandlerMark, of: string): void {
   );
 }
 
-function driverOf(
+async function driverOf(
   { driver, redis }: TimeoutModuleOptions,
-  prefix: string,
+  schema: string,
   given: { clock: DatabaseClock; dataSource: DataSource; telemetry: TimeoutTelemetry },
-): Promise<TimerDriver> | TimerDriver {
+): Promise<TimerDriver> {
   if (typeof driver === 'object') return driver;
   const settings = redis === undefined ? {} : { REDIS_URL: redis };
   const { clock: databaseClock, dataSource, telemetry } = given;
   const onError = (error: Error): void => telemetry.failed('timer driver', error);
   const kind = timerDriverKind(driver ?? defaultTimerDriver(settings));
+  const isOutside = kind.needs.length > 0;
+  const prefix = isOutside ? await installationName(dataSource, schema) : schema;
   return kind.create({ settings, prefix, onError, databaseClock, dataSource });
 }

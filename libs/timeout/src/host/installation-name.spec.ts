@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import {
+  createTestDatabase,
+  type TestDatabase,
+  testServers,
+} from '../../../../test/support/database';
+import { DeadlineHandler, fromPg, getTimeoutsToken, TimeoutModule, type Timeouts } from '../public';
+
+@Injectable()
+@DeadlineHandler('trial-end')
+class EndTrials {
+  handle = () => Promise.resolve({ changed: 0 });
+}
+
+describe('Two hosts with databases of their own and one Redis', () => {
+  const schema = `shop_${randomUUID().slice(0, 8)}`;
+  const databases: TestDatabase[] = [];
+  const modules: TestingModule[] = [];
+  const { redisUrl } = testServers();
+  const redis = new Redis(redisUrl);
+  afterAll(async () => {
+    for (const one of modules) await one.close();
+    for (const one of databases) await one.drop();
+    await redis.quit();
+  });
+
+  const places = async (): Promise<string[]> => {
+    const keys = await redis.keys(`{${schema}:*`);
+    return [...new Set(keys.map((key) => key.slice(0, key.indexOf('}') + 1)))].sort();
+  };
+  /** Boots a host, and has it arm a deadline. */
+  const boot = async (database: TestDatabase): Promise<void> => {
+    const options = { postgres: { url: database.url }, redis: redisUrl, schema };
+    const imports = [TimeoutModule.forRoot(options)];
+    const making = Test.createTestingModule({ imports, providers: [EndTrials] });
+    const module = await making.setLogger(false as never).compile();
+    modules.push(module);
+    await module.init();
+    const client = new Client(database.url);
+    await client.connect();
+    const dueAt = new Date(Date.now() + 60_000);
+    const deadline = { kind: 'trial-end', subjectId: 'one', dueAt };
+    await module.get<Timeouts>(getTimeoutsToken()).arm(fromPg(client), deadline);
+    await client.end();
+  };
+
+  it('have alarms of their own, and the processes of each the same', async () => {
+    databases.push(await createTestDatabase(), await createTestDatabase());
+    const [one, other] = databases as [TestDatabase, TestDatabase];
+    for (const database of [one, other, one]) await boot(database);
+    // What is on its way to Redis comes there before.
+    for (const module of modules.splice(0)) await module.close();
+    expect(await places()).toHaveLength(2);
+  });
+});
