@@ -299,6 +299,26 @@ const SPEC_MUTATIONS = [
     ['late-commits.ts', 'next <= seen.oldestOpen', 'next <= seen.next'],
   ),
   seeded(
+    'takes-from-the-beginning',
+    'Alarms that are taken are looked for among all that have rung, as long as an old snapshot keeps them',
+    'drivers/postgres/postgres.driver.spec.ts',
+    [
+      'drivers/postgres/alarm-table.ts',
+      'look_at <= $2 AND look_at >= $6',
+      "look_at <= $2 AND $6::timestamptz <> '-infinity'",
+    ],
+  ),
+  seeded(
+    'heads-never-looked-for-again',
+    'An alarm that nobody was told of is passed by for good',
+    'drivers/postgres/postgres.driver.spec.ts',
+    [
+      'drivers/postgres/head-mark.ts',
+      'find(Math.min(look.fromMs, this.#againFromMs()))',
+      'find(look.fromMs)',
+    ],
+  ),
+  seeded(
     'far-among-the-near',
     'What is due in weeks waits where claims look',
     'far-deadlines.spec.ts',

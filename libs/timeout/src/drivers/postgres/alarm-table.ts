@@ -1,12 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Alarm } from '../../timer-driver';
+import type { HeadMark } from './head-mark';
 
-/** Notified with a queue's name when an alarm was armed that rings before all others of it. */
+/** Notified by a {@link headNotice} when an alarm was armed that rings before all others of its queue. */
 export const CHANNEL = 'lastcall_alarms';
 /** No alarm's id, as those have no dot: the row that is gone when the table was emptied. */
 const MARKER = '.generation';
 const PAGE = 1_000;
+
+/** There is an alarm of `queue` at this instant, or none before it. */
+export interface HeadNotice {
+  readonly queue: string;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
+export const headNotice = ({ queue, atMs }: HeadNotice): string => `${atMs} ${queue}`;
+
+/** Of something else that was notified on the {@link CHANNEL} the queue is nobody's. */
+export function headNoticeOf(payload: string): HeadNotice {
+  const [at = ''] = payload.split(' ', 1);
+  return { queue: payload.slice(at.length + 1), atMs: Number(at) };
+}
+
+/** As Postgres reads it: an instant, or before or after all of them. */
+const instant = (ms: number): Date | number => (Number.isFinite(ms) ? new Date(ms) : ms);
+const msOf = (at: Date | number | null | undefined): number =>
+  at instanceof Date ? at.getTime() : Infinity;
 
 /**
  * The statements of one queue of alarms; each is a transaction of its own. Rows that were locked
@@ -19,6 +40,7 @@ export class AlarmTable {
     private readonly queue: string,
     /** What is leased and not forgotten by then rings again: its process died. */
     private readonly leaseMs: number,
+    private readonly mark: HeadMark,
   ) {}
 
   /** Those that ring just now are armed anew; the others are left as they are. */
@@ -26,20 +48,33 @@ export class AlarmTable {
     const byId = new Map(alarms.map((alarm) => [alarm.id, alarm]));
     // In one order everywhere: two that want the same ids do not wait for each other in a circle.
     const ids = [...byId.keys()].sort();
-    await this.pool.query(
-      `WITH head AS (SELECT look_at FROM alarms WHERE queue = $1 ORDER BY look_at LIMIT 1),
-            armed AS (
-              INSERT INTO alarms (queue, id, at, look_at)
-              SELECT $1, id, at, at FROM unnest($2::text[], $3::timestamptz[]) AS new (id, at)
-              ON CONFLICT (queue, id) DO UPDATE
-                SET at = EXCLUDED.at, look_at = EXCLUDED.look_at, lease = NULL
-                WHERE alarms.lease IS NOT NULL
-              RETURNING at),
-            first AS (SELECT min(at) AS at FROM armed)
-       SELECT pg_notify($4, $1) FROM first
-        WHERE first.at < coalesce((SELECT look_at FROM head), 'infinity')`,
-      [this.queue, ids, ids.map((id) => byId.get(id)?.at), CHANNEL],
-    );
+    const atMs = Math.min(...alarms.map(({ at }) => at.getTime()));
+    const notice = headNotice({ queue: this.queue, atMs });
+    const given = [this.queue, ids, ids.map((id) => byId.get(id)?.at), CHANNEL, notice];
+    try {
+      await this.mark.look(async (fromMs) => {
+        const { rows } = await this.pool.query<{ head: Date | number | null }>(
+          `WITH head AS (SELECT look_at FROM alarms WHERE queue = $1 AND look_at >= $6
+                          ORDER BY look_at LIMIT 1),
+                armed AS (
+                  INSERT INTO alarms (queue, id, at, look_at)
+                  SELECT $1, id, at, at FROM unnest($2::text[], $3::timestamptz[]) AS new (id, at)
+                  ON CONFLICT (queue, id) DO UPDATE
+                    SET at = EXCLUDED.at, look_at = EXCLUDED.look_at, lease = NULL
+                    WHERE alarms.lease IS NOT NULL
+                  RETURNING at),
+                first AS (SELECT min(at) AS at FROM armed)
+           SELECT look_at AS head,
+                  CASE WHEN first.at < coalesce(look_at, 'infinity') THEN pg_notify($4, $5) END
+             FROM first LEFT JOIN head ON true`,
+          [...given, instant(fromMs)],
+        );
+        return msOf(rows[0]?.head);
+      });
+    } finally {
+      // Also where no answer came: it may have been armed.
+      this.mark.lower(atMs);
+    }
   }
 
   async disarm(ids: readonly string[]): Promise<void> {
@@ -51,14 +86,16 @@ export class AlarmTable {
     );
   }
 
-  /** When the first one has to be looked at, in ms since the epoch; undefined when none is armed. */
-  async head(): Promise<number | undefined> {
-    const { rows } = await this.pool.query<{ at: Date | number }>(
-      'SELECT look_at AS at FROM alarms WHERE queue = $1 ORDER BY look_at LIMIT 1',
-      [this.queue],
-    );
-    const at = rows[0]?.at;
-    return at instanceof Date ? at.getTime() : undefined;
+  /** When the first one has to be looked at, in ms since the epoch; Infinity when none is armed. */
+  head(): Promise<number> {
+    return this.mark.look(async (fromMs) => {
+      const { rows } = await this.pool.query<{ at: Date | number }>(
+        `SELECT look_at AS at FROM alarms WHERE queue = $1 AND look_at >= $2
+          ORDER BY look_at LIMIT 1`,
+        [this.queue, instant(fromMs)],
+      );
+      return msOf(rows[0]?.at);
+    });
   }
 
   /** Leases those due, the earliest first; others that take at the same time get other ones. */
@@ -66,10 +103,10 @@ export class AlarmTable {
     const { rows } = await this.pool.query<Alarm>(
       `UPDATE alarms SET lease = $4, look_at = $2::timestamptz + $5 * interval '1 millisecond'
         WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM alarms WHERE queue = $1 AND look_at <= $2
+          SELECT ctid FROM alarms WHERE queue = $1 AND look_at <= $2 AND look_at >= $6
            ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED))
        RETURNING id, at`,
-      [this.queue, new Date(nowMs), limit, lease, this.leaseMs],
+      [this.queue, new Date(nowMs), limit, lease, this.leaseMs, instant(this.mark.fromMs)],
     );
     return rows.sort((a, b) => a.at.getTime() - b.at.getTime());
   }
@@ -93,6 +130,7 @@ export class AlarmTable {
            ORDER BY id FOR UPDATE))`,
       [this.queue, ids, atMs.map((ms) => new Date(ms)), lease],
     );
+    this.mark.lower(Math.min(...atMs));
   }
 
   async generation(): Promise<string> {

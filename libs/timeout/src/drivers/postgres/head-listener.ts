@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Client, type PoolConfig } from 'pg';
 import { withTimeLimit } from '../../time-limit';
-import { CHANNEL } from './alarm-table';
+import { CHANNEL, headNoticeOf } from './alarm-table';
 
 export interface HeadListenerOptions {
   readonly connection: PoolConfig;
   readonly queue: string;
   /** Sends a notification by another connection: what comes back shows that we hear. */
   readonly notify: (channel: string, payload: string) => Promise<unknown>;
-  readonly onHead: () => void;
+  /** An alarm was armed at this instant, before all others; -Infinity: at any, as nobody listened. */
+  readonly onHead: (atMs: number) => void;
   readonly onError: (error: Error) => void;
 }
 
@@ -50,9 +51,10 @@ export class HeadListener {
     this.#client = client;
     const echo = randomUUID();
     const heard = new Promise<void>((resolve) => {
-      client.on('notification', ({ payload }) => {
-        if (payload === echo) resolve();
-        else if (payload === this.options.queue) this.options.onHead();
+      client.on('notification', ({ payload = '' }) => {
+        if (payload === echo) return resolve();
+        const { queue, atMs } = headNoticeOf(payload);
+        if (queue === this.options.queue) this.options.onHead(atMs);
       });
     });
     client.on('error', (error) => this.#lost(client, error, this.#nextRetryMs()));
@@ -74,7 +76,7 @@ export class HeadListener {
     this.isHearing = true;
     this.#retryMs = FIRST_RETRY_MS;
     // What was armed while nobody listened.
-    this.options.onHead();
+    this.options.onHead(-Infinity);
   }
 
   #nextRetryMs(): number {
@@ -88,7 +90,7 @@ export class HeadListener {
     this.#hangUp();
     if (this.#stopped) return;
     if (error) this.options.onError(error);
-    this.options.onHead();
+    this.options.onHead(-Infinity);
     this.#retry = setTimeout(() => void this.#connect(), retryMs);
     this.#retry.unref();
   }

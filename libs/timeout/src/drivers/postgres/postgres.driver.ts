@@ -7,6 +7,7 @@ import { AlarmStoreError } from '../alarm-store.error';
 import { type AlarmSource, RingLoop } from '../ring-loop';
 import { AlarmTable } from './alarm-table';
 import { HeadListener } from './head-listener';
+import { HeadMark } from './head-mark';
 import { POSTGRES_ABILITIES } from './postgres.abilities';
 
 export interface PostgresDriverOptions {
@@ -59,13 +60,17 @@ export class PostgresDriver implements TimerDriver {
     const limited = { ...connection, connectionTimeoutMillis: 1_000, query_timeout: callTimeoutMs };
     this.#pool = new Pool({ ...limited, max: CONNECTIONS });
     this.#pool.on('error', onError);
-    this.#table = new AlarmTable(this.#pool, queue, leaseMs);
+    const mark = new HeadMark(databaseClock);
+    this.#table = new AlarmTable(this.#pool, queue, leaseMs, mark);
     this.#listener = new HeadListener({
       connection: limited,
       queue,
       notify: (channel, payload) =>
         this.#pool.query('SELECT pg_notify($1, $2)', [channel, payload]),
-      onHead: () => this.#loop.lookAt(-Infinity),
+      onHead: (atMs) => {
+        mark.lower(atMs);
+        this.#loop.lookAt(atMs);
+      },
       onError,
     });
     this.#loop = new RingLoop(this.#source(), {
@@ -109,7 +114,7 @@ export class PostgresDriver implements TimerDriver {
     return {
       take: async (nowMs, limit) => {
         const headMs = await this.#table.head();
-        if (headMs === undefined || headMs > nowMs) return { due: [], nextAtMs: headMs };
+        if (headMs > nowMs) return { due: [], nextAtMs: headMs };
         const due = await this.#table.take(nowMs, limit, this.#lease);
         return { due, nextAtMs: await this.#table.head() };
       },
