@@ -299,6 +299,12 @@ const SPEC_MUTATIONS = [
     ['late-commits.ts', 'next <= seen.oldestOpen', 'next <= seen.next'],
   ),
   seeded(
+    'judged-by-the-named',
+    'A handler is taken for broken by those that errors name, before any other has had its turn',
+    'handle-apart.spec.ts',
+    ['handle-apart.ts', 'return this.total.succeeded > 0 ?', 'return this.total.succeeded >= 0 ?'],
+  ),
+  seeded(
     'takes-from-the-beginning',
     'Alarms that are taken are looked for among all that have rung, as long as an old snapshot keeps them',
     'drivers/postgres/postgres.driver.spec.ts',

@@ -89,6 +89,22 @@ describe('a batch in pieces', () => {
     expect(mean(tries)).toBeLessThan(100);
   });
 
+  it('does not judge the handler by those that errors name, where far more fail than before', async () => {
+    for (let run = 0; run < RUNS; run++) {
+      const rates = new FailureRates();
+      Object.assign(rates.fresh, { failed: 1, succeeded: 5_000 });
+      const { result } = await handled(1_000, isPoison(0.02), { isNamed: true, rates });
+      expect(result).toMatchObject({ changed: 980 });
+    }
+  });
+
+  it('judges a handler that names each and fails for all', async () => {
+    const rates = new FailureRates();
+    Object.assign(rates.fresh, { failed: 1, succeeded: 5_000 });
+    const all = (): boolean => true;
+    await expect(handled(1_000, all, { isNamed: true, rates })).rejects.toThrow(HandlerFaultError);
+  });
+
   it('blames nobody for being named', async () => {
     const poison = isPoison(0.02);
     const misled = dueOf(1_000).find((one) => !poison(one)) as DueDeadline;

@@ -173,8 +173,13 @@ class Apart {
   async #findIn(piece: readonly DueDeadline[], failure: Failure): Promise<void> {
     const [alone] = piece;
     if (piece.length === 1 && alone) return this.#blame(alone, failure);
-    const suspect = this.options.suspectOf?.(failure.error, piece);
+    const suspect = this.#namedBy(failure, piece);
     return suspect ? this.#tryWithout(suspect, piece, failure) : this.#halve(piece);
+  }
+
+  /** Nobody before any succeeded: the handler is judged by some at random, and these are none. */
+  #namedBy({ error }: Failure, piece: readonly DueDeadline[]): DueDeadline | undefined {
+    return this.total.succeeded > 0 ? this.options.suspectOf?.(error, piece) : undefined;
   }
 
   async #tryWithout(
@@ -202,7 +207,7 @@ class Apart {
       const failure = await this.#try(first);
       if (failure) {
         this.#left.push(...second);
-        if (first.length === 1 || this.options.suspectOf?.(failure.error, first)) {
+        if (first.length === 1 || this.#namedBy(failure, first)) {
           return this.#findIn(first, failure);
         }
       }
