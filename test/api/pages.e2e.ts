@@ -196,6 +196,41 @@ describe('the console', () => {
     expect(event).toEqual({ actor: 'olga' });
   });
 
+  it('tells of each order by itself, when the database fails for one of several', async () => {
+    const ids = [await place(), await place(), await place()].map(({ id }) => id);
+    await api.rows(
+      `CREATE FUNCTION poisoned() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'poisoned' USING ERRCODE = '23514'; END $$`,
+    );
+    await api.rows(
+      `CREATE TRIGGER poisoned BEFORE UPDATE ON orders FOR EACH ROW
+         WHEN (OLD.id = '${ids[1]}') EXECUTE FUNCTION poisoned()`,
+    );
+    const headers = {
+      cookie: cookieIn((await enter((await invite()).code)).headers),
+      ...SAME_ORIGIN,
+    };
+    const { status, body } = await api.request('POST /console/api/actions', {
+      headers,
+      body: { action: 'force_close', ids, count: 3, reason: 'case 9' },
+    });
+    await api.rows('DROP FUNCTION poisoned CASCADE');
+    const failed = {
+      ...{ id: ids[1], isDone: false, code: 'internal_error' },
+      says: expect.stringContaining(`${ids[1]}: A fault of ours (SQLSTATE 23514)`),
+    };
+    expect([status, body]).toEqual([
+      200,
+      {
+        results: [
+          { id: ids[0], isDone: true, says: 'closed', code: null },
+          failed,
+          { id: ids[2], isDone: true, says: 'closed', code: null },
+        ],
+      },
+    ]);
+  });
+
   it('is told of in the security log, whoever gets in, out, or is refused', async () => {
     const token = await api.token({ scope: 'metrics' });
     const count = async (event: string): Promise<number> => {

@@ -105,6 +105,45 @@ describe('lastcall orders force-close', () => {
     expect(await statusesOf(world.sql, [open, id])).toEqual(['closed', 'paid']);
   });
 
+  it('tells what was closed when the database fails for one of several', async () => {
+    const [first, poisoned, last] = (await place(3)) as [string, string, string];
+    await world.sql.rows(
+      `CREATE FUNCTION poisoned() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'poisoned' USING ERRCODE = '23514'; END $$`,
+    );
+    await world.sql.rows(
+      `CREATE TRIGGER poisoned BEFORE UPDATE ON orders FOR EACH ROW
+         WHEN (OLD.id = '${poisoned}') EXECUTE FUNCTION poisoned()`,
+    );
+    const close = (...ids: string[]) => {
+      const why = ['--reason', 'why', '--yes'];
+      return lastcallJson<Outcome>(world.config, ['orders', 'force-close', ...ids, ...why]);
+    };
+    const alone = await close(poisoned);
+    expect(alone).toMatchObject({ code: 1, result: { closed: 0, failed: 1 } });
+    const some = await close(first, poisoned, last);
+    expect(some).toMatchObject({
+      code: 5,
+      result: {
+        ...{ asked: 3, closed: 2, failed: 1, notReached: 0 },
+        orders: [{ why: null }, { outcome: 'failed', why: 'internal_error' }, { why: null }],
+      },
+    });
+    expect(some.stderr).toContain('force-close: poisoned');
+    expect(some.stderr).toContain('Next: run it again');
+    await world.sql.rows(
+      `CREATE OR REPLACE FUNCTION poisoned() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$`,
+    );
+    expect(await close(poisoned)).toMatchObject({
+      ...{ code: 6, result: { failed: 1, orders: [{ outcome: 'failed', why: 'unavailable' }] } },
+    });
+    await world.sql.rows('DROP FUNCTION poisoned CASCADE');
+    expect(await statusesOf(world.sql, [first, poisoned, last])).toEqual([
+      ...['closed', 'pending_payment', 'closed'],
+    ]);
+  });
+
   it('closes many only after a confirmation', async () => {
     const ids = await place(2);
     const args = ['orders', 'force-close', ...ids, '--reason', 'sale'];

@@ -12,7 +12,7 @@ export interface ForceCloseOutcome {
   readonly closing: number;
   readonly skipped: number;
   readonly failed: number;
-  /** Orders that were not begun, because the command was interrupted. */
+  /** Orders that were not begun: the command was interrupted, or the database is gone. */
   readonly notReached: number;
   readonly orders: readonly CloseResult[];
 }
@@ -36,10 +36,10 @@ export function planText(plan: readonly ClosePlan[]): string {
   return lines.join('\n');
 }
 
-/** Exit code: refused (or not found) when nothing was done, partly failed when some was. */
+/** Exit code: why nothing was done, or partly failed when some was. */
 export function summarize(
   orders: readonly CloseResult[],
-  { dryRun, asked }: { dryRun: boolean; asked: number },
+  { dryRun, asked, isInterrupted }: { dryRun: boolean; asked: number; isInterrupted: boolean },
 ): { outcome: ForceCloseOutcome; exitCode: ExitCode } {
   const count = (wanted: CloseResult['outcome']): number =>
     orders.filter(({ outcome }) => outcome === wanted).length;
@@ -53,17 +53,16 @@ export function summarize(
     notReached: asked - orders.length,
     orders,
   };
-  return { outcome, exitCode: exitCodeOf(outcome) };
+  const isCutShort = isInterrupted && outcome.notReached > 0;
+  return { outcome, exitCode: isCutShort ? EXIT.interrupted : exitCodeOf(outcome) };
 }
 
-function exitCodeOf(outcome: ForceCloseOutcome): ExitCode {
-  if (outcome.notReached > 0) return EXIT.interrupted;
-  const notDone = outcome.skipped + outcome.failed;
-  if (notDone === 0) return EXIT.done;
-  if (outcome.closed + outcome.closing > 0) return EXIT.partlyFailed;
-  return outcome.orders.every(({ why }) => why === 'order_not_found')
-    ? EXIT.notFound
-    : EXIT.refused;
+function exitCodeOf({ orders, closed, closing, ...counts }: ForceCloseOutcome): ExitCode {
+  if (counts.skipped + counts.failed + counts.notReached === 0) return EXIT.done;
+  if (closed + closing > 0) return EXIT.partlyFailed;
+  if (orders.some(({ why }) => why === 'unavailable')) return EXIT.dependencyDown;
+  if (orders.some(({ why }) => why === 'internal_error')) return EXIT.unexpected;
+  return orders.every(({ why }) => why === 'order_not_found') ? EXIT.notFound : EXIT.refused;
 }
 
 export function resultText(outcome: ForceCloseOutcome): string {

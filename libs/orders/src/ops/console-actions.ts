@@ -1,11 +1,15 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { ExtendWindow } from '../closing/extend-window';
+import { DATABASE } from '../data-source';
 import { Deliveries } from '../deliveries/deliveries';
 import { WebhookEndpoints } from '../deliveries/endpoints';
-import { type ErrorCode, LastcallError } from '../order/errors';
+import { ERROR_STATUS, type ErrorCode, LastcallError } from '../order/errors';
 import type { ActionRun } from '../order/operator-action';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { CancelOrderByOperator } from './cancel-order-by-operator';
 import { DismissWebhook } from './dismiss-webhook';
+import { toEach } from './each-subject';
 import { ForceCloseOrders } from './force-close-orders';
 import { type PaymentDecision, SettlePayment } from './held-payments';
 import { RetryRefund } from './refunds';
@@ -44,6 +48,8 @@ export class ConsoleActions {
   readonly #acts: Readonly<Record<ConsoleAction, Act>>;
 
   constructor(
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
     closing: ForceCloseOrders,
     extending: ExtendWindow,
     canceling: CancelOrderByOperator,
@@ -96,32 +102,32 @@ export class ConsoleActions {
     };
   }
 
-  /** To each of these; what is refused is a result like the others. */
+  /** To each of these; what is refused, or fails, is a result like the others. */
   async run(
     action: ConsoleAction,
     ids: readonly string[],
     run: ActionRun,
   ): Promise<ActionResult[]> {
-    const queue = [...ids.entries()];
-    const results: ActionResult[] = [];
-    const worker = async (): Promise<void> => {
-      for (let next = queue.shift(); next; next = queue.shift()) {
-        const [place, id] = next;
-        results[place] = await resultOf(id, this.#acts[action](id, run));
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, ids.length) }, worker));
-    return results;
+    const results = await toEach<ActionResult>(ids, {
+      ...{ what: `console ${action}`, concurrency: CONCURRENCY, refused },
+      ...{ dataSource: this.dataSource, telemetry: this.telemetry },
+      act: async (id) => ({
+        id,
+        isDone: true,
+        says: await this.#acts[action](id, run),
+        code: null,
+      }),
+    });
+    return ids.map((id, place) => results[place] ?? refused(id, NOT_BEGUN));
   }
 }
 
-async function resultOf(id: string, acting: Promise<string>): Promise<ActionResult> {
-  try {
-    return { id, isDone: true, says: await acting, code: null };
-  } catch (error) {
-    if (!(error instanceof LastcallError)) throw error;
-    return { id, isDone: false, says: error.message, code: error.code };
-  }
+const NOT_BEGUN = new LastcallError('unavailable', 'Not begun: the database cannot be reached');
+
+function refused(id: string, { code, message }: LastcallError): ActionResult {
+  // Of these nothing else tells which one it is.
+  const says = ERROR_STATUS[code] >= 500 ? `${id}: ${message}` : message;
+  return { id, isDone: false, says, code };
 }
 
 async function forceClose(closing: ForceCloseOrders, id: string, run: ActionRun): Promise<string> {

@@ -8,6 +8,8 @@ import { OrderGuard } from '../order/order-guard';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { onDataSource } from '../order/order-rows';
 import type { Accountable } from '../order/operator-action';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { toEach } from './each-subject';
 
 /** Orders to close, by what they are; at least one condition beside the limit. */
 export interface ClosableFilter {
@@ -30,7 +32,10 @@ export interface ClosePlan {
 /** What became of one order. */
 export interface CloseResult {
   readonly orderId: string;
-  /** `closing`: the provider has not answered yet; a worker goes on. */
+  /**
+   * `closing`: the provider has not answered yet; a worker goes on. `failed` with `unavailable`: the
+   * database did not answer, and the order may be closed all the same.
+   */
   readonly outcome: 'closed' | 'closing' | 'skipped' | 'failed';
   /** Its status afterwards, or the one that made us skip it. */
   readonly status: OrderStatus | null;
@@ -64,6 +69,7 @@ export class ForceCloseOrders {
     private readonly one: ForceCloseOrder,
     private readonly guard: OrderGuard,
     private readonly closing: CloseOrder,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
   /** Ids of unpaid orders that match, oldest deadline first. From the deadlines, which are few. */
@@ -114,39 +120,29 @@ export class ForceCloseOrders {
     });
   }
 
-  /** Closes the orders, a few at once; what was refused or failed is a result like the others. */
+  /**
+   * Closes the orders, a few at once; what was refused or failed is a result like the others. There
+   * is none of orders that were not begun, as it was aborted or the database is gone.
+   */
   async run(orderIds: readonly string[], run: CloseRun): Promise<CloseResult[]> {
-    const queue = [...orderIds];
-    const results = new Map<string, CloseResult>();
-    const closer = async (): Promise<void> => {
-      for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-        if (run.signal?.aborted) return;
-        const result = await this.#close(id, run);
-        results.set(id, result);
-        run.onResult?.(result);
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, orderIds.length) }, closer));
-    return orderIds.flatMap((id) => results.get(id) ?? []);
+    const results = await toEach<CloseResult>(orderIds, {
+      ...{ what: 'force-close', concurrency: CONCURRENCY, signal: run.signal },
+      ...{ dataSource: this.dataSource, telemetry: this.telemetry, refused: notClosed },
+      act: (orderId) => this.#close(orderId, run),
+      onResult: (result) => run.onResult?.(result),
+    });
+    return results.flatMap((result) => result ?? []);
   }
 
   async #close(orderId: string, run: CloseRun): Promise<CloseResult> {
-    try {
-      const status = run.dryRun
-        ? await this.#rehearse(orderId, run)
-        : (await this.one.forceClose(orderId, run)).status;
-      // A payment that was under way has won: the provider said so after we had set the fence.
-      const isClosed = status === 'closed' || status === 'closing';
-      if (isClosed) return { orderId, outcome: status, status, why: null, message: null };
-      const message = `It was paid meanwhile and is now ${status}`;
-      return { orderId, outcome: 'skipped', status, why: 'order_not_closable', message };
-    } catch (error) {
-      if (!(error instanceof LastcallError)) throw error;
-      const { code: why, message } = error;
-      const isRefused = why === 'order_not_closable' || why === 'order_not_found';
-      const status = (error.fields.status as OrderStatus | undefined) ?? null;
-      return { orderId, outcome: isRefused ? 'skipped' : 'failed', status, why, message };
-    }
+    const status = run.dryRun
+      ? await this.#rehearse(orderId, run)
+      : (await this.one.forceClose(orderId, run)).status;
+    // A payment that was under way has won: the provider said so after we had set the fence.
+    const isClosed = status === 'closed' || status === 'closing';
+    if (isClosed) return { orderId, outcome: status, status, why: null, message: null };
+    const message = `It was paid meanwhile and is now ${status}`;
+    return { orderId, outcome: 'skipped', status, why: 'order_not_closable', message };
   }
 
   /** The very transaction of {@link ForceCloseOrder}, undone at its end. */
@@ -171,4 +167,10 @@ export class ForceCloseOrders {
       throw error;
     }
   }
+}
+
+function notClosed(orderId: string, { code: why, message, fields }: LastcallError): CloseResult {
+  const isRefused = why === 'order_not_closable' || why === 'order_not_found';
+  const status = (fields.status as OrderStatus | undefined) ?? null;
+  return { orderId, outcome: isRefused ? 'skipped' : 'failed', status, why, message };
 }

@@ -1,10 +1,5 @@
 import { inTransaction, Subjects } from '@app/timeout';
-import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
-import { CloseOrder } from '../closing/close-order';
-import { ForceCloseOrder } from '../closing/force-close-order';
-import { OrderGuard } from '../order/order-guard';
-import { ForceCloseOrders } from './force-close-orders';
 import { VerifyDeadlines } from './verify-deadlines';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
@@ -30,28 +25,5 @@ describe('VerifyDeadlines', () => {
     expect(await verify.run()).toMatchObject({ deadlines: 1, orphaned: { count: 1 } });
     expect((await verify.run({ fixFor: OLGA })).fixed).toEqual({ inserted: 0, deleted: 1 });
     expect(await waiting()).toEqual([theirs]);
-  });
-});
-
-describe('ForceCloseOrders', () => {
-  it('finds an order whose deadline is held, by each filter', async () => {
-    const customerId = 'ann';
-    const [order] = await insertOrders(world, { count: 1, closesInMs: -600_000, customerId });
-    await world.rows(
-      `WITH held AS (DELETE FROM deadlines WHERE subject_id = $1 RETURNING *)
-       INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
-       SELECT kind, subject_id, due_at, version, 8, 'a bug' FROM held`,
-      [order?.id],
-    );
-    const [one, guard, close] = [ForceCloseOrder, OrderGuard, CloseOrder];
-    const force = new ForceCloseOrders(
-      world.dataSource,
-      world.get(one),
-      world.get(guard),
-      world.get(close),
-    );
-    for (const filter of [{ overdue: true }, { customerId }, { since: new Date(0) }]) {
-      expect(await force.find({ ...filter, limit: 10 })).toEqual([order?.id]);
-    }
   });
 });

@@ -97,10 +97,15 @@ export default class OrdersForceClose extends OpsCommand {
     const { outcome, exitCode } = summarize(results, {
       dryRun: flags['dry-run'],
       asked: orderIds.length,
+      isInterrupted: signal.aborted,
     });
     this.log(resultText(outcome));
     this.endWith(exitCode);
-    const { orders } = outcome;
+    const { orders, failed } = outcome;
+    if (failed > 0) {
+      this.note('Next: run it again, and what is closed by then is skipped; or: lastcall doctor');
+      return outcome;
+    }
     const isThere = ({ why }: CloseResult): boolean => why !== null && why !== 'order_not_found';
     // What is there has something to show; what is not would only say so again.
     const unlike = orders.find(isThere) ?? orders.find(({ why }) => why !== null);
