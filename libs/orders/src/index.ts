@@ -265,7 +265,7 @@ export {
   type WebhookResult,
 } from './order/telemetry';
 export type { HoldReason } from './money/capture.judgement';
-export type { CauseFigures, CloseFigures } from './ops/close-figures';
+export type { CauseFigures, CloseFigures, RecentCloses } from './ops/close-figures';
 export type { StatusChange } from './order/change-status';
 export type { ChangedOrder } from './order/changed-orders';
 export type { WebhookHeaders } from './payments/read-notice';

@@ -168,8 +168,9 @@ const Overview = z
     oldestLagMs: count,
     lag: z
       .strictObject({ p50Ms: z.int(), p99Ms: z.int(), maxMs: z.int() })
-      .describe('How late the closes of the last hour were'),
-    closedBy: z.record(z.string(), count).describe('Closes of the last hour, by whom'),
+      .describe('How late deadlines closed in the last 60 minutes, each to within a tenth'),
+    closedBy: z.record(z.string(), count).describe('Closes of the last 60 minutes, by whom'),
+    closesCountedTo: instant.describe('Closes since then may not be in `lag` and `closedBy` yet'),
     refunds: z
       .strictObject({
         requested: count,

@@ -19,10 +19,11 @@ export function statisticsText(view: StatisticsView): string {
       ]),
     ],
     [
-      'Closes of the last hour',
+      'Closes of the last 60 minutes',
       facts([
         ['lag p50 / p99 / max', [lag.p50Ms, lag.p99Ms, lag.maxMs].map(durationText).join(' / ')],
         ['closed by', countsText(view.closedBy)],
+        ['counted up to', `${durationText(uncountedMs(view))} ago`],
         ['races', `${races.wonInGrace} paid in the grace period, ${races.lost} paid too late`],
       ]),
     ],
@@ -52,6 +53,10 @@ export function statisticsText(view: StatisticsView): string {
   const body = sections.map(([title, text]) => `${paint.heading(title)}\n${text}`).join('\n\n');
   return `${body}\n\n${paint.faint(`at ${view.at}`)}`;
 }
+
+/** Never negative: the two instants are of two clocks. */
+const uncountedMs = ({ at, closesCountedTo }: StatisticsView): number =>
+  Math.max(0, Date.parse(at) - Date.parse(closesCountedTo));
 
 function overdueText({ overdueDeadlines, oldestLagMs }: StatisticsView): string {
   return overdueDeadlines === 0

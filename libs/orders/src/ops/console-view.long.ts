@@ -105,6 +105,7 @@ const VIEWS = [
   '/console/api/work',
   '/console/api/audit',
   '/v1/ops/orders/ONE',
+  '/v1/ops/overview',
   ...[
     ...['', 'status=pending_payment', 'status=closing', 'status=canceled', 'customer=customer-7'],
     ...['sku=NOTHING', 'amount=5000..', 'id=019', `since=${ago(1)}`, `until=${ago(24)}`],

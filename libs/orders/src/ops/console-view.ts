@@ -3,14 +3,14 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { onDataSource } from '../order/order-rows';
 import { type AuditPage, readAuditTrail } from './audit-trail';
-import { type CloseFigures, readCloseFigures } from './close-figures';
+import { type CloseFigures, readCloseFigures, type RecentCloses } from './close-figures';
 import { readRelayAge } from './gauges';
 import { Overview } from './overview';
 import { Statistics, type StatisticsView } from './statistics';
 import { type BrakeView, TimeoutBrake } from './timeout-brake';
 import { waitsAsSql, type WaitName, WAITS } from './waits';
 
-export interface NowView extends Omit<StatisticsView, 'at' | 'lag' | 'closedBy'> {
+export interface NowView extends Omit<StatisticsView, 'at' | keyof RecentCloses> {
   readonly closes: CloseFigures;
   /** Null while timeouts run. */
   readonly brake: BrakeView | null;

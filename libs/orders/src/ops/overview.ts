@@ -6,8 +6,9 @@ import type { RefundStatus } from '../order/order';
 import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
 import { countRefunds } from '../money/count-refunds';
+import { readRecentCloses, type RecentCloses } from './close-figures';
 
-export interface OverviewView {
+export interface OverviewView extends RecentCloses {
   /** Unpaid orders by when they are due. */
   readonly open: {
     readonly total: number;
@@ -22,9 +23,6 @@ export interface OverviewView {
   readonly closing: number;
   readonly overdueDeadlines: number;
   readonly oldestLagMs: number;
-  /** Closes of the last hour: how late, in milliseconds, and by whom. */
-  readonly lag: { readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
-  readonly closedBy: Readonly<Record<string, number>>;
   /** Above 10,000, `succeeded` is an estimate: see `countRefunds`. */
   readonly refunds: Readonly<Record<RefundStatus, number>>;
   readonly heldDeadlines: number;
@@ -42,12 +40,13 @@ export class Overview {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   async read(): Promise<OverviewView> {
-    const [standing, recent] = await Promise.all([this.readStanding(), this.#recent()]);
+    const sql = onDataSource(this.dataSource);
+    const [standing, recent] = await Promise.all([this.readStanding(), readRecentCloses(sql)]);
     return { ...standing, ...recent };
   }
 
   /** How things stand, without what has happened lately. */
-  async readStanding(): Promise<Omit<OverviewView, 'lag' | 'closedBy'>> {
+  async readStanding(): Promise<Omit<OverviewView, keyof RecentCloses>> {
     const [overdue, open, refunds, held] = await Promise.all([
       countOverdue(this.dataSource, DEADLINE_KINDS),
       this.#open(),
@@ -96,43 +95,6 @@ export class Overview {
       dueIn5m: dueIn(5),
       dueIn10m: dueIn(10),
       dueByMinute: byMinute,
-    };
-  }
-
-  async #recent(): Promise<Pick<OverviewView, 'lag' | 'closedBy'>> {
-    // Events are found from the newest ids on; an hour of them is what this may read.
-    const rows = await onDataSource(this.dataSource).rows<{
-      by: string;
-      n: string;
-      p50: number | null;
-      p99: number | null;
-      max: number | null;
-    }>(
-      `WITH closed AS (
-         SELECT e.by, extract(epoch FROM o.closed_at - o.closes_at) * 1000 AS lag_ms
-           FROM (SELECT order_id, by, to_status, at FROM order_events
-                  ORDER BY tx DESC LIMIT 20000) e
-           JOIN orders o ON o.id = e.order_id
-          WHERE e.to_status = 'closed' AND e.at > now() - interval '1 hour'
-       )
-       SELECT coalesce(by, 'all') AS by, count(*) AS n,
-              percentile_cont(0.5) WITHIN GROUP (ORDER BY lag_ms)
-                FILTER (WHERE by IN ('timer', 'sweep', 'passive')) AS p50,
-              percentile_cont(0.99) WITHIN GROUP (ORDER BY lag_ms)
-                FILTER (WHERE by IN ('timer', 'sweep', 'passive')) AS p99,
-              max(lag_ms) FILTER (WHERE by IN ('timer', 'sweep', 'passive')) AS max
-         FROM closed GROUP BY ROLLUP (by)`,
-    );
-    const all = rows.find(({ by }) => by === 'all');
-    return {
-      lag: {
-        p50Ms: Math.round(all?.p50 ?? 0),
-        p99Ms: Math.round(all?.p99 ?? 0),
-        maxMs: Math.round(Number(all?.max ?? 0)),
-      },
-      closedBy: Object.fromEntries(
-        rows.filter(({ by }) => by !== 'all').map(({ by, n }) => [by, Number(n)]),
-      ),
     };
   }
 }
