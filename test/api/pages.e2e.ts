@@ -320,7 +320,12 @@ describe('the console', () => {
     expect(paged).toHaveLength(240);
     const instants = read.map(({ at }) => at);
     expect(instants).toEqual([...instants].sort().reverse());
-    for (const cursor of ['x', '1_', `9_2026-99-99T99:99:99.999Z_${id}_1`]) {
+    for (const cursor of [
+      'x',
+      '1_',
+      `9_2026-99-99T99:99:99.999Z_${id}_1`,
+      `9_2026-02-30T00:00:00.000Z_${id}_1`,
+    ]) {
       const answer = await api.request(`GET /console/api/audit?cursor=${cursor}`, { headers });
       if (cursor === '1_') expect(answer.status).toBe(200);
       else expectProblem(answer, 400, 'invalid_request');

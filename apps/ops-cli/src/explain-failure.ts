@@ -143,6 +143,7 @@ function refusal(error: LastcallError, status: number): CommandFailure {
 }
 
 const NEXT_STEPS: Readonly<Record<string, string>> = {
+  invalid_request: 'correct it and run the command again',
   order_not_found: 'lastcall orders list shows the orders there are',
   webhook_endpoint_not_found: 'lastcall webhook-endpoints list shows those there are',
   too_many_webhook_endpoints: 'lastcall webhook-endpoints list, and delete one',

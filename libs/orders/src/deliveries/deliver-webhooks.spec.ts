@@ -235,6 +235,53 @@ it('gives up after three days, and sends the dead again when told to', async () 
   expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
 });
 
+it('pages on from a place, whatever became of the delivery that stood there', async () => {
+  await closedOrders(3);
+  const all = { endpointId: made.endpoint.id };
+  const list = (filter: Partial<Parameters<Deliveries['list']>[0]>) =>
+    world.get(Deliveries).list({ ...all, limit: 2, ...filter });
+  const idsOf = ({ items }: { items: readonly { id: string }[] }) => items.map(({ id }) => id);
+  // Two of the same instant stand at the end of a page.
+  await world.rows(
+    `UPDATE webhook_deliveries SET status = 'dead',
+            settled_at = date_trunc('second', now()) - (number + 1) / 2 * interval '1 second'
+      WHERE endpoint_id = $1`,
+    [made.endpoint.id],
+  );
+  for (const status of ['dead', undefined] as const) {
+    const whole = idsOf(await list({ status, limit: 10 }));
+    expect(whole).toHaveLength(6);
+    const first = await list({ status });
+    const last = first.items.at(-1)?.id ?? '';
+    // Sent again it is not dead any more; forgotten it is nowhere.
+    if (status === 'dead') await world.get(Deliveries).redeliver(made.endpoint.id, [last], MIA);
+    else await world.rows('DELETE FROM webhook_deliveries WHERE id = $1', [last]);
+    const second = await list({ status, cursor: first.nextCursor ?? '' });
+    const third = await list({ status, cursor: second.nextCursor ?? '' });
+    expect([first, second, third].flatMap(idsOf)).toEqual(whole);
+    expect(third.nextCursor).toBeNull();
+  }
+});
+
+it.each([
+  ...['x', '-1', '1.5', '', '9223372036854775808', '2026-02-30T00:00:00.000Z_1'].map((cursor) => ({
+    cursor,
+    status: undefined,
+  })),
+  { cursor: '5', status: 'dead' as const },
+  { cursor: '2026-02-30T00:00:00.000Z_1', status: 'dead' as const },
+  { cursor: '0000-01-01T00:00:00.000Z_1', status: 'dead' as const },
+  { cursor: '2026-01-30T00:00:00.000Z_1', status: 'delivered' as const },
+])('refuses $cursor as a cursor of $status deliveries', async ({ cursor, status }) => {
+  const listing = world.get(Deliveries).list({
+    ...{ endpointId: made.endpoint.id, limit: 2, cursor, status },
+  });
+  await expect(listing).rejects.toMatchObject({
+    code: 'invalid_request',
+    fields: { errors: [{ field: 'cursor' }] },
+  });
+});
+
 it('switches off an endpoint that has failed for three days, once, and keeps what waits', async () => {
   await closedOrders(1);
   fails(500);

@@ -2,8 +2,10 @@ import { inTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { LastcallError } from '../order/errors';
 import { type ActionRun, recordAction } from '../order/operator-action';
 import { onDataSource } from '../order/order-rows';
+import { isInstant } from '../order/page';
 import { rehearse } from '../order/rehearse';
 import { readEndpoint } from './endpoints';
 import { RETRY_FOR } from './fan-out';
@@ -29,6 +31,9 @@ export interface Delivery {
   readonly settledAt: string | null;
 }
 
+/** What {@link Deliveries.list} gives for a cursor. */
+export const DELIVERY_CURSOR = /^(?:([\d:.TZ-]{24})_)?(\d{1,18})$/;
+
 /** Sent again at a time; more are the next call's. */
 const MAX_REDELIVERED = 10_000;
 
@@ -38,8 +43,8 @@ export class Deliveries {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /**
-   * Newest first. `cursor` is the `nextCursor` of the page before.
-   * @throws {LastcallError} webhook_endpoint_not_found
+   * Newest first, the dead by when they were given up. `cursor` is the `nextCursor` of the page before.
+   * @throws {LastcallError} webhook_endpoint_not_found; invalid_request: no cursor of this list
    */
   async list(filter: {
     readonly endpointId: string;
@@ -51,27 +56,29 @@ export class Deliveries {
     const sql = onDataSource(this.dataSource);
     await readEndpoint(sql, endpointId);
     // The dead by their own index: there are few of them among the many that were delivered.
-    const [place, order] =
-      status === 'dead'
-        ? ['settled_at', 'settled_at DESC, number DESC']
-        : ['number', 'number DESC'];
+    const isDead = status === 'dead';
+    const [behind, order] = isDead
+      ? [
+          `status = 'dead' AND (settled_at, number) < ($5::timestamptz, $4::bigint)`,
+          'settled_at DESC, number DESC',
+        ]
+      : ['number < $4::bigint', 'number DESC'];
     const rows = await sql.rows<Delivery & { number: string }>(
       `SELECT id, number, order_id AS "orderId", version, type, status, attempts, answer, error,
               created_at AS "createdAt", settled_at AS "settledAt",
               CASE WHEN status = 'pending' THEN next_attempt_at END AS "nextAttemptAt"
          FROM webhook_deliveries d
-        WHERE endpoint_id = $1 AND ($2::text IS NULL OR status = $2) ${status === 'dead' ? "AND status = 'dead'" : ''}
-          AND ($3::bigint IS NULL OR (${place}, number) < (
-                SELECT ${place}, number FROM webhook_deliveries WHERE endpoint_id = $1 AND number = $3))
-        ORDER BY ${order} LIMIT $4`,
-      [endpointId, status ?? null, cursor ?? null, limit + 1],
+        WHERE endpoint_id = $1 AND ($2::text IS NULL OR status = $2) AND ${behind}
+        ORDER BY ${order} LIMIT $3`,
+      [endpointId, status ?? null, limit + 1, ...placeOf(cursor, isDead)],
     );
     const items = rows.slice(0, limit);
+    const last = rows.length > limit ? items.at(-1) : undefined;
     return {
       items: items.map(
         ({ number: _, ...delivery }) => JSON.parse(JSON.stringify(delivery)) as Delivery,
       ),
-      nextCursor: rows.length > limit ? (items.at(-1)?.number ?? null) : null,
+      nextCursor: last ? cursorOf(last, isDead) : null,
     };
   }
 
@@ -105,4 +112,30 @@ export class Deliveries {
       }),
     );
   }
+}
+
+/** Before anything has been read: a number, and an instant. */
+const FROM_THE_TOP = ['9223372036854775807', 'infinity'];
+
+/**
+ * A place in a list, whatever becomes of the delivery that stood there: its number, and among the
+ * dead before it the instant when it was given up.
+ */
+function cursorOf(
+  { number, settledAt }: { readonly number: string; readonly settledAt: string | Date | null },
+  isDead: boolean,
+): string {
+  return isDead ? `${new Date(settledAt ?? 0).toISOString()}_${number}` : number;
+}
+
+/** The number, and of a place among the dead the instant. */
+function placeOf(cursor: string | undefined, isDead: boolean): string[] {
+  if (cursor === undefined) return FROM_THE_TOP.slice(0, isDead ? 2 : 1);
+  const [, settledAt, number] = DELIVERY_CURSOR.exec(cursor) ?? [];
+  if (number !== undefined && isDead && isInstant(settledAt ?? ''))
+    return [number, settledAt ?? ''];
+  if (number !== undefined && !isDead && settledAt === undefined) return [number];
+  const message = 'must be the nextCursor of an earlier answer, for the same status';
+  const errors = [{ field: 'cursor', message }];
+  throw new LastcallError('invalid_request', `cursor: ${message}`, { errors });
 }

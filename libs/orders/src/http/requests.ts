@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_EXTENSION_MS } from '../closing/extend-window';
-import { DELIVERY_STATUSES } from '../deliveries/deliveries';
+import { DELIVERY_CURSOR, DELIVERY_STATUSES } from '../deliveries/deliveries';
 import { MAX_OVERLAP_MS } from '../deliveries/endpoints';
 import { ALL_EVENTS, EVENT_TYPES } from '../deliveries/message';
 import { REASON_LENGTH } from '../order/operator-action';
@@ -228,7 +228,7 @@ export const listDeliveriesQuery = z.strictObject({
   limit: pageQuery.limit,
   cursor: z
     .string()
-    .regex(/^\d{1,18}$/, 'must be the nextCursor of an earlier answer')
+    .regex(DELIVERY_CURSOR, 'must be the nextCursor of an earlier answer')
     .optional(),
 });
 

@@ -1,4 +1,5 @@
 import type { Queryable } from '../order/order-rows';
+import { isInstant } from '../order/page';
 import { isUuid } from '../order/uuid';
 
 /** Who did what to what, and why. */
@@ -24,7 +25,7 @@ const CURSOR = /^(\d{0,18})_(?:([\d:.TZ-]{24})_([\da-f-]{36})_(\d{1,9}))?$/;
 export function isAuditCursor(text: string): boolean {
   const [match, , at, orderId] = CURSOR.exec(text) ?? [];
   if (match === undefined) return false;
-  return at === undefined || (isUuid(orderId ?? '') && !Number.isNaN(Date.parse(at)));
+  return at === undefined || (isUuid(orderId ?? '') && isInstant(at));
 }
 
 interface Row extends AuditEntry {

@@ -1,7 +1,7 @@
 /** What a list answers with: some items, and where the next page begins. */
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** The id of the last item; null when there are no more. */
+  /** The last item's place in the list's order: it need not be there any more. Null at the end. */
   readonly nextCursor: string | null;
 }
 
@@ -12,4 +12,11 @@ export function pageOf<Item extends { readonly id: string }>(
 ): Page<Item> {
   const items = rows.slice(0, limit);
   return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null };
+}
+
+/** True for an instant as our answers write it, so that Postgres takes it too. */
+export function isInstant(text: string): boolean {
+  const atMs = Date.parse(text);
+  // The thirtieth of February is the second of March to JavaScript; the year 0 is none to Postgres.
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString() === text && !text.startsWith('0000');
 }

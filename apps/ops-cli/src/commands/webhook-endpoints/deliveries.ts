@@ -17,7 +17,7 @@ export default class WebhookEndpointsDeliveries extends OpsCommand {
     limit: Flags.integer({ description: 'at most so many', default: 20, min: 1, max: 1_000 }),
     cursor: Flags.string({
       description: 'go on behind this; nextCursor of the page before',
-      helpValue: 'NUMBER',
+      helpValue: 'CURSOR',
     }),
   };
 
