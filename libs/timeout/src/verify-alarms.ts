@@ -46,10 +46,13 @@ const NEAR = "interval '2 seconds'";
 const LATE = "interval '5 seconds'";
 /** A producer arms its alarm just after its commit: this long is given to it. */
 const SETTLE_MS = 300;
+/** Alarms, or deadlines, of one statement: everything is read by key, so that none takes long. */
 const PAGE = 1_000;
 const SAMPLE = 20;
-/** Millions of rows are compared; the limit of everyday statements is too short for that. */
-const STATEMENT_LIMIT = '120s';
+/** Behind all subjects of an instant. */
+const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+/** Each page is a walk along an index, also where there are no statistics yet. */
+const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashjoin'];
 
 const NO_FINDINGS: AlarmFindings = { count: 0, sample: [] };
 const NOTHING_SEEN: AlarmsReport = {
@@ -65,7 +68,8 @@ const NOTHING_SEEN: AlarmsReport = {
 
 /**
  * Compares the driver's alarms with the deadlines in Postgres. The alarms are copied into a
- * temporary table and compared there, so that memory stays flat for any number on either side.
+ * temporary table and compared there, so that memory stays flat for any number on either side, and
+ * page by page, so that each statement keeps to everyday limits.
  */
 export class VerifyAlarms {
   constructor(private readonly parts: VerifyAlarmsParts) {}
@@ -75,34 +79,29 @@ export class VerifyAlarms {
     if (unseen !== null) return { ...NOTHING_SEEN, unseen };
     const runner = this.parts.dataSource.createQueryRunner();
     try {
-      await runner.query(`SET statement_timeout = '${STATEMENT_LIMIT}'`);
-      // Whole tables meet here, some without statistics: a loop over one of them would never end.
-      await runner.query('SET enable_nestloop = off');
+      for (const setting of PLANS) await runner.query(`SET ${setting} = off`);
       await this.#prepare(runner);
       const report = await this.#compare(runner);
       return fix ? { ...report, fixed: await this.#fix(runner) } : report;
     } finally {
       await runner.query('DROP TABLE IF EXISTS alarms_found, alarms_expected, alarms_unlike');
-      await runner.query('RESET statement_timeout');
-      await runner.query('RESET enable_nestloop');
+      for (const setting of PLANS) await runner.query(`RESET ${setting}`);
       await runner.release();
     }
   }
 
   /** Deadlines first, alarms second: an alarm that follows its deadline is there when we look. */
   async #prepare(runner: QueryRunner): Promise<void> {
-    const { kinds, reachMs } = this.parts;
+    for (const table of ['alarms_expected', 'alarms_found']) {
+      await runner.query(
+        `CREATE TEMP TABLE ${table} (id text COLLATE "C" PRIMARY KEY, at timestamptz(3))`,
+      );
+    }
     await runner.query(
-      `CREATE TEMP TABLE alarms_expected (id text PRIMARY KEY, at timestamptz(3))`,
+      `CREATE TEMP TABLE alarms_unlike
+         (finding text, id text COLLATE "C", at timestamptz(3), PRIMARY KEY (id, finding))`,
     );
-    await runner.query(`CREATE TEMP TABLE alarms_found (id text PRIMARY KEY, at timestamptz(3))`);
-    await runner.query(
-      `INSERT INTO alarms_expected
-       SELECT ${this.#id}, min(${this.#at}) FROM deadlines
-        WHERE kind = ANY ($1) AND due_at > now() AND due_at <= now() + $2 * interval '1 millisecond'
-        GROUP BY 1`,
-      [kinds, reachMs],
-    );
+    for (const kind of this.parts.kinds) await this.#expect(runner, kind);
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     const survey = await this.parts.driver.survey();
     let page: Alarm[] = [];
@@ -117,26 +116,55 @@ export class VerifyAlarms {
     await runner.query('ANALYZE alarms_found');
   }
 
+  /** The alarms of this kind's deadlines within reach. */
+  async #expect(runner: QueryRunner, kind: string): Promise<void> {
+    const [span] = (await runner.query(
+      `SELECT now() AS due_at, now() + $1 * interval '1 millisecond' AS until`,
+      [this.parts.reachMs],
+    )) as [{ due_at: Date; until: Date }];
+    let place = { due_at: span.due_at, subject_id: LAST_UUID };
+    for (;;) {
+      const [last] = (await runner.query(
+        `WITH page AS MATERIALIZED (
+           SELECT kind, due_at, subject_id, version FROM deadlines
+            WHERE kind = $1 AND (due_at, subject_id) > ($2::timestamptz, $3::uuid) AND due_at <= $4
+            ORDER BY kind, due_at, subject_id LIMIT ${PAGE}
+         ), added AS (
+           INSERT INTO alarms_expected SELECT ${this.#id}, min(${this.#at}) FROM page GROUP BY 1
+           ON CONFLICT DO NOTHING)
+         SELECT due_at, subject_id, (SELECT count(*) FROM page)::int AS n
+           FROM page ORDER BY due_at DESC, subject_id DESC LIMIT 1`,
+        [kind, place.due_at, place.subject_id, span.until],
+      )) as { due_at: Date; subject_id: string; n: number }[];
+      if (!last || last.n < PAGE) return;
+      place = last;
+    }
+  }
+
   async #compare(runner: QueryRunner): Promise<AlarmsReport> {
-    // Deadlines armed since we began are looked at again: their alarms are no orphans.
-    await runner.query(
-      `CREATE TEMP TABLE alarms_unlike AS
-       SELECT 'missing' AS finding, e.id, e.at FROM alarms_expected e
-        WHERE e.at > clock_timestamp() + ${NEAR}
-          AND NOT EXISTS (SELECT FROM alarms_found f WHERE f.id = e.id)
-       UNION ALL
-       SELECT 'wrong', e.id, e.at FROM alarms_expected e JOIN alarms_found f USING (id)
-        WHERE e.at <> f.at AND e.at > clock_timestamp() + ${NEAR}
-       UNION ALL
-       SELECT 'late', f.id, f.at FROM alarms_found f WHERE f.at < clock_timestamp() - ${LATE}
-       UNION ALL
-       SELECT 'orphaned', f.id, f.at FROM alarms_found f
-         LEFT JOIN alarms_expected e ON e.id = f.id
-         LEFT JOIN (SELECT DISTINCT ${this.#id} AS id FROM deadlines
-                     WHERE kind = ANY ($1) AND due_at > now()) AS d ON d.id = f.id
-        WHERE f.at > clock_timestamp() + ${NEAR} AND e.id IS NULL AND d.id IS NULL`,
-      [this.parts.kinds],
-    );
+    for await (const page of pages(runner, 'alarms_expected')) {
+      await runner.query(
+        `INSERT INTO alarms_unlike
+         SELECT CASE WHEN found_at IS NULL THEN 'missing' ELSE 'wrong' END, id, at
+           FROM (SELECT e.*, (SELECT f.at FROM alarms_found f WHERE f.id = e.id) AS found_at
+                   FROM ${AS_PAGE} AS e (id, at) OFFSET 0) AS e
+          WHERE at > clock_timestamp() + ${NEAR} AND found_at IS DISTINCT FROM at`,
+        asPage(page),
+      );
+    }
+    for await (const page of pages(runner, 'alarms_found')) {
+      // Deadlines armed since we began are looked at again: their alarms are no orphans.
+      await runner.query(
+        `INSERT INTO alarms_unlike
+         SELECT CASE WHEN at < clock_timestamp() - ${LATE} THEN 'late' ELSE 'orphaned' END, id, at
+           FROM ${AS_PAGE} AS f (id, at)
+          WHERE at < clock_timestamp() - ${LATE}
+             OR at > clock_timestamp() + ${NEAR}
+                AND (SELECT true FROM alarms_expected e WHERE e.id = f.id) IS NULL
+                AND (${this.#deadlineOf('f.id')}) IS NULL`,
+        [...asPage(page), this.parts.kinds],
+      );
+    }
     const [counts] = (await runner.query(
       `SELECT (SELECT count(*) FROM alarms_found)::int AS alarms,
               (SELECT count(*) FROM alarms_expected)::int AS expected`,
@@ -156,11 +184,11 @@ export class VerifyAlarms {
     let armed = 0;
     let disarmed = 0;
     const toDisarm = this.parts.driver.abilities.disarms ? ['orphaned', 'wrong'] : [];
-    for await (const page of pages(runner, toDisarm)) {
+    for await (const page of pages(runner, 'alarms_unlike', toDisarm)) {
       await this.parts.driver.disarm(page.map(({ id }) => id));
       disarmed += page.length;
     }
-    for await (const page of pages(runner, ['missing', 'wrong'])) {
+    for await (const page of pages(runner, 'alarms_unlike', ['missing', 'wrong'])) {
       await this.parts.driver.arm(page);
       armed += page.length;
     }
@@ -175,6 +203,24 @@ export class VerifyAlarms {
     return `'slot-' || (${slotEnd(granularity)})`;
   }
 
+  /** True where some deadline calls for the alarm of this id, found by the instant in the id. */
+  #deadlineOf(id: string): string {
+    const { granularity } = this.parts;
+    const at = (ms: string): string => `timestamptz 'epoch' + (${ms}) * interval '1 millisecond'`;
+    if (granularity === 'subject') {
+      const dueMs = `substring(${id} FROM '-([0-9]{1,15})$')::bigint`;
+      const subjectId = `substring(${id} FROM '(${UUID})-[0-9]+-[0-9]+$')::uuid`;
+      return `SELECT true FROM deadlines
+               WHERE kind = ANY ($3) AND due_at = ${at(dueMs)} AND subject_id = ${subjectId}
+                 AND due_at > now() AND ${this.#id} = ${id} LIMIT 1`;
+    }
+    const slotMs = Math.trunc(granularity);
+    const endMs = `substring(${id} FROM '^slot-([0-9]{1,15})$')::bigint`;
+    return `SELECT true FROM deadlines
+             WHERE kind = ANY ($3) AND due_at > ${at(`${endMs} - ${slotMs}`)} AND due_at <= ${at(endMs)}
+               AND due_at > now() AND ${endMs} % ${slotMs} = 0 LIMIT 1`;
+  }
+
   get #at(): string {
     const { granularity } = this.parts;
     if (granularity === 'subject') return 'due_at';
@@ -186,12 +232,19 @@ function slotEnd(slotMs: number): string {
   return `ceil(extract(epoch FROM due_at) * 1000 / ${Math.trunc(slotMs)})::bigint * ${Math.trunc(slotMs)}`;
 }
 
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+
+const AS_PAGE = 'unnest($1::text[], $2::timestamptz[])';
+const asPage = (alarms: readonly Alarm[]): unknown[] => [
+  alarms.map(({ id }) => id),
+  alarms.map(({ at }) => at),
+];
+
 async function insertFound(runner: QueryRunner, alarms: readonly Alarm[]): Promise<void> {
   // A store being changed while it is read may name an alarm twice.
   await runner.query(
-    `INSERT INTO alarms_found SELECT * FROM unnest($1::text[], $2::timestamptz[])
-     ON CONFLICT DO NOTHING`,
-    [alarms.map(({ id }) => id), alarms.map(({ at }) => at)],
+    `INSERT INTO alarms_found SELECT * FROM ${AS_PAGE} ON CONFLICT DO NOTHING`,
+    asPage(alarms),
   );
 }
 
@@ -207,13 +260,17 @@ async function findings(runner: QueryRunner, finding: string): Promise<AlarmFind
   return { count: row.count, sample };
 }
 
-async function* pages(runner: QueryRunner, kinds: readonly string[]): AsyncGenerator<Alarm[]> {
+async function* pages(
+  runner: QueryRunner,
+  table: 'alarms_expected' | 'alarms_found' | 'alarms_unlike',
+  ofFindings?: readonly string[],
+): AsyncGenerator<Alarm[]> {
   let after = '';
   for (;;) {
     const page = (await runner.query(
-      `SELECT id, at FROM alarms_unlike
-        WHERE finding = ANY ($1) AND id COLLATE "C" > $2 ORDER BY id COLLATE "C" LIMIT $3`,
-      [kinds, after, PAGE],
+      `SELECT id, at FROM ${table}
+        WHERE id > $1 ${ofFindings ? 'AND finding = ANY ($3)' : ''} ORDER BY id LIMIT $2`,
+      [after, PAGE, ...(ofFindings ? [ofFindings] : [])],
     )) as Alarm[];
     if (page.length > 0) yield page;
     if (page.length < PAGE) return;
