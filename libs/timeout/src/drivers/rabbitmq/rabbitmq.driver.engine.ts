@@ -3,6 +3,7 @@ import { FaultyProxy } from '../../../../../test/faults/proxy';
 import { OwnEngine } from '../../testing/own-engine';
 import { alarmIn, Bench, type DriverUnderTest } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
+import { LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 import { RabbitmqDriver } from './rabbitmq.driver';
 
@@ -65,6 +66,43 @@ describe('RabbitmqDriver', () => {
     expect(Math.min(...lateMs)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...lateMs)).toBeLessThan(1_000);
     await bench.close();
+  });
+
+  it('gives back what it cannot send on, once, and drops what it cannot read', async () => {
+    const bench = new Bench(subject);
+    const driver = bench.open();
+    await driver.start(bench.onRing());
+    const { publish } = LevelQueues.prototype;
+    let sentOn = 0;
+    const publishing = jest
+      .spyOn(LevelQueues.prototype, 'publish')
+      .mockImplementation(async function (this: LevelQueues, ...args) {
+        // The first is armed, the second is what leaves its queue too early.
+        sentOn += 1;
+        if (sentOn === 2) throw new Error('a queue refused');
+        return publish.apply(this, args);
+      });
+    // Four seconds in a queue, and the rest of it in another.
+    const alarm = alarmIn(5_900);
+    const ring = bench.ringOf(alarm.id);
+    await driver.arm([alarm]);
+    const model = await connect(server.url);
+    const channel = await model.createConfirmChannel();
+    const due = `${[...prefixes].at(-1)}.due`;
+    channel.sendToQueue(due, Buffer.from('no alarm of ours'));
+    await channel.waitForConfirms();
+    await ring;
+    publishing.mockRestore();
+    expect(sentOn).toBe(3);
+    expect(bench.errors.map(({ message }) => message)).toEqual([
+      'A message in RabbitMQ is no alarm, and was dropped',
+      'a queue refused',
+    ]);
+    expect(bench.rung.filter(({ id }) => id === alarm.id)).toHaveLength(1);
+    await bench.close();
+    // Whoever has gone holds nothing: what is left would be here.
+    expect((await channel.checkQueue(due)).messageCount).toBe(0);
+    await model.close();
   });
 
   it('rings on, and refuses in bounded time, when the broker goes and comes', async () => {

@@ -124,16 +124,33 @@ export class RabbitmqDriver implements TimerDriver {
     if (this.#stopping) await this.#cancel();
   }
 
+  /** Each message is held until it has rung, or answered here: once. */
   async #receive(delivery: Delivery, queues: LevelQueues): Promise<void> {
     if (this.#stopping) return giveBack(delivery);
-    const { id, atMs } = JSON.parse(delivery.message.content.toString()) as AlarmMessage;
-    const nowMs = this.options.databaseClock.nowMs();
-    if ((await queues.queueFor(atMs - nowMs)) !== queues.due) {
-      await queues.publish([{ id, atMs }], nowMs);
-      return acknowledge(delivery);
+    const alarm = alarmIn(delivery);
+    if (!alarm) {
+      // Given back it would come again at once, for ever.
+      acknowledge(delivery);
+      throw new AlarmStoreError('A message in RabbitMQ is no alarm, and was dropped');
     }
-    this.#held.hold({ id, at: new Date(atMs) }, delivery);
-    this.#loop.lookAt(atMs);
+    let isSentOn: boolean;
+    try {
+      isSentOn = await this.#sendOn(alarm, queues);
+    } catch (error) {
+      giveBack(delivery);
+      throw error;
+    }
+    if (isSentOn) return acknowledge(delivery);
+    this.#held.hold({ id: alarm.id, at: new Date(alarm.atMs) }, delivery);
+    this.#loop.lookAt(alarm.atMs);
+  }
+
+  /** True when it has longer to go than is waited for here, and waits in another queue. */
+  async #sendOn(alarm: AlarmMessage, queues: LevelQueues): Promise<boolean> {
+    const nowMs = this.options.databaseClock.nowMs();
+    if ((await queues.queueFor(alarm.atMs - nowMs)) === queues.due) return false;
+    await queues.publish([alarm], nowMs);
+    return true;
   }
 
   async #open(onLost: () => void): Promise<Link> {
@@ -163,6 +180,18 @@ export class RabbitmqDriver implements TimerDriver {
 
   #refuseIfStopped(): void {
     if (this.#stopping) throw new AlarmStoreError('The RabbitMQ driver was stopped');
+  }
+}
+
+/** Undefined for what somebody else has put there. */
+function alarmIn({ message }: Delivery): AlarmMessage | undefined {
+  try {
+    const { id, atMs } = JSON.parse(message.content.toString()) as Partial<AlarmMessage>;
+    return typeof id === 'string' && Number.isFinite(atMs)
+      ? { id, atMs: atMs as number }
+      : undefined;
+  } catch {
+    return undefined;
   }
 }
 
