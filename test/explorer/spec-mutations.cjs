@@ -412,6 +412,30 @@ const SPEC_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'redis-of-another-untold',
+    what: 'A process that starts looks whose its Redis is, and does not say that it is ours now',
+    spec: 'libs/orders/src/ops/tell-of-redis.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/ops/redis-owner.ts',
+        find: 'client.getset(this.#key, us)',
+        replace: 'client.get(this.#key)',
+      },
+    ],
+  },
+  {
+    name: 'restored-dump-unknown',
+    what: 'A restored dump passes for the database that it was taken of',
+    spec: 'libs/orders/src/ops/tell-of-redis.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/ops/redis-owner.ts',
+        find: '[await databaseId(dataSource), await readInstallationId(dataSource)]',
+        replace: '[await readInstallationId(dataSource)]',
+      },
+    ],
+  },
 ];
 
 module.exports = { SPEC_MUTATIONS };

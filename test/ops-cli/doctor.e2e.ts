@@ -51,6 +51,22 @@ describe('lastcall doctor', () => {
     expect(ways.json.stdout).not.toContain(world.config.SANDBOX_WEBHOOK_SECRET);
   });
 
+  it('finds a Redis that another database uses, and leaves it to that', async () => {
+    const key = '{lc}:installation';
+    const told = async () => {
+      const { result } = await lastcallJson<Result>(world.config, ['doctor']);
+      return result.checks.find(({ area, name }) => area === 'redis' && name === 'last used by');
+    };
+    expect(await told()).toMatchObject({ state: 'ok', detail: 'this database' });
+    await world.redis.set(key, 'another');
+    expect(await told()).toMatchObject({
+      state: 'finding',
+      detail: expect.stringContaining('another database, another (this is ') as string,
+      fix: expect.stringContaining('REDIS_URL ends in /1') as string,
+    });
+    expect(await world.redis.get(key)).toBe('another');
+  });
+
   it('looks at what it can while Postgres and Redis are down', async () => {
     const { code, result } = await lastcallJson<Result>(world.config, ['doctor'], { env: DOWN });
     expect(code).toBe(6);

@@ -89,7 +89,9 @@ import { SettleClosing } from './closing/settle-closing';
 import { SettleRefunds } from './money/settle-refunds';
 import { ShipOrder } from './fulfilment/ship-order';
 import { StartPayment } from './payments/start-payment';
+import { RedisOwner } from './ops/redis-owner';
 import { TellOfProcess } from './ops/tell-of-process';
+import { TellOfRedis } from './ops/tell-of-redis';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 
 export interface OrdersModuleOptions {
@@ -242,11 +244,12 @@ function assemble(
       ...USE_CASES,
       ...findDeadlineHandlers(),
       ...(ring ? [Schedules] : []),
-      ...(isVisitor ? [] : [TellOfProcess]),
+      ...(isVisitor ? [] : [TellOfProcess, TellOfRedis]),
     ],
     exports: [
       database,
       ...[SETTINGS, SEAL_KEY, EVENT_STREAM, ORDERS_TELEMETRY, PaymentProviders, OPEN_ALARM_QUEUE],
+      RedisOwner,
       ...USE_CASES,
     ],
   };
@@ -333,6 +336,12 @@ const OF_THE_SET_UP: Provider[] = [
       const stream = { key, maxLength: STREAM_LENGTH, onError: redisFailed(setUp) };
       return redis ? new RedisEventStream({ redis, ...stream }) : new NoEventStream();
     },
+  },
+  {
+    provide: RedisOwner,
+    inject: [SET_UP, DATABASE],
+    useFactory: (setUp: OrdersSetUp, dataSource: DataSource) =>
+      new RedisOwner({ redis: setUp.config.REDIS_URL, prefix: prefixOf(setUp), dataSource }),
   },
   {
     provide: OPEN_ALARM_QUEUE,

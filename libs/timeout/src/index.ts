@@ -58,6 +58,7 @@ export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';
 export type { HostTransaction } from './host/host-transaction';
 export { type HostDeadline, Subjects } from './host/subjects';
 export { type HostTransactions, openHostTransactions } from './host/host-transactions';
+export { databaseId } from './host/installation-name';
 export { migratePlace } from './host/migrate-timeouts';
 export { soundTelemetry } from './host/sound-telemetry';
 export type { Injected, InjectedAll } from './host/timeout-options';
@@ -77,7 +78,7 @@ export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shard
 export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { isRefusedByPooler, isTransactionPooled, openSessions, withOwnSessions } from './pooler';
-export { FAIL_FAST, openRedis, type RedisAddress } from './redis';
+export { FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
 export { SERVICE_LEVEL_MS } from './service-level';
 export type { ShardedSweepReport } from './shards/sharded-sweep';

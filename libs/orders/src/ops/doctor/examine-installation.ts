@@ -9,6 +9,7 @@ import { Gauges } from '../gauges';
 import { onDataSource } from '../../order/order-rows';
 import { RELAY_IS_STUCK } from '../../order/event-tx';
 import { Overview } from '../overview';
+import { RedisOwner } from '../redis-owner';
 import type { PaymentProvider } from '../../providers/payment-provider';
 import { PaymentProviders } from '../../providers/payment-providers';
 import {
@@ -23,6 +24,7 @@ import { VerifyDeadlines } from '../verify-deadlines';
 import { type Check, expectation, finding, ok, unknown } from './check';
 import { examineBrake } from './examine-brake';
 import { examineHistory } from './examine-history';
+import { examineRedisOwner } from './examine-redis-owner';
 import { examineWaits } from './examine-waits';
 import { examineInvariants } from './examine-invariants';
 
@@ -45,6 +47,7 @@ export class ExamineInstallation {
     private readonly timeouts: TimeoutService,
     private readonly deadlines: VerifyDeadlines,
     private readonly brake: TimeoutBrake,
+    private readonly redisOwner: RedisOwner,
     @Inject(SEAL_KEY) private readonly sealKey: string | null,
   ) {}
 
@@ -53,6 +56,7 @@ export class ExamineInstallation {
     const sql = onDataSource(this.dataSource);
     // One after the other: the doctor is no load test.
     return [
+      ...(await examineRedisOwner(this.redisOwner)),
       ...(await this.#workers()),
       await examineBrake(this.brake),
       ...(await this.#flow()),
