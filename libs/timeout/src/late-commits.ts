@@ -10,8 +10,10 @@ export interface Seen {
 
 /** Grace for what was due as it was armed. */
 const ARMED_LATE_MS = 5_000;
-/** What a transaction commits that was open for longer is the sweep's. */
+/** What a transaction commits that was open to write for longer is the sweep's. */
 const LONGEST_OPEN_MS = 60_000;
+/** How often to look so far back, which reads all that was handled meanwhile; else it is a moment back. */
+const FAR_EVERY_MS = 1_000;
 
 /**
  * How far back to look for what was due before it was committed: to the last look before the oldest
@@ -19,18 +21,31 @@ const LONGEST_OPEN_MS = 60_000;
  */
 export class LateCommits {
   #looks: Seen[] = [];
-  #fromMs = Infinity;
+  /** What was open before the first look is looked for by it among everything. */
+  #fromMs = 0;
+  #isFar = true;
+  #farAtMs = -Infinity;
+  #last = { atMs: 0, elapsedMs: 0 };
+
+  /** `elapsedMs`: monotonic. */
+  constructor(private readonly elapsedMs: () => number = () => performance.now()) {}
 
   /** Where to look from if claims do so from `markMs` on; both in milliseconds since the epoch. */
   behind(markMs: number): number {
-    return Math.min(markMs, this.#fromMs) - ARMED_LATE_MS;
+    const nowMs = this.#last.atMs + this.elapsedMs() - this.#last.elapsedMs;
+    this.#isFar = !(Math.abs(nowMs - this.#farAtMs) < FAR_EVERY_MS);
+    const fromMs = this.#isFar ? Math.max(this.#fromMs, nowMs - LONGEST_OPEN_MS) : Infinity;
+    return Math.min(markMs, fromMs) - ARMED_LATE_MS;
   }
 
   /**
-   * To be told of each look. What was open in it is looked for by the next one once more, which is
-   * the first to see what ended in between.
+   * To be told of each look, as it was asked for by {@link behind}. What was open as it looked far back
+   * is looked for once more, by the first such look after it has ended.
    */
   looked(seen: Seen): void {
+    this.#last = { atMs: seen.atMs, elapsedMs: this.elapsedMs() };
+    if (!this.#isFar) return;
+    this.#farAtMs = seen.atMs;
     this.#looks.push(seen);
     const closed = this.#looks.findLast(({ next }) => next <= seen.oldestOpen);
     this.#fromMs = Math.max(closed?.atMs ?? 0, seen.atMs - LONGEST_OPEN_MS);
