@@ -86,14 +86,14 @@ export class Subjects {
         UPDATE ${subjects} s SET id = gen_random_uuid(), due_at = g.due_at, version = s.version + 1
           FROM given g WHERE s.kind = g.kind AND s.subject = g.subject RETURNING s.*), ${put}`;
     // Locked in the order of `arm`, or the two would wait in a circle. By key, as waiting may change the id;
-    // between rows, which no plan hashes or merges: that would read all subjects for each that is taken back.
+    // by arrays of one, which no plan hashes or merges: that would read all subjects for each taken back.
     this.#cancel = `
       WITH ${given}, ${over}, locked AS (
         SELECT s.* FROM (SELECT DISTINCT kind, subject FROM given ORDER BY kind, subject) AS g, LATERAL (
           SELECT kind, subject FROM ${subjects}
            WHERE kind = g.kind AND subject = g.subject FOR UPDATE) AS s)
       DELETE FROM ${subjects} s USING locked l
-       WHERE (s.kind, s.subject) >= (l.kind, l.subject) AND (s.kind, s.subject) <= (l.kind, l.subject)
+       WHERE s.kind = ANY (ARRAY[l.kind]) AND s.subject = ANY (ARRAY[l.subject])
       RETURNING s.kind`;
   }
 
