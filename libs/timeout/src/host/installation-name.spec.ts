@@ -3,12 +3,14 @@ import { Injectable } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
+import { DataSource } from 'typeorm';
 import {
   createTestDatabase,
   type TestDatabase,
   testServers,
 } from '../../../../test/support/database';
 import { DeadlineHandler, fromPg, getTimeoutsToken, TimeoutModule, type Timeouts } from '../public';
+import { installationName } from './installation-name';
 
 @Injectable()
 @DeadlineHandler('trial-end')
@@ -55,5 +57,27 @@ describe('Two hosts with databases of their own and one Redis', () => {
     // What is on its way to Redis comes there before.
     for (const module of modules.splice(0)) await module.close();
     expect(await places()).toHaveLength(2);
+  });
+});
+
+describe('A database that does not tell which one it is', () => {
+  let database: TestDatabase;
+  beforeAll(async () => (database = await createTestDatabase()));
+  afterAll(() => database?.drop());
+
+  it('has names by its schema alone', async () => {
+    const owner = new Client(database.url);
+    await owner.connect();
+    await owner.query('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
+    await owner.end();
+    const names = await Promise.all(
+      [database.appUrl, database.url].map(async (url) => {
+        const dataSource = await new DataSource({ type: 'postgres', url }).initialize();
+        const name = await installationName(dataSource, 'shop');
+        await dataSource.destroy();
+        return name;
+      }),
+    );
+    expect(names).toEqual(['shop', expect.stringMatching(/^shop:[0-9a-f]{12}$/)]);
   });
 });

@@ -1,8 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { sqlStateOf } from '../database-errors';
+import { isInfrastructureError, sqlStateOf } from '../database-errors';
 import { queryRows } from '../transaction';
-
-const MAY_NOT = '42501';
 
 /**
  * What names in a store outside Postgres begin with. A schema is not enough: it is `lastcall` in most
@@ -17,7 +15,8 @@ export async function installationName(dataSource: DataSource, schema: string): 
 
 /**
  * Which database of which cluster it is, in 12 hexadecimal digits: another one for what a dump is restored
- * to. Undefined where an administrator has taken the function that tells it from everybody.
+ * to. Undefined where Postgres does not tell: an administrator may have taken the function from everybody, and
+ * a service that is like Postgres may not have it.
  */
 export async function databaseId(dataSource: DataSource): Promise<string | undefined> {
   try {
@@ -28,7 +27,7 @@ export async function databaseId(dataSource: DataSource): Promise<string | undef
     );
     return row?.id;
   } catch (error) {
-    if (sqlStateOf(error) !== MAY_NOT) throw error;
+    if (sqlStateOf(error) === undefined || isInfrastructureError(error)) throw error;
     return undefined;
   }
 }
