@@ -30,8 +30,8 @@ await runScript(async ({ signal, say }) => {
     const { code } = await runCommand(process.execPath, args, { cwd: projectFolder, env, signal });
     return code;
   } finally {
-    if (given) await dropDatabase(template);
     await services?.stop();
+    if (TEST_DATABASE_URL) await dropDatabase(template);
   }
 });
 

@@ -80,8 +80,9 @@ export class Reconcile {
       const [turn] = (await runner.query(sql)) as { leads: boolean }[];
       return turn?.leads ? await this.#tonight(signal) : undefined;
     } finally {
-      // Of two locks one may have been had.
-      await runner.query('SELECT pg_advisory_unlock_all()').finally(() => runner.release());
+      // Of two locks one may have been had. A connection that broke has let go of them by itself.
+      await runner.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
+      await runner.release();
     }
   }
 
