@@ -3,6 +3,8 @@
 
 const { CROWD_MUTATIONS } = require('./crowd-mutations.cjs');
 const { MONEY_MUTATIONS } = require('./money-mutations.cjs');
+const { ALARM_MUTATIONS } = require('./alarm-mutations.cjs');
+const { INSTALLATION_MUTATIONS } = require('./installation-mutations.cjs');
 const { SPEC_MUTATIONS } = require('./spec-mutations.cjs');
 const { TARGET_MUTATIONS } = require('./target-mutations.cjs');
 
@@ -328,6 +330,8 @@ const MUTATIONS = [
   },
   ...CROWD_MUTATIONS,
   ...SPEC_MUTATIONS,
+  ...ALARM_MUTATIONS,
+  ...INSTALLATION_MUTATIONS,
   ...MONEY_MUTATIONS,
   ...TARGET_MUTATIONS,
 ];

@@ -158,77 +158,6 @@ const SPEC_MUTATIONS = [
     ['handle-claimed.ts', 'await Promise.race([answered, silent])', 'await answered'],
   ),
   seeded(
-    'intervals-by-the-wall-clock',
-    'When the next sweep is due depends on a clock that may be set',
-    'sweep.spec.ts',
-    ['sweep.ts', 'this.#lastRunAtMs = startedMs;', 'this.#lastRunAtMs = Date.now();'],
-  ),
-  seeded(
-    'estimate-by-the-wall-clock',
-    "The database's time is reckoned from a clock that may be set",
-    'database-clock.spec.ts',
-    [
-      'database-clock.ts',
-      'private readonly local: Clock = monotonicClock',
-      'private readonly local: Clock = systemClock',
-    ],
-  ),
-  seeded(
-    'queueing-taken-for-the-round-trip',
-    "A slow answer about the database's time is believed like a quick one",
-    'database-clock.spec.ts',
-    [
-      'database-clock.ts',
-      'this.#offsetMs === undefined || isGood',
-      'this.#offsetMs === undefined || isGood || true',
-    ],
-  ),
-  seeded(
-    'ended-slot-armed-once',
-    'A slot that has ended is not armed again, although its alarm may have rung before this commit',
-    'alarms.spec.ts',
-    [
-      'alarms.ts',
-      'if (atMs <= nowMs || !this.#armedSlots.has(atMs))',
-      'if (!this.#armedSlots.has(atMs))',
-    ],
-  ),
-  seeded(
-    'forgetting-is-overwritten',
-    'What was armed while trust was lost is trusted',
-    'alarms.spec.ts',
-    ['alarms.ts', 'if (epoch !== this.#epoch) return armed;', ''],
-    ['alarms.ts', 'epoch !== this.#epoch) return;', 'epoch < 0) return;'],
-  ),
-  seeded(
-    'arming-by-the-machines-clock',
-    'A process whose clock is behind takes what is near for far, and arms nothing',
-    'alarms.spec.ts',
-    ['alarms.ts', 'await this.clock.freshen().catch(() => undefined);', ''],
-  ),
-  seeded(
-    'slots-pruned-by-sweeps-only',
-    'A process that only arms remembers every slot it ever armed',
-    'alarms.spec.ts',
-    ['alarms.ts', 'this.#prune(this.clock.nowMs());', ''],
-  ),
-  seeded(
-    'armed-for-nobody',
-    'A process that does not ring arms alarms that nobody else would ring',
-    'alarms.spec.ts',
-    ['timer-limits.ts', "return abilities.scope === 'shared' || rings;", 'return true;'],
-  ),
-  seeded(
-    'rings-before-it-is-forgotten',
-    'An alarm rings while the store still knows it, so that arming it again does nothing',
-    'drivers/bullmq/bullmq.driver.spec.ts',
-    [
-      'drivers/bullmq/alarm-worker.ts',
-      "this.bullmq.on('completed', completed);",
-      "this.bullmq.on('active', completed);",
-    ],
-  ),
-  seeded(
     'silent-worker-stays',
     'A worker of the store that takes nothing any more, and says nothing, is left as it is',
     'drivers/bullmq/bullmq.driver.spec.ts',
@@ -305,26 +234,6 @@ const SPEC_MUTATIONS = [
     ['handle-apart.ts', 'return this.total.succeeded > 0 ?', 'return this.total.succeeded >= 0 ?'],
   ),
   seeded(
-    'takes-from-the-beginning',
-    'Alarms that are taken are looked for among all that have rung, as long as an old snapshot keeps them',
-    'drivers/postgres/postgres.driver.spec.ts',
-    [
-      'drivers/postgres/alarm-table.ts',
-      'look_at <= $2 AND look_at >= $6',
-      "look_at <= $2 AND $6::timestamptz <> '-infinity'",
-    ],
-  ),
-  seeded(
-    'heads-never-looked-for-again',
-    'An alarm that nobody was told of is passed by for good',
-    'drivers/postgres/postgres.driver.spec.ts',
-    [
-      'drivers/postgres/head-mark.ts',
-      'find(Math.min(look.fromMs, this.#againFromMs()))',
-      'find(look.fromMs)',
-    ],
-  ),
-  seeded(
     'far-among-the-near',
     'What is due in weeks waits where claims look',
     'far-deadlines.spec.ts',
@@ -356,86 +265,6 @@ const SPEC_MUTATIONS = [
     'transaction.spec.ts',
     ['transaction.ts', 'if (sqlStateOf(failure) === READ_ONLY) void connection.end();', ''],
   ),
-  seeded(
-    'put-back-without-alarm',
-    'A deadline that a batch puts back has no alarm',
-    'drain.spec.ts',
-    [
-      'drain-batch.ts',
-      'this.parts.alarms.ensure(back);\n          addCounts(total, counts);\n          this.#tell',
-      'addCounts(total, counts);\n          this.#tell',
-    ],
-  ),
-  seeded(
-    'jump-not-noticed',
-    'A clock that somebody has set an hour ahead closes what is due by it',
-    'brake.spec.ts',
-    ['brake.ts', 'if (leastMs - knownMs > JUMP_MS) {', 'if (leastMs - knownMs > Infinity) {'],
-  ),
-  seeded(
-    'sweep-waits-for-arming',
-    'A worker whose store takes long to arm has no heartbeat meanwhile',
-    'sweep.spec.ts',
-    ['sweep.ts', "withTimeLimit(this.#arming, armingLimitMs, 'Not armed')", 'this.#arming'],
-  ),
-  seeded(
-    'bullmq-spins',
-    'Only what Redis itself has refused makes BullMQ wait before it asks again',
-    'drivers/bullmq/bullmq.driver.spec.ts',
-    [
-      'drivers/bullmq/alarm-worker.ts',
-      'this.#errors >= MOST_ERRORS',
-      "error.name === 'ReplyError'",
-    ],
-  ),
-  seeded(
-    'listening-left-to-ioredis',
-    'A connection that may not listen again after it was lost ends the process',
-    'drivers/redis-alarm-store.spec.ts',
-    ['drivers/redis-alarm-store.ts', 'autoResubscribe: false', 'autoResubscribe: true'],
-  ),
-  seeded(
-    'late-answer-is-a-jump',
-    'What the clock said is taken for what it says as the answer is heard',
-    'brake-batches.spec.ts',
-    ['brake.ts', 'Math.min(mostMs, Math.max(leastMs, knownMs))', 'leastMs'],
-  ),
-  {
-    name: 'installations-hold-each-other-up',
-    what: 'What one process does at a time, one of all installations in the database does',
-    spec: 'libs/orders/src/order/advisory-locks.spec.ts',
-    edits: [
-      {
-        file: 'libs/orders/src/order/advisory-locks.ts',
-        find: '${lock}_shared(',
-        replace: '${lock}(',
-      },
-    ],
-  },
-  {
-    name: 'redis-of-another-untold',
-    what: 'A process that starts looks whose its Redis is, and does not say that it is ours now',
-    spec: 'libs/orders/src/ops/tell-of-redis.spec.ts',
-    edits: [
-      {
-        file: 'libs/orders/src/ops/redis-owner.ts',
-        find: 'client.getset(this.#key, us)',
-        replace: 'client.get(this.#key)',
-      },
-    ],
-  },
-  {
-    name: 'restored-dump-unknown',
-    what: 'A restored dump passes for the database that it was taken of',
-    spec: 'libs/orders/src/ops/tell-of-redis.spec.ts',
-    edits: [
-      {
-        file: 'libs/orders/src/ops/redis-owner.ts',
-        find: '[await databaseId(dataSource), await readInstallationId(dataSource)]',
-        replace: '[await readInstallationId(dataSource)]',
-      },
-    ],
-  },
 ];
 
-module.exports = { SPEC_MUTATIONS };
+module.exports = { SPEC_MUTATIONS, seeded };

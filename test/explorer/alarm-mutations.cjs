@@ -1,0 +1,144 @@
+// Seeded bugs of alarms, their stores and the clocks they go by, that a test of their mechanism has to find;
+// see mutations.cjs.
+
+const { seeded } = require('./spec-mutations.cjs');
+
+const ALARM_MUTATIONS = [
+  seeded(
+    'intervals-by-the-wall-clock',
+    'When the next sweep is due depends on a clock that may be set',
+    'sweep.spec.ts',
+    ['sweep.ts', 'this.#lastRunAtMs = startedMs;', 'this.#lastRunAtMs = Date.now();'],
+  ),
+  seeded(
+    'estimate-by-the-wall-clock',
+    "The database's time is reckoned from a clock that may be set",
+    'database-clock.spec.ts',
+    [
+      'database-clock.ts',
+      'private readonly local: Clock = monotonicClock',
+      'private readonly local: Clock = systemClock',
+    ],
+  ),
+  seeded(
+    'queueing-taken-for-the-round-trip',
+    "A slow answer about the database's time is believed like a quick one",
+    'database-clock.spec.ts',
+    [
+      'database-clock.ts',
+      'this.#offsetMs === undefined || isGood',
+      'this.#offsetMs === undefined || isGood || true',
+    ],
+  ),
+  seeded(
+    'ended-slot-armed-once',
+    'A slot that has ended is not armed again, although its alarm may have rung before this commit',
+    'alarms.spec.ts',
+    [
+      'alarms.ts',
+      'if (atMs <= nowMs || !this.#armedSlots.has(atMs))',
+      'if (!this.#armedSlots.has(atMs))',
+    ],
+  ),
+  seeded(
+    'forgetting-is-overwritten',
+    'What was armed while trust was lost is trusted',
+    'alarms.spec.ts',
+    ['alarms.ts', 'if (epoch !== this.#epoch) return armed;', ''],
+    ['alarms.ts', 'epoch !== this.#epoch) return;', 'epoch < 0) return;'],
+  ),
+  seeded(
+    'arming-by-the-machines-clock',
+    'A process whose clock is behind takes what is near for far, and arms nothing',
+    'alarms.spec.ts',
+    ['alarms.ts', 'await this.clock.freshen().catch(() => undefined);', ''],
+  ),
+  seeded(
+    'slots-pruned-by-sweeps-only',
+    'A process that only arms remembers every slot it ever armed',
+    'alarms.spec.ts',
+    ['alarms.ts', 'this.#prune(this.clock.nowMs());', ''],
+  ),
+  seeded(
+    'armed-for-nobody',
+    'A process that does not ring arms alarms that nobody else would ring',
+    'alarms.spec.ts',
+    ['timer-limits.ts', "return abilities.scope === 'shared' || rings;", 'return true;'],
+  ),
+  seeded(
+    'rings-before-it-is-forgotten',
+    'An alarm rings while the store still knows it, so that arming it again does nothing',
+    'drivers/bullmq/bullmq.driver.spec.ts',
+    [
+      'drivers/bullmq/alarm-worker.ts',
+      "this.bullmq.on('completed', completed);",
+      "this.bullmq.on('active', completed);",
+    ],
+  ),
+  seeded(
+    'takes-from-the-beginning',
+    'Alarms that are taken are looked for among all that have rung, as long as an old snapshot keeps them',
+    'drivers/postgres/postgres.driver.spec.ts',
+    [
+      'drivers/postgres/alarm-table.ts',
+      'look_at <= $2 AND look_at >= $6',
+      "look_at <= $2 AND $6::timestamptz <> '-infinity'",
+    ],
+  ),
+  seeded(
+    'heads-never-looked-for-again',
+    'An alarm that nobody was told of is passed by for good',
+    'drivers/postgres/postgres.driver.spec.ts',
+    [
+      'drivers/postgres/head-mark.ts',
+      'find(Math.min(look.fromMs, this.#againFromMs()))',
+      'find(look.fromMs)',
+    ],
+  ),
+  seeded(
+    'put-back-without-alarm',
+    'A deadline that a batch puts back has no alarm',
+    'drain.spec.ts',
+    [
+      'drain-batch.ts',
+      'this.parts.alarms.ensure(back);\n          addCounts(total, counts);\n          this.#tell',
+      'addCounts(total, counts);\n          this.#tell',
+    ],
+  ),
+  seeded(
+    'jump-not-noticed',
+    'A clock that somebody has set an hour ahead closes what is due by it',
+    'brake.spec.ts',
+    ['brake.ts', 'if (leastMs - knownMs > JUMP_MS) {', 'if (leastMs - knownMs > Infinity) {'],
+  ),
+  seeded(
+    'sweep-waits-for-arming',
+    'A worker whose store takes long to arm has no heartbeat meanwhile',
+    'sweep.spec.ts',
+    ['sweep.ts', "withTimeLimit(this.#arming, armingLimitMs, 'Not armed')", 'this.#arming'],
+  ),
+  seeded(
+    'bullmq-spins',
+    'Only what Redis itself has refused makes BullMQ wait before it asks again',
+    'drivers/bullmq/bullmq.driver.spec.ts',
+    [
+      'drivers/bullmq/alarm-worker.ts',
+      'this.#errors >= MOST_ERRORS',
+      "error.name === 'ReplyError'",
+    ],
+  ),
+  seeded(
+    'listening-left-to-ioredis',
+    'A connection that may not listen again after it was lost ends the process',
+    'drivers/redis-alarm-store.spec.ts',
+    ['drivers/redis-alarm-store.ts', 'autoResubscribe: false', 'autoResubscribe: true'],
+  ),
+  seeded(
+    'late-answer-is-a-jump',
+    'What the clock said is taken for what it says as the answer is heard',
+    'brake-batches.spec.ts',
+    ['brake.ts', 'Math.min(mostMs, Math.max(leastMs, knownMs))', 'leastMs'],
+  ),
+];
+
+module.exports = { ALARM_MUTATIONS };

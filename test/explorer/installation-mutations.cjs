@@ -1,0 +1,43 @@
+// Seeded bugs of installations that share a database or a Redis with others; see mutations.cjs.
+
+/** @type {import('./mutations.cjs').Mutation[]} */
+const INSTALLATION_MUTATIONS = [
+  {
+    name: 'installations-hold-each-other-up',
+    what: 'What one process does at a time, one of all installations in the database does',
+    spec: 'libs/orders/src/order/advisory-locks.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/order/advisory-locks.ts',
+        find: '${lock}_shared(',
+        replace: '${lock}(',
+      },
+    ],
+  },
+  {
+    name: 'redis-of-another-untold',
+    what: 'A process that starts looks whose its Redis is, and does not say that it is ours now',
+    spec: 'libs/orders/src/ops/tell-of-redis.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/ops/redis-owner.ts',
+        find: 'client.getset(this.#key, us)',
+        replace: 'client.get(this.#key)',
+      },
+    ],
+  },
+  {
+    name: 'restored-dump-unknown',
+    what: 'A restored dump passes for the database that it was taken of',
+    spec: 'libs/orders/src/ops/tell-of-redis.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/ops/redis-owner.ts',
+        find: '[await databaseId(dataSource), await readInstallationId(dataSource)]',
+        replace: '[await readInstallationId(dataSource)]',
+      },
+    ],
+  },
+];
+
+module.exports = { INSTALLATION_MUTATIONS };
