@@ -3,6 +3,7 @@
 const TARGETS = 'libs/orders/src/targets/';
 const WAITS = 'test/hosts/target-waits.e2e.ts';
 const REFERENCES = 'test/hosts/target-references.e2e.ts';
+const JUDGEMENT = 'libs/orders/src/targets/target-refund.judgement.spec.ts';
 const REFUNDS = 'test/hosts/target-refunds.e2e.ts';
 
 /**
@@ -43,8 +44,16 @@ const TARGET_MUTATIONS = [
     "A refund that was made by hand, and by its provider too, is nobody's to look at",
     REFUNDS,
     'target-refunds.ts',
-    'if (isMadeTwice(facts, attempt, answer)) await',
-    'if (false) await',
+    'if (isFirstTold) {',
+    'if (false) {',
+  ),
+  seeded(
+    'sent-beside-a-made-one',
+    'A refund whose current attempt fails afterwards is sent again, though another attempt stands as made',
+    JUDGEMENT,
+    'target-refund.judgement.ts',
+    'if (isCurrent && others.length === 0) return',
+    'if (isCurrent) return',
   ),
   seeded(
     'namesake-has-ended',

@@ -98,4 +98,75 @@ describe('a refund of a close target', () => {
     await until('it is listed', async () => (await waitsOf(id))[0]?.what === 'refund_twice');
     expect(shop.alerts.map(([what]) => what)).toEqual(['refund_made_twice']);
   });
+
+  /** Its first attempt has failed, and the second is at the provider. */
+  async function triedAnew(reference: string): Promise<string> {
+    const id = await paidTooLate(reference);
+    await tell(reference, 'refund.failed', 1, `${reference}-re-1`);
+    await until('it is tried anew', async () => Number((await refundOf(reference))?.attempt) === 2);
+    return id;
+  }
+  const alerted = (): string[] => shop.alerts.map(([what]) => what);
+  const whatWaits = async (id: string) => (await waitsOf(id)).map(({ what }) => what);
+
+  it('is listed when both attempts were made, the old one told of first', async () => {
+    const id = await triedAnew('p-4');
+    await tell('p-4', 'refund.succeeded', 1, 'p-4-re-1');
+    await tell('p-4', 'refund.succeeded', 2, 'p-4-re-2');
+    const detail = expect.stringContaining('made as p-4-re-1, p-4-re-2') as unknown;
+    expect(await waitsOf(id)).toMatchObject([{ what: 'refund_twice', detail }]);
+    expect(alerted()).toEqual(['refund_contradiction', 'refund_made_twice']);
+  });
+
+  it('is done by the other attempt when the current one fails afterwards, and not sent again', async () => {
+    const id = await triedAnew('p-5');
+    await tell('p-5', 'refund.succeeded', 2, 'p-5-re-2');
+    await tell('p-5', 'refund.succeeded', 1, 'p-5-re-1');
+    await tell('p-5', 'refund.failed', 2, 'p-5-re-2');
+    expect(await refundOf('p-5')).toMatchObject({ status: 'succeeded', attempt: 2 });
+    expect(await whatWaits(id)).toEqual([]);
+    expect(alerted()).toEqual(['refund_made_twice', 'refund_failed_afterwards']);
+  });
+
+  it('is one where the provider has the same refund under two keys', async () => {
+    const id = await triedAnew('p-6');
+    await tell('p-6', 'refund.succeeded', 2, 'p-6-re-1');
+    await tell('p-6', 'refund.succeeded', 1, 'p-6-re-1');
+    expect(await whatWaits(id)).toEqual([]);
+    expect(alerted()).toEqual([]);
+  });
+
+  it('is no longer listed when what was made besides has failed', async () => {
+    const id = await paidTooLate('p-7');
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    await tell('p-7', 'refund.succeeded', 1, 'p-7-re-1');
+    await tell('p-7', 'refund.failed', 1, 'p-7-re-1');
+    expect(await whatWaits(id)).toEqual([]);
+    expect(await refundOf('p-7')).toMatchObject({ status: 'succeeded' });
+  });
+
+  it('stays dismissed whichever of several is told of again', async () => {
+    const id = await triedAnew('p-8');
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    await tell('p-8', 'refund.succeeded', 1, 'p-8-re-1');
+    await tell('p-8', 'refund.succeeded', 2, 'p-8-re-2');
+    await shop.targets.settle(`refund:${id}`, 'dismiss', ANN);
+    await tell('p-8', 'refund.succeeded', 1, 'p-8-re-1');
+    await tell('p-8', 'refund.succeeded', 2, 'p-8-re-2');
+    expect(await whatWaits(id)).toEqual([]);
+    expect(alerted()).toEqual(['refund_made_twice', 'refund_made_twice']);
+  });
+
+  it('that waits twice is ended by the exits of both waits', async () => {
+    const id = await triedAnew('p-9');
+    await tell('p-9', 'refund.succeeded', 1, 'p-9-re-1');
+    await shop.targets.settle(`refund:${id}`, 'retry', ANN);
+    await tell('p-9', 'refund.succeeded', 2, 'p-9-re-2');
+    expect((await whatWaits(id)).sort()).toEqual(['refund_in_attention', 'refund_twice']);
+    const dismissed = await shop.targets.settle(`refund:${id}`, 'dismiss', ANN);
+    expect(dismissed.what).toBe('refund_twice');
+    expect(await whatWaits(id)).toEqual(['refund_in_attention']);
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    expect(await whatWaits(id)).toEqual([]);
+  });
 });

@@ -1,25 +1,25 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Refunds of close targets that stand as done, and that the provider has made once more. */
+/** Which attempts of a close target's refund were made, so that money which went back twice is seen. */
 export class CloseTargetTwice1764032000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       ALTER TABLE target_refunds
-        ADD COLUMN second_refund_id text,
-        ADD COLUMN second_settled_at timestamptz`);
+        ADD COLUMN made jsonb NOT NULL DEFAULT '[]',
+        ADD COLUMN made_twice_at timestamptz`);
     await runner.query(
-      `COMMENT ON COLUMN target_refunds.second_refund_id IS 'The provider''s id of another refund of the same money'`,
+      `COMMENT ON COLUMN target_refunds.made IS 'Attempts that were made: attempt, providerRefundId, hasFailed, isDismissed'`,
     );
     await runner.query(
-      `CREATE INDEX target_refunds_twice ON target_refunds (updated_at)
-        WHERE second_refund_id IS NOT NULL AND second_settled_at IS NULL`,
+      `COMMENT ON COLUMN target_refunds.made_twice_at IS 'Since when two of them stand, and nobody has settled that'`,
+    );
+    await runner.query(
+      `CREATE INDEX target_refunds_twice ON target_refunds (made_twice_at) WHERE made_twice_at IS NOT NULL`,
     );
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP INDEX target_refunds_twice');
-    await runner.query(
-      'ALTER TABLE target_refunds DROP COLUMN second_settled_at, DROP COLUMN second_refund_id',
-    );
+    await runner.query('ALTER TABLE target_refunds DROP COLUMN made_twice_at, DROP COLUMN made');
   }
 }

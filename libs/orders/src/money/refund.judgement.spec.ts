@@ -1,5 +1,4 @@
 import {
-  isMadeTwice,
   judgeRefund,
   MAX_REFUND_ATTEMPTS,
   pauseAfterFailureMs,
@@ -79,13 +78,6 @@ describe('judgeRefund', () => {
       });
     }
     expect(judgeRefund(facts('succeeded', 2), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
-  });
-
-  it('sees that money went back twice where an earlier attempt was made beside the one that stands', () => {
-    expect(isMadeTwice(facts('succeeded', 2), 1, SUCCEEDED)).toBe(true);
-    expect(isMadeTwice(facts('succeeded', 2), 2, SUCCEEDED)).toBe(false);
-    expect(isMadeTwice(facts('succeeded', 2), 1, FAILED)).toBe(false);
-    expect(isMadeTwice(facts('needs_attention', 2), 1, SUCCEEDED)).toBe(false);
   });
 
   it('hears nothing about what is owed no longer', () => {

@@ -82,16 +82,6 @@ function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
   return { to: 'needs_attention', alert: 'refund_contradiction' };
 }
 
-/**
- * True of money that has gone back twice: a refund stands as done, by hand or by a later attempt, and the
- * provider has made one of the attempts before, too.
- */
-export const isMadeTwice = (
-  { status, attempt: current }: RefundFacts,
-  attempt: number,
-  { state }: RefundAnswer,
-): boolean => status === 'succeeded' && state === 'SUCCEEDED' && attempt !== current;
-
 function judgeFailure({ status, attempt }: RefundFacts): RefundJudgement {
   if (status === 'failed' || status === 'needs_attention') return UNCHANGED;
   if (attempt >= MAX_REFUND_ATTEMPTS) {

@@ -75,7 +75,7 @@ export class TargetDesk {
     given: TargetVerdict,
   ): Promise<TargetWait> {
     assertAccountable(given);
-    const found = await findTargetWait(tx, this.schema, id);
+    const found = await findTargetWait(tx, this.schema, id, exit);
     if (!found) throw nobodyWaits(id);
     const { wait, ref } = found;
     if (!wait.exits.includes(exit)) {
@@ -151,12 +151,14 @@ export class TargetDesk {
     return [];
   }
 
-  /** Whether it was fetched back or given up, the reason says. */
+  /** Whether it was fetched back or given up, the reason says. What is told of these once more is known. */
   async #dismissSecond(tx: TargetSql, id: string): Promise<Due[]> {
     await this.#changeOne(
       tx,
-      `UPDATE ${this.#table('target_refunds')} SET second_settled_at = now()
-        WHERE id = $1 AND second_refund_id IS NOT NULL AND second_settled_at IS NULL RETURNING id`,
+      `UPDATE ${this.#table('target_refunds')}
+          SET made_twice_at = NULL, made = (
+            SELECT jsonb_agg(one || '{"isDismissed": true}') FROM jsonb_array_elements(made) AS one)
+        WHERE id = $1 AND made_twice_at IS NOT NULL RETURNING id`,
       [id],
     );
     return [];

@@ -5,16 +5,16 @@ import {
   Injectable,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import {
-  isMadeTwice,
-  judgeRefund,
-  pauseAfterFailureMs,
-  pauseWhilePendingMs,
-} from '../money/refund.judgement';
+import { pauseAfterFailureMs, pauseWhilePendingMs } from '../money/refund.judgement';
 import { refundKey, type SettledAnswer } from '../money/settle-refunds';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { armIn, REFUND_KIND, TARGET_PARTS, type TargetParts } from './target-parts';
+import {
+  judgeTargetRefund,
+  type MadeAttempt,
+  type TargetRefundJudgement,
+} from './target-refund.judgement';
 
 const CONCURRENCY = 10;
 
@@ -30,7 +30,12 @@ interface RefundRow {
   status: RefundStatus;
   attempt: number;
   provider_refund_id: string | null;
+  error: string | null;
+  made: readonly MadeAttempt[];
 }
+
+const whyOf = (answer: SettledAnswer): string | null =>
+  answer.state === 'FAILED' ? answer.why : null;
 
 /**
  * Sends refunds to the provider and asks after those under way until they are final. The call
@@ -93,50 +98,66 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
       [refundId],
     );
     if (!row) return false;
-    const { status, provider_refund_id: providerRefundId } = row;
-    const facts = { status, attempt: row.attempt, providerRefundId };
-    if (isMadeTwice(facts, attempt, answer)) await this.#noteSecond(tx, row, attempt, answer);
-    const judgement = judgeRefund(facts, attempt, answer);
-    if (judgement.to === 'unchanged') return true;
-    const why = answer.state === 'FAILED' ? answer.why : null;
-    await tx.query(
-      `UPDATE ${this.#table}
-          SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
-              updated_at = now(), finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
-        WHERE id = $1`,
-      // An earlier attempt's success is none of the attempt that stands in the row.
-      [refundId, judgement.to, (attempt === row.attempt && answer.providerRefundId) || null, why],
-    );
+    const { status, provider_refund_id: providerRefundId, made } = row;
+    const facts = { status, attempt: row.attempt, providerRefundId, made };
+    const judgement = judgeTargetRefund(facts, attempt, answer);
+    if (judgement.to !== 'unchanged' || judgement.made !== made) {
+      await this.#write(tx, row, attempt, answer, judgement);
+    }
     if (judgement.to === 'failed') {
       const delay = { subjectId: refundId, inMs: pauseAfterFailureMs(attempt) };
       await armIn(this.parts, tx, REFUND_KIND, [delay]);
-    } else if (judgement.to !== 'pending') {
+    } else if (judgement.to !== 'pending' && judgement.to !== 'unchanged') {
       await this.parts.timeouts.cancel(tx, { kind: REFUND_KIND, subjectId: refundId });
     }
-    const { alert } = judgement;
-    if (alert !== undefined) {
-      const fields = { kind: row.kind, orderId: row.order_id, refundId, attempt, why };
-      tx.afterCommit(() => this.parts.telemetry.alert(alert, fields));
-    }
+    this.#tell(tx, row, attempt, answer, judgement);
     return true;
   }
 
-  /** It may be told of by an answer and by webhooks: a person hears of it once. */
-  async #noteSecond(
+  async #write(
+    tx: Tx,
+    row: RefundRow,
+    attempt: number,
+    answer: SettledAnswer,
+    { to, made, isMadeTwice }: TargetRefundJudgement,
+  ): Promise<void> {
+    const isChanged = to !== 'unchanged';
+    await tx.query(
+      `UPDATE ${this.#table}
+          SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
+              updated_at = now(), made = $5::jsonb,
+              made_twice_at = CASE WHEN $6 THEN coalesce(made_twice_at, now()) END,
+              finished_at = CASE WHEN $2 <> 'succeeded' THEN NULL
+                                 WHEN status = 'succeeded' THEN finished_at ELSE now() END
+        WHERE id = $1`,
+      [
+        row.id,
+        isChanged ? to : row.status,
+        // An earlier attempt's success is none of the attempt that stands in the row.
+        (isChanged && attempt === row.attempt && answer.providerRefundId) || null,
+        isChanged ? whyOf(answer) : row.error,
+        JSON.stringify(made),
+        isMadeTwice,
+      ],
+    );
+  }
+
+  #tell(
     tx: Tx,
     { id: refundId, kind, order_id: orderId }: RefundRow,
     attempt: number,
     answer: SettledAnswer,
-  ): Promise<void> {
-    const providerRefundId = answer.providerRefundId || refundKey(refundId, attempt);
-    const noted = await tx.query(
-      `UPDATE ${this.#table} SET second_refund_id = $2, second_settled_at = NULL, updated_at = now()
-        WHERE id = $1 AND second_refund_id IS DISTINCT FROM $2 RETURNING id`,
-      [refundId, providerRefundId],
-    );
-    if (noted.length === 0) return;
-    const fields = { kind, orderId, refundId, attempt, providerRefundId };
-    tx.afterCommit(() => this.parts.telemetry.alert('refund_made_twice', fields));
+    { alert, isFirstTold }: TargetRefundJudgement,
+  ): void {
+    const about = { kind, orderId, refundId, attempt };
+    const { telemetry } = this.parts;
+    if (isFirstTold) {
+      const providerRefundId = answer.providerRefundId || refundKey(refundId, attempt);
+      tx.afterCommit(() => telemetry.alert('refund_made_twice', { ...about, providerRefundId }));
+    }
+    if (alert !== undefined) {
+      tx.afterCommit(() => telemetry.alert(alert, { ...about, why: whyOf(answer) }));
+    }
   }
 
   onModuleDestroy(): void {

@@ -70,9 +70,11 @@ export const TARGET_WAITS = {
     exits: ['dismiss'],
     sql: (table) => `
       SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
-             concat(reason, ': made once more, as ', second_refund_id) AS detail, updated_at AS since,
-             true AS is_overdue
-        FROM ${table('target_refunds')} WHERE second_refund_id IS NOT NULL AND second_settled_at IS NULL`,
+             concat(reason, ': made as ', (
+               SELECT string_agg(coalesce(one ->> 'providerRefundId', 'one of no known id'), ', ')
+                 FROM jsonb_array_elements(made) AS one WHERE NOT (one -> 'hasFailed')::boolean
+             )) AS detail, made_twice_at AS since, true AS is_overdue
+        FROM ${table('target_refunds')} WHERE made_twice_at IS NOT NULL`,
   },
   // One that tells of money on hold is ended with that; of money that was another amount before, none is.
   webhook_held: {
@@ -176,14 +178,19 @@ export function countTargetWaits(
   );
 }
 
-/** The wait of this id, if it waits still. */
+/** The wait of this id, if it waits still: of several the one that has this exit. */
 export async function findTargetWait(
   sql: TargetSql,
   schema: string,
   id: string,
+  exit: TargetExit,
 ): Promise<{ wait: TargetWait; ref: readonly string[] } | undefined> {
   const { prefix, ref } = parseId(id);
-  const asked = NAMES.filter((what) => TARGET_WAITS[what].prefix === prefix);
+  const hasExit = (what: TargetWaitName): boolean =>
+    (TARGET_WAITS[what].exits as readonly TargetExit[]).includes(exit);
+  const asked = NAMES.filter((what) => TARGET_WAITS[what].prefix === prefix).sort(
+    (a, b) => Number(hasExit(b)) - Number(hasExit(a)),
+  );
   for (const what of asked) {
     const from = TARGET_WAITS[what].sql((name) => `"${schema}".${name}`);
     const [row] = await sql.query<Row>(
