@@ -67,9 +67,17 @@ const TARGET_MUTATIONS = [
     'first-target-takes-all',
     'Of two targets with a payment of the same id the first one gets the money',
     REFERENCES,
-    'target-webhooks.ts',
+    'target-owners.ts',
     'if (payment) owners.push({ kind, payment });',
     'if (payment && owners.length === 0) owners.push({ kind, payment });',
+  ),
+  seeded(
+    'one-target-fails-for-all',
+    "What a close target throws for the id of another one's payment keeps that one from being paid",
+    REFERENCES,
+    'target-owners.ts',
+    'if (owned.some(({ owners }) => owners.length === 0)) throw error;',
+    'throw error;',
   ),
   seeded(
     'targets-trust-telemetry',

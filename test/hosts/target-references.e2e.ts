@@ -18,6 +18,14 @@ class Seats extends NumberedOrders {
   }
 }
 
+/** Knows its payments by numbers, asked before the others: for what is none Postgres has an error. */
+@CloseTarget({ kind: 'number-close' })
+class Numbers extends NumberedOrders {
+  override findPayments(ids: readonly string[], tx: Tx): Promise<TargetPayment[]> {
+    return tx.query('SELECT WHERE 0 = ANY ($1::int[])', [ids]);
+  }
+}
+
 describe('a payment that two close targets have', () => {
   let shop: NumberedShop;
   beforeAll(async () => {
@@ -56,5 +64,42 @@ describe('a payment that two close targets have', () => {
       'The close target "seat-close": payment p-2 at acme is one of "order-close", too',
     );
     expect(await isIn(orderId, OPEN)).toBe(true);
+  });
+});
+
+describe('a payment of one close target, for whose id another one fails', () => {
+  let shop: NumberedShop;
+  beforeAll(async () => {
+    shop = await openNumberedShop(Numbers);
+  });
+  afterAll(() => shop?.close());
+
+  const untilPaid = (id: string) =>
+    until('it is paid', async () => {
+      const order = await shop.only('SELECT state FROM orders WHERE id = $1', [id]);
+      return Number(order?.state) === PAID;
+    });
+  const notNumber = (id: string): string =>
+    `findPayments of "number-close": QueryFailedError: invalid input syntax for type integer: "${id}"`;
+
+  it('pays its order, and the failure is told', async () => {
+    const id = await shop.place(LONG_MS, ['p-1']);
+    await shop.receive(shop.acme.pay('p-1', new Date()));
+    await untilPaid(id);
+    await until('it is told', () => shop.failures.includes(notNumber('p-1')));
+  });
+
+  it('pays its order where it is told of beside one that nobody has yet', async () => {
+    shop.acme.open({ paymentId: 'p-2', amount: 1_999, currency: 'EUR' });
+    const late = shop.acme.pay('p-2', new Date());
+    const id = await shop.place(LONG_MS, ['p-3']);
+    await Promise.all([shop.receive(late), shop.receive(shop.acme.pay('p-3', new Date()))]);
+    await untilPaid(id);
+    const failed = `SELECT 1 FROM lastcall.deadlines d JOIN lastcall.timeout_subjects s ON s.id = d.subject_id
+      WHERE s.kind = 'lastcall.webhook' AND d.failures > 0`;
+    await until('the other is tried later', async () => (await shop.only(failed)) !== undefined);
+    expect(await shop.targets.waiting()).toEqual([]);
+    const other = await shop.place(LONG_MS, ['p-2']);
+    await untilPaid(other);
   });
 });

@@ -12,6 +12,8 @@ const AMOUNT = { amount: 1_999, currency: 'EUR' };
 export interface NumberedShop {
   readonly acme: LedgerProvider;
   readonly alerts: [what: string, fields: Readonly<Record<string, unknown>>][];
+  /** What was told to have failed, and why. */
+  readonly failures: string[];
   readonly module: TestingModule;
   readonly client: PoolClient;
   readonly databaseUrl: string;
@@ -30,6 +32,7 @@ export async function openNumberedShop(
 ): Promise<NumberedShop> {
   const acme = new LedgerProvider('acme');
   const alerts: NumberedShop['alerts'] = [];
+  const failures: string[] = [];
   const database = await createTestDatabase();
   const pool = new Pool({ connectionString: database.url, options: '-c search_path=public' });
   const client = await pool.connect();
@@ -41,7 +44,7 @@ export async function openNumberedShop(
         targets: [NumberedOrders, ...others],
         payments: [acme],
         telemetry: {
-          failed: () => undefined,
+          failed: (what, error) => void failures.push(`${what}: ${String(error)}`),
           alert: (what, fields) => {
             alerts.push([what, fields]);
             throw new Error('statsd is away');
@@ -55,7 +58,7 @@ export async function openNumberedShop(
   const timeouts = module.get<Timeouts>(getTimeoutsToken());
   const targets = module.get(CloseTargets);
   return {
-    ...{ acme, alerts, module, client, timeouts, targets, databaseUrl: database.url },
+    ...{ acme, alerts, failures, module, client, timeouts, targets, databaseUrl: database.url },
     place: async (closesInMs, references = []) => {
       const id = await placeNumbered(client, timeouts, { closesInMs, references });
       for (const paymentId of references) acme.open({ paymentId, ...AMOUNT });

@@ -108,6 +108,26 @@ describe('an attempt in a transaction', () => {
     expect(await kept()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
   });
 
+  it('has work set aside within it, of which only that is undone', async () => {
+    const hooks: string[] = [];
+    await inTransaction(store.dataSource, async (tx) => {
+      await tx.attempt(async () => {
+        await tx.rows(INSERT, ['a']);
+        const failing = tx.aside(async () => {
+          tx.afterCommit(() => hooks.push('no'));
+          await tx.manager.query(INSERT, ['no']);
+          await tx.rows('SELECT 1 / 0').catch(() => undefined);
+        });
+        await expect(failing).rejects.toThrow('current transaction is aborted');
+        await tx.aside(() => tx.rows(INSERT, ['b']));
+      });
+      await fails(tx, 'no');
+      tx.afterCommit(() => hooks.push('yes'));
+    });
+    expect(await kept()).toEqual(['a', 'b']);
+    expect(hooks).toEqual(['yes']);
+  });
+
   it('is undone before TypeORM goes on, and where it was all there was', async () => {
     await inTransaction(store.dataSource, async (tx) => {
       const { manager } = tx;

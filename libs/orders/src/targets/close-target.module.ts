@@ -6,7 +6,12 @@ import {
   migratePlace,
   type Tx,
 } from '@app/timeout';
-import { HostDeadlineHandler, runtimeToken, type TimeoutRuntime } from '@app/timeout/module';
+import {
+  HostDeadlineHandler,
+  type HostTx,
+  runtimeToken,
+  type TimeoutRuntime,
+} from '@app/timeout/module';
 import {
   type DynamicModule,
   Inject,
@@ -154,7 +159,7 @@ function ownHandlers(timeouts?: string): Type[] {
   @HostDeadlineHandler(WEBHOOK_KIND, options)
   class ApplyWebhooks {
     constructor(@Inject(TargetWebhooks) private readonly webhooks: TargetWebhooks) {}
-    handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
       return this.webhooks.handle(due, tx);
     }
   }

@@ -48,7 +48,10 @@ export interface ClosesOrders {
    * Those that lastcall has seen the end of may be among them.
    */
   openPayments(orderIds: readonly string[], tx: Tx): Promise<readonly TargetPayment[]>;
-  /** The payments of these ids, whatever has become of them and of their orders. */
+  /**
+   * The payments of these ids, whatever has become of them and of their orders. Ids of other targets' payments
+   * may be among them: text that is no number, where its own are numbers, has to be passed over.
+   */
   findPayments(paymentIds: readonly string[], tx: Tx): Promise<readonly TargetPayment[]>;
   /** Closes orders that `lockOpen` has locked: status, stock, coupons. Answers with those it closed: all. */
   close(orderIds: readonly string[], reason: string, tx: Tx): Promise<readonly string[]>;

@@ -1,4 +1,5 @@
 import { backoffMs, type Due, failpoint, isInfrastructureError, type Tx } from '@app/timeout';
+import type { HostTx } from '@app/timeout/module';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { GroupCommit } from '../group-commit';
 import { parseRefundKey } from '../money/settle-refunds';
@@ -9,14 +10,8 @@ import type { ProviderNotice } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
 import { TargetInbox, type WaitingWebhook } from './target-inbox';
 import { TargetMoney, type TargetOutcome } from './target-money';
-import {
-  armIn,
-  askingKind,
-  TARGET_PARTS,
-  type TargetParts,
-  targetOf,
-  WEBHOOK_KIND,
-} from './target-parts';
+import { kindsOf, type Owner, ownersOf } from './target-owners';
+import { armIn, askingKind, TARGET_PARTS, type TargetParts, WEBHOOK_KIND } from './target-parts';
 import { TargetRefunds } from './target-refunds';
 
 const MAX_GROUP = 200;
@@ -30,11 +25,6 @@ type Outcome =
   | { readonly status: 'processed' | 'held'; readonly result: string }
   /** Nothing was done: it has to be looked at again. */
   | { readonly status: 'later'; readonly inMs: number };
-
-interface Owner {
-  readonly kind: string;
-  readonly payment: TargetPayment;
-}
 
 const OF_CAPTURES: Record<TargetOutcome, Outcome> = {
   pay: { status: 'processed', result: 'paid' },
@@ -88,7 +78,7 @@ export class TargetWebhooks implements OnApplicationShutdown {
     telemetry.webhook(await group.submit(notice));
   }
 
-  async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+  async handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
     const ids = due.map(({ subjectId }) => subjectId);
     const stored = await this.#inbox.take(tx, ids);
     const outcomes = await this.#apply(tx, stored);
@@ -119,7 +109,7 @@ export class TargetWebhooks implements OnApplicationShutdown {
     });
   }
 
-  async #apply(tx: Tx, stored: readonly WaitingWebhook[]): Promise<Map<string, Outcome>> {
+  async #apply(tx: HostTx, stored: readonly WaitingWebhook[]): Promise<Map<string, Outcome>> {
     const outcomes = new Map<string, Outcome>();
     const aboutPayments: WaitingWebhook[] = [];
     for (const one of stored) {
@@ -127,44 +117,18 @@ export class TargetWebhooks implements OnApplicationShutdown {
       if (type.startsWith('payment.')) aboutPayments.push(one);
       else outcomes.set(one.webhookId, await this.#applyOther(tx, one));
     }
-    const owned = await this.#ownersOf(tx, aboutPayments);
+    const owned = await ownersOf(this.parts, tx, aboutPayments);
     for (const { webhook, owners } of owned) {
       if (owners.length === 0) outcomes.set(webhook.webhookId, this.#ofNobody(tx, webhook));
       if (owners.length > 1) outcomes.set(webhook.webhookId, this.#ofMany(tx, webhook, owners));
     }
-    for (const kind of this.#kinds()) {
+    for (const kind of kindsOf(this.parts)) {
       const mine = owned.flatMap(({ webhook, owners: [owner, ...others] }) =>
         owner?.kind === kind && others.length === 0 ? [{ ...webhook, payment: owner.payment }] : [],
       );
       await this.#applyTo(tx, kind, mine, outcomes);
     }
     return outcomes;
-  }
-
-  #kinds(): string[] {
-    return [...this.parts.targets.keys()].sort();
-  }
-
-  /** Whose payments these are about: of one target each, unless the shop has a bug. */
-  async #ownersOf(
-    tx: Tx,
-    webhooks: readonly WaitingWebhook[],
-  ): Promise<{ readonly webhook: WaitingWebhook; readonly owners: Owner[] }[]> {
-    const ids = webhooks.flatMap(({ notice }) => ('paymentId' in notice ? [notice.paymentId] : []));
-    const owned = webhooks.map((webhook) => ({ webhook, owners: [] as Owner[] }));
-    for (const kind of this.#kinds()) {
-      const found = await targetOf(this.parts, kind).findPayments([...new Set(ids)], tx);
-      for (const { webhook, owners } of owned) {
-        const { provider, notice } = webhook;
-        const paymentId = 'paymentId' in notice ? notice.paymentId : undefined;
-        // A provider may speak of its own payments only.
-        const payment = found.find(
-          (one) => one.paymentId === paymentId && one.provider === provider,
-        );
-        if (payment) owners.push({ kind, payment });
-      }
-    }
-    return owned;
   }
 
   /** Applies what is about payments of this target's. */

@@ -59,14 +59,21 @@ export class HostHandler implements DeadlineHandler {
   }
 }
 
+/** A host's transaction as our own handlers use it. */
+export interface HostTx extends Tx {
+  /** Runs `work` so that its failure undoes what it did, hooks included, and nothing else; not within itself. */
+  aside<T>(work: () => Promise<T>): Promise<T>;
+}
+
 /**
  * A transaction of ours as a host is given it; `enterPath` has to be called around its use. Hooks of
  * the host that fail are told by `hookFailed`.
  */
-export const hostTx = (tx: Transaction, hookFailed?: (error: unknown) => void): Tx => ({
+export const hostTx = (tx: Transaction, hookFailed?: (error: unknown) => void): HostTx => ({
   manager: tx.manager,
   query: (sql, params = []) => tx.rows(sql, params),
   afterCommit: (hook) => tx.afterCommit(hook, hookFailed),
+  aside: (work) => tx.aside(work),
 });
 
 export const enterPath = (tx: Transaction, path: string): Promise<unknown> =>
