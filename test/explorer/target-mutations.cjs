@@ -35,9 +35,9 @@ const TARGET_MUTATIONS = [
     'ended-payments-wait-on',
     'A paid order is said to wait for a payment that has been ended',
     WAITS,
-    'target-orders.ts',
-    'SET attempts = 0, told = NULL',
-    'SET told = NULL',
+    'target-waits.ts',
+    "SELECT subject FROM ${table('timeout_subjects')} WHERE kind = kinds.kind || '.closing'",
+    "SELECT order_id AS subject FROM ${table('target_orders')} WHERE kind = kinds.kind",
   ),
   seeded(
     'made-twice-and-forgotten',

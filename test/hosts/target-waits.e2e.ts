@@ -79,6 +79,17 @@ describe('an order of a close target that waits for its provider', () => {
     await until('nobody waits', async () => (await waits(id)).length === 0);
   });
 
+  it('is not listed where an older version has ended its other payment, and counted that', async () => {
+    const id = await paid('p-5', 'p-6');
+    shop.acme.unreachable = undefined;
+    const asking = { kind: `${KIND}.closing`, subjectId: id };
+    await until('nobody asks', async () => (await shop.timeouts.get(asking)) === undefined);
+    await shop.client.query('UPDATE lastcall.target_orders SET attempts = 2 WHERE order_id = $1', [
+      id,
+    ]);
+    expect(await waits(id)).toEqual([]);
+  });
+
   it('is asked about no more when somebody says that its other payment is closed', async () => {
     const id = await paid('p-3', 'p-4');
     const [wait] = await waits(id);

@@ -22,7 +22,6 @@ import {
 } from '@nestjs/common';
 import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
 import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
-import { CloseTargetUnended1764031000000 } from '../migrations/1764031000000-close-target-unended';
 import { CloseTargetTwice1764032000000 } from '../migrations/1764032000000-close-target-twice';
 import { hostTelemetry } from '../order/host-telemetry';
 import { guardProviders } from '../providers/create-providers';
@@ -61,7 +60,6 @@ export interface CloseTargetModuleAsyncOptions<
 const MIGRATIONS = [
   CloseTargets1763930000000,
   CloseTargetExits1763960000000,
-  CloseTargetUnended1764031000000,
   CloseTargetTwice1764032000000,
 ];
 

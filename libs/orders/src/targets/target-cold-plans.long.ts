@@ -152,6 +152,12 @@ describe.each(
   });
 
   it('list what waits without reading what does not', async () => {
+    await shop.client.query(
+      `INSERT INTO lastcall.target_orders (kind, order_id, status, reason, attempts)
+       SELECT $1, 'over-' || n, 'paid', 'captured', 1 FROM generate_series(1, 20 * $2::int) AS n`,
+      [KIND, ORDERS],
+    );
+    await place(ORDERS, LONG_MS, false);
     plans.forget();
     await shop.targets.waiting();
     // Not by blocks: what is over stays in an index until somebody vacuums.

@@ -108,15 +108,6 @@ export class TargetOrders {
     };
   }
 
-  /** For a paid order of which no payment is left to end: nothing of it waits any more. */
-  async endAttempts(tx: Tx, kind: string, orderId: string): Promise<void> {
-    await tx.query(
-      `UPDATE ${this.#table} SET attempts = 0, told = NULL
-        WHERE kind = $1 AND order_id = $2 AND status = 'paid'`,
-      [kind, orderId],
-    );
-  }
-
   /** What an operator has said of an order that its provider is asked about, if anybody has. */
   async told(tx: Tx, kind: string, orderId: string): Promise<OperatorsWord | undefined> {
     const [row] = await tx.query<OperatorsWord>(
@@ -127,7 +118,7 @@ export class TargetOrders {
     return row;
   }
 
-  /** For a word that cannot be carried out: the order waits on. */
+  /** For a word that cannot be carried out, where the order waits on, or that nothing waits for any more. */
   async forgetWord(tx: Tx, kind: string, orderId: string): Promise<void> {
     await tx.query(`UPDATE ${this.#table} SET told = NULL WHERE kind = $1 AND order_id = $2`, [
       kind,

@@ -133,7 +133,7 @@ export class TargetSettling {
       // By somebody else's doing: of what comes for it now, nobody here can tell what it is for.
       else await orders.forget(tx, kind, orderId);
     } else {
-      await orders.endAttempts(tx, kind, orderId);
+      await orders.forgetWord(tx, kind, orderId);
     }
     await timeouts.cancel(tx, { kind: askingKind(kind), subjectId: orderId });
   }

@@ -33,15 +33,24 @@ export const TARGET_WAITS = {
              changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue
         FROM ${table('target_orders')} WHERE status = 'closing'`,
   },
+  // Those that are asked about still: found by their deadlines, kind by kind, as nearly all that was paid is over.
   payment_unended: {
     prefix: 'order',
     title: 'paid orders with another payment that its provider has not ended',
     exits: ['closed'],
     sql: (table) => `
-      SELECT ARRAY[kind, order_id] AS ref, kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
+      WITH RECURSIVE kinds AS (
+        SELECT min(kind) AS kind FROM ${table('target_orders')}
+        UNION ALL
+        SELECT (SELECT min(kind) FROM ${table('target_orders')} WHERE kind > before.kind)
+          FROM kinds AS before WHERE before.kind IS NOT NULL)
+      SELECT ARRAY[o.kind, order_id] AS ref, o.kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
              concat('paid by another payment, asked ', attempts, ' times', ', told to be ' || told) AS detail,
              changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue
-        FROM ${table('target_orders')} WHERE status = 'paid' AND attempts > 0`,
+        FROM kinds, LATERAL (
+          SELECT subject FROM ${table('timeout_subjects')} WHERE kind = kinds.kind || '.closing' OFFSET 0) AS asked, LATERAL (
+          SELECT * FROM ${table('target_orders')} WHERE kind = kinds.kind AND order_id = asked.subject OFFSET 0) AS o
+       WHERE status = 'paid' AND attempts > 0`,
   },
   refund_in_attention: {
     prefix: 'refund',
