@@ -60,7 +60,7 @@ const TARGET_MUTATIONS = [
     'A payment has ended when the one of the same id of another target has',
     REFERENCES,
     'target-payments.ts',
-    'if (row.kind !== kind) throw ofAnotherTarget(kind, row);',
+    'if (row.kind !== kind && this.targets.has(row.kind)) throw ofAnotherTarget(kind, row);',
     '',
   ),
   seeded(

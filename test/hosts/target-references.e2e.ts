@@ -65,6 +65,16 @@ describe('a payment that two close targets have', () => {
     );
     expect(await isIn(orderId, OPEN)).toBe(true);
   });
+
+  it('has ended where that was recorded by a name that its target had before', async () => {
+    const orderId = await shop.place(LONG_MS, ['p-3']);
+    await shop.targets.close({ kind: KIND, orderId }, 'canceled');
+    await until('it is closed', () => isIn(orderId, EXPIRED));
+    const rename = `UPDATE lastcall.target_payments SET kind = 'renamed-close' WHERE payment_id = 'p-3'`;
+    await shop.client.query(rename);
+    await shop.client.query('UPDATE orders SET state = $2 WHERE id = $1', [orderId, OPEN]);
+    expect(await shop.targets.close({ kind: KIND, orderId }, 'canceled')).toBe('closed');
+  });
 });
 
 describe('a payment of one close target, for whose id another one fails', () => {

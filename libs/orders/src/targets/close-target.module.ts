@@ -143,7 +143,7 @@ async function partsOf(
     timeouts: runtime.timeouts,
     targets,
     orders: new TargetOrders(runtime.schema),
-    payments: new TargetPayments(runtime.schema),
+    payments: new TargetPayments(runtime.schema, targets),
     providers: guardProviders(payments, telemetry, {}),
     telemetry,
     latePayment,

@@ -45,7 +45,11 @@ const keyOf = (provider: string, paymentId: string): string =>
 export class TargetPayments {
   readonly #payments: string;
 
-  constructor(schema: string) {
+  /** @param targets by kind, those whose payments may be asked about */
+  constructor(
+    schema: string,
+    private readonly targets: Pick<ReadonlyMap<string, unknown>, 'has'> = new Map(),
+  ) {
     this.#payments = `"${schema}".target_payments`;
   }
 
@@ -67,7 +71,10 @@ export class TargetPayments {
     );
   }
 
-  /** @throws {TypeError} where what is recorded of one is of another target's payment */
+  /**
+   * What was recorded by a kind that no target has any more is taken as this one's: it was renamed.
+   * @throws {TypeError} where what is recorded of one is of another target's payment
+   */
   async recorded(
     tx: Tx,
     kind: string,
@@ -83,7 +90,7 @@ export class TargetPayments {
     );
     const byPayment = new Map<string, RecordedPayment[]>();
     for (const row of rows) {
-      if (row.kind !== kind) throw ofAnotherTarget(kind, row);
+      if (row.kind !== kind && this.targets.has(row.kind)) throw ofAnotherTarget(kind, row);
       const key = keyOf(row.provider, row.payment_id);
       byPayment.set(key, [...(byPayment.get(key) ?? []), fromRow(row)]);
     }
