@@ -78,6 +78,22 @@ describe('lastcall targets, for a shop that has no tables of the order module', 
       expect(result.checks.some(({ name }) => name === 'migrations')).toBe(false);
     });
 
+    it('says where the tables are of an older version, and the doctor does', async () => {
+      const rename = (from: string, to: string) =>
+        client.query(`ALTER INDEX lastcall.${from} RENAME TO ${to}`);
+      await rename('target_refunds_twice', 'not_there_yet');
+      try {
+        const { code, stderr } = await lastcall(config, ['targets', 'list']);
+        expect(code).toBe(3);
+        expect(stderr).toContain('are of an older version than this command');
+        const { result } = await lastcallJson<{ checks: Check[] }>(config, ['doctor']);
+        const found = result.checks.filter(({ name }) => name.startsWith('close targets: '));
+        expect(found).toMatchObject([{ name: 'close targets: tables', state: 'finding' }]);
+      } finally {
+        await rename('not_there_yet', 'target_refunds_twice');
+      }
+    });
+
     it('rehearses, tells the shop what to do, and writes down who said so', async () => {
       const id = 'order:order-close/47%2F11';
       const read = async () => {

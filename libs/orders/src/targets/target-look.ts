@@ -16,18 +16,21 @@ export class TargetLook {
     private readonly desk: TargetDesk,
   ) {}
 
-  /** @throws {LastcallError} not_found where there are no close targets */
+  /** @throws {LastcallError} not_found where there are no close targets, or their tables are of an older version */
   static async open({
     DATABASE_URL: url,
     DATABASE_SCHEMA: schema,
   }: Pick<Config, 'DATABASE_URL' | 'DATABASE_SCHEMA'>): Promise<TargetLook> {
     const place = await findPlace({ url }, schema);
     const dataSource = await place.open({ name: 'lastcall targets', connections: 1 });
-    if (!(await hasTargets(dataSource, schema))) {
+    const tables = await targetTables(dataSource, schema);
+    if (tables !== 'whole') {
       await dataSource.destroy();
       const message =
-        `The schema "${schema}" has no tables of close targets: the shop's own process makes them, ` +
-        'and DATABASE_SCHEMA says where';
+        tables === 'none'
+          ? `The schema "${schema}" has no tables of close targets: the shop's own process makes them, ` +
+            'and DATABASE_SCHEMA says where'
+          : `The tables of close targets in the schema "${schema}" ${OLDER_TABLES}: ${MIGRATE_TARGETS}`;
       throw new LastcallError('not_found', message);
     }
     const subjects = new Subjects(schema);
@@ -56,13 +59,22 @@ export class TargetLook {
   }
 }
 
-/** Of this version: an older process of the shop's has not made them all. */
-export async function hasTargets(dataSource: DataSource, schema: string): Promise<boolean> {
-  const sql = 'SELECT to_regclass($1) IS NOT NULL AS has';
-  const [row] = await queryRows<{ has: boolean }>(dataSource, sql, [
-    `"${schema}".target_refunds_twice`,
-  ]);
-  return row?.has ?? false;
+/** In an operator's words. */
+export const OLDER_TABLES = 'are of an older version than this command';
+export const MIGRATE_TARGETS =
+  "run the migrations: the shop's own process does, once it has this version, or migrateCloseTargets";
+
+/** The tables of close targets in this schema; `older`: not all that this version has in them is there. */
+export async function targetTables(
+  dataSource: DataSource,
+  schema: string,
+): Promise<'none' | 'older' | 'whole'> {
+  const sql = `SELECT CASE WHEN to_regclass($1) IS NULL THEN 'none' WHEN to_regclass($2) IS NULL THEN 'older'
+                           ELSE 'whole' END AS tables`;
+  // The first that was ever made, and what the newest migration makes.
+  const names = ['target_orders', 'target_refunds_twice'].map((name) => `"${schema}".${name}`);
+  const [row] = await queryRows<{ tables: 'none' | 'older' | 'whole' }>(dataSource, sql, names);
+  return row?.tables ?? 'none';
 }
 
 const asSql = (tx: Transaction): TargetSql => ({

@@ -1,14 +1,18 @@
 import type { DataSource } from 'typeorm';
 import { queryRows } from '@app/timeout';
-import { hasTargets } from '../../targets/target-look';
+import { MIGRATE_TARGETS, OLDER_TABLES, targetTables } from '../../targets/target-look';
 import { countTargetWaits, TARGET_WAITS, type TargetWaitName } from '../../targets/target-waits';
-import { type Check, expectation } from './check';
+import { type Check, expectation, finding } from './check';
 
 const FIX = 'lastcall targets list tells what; then lastcall targets settle ID --as ...';
 
 /** What waits for a person of orders in a shop's own tables; nothing where there are none. */
 export async function examineTargets(dataSource: DataSource, schema: string): Promise<Check[]> {
-  if (!(await hasTargets(dataSource, schema))) return [];
+  const tables = await targetTables(dataSource, schema);
+  if (tables === 'none') return [];
+  if (tables === 'older') {
+    return [finding('postgres', 'close targets: tables', OLDER_TABLES, MIGRATE_TARGETS)];
+  }
   const sql = {
     query: <Row>(text: string, params: readonly unknown[] = []): Promise<Row[]> =>
       queryRows<Row>(dataSource, text, params),
