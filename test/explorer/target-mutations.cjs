@@ -52,8 +52,8 @@ const TARGET_MUTATIONS = [
     'A refund whose current attempt fails afterwards is sent again, though another attempt stands as made',
     JUDGEMENT,
     'target-refund.judgement.ts',
-    'if (isCurrent && others.length === 0) return',
-    'if (isCurrent) return',
+    'if (isCurrent && others.length === 0) {',
+    'if (isCurrent) {',
   ),
   seeded(
     'namesake-has-ended',

@@ -60,6 +60,14 @@ describe('judgeRefund', () => {
     });
   });
 
+  it('sends no third one by itself, as the first may have been made after all', () => {
+    expect(judgeRefund(facts('succeeded', 2), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+    expect(judgeRefund(facts('succeeded', 2), 2, FAILED)).toEqual({
+      to: 'needs_attention',
+      alert: 'refund_failed_afterwards',
+    });
+  });
+
   it('knows a success that is told of after the failure for an old story', () => {
     expect(judgeRefund(facts('failed'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
     expect(judgeRefund(facts('needs_attention'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });

@@ -31,6 +31,8 @@ export interface RefundFacts {
   /** The attempt under way, or the last one. */
   readonly attempt: number;
   readonly providerRefundId: string | null;
+  /** True where no earlier attempt stands as made, and one that did would have been noted. */
+  readonly isOnlyOne?: boolean;
 }
 
 export interface RefundJudgement {
@@ -82,12 +84,14 @@ function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
   return { to: 'needs_attention', alert: 'refund_contradiction' };
 }
 
-function judgeFailure({ status, attempt }: RefundFacts): RefundJudgement {
+function judgeFailure({ status, attempt, isOnlyOne }: RefundFacts): RefundJudgement {
   if (status === 'failed' || status === 'needs_attention') return UNCHANGED;
   if (attempt >= MAX_REFUND_ATTEMPTS) {
     return { to: 'needs_attention', alert: 'refund_needs_attention' };
   }
-  return status === 'succeeded'
-    ? { to: 'failed', alert: 'refund_failed_afterwards' }
-    : { to: 'failed' };
+  if (status !== 'succeeded') return { to: 'failed' };
+  // An earlier attempt that was said to have failed may have been made after all: its success was nobody's
+  // to note while this one stood. A third refund is sent only once somebody has looked.
+  const to = attempt === 1 || isOnlyOne ? 'failed' : 'needs_attention';
+  return { to, alert: 'refund_failed_afterwards' };
 }

@@ -102,7 +102,9 @@ function judgeFailure(
   const others = standing(made);
   // Written down, so that its success is an old story when it is told of later.
   if (isCurrent && facts.status === 'needs_attention') return { to: 'needs_attention' };
-  if (isCurrent && others.length === 0) return judgeRefund(facts, attempt, answer);
+  if (isCurrent && others.length === 0) {
+    return judgeRefund({ ...facts, isOnlyOne: true }, attempt, answer);
+  }
   if (facts.status === 'succeeded' && known) {
     // Of those that are dismissed one may have been fetched back: whether the money is back, a person knows.
     const isDoneByAnother = others.some(({ isDismissed }) => !isDismissed);
