@@ -2,5 +2,5 @@
 /** @type {import('jest').Config} */
 module.exports = {
   ...require('./jest.config'),
-  testMatch: ['<rootDir>/{libs,test}/**/*.long.ts'],
+  testMatch: ['<rootDir>/{libs,scripts,test}/**/*.long.ts'],
 };
