@@ -1,3 +1,4 @@
+import type { Pool, PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
 import { PoolerRefusalError, TransactionPoolingError } from './errors';
 import { inTransaction } from './transaction';
@@ -44,11 +45,20 @@ export async function isTransactionPooled(dataSource: DataSource): Promise<boole
  */
 export async function openSessions(dataSource: DataSource): Promise<DataSource> {
   try {
-    return await dataSource.initialize();
+    await dataSource.initialize();
   } catch (error) {
     throw isRefusedByPooler(error) ? new PoolerRefusalError(String(error)) : error;
   }
+  const { master } = dataSource.driver as unknown as { readonly master: Pool };
+  master.on('connect', hearItsEnd);
+  return dataSource;
 }
+
+/**
+ * A connection that Postgres ends as it is opened says so before TypeORM listens to it, and what nobody
+ * listens to ends the process. Whoever was given it hears by its first statement.
+ */
+const hearItsEnd = (client: PoolClient): void => void client.on('error', () => undefined);
 
 /**
  * The same, whose connections have sessions of their own; it has two of them at the least.
