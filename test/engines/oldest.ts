@@ -14,7 +14,8 @@ const { oldestAreMissing, startOldest } = require('../../scripts/services/oldest
   startOldest(say: (line: string) => void): Promise<Services>;
 };
 
-const TESTS = ['libs/', 'apps/', 'test/money/', 'test/closing/'];
+/** All that speaks to Postgres and Redis by itself, and whole lives of orders; CI has forty minutes. */
+const TESTS = ['libs/', 'test/money/'];
 /** Counts blocks that were read, which a session can be made to tell since Postgres 15. */
 const NOT_BEFORE_15 = 'libs/timeout/src/brake.spec.ts';
 
