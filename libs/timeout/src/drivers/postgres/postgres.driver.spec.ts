@@ -131,6 +131,8 @@ describe('AlarmTable with an old snapshot open', () => {
   it('reads nothing of what is gone', async () => {
     const [old, pool] = [new Pool(table.connection), new Pool({ ...table.connection, max: 1 })];
     const snapshot = await old.connect();
+    // It would count a table that is empty; then Postgres forgets alarms by the other index, which this is not about.
+    await pool.query('ALTER TABLE alarms SET (autovacuum_enabled = false)');
     await snapshot.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await snapshot.query('SELECT count(*) FROM alarms');
     let nowMs = Date.now();
