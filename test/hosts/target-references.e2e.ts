@@ -34,7 +34,7 @@ describe('a payment that two close targets have', () => {
   afterAll(() => shop?.close());
 
   const isIn = async (id: string, state: number): Promise<boolean> => {
-    const order = await shop.only('SELECT state FROM orders WHERE id = $1', [id]);
+    const order = await shop.first('SELECT state FROM orders WHERE id = $1', [id]);
     return Number(order?.state) === state;
   };
 
@@ -86,7 +86,7 @@ describe('a payment of one close target, for whose id another one fails', () => 
 
   const untilPaid = (id: string) =>
     until('it is paid', async () => {
-      const order = await shop.only('SELECT state FROM orders WHERE id = $1', [id]);
+      const order = await shop.first('SELECT state FROM orders WHERE id = $1', [id]);
       return Number(order?.state) === PAID;
     });
   const notNumber = (id: string): string =>
@@ -107,7 +107,7 @@ describe('a payment of one close target, for whose id another one fails', () => 
     await untilPaid(id);
     const failed = `SELECT 1 FROM lastcall.deadlines d JOIN lastcall.timeout_subjects s ON s.id = d.subject_id
       WHERE s.kind = 'lastcall.webhook' AND d.failures > 0`;
-    await until('the other is tried later', async () => (await shop.only(failed)) !== undefined);
+    await until('the other is tried later', async () => (await shop.first(failed)) !== undefined);
     expect(await shop.targets.waiting()).toEqual([]);
     const other = await shop.place(LONG_MS, ['p-2']);
     await untilPaid(other);

@@ -20,7 +20,7 @@ describe('a refund of a close target', () => {
   });
 
   const refundOf = (reference: string) =>
-    shop.only('SELECT * FROM lastcall.target_refunds WHERE payment_id = $1', [reference]);
+    shop.first('SELECT * FROM lastcall.target_refunds WHERE payment_id = $1', [reference]);
   const waitsOf = async (id: string) =>
     (await shop.targets.waiting()).filter((wait) => wait.id === `refund:${id}`);
 
@@ -29,7 +29,7 @@ describe('a refund of a close target', () => {
     shop.acme.unreachable = undefined;
     const orderId = await shop.place(0, [reference]);
     await until('it is closed', async () => {
-      const order = await shop.only('SELECT state FROM orders WHERE id = $1', [orderId]);
+      const order = await shop.first('SELECT state FROM orders WHERE id = $1', [orderId]);
       return Number(order?.state) === EXPIRED;
     });
     shop.acme.unreachable = 'before';
@@ -51,7 +51,7 @@ describe('a refund of a close target', () => {
     await shop.receive(post({ eventId, type, ...said }));
     await until(`${type} is applied`, async () => {
       const sql = 'SELECT status FROM lastcall.target_webhooks WHERE event_id = $1';
-      return (await shop.only(sql, [eventId]))?.status !== 'received';
+      return (await shop.first(sql, [eventId]))?.status !== 'received';
     });
   }
 

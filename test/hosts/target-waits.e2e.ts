@@ -34,7 +34,7 @@ describe('an order of a close target that waits for its provider', () => {
 
   const closed = (id: string) =>
     until(`order ${id} is closed`, async () => {
-      const order = await shop.only('SELECT state, reason FROM orders WHERE id = $1', [id]);
+      const order = await shop.first('SELECT state, reason FROM orders WHERE id = $1', [id]);
       return Number(order?.state) === EXPIRED ? order : undefined;
     });
 
@@ -51,7 +51,7 @@ describe('an order of a close target that waits for its provider', () => {
     await passDeadline(id);
     expect(await closed(id)).toMatchObject({ reason: 'canceled' });
     const ours = 'SELECT status, reason FROM lastcall.target_orders WHERE order_id = $1';
-    expect(await shop.only(ours, [id])).toEqual({ status: 'closed', reason: 'canceled' });
+    expect(await shop.first(ours, [id])).toEqual({ status: 'closed', reason: 'canceled' });
   });
 
   const waits = async (orderId: string) =>
@@ -64,7 +64,7 @@ describe('an order of a close target that waits for its provider', () => {
     await shop.receive(shop.acme.pay(references[0], new Date()));
     await until('the provider is asked', async () => {
       const asked = 'SELECT 1 FROM lastcall.target_orders WHERE order_id = $1 AND attempts > 1';
-      return (await shop.only(asked, [id])) !== undefined;
+      return (await shop.first(asked, [id])) !== undefined;
     });
     return id;
   }

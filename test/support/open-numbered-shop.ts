@@ -23,7 +23,7 @@ export interface NumberedShop {
   place(closesInMs: number, references?: readonly string[]): Promise<string>;
   receive(posted: Posted | undefined): Promise<void>;
   /** The first row, if there is any. */
-  only(sql: string, params?: readonly unknown[]): Promise<Record<string, string> | undefined>;
+  first(sql: string, params?: readonly unknown[]): Promise<Record<string, string> | undefined>;
   close(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export async function openNumberedShop(
       if (!posted) throw new Error('The provider has refused that');
       return targets.receive('acme', posted.body, posted.headers);
     },
-    only: async (sql, params = []) =>
+    first: async (sql, params = []) =>
       (await client.query<Record<string, string>>(sql, [...params])).rows[0],
     close: async () => {
       client.release();

@@ -87,7 +87,7 @@ describe.each([
 
   const untilAll = (ids: readonly string[], state: number): Promise<unknown> =>
     until(`all are ${state}`, async () => {
-      const left = await shop.only(
+      const left = await shop.first(
         'SELECT 1 FROM orders WHERE id = ANY ($1::int[]) AND state <> $2 LIMIT 1',
         [ids, state],
       );
@@ -118,7 +118,7 @@ describe.each([
   async function refund(ids: readonly string[]): Promise<void> {
     await receiveAll(ids, true);
     await until('all is given back', async () => {
-      const done = await shop.only(
+      const done = await shop.first(
         `SELECT count(*) AS n FROM lastcall.target_refunds
           WHERE payment_id = ANY ($1) AND status = 'succeeded'`,
         [ids],

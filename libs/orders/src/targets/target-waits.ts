@@ -5,8 +5,9 @@ export interface TargetSql {
 
 /**
  * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
- * say; of a paid order's other payment: `closed`. Of a refund: `retry`, or `done` where it was made by hand; of one that was made twice: `dismiss`. Of a webhook: `replay` or `dismiss`. Of
- * money on hold: `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
+ * say; of a paid order's other payment: `closed`. Of a refund: `retry`, or `done` where it was made by
+ * hand; of one that was made twice: `dismiss`. Of a webhook: `replay` or `dismiss`. Of money on hold:
+ * `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
  */
 export type TargetExit =
   'closed' | 'paid' | 'retry' | 'done' | 'replay' | 'dismiss' | 'refund' | 'keep' | 'release';
