@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { Alarms1763700510000 } from '../drivers/postgres/1763700510000-alarms';
 import { CHANNEL } from '../drivers/postgres/alarm-table';
+import { timer } from '../drivers/postgres/postgres.timer';
 
 const NAME = 'alarms under test';
 
@@ -20,7 +20,7 @@ export class OwnAlarmTable {
     await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${name}`));
     const url = new URL(serverUrl);
     url.pathname = `/${name}`;
-    const migrations = [Alarms1763700510000];
+    const migrations = [...(timer.migrations ?? [])];
     const dataSource = new DataSource({ type: 'postgres', url: url.href, migrations });
     await dataSource.initialize();
     await dataSource.runMigrations();

@@ -9,6 +9,14 @@ export const CHANNEL = 'lastcall_alarms';
 const MARKER = '.generation';
 const PAGE = 1_000;
 
+/**
+ * Where each of some ids lies. Asked for one by one, by the primary key, which nothing else can stand
+ * in for: to Postgres, which has counted a queue that was empty, all of it is less than a few ids.
+ */
+const EACH = `
+  SELECT one.ctid FROM unnest($2::text[]) AS wanted (id) CROSS JOIN LATERAL (
+    SELECT ctid FROM alarms WHERE queue = $1 AND alarms.id = wanted.id`;
+
 /** There is an alarm of `queue` at this instant, or none before it. */
 export interface HeadNotice {
   readonly queue: string;
@@ -33,6 +41,8 @@ const msOf = (at: Date | number | null | undefined): number =>
  * The statements of one queue of alarms; each is a transaction of its own. Rows that were locked
  * are found again by ctid: to Postgres a queue may look all but empty when a rush has just filled
  * it, and a join by id is then a loop over all of it for each of them.
+ *
+ * Those that ask for instants write `queue || ''`, as their index does; those that ask for ids don't.
  */
 export class AlarmTable {
   constructor(
@@ -46,7 +56,7 @@ export class AlarmTable {
   /** Those that ring just now are armed anew; the others are left as they are. */
   async arm(alarms: readonly Alarm[]): Promise<void> {
     const byId = new Map(alarms.map((alarm) => [alarm.id, alarm]));
-    // In one order everywhere: two that want the same ids do not wait for each other in a circle.
+    // In one order everywhere, ours: two that want the same ids do not wait for each other in a circle.
     const ids = [...byId.keys()].sort();
     const atMs = Math.min(...alarms.map(({ at }) => at.getTime()));
     const notice = headNotice({ queue: this.queue, atMs });
@@ -54,7 +64,7 @@ export class AlarmTable {
     try {
       await this.mark.look(async (fromMs) => {
         const { rows } = await this.pool.query<{ head: Date | number | null }>(
-          `WITH head AS (SELECT look_at FROM alarms WHERE queue = $1 AND look_at >= $6
+          `WITH head AS (SELECT look_at FROM alarms WHERE queue || '' = $1 AND look_at >= $6
                           ORDER BY look_at LIMIT 1),
                 armed AS (
                   INSERT INTO alarms (queue, id, at, look_at)
@@ -79,10 +89,8 @@ export class AlarmTable {
 
   async disarm(ids: readonly string[]): Promise<void> {
     await this.pool.query(
-      `DELETE FROM alarms WHERE ctid = ANY (ARRAY(
-         SELECT ctid FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease IS NULL
-          ORDER BY id FOR UPDATE))`,
-      [this.queue, ids],
+      `DELETE FROM alarms WHERE ctid = ANY (ARRAY(${EACH} AND lease IS NULL FOR UPDATE) one))`,
+      [this.queue, [...ids].sort()],
     );
   }
 
@@ -90,7 +98,7 @@ export class AlarmTable {
   head(): Promise<number> {
     return this.mark.look(async (fromMs) => {
       const { rows } = await this.pool.query<{ at: Date | number }>(
-        `SELECT look_at AS at FROM alarms WHERE queue = $1 AND look_at >= $2
+        `SELECT look_at AS at FROM alarms WHERE queue || '' = $1 AND look_at >= $2
           ORDER BY look_at LIMIT 1`,
         [this.queue, instant(fromMs)],
       );
@@ -103,7 +111,7 @@ export class AlarmTable {
     const { rows } = await this.pool.query<Alarm>(
       `UPDATE alarms SET lease = $4, look_at = $2::timestamptz + $5 * interval '1 millisecond'
         WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM alarms WHERE queue = $1 AND look_at <= $2 AND look_at >= $6
+          SELECT ctid FROM alarms WHERE queue || '' = $1 AND look_at <= $2 AND look_at >= $6
            ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED))
        RETURNING id, at`,
       [this.queue, new Date(nowMs), limit, lease, this.leaseMs, instant(this.mark.fromMs)],
@@ -114,23 +122,22 @@ export class AlarmTable {
   /** What was armed again meanwhile has no lease any more, or is being armed: it stays. */
   async forget(ids: readonly string[], lease: string): Promise<void> {
     await this.pool.query(
-      `DELETE FROM alarms WHERE ctid = ANY (ARRAY(
-         SELECT ctid FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease = $3
-          FOR UPDATE SKIP LOCKED))`,
+      `DELETE FROM alarms
+        WHERE ctid = ANY (ARRAY(${EACH} AND lease = $3 FOR UPDATE SKIP LOCKED) one))`,
       [this.queue, ids, lease],
     );
   }
 
-  async putBack(ids: readonly string[], atMs: readonly number[], lease: string): Promise<void> {
+  /** Each to the instant it has here. */
+  async putBack(alarms: readonly Alarm[], lease: string): Promise<void> {
+    const ordered = [...alarms].sort((one, other) => (one.id < other.id ? -1 : 1));
     await this.pool.query(
       `UPDATE alarms SET lease = NULL,
               look_at = ($3::timestamptz[])[array_position($2::text[], alarms.id)]
-        WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM alarms WHERE queue = $1 AND id = ANY ($2) AND lease = $4
-           ORDER BY id FOR UPDATE))`,
-      [this.queue, ids, atMs.map((ms) => new Date(ms)), lease],
+        WHERE ctid = ANY (ARRAY(${EACH} AND lease = $4 FOR UPDATE) one))`,
+      [this.queue, ordered.map(({ id }) => id), ordered.map(({ at }) => at), lease],
     );
-    this.mark.lower(Math.min(...atMs));
+    this.mark.lower(Math.min(...alarms.map(({ at }) => at.getTime())));
   }
 
   async generation(): Promise<string> {

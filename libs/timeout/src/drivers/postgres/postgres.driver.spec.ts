@@ -68,7 +68,10 @@ describe('PostgresDriver', () => {
       { id: 'b', at: new Date(later) },
     ]);
     await waiting(1);
-    const puttingBack = alarms.putBack(['b', 'a'], [0, 0], lease);
+    const puttingBack = alarms.putBack(
+      ['b', 'a'].map((id) => ({ id, at: new Date(0) })),
+      lease,
+    );
     await waiting(2);
     await holder.query('COMMIT');
     holder.release();
@@ -85,7 +88,13 @@ describe('PostgresDriver', () => {
     await alarms.arm(['a', 'b', 'c'].map((id) => ({ id, at })));
     await alarms.take(at.getTime(), 10, lease);
     const [first, second] = [at.getTime() + 1_000, at.getTime() + 2_000];
-    await alarms.putBack(['c', 'a'], [second, first], lease);
+    await alarms.putBack(
+      [
+        { id: 'c', at: new Date(second) },
+        { id: 'a', at: new Date(first) },
+      ],
+      lease,
+    );
     expect(await alarms.take(first, 10, lease)).toEqual([{ id: 'a', at }]);
     expect(await alarms.head()).toBe(second);
     await pool.end();
@@ -131,7 +140,7 @@ describe('AlarmTable with an old snapshot open', () => {
   it('reads nothing of what is gone', async () => {
     const [old, pool] = [new Pool(table.connection), new Pool({ ...table.connection, max: 1 })];
     const snapshot = await old.connect();
-    // It would count a table that is empty; then Postgres forgets alarms by the other index, which this is not about.
+    // It comes when it likes; what it does to the statements is asked for below.
     await pool.query('ALTER TABLE alarms SET (autovacuum_enabled = false)');
     await snapshot.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await snapshot.query('SELECT count(*) FROM alarms');
@@ -159,11 +168,12 @@ describe('AlarmTable with an old snapshot open', () => {
     const blocksRead = async (): Promise<number> => {
       const { rows } = await pool.query<{ n: number }>(
         `SELECT sum(pg_stat_get_xact_blocks_fetched(oid))::int AS n FROM pg_class
-          WHERE relname IN ('alarms', 'alarms_by_look_at')`,
+          WHERE oid = 'alarms'::regclass
+             OR oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = 'alarms'::regclass)`,
       );
       return rows[0]?.n ?? NaN;
     };
-    /** To arm one alarm, find it the first, ring it and forget it. */
+    /** To arm one alarm, find it the first, ring it and forget it; and to look for one that is gone. */
     const blocksOfOne = async (armed = alarms): Promise<number> => {
       // It may be this one's turn to look at everything, and the next one's to look again.
       await comeAndGo(1);
@@ -171,6 +181,8 @@ describe('AlarmTable with an old snapshot open', () => {
       await pool.query('BEGIN');
       const before = await blocksRead();
       await comeAndGo(1, armed);
+      await armed.disarm(['alarm-1']);
+      await armed.putBack([{ id: 'alarm-1', at: new Date(nowMs) }], lease);
       const blocks = (await blocksRead()) - before;
       await pool.query('ROLLBACK');
       return blocks;
@@ -182,7 +194,11 @@ describe('AlarmTable with an old snapshot open', () => {
       for (let n = 0; n < COME_AND_GONE; n += AT_ONCE) await comeAndGo(AT_ONCE);
       const after = await blocksOfOne();
       const all = await blocksOfOne(open());
+      // Now Postgres knows that the queue is all but empty.
+      await pool.query('ANALYZE alarms');
+      const counted = await blocksOfOne();
       expect(after).toBeLessThan(1.5 * before);
+      expect(counted).toBeLessThan(1.5 * before);
       // What it would be otherwise: else the test shows nothing.
       expect(all).toBeGreaterThan(5 * before);
     } finally {

@@ -126,8 +126,7 @@ export class PostgresDriver implements TimerDriver {
       putBack: (again) => {
         const nowMs = this.#options.databaseClock.nowMs();
         return this.#table.putBack(
-          again.map(({ alarm }) => alarm.id),
-          again.map(({ inMs }) => nowMs + inMs),
+          again.map(({ alarm: { id }, inMs }) => ({ id, at: new Date(nowMs + inMs) })),
           this.#lease,
         );
       },

@@ -2,6 +2,7 @@ import type { PoolConfig } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { TimerDriverKind } from '../../timer-driver-kind';
 import { Alarms1763700510000 } from './1763700510000-alarms';
+import { AlarmsByInstant1764040000000 } from './1764040000000-alarms-by-instant';
 import { POSTGRES_ABILITIES } from './postgres.abilities';
 
 export const timer: TimerDriverKind = {
@@ -10,7 +11,7 @@ export const timer: TimerDriverKind = {
   abilities: POSTGRES_ABILITIES,
   defaultRank: 2,
   needs: [],
-  migrations: [Alarms1763700510000],
+  migrations: [Alarms1763700510000, AlarmsByInstant1764040000000],
   async create({ dataSource, prefix: queue, databaseClock, onError }) {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
     const { PostgresDriver } = require('./postgres.driver') as typeof import('./postgres.driver');
