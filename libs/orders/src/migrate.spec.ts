@@ -1,6 +1,7 @@
-import { Client } from 'pg';
+import { Client, Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
+import { untilLocksAreWaitedFor } from '../../../test/support/lock-waits';
 import { createDataSource, dataSourceOptions } from './data-source';
 import { migrate } from './migrate';
 
@@ -96,6 +97,24 @@ describe('migrate', () => {
     ]);
     expect(await privilegesOf('lastcall_app', 'lastcall.deadlines')).toHaveLength(4);
     expect(await privilegesOf('lastcall_app', 'lastcall.lastcall_migrations')).toEqual(['SELECT']);
+  });
+
+  it('lets others use a table that it waits for, and changes it when it is free', async () => {
+    await migrate({ DATABASE_URL: database.url });
+    const options = dataSourceOptions({ url: database.url, name: '', connections: 1 });
+    const before = await new DataSource(options).initialize();
+    await before.undoLastMigration();
+    await before.destroy();
+    const pool = new Pool({ connectionString: database.url });
+    const dump = await pool.connect();
+    await dump.query('BEGIN; SELECT FROM lastcall.alarms');
+    const migrating = migrate({ DATABASE_URL: database.url });
+    await untilLocksAreWaitedFor(pool, 1);
+    await pool.query(`BEGIN; SET LOCAL lock_timeout = '10s'; SELECT FROM lastcall.alarms; COMMIT`);
+    await dump.query('COMMIT');
+    expect(await migrating).toEqual(['AlarmsByInstant1764040000000']);
+    dump.release();
+    await pool.end();
   });
 
   it("leaves another tool's list of migrations alone", async () => {

@@ -1,4 +1,4 @@
-import { openSessions, withOwnSessions } from '@app/timeout';
+import { openSessions, runMigrations, withOwnSessions } from '@app/timeout';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { ADVISORY_LOCKS } from './order/advisory-locks';
 import {
@@ -20,6 +20,7 @@ export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_R
  * @returns the names of the migrations that were run now
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
+ * @throws {LockedTablesError}
  */
 export async function migrate({
   DATABASE_URL: url,
@@ -38,11 +39,11 @@ export async function migrate({
       await createSchema(turn, schema);
       await moveToSchema(turn, schema, dataSource.migrations);
       if (role === APPLICATION_ROLE) await createApplicationRole(turn);
-      const done = await dataSource.runMigrations();
+      const done = await runMigrations(dataSource);
       if (role === APPLICATION_ROLE || (await isGrantedAlready(turn))) {
         await grantToApplication(turn, schema, dataSource.migrations);
       }
-      return done.map((migration) => migration.name);
+      return done;
     } finally {
       await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
       await turn.release();

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { patiently } from '@app/timeout';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { APPLICATION_ROLE } from './application-role';
 import { ConfigError } from './config';
@@ -10,13 +10,6 @@ import { quoted } from './quoted';
 const OLD_TABLE = 'migrations';
 /** Of every installation that has ever been. */
 const FIRST_OF_OURS = 'Orders1763600001000';
-
-/** A move waits no longer for those who use a table: whoever comes after it would wait as long. */
-const LOCK_LIMIT_MS = 1_000;
-const ATTEMPTS = 30;
-const PAUSE_MS = 1_000;
-/** lock_not_available, deadlock_detected */
-const WORTH_ANOTHER_TRY = new Set(['55P03', '40P01']);
 
 /**
  * Brings an installation of before, with its tables in `public`, to `schema`, and its list of
@@ -106,18 +99,15 @@ async function inOneGo(
   prepare: () => Promise<() => Promise<void>>,
 ): Promise<void> {
   const run = await prepare();
-  for (let attempt = 1; ; attempt += 1) {
+  const inTransaction = async (): Promise<void> => {
     await runner.startTransaction();
     try {
-      await runner.query(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}`);
       await run();
       await runner.commitTransaction();
-      return;
     } catch (error) {
       await runner.rollbackTransaction();
-      const { code } = error as { code?: string };
-      if (attempt === ATTEMPTS || !WORTH_ANOTHER_TRY.has(code ?? '')) throw error;
+      throw error;
     }
-    await pause(PAUSE_MS);
-  }
+  };
+  await patiently(runner, inTransaction, { schema: OLD_SCHEMA });
 }

@@ -77,3 +77,18 @@ export class ScopedDeadlineHandlerError extends Error {
     );
   }
 }
+
+/** Others have held what a migration changes for minutes. */
+export class LockedTablesError extends Error {
+  readonly code = 'locked_tables';
+
+  /** @param holders sessions that use our tables, those with the oldest transactions first */
+  constructor(holders: readonly string[], cause: unknown) {
+    super(
+      'Other sessions have held a table that a migration changes for too long ' +
+        `(${holders.join('; ') || 'nobody does any more'}): wait for their ends, or end them ` +
+        '(pg_terminate_backend), and migrate again. It has changed nothing; those before it are done.',
+      { cause },
+    );
+  }
+}

@@ -39,6 +39,7 @@ export {
 export {
   AmbiguousDeadlineHandlerError,
   LET_THROUGH,
+  LockedTablesError,
   PoolerRefusalError,
   SweepUnderWayError,
   TransactionPoolingError,
@@ -78,8 +79,10 @@ export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shard
 export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { isRefusedByPooler, isTransactionPooled, openSessions, withOwnSessions } from './pooler';
+export { patiently } from './patiently';
 export { FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
+export { runMigrations } from './run-migrations';
 export { SERVICE_LEVEL_MS } from './service-level';
 export type { ShardedSweepReport } from './shards/sharded-sweep';
 export { type ShardReport, SweepShards } from './shards/sweep-shards';

@@ -7,6 +7,7 @@ import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
 import { withOwnSessions } from '../pooler';
+import { runMigrations } from '../run-migrations';
 import type { Place } from './connections';
 
 const MIGRATIONS = [
@@ -29,6 +30,7 @@ const MIGRATION_LOCK = 7_126_354_001;
  * Safe to repeat, and to run twice at the same time. Returns the names of those that were run now.
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
+ * @throws {LockedTablesError}
  */
 export async function migratePlace(place: Place, more: Migrations = []): Promise<string[]> {
   const drivers = [...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations);
@@ -46,7 +48,7 @@ export async function migratePlace(place: Place, more: Migrations = []): Promise
       const sql = 'SELECT to_regnamespace($1) IS NULL AS missing';
       const [row] = (await turn.query(sql, [place.schema])) as { missing: boolean }[];
       if (row?.missing) await turn.query(`CREATE SCHEMA IF NOT EXISTS "${place.schema}"`);
-      return (await dataSource.runMigrations()).map(({ name }) => name);
+      return await runMigrations(dataSource);
     } finally {
       await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
       await turn.release();

@@ -1,0 +1,65 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { QueryRunner } from 'typeorm';
+import { LockedTablesError } from './errors';
+
+/**
+ * A change of a table waits no longer for those who use it: whoever comes after it would wait as
+ * long, behind it. Longer than a transaction of ours holds what it uses, and short for a customer.
+ */
+const LOCK_LIMIT_MS = 300;
+/** Meanwhile those who came after it have their turn. */
+const PAUSE_MS = 2_000;
+/** Five minutes of both. */
+const ATTEMPTS = 130;
+/** lock_not_available, deadlock_detected */
+const WORTH_ANOTHER_TRY = new Set(['55P03', '40P01']);
+
+export interface Patience {
+  /** Where the tables are; default: where the session finds them. */
+  readonly schema?: string;
+  readonly attempts?: number;
+}
+
+/**
+ * Runs what changes tables that others use, again and again until nobody holds them: a dump, a
+ * report. It is one transaction, or goes on where it was undone.
+ * @throws {LockedTablesError} when somebody still holds one after some five minutes
+ */
+export async function patiently<T>(
+  runner: QueryRunner,
+  change: () => Promise<T>,
+  { schema, attempts = ATTEMPTS }: Patience = {},
+): Promise<T> {
+  await runner.query(`SET lock_timeout = ${LOCK_LIMIT_MS}`);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await change();
+    } catch (error) {
+      const { code = '' } = error as { code?: string };
+      if (!WORTH_ANOTHER_TRY.has(code)) throw error;
+      if (attempt === attempts) throw new LockedTablesError(await holders(runner, schema), error);
+    }
+    await pause(PAUSE_MS);
+  }
+}
+
+/** What an owner that is no superuser may not know of others' sessions is not said. */
+async function holders(runner: QueryRunner, schema?: string): Promise<string[]> {
+  const rows = (await runner.query(
+    `SELECT DISTINCT l.pid, a.application_name AS name, a.xact_start AS since
+       FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+       LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+      WHERE l.granted AND l.pid <> pg_backend_pid()
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND c.relnamespace = to_regnamespace(quote_ident(coalesce($1, current_schema())))
+      ORDER BY since, l.pid LIMIT 5`,
+    [schema],
+  )) as { pid: number; name: string | null; since: Date | null }[];
+  return rows.map(({ pid, name, since }) =>
+    [
+      `${pid}`,
+      ...(name ? [`"${name}"`] : []),
+      ...(since ? [`since ${since.toISOString()}`] : []),
+    ].join(' '),
+  );
+}
