@@ -139,6 +139,16 @@ const ALARM_MUTATIONS = [
     'brake-batches.spec.ts',
     ['brake.ts', 'Math.min(mostMs, Math.max(leastMs, knownMs))', 'leastMs'],
   ),
+  seeded(
+    'rung-alarms-by-the-index-of-instants',
+    'Alarms are found by their ids among all that an old snapshot keeps of their queue',
+    'drivers/postgres/postgres.driver.spec.ts',
+    [
+      'drivers/postgres/alarm-table.ts',
+      'WHERE queue = $1 AND alarms.id = wanted.id',
+      "WHERE queue || '' = $1 AND alarms.id = wanted.id",
+    ],
+  ),
 ];
 
 module.exports = { ALARM_MUTATIONS };

@@ -1,5 +1,7 @@
 // Seeded bugs of installations that share a database or a Redis with others; see mutations.cjs.
 
+const { seeded } = require('./spec-mutations.cjs');
+
 /** @type {import('./mutations.cjs').Mutation[]} */
 const INSTALLATION_MUTATIONS = [
   {
@@ -38,6 +40,12 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  seeded(
+    'migrations-wait-for-ever',
+    'A migration waits for a table as long as somebody reads it, and everybody else behind it',
+    'run-migrations.spec.ts',
+    ['patiently.ts', '`SET lock_timeout = ${LOCK_LIMIT_MS}`', "'SET lock_timeout = 0'"],
+  ),
 ];
 
 module.exports = { INSTALLATION_MUTATIONS };
