@@ -1,3 +1,4 @@
+import { DataSource } from 'typeorm';
 import { until } from '../../../test/support/until';
 import { isInfrastructureError } from './database-errors';
 import { DeadlineStore } from './testing/deadline-store';
@@ -156,6 +157,31 @@ describe('an attempt in a transaction', () => {
     }).catch((thrown: unknown) => thrown);
     expect(isInfrastructureError(await lost)).toBe(true);
     expect(await kept()).toEqual([]);
+  });
+});
+
+describe('a statement that takes its time', () => {
+  let store: DeadlineStore;
+  let hasty: DataSource;
+  beforeAll(async () => {
+    store = await DeadlineStore.open();
+    const options = { ...store.dataSource.options, extra: { query_timeout: 1_000 } };
+    hasty = await new DataSource(options).initialize();
+  });
+  afterAll(async () => {
+    await hasty?.destroy();
+    await store?.close();
+  });
+  const sleep = (limitMs?: number): Promise<unknown> =>
+    inTransaction(hasty, async (tx) => {
+      if (limitMs !== undefined) await tx.limit(limitMs);
+      return tx.rows(`SELECT 'slept' AS has FROM pg_sleep(1.5)`);
+    });
+
+  it('is waited for as long as its transaction says, by Postgres and by its client', async () => {
+    await expect(sleep()).rejects.toThrow('Query read timeout');
+    expect(await sleep(60_000)).toEqual([{ has: 'slept' }]);
+    await expect(sleep(500)).rejects.toMatchObject({ driverError: { code: '57014' } });
   });
 });
 

@@ -19,7 +19,12 @@ interface Statement {
   readonly name?: string;
   readonly text: string;
   readonly values: unknown[];
+  /** How long node-postgres waits for its answer, in milliseconds; default: as its connection does. */
+  readonly query_timeout?: number;
 }
+
+/** Postgres gives a statement up by itself; whoever waits for the answer waits a little longer. */
+const ANSWERS_WITHIN_MS = 1_000;
 
 /**
  * One database transaction, handed to everything that must commit or vanish together.
@@ -30,6 +35,7 @@ export class Transaction {
   #hasFailed = false;
   #savepoint: Savepoint | undefined;
   #hasLentManager = false;
+  #answerLimit: Pick<Statement, 'query_timeout'> = {};
 
   constructor(private readonly runner: QueryRunner) {}
 
@@ -37,6 +43,15 @@ export class Transaction {
   get manager(): EntityManager {
     this.#hasLentManager = true;
     return this.runner.manager;
+  }
+
+  /**
+   * From here on a statement of this transaction may take so long, in milliseconds, whatever the limits
+   * of its connection are.
+   */
+  async limit(limitMs: number): Promise<void> {
+    await this.rows(`SET LOCAL statement_timeout = ${limitMs}`);
+    this.#answerLimit = { query_timeout: limitMs + ANSWERS_WITHIN_MS };
   }
 
   /**
@@ -103,7 +118,11 @@ export class Transaction {
 
   async #run<T>(statement: Statement): Promise<T[]> {
     try {
-      return await run(this.runner, statement, this.#savepoint?.beforeStatement());
+      return await run(
+        this.runner,
+        { ...statement, ...this.#answerLimit },
+        this.#savepoint?.beforeStatement(),
+      );
     } catch (error) {
       this.#hasFailed = true;
       throw error;

@@ -15,7 +15,7 @@ export interface Rewound {
 }
 
 /** It may read the whole history once, which takes longer than a customer would wait. */
-const STATEMENT_LIMIT = '10min';
+const STATEMENT_LIMIT_MS = 600_000;
 
 /**
  * Has the relay send events again, for a stream that was lost; after a dump and restore, or a move to
@@ -29,7 +29,7 @@ export class RewindEvents {
   /** Without `to`: from five minutes before the relay has last sent something. */
   async rewind({ to, ...accountable }: Accountable & { readonly to?: Date }): Promise<Rewound> {
     return inTransaction(this.dataSource, async (tx) => {
-      await tx.rows(`SET LOCAL statement_timeout = '${STATEMENT_LIMIT}'`);
+      await tx.limit(STATEMENT_LIMIT_MS);
       const [row] = await tx.rows<{ sent_from: Date; was_stuck: boolean; events: string }>(
         'SELECT * FROM rewind_relay($1)',
         [to ?? null],

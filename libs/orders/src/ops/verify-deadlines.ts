@@ -41,7 +41,7 @@ const SAMPLE = 20;
 /** The longest wait before a failed one is tried again is 60 s: a row later than this is wrong. */
 const TOO_LATE = "interval '2 minutes'";
 /** Every order is looked at; the limit of everyday statements may be too short for that. */
-const STATEMENT_LIMIT = "SET LOCAL statement_timeout = '120s'";
+const STATEMENT_LIMIT_MS = 120_000;
 /** Whole tables meet, some without statistics: a loop over one of them would never end. */
 const NO_LOOPS = 'SET LOCAL enable_nestloop = off';
 
@@ -99,7 +99,7 @@ export class VerifyDeadlines {
    */
   run({ fixFor }: { readonly fixFor?: Accountable } = {}): Promise<DeadlinesReport> {
     return inTransaction(this.dataSource, async (tx) => {
-      await tx.rows(STATEMENT_LIMIT);
+      await tx.limit(STATEMENT_LIMIT_MS);
       await tx.rows(NO_LOOPS);
       const report = await this.#look(tx);
       return fixFor ? { ...report, fixed: await this.#fix(tx, fixFor) } : report;
