@@ -1,12 +1,18 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryRunner } from 'typeorm';
 import { LockedTablesError } from './errors';
+import { pause } from './pause';
 
 /**
  * A change of a table waits no longer for those who use it: whoever comes after it would wait as
  * long, behind it. Longer than a transaction of ours holds what it uses, and short for a customer.
  */
 const LOCK_LIMIT_MS = 300;
+/**
+ * Every fourth time it waits past `deadlock_timeout` (a second, by default): then Postgres ends an
+ * autovacuum that stands in the way, which it would let go on for hours otherwise.
+ */
+const PAST_AUTOVACUUM = 4;
+const AUTOVACUUM_ENDS_MS = 500;
 /** Meanwhile those who came after it have their turn. */
 const PAUSE_MS = 2_000;
 /** Five minutes of both. */
@@ -30,8 +36,12 @@ export async function patiently<T>(
   change: () => Promise<T>,
   { schema, attempts = ATTEMPTS }: Patience = {},
 ): Promise<T> {
-  await runner.query(`SET lock_timeout = ${LOCK_LIMIT_MS}`);
   for (let attempt = 1; ; attempt += 1) {
+    await runner.query(
+      `SELECT set_config('lock_timeout', (CASE WHEN $1 THEN setting::int + $2 ELSE $3 END)::text, false)
+         FROM pg_settings WHERE name = 'deadlock_timeout'`,
+      [attempt % PAST_AUTOVACUUM === 0, AUTOVACUUM_ENDS_MS, LOCK_LIMIT_MS],
+    );
     try {
       return await change();
     } catch (error) {
