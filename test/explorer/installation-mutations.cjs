@@ -44,7 +44,7 @@ const INSTALLATION_MUTATIONS = [
     'migrations-wait-for-ever',
     'A migration waits for a table as long as somebody reads it, and everybody else behind it',
     'run-migrations.spec.ts',
-    ['patiently.ts', 'setting::int + $2 ELSE $3', '0 * $2::int ELSE 0 * $3::int'],
+    ['patiently.ts', "('lock_timeout', (${limitMs})::text, false)", "('lock_timeout', '0', false)"],
   ),
 ];
 

@@ -79,6 +79,7 @@ export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shard
 export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout-subjects';
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { isRefusedByPooler, isTransactionPooled, openSessions, withOwnSessions } from './pooler';
+export { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 export { patiently } from './patiently';
 export { FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';

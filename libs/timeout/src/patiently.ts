@@ -1,5 +1,6 @@
 import type { QueryRunner } from 'typeorm';
 import { LockedTablesError } from './errors';
+import { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 import { pause } from './pause';
 
 /**
@@ -7,12 +8,8 @@ import { pause } from './pause';
  * long, behind it. Longer than a transaction of ours holds what it uses, and short for a customer.
  */
 const LOCK_LIMIT_MS = 300;
-/**
- * Every fourth time it waits past `deadlock_timeout` (a second, by default): then Postgres ends an
- * autovacuum that stands in the way, which it would let go on for hours otherwise.
- */
-const PAST_AUTOVACUUM = 4;
-const AUTOVACUUM_ENDS_MS = 500;
+/** Every so many times it waits {@link PAST_AUTOVACUUM_MS}. */
+const PAST_AUTOVACUUM_EVERY = 4;
 /** Meanwhile those who came after it have their turn. */
 const PAUSE_MS = 2_000;
 /** Five minutes of both. */
@@ -37,11 +34,8 @@ export async function patiently<T>(
   { schema, attempts = ATTEMPTS }: Patience = {},
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
-    await runner.query(
-      `SELECT set_config('lock_timeout', (CASE WHEN $1 THEN setting::int + $2 ELSE $3 END)::text, false)
-         FROM pg_settings WHERE name = 'deadlock_timeout'`,
-      [attempt % PAST_AUTOVACUUM === 0, AUTOVACUUM_ENDS_MS, LOCK_LIMIT_MS],
-    );
+    const limitMs = attempt % PAST_AUTOVACUUM_EVERY === 0 ? PAST_AUTOVACUUM_MS : LOCK_LIMIT_MS;
+    await runner.query(`SELECT set_config('lock_timeout', (${limitMs})::text, false)`);
     try {
       return await change();
     } catch (error) {

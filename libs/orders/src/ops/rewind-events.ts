@@ -1,4 +1,4 @@
-import { inTransaction } from '@app/timeout';
+import { inTransaction, PAST_AUTOVACUUM_MS } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -30,6 +30,8 @@ export class RewindEvents {
   async rewind({ to, ...accountable }: Accountable & { readonly to?: Date }): Promise<Rewound> {
     return inTransaction(this.dataSource, async (tx) => {
       await tx.limit(STATEMENT_LIMIT_MS);
+      // It locks tables that were just restored, and are being vacuumed therefore.
+      await tx.rows(`SELECT set_config('lock_timeout', (${PAST_AUTOVACUUM_MS})::text, true)`);
       const [row] = await tx.rows<{ sent_from: Date; was_stuck: boolean; events: string }>(
         'SELECT * FROM rewind_relay($1)',
         [to ?? null],

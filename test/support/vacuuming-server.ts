@@ -1,0 +1,49 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pool } from 'pg';
+import { startPostgres } from '../../scripts/services/index.mjs';
+import { until } from './until';
+
+/** A page in a tenth of a second: hours for a table of gigabytes. */
+const SLOWLY = `autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
+  autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0`;
+
+/** A Postgres of a test's own, whose autovacuum looks for work every second. */
+export interface VacuumingServer {
+  readonly url: string;
+  /** Resolves when autovacuum is at this table, which has dead rows, and will be for minutes. */
+  vacuumSlowly(table: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startVacuumingServer(): Promise<VacuumingServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'lastcall-autovacuum-'));
+  // Root's servers run as somebody else.
+  chmodSync(folder, 0o711);
+  const server = await startPostgres({
+    dataDir: join(folder, 'data'),
+    logFile: join(folder, 'postgres.log'),
+    password: 'secret',
+    durable: false,
+    settings: { autovacuum_naptime: '1s' },
+  });
+  const pool = new Pool({ connectionString: server.url });
+  // Its idle connections die with the server, as they should.
+  pool.on('error', () => undefined);
+  return {
+    url: server.url,
+    async vacuumSlowly(table) {
+      await pool.query(`ALTER TABLE ${table} SET (${SLOWLY})`);
+      await until(`autovacuum is at ${table}`, async () => {
+        const sql = 'SELECT FROM pg_stat_progress_vacuum WHERE relid = $1::regclass';
+        return (await pool.query(sql, [table])).rowCount === 1;
+      });
+    },
+    async close() {
+      await pool.end();
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
