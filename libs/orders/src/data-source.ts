@@ -27,6 +27,7 @@ import { HistoryReachesBySnapshot1763990000000 } from './migrations/176399000000
 import { WebhooksGivenUp1764000000000 } from './migrations/1764000000000-webhooks-given-up';
 import { EndsOfHistoryByIndex1764010000000 } from './migrations/1764010000000-ends-of-history-by-index';
 import { FoldByPlaceAndId1764030000000 } from './migrations/1764030000000-fold-by-place-and-id';
+import { RetentionByIndex1764041000000 } from './migrations/1764041000000-retention-by-index';
 import { ReturnedMoneyInParts1764020000000 } from './migrations/1764020000000-returned-money-in-parts';
 import { RefundKeys1763950000000 } from './migrations/1763950000000-refund-keys';
 import { RewoundStock1763970000000 } from './migrations/1763970000000-rewound-stock';
@@ -104,6 +105,7 @@ const MIGRATIONS = [
   EndsOfHistoryByIndex1764010000000,
   ReturnedMoneyInParts1764020000000,
   FoldByPlaceAndId1764030000000,
+  RetentionByIndex1764041000000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

@@ -80,7 +80,7 @@ describe('Retention, where a table is partitioned', () => {
     await insertOrders(other, { count: 300, closesInMs: 60_000 });
     await other.rows('TRUNCATE unpaid_orders');
     await other.rows(
-      `UPDATE orders SET status = 'closed', created_at = now() - interval '2 days'
+      `UPDATE orders SET status = 'closed', id = ('01900000-0000' || substr(id::text, 14))::uuid
         WHERE id IN (SELECT id FROM (
           SELECT id, row_number() OVER (ORDER BY id) AS i FROM orders) AS o WHERE i % 2 = 1)`,
     );

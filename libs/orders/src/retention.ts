@@ -3,6 +3,7 @@ import { FORGET_DELIVERIES } from './deliveries/forget-deliveries';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from './data-source';
+import { ForgetLimits } from './placing/forget-limits';
 
 export interface RetentionCounts {
   readonly keys: number;
@@ -43,35 +44,24 @@ const forgetKeys = (table: string, owner: string): string => `
     RETURNING 1)
   SELECT count(*)::int AS n FROM gone`;
 
-const FORGET_LIMITS = `
-  WITH old AS MATERIALIZED (
-    SELECT u.ctid AS place, u.customer_id, u.order_id
-      FROM unpaid_orders u JOIN orders o ON o.id = u.order_id
-     WHERE o.status NOT IN ('pending_payment', 'closing')
-       AND o.created_at < now() - interval '1 day' LIMIT $1
-  ), gone AS (
-    DELETE FROM unpaid_orders WHERE ctid = ANY (ARRAY(SELECT place FROM old))
-       AND CASE WHEN order_id IS NOT NULL
-                THEN (customer_id, order_id) IN (SELECT customer_id, order_id FROM old) END
-    RETURNING 1
-  ), forgiven AS (
-    DELETE FROM unpaid_streaks WHERE last_at < now() - interval '1 day')
-  SELECT count(*)::int AS n FROM gone`;
-
 /**
  * Deletes what is of no more use: old idempotency keys, and webhooks that were settled a week ago.
  * History is kept for good: it is the audit trail. The event stream in Redis trims itself.
  */
 @Injectable()
 export class Retention {
-  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
+  readonly #limits: ForgetLimits;
+
+  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {
+    this.#limits = new ForgetLimits(dataSource);
+  }
 
   /** Once it `stops`, the statement under way is the last. */
   async runOnce(stops: () => boolean = () => false): Promise<RetentionCounts> {
     const forget = (...statements: readonly string[]) => this.#delete(statements, stops);
     return {
       keys: await forget(...KEYS.map(([table, owner]) => forgetKeys(table, owner))),
-      limits: await forget(FORGET_LIMITS),
+      limits: await this.#limits.run(BATCH, MAX_BATCHES, stops),
       sessions: await forget(
         `WITH gone AS (
            DELETE FROM page_sessions WHERE id IN (

@@ -4,19 +4,22 @@ import { RETRY_FOR } from './fan-out';
 const DELIVERED_FOR = '7 days';
 const DEAD_FOR = '30 days';
 
+const settledBefore = (status: string, age: string): string => `
+  WITH old AS (
+    DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
+      SELECT id FROM webhook_deliveries
+       WHERE status = '${status}' AND settled_at < now() - interval '${age}'
+       ORDER BY settled_at LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING 1)
+  SELECT count(*)::int AS n FROM old`;
+
 /**
  * Statements for retention, each with `$1` rows at the most and `n`, how many there were: what was
  * delivered a week ago, what died a month ago, and all of endpoints that are deleted; and what has
  * waited for an endpoint that is off is given up when its time is over.
  */
 export const FORGET_DELIVERIES = [
-  `WITH old AS (
-     DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
-       SELECT id FROM webhook_deliveries
-        WHERE settled_at < now() - interval '${DELIVERED_FOR}'
-          AND (status = 'delivered' OR settled_at < now() - interval '${DEAD_FOR}')
-        ORDER BY settled_at LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING 1)
-   SELECT count(*)::int AS n FROM old`,
+  settledBefore('delivered', DELIVERED_FOR),
+  settledBefore('dead', DEAD_FOR),
   `WITH gone AS (
      DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
        SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id

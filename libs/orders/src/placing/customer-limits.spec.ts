@@ -3,6 +3,7 @@ import { insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrder } from '../closing/cancel-order';
 import { LastcallError } from '../order/errors';
+import { uuidsBetween } from '../order/uuid';
 import { Retention } from '../retention';
 import { PlaceOrder } from './place-order';
 
@@ -186,11 +187,15 @@ describe('orders that are not paid', () => {
     await world.rows(`UPDATE unpaid_streaks SET last_at = now() - interval '25 hours'`);
     const bob = randomUUID();
     await leaveUnpaid(bob, 1);
-    await world.rows(
-      `UPDATE orders SET created_at = now() - interval '25 hours' WHERE customer_id = $1`,
-      [bob],
-    );
-    expect(await world.get(Retention).runOnce()).toMatchObject({ limits: 1 });
+    const [placed] = uuidsBetween(new Date(Date.now() - 25 * 3_600_000));
+    await world.rows('UPDATE orders SET id = $2 WHERE customer_id = $1', [bob, placed]);
+    await world.rows('UPDATE unpaid_orders SET order_id = $2 WHERE customer_id = $1', [
+      bob,
+      placed,
+    ]);
+    await world.get(Retention).runOnce();
+    const left = 'SELECT 1 FROM unpaid_orders WHERE customer_id = $1';
+    expect(await world.rows(left, [bob])).toEqual([]);
     expect(await world.rows('SELECT 1 FROM unpaid_streaks')).toEqual([]);
   });
 });
