@@ -154,6 +154,21 @@ describe('comparePayment', () => {
     });
   });
 
+  it('settles one whose second attempt failed after it was made by the first, and is through then', () => {
+    const second = { ...theirRefund('FAILED', `${REFUND_ID}-2`), providerRefundId: 're_2' };
+    const lines = theirs({ refunds: [second, theirRefund('SUCCEEDED')] });
+    const facts = { status: 'needs_attention', attempt: 2, providerRefundId: 're_2' } as const;
+    const findings = comparePayment(ours({ refunds: [ourRefund(facts)] }), lines);
+    expect(findings).toMatchObject([
+      {
+        providerId: 're_1',
+        fix: { type: 'refund', attempt: 2, answer: { providerRefundId: 're_1' } },
+      },
+    ]);
+    const settled = ourRefund({ status: 'succeeded', attempt: 2, providerRefundId: 're_1' });
+    expect(comparePayment(ours({ refunds: [settled] }), lines)).toEqual([]);
+  });
+
   it('finds refunds that only one side knows of', () => {
     expect(comparePayment(ours({ refunds: [ourRefund()] }), theirs())).toMatchObject([
       { kind: 'ours_only', subject: 'refund', refundId: REFUND_ID },

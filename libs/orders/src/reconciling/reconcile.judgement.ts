@@ -132,6 +132,9 @@ function compareRefund(
   if (ours.amount !== theirs.amount) {
     return [{ ...about, kind: 'different', what: 'amount', ...said }];
   }
+  const isTheOne = ours.providerRefundId === theirs.providerRefundId;
+  // Whichever attempt it was by.
+  if (isTheOne && ours.status === 'succeeded' && theirs.state === 'SUCCEEDED') return [];
   const attempt = key?.attempt ?? ours.attempt;
   if (attempt !== ours.attempt && theirs.state === 'FAILED') return [];
   // An earlier attempt has sent it back after all, and no other is made before somebody has looked.
@@ -166,8 +169,12 @@ function findRefund(
   refundId: string | undefined,
 ): OurRefund | undefined {
   const refunds = payment.refunds.filter(({ status }) => status !== 'canceled');
-  const isNamed = ({ providerRefundId: id }: OurRefund): boolean =>
-    ledger.refunds.some((line) => line.providerRefundId === id);
+  // One that waits for an operator is not the line that has failed: what another attempt made may end it.
+  const isNamed = ({ providerRefundId: id, status }: OurRefund): boolean =>
+    ledger.refunds.some(
+      (line) =>
+        line.providerRefundId === id && !(line.state === 'FAILED' && status === 'needs_attention'),
+    );
   return (
     refunds.find((refund) => refund.providerRefundId === providerRefundId) ??
     refunds.find((refund) => refund.id === refundId && !isNamed(refund))
