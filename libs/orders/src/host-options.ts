@@ -82,6 +82,7 @@ export function hostSetUp(options: OrdersHostOptions): OrdersSetUp {
     // Who is switched on is who was given: work of others at a provider that is not is told of.
     config: { ...config, DATABASE_URL: postgres.url, PAYMENT_PROVIDERS: namesOf(payments) },
     telemetry: hostTelemetry(telemetry),
+    ...(telemetry ? { tell: (what, fields) => telemetry.alert(what, fields) } : {}),
     parts: { payments, ...(events ? { events } : {}), ...(stock ? { stock } : {}) },
   };
 }

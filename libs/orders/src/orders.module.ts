@@ -92,7 +92,12 @@ import { StartPayment } from './payments/start-payment';
 import { RedisOwner } from './ops/redis-owner';
 import { TellOfProcess } from './ops/tell-of-process';
 import { TellOfRedis } from './ops/tell-of-redis';
-import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
+import {
+  ORDERS_TELEMETRY,
+  type OrdersTelemetry,
+  TELL_OF_ALERT,
+  type TellOfAlert,
+} from './order/telemetry';
 
 export interface OrdersModuleOptions {
   /** True in the worker role: rings, sweeps, refunds and relays events. */
@@ -303,6 +308,12 @@ const OF_THE_SET_UP: Provider[] = [
     provide: ORDERS_TELEMETRY,
     inject: [SET_UP],
     useFactory: ({ telemetry }: OrdersSetUp) => telemetry,
+  },
+  {
+    provide: TELL_OF_ALERT,
+    inject: [SET_UP],
+    useFactory: ({ telemetry, tell }: OrdersSetUp): TellOfAlert =>
+      tell ?? ((what, fields) => telemetry.alert(what, fields)),
   },
   {
     provide: PaymentProviders,

@@ -2,7 +2,7 @@ import type { Lock, TimerDriver } from '@app/timeout';
 import type { Config } from './config';
 import type { EventSink } from './events/event-stream';
 import type { StockPort } from './order/stock-port';
-import type { OrdersTelemetry } from './order/telemetry';
+import type { OrdersTelemetry, TellOfAlert } from './order/telemetry';
 import type { PaymentProvider } from './providers/payment-provider';
 
 /** Parts to use instead of the configured ones. */
@@ -21,6 +21,8 @@ export interface OrdersParts {
 export interface OrdersSetUp {
   readonly config: Config;
   readonly telemetry: OrdersTelemetry;
+  /** Tells of an alert that is given again where it throws or rejects; default: that of `telemetry`. */
+  readonly tell?: TellOfAlert;
   readonly parts: OrdersParts;
 }
 

@@ -89,7 +89,7 @@ export type { ShardedSweepReport } from './shards/sharded-sweep';
 export { type ShardReport, SweepShards } from './shards/sweep-shards';
 export type { SweepCounts } from './sweep';
 export { silentTelemetry, type TimeoutTelemetry } from './telemetry';
-export { withTimeLimit } from './time-limit';
+export { TimeLimitError, withTimeLimit } from './time-limit';
 export { TimeoutRun } from './timeout-run';
 export { TimeoutService } from './timeout.service';
 export type {

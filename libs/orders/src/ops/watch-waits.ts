@@ -1,21 +1,24 @@
-import { inTransaction } from '@app/timeout';
+import { inTransaction, TimeLimitError, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { TELL_OF_ALERT, type TellOfAlert } from '../order/telemetry';
 import { ALL_WAITS, type WaitName, WAITS } from './waits';
 
 /** Subjects that an alert names; `doctor` and the lists have them all. */
 const NAMED = 5;
+/** Less than a transaction of ours may stand still. */
+const GIVEN_WITHIN_MS = 2_000;
 
 /** Gives an alert, once, for each waiting state that is older than its greatest age. */
 @Injectable()
 export class WatchWaits {
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
-    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+    @Inject(TELL_OF_ALERT) private readonly tell: TellOfAlert,
   ) {}
 
+  /** Rejects where an alert could not be given: then all of this run are given again by the next. */
   async runOnce(): Promise<{ told: number }> {
     return inTransaction(this.dataSource, async (tx) => {
       const rows = await tx.rows<{ what: WaitName; count: number; subjects: string[] }>(
@@ -30,10 +33,20 @@ export class WatchWaits {
            FROM told GROUP BY what`,
       );
       // Before the commit: one that is not made is told of again, and none is written and not told.
-      for (const { what, count, subjects } of rows) {
-        this.telemetry.alert('waits_too_long', { what, count, subjects, exit: WAITS[what].exit });
-      }
+      await Promise.all(
+        rows.map(({ what, count, subjects }) =>
+          this.#give({ what, count, subjects, exit: WAITS[what].exit }),
+        ),
+      );
       return { told: rows.reduce((sum, { count }) => sum + count, 0) };
+    });
+  }
+
+  /** A host whose pager takes its time has been told. */
+  async #give(fields: Readonly<Record<string, unknown>>): Promise<void> {
+    const given = (async () => this.tell('waits_too_long', fields))();
+    await withTimeLimit(given, GIVEN_WITHIN_MS, 'The alert').catch((error: unknown) => {
+      if (!(error instanceof TimeLimitError)) throw error;
     });
   }
 }

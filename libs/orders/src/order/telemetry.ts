@@ -34,6 +34,9 @@ export interface OrdersTelemetry extends TimeoutTelemetry {
   }): void;
 }
 
+/** {@link OrdersTelemetry.alert} as whoever has to know whether it was given calls it. */
+export type TellOfAlert = (what: string, fields: Readonly<Record<string, unknown>>) => unknown;
+
 /** A host's: it may leave out what it does not want to hear. */
 export type HostOrdersTelemetry = Pick<OrdersTelemetry, 'failed' | 'alert'> &
   Partial<OrdersTelemetry>;
@@ -51,3 +54,4 @@ export const silentOrdersTelemetry: OrdersTelemetry = {
 };
 
 export const ORDERS_TELEMETRY = Symbol('OrdersTelemetry');
+export const TELL_OF_ALERT = Symbol('TellOfAlert');
