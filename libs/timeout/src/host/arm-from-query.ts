@@ -133,6 +133,8 @@ async function open(reader: Client, path: string, query: string): Promise<void> 
   await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await reader.query(`SELECT set_config('search_path', $1, true)`, [path]);
   await reader.query(`SET LOCAL statement_timeout = ${STATEMENT_LIMIT_MS}`);
+  // It stands still while a page is armed, and while the rate asks for a rest.
+  await reader.query('SET LOCAL idle_in_transaction_session_timeout = 0');
 }
 
 const MAY_NOT = '42501';

@@ -1,0 +1,22 @@
+import { Client } from 'pg';
+import { createMigratedDatabase } from '../../../../test/support/migrated-database';
+import { armFromQuery } from './arm-from-query';
+
+describe('armFromQuery', () => {
+  let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
+  beforeAll(async () => (database = await createMigratedDatabase()));
+  afterAll(() => database?.drop());
+
+  it('rests between pages for longer than a transaction of the database may stand still', async () => {
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
+    await client.query(
+      `ALTER DATABASE ${rows[0]?.name} SET idle_in_transaction_session_timeout = '200ms'`,
+    );
+    await client.end();
+    const query = `SELECT 'trial-end', i, now() + interval '1 day' FROM generate_series(1, 3) AS i`;
+    const armed = await armFromQuery({ url: database.url, query, batch: 1, ratePerSecond: 2 });
+    expect(armed).toMatchObject({ armed: 3, interrupted: false });
+  });
+});
