@@ -87,6 +87,14 @@ const TARGET_MUTATIONS = [
     'hostTelemetry(options.telemetry)',
     'options.telemetry ?? hostTelemetry()',
   ),
+  seeded(
+    'word-for-a-moved-order-is-dropped',
+    'Money that an operator tells of, for an order that the shop has moved on, is written down by nobody',
+    WAITS,
+    'target-settling.ts',
+    "const isPaid = word.as === 'paid';",
+    "const isPaid = isLocked === true && word.as === 'paid';",
+  ),
 ];
 
 module.exports = { TARGET_MUTATIONS };

@@ -103,4 +103,42 @@ describe('an order of a close target that waits for its provider', () => {
       return shop.acme.entries.get('pay-p-4')?.refunds.length === 1;
     });
   });
+
+  it('has its money held when somebody says that it was paid, and the shop has moved it on', async () => {
+    const id = await canceled('p-moved');
+    await shop.client.query(`UPDATE orders SET state = ${EXPIRED} WHERE id = $1`, [id]);
+    const [wait] = await waits(id);
+    const paidBy = (payment: string) =>
+      shop.targets.settle(String(wait?.id), 'paid', { actor: 'ann', reason: 'says acme', payment });
+    await shop.place(LONG_MS, ['p-of-another']);
+    await paidBy('p-of-another');
+    const alerted = (what: string) => shop.alerts.find(([one]) => one === what)?.[1];
+    await until('that one is refused', () => alerted('operators_word_refused'));
+    expect(await waits(id)).toMatchObject([{ what: 'order_closing' }]);
+
+    await paidBy('p-moved');
+    const held = await until('its money is held', async () => {
+      const [first] = await waits(id);
+      return first?.what === 'money_on_hold' ? first : undefined;
+    });
+    expect(held).toMatchObject({ amount: 1_999, detail: 'order_moved_on' });
+    expect(alerted('money_on_hold')).toMatchObject({ orderId: id, paymentId: 'p-moved' });
+    const asking = { kind: `${KIND}.closing`, subjectId: id };
+    expect(await shop.timeouts.get(asking)).toBeUndefined();
+    // Nobody knows yet what the provider calls it: there is nothing to send back by.
+    const ann = { actor: 'ann', reason: 'nobody wants it' };
+    await expect(shop.targets.settle(held.id, 'refund', ann)).rejects.toThrow('"keep"');
+
+    shop.acme.unreachable = undefined;
+    await shop.receive(shop.acme.pay('p-moved', new Date()));
+    const named = await until('its webhook has named it', async () => {
+      const [first] = await waits(id);
+      return first?.id === held.id ? undefined : first;
+    });
+    await shop.targets.settle(named.id, 'refund', ann);
+    await until('it is sent back', () => {
+      return shop.acme.entries.get('pay-p-moved')?.refunds.length === 1;
+    });
+    await until('nobody waits', async () => (await waits(id)).length === 0);
+  });
 });

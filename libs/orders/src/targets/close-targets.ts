@@ -80,7 +80,7 @@ export class CloseTargets {
    * provider is done in moments, by a process that rings.
    * @param id a {@link TargetWait}'s
    * @throws {LastcallError} not_found where nothing of this id waits (any more); invalid_request for an
-   *   exit that this wait does not have, and for an actor or a reason that is no text
+   *   exit that this wait does not have (yet), and for an actor or a reason that is no text
    */
   settle(id: string, exit: TargetExit, given: TargetVerdict): Promise<TargetWait> {
     return this.parts.runtime.inHostTransaction((tx) => this.#desk.settle(tx, id, exit, given));

@@ -4,7 +4,7 @@ import type { Accountable } from '../order/operator-action';
 import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
 import { requestTargetRefunds } from './request-target-refunds';
 import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
-import { TargetPayments } from './target-payments';
+import { NO_ID, TargetPayments } from './target-payments';
 import {
   findTargetWait,
   listTargetWaits,
@@ -66,7 +66,7 @@ export class TargetDesk {
   /**
    * Ends a wait, in the caller's transaction, and writes down who did.
    * @throws {LastcallError} not_found where nothing of this id waits (any more); invalid_request for an
-   *   exit that this wait does not have, and for an actor or a reason that is no text
+   *   exit that this wait does not have (yet), and for an actor or a reason that is no text
    */
   async settle(
     tx: TargetSql,
@@ -192,6 +192,7 @@ export class TargetDesk {
     by: Accountable,
   ): Promise<Due[]> {
     const [provider, paymentId, providerPaymentId] = ref as [string, string, string];
+    if (verdict === 'refund' && providerPaymentId === NO_ID) throw nothingToRefundBy();
     const payments = new TargetPayments(this.schema);
     const held = { provider, paymentId, providerPaymentId };
     const found = await payments.settleHeld(tx, held, verdict, by);
@@ -244,6 +245,12 @@ function assertAccountable({ actor, reason }: Accountable): void {
     );
   }
 }
+
+const nothingToRefundBy = (): LastcallError =>
+  new LastcallError(
+    'invalid_request',
+    'Its id at the provider is not known before its webhook: send it back there by hand, then "keep"',
+  );
 
 const nobodyWaits = (id: string): LastcallError =>
   new LastcallError('not_found', `Nothing of the id ${id} waits for a person (any more)`);

@@ -66,8 +66,7 @@ export class TargetSettling {
     // Once more, under the lock: the order may have ended meanwhile, or somebody thought better of it.
     const word = await orders.told(tx, kind, orderId);
     if (!word) return false;
-    // An order that the shop has moved on meanwhile is not paid by us.
-    const isPaid = isLocked === true && word.as === 'paid';
+    const isPaid = word.as === 'paid';
     const paidBy = isPaid ? await this.#unpaidPayment(tx, kind, orderId, word.payment) : undefined;
     if (isPaid && !paidBy) return false;
     const open = await this.closing.openPayments(tx, kind, [orderId]);
@@ -77,7 +76,8 @@ export class TargetSettling {
       const { amount, currency, providerPaymentId } = paidBy;
       const money = { amount, currency, paidAt: new Date(this.parts.runtime.clock.nowMs()) };
       const capture = { payment: paidBy, providerPaymentId: providerPaymentId ?? NO_ID, money };
-      await this.money.record(tx, kind, [capture]);
+      // Its money is judged as a provider's word of it is: one that the shop has moved on is not paid by us.
+      if ((await this.money.record(tx, kind, [capture])).includes('busy')) throw busy();
     }
     await this.#finish(tx, kind, orderId);
     return true;
