@@ -95,6 +95,14 @@ const TARGET_MUTATIONS = [
     "const isPaid = word.as === 'paid';",
     "const isPaid = isLocked === true && word.as === 'paid';",
   ),
+  seeded(
+    'polled-and-asked',
+    'Each close of an order behind the fence asks its provider at once',
+    WAITS,
+    'target-closing.ts',
+    "const fresh = fenced.filter((id) => ours.get(id)?.status !== 'closing');",
+    'const fresh = fenced.filter(() => ours);',
+  ),
 ];
 
 module.exports = { TARGET_MUTATIONS };

@@ -141,4 +141,28 @@ describe('an order of a close target that waits for its provider', () => {
     });
     await until('nobody waits', async () => (await waits(id)).length === 0);
   });
+
+  it('keeps its pauses, however often it is asked to close', async () => {
+    const orderId = await canceled('p-polled');
+    const subject = { kind: `${KIND}.closing`, subjectId: orderId };
+    const ours = 'SELECT attempts, reason FROM lastcall.target_orders WHERE order_id = $1';
+    await until('the provider is asked', async () => {
+      return Number((await shop.first(ours, [orderId]))?.attempts) > 0;
+    });
+    // As after many questions, so that the next one is not asked meanwhile.
+    const dueAt = new Date(Date.now() + LONG_MS);
+    await shop.timeouts.arm(fromPg(shop.client), [{ ...subject, dueAt }]);
+    const asked = await shop.first(ours, [orderId]);
+    for (let n = 0; n < 12; n++) {
+      // The answer to the first question may have the row still.
+      const outcome = await until('nobody else has the row', async () => {
+        const found = await shop.targets.close({ kind: KIND, orderId }, 'overdue');
+        return found === 'busy' ? undefined : found;
+      });
+      expect(outcome).toBe('closing');
+      expect(await shop.timeouts.get(subject)).toMatchObject({ dueAt });
+    }
+    expect(await shop.first(ours, [orderId])).toEqual(asked);
+    expect(shop.alerts).toEqual([]);
+  });
 });

@@ -36,13 +36,12 @@ export class TargetClosing {
     const fenced = locked.filter((id) => unpaid.has(id));
     await this.close(tx, kind, free, reason);
     await target.fence(fenced, tx);
-    await this.parts.orders.put(tx, kind, fenced, { status: 'closing', reason });
-    await armIn(
-      this.parts,
-      tx,
-      askingKind(kind),
-      fenced.map((subjectId) => ({ subjectId, inMs: 0 })),
-    );
+    // Those behind it already keep their pauses: a page that is looked at each second asks no provider so often.
+    const ours = await this.parts.orders.lock(tx, kind, fenced);
+    const fresh = fenced.filter((id) => ours.get(id)?.status !== 'closing');
+    await this.parts.orders.put(tx, kind, fresh, { status: 'closing', reason });
+    const delays = fresh.map((subjectId) => ({ subjectId, inMs: 0 }));
+    await armIn(this.parts, tx, askingKind(kind), delays);
     await failpoint('target.closed');
     return { closed: free, fenced, busy };
   }

@@ -62,6 +62,7 @@ export class TargetOrders {
     kind: string,
     orderIds: readonly string[],
   ): Promise<ReadonlyMap<string, TargetOrder>> {
+    if (orderIds.length === 0) return new Map();
     const rows = await tx.query<{ order_id: string } & TargetOrder>(
       `SELECT order_id, status, reason FROM ${this.#table}
         WHERE kind = $1 AND order_id = ANY ($2::text[]) ORDER BY order_id FOR UPDATE`,
