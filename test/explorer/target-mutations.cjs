@@ -103,6 +103,14 @@ const TARGET_MUTATIONS = [
     "const fresh = fenced.filter((id) => ours.get(id)?.status !== 'closing');",
     'const fresh = fenced.filter(() => ours);',
   ),
+  seeded(
+    'retried-beside-a-made-one',
+    'A refund is sent again by its first exit, though an attempt stands as made',
+    REFUNDS,
+    'retry-target-refund.ts',
+    'if (row.made !== null) throw goesBackTwice(row.made);',
+    'if (false) throw goesBackTwice(String(row.made));',
+  ),
 ];
 
 module.exports = { TARGET_MUTATIONS };

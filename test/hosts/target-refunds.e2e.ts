@@ -1,5 +1,7 @@
 import 'reflect-metadata';
 import { refundKey } from '../../libs/orders/src/money/settle-refunds';
+import { REFUND_KIND } from '../../libs/orders/src/targets/target-parts';
+import { fromPg } from '../../libs/timeout/src/public';
 import { post } from '../support/ledger-provider';
 import { EXPIRED } from '../support/numbered-shop';
 import { type NumberedShop, openNumberedShop } from '../support/open-numbered-shop';
@@ -157,15 +159,36 @@ describe('a refund of a close target', () => {
     expect(alerted()).toEqual(['refund_made_twice', 'refund_made_twice']);
   });
 
+  it('says which attempt was made, and is not sent again while that one stands', async () => {
+    const id = await triedAnew('p-10');
+    await tell('p-10', 'refund.succeeded', 1, 'p-10-re-1');
+    const detail = 'late_payment: x; attempt 1 was made as p-10-re-1';
+    expect(await waitsOf(id)).toMatchObject([{ what: 'refund_in_attention', detail }]);
+    const retry = () => shop.targets.settle(`refund:${id}`, 'retry', ANN);
+    await expect(retry()).rejects.toThrow('attempt 1 was made as p-10-re-1');
+    expect(await refundOf('p-10')).toMatchObject({ status: 'needs_attention', attempt: 2 });
+    await tell('p-10', 'refund.failed', 1, 'p-10-re-1');
+    expect(await waitsOf(id)).toMatchObject([{ detail: 'late_payment: x' }]);
+    await retry();
+    expect(await refundOf('p-10')).toMatchObject({ attempt: 3 });
+  });
+
   it('that waits twice is ended by the exits of both waits', async () => {
     const id = await triedAnew('p-9');
+    await tell('p-9', 'refund.failed', 2, 'p-9-re-2');
+    const dueAt = new Date();
+    await shop.timeouts.arm(fromPg(shop.client), [{ kind: REFUND_KIND, subjectId: id, dueAt }]);
+    await until('it is tried anew', async () => Number((await refundOf('p-9'))?.attempt) === 3);
     await tell('p-9', 'refund.succeeded', 1, 'p-9-re-1');
-    await shop.targets.settle(`refund:${id}`, 'retry', ANN);
     await tell('p-9', 'refund.succeeded', 2, 'p-9-re-2');
     expect((await whatWaits(id)).sort()).toEqual(['refund_in_attention', 'refund_twice']);
     const dismissed = await shop.targets.settle(`refund:${id}`, 'dismiss', ANN);
     expect(dismissed.what).toBe('refund_twice');
     expect(await whatWaits(id)).toEqual(['refund_in_attention']);
+    const detail = expect.stringContaining(
+      'attempt 1 was made as p-9-re-1 and dismissed',
+    ) as unknown;
+    expect(await waitsOf(id)).toMatchObject([{ detail }]);
     await shop.targets.settle(`refund:${id}`, 'done', ANN);
     expect(await whatWaits(id)).toEqual([]);
   });

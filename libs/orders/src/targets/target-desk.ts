@@ -3,6 +3,7 @@ import { LastcallError } from '../order/errors';
 import type { Accountable } from '../order/operator-action';
 import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
 import { requestTargetRefunds } from './request-target-refunds';
+import { retryTargetRefund } from './retry-target-refund';
 import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
 import { NO_ID, TargetPayments } from './target-payments';
 import {
@@ -124,15 +125,8 @@ export class TargetDesk {
     return dueNow(askingKind(kind), orderId);
   }
 
-  /** A failed attempt is over for good: the next one has a key of its own. */
   async #retryRefund(tx: TargetSql, id: string): Promise<Due[]> {
-    await this.#changeOne(
-      tx,
-      `UPDATE ${this.#table('target_refunds')}
-          SET status = 'requested', attempt = attempt + 1, asked = 0, provider_refund_id = NULL, updated_at = now()
-        WHERE id = $1 AND status = 'needs_attention' RETURNING id`,
-      [id],
-    );
+    if (!(await retryTargetRefund(tx, this.schema, id))) throw nobodyWaits(`refund:${id}`);
     return dueNow(REFUND_KIND, id);
   }
 

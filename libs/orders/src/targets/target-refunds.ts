@@ -135,7 +135,8 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
         isChanged ? to : row.status,
         // An earlier attempt's success is none of the attempt that stands in the row.
         (isChanged && attempt === row.attempt && answer.providerRefundId) || null,
-        isChanged ? whyOf(answer) : row.error,
+        // Of one that waits for a person the last refusal stands, whatever else is said of it.
+        isChanged ? (whyOf(answer) ?? (to === 'needs_attention' ? row.error : null)) : row.error,
         JSON.stringify(made),
         isMadeTwice,
       ],

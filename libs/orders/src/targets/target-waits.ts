@@ -5,9 +5,9 @@ export interface TargetSql {
 
 /**
  * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
- * say; of a paid order's other payment: `closed`. Of a refund: `retry`, or `done` where it was made by
- * hand; of one that was made twice: `dismiss`. Of a webhook: `replay` or `dismiss`. Of money on hold:
- * `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
+ * say; of a paid order's other payment: `closed`. Of a refund: `retry` while no attempt stands as made, or
+ * `done` where the money is back; of one that was made twice: `dismiss`. Of a webhook: `replay` or
+ * `dismiss`. Of money on hold: `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
  */
 export type TargetExit =
   'closed' | 'paid' | 'retry' | 'done' | 'replay' | 'dismiss' | 'refund' | 'keep' | 'release';
@@ -21,6 +21,15 @@ interface WaitKind {
   /** `ref` (text[]), `kind`, `subject`, `amount`, `currency`, `detail`, `since`, `is_overdue` of each. */
   readonly sql: (table: (name: string) => string) => string;
 }
+
+/**
+ * SQL: the attempts of a row of `target_refunds` that stand as made, in an operator's words; null where none
+ * does. A condition on `one` leaves some out.
+ */
+export const attemptsMade = (condition = 'true'): string => `(
+  SELECT string_agg(concat('attempt ', one ->> 'attempt', ' was made', ' as ' || (one ->> 'providerRefundId'),
+                           CASE WHEN (one -> 'isDismissed')::boolean THEN ' and dismissed' END), ', ')
+    FROM jsonb_array_elements(made) AS one WHERE NOT (one -> 'hasFailed')::boolean AND ${condition})`;
 
 /** What may wait for a person where orders are in a table of a shop's own. */
 export const TARGET_WAITS = {
@@ -59,7 +68,7 @@ export const TARGET_WAITS = {
     exits: ['retry', 'done'],
     sql: (table) => `
       SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
-             concat_ws(': ', reason, error) AS detail, updated_at AS since, true AS is_overdue
+             concat_ws('; ', concat_ws(': ', reason, error), ${attemptsMade()}) AS detail, updated_at AS since, true AS is_overdue
         FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status = 'needs_attention'`,
   },
   // Banks take days; a provider that has not even taken it for an hour is away.
@@ -69,7 +78,7 @@ export const TARGET_WAITS = {
     exits: ['done'],
     sql: (table) => `
       SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
-             concat_ws(': ', reason, status, error) AS detail, created_at AS since,
+             concat_ws('; ', concat_ws(': ', reason, status, error), ${attemptsMade()}) AS detail, created_at AS since,
              created_at < now() - CASE status WHEN 'requested' THEN interval '1 hour'
                                                ELSE interval '7 days' END AS is_overdue
         FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status <> 'needs_attention'`,

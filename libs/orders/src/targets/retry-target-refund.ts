@@ -1,0 +1,35 @@
+import { LastcallError } from '../order/errors';
+import { attemptsMade, type TargetSql } from './target-waits';
+
+/**
+ * Has a refund sent once more: a failed attempt is over for good, and the next one has a key of its own.
+ * False where it does not wait for that (any more).
+ * @throws {LastcallError} invalid_request while an attempt stands as made, and nobody has dismissed it
+ */
+export async function retryTargetRefund(
+  tx: TargetSql,
+  schema: string,
+  id: string,
+): Promise<boolean> {
+  const [row] = await tx.query<{ made: string | null }>(
+    `SELECT ${attemptsMade(`NOT (one -> 'isDismissed')::boolean`)} AS made
+       FROM "${schema}".target_refunds WHERE id = $1 AND status = 'needs_attention' FOR UPDATE`,
+    [id],
+  );
+  if (!row) return false;
+  if (row.made !== null) throw goesBackTwice(row.made);
+  await tx.query(
+    `UPDATE "${schema}".target_refunds
+        SET status = 'requested', attempt = attempt + 1, asked = 0, provider_refund_id = NULL, updated_at = now()
+      WHERE id = $1`,
+    [id],
+  );
+  return true;
+}
+
+const goesBackTwice = (made: string): LastcallError =>
+  new LastcallError(
+    'invalid_request',
+    `Its provider says that ${made}: sent again, the money would go back twice. End it by "done" where the ` +
+      'money is back; where it is not, send it by hand at the provider first',
+  );
