@@ -58,6 +58,17 @@ describe('lastcall', () => {
     expect(stderr).toMatch(/DATABASE_URL is not set[\s\S]+Next: {2}npm start/);
   });
 
+  it.each([
+    ['stats', 0],
+    ['console sessions', 0],
+    ['webhook-endpoints list', 0],
+    ['webhook-endpoints deliveries 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f', 3],
+    ['customers export nobody', 3],
+  ])('needs neither Redis nor a secret to look: %s', async (command, code) => {
+    const env = { TIMER_DRIVER: 'bullmq', REDIS_URL: '', SANDBOX_WEBHOOK_SECRET: '' };
+    expect(await lastcall(world.config, command.split(' '), { env })).toMatchObject({ code });
+  });
+
   it('names a setting that is wrong', async () => {
     const env = { SWEEP_INTERVAL: 'often' };
     const { code, stderr } = await lastcall(world.config, ['orders', 'list'], { env });

@@ -51,6 +51,34 @@ describe('lastcall doctor', () => {
     expect(ways.json.stdout).not.toContain(world.config.SANDBOX_WEBHOOK_SECRET);
   });
 
+  it('finds a webhook endpoint that is off, and one that has missed events', async () => {
+    const told = async () =>
+      (await lastcallJson<Result>(world.config, ['doctor'])).result.checks.filter(({ name }) =>
+        name.startsWith('webhook endpoints'),
+      );
+    const [off, missed] = [
+      'webhook endpoints switched off',
+      'webhook endpoints that missed events',
+    ];
+    expect(await told()).toMatchObject([
+      { name: off, state: 'ok' },
+      { name: missed, state: 'ok' },
+    ]);
+    await world.rows(
+      `WITH off AS (
+         INSERT INTO webhook_endpoints (id, url, events, secret, from_tx, status)
+         VALUES (gen_random_uuid(), 'https://shop.invalid/', '{*}', 'whsec_x', '0', 'off') RETURNING id)
+       INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, status, settled_at)
+       SELECT id, gen_random_uuid(), 1, 'order.paid', now(), 'dead', now() FROM off`,
+    );
+    const fix = (how: string): unknown =>
+      expect.stringContaining(`lastcall webhook-endpoints ${how} ID`);
+    expect(await told()).toMatchObject([
+      { name: off, state: 'finding', fix: fix('enable') },
+      { name: missed, state: 'finding', fix: fix('redeliver') },
+    ]);
+  });
+
   it('finds a Redis that another database uses, and leaves it to that', async () => {
     const key = '{lc}:installation';
     const told = async () => {

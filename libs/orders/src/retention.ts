@@ -45,7 +45,7 @@ const forgetKeys = (table: string, owner: string): string => `
   SELECT count(*)::int AS n FROM gone`;
 
 /**
- * Deletes what is of no more use: old idempotency keys, and webhooks that were settled a week ago.
+ * Deletes what is of no more use: old idempotency keys, and settled webhooks that came a week ago.
  * History is kept for good: it is the audit trail. The event stream in Redis trims itself.
  */
 @Injectable()

@@ -15,6 +15,7 @@ const REST_OF_LINE = '\u001b[K';
 const REST_OF_SCREEN = '\u001b[J';
 
 export default class Stats extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'Figures: open, due soon, overdue, lag, who closes, refunds, timer';
   static override description =
     'With --watch a live view until Ctrl-C; elsewhere than on a terminal, or with --json, one ' +

@@ -39,7 +39,7 @@ export function statisticsText(view: StatisticsView): string {
     [
       'Timer',
       facts([
-        ['alarms', timer.alarms ?? paint.bad('the timer store does not answer')],
+        ['alarms', timer.alarms ?? paint.bad('unknown: no timer store answers')],
         ['workers', workersText(timer)],
         [
           'last sweep',

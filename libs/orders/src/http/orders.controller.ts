@@ -219,7 +219,7 @@ export class OrdersController {
   @Scope('orders')
   @Takes(customerExtensionBody)
   @Answers(200, 'Order', {
-    summary: 'Ask for more time to pay, once, where the shop allows it',
+    summary: 'Ask for more time to pay, as often as the shop allows it',
     refusals: ['order_not_found', 'order_not_extendable', 'busy'],
   })
   extend(

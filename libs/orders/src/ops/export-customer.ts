@@ -35,7 +35,7 @@ export interface CustomerExport {
 /** Orders that are read by one statement. */
 const BATCH = 200;
 
-/** All that is kept of a customer, as they may ask for it (docs/privacy.md). */
+/** What is kept of a customer, as they may ask for it; docs/privacy.md says what is left out. */
 @Injectable()
 export class ExportCustomer {
   constructor(

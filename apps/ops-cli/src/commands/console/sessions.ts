@@ -11,6 +11,7 @@ const COLUMNS: readonly Column<PageSession>[] = [
 ];
 
 export default class ConsoleSessions extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'Who is logged in to the console';
   static override examples = ['<%= config.bin %> console sessions'];
 

@@ -8,10 +8,11 @@ import { OpsCommand } from '../../ops-command';
 const WAYS = ['database-url', 'of-home'];
 
 export default class ContextAdd extends OpsCommand {
-  static override summary = 'Keep by a name how to get to an installation, and use it from now on';
+  static override summary = 'Keep by a name how to get to an installation';
   static override description =
-    'Kept for this user alone, with mode 0600. The first one is used at once. An address given as an ' +
-    'argument is seen by others of this machine while the command runs: - reads it from stdin.';
+    'Kept for this user alone, with mode 0600. The first one is used at once, another after context use. ' +
+    'An address given as an argument is seen by others of this machine while the command runs: - reads ' +
+    'it from stdin.';
   static override examples = [
     '<%= config.bin %> context add prod --database-url - --redis-url rediss://redis.example:6379',
     '<%= config.bin %> context add local --of-home /srv/shop/.lastcall',
@@ -26,7 +27,10 @@ export default class ContextAdd extends OpsCommand {
   };
   static override flags = {
     'database-url': Flags.string({ description: 'DATABASE_URL; - reads stdin', exactlyOne: WAYS }),
-    'redis-url': Flags.string({ description: 'REDIS_URL', dependsOn: ['database-url'] }),
+    'redis-url': Flags.string({
+      description: 'REDIS_URL of one server',
+      dependsOn: ['database-url'],
+    }),
     'of-home': Flags.string({
       description: 'folder of an installation that npm start runs',
       helpValue: 'FOLDER',

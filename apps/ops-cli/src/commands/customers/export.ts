@@ -4,9 +4,10 @@ import { OpsCommand } from '../../ops-command';
 import { printableJson } from '../../text/printable';
 
 export default class CustomersExport extends OpsCommand {
-  static override summary = 'All that is kept of a customer, as JSON';
+  static override purpose = 'look' as const;
+  static override summary = 'What is kept of a customer, as JSON';
   static override description =
-    'What docs/privacy.md lists, and what the customer is called in the logs. Changes nothing.';
+    'What docs/privacy.md says, and what the customer is called in the logs. Changes nothing.';
   static override examples = ['<%= config.bin %> customers export alice > alice.json'];
   static override args = {
     sub: Args.string({

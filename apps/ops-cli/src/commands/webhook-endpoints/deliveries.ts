@@ -7,6 +7,7 @@ import { deliveriesTable } from '../../text/endpoints-text';
 const STATUSES = ['pending', 'delivered', 'dead'] as const satisfies readonly Delivery['status'][];
 
 export default class WebhookEndpointsDeliveries extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = 'Show what was, is and will be sent to an endpoint, newest first';
   static override examples = [
     '<%= config.bin %> webhook-endpoints deliveries 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --status dead',

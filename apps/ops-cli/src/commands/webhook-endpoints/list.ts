@@ -3,6 +3,7 @@ import { OpsCommand } from '../../ops-command';
 import { endpointsTable } from '../../text/endpoints-text';
 
 export default class WebhookEndpointsList extends OpsCommand {
+  static override purpose = 'look' as const;
   static override summary = "List the shop's own systems that hear of events, and how they do";
   static override examples = ['<%= config.bin %> webhook-endpoints list'];
 

@@ -122,7 +122,7 @@ async function settingsOf(dataSource: DataSource): Promise<Check[]> {
       'connections',
       row.used < row.max * 0.8,
       `${row.used} of ${row.max} in use`,
-      'raise max_connections, or run fewer processes (30 to 42 connections each)',
+      'raise max_connections, or run fewer processes (30 to 46 connections each)',
     ),
   ];
 }

@@ -8,6 +8,8 @@ const EXAMINED = {
   refund_unsent: 'refunds that were not sent',
   refund_pending: 'refunds under way',
   dispute: 'disputes',
+  webhook_endpoint_off: 'webhook endpoints switched off',
+  delivery_dead: 'webhook endpoints that missed events',
 } as const;
 
 /** Says of each kind of waiting whether something is older than its greatest age, and what ends it. */
