@@ -110,6 +110,12 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'no-probe-of-its-own',
+    'A kind that stands still is tried again when somebody rings or sweeps, not before',
+    'drain-handler-fault.spec.ts',
+    ['drain.ts', 'this.#probeLater();\n    ended();', 'ended();'],
+  ),
+  seeded(
     'held-while-all-fail',
     'A subject is held although nobody has succeeded since it began to fail',
     'handler-health.spec.ts',

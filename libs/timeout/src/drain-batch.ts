@@ -99,7 +99,8 @@ export class DrainBatch {
       if (refused) return refused;
       this.followUps.begin(claimed, aside);
       if (this.own.health.isStopped) return 'stopped';
-      return claimed.count === plan.limit ? 'more' : 'all';
+      // Of a probe, rows that somebody holds are left out.
+      return plan.isProbe || claimed.count === plan.limit ? 'more' : 'all';
     } catch (error) {
       return this.#aside.rolledBack(error, { claimed, ...plan }, asked.part, total);
     }

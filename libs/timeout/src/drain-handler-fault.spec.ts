@@ -1,3 +1,4 @@
+import { until } from '../../../test/support/until';
 import type { DeadlineHandler, DueDeadline } from './deadline-handler';
 import { Drain, drainDefaults } from './drain';
 import type { TimeoutTelemetry } from './telemetry';
@@ -22,11 +23,19 @@ describe('Drain, when the handler is to blame', () => {
     handlerWorks: () => void told.push('works'),
     deadlineHeld: () => void told.push('held'),
   };
-  const drain = (before: (due: readonly DueDeadline[], tx: Transaction) => Promise<unknown>) =>
-    new Drain(KIND, new Effects(4_000, before), drainParts(store.dataSource, KIND, telemetry), {
-      ...drainDefaults,
-      drainers: 1,
-    });
+  const drains: Drain[] = [];
+  const drain = (before: (due: readonly DueDeadline[], tx: Transaction) => Promise<unknown>) => {
+    const parts = drainParts(store.dataSource, KIND, telemetry);
+    const options = { ...drainDefaults, drainers: 1 };
+    const one = new Drain(KIND, new Effects(4_000, before), parts, options);
+    drains.push(one);
+    return one;
+  };
+  /** Else they would probe among the next test's deadlines. */
+  afterEach(async () => {
+    for (const one of drains) one.stop();
+    await Promise.all(drains.splice(0).map((one) => one.idle()));
+  });
   const insert = (count: number) =>
     store.rows(
       `INSERT INTO deadlines (kind, due_at, subject_id)
@@ -85,6 +94,36 @@ describe('Drain, when the handler is to blame', () => {
     expect(batches).toHaveLength(tries);
     // A few, found in a few steps: not all of them.
     expect(tries).toBeLessThan(40);
+  });
+
+  it('probes by itself when its wait is over, and goes on, though nobody rings', async () => {
+    await insert(10);
+    let isBroken = true;
+    const one = drain(async () => {
+      if (isBroken) throw new TypeError('bug');
+    });
+    await one.run('timer');
+    expect(one.standsStill).toBe(true);
+    isBroken = false;
+    await insert(200);
+    one.signal('timer', 0);
+    await one.idle();
+    expect(await store.rows('SELECT FROM effects')).toEqual([]);
+    await until('all are handled', async () => (await store.deadlines()).length === 0, 11_000);
+    expect(await store.rows('SELECT FROM effects')).toHaveLength(210);
+    expect(told.at(-1)).toBe('works');
+  });
+
+  it('probes no more once it is stopped', async () => {
+    await insert(10);
+    const one = drain(() => Promise.reject(new TypeError('bug')));
+    await one.run('timer');
+    const clear = jest.spyOn(globalThis, 'clearTimeout');
+    const set = jest.spyOn(globalThis, 'setTimeout');
+    one.stop();
+    expect(clear.mock.calls.filter(([timer]) => timer !== undefined)).toHaveLength(1);
+    await one.run('timer');
+    expect(set).not.toHaveBeenCalled();
   });
 
   it('takes many poisoned at once for what they are, as soon as others are due', async () => {

@@ -63,6 +63,7 @@ export class Drain {
   readonly #batch: DrainBatch;
   readonly #bursting = new Set<Round>();
   #again: NodeJS.Timeout | undefined;
+  #probe: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(
@@ -112,6 +113,16 @@ export class Drain {
     }, LOOK_AGAIN_MS).unref();
   }
 
+  /** While the kind stands still, what rings is refused: it is found by the probe that follows. */
+  #probeLater(): void {
+    const inMs = this.#health.probesInMs;
+    if (inMs === undefined || this.#isStopped || this.#probe) return;
+    this.#probe = setTimeout(() => {
+      this.#probe = undefined;
+      if (this.standsStill) this.signal('timer', 0);
+    }, Math.ceil(inMs)).unref();
+  }
+
   #start(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
     if (!this.#current) return this.#begin({ by, overdueByMs });
     // The round under way may have looked already, so what rang now needs another one. Of those
@@ -138,6 +149,7 @@ export class Drain {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#again);
+    clearTimeout(this.#probe);
   }
 
   /** True while more is due than one batch takes. */
@@ -178,6 +190,7 @@ export class Drain {
     while (round.drainers.size > 0) await Promise.all(round.drainers.values());
     await this.#batch.released();
     this.#bursting.delete(round);
+    this.#probeLater();
     ended();
     if (round.failure) throw round.failure.error;
     return total;

@@ -53,6 +53,18 @@ describe('HandlerHealth', () => {
     expect(told).toEqual([`payment fails: ${String(ERROR)}`, 'payment works']);
   });
 
+  it('says when to probe, though a probe came to nothing', () => {
+    const { one, clock, succeed } = health();
+    expect(one.probesInMs).toBeUndefined();
+    for (let probe = 0; probe < 6; probe++) one.stop(ERROR);
+    clock.nowMs += 9_999;
+    expect(one.probesInMs).toBe(1);
+    clock.nowMs += 1;
+    expect(one.probesInMs).toBe(10_000);
+    succeed();
+    expect(one.probesInMs).toBeUndefined();
+  });
+
   it('doubts no handler that has just been shown to work', () => {
     const { one, clock, fail, succeed } = health();
     one.stop(ERROR);

@@ -2,7 +2,7 @@ import { MANY } from './handle-apart';
 import { failureBackoffMs } from './subject-failure';
 
 const PROBE_FIRST_MS = 1_000;
-/** A handler that works again is found after so long at the most, by the sweep at the latest. */
+/** A handler that works again is found after so long at the most, though nobody rings. */
 const PROBE_MAX_MS = 10_000;
 /** A probe has shown that the handler works: for so long nobody doubts it. */
 const TRUSTED_MS = 10_000;
@@ -40,6 +40,16 @@ export class HandlerHealth {
   /** True when it stands still, and it is not yet time to try again. */
   get waits(): boolean {
     return this.#stopped !== undefined && this.nowMs() < this.#stopped.untilMs;
+  }
+
+  /**
+   * In how many milliseconds to probe, unless somebody has by then; undefined while the kind goes on.
+   * A probe that found nothing, or did not come about, is repeated after as long as it was waited for.
+   */
+  get probesInMs(): number | undefined {
+    if (!this.#stopped) return undefined;
+    const leftMs = this.#stopped.untilMs - this.nowMs();
+    return leftMs > 0 ? leftMs : this.#stopped.backoffMs;
   }
 
   /** True where many that fail, and none that succeeds, speak against the handler. */
