@@ -63,7 +63,19 @@ const SPEC_MUTATIONS = [
     'giving-way-without-end',
     'The loan by which a backlog gives way to others is renewed with each claim',
     'pace.spec.ts',
-    ['pace.ts', 'if (this.#loanMs !== undefined) return;', ''],
+    ['pace.ts', 'if (this.#isRoundKnown) return;', ''],
+  ),
+  seeded(
+    'loan-renewed-by-rounds',
+    'Each round is lent what its backlog has had already',
+    'pace.spec.ts',
+    ['pace.ts', 'oldestLagMs * yieldShare - this.#lentMs', 'oldestLagMs * yieldShare'],
+  ),
+  seeded(
+    'parts-at-the-pace-of-rings',
+    "Rings begin their rounds in the middle of a sharded sweep's, and each part is a backlog",
+    'drain-parts.spec.ts',
+    ['drain.ts', 'if (part.runId !== this.#runId) this.#partBatch', 'this.#partBatch'],
   ),
   seeded(
     'many-judgements',

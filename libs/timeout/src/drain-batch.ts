@@ -10,7 +10,7 @@ import { FollowUps } from './follow-ups';
 import { handleClaimed } from './handle-claimed';
 import { lockBatch } from './lock-batch';
 import { LowWater } from './low-water';
-import type { Plan } from './pace';
+import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { SERVICE_LEVEL_MS } from './service-level';
 import { inTransaction, type Transaction } from './transaction';
@@ -63,6 +63,11 @@ export class DrainBatch {
   ) {
     this.followUps = new FollowUps(kind, handler, parts.telemetry);
     this.#aside = new DrainAside(kind, parts, own);
+  }
+
+  /** How fast its batches follow each other. */
+  get pace(): Pace {
+    return this.own.pace;
   }
 
   /** Handles one batch, and adds to `total` what it did. */

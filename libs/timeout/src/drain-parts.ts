@@ -27,6 +27,8 @@ export interface DrainParts {
 
 /** A shard of a sweep, as its batches go about it. */
 export interface Part {
+  /** The sweep's: its parts are one backlog. */
+  readonly runId: string;
   readonly range: DeadlineRange;
   readonly lowWater: LowWater;
   /** No batch begins any more once it is aborted. */

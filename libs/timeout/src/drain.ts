@@ -37,9 +37,12 @@ const LOOK_AGAIN_MS = 30;
 
 /** A round under way: its drainers by their places, and what it did so far. */
 interface Round {
+  readonly batch: DrainBatch;
   readonly asked: Asked;
   readonly total: DrainCounts;
   readonly drainers: Map<number, Promise<void>>;
+  /** Who ended last found nothing more. */
+  isDone?: boolean;
   failure?: { readonly error: unknown };
 }
 
@@ -58,9 +61,12 @@ export class Drain {
   /** Where claims begin to look; whoever arms a deadline before it lowers it. */
   readonly lowWater = new LowWater();
   readonly lateCommits = new LateCommits();
-  readonly #pace: Pace;
   readonly #health: HandlerHealth;
   readonly #batch: DrainBatch;
+  /** With a pace of its own: a sharded sweep's backlog lasts while rings end their rounds beside it. */
+  readonly #partBatch: DrainBatch;
+  /** The sweep whose parts came last. */
+  #runId: string | undefined;
   readonly #bursting = new Set<Round>();
   #again: NodeJS.Timeout | undefined;
   #probe: NodeJS.Timeout | undefined;
@@ -72,15 +78,11 @@ export class Drain {
     private readonly parts: DrainParts,
     options: DrainOptions,
   ) {
-    this.#pace = new Pace(handler.maxBatch, options, parts.othersWaitMs);
-    this.#health = new HandlerHealth(kind, parts.telemetry);
-    this.#batch = new DrainBatch(kind, handler, parts, {
-      pace: this.#pace,
-      health: this.#health,
-      lowWater: this.lowWater,
-      maxFailures: options.maxFailures,
-      answerLimitMs: options.answerLimitMs,
-    });
+    const health = (this.#health = new HandlerHealth(kind, parts.telemetry));
+    const pace = () => new Pace(handler.maxBatch, options, parts.othersWaitMs);
+    const own = { ...options, health, lowWater: this.lowWater };
+    this.#batch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
+    this.#partBatch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
   }
 
   /**
@@ -140,6 +142,8 @@ export class Drain {
 
   /** Handles what is due of a part, for a sweep; resolves when there is no more of it to be had. */
   async runPart(part: Part): Promise<DrainCounts> {
+    if (part.runId !== this.#runId) this.#partBatch.pace.caughtUp();
+    this.#runId = part.runId;
     const round = this.#round({ by: 'sweep', overdueByMs: 0, part });
     this.#parts.add(round);
     return round.finally(() => this.#parts.delete(round));
@@ -164,9 +168,10 @@ export class Drain {
 
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
-    while (this.#current || this.#parts.size > 0 || this.#batch.followUps.areUnderWay) {
+    const followUps = [this.#batch.followUps, this.#partBatch.followUps];
+    while (this.#current || this.#parts.size > 0 || followUps.some((one) => one.areUnderWay)) {
       const rounds = [this.#current, this.#next, ...this.#parts];
-      await Promise.allSettled([...rounds, this.#batch.followUps.ended()]);
+      await Promise.allSettled([...rounds, ...followUps.map((one) => one.ended())]);
     }
   }
 
@@ -177,22 +182,24 @@ export class Drain {
   }
 
   #begin(asked: Asked): Promise<DrainCounts> {
-    const ended = (): void => void (this.#current = undefined);
-    return (this.#current = this.#round(asked, ended));
+    return (this.#current = this.#round(asked, () => void (this.#current = undefined)));
   }
 
   async #round(asked: Asked, ended = (): void => undefined): Promise<DrainCounts> {
     const total = noCounts();
-    const round: Round = { asked, total, drainers: new Map() };
-    this.#pace.roundBegins();
+    const batch = asked.part ? this.#partBatch : this.#batch;
+    const round: Round = { batch, asked, total, drainers: new Map() };
+    batch.pace.roundBegins();
     this.#send(round, 0);
     // All of them, whatever becomes of one: nobody's transaction goes on behind the round's back.
     while (round.drainers.size > 0) await Promise.all(round.drainers.values());
-    await this.#batch.released();
+    await batch.released();
     this.#bursting.delete(round);
     this.#probeLater();
     ended();
     if (round.failure) throw round.failure.error;
+    // A part is done while others of its sweep are not.
+    if (round.isDone && !asked.part) batch.pace.caughtUp();
     return total;
   }
 
@@ -207,7 +214,7 @@ export class Drain {
   async #empty(round: Round, place: number): Promise<void> {
     let retryMs = TURN_RETRY_FIRST_MS;
     while (!this.#isStopped && !round.failure && this.#hasPlace(round, place)) {
-      const outcome = await this.#batch.handle(round.asked, round.total);
+      const outcome = await round.batch.handle(round.asked, round.total);
       switch (outcome) {
         case 'more':
           this.#bursting.add(round);
@@ -225,18 +232,19 @@ export class Drain {
         case 'all':
         case 'braked':
         case 'stopped':
+          round.isDone = outcome === 'all';
           return;
       }
     }
   }
 
-  #hasPlace({ asked: { part } }: Round, place: number): boolean {
-    return !part?.signal.aborted && place < this.#pace.plan().drainers;
+  #hasPlace({ asked: { part }, batch }: Round, place: number): boolean {
+    return !part?.signal.aborted && place < batch.pace.plan().drainers;
   }
 
   /** More is due than a batch takes: every place that the pace allows is filled. */
   #sendMore(round: Round): void {
-    const { drainers } = this.#pace.plan();
+    const { drainers } = round.batch.pace.plan();
     for (let place = 0; place < drainers; place++) {
       if (!round.drainers.has(place)) this.#send(round, place);
     }

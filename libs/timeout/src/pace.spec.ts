@@ -151,6 +151,26 @@ describe('giving way', () => {
     expect(pace.plan()).toEqual(FULL);
   });
 
+  it('is lent to the next backlog again, and to one that is later for another reason', () => {
+    const pace = round(60_000, 10_000);
+    const lent = (): number => {
+      let spentMs = 0;
+      for (let plan = pace.plan(); plan.givesWay; plan = pace.plan()) {
+        pace.took(plan, plan.limit, 100);
+        spentMs += plan.restMs + 100;
+      }
+      return Math.round(spentMs / 300) * 300;
+    };
+    const next = (oldestLagMs: number): number => {
+      pace.roundBegins();
+      pace.claimed(oldestLagMs);
+      return lent();
+    };
+    expect([lent(), next(60_000), next(120_000), next(120_000)]).toEqual([3_000, 0, 3_000, 0]);
+    pace.caughtUp();
+    expect(next(60_000)).toBe(3_000);
+  });
+
   it('does not make batches smaller for when it is over', () => {
     const pace = round(60_000, 10_000);
     while (pace.plan().givesWay) took(pace, 200);
@@ -161,14 +181,17 @@ describe('giving way', () => {
 describe('a rate that leaves little to spare', () => {
   /**
    * Steps of 100 ms: so many come due, and so much of the capacity is left to drain. Answers with
-   * how late the oldest is as time goes by. Others wait long all the time.
+   * how late the oldest is as time goes by. Others wait long all the time. A round goes on until nothing
+   * is left, or each step is one.
    */
-  function lagsAfter(pauseMs: number, share: number, lastMs: number): number[] {
+  function lagsAfter(pauseMs: number, share: number, lastMs: number, isEach = false): number[] {
     const pace = newPace(MAX, () => 10_000);
     let doneUntilMs = 0;
     const lags: number[] = [];
     for (let nowMs = pauseMs; nowMs < pauseMs + lastMs; nowMs += 100) {
-      if (doneUntilMs >= nowMs - 100) pace.roundBegins();
+      const isDone = doneUntilMs >= nowMs - 100;
+      if (isDone) pace.caughtUp();
+      if (isDone || isEach) pace.roundBegins();
       pace.claimed(nowMs - doneUntilMs);
       const plan = pace.plan();
       // One drainer that rests half of the time does a quarter of what two can.
@@ -188,6 +211,15 @@ describe('a rate that leaves little to spare', () => {
     // What nobody can beat: the pause's work, by what is left of the capacity.
     const bestMs = (pauseMs * share) / (1 - share);
     const lags = lagsAfter(pauseMs, share, 1.3 * bestMs + 1_000);
+    expect(lags.at(-1)).toBeLessThan(100);
+  });
+
+  it.each([
+    [0.7, 60_000],
+    [0.9, 60_000],
+  ])('of %s comes down from %s ms though rounds end early, each by a failure', (share, pauseMs) => {
+    const bestMs = (pauseMs * share) / (1 - share);
+    const lags = lagsAfter(pauseMs, share, 1.3 * bestMs + 1_000, true);
     expect(lags.at(-1)).toBeLessThan(100);
   });
 });

@@ -47,14 +47,19 @@ const REMEMBERED_FOR = 20;
  * How fast a kind's due deadlines are handled: how many at once, by how many, with what rest.
  * A burst is to be over soon. What is late goes in small batches, by one drainer where others are
  * there, and where they feel it all the same, it gives way: it leaves them half of the time. But it may
- * lose a twentieth of how late it was as it began in this way, no longer. So what is due now yields to
+ * lose a twentieth of how late it was as a round began in this way, no longer, however many rounds there
+ * are until it is worked off. So what is due now yields to
  * nobody, and no backlog falls behind by yielding, however fast more comes due.
  */
 export class Pace {
   #size: number;
   #lastMs = 0;
-  /** So much time this round may still lose for the sake of others; undefined before its first claim. */
-  #loanMs: number | undefined;
+  /** How late it is, its first claim has shown. */
+  #isRoundKnown = false;
+  /** So much time the backlog may still lose for the sake of others. */
+  #loanMs = 0;
+  /** So much was lent for it, in however many rounds. */
+  #lentMs = 0;
   #feltFor = 0;
   #thereFor = 0;
 
@@ -70,7 +75,7 @@ export class Pace {
   plan(): Plan {
     const { drainers, targetBatchMs, feltFromMs } = this.options;
     // How late it is shows by the first claim.
-    if (this.#loanMs === undefined) return this.#atMost(FIRST, { drainers });
+    if (!this.#isRoundKnown) return this.#atMost(FIRST, { drainers });
     if (this.#loanMs <= 0) return this.#atMost(this.#size, { drainers });
     // Nobody is asked in a burst that may not give way.
     const waitMs = this.othersWaitMs();
@@ -87,18 +92,28 @@ export class Pace {
     return { restMs: 0, givesWay: false, ...plan, limit, isSmall: limit < this.#size };
   }
 
-  /** A round begins: nothing is known of how late it is. */
+  /** A round begins: nothing is known of how late it is. What was lent before stays lent. */
   roundBegins(): void {
-    this.#loanMs = undefined;
+    this.#isRoundKnown = false;
+  }
+
+  /** The backlog is worked off: what is late from now on is another. */
+  caughtUp(): void {
+    this.#loanMs = this.#lentMs = 0;
   }
 
   /** A batch has claimed; the oldest of it is overdue by so much. */
   claimed(oldestLagMs: number): void {
     const { yieldShare, targetBatchMs } = this.options;
-    if (this.#loanMs !== undefined) return;
-    const loanMs = oldestLagMs * yieldShare;
+    if (this.#isRoundKnown) return;
+    this.#isRoundKnown = true;
+    // Rounds may end with the backlog still there: later than before, it gets the difference.
+    const moreMs = oldestLagMs * yieldShare - this.#lentMs;
     // Less than a batch is none.
-    this.#loanMs = loanMs < targetBatchMs ? 0 : loanMs;
+    if (moreMs >= targetBatchMs) {
+      this.#loanMs += moreMs;
+      this.#lentMs += moreMs;
+    }
     // Nobody has been asked yet.
     this.#thereFor = REMEMBERED_FOR;
   }

@@ -164,6 +164,7 @@ export class ShardedSweep {
     let movedMs = performance.now();
     while (!signal.aborted) {
       const { found, failed } = await drain.runPart({
+        runId: shard.runId,
         range: shard.range,
         // Of its own, for everything behind it is left to it alone.
         lowWater: new LowWater(shard.range.after.dueAt.getTime()),

@@ -1,0 +1,59 @@
+import { Drain, drainDefaults } from './drain';
+import { LowWater } from './low-water';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-harness';
+
+const KIND = 'payment';
+const BATCH = 5;
+const COUNT = 400;
+
+describe('The parts of a sharded sweep', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+  beforeEach(() => store.empty());
+
+  it('are lent a twentieth together, though rings begin rounds beside them', async () => {
+    await store.add(KIND, Array<number>(COUNT).fill(-60_000));
+    const leftToRunMs = (await store.now()).getTime();
+    let handled = 0;
+    let lastAskedAt = 0;
+    const parts = {
+      ...drainParts(store.dataSource, KIND),
+      leftToRunMs: () => leftToRunMs,
+      /** Asked by each batch, as long as the backlog may give way. */
+      othersWaitMs: () => {
+        lastAskedAt = handled;
+        return 10_000;
+      },
+    };
+    const effects = new Effects(BATCH, async () => {
+      handled += BATCH;
+      // It finds nothing: all there is belongs to the sweep.
+      one.signal('timer', leftToRunMs);
+    });
+    // A loan of 100 ms, for batches of 10 ms.
+    const options = { ...drainDefaults, yieldShare: 1 / 600, targetBatchMs: 10 };
+    const one = new Drain(KIND, effects, parts, options);
+    const dueAt = (await store.deadlines())[0]?.due_at as Date;
+    const part = async (from: Date, fromId: string, untilId: string): Promise<void> => {
+      await one.runPart({
+        runId: 'run',
+        range: {
+          after: { dueAt: from, subjectId: fromId },
+          until: { dueAt, subjectId: untilId },
+        },
+        lowWater: new LowWater(),
+        signal: new AbortController().signal,
+        keep: async () => undefined,
+      });
+    };
+    await part(new Date(0), subject(0), subject(COUNT / 2 - 1));
+    expect(handled).toBe(COUNT / 2);
+    await part(dueAt, subject(COUNT / 2 - 1), subject(COUNT));
+    await one.idle();
+    expect(handled).toBe(COUNT);
+    expect(lastAskedAt).toBeGreaterThan(0);
+    expect(lastAskedAt).toBeLessThan(COUNT / 2);
+  });
+});
