@@ -2,10 +2,21 @@ import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
 import { NoopLock } from '../locks/noop.lock';
 import { silentTelemetry } from '../telemetry';
+import { TRUSTED_ABILITIES } from '../testing/trusted-abilities';
 import { checkOptions } from './check-options';
 import type { TimeoutModuleOptions } from './timeout-options';
 
 const postgres = { url: 'postgres://shop@127.0.0.1/shop' };
+const go = async (): Promise<void> => undefined;
+const own = {
+  name: 'mine',
+  abilities: TRUSTED_ABILITIES,
+  start: go,
+  stop: go,
+  arm: go,
+  disarm: go,
+  survey: go,
+};
 const check = (given: unknown) => () => checkOptions(given as TimeoutModuleOptions);
 
 describe('the options of TimeoutModule', () => {
@@ -20,6 +31,7 @@ describe('the options of TimeoutModule', () => {
       { postgres, lock: new NoopLock(), telemetry: silentTelemetry, redis: undefined },
       { postgres, driver: 'redis-zset', redis: 'redis://127.0.0.1', sweepIntervalMs: 300_000 },
       { postgres, telemetry: { failed: () => undefined } },
+      { postgres, driver: { ...own, survey: () => Promise.reject(new Error('cannot')) } },
     ];
     expect(taken.map((one) => checkOptions(one))).toEqual(taken);
     redis.disconnect();
@@ -38,6 +50,18 @@ describe('the options of TimeoutModule', () => {
     [{ postgres, redis: '' }, '`redis` must be a URL, options or a client of ioredis'],
     [{ postgres, schema: 7 }, '`schema` must be a text'],
     [{ postgres, driver: {} }, '`driver` must be a name or a TimerDriver'],
+    [
+      { postgres, driver: { start: go, stop: go } },
+      '`driver` must be a name or a TimerDriver; it has no `name`, `arm`, `disarm`, `survey`, `abilities.scope`',
+    ],
+    [
+      { postgres, driver: { ...own, arm: undefined, survey: 7 } },
+      'a TimerDriver; it has no `arm`, `survey`',
+    ],
+    [
+      { postgres, driver: { ...own, abilities: { ...own.abilities, surveys: 'yes' } } },
+      'a TimerDriver; it has no `abilities.surveys`',
+    ],
     [{ postgres, lock: {} }, '`lock` must be a Lock'],
     [{ postgres, role: 'worker' }, '`role` must be "ring" or "arm"'],
     [{ postgres, migrate: 'no' }, '`migrate` must be true or false'],

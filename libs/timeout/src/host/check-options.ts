@@ -19,6 +19,22 @@ const telemetry = z.custom((value) => {
   return hasMethods(value, others);
 }, orElse('a TimeoutTelemetry: `failed`, and of its other methods those that you want'));
 
+/** What is asked of a TimerDriver, and this one does not have, or has as another kind of value. */
+function lacks(driver: unknown): string[] {
+  if (!isObject(driver)) return ['TimerDriver'];
+  const abilities = isObject(driver.abilities) ? driver.abilities : {};
+  const has = {
+    name: typeof driver.name === 'string',
+    ...Object.fromEntries(
+      ['start', 'stop', 'arm', 'disarm', 'survey'].map((one) => [one, hasMethods(driver, [one])]),
+    ),
+    'abilities.scope': abilities.scope === 'shared' || abilities.scope === 'process',
+    'abilities.disarms': typeof abilities.disarms === 'boolean',
+    'abilities.surveys': typeof abilities.surveys === 'boolean',
+  };
+  return Object.entries(has).flatMap(([name, isThere]) => (isThere ? [] : [`\`${name}\``]));
+}
+
 /**
  * Sweeps bring deadlines near 30 min before they are due, and arm them 15 min before. So far apart,
  * six sweeps do the one and three the other: nothing is late where one fails.
@@ -32,7 +48,13 @@ const OPTIONS = {
     orElse('a URL, options or a client of ioredis'),
   ),
   schema: z.string(orElse('a text')),
-  driver: z.union([z.string(), having(['start', 'stop'], '')], orElse('a name or a TimerDriver')),
+  driver: z.custom((value) => typeof value === 'string' || lacks(value).length === 0, {
+    error: ({ input }) => {
+      const words = 'must be a name or a TimerDriver';
+      if (!isObject(input)) return words;
+      return `${words}; it has no ${lacks(input).join(', ')} as one has`;
+    },
+  }),
   lock: having(['acquireFree', 'acquireOne', 'close'], 'a Lock'),
   role: z.enum(['ring', 'arm'], orElse('"ring" or "arm"')),
   migrate: z.boolean(orElse('true or false')),
