@@ -176,6 +176,12 @@ const SPEC_MUTATIONS = [
     ['handle-claimed.ts', 'await Promise.race([answered, silent])', 'await answered'],
   ),
   seeded(
+    'standstill-nobodys-fault',
+    'A session that Postgres ends because a handler stands still is taken for a lost connection: its batch goes out again for ever',
+    'drain-silent-handler.spec.ts',
+    ['transaction.ts', 'if (code === STOOD_STILL) heard();', ''],
+  ),
+  seeded(
     'silent-worker-stays',
     'A worker of the store that takes nothing any more, and says nothing, is left as it is',
     'drivers/bullmq/bullmq.driver.spec.ts',

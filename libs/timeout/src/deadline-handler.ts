@@ -40,7 +40,8 @@ export interface BatchResult {
  * `handle` is called several times in a transaction, and what it did by `tx` is undone where it
  * throws. A subject for which it throws alone is put aside; where it throws for all, the kind stops.
  * A piece waits only briefly for rows that somebody holds: who needs them comes back, uncounted.
- * A call that is silent for 20 s is given up: what it does by `tx` later is refused.
+ * A call that is silent for 20 s is given up: what it does by `tx` later is refused. So is, once it
+ * answers, one that made no statement until Postgres ended its session for that.
  */
 export interface DeadlineHandler {
   /** The largest batch one transaction may take. */

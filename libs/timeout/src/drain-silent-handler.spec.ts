@@ -1,3 +1,4 @@
+import { until } from '../../../test/support/until';
 import type { DueDeadline } from './deadline-handler';
 import { Drain, drainDefaults } from './drain';
 import type { TimeoutTelemetry } from './telemetry';
@@ -19,12 +20,16 @@ describe('Drain, when its handler never answers', () => {
   const has = (due: readonly DueDeadline[]) => due.some(({ subjectId }) => subjectId === silent);
   const told: string[] = [];
   beforeEach(() => void (told.length = 0));
-  const draining = (before: (due: readonly DueDeadline[], tx: Transaction) => Promise<unknown>) => {
+  const draining = (
+    before: (due: readonly DueDeadline[], tx: Transaction) => Promise<unknown>,
+    answerLimitMs = 300,
+  ) => {
     const telemetry: Partial<TimeoutTelemetry> = {
       batchFailed: (_, size, error) => void told.push(`${size}: ${String(error)}`),
+      handlerFails: (_, error) => void told.push(`all: ${String(error)}`),
     };
     const parts = drainParts(store.dataSource, KIND, telemetry);
-    const options = { ...drainDefaults, drainers: 1, answerLimitMs: 300 };
+    const options = { ...drainDefaults, drainers: 1, answerLimitMs };
     return new Drain(KIND, new Effects(1_000, before), parts, options);
   };
   const effects = () => store.rows<{ subject_id: string }>('SELECT subject_id FROM effects');
@@ -72,5 +77,67 @@ describe('Drain, when its handler never answers', () => {
     });
     expect(await one.run('timer')).toEqual({ ...NOTHING, failed: 2 });
     expect(told).toHaveLength(3);
+  });
+
+  describe('before its answer is late', () => {
+    /** Resolves once Postgres has ended the session of `tx`, as it does where one stands still. */
+    const standStill = async (tx: Transaction): Promise<void> => {
+      const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
+      await until('the session has ended', async () => {
+        const sessions = await store.rows('SELECT FROM pg_stat_activity WHERE pid = $1', [
+          row?.pid,
+        ]);
+        return sessions.length === 0;
+      });
+    };
+    const STOOD_STILL =
+      'Error: The handler of "payment" has made no statement for so long that Postgres has ended its transaction';
+
+    it.each([
+      ['throws', () => Promise.reject(new Error('their API')), ': Error: their API'],
+      ['returns', () => Promise.resolve(), ''],
+      ['goes on', (tx: Transaction) => tx.rows('SELECT 1'), ': QueryFailedError: .*'],
+    ])('finds the one for which it stands still and then %s', async (_, then, said) => {
+      await store.add(KIND, Array<number>(40).fill(-1_000));
+      const one = draining(async (due, tx) => {
+        if (!has(due)) return;
+        await standStill(tx);
+        await then(tx);
+      }, 60_000);
+      expect(await one.run('timer')).toEqual({ ...NOTHING, found: 39, changed: 39, failed: 1 });
+      expect(told).toEqual([
+        expect.stringMatching(new RegExp(`^40: ${STOOD_STILL}, for 40${said}$`)),
+        expect.stringMatching(new RegExp(`^1: ${STOOD_STILL}, for 1${said}$`)),
+      ]);
+      expect(await effects()).toHaveLength(39);
+      expect(await store.deadlines()).toMatchObject([{ subject_id: silent, failures: 1 }]);
+    });
+
+    it('finds the one for which the whole process stands still', async () => {
+      await store.add(KIND, Array<number>(40).fill(-1_000));
+      const one = draining(async (due, tx) => {
+        if (!has(due)) return;
+        await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+        throw new Error('counted');
+      }, 60_000);
+      expect(await one.run('timer')).toEqual({ ...NOTHING, found: 39, changed: 39, failed: 1 });
+      expect(told).toHaveLength(2);
+      expect(told[1]).toBe(`1: ${STOOD_STILL}, for 1: Error: counted`);
+    });
+
+    it('stops the kind where it stands still for all', async () => {
+      await store.add(KIND, Array<number>(10).fill(-1_000));
+      const one = draining(async (_, tx) => {
+        await standStill(tx);
+        throw new Error('their API');
+      }, 60_000);
+      await one.run('timer');
+      expect(one.standsStill).toBe(true);
+      expect(told.at(0)).toBe(`10: ${STOOD_STILL}, for 10: Error: their API`);
+      expect(told).toContain(`all: ${STOOD_STILL}, for 1: Error: their API`);
+      expect(await effects()).toEqual([]);
+    });
   });
 });

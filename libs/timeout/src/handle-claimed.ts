@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ClaimedBatch } from './claimed-batch';
 import { isContention, isLockTimeout } from './database-errors';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
@@ -20,6 +21,8 @@ const LOCK_WAIT_MS = 10;
 
 /** Postgres hears at once of a connection that ends, unless it is not to be reached. */
 const ABANDON_LIMIT_MS = 1_000;
+/** No session is ended for standing still before; short beside any limit of ours. */
+const STANDSTILL_MS = 100;
 
 /** Those of a batch that were not handled. */
 export type Aside = Pick<HandledApart, 'failed' | 'locked' | 'left'>;
@@ -32,14 +35,26 @@ export class RowHeldError extends Error {
   }
 }
 
-/** A handler is silent about these, and may be for good. */
+/** A handler is silent about these, and may be for good; or was until the database gave it up. */
 export class UnansweredError extends Error {
-  constructor(
+  private constructor(
     kind: string,
     readonly piece: readonly DueDeadline[],
-    limitMs: number,
+    how: string,
+    said = '',
   ) {
-    super(`The handler of "${kind}" has not answered within ${limitMs} ms, for ${piece.length}`);
+    super(`The handler of "${kind}" has ${how}, for ${piece.length}${said}`);
+  }
+
+  static within(limitMs: number, kind: string, piece: readonly DueDeadline[]): UnansweredError {
+    return new UnansweredError(kind, piece, `not answered within ${limitMs} ms`);
+  }
+
+  /** Whatever it answered afterwards; an error of its own is told as well, and is no cause of this. */
+  static stoodStill(kind: string, piece: readonly DueDeadline[], answer: object): UnansweredError {
+    const how = 'made no statement for so long that Postgres has ended its transaction';
+    const said = 'error' in answer ? `: ${String(answer.error)}` : '';
+    return new UnansweredError(kind, piece, how, said);
   }
 
   /** A connection that is lost meanwhile, as Postgres ends one that stands still, says less. */
@@ -76,6 +91,7 @@ export async function handleClaimed(
   how: Handling,
 ): Promise<HandledApart> {
   const answers = new Answers(tx, how);
+  const stopListening = await tx.onStandstill(() => answers.tooLate());
   try {
     return await (how.isApart
       ? handlePieces(mine, tx, answers, how)
@@ -83,33 +99,58 @@ export async function handleClaimed(
   } catch (error) {
     // Said first: what was tried by the connection that was given up says less.
     throw answers.silence ?? error;
+  } finally {
+    stopListening();
   }
 }
 
 /** Waits for a handler's answers. */
 class Answers {
   silence: UnansweredError | undefined;
+  #isTooLate = false;
 
   constructor(
     private readonly tx: Transaction,
     private readonly how: Pick<Handling, 'kind' | 'answerLimitMs'>,
   ) {}
 
+  /** The transaction has ended under the handler: whatever it answers, nothing can be committed. */
+  tooLate(): void {
+    this.#isTooLate = true;
+  }
+
   async to<T>(question: Promise<T>, pieceOf: () => readonly DueDeadline[]): Promise<T> {
     const { kind, answerLimitMs } = this.how;
-    const answered = question.then((answer) => ({ answer }));
+    const startedMs = performance.now();
+    const answered = question.then(
+      (answer) => ({ answer }),
+      (error: unknown) => ({ error }),
+    );
     let timer: NodeJS.Timeout | undefined;
     const silent = new Promise<undefined>((resolve) => {
       timer = setTimeout(resolve, answerLimitMs, undefined);
     });
     const first = await Promise.race([answered, silent]).finally(() => clearTimeout(timer));
-    if (first) return first.answer;
-    this.silence = new UnansweredError(kind, pieceOf(), answerLimitMs);
+    if (first) {
+      // A process that stood still as a whole has not read yet what Postgres said meanwhile.
+      if (performance.now() - startedMs >= STANDSTILL_MS) await allIsRead();
+      if (this.#isTooLate)
+        throw (this.silence = UnansweredError.stoodStill(kind, pieceOf(), first));
+      if ('error' in first) throw first.error;
+      return first.answer;
+    }
+    this.silence = UnansweredError.within(answerLimitMs, kind, pieceOf());
     // So that its rows are free again, where Postgres can be reached.
     const abandoned = withTimeLimit(this.tx.abandon(), ABANDON_LIMIT_MS, 'Not abandoned');
     await abandoned.catch(() => undefined);
     throw this.silence;
   }
+}
+
+/** Resolves once what has arrived is read: between two immediates, wherever the first comes from. */
+async function allIsRead(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
 }
 
 async function handlePieces(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
 import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
@@ -11,7 +12,9 @@ import { unattended } from './unattended';
 interface Connection {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
   end(): Promise<void>;
-  readonly connection?: { readonly stream?: Pick<Writable, 'cork' | 'uncork'> };
+  readonly connection?: Pick<EventEmitter, 'on' | 'off'> & {
+    readonly stream?: Pick<Writable, 'cork' | 'uncork'>;
+  };
 }
 
 interface Statement {
@@ -138,6 +141,20 @@ export class Transaction {
   }
 
   /**
+   * `heard` is called where Postgres ends the session because this transaction makes no statement: of
+   * a lost connection nobody says that. Returns what ends the listening.
+   */
+  async onStandstill(heard: () => void): Promise<() => void> {
+    // Past the client, which gives what is said to a statement, if one has just been sent.
+    const { connection } = (await this.runner.connect()) as Connection;
+    const hear = ({ code }: { readonly code?: string }): void => {
+      if (code === STOOD_STILL) heard();
+    };
+    connection?.on('errorMessage', hear);
+    return () => connection?.off('errorMessage', hear);
+  }
+
+  /**
    * Runs `hook` after a successful commit; nobody waits for it. What it throws or rejects with is told
    * by `failed` and changes nothing: what is committed stands, and the other hooks run.
    */
@@ -195,6 +212,8 @@ async function run<T>(runner: QueryRunner, statement: Statement, before?: string
   }
 }
 
+/** `idle_in_transaction_session_timeout` has passed. */
+const STOOD_STILL = '25P03';
 /** A write on a standby, as after a failover that left the connection alive. */
 const READ_ONLY = '25006';
 
