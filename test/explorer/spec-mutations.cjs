@@ -168,6 +168,7 @@ const SPEC_MUTATIONS = [
     'A transaction whose handler is silent is left to it: what comes late meets whoever has the connection then',
     'drain-silent-handler.spec.ts',
     ['handle-claimed.ts', 'withTimeLimit(this.tx.abandon(),', 'withTimeLimit(Promise.resolve(),'],
+    ['transaction.ts', 'this.#hasEnded = true;', ''],
   ),
   seeded(
     'silent-handler-waited-for',
@@ -284,10 +285,22 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'late-siblings-sent',
+    'What a handler that has failed still sends is done in the next piece of its batch',
+    'drain-failures.spec.ts',
+    ['transaction.ts', 'this.#hasEnded = true;', ''],
+  ),
+  seeded(
+    'manager-unfenced',
+    'A statement that TypeORM is about to send when its attempt fails is done in what follows',
+    'transaction.spec.ts',
+    ['fenced-manager.ts', 'assertOpen();', ''],
+  ),
+  seeded(
     'standby-kept',
     'A connection that refuses to write after a failover stays in the pool',
     'transaction.spec.ts',
-    ['transaction.ts', 'if (sqlStateOf(failure) === READ_ONLY) void connection.end();', ''],
+    ['send-statement.ts', 'if (sqlStateOf(failure) === READ_ONLY) void connection.end();', ''],
   ),
 ];
 

@@ -38,7 +38,8 @@ export interface BatchResult {
  *
  * After a batch has failed, those that follow are handled in pieces, each behind a savepoint: then
  * `handle` is called several times in a transaction, and what it did by `tx` is undone where it
- * throws. A subject for which it throws alone is put aside; where it throws for all, the kind stops.
+ * throws. Each `tx` is for its call alone: what is done by it later is refused. A subject for which
+ * it throws alone is put aside; where it throws for all, the kind stops.
  * A piece waits only briefly for rows that somebody holds: who needs them comes back, uncounted.
  * A call that is silent for 20 s is given up: what it does by `tx` later is refused. So is, once it
  * answers, one that made no statement until Postgres ended its session for that.

@@ -5,6 +5,7 @@ import { NoopLock } from './locks/noop.lock';
 import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
+import { Gate } from './testing/gate';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
@@ -44,6 +45,42 @@ describe('Drain, when handling fails', () => {
       // The whole batch, then the one; far fewer tries than subjects.
       expect(failed).toEqual([40, 1]);
       expect(handler.batches.length).toBeLessThan(20);
+    });
+
+    it('has a sibling’s late statement done once, whatever piece is handled by then', async () => {
+      await store.add(KIND, Array<number>(18).fill(-1_000));
+      const sibling = subject(3);
+      const gates: Gate[] = [];
+      const late: Promise<unknown>[] = [];
+      const one = drain({
+        maxBatch: 1_000,
+        lockKey: () => undefined,
+        handle: async (due, tx, by) => {
+          const write = (id: string) => tx.rows('INSERT INTO effects VALUES ($1, $2)', [id, by]);
+          const poisoned = due.some(({ subjectId }) => subjectId === poison);
+          await Promise.all(
+            due
+              .filter(({ subjectId }) => subjectId !== sibling && subjectId !== poison)
+              .map(({ subjectId }) => write(subjectId)),
+          );
+          // What is late of the pieces before is sent now.
+          for (const gate of gates.splice(0)) gate.open();
+          await Promise.allSettled(late);
+          const isThere = due.some(({ subjectId }) => subjectId === sibling);
+          if (isThere && poisoned) {
+            const gate = new Gate();
+            gates.push(gate);
+            late.push(gate.pass().then(() => write(sibling)));
+          } else if (isThere) await write(sibling);
+          if (poisoned) throw new Error('poison');
+          return { changed: due.length, lost: 0 };
+        },
+      });
+      expect(await one.run('timer')).toMatchObject({ changed: 17, failed: 1 });
+      expect(late.length).toBeGreaterThan(0);
+      const ids = (await effects()).map(({ subject_id: id }) => id);
+      expect(ids).toHaveLength(17);
+      expect(new Set(ids).size).toBe(17);
     });
 
     it('backs off, longer each time', async () => {

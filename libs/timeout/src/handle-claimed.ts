@@ -160,7 +160,7 @@ async function handlePieces(
   { handler, by, isProbe, isJudged, rates, suspects }: Handling,
 ): Promise<HandledApart> {
   const attempt = (piece: readonly DueDeadline[]) =>
-    tx.attempt(() => answers.to(handler.handle(piece, tx, by), () => piece));
+    tx.attempt((part) => answers.to(handler.handle(piece, part, by), () => piece));
   await tx.rows(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
   const result = await handleApart(mine.each, attempt, {
     ...{ rates, isContention, suspectOf: subjectNamedBy },

@@ -2,6 +2,7 @@ import { DataSource } from 'typeorm';
 import { until } from '../../../test/support/until';
 import { isInfrastructureError } from './database-errors';
 import { DeadlineStore } from './testing/deadline-store';
+import { Gate } from './testing/gate';
 import { inTransaction, queryRows, type Transaction } from './transaction';
 
 describe('after a failover that left connections alive', () => {
@@ -85,13 +86,14 @@ describe('an attempt in a transaction', () => {
   /** Writes, and fails: in SQL, so that Postgres refuses all that follows, or by itself. */
   const fails = (tx: Transaction, name: string, how = 'SELECT 1 / 0') =>
     tx
-      .attempt(async () => {
-        await tx.hot(INSERT, [name]);
-        await tx.rows(how);
+      .attempt(async (part) => {
+        await part.hot(INSERT, [name]);
+        await part.rows(how);
         throw new Error('poison');
       })
       .catch(() => undefined);
-  const succeeds = (tx: Transaction, name: string) => tx.attempt(() => tx.hot(INSERT, [name]));
+  const succeeds = (tx: Transaction, name: string) =>
+    tx.attempt((part) => part.hot(INSERT, [name]));
 
   it('undoes what failed, and nothing else', async () => {
     await inTransaction(store.dataSource, async (tx) => {
@@ -103,7 +105,7 @@ describe('an attempt in a transaction', () => {
       await tx.rows(INSERT, ['c']);
       await fails(tx, 'no');
       await Promise.all([tx.rows(INSERT, ['d']), tx.rows(INSERT, ['e'])]);
-      await tx.attempt(() => Promise.all([tx.rows(INSERT, ['f']), tx.rows(INSERT, ['g'])]));
+      await tx.attempt((part) => Promise.all([part.rows(INSERT, ['f']), part.rows(INSERT, ['g'])]));
       await fails(tx, 'no', 'SELECT 1');
     });
     expect(await kept()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
@@ -112,15 +114,15 @@ describe('an attempt in a transaction', () => {
   it('has work set aside within it, of which only that is undone', async () => {
     const hooks: string[] = [];
     await inTransaction(store.dataSource, async (tx) => {
-      await tx.attempt(async () => {
-        await tx.rows(INSERT, ['a']);
-        const failing = tx.aside(async () => {
-          tx.afterCommit(() => hooks.push('no'));
-          await tx.manager.query(INSERT, ['no']);
-          await tx.rows('SELECT 1 / 0').catch(() => undefined);
+      await tx.attempt(async (part) => {
+        await part.rows(INSERT, ['a']);
+        const failing = part.aside(async (aside) => {
+          aside.afterCommit(() => hooks.push('no'));
+          await aside.manager.query(INSERT, ['no']);
+          await aside.rows('SELECT 1 / 0').catch(() => undefined);
         });
         await expect(failing).rejects.toThrow('current transaction is aborted');
-        await tx.aside(() => tx.rows(INSERT, ['b']));
+        await part.aside((aside) => aside.rows(INSERT, ['b']));
       });
       await fails(tx, 'no');
       tx.afterCommit(() => hooks.push('yes'));
@@ -137,6 +139,49 @@ describe('an attempt in a transaction', () => {
     });
     await inTransaction(store.dataSource, (tx) => fails(tx, 'no'));
     expect(await kept()).toEqual(['typeorm']);
+  });
+
+  const writing = {
+    rows: (tx: Transaction) => tx.rows(INSERT, ['late']),
+    manager: (tx: Transaction) => tx.manager.query(INSERT, ['late']),
+  };
+  const ways = Object.keys(writing) as (keyof typeof writing)[];
+
+  it.each(ways)('has nothing done that is sent after its end (%s)', async (by) => {
+    const gate = new Gate();
+    let late: Promise<unknown> | undefined;
+    const bad = inTransaction(store.dataSource, async (tx) => {
+      late = gate.pass().then(() => writing[by](tx));
+      await tx.rows('SELECT 1');
+      throw new Error('bad');
+    });
+    await expect(bad).rejects.toThrow('bad');
+    gate.open();
+    await expect(late).rejects.toThrow();
+    expect(await kept()).toEqual([]);
+  });
+
+  it.each(ways)('undoes what siblings of its failure still send (%s)', async (by) => {
+    for (const how of ['attempt', 'aside'] as const) {
+      const gate = new Gate();
+      let late: Promise<unknown> | undefined;
+      await inTransaction(store.dataSource, async (tx) => {
+        const bad = tx[how](async (part) => {
+          await part.rows(INSERT, ['undone']);
+          late = gate.pass().then(() => writing[by](part));
+          // Under way as it fails.
+          const sent = writing[by](part);
+          await Promise.all([late, sent, Promise.reject(new Error('bad'))]);
+        });
+        await expect(bad).rejects.toThrow('bad');
+        await tx.attempt(async (part) => {
+          await part.rows(INSERT, [how]);
+          gate.open();
+          await expect(late).rejects.toThrow('has ended');
+        });
+      });
+    }
+    expect(await kept()).toEqual(['aside', 'attempt']);
   });
 
   /** Once its client has been told. */

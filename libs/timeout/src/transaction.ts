@@ -1,51 +1,53 @@
-import { createHash } from 'node:crypto';
-import type { EventEmitter } from 'node:events';
-import type { Writable } from 'node:stream';
-import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
-import { isContention, sqlStateOf } from './database-errors';
+import { isContention } from './database-errors';
+import { fencedManager } from './fenced-manager';
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
+import { type Connection, nameOf, send, type Statement } from './send-statement';
 import { unattended } from './unattended';
-
-/** What this file uses of node-postgres, which TypeORM hands out untyped. */
-interface Connection {
-  query(statement: Statement): Promise<{ rows: unknown[] }>;
-  end(): Promise<void>;
-  readonly connection?: Pick<EventEmitter, 'on' | 'off'> & {
-    readonly stream?: Pick<Writable, 'cork' | 'uncork'>;
-  };
-}
-
-interface Statement {
-  /** Named statements are parsed once a connection. */
-  readonly name?: string;
-  readonly text: string;
-  readonly values: unknown[];
-  /** How long node-postgres waits for its answer, in milliseconds; default: as its connection does. */
-  readonly query_timeout?: number;
-}
 
 /** Postgres gives a statement up by itself; whoever waits for the answer waits a little longer. */
 const ANSWERS_WITHIN_MS = 1_000;
+/** `idle_in_transaction_session_timeout` has passed. */
+const STOOD_STILL = '25P03';
+
+/** A statement, or a hook, of a transaction that has ended, or of an attempt in it that has. Nothing was sent. */
+export class TransactionEndedError extends Error {
+  readonly code = 'transaction_ended';
+
+  constructor() {
+    super('The transaction, or the attempt in it, has ended: nothing more can be done by it');
+  }
+}
+
+/** What a transaction and its attempts have in common. */
+interface Whole {
+  readonly hooks: (() => Promise<void>)[];
+  savepoint?: Savepoint;
+  hasLentManager?: true;
+  answerLimit?: Pick<Statement, 'query_timeout'>;
+}
 
 /**
  * One database transaction, handed to everything that must commit or vanish together.
  * What may only happen once it is durable (an alarm, a nudge, a metric) is an `afterCommit` hook.
+ * Once it has ended, each statement of it is refused with a {@link TransactionEndedError}.
  */
 export class Transaction {
-  readonly #hooks: (() => Promise<void>)[] = [];
+  #whole: Whole = { hooks: [] };
+  /** Of an attempt: what it is made in. */
+  #above: Transaction | undefined;
   #hasFailed = false;
-  #savepoint: Savepoint | undefined;
-  #hasLentManager = false;
-  #answerLimit: Pick<Statement, 'query_timeout'> = {};
+  #hasEnded = false;
+  #manager: EntityManager | undefined;
 
   constructor(private readonly runner: QueryRunner) {}
 
   /** TypeORM's, in this transaction. What fails by it is heard of with the next {@link rows} only. */
   get manager(): EntityManager {
-    this.#hasLentManager = true;
-    return this.runner.manager;
+    this.#whole.hasLentManager = true;
+    return (this.#manager ??= fencedManager(this.runner, () => this.#assertOpen()));
   }
 
   /**
@@ -54,28 +56,33 @@ export class Transaction {
    */
   async limit(limitMs: number): Promise<void> {
     await this.rows(`SET LOCAL statement_timeout = ${limitMs}`);
-    this.#answerLimit = { query_timeout: limitMs + ANSWERS_WITHIN_MS };
+    this.#whole.answerLimit = { query_timeout: limitMs + ANSWERS_WITHIN_MS };
   }
 
   /**
-   * Runs `work` so that its failure undoes what it did, hooks included, and nothing else. Costs no
-   * round trip: the savepoint, and what undoes a failure, are sent together with the next statement.
+   * Runs `work` so that its failure undoes what it did, hooks included, and nothing else. It is handed
+   * the transaction anew: what it still does by that once it has answered or failed is refused, so that
+   * nothing of it is done in what follows. Costs no round trip: the savepoint, and what undoes a
+   * failure, are sent together with the next statement.
    */
-  async attempt<T>(work: () => Promise<T>): Promise<T> {
-    const hooks = this.#hooks.length;
-    const savepoint = (this.#savepoint ??= new Savepoint());
+  async attempt<T>(work: (part: Transaction) => Promise<T>): Promise<T> {
+    const { hooks } = this.#whole;
+    const before = hooks.length;
+    const savepoint = (this.#whole.savepoint ??= new Savepoint());
+    const part = this.#part();
     savepoint.begin();
     try {
-      const result = await work();
-      this.assertSound();
+      const result = await work(part);
+      part.end();
+      part.assertSound();
       savepoint.end();
       return result;
     } catch (error) {
+      part.end();
       savepoint.rollBack();
-      this.#hasFailed = false;
-      this.#hooks.length = hooks;
+      hooks.length = before;
       // The next statement may be one of TypeORM's, which does not come by here.
-      if (this.#hasLentManager) await this.settle();
+      if (this.#whole.hasLentManager) await this.settle();
       throw error;
     }
   }
@@ -84,26 +91,37 @@ export class Transaction {
    * As {@link attempt}, also within one and where the work goes by TypeORM; not within itself. Costs two
    * round trips.
    */
-  async aside<T>(work: () => Promise<T>): Promise<T> {
-    const hooks = this.#hooks.length;
+  async aside<T>(work: (part: Transaction) => Promise<T>): Promise<T> {
+    const { hooks } = this.#whole;
+    const before = hooks.length;
     await this.rows('SAVEPOINT aside');
+    const part = this.#part();
     try {
-      const result = await work();
+      const result = await work(part);
+      part.end();
       // Also hears of a failure that the work went on from.
       await this.rows('RELEASE SAVEPOINT aside');
       return result;
     } catch (error) {
+      part.end();
       await this.rows('ROLLBACK TO SAVEPOINT aside');
       this.#hasFailed = false;
-      this.#hooks.length = hooks;
+      hooks.length = before;
       throw error;
     }
   }
 
+  #part(): Transaction {
+    const part = new Transaction(this.runner);
+    part.#whole = this.#whole;
+    part.#above = this;
+    return part;
+  }
+
   /** Sends what is still owed to the database, where no statement of {@link rows} follows. */
   async settle(): Promise<void> {
-    const owed = this.#savepoint?.owed();
-    if (owed) await run(this.runner, { text: owed, values: [] });
+    const owed = this.#whole.savepoint?.owed();
+    if (owed) await send(this.runner, { text: owed, values: [] });
   }
 
   /** Runs one statement; `params` fill `$1..$n`. Returns its rows, those of `RETURNING` included. */
@@ -119,12 +137,21 @@ export class Transaction {
     return this.#run({ name: nameOf(sql), text: sql, values: [...params] });
   }
 
-  async #run<T>(statement: Statement): Promise<T[]> {
+  #run<T>(statement: Statement): Promise<T[]> {
+    if (!this.#isOver) return this.#send(statement);
+    const refused = Promise.reject<T[]>(new TransactionEndedError());
+    // Whoever has not waited for it may well be gone.
+    refused.catch(() => undefined);
+    return refused;
+  }
+
+  async #send<T>(statement: Statement): Promise<T[]> {
+    const { savepoint, answerLimit } = this.#whole;
     try {
-      return await run(
+      return await send(
         this.runner,
-        { ...statement, ...this.#answerLimit },
-        this.#savepoint?.beforeStatement(),
+        { ...statement, ...answerLimit },
+        savepoint?.beforeStatement(),
       );
     } catch (error) {
       this.#hasFailed = true;
@@ -132,11 +159,25 @@ export class Transaction {
     }
   }
 
+  /** From here on nothing is done by it, nor by its attempts. */
+  end(): void {
+    this.#hasEnded = true;
+  }
+
+  get #isOver(): boolean {
+    return this.#hasEnded || (this.#above !== undefined && this.#above.#isOver);
+  }
+
+  #assertOpen(): void {
+    if (this.#isOver) throw new TransactionEndedError();
+  }
+
   /**
    * Ends the connection, where somebody may still be at work in this transaction: nothing of it is
    * committed, and what comes late is refused. Resolves once the database has let go of it.
    */
   async abandon(): Promise<void> {
+    this.end();
     await ((await this.runner.connect()) as Connection).end();
   }
 
@@ -159,7 +200,8 @@ export class Transaction {
    * by `failed` and changes nothing: what is committed stands, and the other hooks run.
    */
   afterCommit(hook: () => unknown, failed: (error: unknown) => void = warn): void {
-    this.#hooks.push(() => unattended(hook, failed));
+    this.#assertOpen();
+    this.#whole.hooks.push(() => unattended(hook, failed));
   }
 
   /** Postgres would answer a COMMIT after a failed statement by quietly rolling back. */
@@ -169,53 +211,12 @@ export class Transaction {
   }
 
   committed(): void {
-    for (const hook of this.#hooks) void hook();
+    for (const hook of this.#whole.hooks) void hook();
   }
 }
 
 const warn = (error: unknown): void =>
   process.emitWarning(`What follows a commit has failed: ${String(error)}`);
-
-const names = new Map<string, string>();
-
-function nameOf(sql: string): string {
-  const known = names.get(sql);
-  if (known) return known;
-  // The same in every process, as a pooler in between may share connections among them.
-  const name = `lastcall_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`;
-  names.set(sql, name);
-  return name;
-}
-
-/**
- * Past TypeORM's query(), whose events and logging cost more than many a statement of ours. `before`
- * is sent right before the statement, without waiting for its answer.
- */
-async function run<T>(runner: QueryRunner, statement: Statement, before?: string): Promise<T[]> {
-  const connection = (await runner.connect()) as Connection;
-  try {
-    if (before === undefined) return (await connection.query(statement)).rows as T[];
-    const stream = connection.connection?.stream;
-    // In one packet, where connections are pipelined.
-    stream?.cork();
-    const both = [{ text: before, values: [] }, statement].map((one) => connection.query(one));
-    stream?.uncork();
-    // Both have to have answered: the first one's error is what tells why.
-    await Promise.allSettled(both);
-    const [, answer] = await Promise.all(both);
-    return answer?.rows as T[];
-  } catch (error) {
-    const failure = new QueryFailedError(statement.text, statement.values, error as Error);
-    // Whoever it is connected to has become a standby: the pool, asked again, finds the primary.
-    if (sqlStateOf(failure) === READ_ONLY) void connection.end();
-    throw failure;
-  }
-}
-
-/** `idle_in_transaction_session_timeout` has passed. */
-const STOOD_STILL = '25P03';
-/** A write on a standby, as after a failover that left the connection alive. */
-const READ_ONLY = '25006';
 
 const MAX_ATTEMPTS = 5;
 const RETRY_BASE_MS = 10;
@@ -255,10 +256,12 @@ async function attemptTransaction<T>(
     // READ COMMITTED by the connection's settings: naming it here would be one more round trip.
     await runner.startTransaction();
     result = await work(tx);
+    tx.end();
     tx.assertSound();
     await tx.settle();
     await runner.commitTransaction();
   } catch (error) {
+    tx.end();
     // A connection that broke cannot roll back; the first error is the one that tells why.
     const isLost = runner.isReleased;
     if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
@@ -286,7 +289,7 @@ export async function queryRows<T>(
 ): Promise<T[]> {
   const runner = dataSource.createQueryRunner();
   try {
-    return await run(runner, { text: sql, values: [...params] });
+    return await send(runner, { text: sql, values: [...params] });
   } finally {
     await runner.release();
   }
@@ -303,7 +306,7 @@ export async function timedRows<T>(
     // Waiting for a connection is no part of it.
     await runner.connect();
     const sentAtMs = clock.nowMs();
-    const rows = await run<T>(runner, { text: sql, values: [] });
+    const rows = await send<T>(runner, { text: sql, values: [] });
     return { rows, sentAtMs, answeredAtMs: clock.nowMs() };
   } finally {
     await runner.release();

@@ -1,3 +1,4 @@
+import type { Tx } from '@app/timeout';
 import type { HostTx } from '@app/timeout/module';
 import type { TargetPayment } from './close-target';
 import type { WaitingWebhook } from './target-inbox';
@@ -28,7 +29,7 @@ export async function ownersOf(
   if (ids.length === 0) return owned;
   const failures: (readonly [kind: string, error: unknown])[] = [];
   for (const kind of kindsOf(parts)) {
-    const find = () => targetOf(parts, kind).findPayments(ids, tx);
+    const find = (aside: Tx) => targetOf(parts, kind).findPayments(ids, aside);
     const found = await tx.aside(find).catch((error: unknown) => {
       failures.push([kind, error]);
       return [];

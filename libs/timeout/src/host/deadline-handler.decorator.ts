@@ -12,7 +12,8 @@ export interface Due {
 
 /**
  * The transaction in which the batch was taken: what is done by it commits with that, or neither
- * does. Tables are found as on the host's own connections.
+ * does. Tables are found as on the host's own connections. It is for one call of the handler: a
+ * statement that is sent once that has answered or failed is refused.
  */
 export interface Tx {
   /** TypeORM's; with `postgres: { dataSource }` it knows that data source's entities. */

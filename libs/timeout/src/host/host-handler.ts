@@ -61,8 +61,8 @@ export class HostHandler implements DeadlineHandler {
 
 /** A host's transaction as our own handlers use it. */
 export interface HostTx extends Tx {
-  /** Runs `work` so that its failure undoes what it did, hooks included, and nothing else; not within itself. */
-  aside<T>(work: () => Promise<T>): Promise<T>;
+  /** Runs `work` so that its failure undoes what it did, hooks included, and nothing else; not within itself. It is to go by what it is given. */
+  aside<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
 /**
@@ -73,7 +73,7 @@ export const hostTx = (tx: Transaction, hookFailed?: (error: unknown) => void): 
   manager: tx.manager,
   query: (sql, params = []) => tx.rows(sql, params),
   afterCommit: (hook) => tx.afterCommit(hook, hookFailed),
-  aside: (work) => tx.aside(work),
+  aside: (work) => tx.aside((part) => work(hostTx(part, hookFailed))),
 });
 
 export const enterPath = (tx: Transaction, path: string): Promise<unknown> =>

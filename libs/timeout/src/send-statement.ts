@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
+import type { Writable } from 'node:stream';
+import { QueryFailedError, type QueryRunner } from 'typeorm';
+import { sqlStateOf } from './database-errors';
+
+/** What we use of node-postgres, which TypeORM hands out untyped. */
+export interface Connection {
+  query(statement: Statement): Promise<{ rows: unknown[] }>;
+  end(): Promise<void>;
+  readonly connection?: Pick<EventEmitter, 'on' | 'off'> & {
+    readonly stream?: Pick<Writable, 'cork' | 'uncork'>;
+  };
+}
+
+export interface Statement {
+  /** Named statements are parsed once a connection. */
+  readonly name?: string;
+  readonly text: string;
+  readonly values: unknown[];
+  /** How long node-postgres waits for its answer, in milliseconds; default: as its connection does. */
+  readonly query_timeout?: number;
+}
+
+const names = new Map<string, string>();
+
+/** The name by which each connection keeps this text. */
+export function nameOf(sql: string): string {
+  const known = names.get(sql);
+  if (known) return known;
+  // The same in every process, as a pooler in between may share connections among them.
+  const name = `lastcall_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`;
+  names.set(sql, name);
+  return name;
+}
+
+/**
+ * Past TypeORM's query(), whose events and logging cost more than many a statement of ours. `before`
+ * is sent right before the statement, without waiting for its answer.
+ */
+export async function send<T>(
+  runner: QueryRunner,
+  statement: Statement,
+  before?: string,
+): Promise<T[]> {
+  const connection = (await runner.connect()) as Connection;
+  try {
+    if (before === undefined) return (await connection.query(statement)).rows as T[];
+    const stream = connection.connection?.stream;
+    // In one packet, where connections are pipelined.
+    stream?.cork();
+    const both = [{ text: before, values: [] }, statement].map((one) => connection.query(one));
+    stream?.uncork();
+    // Both have to have answered: the first one's error is what tells why.
+    await Promise.allSettled(both);
+    const [, answer] = await Promise.all(both);
+    return answer?.rows as T[];
+  } catch (error) {
+    const failure = new QueryFailedError(statement.text, statement.values, error as Error);
+    // Whoever it is connected to has become a standby: the pool, asked again, finds the primary.
+    if (sqlStateOf(failure) === READ_ONLY) void connection.end();
+    throw failure;
+  }
+}
+
+/** A write on a standby, as after a failover that left the connection alive. */
+const READ_ONLY = '25006';
