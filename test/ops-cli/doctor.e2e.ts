@@ -95,6 +95,15 @@ describe('lastcall doctor', () => {
     expect(await world.redis.get(key)).toBe('another');
   });
 
+  it('looks at what it can without the secret of a provider, and says which it needs', async () => {
+    const env = { SANDBOX_WEBHOOK_SECRET: '' };
+    const { code, result } = await lastcallJson<Result>(world.config, ['doctor'], { env });
+    expect(code).toBe(7);
+    expect(result.checks.filter(({ area }) => area === 'provider')).toMatchObject([
+      { name: 'sandbox', state: 'unknown', detail: 'SANDBOX_WEBHOOK_SECRET is not set here' },
+    ]);
+  });
+
   it('looks at what it can while Postgres and Redis are down', async () => {
     const { code, result } = await lastcallJson<Result>(world.config, ['doctor'], { env: DOWN });
     expect(code).toBe(6);

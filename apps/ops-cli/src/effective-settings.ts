@@ -3,6 +3,7 @@ import {
   connectWithin,
   createDataSource,
   differenceText,
+  isProviderName,
   loadConfigFor,
   onDataSource,
   type Purpose,
@@ -34,7 +35,8 @@ export async function effectiveSettings(
   note: (line: string) => void,
 ): Promise<EffectiveSettings> {
   connectWithin(CONNECT_LIMIT_MS);
-  const own = loadConfigFor(purpose, env);
+  // Which providers there are, and so which secrets are needed, is told by the processes.
+  const own = loadConfigFor(purpose === 'look' ? 'look' : 'change', env);
   const dataSource = createDataSource(own, 'lastcall settings', 1);
   await dataSource.initialize();
   try {
@@ -42,12 +44,27 @@ export async function effectiveSettings(
     for (const difference of running.differences) {
       note(`warning: ${differenceText(difference)}; what the process seen last runs with counts`);
     }
-    if (running.processes.length === 0) return { config: own, running };
-    const theirs = { ...env, PAYMENT_PROVIDER: '', ...running.settings };
-    return { config: loadConfigFor(purpose, theirs), running };
+    if (running.processes.length === 0) return { config: loadConfigFor(purpose, env), running };
+    const { settings } = running;
+    if (purpose === 'ask-providers') refuseHostsProviders(loadConfigFor('change', env, settings));
+    return { config: loadConfigFor(purpose, env, settings), running };
   } finally {
     await dataSource.destroy();
   }
+}
+
+/** @throws {CommandFailure} provider_elsewhere: what would be asked is in the host's code */
+function refuseHostsProviders({ PAYMENT_PROVIDERS }: Config): void {
+  const providers = PAYMENT_PROVIDERS.filter((name) => !isProviderName(name));
+  if (providers.length === 0) return;
+  throw new CommandFailure({
+    code: 'provider_elsewhere',
+    exitCode: EXIT.refused,
+    what: `This command asks the payment providers, and cannot ask ${providers.join(', ')}`,
+    why: 'what the host brings itself, only its processes have',
+    next: 'they sweep by themselves; to reconcile, one of them calls Reconcile of @lastcall/orders',
+    fields: { providers },
+  });
 }
 
 /** Defaults are no opinion: what nobody has set here differs from nothing. */

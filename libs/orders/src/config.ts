@@ -1,14 +1,21 @@
 import { defaultTimerDriver } from '@app/timeout';
 import type { z } from 'zod';
 import { HomeError, homeFolder, writtenSettings } from './home';
-import { armingRules, providerRules, rules, serverRules, timerNeeds } from './settings/rules';
+import {
+  armingRules,
+  providerRules,
+  rules,
+  serverRules,
+  timerNeeds,
+  toldRules,
+} from './settings/rules';
 import type { Config } from './settings/schema';
 
 /** What keys in Redis, and queues of brokers, begin with where nobody says otherwise. */
 export const REDIS_PREFIX = 'lc';
 
 export { type Config, SETTING_NAMES, SETTINGS, type Settings, settingsOf } from './settings/schema';
-export type { ProviderName } from './settings/setting-kinds';
+export { isProviderName, type ProviderName } from './settings/setting-kinds';
 
 /** A setting is wrong. The message names each one, what is wrong with it and what it may be. */
 export class ConfigError extends Error {
@@ -30,7 +37,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
  * callers are known is not demanded.
  */
 export function loadConfigWithoutAuth(env: NodeJS.ProcessEnv = process.env): Config {
-  return load(armingRules(providerRules), env);
+  return load(armingRules(providerRules(rules)), env);
 }
 
 /** The settings of a host that brings its own providers, and its auth: nothing is read from elsewhere. */
@@ -45,11 +52,18 @@ export type Purpose = 'look' | 'change' | 'ask-providers';
  * As {@link loadConfigWithoutAuth}, for a command, which demands what its purpose needs: to look,
  * neither the secrets of providers nor the store of the alarms (which then are not seen); to change
  * something, that store; to ask a provider, everything.
+ * @param told what the running processes say they run with, which counts before `env`; they alone
+ *   may name providers of a host's own
  */
-export function loadConfigFor(purpose: Purpose, env: NodeJS.ProcessEnv = process.env): Config {
-  if (purpose === 'ask-providers') return loadConfigWithoutAuth(env);
-  if (purpose === 'change') return load(armingRules(rules), env);
-  return load(rules, env, { seesAlarms: false });
+export function loadConfigFor(
+  purpose: Purpose,
+  env: NodeJS.ProcessEnv = process.env,
+  told?: Readonly<Partial<Record<string, string>>>,
+): Config {
+  const all = told ? { ...env, PAYMENT_PROVIDER: '', ...told } : env;
+  const demands = told?.PAYMENT_PROVIDERS ? toldRules : rules;
+  if (purpose === 'look') return load(demands, all, { seesAlarms: false });
+  return load(armingRules(purpose === 'change' ? demands : providerRules(demands)), all);
 }
 
 function load(

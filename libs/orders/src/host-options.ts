@@ -104,5 +104,10 @@ export function hostOptionsAsConfig(options: OrdersHostOptions): Config {
   });
 }
 
-const namesOf = (payments: OrdersHostOptions['payments']): Config['PAYMENT_PROVIDERS'] =>
-  payments.map(({ name }) => name) as unknown as Config['PAYMENT_PROVIDERS'];
+const namesOf = ([
+  first,
+  ...others
+]: OrdersHostOptions['payments']): Config['PAYMENT_PROVIDERS'] => [
+  first.name,
+  ...others.map(({ name }) => name),
+];

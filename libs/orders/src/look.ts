@@ -18,7 +18,15 @@ import { type OrderDetailsView, readOrderDetails } from './ops/read-order-detail
 
 export { isInfrastructureError } from '@app/timeout';
 export { connectWithin } from './connect-limit';
-export { type Config, loadConfigFor, type Purpose, settingsOf } from './config';
+export {
+  type Config,
+  ConfigError,
+  isProviderName,
+  loadConfigFor,
+  type ProviderName,
+  type Purpose,
+  settingsOf,
+} from './config';
 export { createDataSource } from './data-source';
 export { parseDuration } from './duration';
 export { ERROR_STATUS, LastcallError, reasonOf } from './order/errors';

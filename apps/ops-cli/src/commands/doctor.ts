@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core';
-import type { Check } from '@app/orders';
+import type { Check, Config } from '@app/orders';
 import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
 import { paint } from '../text/paint';
@@ -13,7 +13,6 @@ export interface DoctorResult {
 }
 
 export default class Doctor extends OpsCommand {
-  static override purpose = 'ask-providers' as const;
   static override summary =
     'Look at every dependency, setting and invariant; say how to mend what is wrong';
   static override description =
@@ -33,7 +32,7 @@ export default class Doctor extends OpsCommand {
     const isHost = await core.hasDeadlinesAlone(seen);
     const outside = isHost
       ? await core.examinePostgres(seen)
-      : await core.examineDependencies(core.loadConfigWithoutAuth(env));
+      : await core.examineDependencies(await this.#settings(env));
     const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
     const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
     const inside =
@@ -46,6 +45,18 @@ export default class Doctor extends OpsCommand {
       this.note('The rest was not looked at: it needs Postgres, migrated');
     if (findings > 0) this.endWith(checks.some(isDown) ? EXIT.dependencyDown : EXIT.findings);
     return { findings, warnings, checks };
+  }
+
+  /** What the processes run with; while Postgres is down nobody tells, and the environment counts. */
+  async #settings(env: NodeJS.ProcessEnv): Promise<Config> {
+    const { ConfigError, loadConfigFor } = await import('@app/orders/look');
+    const { effectiveSettings } = await import('../effective-settings.js');
+    try {
+      return (await effectiveSettings('change', env, () => undefined)).config;
+    } catch (error) {
+      if (error instanceof ConfigError) throw error;
+      return loadConfigFor('change', env);
+    }
   }
 
   async #examineInstallation(wholeHistory: boolean): Promise<Check[]> {

@@ -1,14 +1,14 @@
-import type { Config, ProviderName } from '../config';
+import { type Config, isProviderName, type ProviderName } from '../config';
 import type { OrdersTelemetry } from '../order/telemetry';
 import { GuardedProvider, type GuardedProviderOptions } from './guarded.provider';
 import type { PaymentProvider } from './payment-provider';
 import { PaymentProviders } from './payment-providers';
 import { SandboxProvider } from './sandbox/sandbox.provider';
-import { SwitchedOffProvider } from './switched-off.provider';
+import { HostsProvider, SwitchedOffProvider } from './switched-off.provider';
 
 type StripeModule = typeof import('./stripe/stripe.provider');
 
-/** One entry for each value of PAYMENT_PROVIDERS; docs/providers.md says how to add one. */
+/** One entry for each value that PAYMENT_PROVIDERS may have in an environment; docs/providers.md says how to add one. */
 const PROVIDERS: Readonly<
   Record<ProviderName, (config: Config, installation: string) => PaymentProvider>
 > = {
@@ -56,7 +56,8 @@ export function createProviders(
   { installation, ...options }: GuardedProviderOptions & { readonly installation: string },
 ): PaymentProviders {
   const [first, ...others] = config.PAYMENT_PROVIDERS;
-  const create = (name: ProviderName): PaymentProvider => {
+  const create = (name: string): PaymentProvider => {
+    if (!isProviderName(name)) return new HostsProvider(name);
     const missing = SECRETS[name].find((secret) => config[secret] === undefined);
     // A command that asks no provider is given no secrets (loadConfigFor); a process has them all.
     if (missing) return new SwitchedOffProvider(name, `${missing} is not set here`);

@@ -1,10 +1,11 @@
 import { LastcallError } from '../order/errors';
+import { decimalsOf } from './currencies';
 import type { LedgerPage, PaymentProvider } from './payment-provider';
 
 /**
  * Stands in for a provider that payments belong to and that is not switched on, or whose secrets a
- * command was not given: nothing is known
- * of them, and nothing is decided. Boot and doctor refuse to let it come to this (stranded-work.ts).
+ * command was not given: nothing is known of them, and nothing is decided. Boot and doctor refuse to
+ * let it come to a provider that is switched off (stranded-work.ts).
  */
 export class SwitchedOffProvider implements PaymentProvider {
   readonly takesRealMoney = false;
@@ -12,7 +13,8 @@ export class SwitchedOffProvider implements PaymentProvider {
 
   constructor(
     readonly name: string,
-    why = `the provider ${name} is switched off; add it to PAYMENT_PROVIDERS`,
+    /** Why it cannot be asked here. */
+    readonly why = `the provider ${name} is switched off; add it to PAYMENT_PROVIDERS`,
   ) {
     this.#answer = { state: 'UNKNOWN', why };
   }
@@ -24,8 +26,9 @@ export class SwitchedOffProvider implements PaymentProvider {
   refund = () => Promise.resolve(this.#answer);
   findRefund = () => Promise.resolve(this.#answer);
 
-  takes(): boolean {
-    return false;
+  /** What money can be charged in at all: more is known where the provider is. */
+  takes(currency: string): boolean {
+    return decimalsOf(currency) !== undefined;
   }
 
   planPayment(): never {
@@ -43,5 +46,12 @@ export class SwitchedOffProvider implements PaymentProvider {
 
   #error(): LastcallError {
     return new LastcallError('provider_error', this.#answer.why);
+  }
+}
+
+/** Stands in for a provider of a host's own in a command, which has not the host's code. */
+export class HostsProvider extends SwitchedOffProvider {
+  constructor(name: string) {
+    super(name, "a provider of the host's own: only the processes have it");
   }
 }

@@ -17,6 +17,7 @@ import {
   roles,
   PROVIDER_NAMES,
   providers,
+  toldProviders,
   granularity,
   drainers,
   tokenSecretWeakness,
@@ -108,6 +109,9 @@ const own = z.object({
 /** What timer drivers ask for themselves. Theirs are read by them: nobody here knows the names. */
 const ofDrivers = [...timerDriverKinds().values()].map(({ settings = {} }) => settings);
 export const schema = own.extend(Object.assign({}, ...ofDrivers) as object);
+
+/** Where processes have told which providers they have: those of a host's own are among them. */
+export const toldSchema = schema.extend({ PAYMENT_PROVIDERS: toldProviders.prefault('sandbox') });
 
 export type Config = z.output<typeof schema>;
 

@@ -97,22 +97,29 @@ export const roles = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-export const PROVIDER_NAMES = ['sandbox', 'stripe'] as const;
-export type ProviderName = (typeof PROVIDER_NAMES)[number];
+export type ProviderName = 'sandbox' | 'stripe';
+export const PROVIDER_NAMES = ['sandbox', 'stripe'] as const satisfies readonly ProviderName[];
 
-export const providers = z.string().transform((text, context) => {
-  const names = text.split(',').map((name) => name.trim());
-  const [first, ...others] = names.filter((name) => isProviderName(name));
-  const areKnown = first !== undefined && others.length === names.length - 1;
-  if (areKnown && new Set(names).size === names.length) {
-    return [first, ...others] as const satisfies readonly ProviderName[];
-  }
+/** Those that we bring along; any other is of a host's own. */
+export const isProviderName = (name: string): name is ProviderName =>
+  PROVIDER_NAMES.some((one) => one === name);
+
+type Names = readonly [string, ...string[]];
+
+const namesIn = (text: string): Names => {
+  const [first = '', ...others] = text.split(',').map((name) => name.trim());
+  return [first, ...others];
+};
+
+export const providers = z.string().transform((text, context): Names => {
+  const names = namesIn(text);
+  if (names.every(isProviderName) && new Set(names).size === names.length) return names;
   context.addIssue(`must name each of ${PROVIDER_NAMES.join(', ')} once at most, not "${text}"`);
   return z.NEVER;
 });
 
-const isProviderName = (name: string): name is ProviderName =>
-  PROVIDER_NAMES.some((one) => one === name);
+/** As processes tell of them: a host has given its own whatever names it likes. */
+export const toldProviders = z.string().transform(namesIn);
 
 export const granularity = z.union([
   // The library knows no orders: to it this is one alarm a subject.

@@ -17,6 +17,7 @@ import {
   MEND,
   UnchargeableProducts,
 } from '../../providers/unchargeable-products';
+import { HostsProvider, SwitchedOffProvider } from '../../providers/switched-off.provider';
 import { describeWork, mended, StrandedWork } from '../../providers/stranded-work';
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { TimeoutBrake } from '../timeout-brake';
@@ -201,7 +202,8 @@ export class ExamineInstallation {
   async #providers(): Promise<Check[]> {
     const checks: Check[] = [];
     for (const provider of this.providers.all) {
-      checks.push(await this.#reach(provider), ...(await examineAt(provider)));
+      if (provider instanceof SwitchedOffProvider) checks.push(notHere(provider));
+      else checks.push(await this.#reach(provider), ...(await examineAt(provider)));
     }
     const [first] = this.providers.all;
     const unchargeable = await this.unchargeable.find();
@@ -243,6 +245,13 @@ export class ExamineInstallation {
   get #latenessLimitMs(): number {
     return this.config.SWEEP_INTERVAL + SWEEP_ALLOWANCE_MS;
   }
+}
+
+/** A command has not the code of a host, and may be run without secrets: the processes have both. */
+function notHere(provider: SwitchedOffProvider): Check {
+  const { name, why } = provider;
+  if (provider instanceof HostsProvider) return ok('provider', name, `${why}; it was not asked`);
+  return unknown('provider', name, why, 'set it for the command as well, and it is asked');
 }
 
 /** What the provider itself has been told of us. */

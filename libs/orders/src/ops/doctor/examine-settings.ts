@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { timerDriverKind } from '@app/timeout';
-import type { Config, ProviderName } from '../../config';
+import { type Config, isProviderName, type ProviderName } from '../../config';
 import { HomeError, trustedSettings, writtenSettings } from '../../home';
 import { type Check, expectation, finding, ok } from './check';
 
@@ -25,7 +25,9 @@ export function examineSettings(config: Config): Check[] {
       config.TIMER_DRIVER,
       'another TIMER_DRIVER (docs/drivers.md): its alarms end with their process',
     ),
-    ...config.PAYMENT_PROVIDERS.flatMap((name) => webhookSecret(config, name)),
+    ...config.PAYMENT_PROVIDERS.filter(isProviderName).flatMap((name) =>
+      webhookSecret(config, name),
+    ),
     ...foreignHome(config),
   ];
 }

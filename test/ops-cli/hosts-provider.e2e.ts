@@ -1,0 +1,154 @@
+import 'reflect-metadata';
+import {
+  type Check,
+  type Config,
+  DATABASE,
+  type HeldPayment,
+  hostOptionsAsConfig,
+  migrate,
+  OrdersModule,
+  type OrdersHostOptions,
+  PlaceOrder,
+  seedProducts,
+  StartPayment,
+} from '@app/orders';
+import { Test, type TestingModule } from '@nestjs/testing';
+import type { DataSource } from 'typeorm';
+import { CLI_TEST_TIMEOUT_MS } from '../support/cli-world';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { holdMoney } from '../support/hold-money';
+import { endHost, lastcall, lastcallJson, type RunOptions } from '../support/lastcall';
+import { LedgerProvider } from '../support/ledger-provider';
+import { until } from '../support/until';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+const BY = ['--reason', 'case 17', '--actor', 'eve', '--yes'];
+const SKU = 'TEA-SENCHA';
+
+interface Failure {
+  readonly error: { readonly code: string; readonly message: string };
+}
+
+/** The command has neither the provider nor a secret of one: what it knows, processes have told. */
+describe('lastcall beside a host with a provider of its own', () => {
+  const acme = new LedgerProvider('acme');
+  const calls: string[] = [];
+  let database: TestDatabase;
+  let host: TestingModule;
+  let config: Config;
+  let orderId: string;
+  let heldId: string;
+
+  const rows = <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> =>
+    host.get<DataSource>(DATABASE).query<Row[]>(sql, [...params]);
+  const ordered = async (customerId: string): Promise<{ orderId: string; paymentId: string }> => {
+    const { order } = await host.get(PlaceOrder).place({
+      ...{ customerId, idempotencyKey: 'first' },
+      items: [{ sku: SKU, quantity: 1 }],
+    });
+    const { payment } = await host.get(StartPayment).start({ orderId: order.id, customerId });
+    return { orderId: order.id, paymentId: payment.id };
+  };
+  const run = <Result>(args: readonly string[], options?: RunOptions) =>
+    lastcallJson<Result>(config, args, options);
+
+  beforeAll(async () => {
+    acme.around = async (call, when) => void (when === 'before' && calls.push(call));
+    database = await createTestDatabase();
+    config = { DATABASE_URL: database.url } as Config;
+    const options: OrdersHostOptions = {
+      postgres: { url: database.url },
+      payments: [acme],
+      windows: { pay: '10m', grace: '100ms' },
+      settings: { SWEEP_INTERVAL: '1s' },
+    };
+    await migrate(hostOptionsAsConfig(options));
+    const orders = OrdersModule.forRootAsync({ useFactory: () => options });
+    host = await Test.createTestingModule({ imports: [orders] }).compile();
+    host.useLogger(false);
+    await host.init();
+    await seedProducts(host.get<DataSource>(DATABASE));
+    ({ orderId } = await ordered('ann'));
+    ({ paymentId: heldId } = await ordered('bob'));
+    await holdMoney({ rows }, heldId, 499, 'amount_mismatch');
+  });
+  afterAll(async () => {
+    await endHost();
+    await host?.close();
+    await database?.drop();
+  });
+
+  it('looks at orders, at money on hold, and at how it all is', async () => {
+    const shown = await run<{ order: { id: string } }>(['orders', 'show', orderId]);
+    expect(shown).toMatchObject({ code: 0, stderr: '', result: { order: { id: orderId } } });
+    const listed = await run<{ items: { id: string }[] }>(['orders', 'list']);
+    expect(listed.result.items).toHaveLength(2);
+    const held = await run<{ items: HeldPayment[] }>(['payments', 'list']);
+    expect(held.result.items).toMatchObject([{ id: heldId, provider: 'acme' }]);
+    expect((await run(['stats'])).code).toBe(0);
+  });
+
+  it('prices a product: the currency is one that money can be charged in', async () => {
+    const put = (currency: string) => [
+      ...['products', 'set', 'CUP', '--name', 'Cup', '--price', '500'],
+      ...['--currency', currency, '--reason', 'new', '--actor', 'eve'],
+    ];
+    expect(await run(put('EUR'))).toMatchObject({ code: 0 });
+    expect(await run(put('XTS'))).toMatchObject({ code: 2, result: { error: { code: 'usage' } } });
+  });
+
+  it('fences an order by force, and leaves it to the host to ask its provider', async () => {
+    const closed = await run(['orders', 'force-close', orderId, ...BY]);
+    expect(closed).toMatchObject({ code: 0, result: { orders: [{ outcome: 'closing' }] } });
+    const status = async () =>
+      (await rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [orderId]))[0]
+        ?.status;
+    await until('the host has closed it', async () => (await status()) === 'closed');
+    expect(calls).toEqual(expect.arrayContaining(['find', 'close']));
+  });
+
+  it('decides about money on hold, and leaves the refund to the host', async () => {
+    const settled = await run(['payments', 'settle', heldId, '--refund', ...BY]);
+    expect(settled).toMatchObject({ code: 0, result: { decision: 'refund' } });
+    await until('the host has asked', () => calls.includes('refund'));
+  });
+
+  it('says in doctor that only the processes have it, and finds nothing wrong with that', async () => {
+    const { code, result } = await run<{ checks: Check[] }>(['doctor']);
+    expect([0, 7]).toContain(code);
+    const ofProviders = result.checks.filter(({ area }) => area === 'provider');
+    expect(ofProviders).toEqual([
+      {
+        ...{ area: 'provider', name: 'acme', state: 'ok', fix: null },
+        detail: expect.stringContaining('only the processes have it') as string,
+      },
+    ]);
+    expect(result.checks.find(({ name }) => name === 'processes agree')?.state).toBe('ok');
+    expect(result.checks.find(({ name }) => name === 'migrations')?.state).toBe('ok');
+  });
+
+  it.each([
+    ['reconcile', ['reconcile', '--since', '7d']],
+    ['sweep run', ['sweep', 'run']],
+  ])('refuses %s, which asks providers, by the name of that one', async (_, args) => {
+    const { code, result } = await run<Failure>(args);
+    expect({ code, error: result.error }).toMatchObject({
+      code: 4,
+      error: { code: 'provider_elsewhere', message: expect.stringContaining('acme') as string },
+    });
+  });
+
+  it('refuses a name that no process has told of, but whoever runs it', async () => {
+    const env = { PAYMENT_PROVIDERS: 'acne' };
+    for (const args of [['orders', 'list'], ['stats'], ['doctor']]) {
+      const { code, stderr } = await lastcall(config, args, { env });
+      expect({ code, stderr }).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(
+          'PAYMENT_PROVIDERS must name each of sandbox, stripe once at most, not "acne"',
+        ) as string,
+      });
+    }
+  });
+});
