@@ -24,6 +24,9 @@ const RELATIONS = `
   SELECT relname AS name, relacl::text AS acl FROM pg_class
    WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p', 'v') ORDER BY 1`;
 
+/** One that drops an index, which nobody may who is not alone with the table. */
+const CHANGES_ALARMS = 'AlarmsByInstant1764040000000';
+
 describe('migrate', () => {
   let database: TestDatabase;
   let client: Client;
@@ -103,7 +106,8 @@ describe('migrate', () => {
     await migrate({ DATABASE_URL: database.url });
     const options = dataSourceOptions({ url: database.url, name: '', connections: 1 });
     const before = await new DataSource(options).initialize();
-    await before.undoLastMigration();
+    const isDone = `SELECT FROM lastcall.lastcall_migrations WHERE name = '${CHANGES_ALARMS}'`;
+    while ((await before.query<unknown[]>(isDone)).length > 0) await before.undoLastMigration();
     await before.destroy();
     const pool = new Pool({ connectionString: database.url });
     const dump = await pool.connect();
@@ -112,7 +116,7 @@ describe('migrate', () => {
     await untilLocksAreWaitedFor(pool, 1);
     await pool.query(`BEGIN; SET LOCAL lock_timeout = '10s'; SELECT FROM lastcall.alarms; COMMIT`);
     await dump.query('COMMIT');
-    expect(await migrating).toEqual(['AlarmsByInstant1764040000000']);
+    expect(await migrating).toContain(CHANGES_ALARMS);
     dump.release();
     await pool.end();
   });
