@@ -33,17 +33,22 @@ export async function patiently<T>(
   change: () => Promise<T>,
   { schema, attempts = ATTEMPTS }: Patience = {},
 ): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    const limitMs = attempt % PAST_AUTOVACUUM_EVERY === 0 ? PAST_AUTOVACUUM_MS : LOCK_LIMIT_MS;
-    await runner.query(`SELECT set_config('lock_timeout', (${limitMs})::text, false)`);
-    try {
-      return await change();
-    } catch (error) {
-      const { code = '' } = error as { code?: string };
-      if (!WORTH_ANOTHER_TRY.has(code)) throw error;
-      if (attempt === attempts) throw new LockedTablesError(await holders(runner, schema), error);
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      const limitMs = attempt % PAST_AUTOVACUUM_EVERY === 0 ? PAST_AUTOVACUUM_MS : LOCK_LIMIT_MS;
+      await runner.query(`SELECT set_config('lock_timeout', (${limitMs})::text, false)`);
+      try {
+        return await change();
+      } catch (error) {
+        const { code = '' } = error as { code?: string };
+        if (!WORTH_ANOTHER_TRY.has(code)) throw error;
+        if (attempt === attempts) throw new LockedTablesError(await holders(runner, schema), error);
+      }
+      await pause(PAUSE_MS);
     }
-    await pause(PAUSE_MS);
+  } finally {
+    // A connection that is lost has no setting left.
+    await runner.query('RESET lock_timeout').catch(() => undefined);
   }
 }
 

@@ -7,9 +7,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class RetentionByIndex1764041000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    // First what may have to wait for others: nobody waits for us meanwhile.
+    await runner.query('DROP INDEX webhook_deliveries_settled');
     await runner.query('CREATE INDEX unpaid_orders_by_age ON unpaid_orders (order_id)');
     await runner.query('CREATE INDEX unpaid_streaks_by_age ON unpaid_streaks (last_at)');
-    await runner.query('DROP INDEX webhook_deliveries_settled');
     for (const status of ['delivered', 'dead']) {
       await runner.query(
         `CREATE INDEX webhook_deliveries_${status}_by_age ON webhook_deliveries (settled_at)
