@@ -56,7 +56,8 @@ describe('a batch in pieces', () => {
     'finds those to blame, %s of all, and no others',
     async (share) => {
       const poison = isPoison(share);
-      const { result, done } = await handled(1_000, poison);
+      // Where half of them fail the first eight may do so by chance, which would speak against the handler.
+      const { result, done } = await handled(1_000, poison, { isJudged: false });
       const failed = dueOf(1_000).filter(poison).length;
       expect(result.failed.every(({ due }) => poison(due))).toBe(true);
       expect(result).toMatchObject({ changed: 1_000 - failed, lost: 0, putBack: [] });
