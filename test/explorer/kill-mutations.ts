@@ -34,7 +34,7 @@ const limits = (): string =>
 async function findKiller({ name, inCrowds = false, spec }: Mutation): Promise<Found | undefined> {
   if (spec) {
     const fault = await failedTest(name, spec);
-    return fault === undefined ? undefined : { where: `\`${spec}\``, fault };
+    return fault === undefined ? undefined : { where: `\`${spec}\``, fault: firstFault(fault) };
   }
   for (const seed of SEEDS) {
     const runs = inCrowds ? [String(CROWDS), '--crowds'] : [String(PROGRAMS)];

@@ -124,11 +124,12 @@ describe('Drain, when handling fails', () => {
   });
 
   it.each([
-    Object.assign(new Error('connect ECONNREFUSED 10.0.0.9:443'), { code: 'ECONNREFUSED' }),
-    Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }),
-    new Error('SMTP: not connected'),
-    new Error('timeout exceeded'),
-  ])('is the subject’s whose own server is away: %s', async (away) => {
+    ['connect ECONNREFUSED 10.0.0.9:443', { code: 'ECONNREFUSED' }],
+    ['write EPIPE', { code: 'EPIPE' }],
+    ['SMTP: not connected', {}],
+    ['timeout exceeded', {}],
+  ])('is the subject’s whose own server is away: %s', async (said, code) => {
+    const away = Object.assign(new Error(said), code);
     await store.add(KIND, Array<number>(40).fill(-1_000));
     const one = drain(
       new Effects(1_000, async (due) => {
