@@ -9,6 +9,7 @@ const START = uuidsBetween()[0];
 interface Looked {
   readonly forgotten: number;
   readonly looked: number;
+  /** The order looked at last. */
   readonly last: string | null;
 }
 
@@ -56,25 +57,28 @@ export class ForgetLimits {
 
   /** At most `batches` statements of `batch` rows for either table; returns how many were forgotten. */
   async run(batch: number, batches: number, stops: () => boolean): Promise<number> {
-    let forgotten = 0;
-    const [now] = await queryRows<{ at: Date }>(this.dataSource, 'SELECT now() AS at');
-    const before = uuidsBetween(new Date((now as { at: Date }).at.getTime() - REMEMBERED_MS))[0];
-    for (let looked = batch, n = 0; looked === batch && n < batches && !stops(); n++) {
-      const row = await this.#look(FORGET_ORDERS, [batch, this.#after, before]);
+    const [now] = await this.#rows<{ at: Date }>('SELECT now() AS at');
+    const before = uuidsBetween(new Date(now.at.getTime() - REMEMBERED_MS))[0];
+    const orders = async (): Promise<Looked> => {
+      const [row] = await this.#rows<Looked>(FORGET_ORDERS, [batch, this.#after, before]);
       this.#after = row.looked === batch && row.last !== null ? row.last : START;
-      forgotten += row.forgotten;
-      looked = row.looked;
-    }
-    for (let looked = batch, n = 0; looked === batch && n < batches && !stops(); n++) {
-      const row = await this.#look(FORGET_STREAKS, [batch, REMEMBERED_MS]);
-      forgotten += row.forgotten;
-      looked = row.looked;
+      return row;
+    };
+    const streaks = async (): Promise<Looked> =>
+      (await this.#rows<Looked>(FORGET_STREAKS, [batch, REMEMBERED_MS]))[0];
+    let forgotten = 0;
+    for (const look of [orders, streaks]) {
+      for (let looked = batch, n = 0; looked === batch && n < batches && !stops(); n++) {
+        const row = await look();
+        forgotten += row.forgotten;
+        looked = row.looked;
+      }
     }
     return forgotten;
   }
 
-  async #look(sql: string, given: readonly unknown[]): Promise<Looked> {
-    const [row] = await queryRows<Looked>(this.dataSource, sql, given);
-    return row as Looked;
+  /** Each of the statements has one row. */
+  async #rows<T>(sql: string, given: readonly unknown[] = []): Promise<[T]> {
+    return (await queryRows<T>(this.dataSource, sql, given)) as [T];
   }
 }
