@@ -18,7 +18,7 @@ export function line(fault: Fault, outcome: Outcome): string {
   return `${head}\n        ${seen}\n        ${facts}${broken.join('')}`;
 }
 
-/** A row as its latest run in full length left it. */
+/** A row as its latest run in full length with this seed left it. */
 interface Row {
   readonly name: string;
   readonly seed: number;
@@ -26,29 +26,35 @@ interface Row {
   readonly outcome: Outcome;
 }
 
-/** Keeps what was run now beside the latest of the other rows, and writes the page anew. */
+/** Keeps what was run now beside the latest of the other rows and seeds, and writes the page anew. */
 export async function writeReport(
   outcomes: readonly { readonly fault: Fault; readonly outcome: Outcome }[],
   seed: number,
 ): Promise<void> {
   const before = await readFile(RESULTS, 'utf8').catch(() => '[]');
-  const rows = new Map((JSON.parse(before) as Row[]).map((row) => [row.name, row]));
+  const rows = new Map((JSON.parse(before) as Row[]).map((row) => [keyOf(row), row]));
   const ranAt = new Date().toISOString().slice(0, 16);
   for (const { fault, outcome } of outcomes) {
     const name = nameOf(fault);
     const { experience } = outcome;
     const wrong = experience.wrong.slice(0, 5);
-    rows.set(name, {
+    const row = {
       name,
       seed,
       ranAt,
       outcome: { ...outcome, experience: { ...experience, wrong } },
-    });
+    };
+    rows.set(keyOf(row), row);
   }
-  const known = FAULTS.flatMap((fault) => rows.get(nameOf(fault)) ?? []);
+  const names = FAULTS.map(nameOf);
+  const known = [...rows.values()]
+    .filter(({ name }) => names.includes(name))
+    .sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name) || a.seed - b.seed);
   await write(RESULTS, JSON.stringify(known), 'json');
   await write(REPORT, page(known), 'markdown');
 }
+
+const keyOf = ({ name, seed }: Row): string => `${name} ${seed}`;
 
 /** What a fault is called: on the console, in docs/faults.md, and by `--only`. */
 export const nameOf = ({ area, name }: Fault): string => `${area}: ${name}`;
@@ -57,12 +63,16 @@ async function write(path: string, text: string, parser: string): Promise<void> 
   await writeFile(path, await format(text, { ...(await resolveConfig(path)), parser }));
 }
 
-function page(rows: readonly Row[]): string {
-  const held = rows.filter(({ outcome }) => outcome.held).length;
+function page(runs: readonly Row[]): string {
+  const faults = [...new Set(runs.map(({ name }) => name))].map((name) =>
+    runs.filter((run) => run.name === name),
+  );
+  const held = faults.filter((ofOne) => ofOne.every(hasHeld)).length;
   return `# What faults do to lastcall
 
-Written by \`npm run test:faults\`: ${rows.length} of ${FAULTS.length} rows have been run in full length,
-${held} held. Each row is from its latest run, on ${cpus().length} cores that others used as well, Node ${process.version}.
+Written by \`npm run test:faults\`: ${faults.length} of ${FAULTS.length} rows have been run in full length,
+${held} held with every seed. A row is from its latest run, or from one that broke, on ${cpus().length} cores that others used
+as well, Node ${process.version}; its last column has the latest run with each seed.
 
 One API and two workers (unless the row says otherwise), the sandbox provider, Postgres with fsync and
 Redis, each a process of its own, with a TCP proxy before each dependency. Customers place 21 orders a
@@ -83,13 +93,15 @@ and payment is looked up, and the provider's ledger compared with ours to the ce
 - _Burst_: without proxies, which would take their share of the cores; three bursts. Of their 99th
   percentiles the median may be twice that of the calm before, or 100 ms where that is more.
 
-| fault | what was seen | orders | healed | slowest accepted | refused | lost | load | run |
+| fault | what was seen | orders | healed | slowest accepted | refused | lost | load | runs |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-${rows.map(tableRow).join('\n')}
+${faults.map(tableRow).join('\n')}
 `;
 }
 
-function tableRow({ name, seed, ranAt, outcome }: Row): string {
+function tableRow(runs: readonly Row[]): string {
+  const newestFirst = runs.toSorted((a, b) => b.ranAt.localeCompare(a.ranAt));
+  const { name, outcome } = (newestFirst.find((run) => !hasHeld(run)) ?? newestFirst[0]) as Row;
   const { inFlight, orders, healedMs, seen, lost, experience: calls } = outcome;
   const cells = [
     name,
@@ -100,9 +112,14 @@ function tableRow({ name, seed, ranAt, outcome }: Row): string {
     calls.refused === 0 ? '0' : `${calls.refused} (${calls.slowestRefusedMs} ms)`,
     lost.length === 0 ? 'nothing' : `**${lost.slice(0, 3).join('; ').slice(0, 300)}**`,
     `${outcome.slowness}`,
-    `${ranAt}, seed ${seed}`,
+    newestFirst.map(runText).join('; '),
   ];
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 }
+
+const hasHeld = ({ outcome }: Row): boolean => outcome.held;
+
+const runText = (run: Row): string =>
+  `${run.ranAt}, seed ${run.seed}${hasHeld(run) ? '' : ' **broken**'}`;
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
