@@ -300,7 +300,13 @@ const SPEC_MUTATIONS = [
     'standby-kept',
     'A connection that refuses to write after a failover stays in the pool',
     'transaction.spec.ts',
-    ['send-statement.ts', 'if (sqlStateOf(failure) === READ_ONLY) void connection.end();', ''],
+    ['send-statement.ts', 'isOver || sqlStateOf(failure) === READ_ONLY', 'isOver'],
+  ),
+  seeded(
+    'ended-session-kept',
+    'A connection whose session Postgres has ended is given to the next one',
+    'transaction.spec.ts',
+    ['transaction.ts', '.catch(() => discardConnection(runner))', '.catch(() => undefined)'],
   ),
 ];
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
+import type { DatabaseError } from 'pg';
 import { QueryFailedError, type QueryRunner } from 'typeorm';
 import { sqlStateOf } from './database-errors';
 
@@ -57,10 +58,19 @@ export async function send<T>(
     return answer?.rows as T[];
   } catch (error) {
     const failure = new QueryFailedError(statement.text, statement.values, error as Error);
-    // Whoever it is connected to has become a standby: the pool, asked again, finds the primary.
-    if (sqlStateOf(failure) === READ_ONLY) void connection.end();
+    // Whoever it is connected to has become a standby: the pool, asked again, finds the primary. And a
+    // session that Postgres has ended is nobody's from now on, though its end may not have been read yet.
+    const isOver = (error as DatabaseError).severity === 'FATAL';
+    if (isOver || sqlStateOf(failure) === READ_ONLY) void connection.end();
     throw failure;
   }
+}
+
+/** Has the pool open another one in its place, once it is given back. */
+export async function discardConnection(runner: QueryRunner): Promise<void> {
+  if (runner.isReleased) return;
+  const connection = (await runner.connect()) as Connection;
+  void connection.end();
 }
 
 /** A write on a standby, as after a failover that left the connection alive. */

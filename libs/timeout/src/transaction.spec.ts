@@ -1,4 +1,5 @@
-import { DataSource } from 'typeorm';
+import { spawnSync } from 'node:child_process';
+import { DataSource, type DataSourceOptions } from 'typeorm';
 import { until } from '../../../test/support/until';
 import { isInfrastructureError } from './database-errors';
 import { DeadlineStore } from './testing/deadline-store';
@@ -72,6 +73,60 @@ describe('a transaction that stands still for too long', () => {
       expect(await store.rows('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     },
   );
+});
+
+describe('a connection that Postgres has ended, unheard', () => {
+  let store: DeadlineStore;
+  let one: DataSource;
+  beforeAll(async () => {
+    store = await DeadlineStore.open();
+    one = await new DataSource({
+      ...(store.dataSource.options as DataSourceOptions & { readonly type: 'postgres' }),
+      poolSize: 1,
+    }).initialize();
+  });
+  afterAll(async () => {
+    await one?.destroy();
+    await store?.close();
+  });
+
+  const END = `
+    const { Client } = require('pg');
+    (async () => {
+      const [, url, pid] = process.argv;
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query('SELECT pg_terminate_backend($1)', [pid]);
+      const alive = 'SELECT FROM pg_stat_activity WHERE pid = $1';
+      while ((await client.query(alive, [pid])).rowCount > 0);
+      await client.end();
+    })();`;
+  /** While this process stands still: nothing of it is read. */
+  async function endUnheard(pid: number): Promise<void> {
+    const { url } = one.options as { readonly url?: string };
+    const { status, stderr } = spawnSync(process.execPath, ['-e', END, url ?? '', `${pid}`]);
+    expect([status, String(stderr)]).toEqual([0, '']);
+  }
+  const PID = 'SELECT pg_backend_pid() AS pid';
+
+  it('is nobody’s after the transaction that it broke', async () => {
+    const broken = inTransaction(one, async (tx) => {
+      const [row] = await tx.rows<{ pid: number }>(PID);
+      await endUnheard(row?.pid ?? 0);
+      throw new Error('something else');
+    });
+    await expect(broken).rejects.toThrow('something else');
+    expect(await inTransaction(one, (tx) => tx.rows('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
+  });
+
+  it('is nobody’s after the statement that it refused', async () => {
+    const [row] = await queryRows<{ pid: number }>(one, PID);
+    await endUnheard(row?.pid ?? 0);
+    await expect(queryRows(one, 'SELECT 1 AS one')).rejects.toMatchObject({
+      driverError: { code: '57P01' },
+    });
+    expect(await queryRows(one, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
 });
 
 describe('an attempt in a transaction', () => {

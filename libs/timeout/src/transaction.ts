@@ -4,7 +4,7 @@ import { isContention } from './database-errors';
 import { fencedManager } from './fenced-manager';
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
-import { type Connection, nameOf, send, type Statement } from './send-statement';
+import { discardConnection, type Connection, nameOf, send, type Statement } from './send-statement';
 import { unattended } from './unattended';
 
 /** Postgres gives a statement up by itself; whoever waits for the answer waits a little longer. */
@@ -262,9 +262,10 @@ async function attemptTransaction<T>(
     await runner.commitTransaction();
   } catch (error) {
     tx.end();
-    // A connection that broke cannot roll back; the first error is the one that tells why.
+    // A connection that broke cannot roll back, and is of no more use; the first error tells why.
     const isLost = runner.isReleased;
-    if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+    if (runner.isTransactionActive)
+      await runner.rollbackTransaction().catch(() => discardConnection(runner));
     throw isLost ? new ConnectionLostError(error) : error;
   } finally {
     await runner.release();
