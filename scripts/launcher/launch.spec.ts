@@ -243,7 +243,8 @@ it('names the setting when the port that was asked for is taken', async () => {
 
 it('takes the next free port when a default is taken', async () => {
   const server = createServer().listen(3000, '127.0.0.1');
-  await Promise.race([once(server, 'listening'), once(server, 'error')]);
+  // Somebody else may have it already.
+  await new Promise((resolve) => server.once('listening', resolve).once('error', resolve));
   const launched = start({ ...SERVERS_ELSEWHERE, PORT: '' });
   await launched.says(running);
   expect(launched.output()).toMatch(/Port 3000 is taken: using \d+/);
