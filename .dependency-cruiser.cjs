@@ -43,7 +43,7 @@ module.exports = {
     forbid(
       'timeout-knows-no-orders',
       'libs/timeout could be published alone (its specs may use the set-up of the tests)',
-      { path: '^libs/timeout/', pathNot: '\\.(spec|long|engine)\\.ts$' },
+      { path: '^libs/timeout/', pathNot: '\\.(spec|long|engine)\\.ts$|/testing/own-' },
       { path: '^(apps|libs/orders|bench|test|scripts)/' },
     ),
     forbid(

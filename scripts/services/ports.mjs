@@ -8,12 +8,16 @@ import { createServer } from 'node:net';
 const LOWEST = 20_000;
 const HIGHEST = 32_767;
 const TRIES = 100;
+/** By this process: what nobody listens to yet is still free. */
+const given = new Set();
 
 /** Another process may still take it before its user does: callers try again then. */
 export async function freePort() {
   for (let tries = 0; tries < TRIES; tries += 1) {
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST + 1 - LOWEST));
-    if (await isPortFree(port)) return port;
+    if (given.has(port) || !(await isPortFree(port))) continue;
+    given.add(port);
+    return port;
   }
   return await listenBriefly(0, '127.0.0.1');
 }

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort } from './own-redis';
+import { freePort } from '../../../../scripts/services/index.mjs';
 
 /** On a machine that does other things as well. */
 const START_LIMIT_MS = 50_000;
@@ -171,7 +171,7 @@ export class OwnCluster {
     const settings = {
       ...{ bind: '127.0.0.1', port: node.port, 'cluster-port': node.busPort, dir: node.folder },
       ...{ 'cluster-enabled': 'yes', 'cluster-node-timeout': 1_000, save: '', hz: 100 },
-      ...{ appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' },
+      ...{ appendonly: 'yes', appendfsync: 'no', 'maxmemory-policy': 'noeviction' },
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, `${value}`]);
     node.process = spawn(binary, args, { stdio: 'ignore' });

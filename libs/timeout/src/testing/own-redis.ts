@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { freePort } from '../../../../scripts/services/index.mjs';
 
 /** On a machine that does other things as well. */
 const START_LIMIT_MS = 25_000;
@@ -20,7 +20,10 @@ export class OwnRedis {
     private readonly folder: string,
   ) {}
 
-  /** Starts one that writes every command to its append-only file before it answers. */
+  /**
+   * Starts one that writes every command to its append-only file before it answers. What it has written
+   * outlives a kill; a disk that takes seconds, as after an installation, is not waited for.
+   */
   static async start(): Promise<OwnRedis> {
     const folder = await mkdtemp(join(tmpdir(), 'lastcall-own-redis-'));
     const redis = new OwnRedis(await freePort(), folder);
@@ -38,7 +41,7 @@ export class OwnRedis {
     if (!binary) throw new Error('TEST_REDIS_BIN names no redis-server: run the tests by npm test');
     const settings = {
       ...{ bind: '127.0.0.1', port: this.port, dir: this.folder, save: '', hz: 100 },
-      ...{ appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction' },
+      ...{ appendonly: 'yes', appendfsync: 'no', 'maxmemory-policy': 'noeviction' },
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, `${value}`]);
     this.#process = spawn(binary, args, { stdio: 'ignore' });
@@ -110,13 +113,4 @@ export class OwnRedis {
       }
     }
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

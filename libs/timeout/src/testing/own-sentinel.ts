@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort } from './own-redis';
+import { freePort } from '../../../../scripts/services/index.mjs';
 
 /** On a machine that does other things as well. */
 const START_LIMIT_MS = 50_000;
