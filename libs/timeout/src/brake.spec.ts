@@ -64,6 +64,9 @@ describe('Brake', () => {
   });
 
   it('judges by what is due, however many wait', async () => {
+    // The blocks that a vacuum reads count, too.
+    for (const part of ['near_deadlines', 'far_deadlines'])
+      await store.rows(`ALTER TABLE ${part} SET (autovacuum_enabled = false)`);
     await insert(30, '-1 second');
     await insert(60_000, '1 day');
     await store.rows('ANALYZE deadlines');

@@ -7,6 +7,7 @@ const KIND = 'payment';
 const BATCH = 5;
 const BATCH_TAKES_MS = 10;
 const COUNT = 400;
+const HOUR_MS = 3_600_000;
 
 describe('The parts of a sharded sweep', () => {
   let store: DeadlineStore;
@@ -16,7 +17,7 @@ describe('The parts of a sharded sweep', () => {
   afterEach(() => jest.restoreAllMocks());
 
   it('are lent a twentieth together, though rings begin rounds beside them', async () => {
-    await store.add(KIND, Array<number>(COUNT).fill(-60_000));
+    await store.add(KIND, Array<number>(COUNT).fill(-10 * HOUR_MS));
     const leftToRunMs = (await store.now()).getTime();
     let nowMs = 0;
     jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
@@ -37,8 +38,8 @@ describe('The parts of a sharded sweep', () => {
       // It finds nothing: all there is belongs to the sweep.
       one.signal('timer', leftToRunMs);
     });
-    // A loan of 100 ms, for batches that take 10 ms on any machine.
-    const options = { ...drainDefaults, yieldShare: 1 / 600, targetBatchMs: BATCH_TAKES_MS };
+    // A loan of 100 ms, for batches that take 10 ms on any machine; an hour later it would be 10 ms more.
+    const options = { ...drainDefaults, yieldShare: 10 / HOUR_MS, targetBatchMs: BATCH_TAKES_MS };
     const one = new Drain(KIND, effects, parts, options);
     const dueAt = (await store.deadlines())[0]?.due_at as Date;
     const part = async (from: Date, fromId: string, untilId: string): Promise<void> => {

@@ -8,6 +8,8 @@ import { Gate } from './testing/gate';
 import type { Transaction } from './transaction';
 
 const KIND = 'payment';
+/** Passes when a test says so, and not while this machine stands still. */
+const LIMIT_MS = 3_600_000;
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
 
 describe('Drain, when its handler never answers', () => {
@@ -20,27 +22,54 @@ describe('Drain, when its handler never answers', () => {
   const has = (due: readonly DueDeadline[]) => due.some(({ subjectId }) => subjectId === silent);
   const told: string[] = [];
   beforeEach(() => void (told.length = 0));
-  const draining = (
-    before: (due: readonly DueDeadline[], tx: Transaction) => Promise<unknown>,
-    answerLimitMs = 300,
-  ) => {
+  /** The limit of the answer under way passes. */
+  let lapse: () => void;
+  beforeEach(() => {
+    const { setTimeout } = globalThis;
+    const watched = (run: () => void, ms?: number): NodeJS.Timeout => {
+      if (ms === LIMIT_MS) lapse = run;
+      return setTimeout(run, ms);
+    };
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(watched);
+  });
+  afterEach(() => jest.restoreAllMocks());
+  const silence = (): Promise<never> => {
+    lapse();
+    return new Promise(() => undefined);
+  };
+  const draining = (before: (due: readonly DueDeadline[], tx: Transaction) => Promise<unknown>) => {
     const telemetry: Partial<TimeoutTelemetry> = {
       batchFailed: (_, size, error) => void told.push(`${size}: ${String(error)}`),
       handlerFails: (_, error) => void told.push(`all: ${String(error)}`),
     };
-    const parts = drainParts(store.dataSource, KIND, telemetry);
-    const options = { ...drainDefaults, drainers: 1, answerLimitMs };
+    const parts = {
+      ...drainParts(store.dataSource, KIND, telemetry),
+      // What is put aside is not due again, however long it takes.
+      clock: { nowMs: () => Date.now() + LIMIT_MS, freshen: async () => undefined },
+    };
+    const options = { ...drainDefaults, drainers: 1, answerLimitMs: LIMIT_MS };
     return new Drain(KIND, new Effects(1_000, before), parts, options);
+  };
+  /** Resolves once Postgres has ended the session of `tx`, as it does where one stands still. */
+  const standStill = async (tx: Transaction): Promise<void> => {
+    const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
+    await until('the session has ended', async () => {
+      const sessions = await store.rows('SELECT FROM pg_stat_activity WHERE pid = $1', [row?.pid]);
+      return sessions.length === 0;
+    });
   };
   const effects = () => store.rows<{ subject_id: string }>('SELECT subject_id FROM effects');
 
   it('goes on without the one that it is silent about', async () => {
     await store.add(KIND, Array<number>(40).fill(-1_000));
-    const one = draining((due) => (has(due) ? new Promise(() => undefined) : Promise.resolve()));
+    const one = draining(async (due) => {
+      if (has(due)) await silence();
+    });
     expect(await one.run('timer')).toEqual({ ...NOTHING, found: 39, changed: 39, failed: 1 });
     expect(told).toEqual([
-      '40: Error: The handler of "payment" has not answered within 300 ms, for 40',
-      '1: Error: The handler of "payment" has not answered within 300 ms, for 1',
+      `40: Error: The handler of "payment" has not answered within ${LIMIT_MS} ms, for 40`,
+      `1: Error: The handler of "payment" has not answered within ${LIMIT_MS} ms, for 1`,
     ]);
     expect(await effects()).toHaveLength(39);
     expect(await store.deadlines()).toMatchObject([{ subject_id: silent, failures: 1 }]);
@@ -59,6 +88,7 @@ describe('Drain, when its handler never answers', () => {
         await (by === 'rows' ? tx.rows(sql, [silent, by]) : manager.query(sql, [silent, by]));
       };
       late.push(write());
+      lapse();
       await late.at(-1);
     });
     expect(await one.run('timer')).toMatchObject({ changed: 17, failed: 1 });
@@ -72,25 +102,14 @@ describe('Drain, when its handler never answers', () => {
   it('hears of it also where Postgres has ended the transaction that stood still', async () => {
     await store.add(KIND, [-1, -1]);
     const one = draining(async (_, tx) => {
-      await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
-      await new Promise(() => undefined);
+      await standStill(tx);
+      await silence();
     });
     expect(await one.run('timer')).toEqual({ ...NOTHING, failed: 2 });
     expect(told).toHaveLength(3);
   });
 
   describe('before its answer is late', () => {
-    /** Resolves once Postgres has ended the session of `tx`, as it does where one stands still. */
-    const standStill = async (tx: Transaction): Promise<void> => {
-      const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-      await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
-      await until('the session has ended', async () => {
-        const sessions = await store.rows('SELECT FROM pg_stat_activity WHERE pid = $1', [
-          row?.pid,
-        ]);
-        return sessions.length === 0;
-      });
-    };
     const STOOD_STILL =
       'Error: The handler of "payment" has made no statement for so long that Postgres has ended its transaction';
 
@@ -104,7 +123,7 @@ describe('Drain, when its handler never answers', () => {
         if (!has(due)) return;
         await standStill(tx);
         await then(tx);
-      }, 60_000);
+      });
       expect(await one.run('timer')).toEqual({ ...NOTHING, found: 39, changed: 39, failed: 1 });
       expect(told).toEqual([
         expect.stringMatching(new RegExp(`^40: ${STOOD_STILL}, for 40${said}$`)),
@@ -121,7 +140,7 @@ describe('Drain, when its handler never answers', () => {
         await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
         throw new Error('counted');
-      }, 60_000);
+      });
       expect(await one.run('timer')).toEqual({ ...NOTHING, found: 39, changed: 39, failed: 1 });
       expect(told).toHaveLength(2);
       expect(told[1]).toBe(`1: ${STOOD_STILL}, for 1: Error: counted`);
@@ -132,7 +151,7 @@ describe('Drain, when its handler never answers', () => {
       const one = draining(async (_, tx) => {
         await standStill(tx);
         throw new Error('their API');
-      }, 60_000);
+      });
       await one.run('timer');
       expect(one.standsStill).toBe(true);
       expect(told.at(0)).toBe(`10: ${STOOD_STILL}, for 10: Error: their API`);

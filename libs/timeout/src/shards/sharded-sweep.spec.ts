@@ -6,6 +6,7 @@ import { NoopLock } from '../locks/noop.lock';
 import { silentTelemetry } from '../telemetry';
 import { DeadlineStore } from '../testing/deadline-store';
 import { drainParts } from '../testing/drain-harness';
+import { Gate } from '../testing/gate';
 import { HandDriver } from '../testing/hand-driver';
 import { TimeoutService } from '../timeout.service';
 import { ShardedSweep } from './sharded-sweep';
@@ -90,10 +91,16 @@ describe('ShardedSweep', () => {
 
   it('is shared by all who look, each deadline handled once', async () => {
     await store.add(KIND, overdue(2_000));
-    const [one, two] = [service(), service()];
+    const gate = new Gate();
+    const held: Handle = async (...args) => {
+      await gate.pass();
+      return record(...args);
+    };
+    const [one, two] = [service(held), service(held)];
     const running = one.shardedSweep.run({ shards: 10 });
     const { shardedSweep } = two;
     while (shardedSweep.leftToRunMs(KIND) === 0) await shardedSweep.look();
+    gate.open();
     await shardedSweep.takePart();
     expect(await running).toMatchObject({ found: 2_000, changed: 2_000, left: 0 });
     expect(await effects()).toBe(2_000);
