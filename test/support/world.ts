@@ -103,6 +103,8 @@ const SETTINGS = {
   MAX_HELD_UNITS: 'off',
   MAX_HELD_SHARE: 'off',
   MAX_UNPAID_IN_A_ROW: 'off',
+  // The same on a machine of any number of cores.
+  DRAINERS: '2',
   // Nobody is there: parts that would speak to Redis or a provider are replaced.
   REDIS_URL: 'redis://127.0.0.1:1',
   SANDBOX_URL: 'http://127.0.0.1:1',
@@ -111,10 +113,18 @@ const SETTINGS = {
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const given = options.databaseUrl ?? options.beside?.config.DATABASE_URL;
   const database = given === undefined ? await createMigratedDatabase() : undefined;
-  const url = given ?? database?.appUrl;
+  const url = given ?? patient(database?.appUrl);
   const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
   const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? config.DATABASE_URL;
   return startWorld(config, ownerUrl, options, async () => database?.drop());
+}
+
+/** A machine that stands still for seconds ends no transaction in the middle of a test. */
+function patient(url: string | undefined): string | undefined {
+  if (!url) return url;
+  const address = new URL(url);
+  address.searchParams.set('options', '-c idle_in_transaction_session_timeout=60s');
+  return address.href;
 }
 
 async function startWorld(

@@ -33,6 +33,8 @@ export class WebhookReceiver {
         this.#take(request.headers, Buffer.concat(chunks).toString('utf8'));
       });
     });
+    // A machine may stand still for longer than Node keeps connections, and who uses one that ends fails.
+    this.#server.keepAliveTimeout = 0;
   }
 
   async start(): Promise<string> {

@@ -68,7 +68,7 @@ const STEPS: readonly (readonly [what: string, step: () => Promise<unknown>, bec
   [
     'an order that nobody ships is canceled and given back',
     async () => {
-      const order = await paidOrder(world, { shipWithinMs: 1 });
+      const order = await paidOrder(world, { shipWithinMs: 0 });
       await sweep();
       await sweep();
       return [await statusOf(order), await refundsOf(order)];

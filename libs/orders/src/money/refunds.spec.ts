@@ -43,7 +43,7 @@ const comesDue = (subjectId: string) =>
   );
 
 const pauseIsOver = (id: string) =>
-  world.rows(`UPDATE refunds SET updated_at = updated_at - interval '1 second' WHERE id = $1`, [
+  world.rows(`UPDATE refunds SET updated_at = now() - interval '2 seconds' WHERE id = $1`, [
     id,
   ]);
 
@@ -129,6 +129,11 @@ describe('a refund that failed', () => {
     const order = await paid();
     const id = await owed(order, 300);
     await settle(id, 1, FAILED);
+    // As if it failed in a minute: its pause ends not while this machine stands still.
+    await world.rows(
+      `UPDATE refunds SET updated_at = updated_at + interval '1 minute' WHERE id = $1`,
+      [id],
+    );
     await comesDue(id);
     expect(await refundsOf(order)).toMatchObject([{ status: 'failed', attempt: 1 }]);
     await pauseIsOver(id);

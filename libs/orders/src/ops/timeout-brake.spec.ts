@@ -37,7 +37,7 @@ describe('TimeoutBrake', () => {
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(await brake.read()).toBeNull();
     const due = await world.rows(
-      'SELECT kind, version FROM deadlines WHERE due_at <= now() ORDER BY 1',
+      `SELECT kind, version FROM deadlines WHERE due_at <= now() + interval '1 second' ORDER BY 1`,
     );
     expect(due).toEqual([
       { kind: 'closing', version: 3 },

@@ -55,7 +55,9 @@ describe('the deadline of a status that is over', () => {
       'shipment in far_deadlines',
     ]);
     // It fires once, changes nothing and is gone.
-    await world.rows(`UPDATE deadlines SET due_at = now() WHERE kind = 'payment'`);
+    await world.rows(
+      `UPDATE deadlines SET due_at = now() - interval '1 second' WHERE kind = 'payment'`,
+    );
     expect(await world.timeouts.runSweep()).toMatchObject({ found: 1, changed: 0, lost: 1 });
     expect(await waiting(id)).toEqual(['shipment in far_deadlines']);
   });

@@ -91,7 +91,7 @@ describe('OrderGuard', () => {
     const moved = await world.rows<{ tx: string; sku: string; quantity: number }>(
       `SELECT tx::text, sku, quantity FROM unfolded_stock_movements WHERE tx IN (
          SELECT tx FROM order_events WHERE order_id = ANY ($1::uuid[]) AND to_status = 'closed')
-        ORDER BY tx`,
+        ORDER BY unfolded_stock_movements.tx`,
       [orderIds],
     );
     const owed = await world.rows<{ tx: string; sku: string; quantity: number }>(

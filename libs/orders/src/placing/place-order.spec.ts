@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
+import { answerTo } from '../http/error-problem';
 import { LastcallError } from '../order/errors';
 import { runInvariants } from '../invariants/run-invariants';
 import type { OrderView } from '../order/order';
@@ -41,7 +42,7 @@ const place = (
 /** As clients do: who waited too long for a product that the other process has is told, and comes again. */
 const patiently = (placing: () => Promise<Placed>): Promise<Placed> =>
   placing().catch((error: unknown) => {
-    if (error instanceof LastcallError && error.code === 'busy') return patiently(placing);
+    if (answerTo(error).problem.code === 'busy') return patiently(placing);
     throw error;
   });
 

@@ -12,7 +12,11 @@ interface Counters {
 }
 
 let world: World;
-beforeAll(async () => (world = await openWorld()));
+beforeAll(async () => {
+  world = await openWorld();
+  for (const table of ['products', 'unfolded_stock_movements'])
+    await world.owner.rows(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
+});
 afterAll(() => world?.close());
 beforeEach(async () => {
   await world.rows('DELETE FROM stock_movements');
@@ -195,7 +199,6 @@ describe('FoldStock', () => {
     [700, 7],
     [20_000, 1_000],
   ])('reads no movement of others, as if there were %i of %i products', async (found, of) => {
-    await world.rows('ALTER TABLE unfolded_stock_movements SET (autovacuum_enabled = false)');
     const products = `SELECT 'P' || i, 'A product', 100, 'EUR', 100, 90, 10
                         FROM generate_series(1, 1000) AS i`;
     await world.rows(
