@@ -17,6 +17,8 @@ import { openWorld, type World } from '../support/world';
 
 const STRANGERS_WITHIN_MS = 1_500;
 const REFUSED_WITHIN_MS = 3_000;
+/** So long a placing waits for a product that somebody has. */
+const PATIENCE_MS = 2_000;
 
 let world: World;
 let merchant: Client;
@@ -132,12 +134,20 @@ describe('while somebody holds the row of product B', () => {
   });
 
   it('a placing that wants B is placed when B comes free in time', async () => {
-    await merchantUpdates('B');
-    const wanting = timed(place({ B: 1 }));
-    // It has looked once; strangers that come after it are placed before it.
-    expect((await timed(place({ C: 1 }))).outcome).toBe('done');
-    await merchant.query('ROLLBACK');
-    expect(await wanting).toMatchObject({ outcome: 'done' });
+    for (;;) {
+      await merchantUpdates('B');
+      const startedMs = performance.now();
+      const wanting = timed(place({ B: 1 }));
+      // It has looked once; strangers that come after it are placed before it.
+      expect((await timed(place({ C: 1 }))).outcome).toBe('done');
+      await merchant.query('ROLLBACK');
+      const heldForMs = performance.now() - startedMs;
+      const { outcome } = await wanting;
+      // This machine has stood still for as long as anybody is kept waiting: once more.
+      if (outcome === 'busy' && heldForMs > PATIENCE_MS) continue;
+      expect(outcome).toBe('done');
+      break;
+    }
   });
 
   it('40 webhooks pay their orders, those of B with the others', async () => {

@@ -49,7 +49,9 @@ describe('a sharded sweep over several workers', () => {
     const report = JSON.parse(stdout) as { left: number; closed: number; shards: Shard[] };
     expect(report.left).toBe(0);
     expect(report.shards.reduce((sum, { due }) => sum + due, 0)).toBe(ORDERS);
-    expect(report.shards.filter(({ ranBy }) => ranBy.length === 2)).toHaveLength(1);
+    // Of the others one may have stood still for as long as a lease lasts.
+    const its = report.shards.filter(({ ranBy }) => ranBy[0]?.endsWith(`:${victim.child.pid}`));
+    expect(its.map(({ ranBy }) => ranBy.length > 1)).toEqual([true]);
     const [books] = await world.sql.rows(
       `SELECT (SELECT count(*)::int FROM orders WHERE status = 'closed') AS closed,
               (SELECT count(*)::int FROM order_events WHERE to_status = 'closed') AS events`,

@@ -64,7 +64,9 @@ export class Stage {
     await monitor.query(`SET search_path = ${PATH}`);
     await monitor.query('SET session_replication_role = replica');
     const url = new URL(database.url);
-    url.searchParams.set('options', `-c search_path=${PATH}`);
+    // Time is the program's: no limit of a session runs by the machine's.
+    const limits = '-c idle_in_transaction_session_timeout=0 -c lock_timeout=0';
+    url.searchParams.set('options', `-c search_path=${PATH} ${limits}`);
     await migrate({ DATABASE_URL: url.href });
     return new Stage(database, url.href, monitor, longestTimerMs);
   }

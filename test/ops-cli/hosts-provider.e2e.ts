@@ -99,7 +99,10 @@ describe('lastcall beside a host with a provider of its own', () => {
   });
 
   it('fences an order by force, and leaves it to the host to ask its provider', async () => {
+    // The host asks at once, too: until the command has answered, the provider says nothing.
+    acme.unreachable = 'before';
     const closed = await run(['orders', 'force-close', orderId, ...BY]);
+    acme.unreachable = undefined;
     expect(closed).toMatchObject({ code: 0, result: { orders: [{ outcome: 'closing' }] } });
     const status = async () =>
       (await rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [orderId]))[0]

@@ -131,7 +131,7 @@ function runOwnOrders(folder) {
     /** @type {string[]} */
     let tills = [];
     let isLate = false;
-    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '6000' };
+    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN_MS: '10000' };
     return runUntil(folder, 'own-orders/main.js', env, async (printed) => {
       const [, address] = /orders on (\S+)/.exec(printed) ?? [];
       if (!address) return false;
@@ -164,7 +164,7 @@ function runShop(folder) {
   return withDatabase((url) => {
     /** @type {{id: string, till: string}[]} */
     const placed = [];
-    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN: '4s', GRACE: '500ms' };
+    const env = { DATABASE_URL: url, PORT: '0', PAY_WITHIN: '8s', GRACE: '500ms' };
     return runUntil(folder, 'shop/main.js', env, async (printed) => {
       const [, address] = /shop on (\S+)/.exec(printed) ?? [];
       if (!address) return false;

@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { runInvariants } from '@app/orders';
 import { type CliWorld, startCliWorld } from '../../support/cli-world';
 import { lastcall, lastcallJson } from '../../support/lastcall';
+import { slowness } from '../../support/slowness';
 
 jest.setTimeout(240_000);
 
@@ -68,7 +69,7 @@ describe('lastcall products import of 100,000', () => {
     expect(await pricesOf()).toEqual([]);
     const first = await run(file, '--yes');
     expect(first).toMatchObject({ created: PRODUCTS, updated: 0 });
-    expect(first.tookMs).toBeLessThan(MOST_MS);
+    expect(first.tookMs).toBeLessThan(MOST_MS * slowness());
     expect(await pricesOf()).toEqual([{ price: '100', n: PRODUCTS }]);
 
     const wrong = await lastcall(
@@ -125,7 +126,11 @@ describe('lastcall products import of 100,000', () => {
     await neighbour.query(`SET LOCAL idle_in_transaction_session_timeout = 0`);
     await neighbour.query(`SELECT FROM products WHERE sku = $1 FOR UPDATE`, [`P-${PRODUCTS / 2}`]);
     let released: Promise<void> | undefined;
+    // It waits for as long as the neighbour takes, also where this machine stands still meanwhile.
+    const patient = new URL(world.config.DATABASE_URL);
+    patient.searchParams.set('options', '-c lock_timeout=0');
     const { code, stderr } = await lastcall(world.config, args(file, '--yes'), {
+      env: { DATABASE_URL: patient.href },
       interrupt: { when: importWaits(), signal: 'SIGINT' },
       onStderr: (text) => {
         if (text.includes('Stopping')) released ??= neighbour.commitTransaction();

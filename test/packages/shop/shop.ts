@@ -95,7 +95,7 @@ const config = loadConfigWithoutAuth({
   SANDBOX_WEBHOOK_SECRET: `whsec_${secret}`,
   LASTCALL_HOME: '/nowhere',
   // Time enough to cancel an order, for a process that has just started on a busy machine.
-  PAYMENT_WINDOW: '3s',
+  PAYMENT_WINDOW: '6s',
   PAYMENT_GRACE: '100ms',
 });
 /** Of a machine that others use as well. */
