@@ -15,6 +15,7 @@ const FLOORS = [
   ['payments', 'fulfilment'],
   ['targets'],
   ['ops'],
+  ['errands'],
   ['http'],
 ];
 const ORDERS = '^libs/orders/src/';

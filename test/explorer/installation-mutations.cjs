@@ -40,6 +40,30 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'commands-change-unheard',
+    what: "A command changes orders beside a host whose hooks and stock are in the host's processes alone",
+    spec: 'libs/orders/src/order/hooks-elsewhere.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/order/order-hooks.ts',
+        find: 'if (this.areElsewhere) throw hooksElsewhere();',
+        replace: 'if (this.areElsewhere) return false;',
+      },
+    ],
+  },
+  {
+    name: 'errand-taken-again',
+    what: 'What a worker has begun and not answered is taken by the next',
+    spec: 'libs/orders/src/errands/errands.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/errands/carry-out-errands.ts',
+        find: 'WHERE begun_at IS NULL AND asked_at >',
+        replace: 'WHERE answer IS NULL AND asked_at >',
+      },
+    ],
+  },
   seeded(
     'migrations-wait-for-ever',
     'A migration waits for a table as long as somebody reads it, and everybody else behind it',

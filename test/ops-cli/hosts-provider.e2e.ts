@@ -39,6 +39,7 @@ describe('lastcall beside a host with a provider of its own', () => {
   let config: Config;
   let orderId: string;
   let heldId: string;
+  let hasStopped = false;
 
   const rows = <Row>(sql: string, params: readonly unknown[] = []): Promise<Row[]> =>
     host.get<DataSource>(DATABASE).query<Row[]>(sql, [...params]);
@@ -69,13 +70,18 @@ describe('lastcall beside a host with a provider of its own', () => {
     host.useLogger(false);
     await host.init();
     await seedProducts(host.get<DataSource>(DATABASE));
+    // Without hooks the command changes orders itself.
+    await rows(`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE 'an errand was left'; END $$`);
+    await rows('CREATE TRIGGER no_errands BEFORE INSERT ON errands EXECUTE FUNCTION refuse()');
     ({ orderId } = await ordered('ann'));
     ({ paymentId: heldId } = await ordered('bob'));
     await holdMoney({ rows }, heldId, 499, 'amount_mismatch');
   });
   afterAll(async () => {
     await endHost();
-    await host?.close();
+    if (!hasStopped) await host?.close();
     await database?.drop();
   });
 
@@ -153,5 +159,15 @@ describe('lastcall beside a host with a provider of its own', () => {
         ) as string,
       });
     }
+  });
+
+  it('knows of the provider when all processes have stopped', async () => {
+    await host.close();
+    hasStopped = true;
+    expect(await run(['orders', 'list'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await run(['sweep', 'run'])).toMatchObject({
+      code: 4,
+      result: { error: { code: 'provider_elsewhere' } },
+    });
   });
 });

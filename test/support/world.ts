@@ -31,6 +31,8 @@ export interface WorldOptions {
   readonly driver?: TimerDriver;
   /** True: rings, sweeps and relays by itself, as the worker role does. */
   readonly ring?: boolean;
+  /** True: a command beside a host with hooks or a stock of its own. */
+  readonly hooksElsewhere?: boolean;
   /** Another process of the same shop: shares its database and its provider. */
   readonly beside?: World;
   /** A migrated database that somebody else made and will drop. */
@@ -136,11 +138,11 @@ async function startWorld(
   const told: { name: string; args: unknown[] }[] = [];
   const provider = options.beside?.provider ?? options.providers?.[0] ?? new LedgerProvider();
   const stream = options.beside?.stream ?? new RecordedStream();
+  const { hooksElsewhere = false } = options;
   const parts: OrdersModuleOptions['parts'] = { lock, driver };
+  const what = { ring, isVisitor: !ring, hooksElsewhere, parts };
   const building = Test.createTestingModule({
-    imports: [
-      OrdersModule.forRoot(config, recordingTelemetry(told), { ring, isVisitor: !ring, parts }),
-    ],
+    imports: [OrdersModule.forRoot(config, recordingTelemetry(told), what)],
   })
     .overrideProvider(EVENT_STREAM)
     .useValue(stream);

@@ -3,7 +3,6 @@ import {
   connectWithin,
   createDataSource,
   differenceText,
-  isProviderName,
   loadConfigFor,
   onDataSource,
   type Purpose,
@@ -44,9 +43,9 @@ export async function effectiveSettings(
     for (const difference of running.differences) {
       note(`warning: ${differenceText(difference)}; what the process seen last runs with counts`);
     }
-    if (running.processes.length === 0) return { config: loadConfigFor(purpose, env), running };
     const { settings } = running;
-    if (purpose === 'ask-providers') refuseHostsProviders(loadConfigFor('change', env, settings));
+    if (Object.keys(settings).length === 0) return { config: loadConfigFor(purpose, env), running };
+    if (purpose === 'ask-providers') refuseHostsProviders(running);
     return { config: loadConfigFor(purpose, env, settings), running };
   } finally {
     await dataSource.destroy();
@@ -54,8 +53,7 @@ export async function effectiveSettings(
 }
 
 /** @throws {CommandFailure} provider_elsewhere: what would be asked is in the host's code */
-function refuseHostsProviders({ PAYMENT_PROVIDERS }: Config): void {
-  const providers = PAYMENT_PROVIDERS.filter((name) => !isProviderName(name));
+function refuseHostsProviders({ host: { providers } }: RunningSettings): void {
   if (providers.length === 0) return;
   throw new CommandFailure({
     code: 'provider_elsewhere',
@@ -64,6 +62,21 @@ function refuseHostsProviders({ PAYMENT_PROVIDERS }: Config): void {
     why: 'what the host brings itself, only its processes have',
     next: 'they sweep by themselves; to reconcile, one of them calls Reconcile of @lastcall/orders',
     fields: { providers },
+  });
+}
+
+/**
+ * Before something that would change orders in bulk, which the host's hooks have to hear of.
+ * @throws {CommandFailure} hooks_elsewhere
+ */
+export function refuseBesideHooks({ host }: RunningSettings): void {
+  if (!host.hasHooks) return;
+  throw new CommandFailure({
+    code: 'hooks_elsewhere',
+    exitCode: EXIT.refused,
+    what: "This command changes orders, and cannot call the host's hooks or its own stock",
+    why: 'what the host brings itself, only its processes have',
+    next: 'start a worker of the host: it sweeps by itself; to reconcile, one of them calls Reconcile of @lastcall/orders',
   });
 }
 

@@ -1,4 +1,4 @@
-import type { LastcallError } from '@app/orders';
+import type { ErrandError, LastcallError } from '@app/orders';
 import { CommandFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 
@@ -83,6 +83,7 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
     const busy = new core.LastcallError('busy', what, {}, { cause: error });
     return refusal(busy, core.ERROR_STATUS.busy);
   }
+  if (isErrandError(error)) return withoutAnswer(error);
   if (error instanceof TimerAbilityError) {
     const next = 'nothing to do; docs/drivers.md tells what each timer driver can do';
     const { code, message: what } = error;
@@ -128,6 +129,37 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
   );
 }
 
+/** By its name: who has left one has loaded the core, and nobody else needs it for this. */
+const isErrandError = (error: unknown): error is ErrandError =>
+  error instanceof Error && error.name === 'ErrandError';
+
+/** The host's hooks, or its own stock, hear of changes in its processes alone: a worker makes them. */
+function withoutAnswer(error: ErrandError): CommandFailure {
+  const why = 'only the processes of the host can call its hooks, or its own stock';
+  if (error.state === 'interrupted') {
+    const what = 'Interrupted before a worker of the host came: nothing was changed';
+    return new CommandFailure({ code: 'interrupted', exitCode: EXIT.interrupted, what });
+  }
+  if (error.state === 'not_taken') {
+    const what = 'No worker of the host has come for it yet: it is withdrawn, nothing was changed';
+    const next = 'start a worker of the host, and run it again; lastcall doctor shows who is alive';
+    return new CommandFailure({
+      code: 'no_worker',
+      exitCode: EXIT.dependencyDown,
+      what,
+      why,
+      next,
+    });
+  }
+  const what = 'No answer has come of the worker of the host: the outcome is not known';
+  const isPayment = error.what === 'payments.settle';
+  const next = isPayment
+    ? 'lastcall payments list shows whether it is on hold still; then run it again'
+    : 'lastcall orders show ID tells what became of it; run it again if nothing did';
+  const parts = { code: 'no_answer', exitCode: EXIT.dependencyDown, what, why, next };
+  return new CommandFailure(parts, { cause: error });
+}
+
 function refusal(error: LastcallError, status: number): CommandFailure {
   const { code, message, fields } = error;
   return new CommandFailure(
@@ -149,6 +181,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   too_many_webhook_endpoints: 'lastcall webhook-endpoints list, and delete one',
   product_not_found: 'lastcall products list shows the products there are',
   stock_out_of_range: 'lastcall products list tells what is available',
+  hooks_elsewhere: "leave it to the host's processes; lastcall doctor shows who is alive",
   order_not_closable: 'lastcall orders show ID tells what became of it; a paid order is refunded',
   order_not_extendable: 'lastcall orders show ID tells what became of it',
   payment_not_found: 'lastcall payments list shows the payments on hold',

@@ -2,6 +2,8 @@ import 'reflect-metadata';
 import {
   AdjustStock,
   CancelOrderByOperator,
+  type CloseResult,
+  type CloseRun,
   type Config,
   CreateRefund,
   DATABASE,
@@ -16,6 +18,7 @@ import {
   ListHeldPayments,
   ListRefunds,
   ListWebhooks,
+  onDataSource,
   OpsModule,
   OrdersModule,
   type Purpose,
@@ -40,6 +43,7 @@ import { TimeoutService } from '@app/timeout';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
+import { AtHost } from './at-host';
 import { effectiveSettings } from './effective-settings';
 import { quietTelemetry } from './quiet-telemetry';
 
@@ -53,21 +57,28 @@ export class Installation {
     /** What the processes run with, where they differ from each other and from here. */
     readonly running: RunningSettings,
     private readonly app: INestApplicationContext,
+    private readonly note: (line: string) => void,
   ) {}
 
   readonly dataSource = this.app.get<DataSource>(DATABASE);
+  /** Beside a host with hooks or a stock of its own its workers change orders, and nobody else. */
+  readonly #atHost = this.running.host.hasHooks
+    ? new AtHost(onDataSource(this.dataSource), this.note)
+    : undefined;
   readonly timeouts = this.app.get(TimeoutService);
   readonly pageSessions = this.app.get(PageSessions);
   readonly statistics = this.app.get(Statistics);
   readonly examine = this.app.get(ExamineInstallation);
   readonly forceClose = this.app.get(ForceCloseOrders);
-  readonly cancelOrder = this.app.get(CancelOrderByOperator);
+  readonly cancelOrder =
+    this.#atHost?.cancelOrder ?? this.app.get<CancelOrderByOperator>(CancelOrderByOperator);
   readonly extendWindow = this.app.get(ExtendWindow);
-  readonly settleOrder = this.app.get(SettleOrder);
-  readonly createRefund = this.app.get(CreateRefund);
+  readonly settleOrder = this.#atHost?.settleOrder ?? this.app.get<SettleOrder>(SettleOrder);
+  readonly createRefund = this.#atHost?.createRefund ?? this.app.get<CreateRefund>(CreateRefund);
   readonly dismissWebhook = this.app.get(DismissWebhook);
   readonly heldPayments = this.app.get(ListHeldPayments);
-  readonly settlePayment = this.app.get(SettlePayment);
+  readonly settlePayment =
+    this.#atHost?.settlePayment ?? this.app.get<SettlePayment>(SettlePayment);
   readonly eraseCustomer = this.app.get(EraseCustomer);
   readonly exportCustomer = this.app.get(ExportCustomer);
   readonly refunds = this.app.get(ListRefunds);
@@ -86,6 +97,12 @@ export class Installation {
   readonly verifyDeadlines = this.app.get(VerifyDeadlines);
   readonly releaseDeadlines = this.app.get(ReleaseDeadlines);
   readonly timeoutBrake = this.app.get(TimeoutBrake);
+
+  /** Closes orders by force, here or in the host's processes. */
+  closeByForce(orderIds: readonly string[], run: CloseRun): Promise<CloseResult[]> {
+    const closing = this.#atHost;
+    return closing ? closing.forceClose(orderIds, run) : this.forceClose.run(orderIds, run);
+  }
 
   async close(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
@@ -111,10 +128,11 @@ export async function openInstallation(
   const orders = OrdersModule.forRoot(config, quietTelemetry(note), {
     ring: false,
     isVisitor: true,
+    hooksElsewhere: running.host.hasHooks,
   });
   const app = await NestFactory.createApplicationContext(
     { module: class OpsCli {}, imports: [orders, OpsModule] },
     { logger: false, abortOnError: false },
   );
-  return new Installation(config, running, app);
+  return new Installation(config, running, app, note);
 }

@@ -3,6 +3,19 @@
  * `told` says so to a person who would otherwise wonder.
  */
 export function interruption(told: (line: string) => void): AbortSignal {
+  return listen(told).signal;
+}
+
+/** The same for as long as this work takes: a command that asks something afterwards ends by Ctrl-C again. */
+export async function whileInterruptible<T>(
+  told: (line: string) => void,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal, forget } = listen(told);
+  return work(signal).finally(forget);
+}
+
+function listen(told: (line: string) => void): { signal: AbortSignal; forget: () => void } {
   const controller = new AbortController();
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(130);
@@ -11,5 +24,6 @@ export function interruption(told: (line: string) => void): AbortSignal {
   };
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
-  return controller.signal;
+  const forget = (): void => void process.off('SIGINT', stop).off('SIGTERM', stop);
+  return { signal: controller.signal, forget };
 }

@@ -191,6 +191,11 @@ export abstract class OpsCommand extends Command {
     (await import('./effective-settings.js')).refuseDifferences(running);
   }
 
+  /** Before something that changes orders in bulk: see effective-settings.ts. */
+  protected async refuseBesideHooks(running: RunningSettings): Promise<void> {
+    (await import('./effective-settings.js')).refuseBesideHooks(running);
+  }
+
   /** Rehearses it, says what would become of it, asks, and does it. */
   protected async carryOut<Outcome extends object>(
     { 'dry-run': dryRun, yes }: { readonly 'dry-run': boolean; readonly yes: boolean },

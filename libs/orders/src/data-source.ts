@@ -15,6 +15,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from './config';
 import { CONNECTING } from './connect-limit';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
+import { Errands1764050000000 } from './migrations/1764050000000-errands';
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { PageSessions1763910000000 } from './migrations/1763910000000-page-sessions';
 import { ExtensionsOfOrders1763920000000 } from './migrations/1763920000000-extensions-of-orders';
@@ -106,6 +107,7 @@ const MIGRATIONS = [
   ReturnedMoneyInParts1764020000000,
   FoldByPlaceAndId1764030000000,
   RetentionByIndex1764041000000,
+  Errands1764050000000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

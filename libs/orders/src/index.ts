@@ -36,6 +36,8 @@ export {
   reasonOf,
 } from './order/errors';
 export { type ExtendCommand, ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
+export type { ErrandArgs, ErrandKinds, ErrandName, ErrandResult } from './errands/errand-kinds';
+export { ErrandError, leaveErrand } from './errands/leave-errand';
 export { ForceCloseOrder } from './closing/force-close-order';
 export { Gauges, type GaugesView } from './ops/gauges';
 export { GroupCommit, type GroupCommitOptions } from './group-commit';
@@ -87,6 +89,7 @@ export type { DeadlineDetails, OrderDetailsView, RefundDetails } from './ops/rea
 export type { TimelineEntry } from './ops/order-timeline';
 export {
   differenceText,
+  type HostCode,
   type ProcessView,
   readRunningSettings,
   type RunningSettings,

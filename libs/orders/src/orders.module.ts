@@ -25,6 +25,7 @@ import { longestApiTransactionMs } from './api-wait';
 import { ApplyNotices } from './payments/apply-notices';
 import { ExtendPayments } from './closing/extend-payments';
 import { CancelOrder } from './closing/cancel-order';
+import { CarryOutErrands } from './errands/carry-out-errands';
 import { CancelPaid } from './closing/cancel-paid';
 import { CancelOrderByOperator } from './ops/cancel-order-by-operator';
 import { CreateRefund } from './ops/create-refund';
@@ -44,12 +45,14 @@ import {
 import { ExtendWindow } from './closing/extend-window';
 import { ForceCloseOrder } from './closing/force-close-order';
 import { ForeignMoney } from './money/foreign-money';
+import { ForceCloseOrders } from './ops/force-close-orders';
+import { SettlePayment } from './ops/held-payments';
 import { Gauges } from './ops/gauges';
 import { WarnShipments } from './fulfilment/warn-shipments';
 import { WatchWaits } from './ops/watch-waits';
 import { WatchInvariants } from './invariants/watch-invariants';
 import { ORDER_LOCK, OrderGuard } from './order/order-guard';
-import { HOST_SEARCH_PATH, OrderHooks } from './order/order-hooks';
+import { HOOKS_ELSEWHERE, HOST_SEARCH_PATH, OrderHooks } from './order/order-hooks';
 import { BRAKED_KINDS, DEADLINE_KINDS } from './order/deadline-table';
 import { NO_STOCK_PORT, STOCK_PORT } from './order/stock-port';
 import { OrderFeed } from './events/order-feed';
@@ -104,6 +107,8 @@ export interface OrdersModuleOptions {
   readonly ring: boolean;
   /** True for a command: it comes and goes, and is no process of the installation. */
   readonly isVisitor?: boolean;
+  /** True for a command beside a host with hooks or a stock of its own: it may change no order. */
+  readonly hooksElsewhere?: boolean;
   readonly parts?: OrdersParts;
 }
 
@@ -211,7 +216,7 @@ class OrdersSetUpModule {}
 
 function assemble(
   provider: Provider<OrdersSetUp>,
-  { ring, isVisitor = false }: Omit<OrdersModuleOptions, 'parts'>,
+  { ring, isVisitor = false, hooksElsewhere = false }: Omit<OrdersModuleOptions, 'parts'>,
   imports: DynamicModule['imports'] = [],
 ): DynamicModule {
   const setUp: DynamicModule = {
@@ -246,9 +251,10 @@ function assemble(
     ],
     providers: [
       ...OF_THE_SET_UP,
+      { provide: HOOKS_ELSEWHERE, useValue: hooksElsewhere },
       ...USE_CASES,
       ...findDeadlineHandlers(),
-      ...(ring ? [Schedules] : []),
+      ...(ring ? [Schedules, CarryOutErrands, ForceCloseOrders, SettlePayment] : []),
       ...(isVisitor ? [] : [TellOfProcess, TellOfRedis]),
     ],
     exports: [

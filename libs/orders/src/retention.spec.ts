@@ -38,6 +38,15 @@ describe('Retention', () => {
     expect(names).not.toContain('processed 8');
   });
 
+  it('forgets after an hour what a command has left to a host and not waited for', async () => {
+    await world.rows(
+      `INSERT INTO errands (id, what, args, asked_at)
+       SELECT gen_random_uuid(), 'orders.cancel', '[]', now() - minutes * interval '1 minute'
+         FROM unnest('{1, 59, 61}'::int[]) AS minutes`,
+    );
+    expect(await world.get(Retention).runOnce()).toMatchObject({ errands: 1 });
+  });
+
   it('ends after its batch when it is told to stop', async () => {
     await world.rows(
       `INSERT INTO idempotency_keys (customer_id, key, body_hash, order_id, created_at)
@@ -58,6 +67,7 @@ describe('Retention', () => {
     );
     expect(await world.get(Retention).runOnce()).toEqual({
       keys: 12_000,
+      errands: 0,
       webhooks: 0,
       limits: 0,
       sessions: 0,
@@ -65,6 +75,7 @@ describe('Retention', () => {
     });
     expect(await world.get(Retention).runOnce()).toEqual({
       keys: 0,
+      errands: 0,
       webhooks: 0,
       limits: 0,
       sessions: 0,

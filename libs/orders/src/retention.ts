@@ -12,6 +12,8 @@ export interface RetentionCounts {
   readonly deliveries: number;
   /** What the limits of customers who have not come back remember. */
   readonly limits: number;
+  /** What commands left to the host's processes, and did not wait for. */
+  readonly errands: number;
   /** Sessions of pages that ended a month ago. */
   readonly sessions: number;
 }
@@ -67,6 +69,14 @@ export class Retention {
            DELETE FROM page_sessions WHERE id IN (
              SELECT id FROM page_sessions WHERE ends_at < now() - interval '30 days'
               ORDER BY ends_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+           RETURNING 1)
+         SELECT count(*)::int AS n FROM gone`,
+      ),
+      errands: await forget(
+        `WITH gone AS (
+           DELETE FROM errands WHERE id = ANY (ARRAY(
+             SELECT id FROM errands WHERE asked_at < now() - interval '1 hour'
+              ORDER BY asked_at LIMIT $1 FOR UPDATE SKIP LOCKED))
            RETURNING 1)
          SELECT count(*)::int AS n FROM gone`,
       ),

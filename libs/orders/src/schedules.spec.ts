@@ -5,6 +5,7 @@ import type { SealHistory } from './events/seal-history';
 import type { WatchInvariants } from './invariants/watch-invariants';
 import type { OrdersTelemetry } from './order/telemetry';
 import type { Retention } from './retention';
+import type { CarryOutErrands } from './errands/carry-out-errands';
 import type { DeliverWebhooks } from './deliveries/deliver-webhooks';
 import type { FanOutEvents } from './deliveries/fan-out';
 import type { WarnShipments } from './fulfilment/warn-shipments';
@@ -29,6 +30,7 @@ function startSchedules() {
     shipments: 0,
     fanOut: 0,
     deliveries: 0,
+    errands: 0,
     retention: 0,
   };
   const load = { isBursting: false };
@@ -55,6 +57,7 @@ function startSchedules() {
       start: async () => void (turns.deliveries += 1),
       ended: async () => undefined,
     } as unknown as DeliverWebhooks,
+    count('errands') as unknown as CarryOutErrands,
     load as TimeoutService,
     {
       failed: (what: string, error: unknown) => failures.push([what, error]),
@@ -80,6 +83,7 @@ describe('the schedules', () => {
       shipments: 3,
       fanOut: 30 * 60 * 2,
       deliveries: 30 * 60 * 2,
+      errands: 30 * 60 * 2,
       retention: 3,
     });
     const before = { ...turns };
@@ -92,7 +96,8 @@ describe('the schedules', () => {
     const { schedules, stops } = startSchedules();
     await pass(10 * MINUTE);
     const said = () => Object.fromEntries([...stops].map(([what, stop]) => [what, stop()]));
-    const all = ['relay', 'seals', 'digest', 'fold', 'invariants', 'retention', 'fanOut'];
+    const long = ['relay', 'seals', 'digest', 'fold', 'invariants', 'retention', 'fanOut'];
+    const all = [...long, 'errands'];
     const each = (is: boolean) => Object.fromEntries(all.map((what) => [what, is]));
     expect(said()).toEqual(each(false));
     await schedules.beforeApplicationShutdown();

@@ -6,6 +6,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { DeliverWebhooks } from './deliveries/deliver-webhooks';
+import { CarryOutErrands } from './errands/carry-out-errands';
 import { FanOutEvents } from './deliveries/fan-out';
 import { WarnShipments } from './fulfilment/warn-shipments';
 import { WatchWaits } from './ops/watch-waits';
@@ -24,6 +25,8 @@ const FOLD_EVERY_MS = 250;
 const RELAY_EVERY_MS = 250;
 /** Sooner than a person looks whether their system has heard. */
 const DELIVER_EVERY_MS = 500;
+/** An operator waits for what a command has left to this process. */
+const ERRANDS_EVERY_MS = 500;
 const RELAY_IN_A_BURST_EVERY_MS = 2_000;
 /** A run reads for a second or so, in every worker: often enough to know within minutes. */
 const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
@@ -55,6 +58,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly retention: Retention,
     private readonly fanOut: FanOutEvents,
     private readonly deliveries: DeliverWebhooks,
+    private readonly errands: CarryOutErrands,
     private readonly timeouts: TimeoutService,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
@@ -64,6 +68,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
     const { foldStock, seals, digest, timeouts, invariants, waits, shipments, retention } = this;
+    const { errands } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
       every(
@@ -84,6 +89,12 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
         told('digest history'),
       ),
       every(DELIVER_EVERY_MS, (stopping) => this.#deliver(stopping), told('deliver webhooks')),
+      // Several workers share them by SKIP LOCKED.
+      every(
+        ERRANDS_EVERY_MS,
+        (stopping) => errands.runOnce(() => stopping.aborted),
+        told('errands'),
+      ),
       // Each worker exports what it found.
       every(
         INVARIANTS_EVERY_MS,

@@ -32,6 +32,8 @@ export const PROBLEM_EXAMPLES = {
   idempotency_in_progress: 'The first request with this Idempotency-Key is still being handled',
   out_of_stock: 'Only 3 of "TEA-SENCHA" can be had now',
   order_refused: 'The coupon "TEN" has been used already',
+  hooks_elsewhere:
+    "The host's hooks, or its own stock, have to hear of this change, and only its processes have them",
   total_changed: 'These items cost 1300 now, and not 1250; show the customer, then order again',
   payment_window_over: 'The time to pay this order is over; place a new one',
   order_not_payable: 'This order is paid; nothing is to pay',

@@ -62,7 +62,10 @@ export default class Doctor extends OpsCommand {
   async #examineInstallation(wholeHistory: boolean): Promise<Check[]> {
     const { examineProcesses } = await import('@app/orders');
     const { examine, running } = await this.installation();
-    return [examineProcesses(running), ...(await examine.run({ wholeHistory }))];
+    const { hasHooks, providers } = running.host;
+    // Else the command itself would refuse it.
+    const canSweep = !hasHooks && providers.length === 0;
+    return [examineProcesses(running), ...(await examine.run({ wholeHistory, canSweep }))];
   }
 }
 

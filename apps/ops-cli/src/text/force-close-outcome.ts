@@ -60,7 +60,10 @@ export function summarize(
 function exitCodeOf({ orders, closed, closing, ...counts }: ForceCloseOutcome): ExitCode {
   if (counts.skipped + counts.failed + counts.notReached === 0) return EXIT.done;
   if (closed + closing > 0) return EXIT.partlyFailed;
-  if (orders.some(({ why }) => why === 'unavailable')) return EXIT.dependencyDown;
+  // Without a worker of the host nobody calls its hooks.
+  if (orders.some(({ why }) => why === 'unavailable' || why === 'hooks_elsewhere')) {
+    return EXIT.dependencyDown;
+  }
   if (orders.some(({ why }) => why === 'internal_error')) return EXIT.unexpected;
   return orders.every(({ why }) => why === 'order_not_found') ? EXIT.notFound : EXIT.refused;
 }

@@ -54,8 +54,11 @@ export class ReadOrder {
       );
       if (outcome === 'closing') await this.settling.settleSoon(orderId);
     } catch (error) {
+      if (!(error instanceof LastcallError)) throw error;
+      // The host's processes close it; a command cannot.
+      if (error.code === 'hooks_elsewhere') return;
       // Somebody is changing this very order; a reader need not wait for them.
-      if (!(error instanceof LastcallError && error.code === 'busy')) throw error;
+      if (error.code !== 'busy') throw error;
       this.telemetry.failed('passive close', error);
     }
   }

@@ -49,7 +49,7 @@ export async function toEach<Result>(
 }
 
 /** Any error in words for an operator: never SQL, never a message of unknown origin. */
-function refusalOf(error: unknown): LastcallError {
+export function refusalOf(error: unknown): LastcallError {
   if (error instanceof LastcallError) return error;
   const because = (code: 'busy' | 'unavailable' | 'internal_error', message: string) =>
     new LastcallError(code, message, {}, { cause: error });

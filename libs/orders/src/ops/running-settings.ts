@@ -1,10 +1,12 @@
 import { sqlStateOf } from '@app/timeout';
+import { isProviderName } from '../config';
 import type { Queryable } from '../order/order-rows';
 import { SHARED_NAMES, type SharedName, type SharedSettings } from './shared-settings';
 
 export const TELL_EVERY_MS = 10_000;
-/** As SQL. Rows of processes that ended without a goodbye are cleared away. */
+/** As SQL. Rows of processes that ended are cleared away by one that tells of itself that much later. */
 export const FORGOTTEN_AFTER = "interval '1 day'";
+const FORGOTTEN_AFTER_MS = 86_400_000;
 const SILENT_AFTER_MS = 3 * TELL_EVERY_MS;
 /** A database that is not migrated to this version has no such table. */
 const UNDEFINED_TABLE = '42P01';
@@ -15,6 +17,19 @@ export interface ProcessView {
   readonly pid: number;
   readonly settings: SharedSettings;
   readonly silentForMs: number;
+}
+
+interface ProcessRow extends ProcessView {
+  readonly hasHooks: boolean;
+  readonly hasLeft: boolean;
+}
+
+/** What only the processes of a host have, as it is in the host's code. */
+export interface HostCode {
+  /** Hooks, or a stock: they hear of each change of an order. */
+  readonly hasHooks: boolean;
+  /** Names of its own payment providers. */
+  readonly providers: readonly string[];
 }
 
 export interface SettingDifference {
@@ -28,8 +43,10 @@ export interface RunningSettings {
   /** Alive, or, when none is, the one that was seen last; none when all said goodbye. */
   readonly processes: readonly ProcessView[];
   readonly isAlive: boolean;
-  /** Those of the process seen last. */
+  /** Those of the process seen last; when all said goodbye, the providers alone, if the host has its own. */
   readonly settings: SharedSettings;
+  /** By all that are alive, or else by all that were there in the end: no goodbye ends that. */
+  readonly host: HostCode;
   readonly differences: readonly SettingDifference[];
 }
 
@@ -39,29 +56,53 @@ export async function readRunningSettings(
   here: SharedSettings,
 ): Promise<RunningSettings> {
   const all = await listProcesses(sql);
-  const alive = all.filter(({ silentForMs }) => silentForMs <= SILENT_AFTER_MS);
-  const processes = alive.length > 0 ? alive : all.slice(0, 1);
-  const settings = knownOf(processes[0]?.settings ?? {});
-  const told = processes.map(({ host, pid, settings: theirs }) => ({
-    where: `${host}:${pid}`,
+  const remembered = all.filter(
+    ({ hasLeft, silentForMs }) => !hasLeft && silentForMs <= FORGOTTEN_AFTER_MS,
+  );
+  const alive = remembered.filter(({ silentForMs }) => silentForMs <= SILENT_AFTER_MS);
+  const processes = alive.length > 0 ? alive : remembered.slice(0, 1);
+  const host = hostCodeOf(alive.length > 0 ? alive : all);
+  const settings = processes[0] ? knownOf(processes[0].settings) : ofGone(all);
+  const told = processes.map(({ host: machine, pid, settings: theirs }) => ({
+    where: `${machine}:${pid}`,
     settings: theirs,
   }));
   const differences =
     told.length > 0 ? differencesOf([...told, { where: 'here', settings: here }]) : [];
-  return { processes, isAlive: alive.length > 0, settings, differences };
+  return { processes, isAlive: alive.length > 0, settings, host, differences };
 }
 
-async function listProcesses(sql: Queryable): Promise<ProcessView[]> {
+/** Seen last first. A table of the version before tells nothing of hooks and goodbyes. */
+async function listProcesses(sql: Queryable): Promise<ProcessRow[]> {
   try {
-    return await sql.rows<ProcessView>(
+    return await sql.rows<ProcessRow>(
       `SELECT host, pid, settings,
+              coalesce((to_jsonb(p) ->> 'has_hooks')::boolean, false) AS "hasHooks",
+              to_jsonb(p) ->> 'left_at' IS NOT NULL AS "hasLeft",
               greatest(0, extract(epoch FROM now() - seen_at) * 1000)::float8 AS "silentForMs"
-         FROM processes WHERE seen_at >= now() - ${FORGOTTEN_AFTER} ORDER BY seen_at DESC`,
+         FROM processes p ORDER BY seen_at DESC`,
     );
   } catch (error) {
     if (sqlStateOf(error) === UNDEFINED_TABLE) return [];
     throw error;
   }
+}
+
+function hostCodeOf(processes: readonly ProcessRow[]): HostCode {
+  return {
+    hasHooks: processes.some(({ hasHooks }) => hasHooks),
+    providers: [...new Set(processes.flatMap(ownProviders))],
+  };
+}
+
+const ownProviders = ({ settings }: ProcessRow): string[] =>
+  (settings.PAYMENT_PROVIDERS?.split(',') ?? []).filter((name) => !isProviderName(name));
+
+/** An environment has the other settings, and can name no provider of a host's own. */
+function ofGone(all: readonly ProcessRow[]): SharedSettings {
+  const PAYMENT_PROVIDERS = all.find((process) => ownProviders(process).length > 0)?.settings
+    .PAYMENT_PROVIDERS;
+  return PAYMENT_PROVIDERS ? { PAYMENT_PROVIDERS } : {};
 }
 
 /** Another version may tell of more than this one knows. */

@@ -10,6 +10,7 @@ import {
 import { DataSource } from 'typeorm';
 import { type Settings, SETTINGS } from '../config';
 import { DATABASE } from '../data-source';
+import { OrderHooks } from '../order/order-hooks';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { FORGOTTEN_AFTER, TELL_EVERY_MS } from './running-settings';
 import { sharedSettings } from './shared-settings';
@@ -23,6 +24,7 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(SETTINGS) private readonly settings: Settings,
+    private readonly hooks: OrderHooks,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -37,17 +39,23 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
     await queryRows(
       this.dataSource,
       `WITH forgotten AS (DELETE FROM processes WHERE seen_at < now() - ${FORGOTTEN_AFTER})
-       INSERT INTO processes (id, host, pid, settings) VALUES ($1, $2, $3, $4)
+       INSERT INTO processes (id, host, pid, settings, has_hooks) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
-      [this.#id, hostname(), process.pid, JSON.stringify(sharedSettings(this.settings))],
+      [
+        ...[this.#id, hostname(), process.pid],
+        JSON.stringify(sharedSettings(this.settings)),
+        this.hooks.hasAny,
+      ],
     );
   }
 
-  /** A goodbye: what was stopped is not gone by. */
+  /** A goodbye: the settings of what was stopped are not gone by, and what only its code has stays known. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#turns?.stop();
-    await queryRows(this.dataSource, 'DELETE FROM processes WHERE id = $1', [this.#id]).catch(
-      (error: unknown) => this.telemetry.failed('tell of process', error),
-    );
+    await queryRows(
+      this.dataSource,
+      'UPDATE processes SET seen_at = now(), left_at = now() WHERE id = $1',
+      [this.#id],
+    ).catch((error: unknown) => this.telemetry.failed('tell of process', error));
   }
 }

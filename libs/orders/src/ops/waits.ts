@@ -54,7 +54,7 @@ export const WAITS = {
   refund_unsent: {
     owner: 'operator',
     greatestAge: '5 minutes',
-    exit: 'lastcall timeouts verify --fix, then lastcall sweep run',
+    exit: 'lastcall timeouts verify --fix, and a worker sends it with its next sweep',
     sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
            WHERE status = 'requested' AND payment_id NOT IN (
              SELECT payment_id FROM (${OPEN_DISPUTES}) AS open_disputes)`,

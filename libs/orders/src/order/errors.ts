@@ -36,6 +36,7 @@ export const ERROR_STATUS = {
   idempotency_in_progress: 409,
   out_of_stock: 409,
   order_refused: 409,
+  hooks_elsewhere: 409,
   total_changed: 409,
   payment_window_over: 409,
   order_not_payable: 409,

@@ -74,6 +74,12 @@ export const OrderHook = (): (<T extends abstract new (...args: never[]) => Hook
 /** Injection token: asks which search path a connection of the host's own has. */
 export const HOST_SEARCH_PATH = Symbol('HostSearchPath');
 
+/**
+ * Injection token: true in a command beside a host that has hooks or a stock of its own, which only the
+ * host's processes can call.
+ */
+export const HOOKS_ELSEWHERE = Symbol('HooksElsewhere');
+
 /** The host's hooks and its stock, and the way to call them. */
 @Injectable()
 export class OrderHooks implements OnModuleInit {
@@ -86,7 +92,13 @@ export class OrderHooks implements OnModuleInit {
     @Inject(HOST_SEARCH_PATH) private readonly hostPath: () => Promise<string>,
     @Inject(STOCK_PORT) private readonly stock: StockPort,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+    @Inject(HOOKS_ELSEWHERE) private readonly areElsewhere: boolean,
   ) {}
+
+  /** True where changes of this process are heard by hooks, or by a stock, of the host's own. */
+  get hasAny(): boolean {
+    return this.#hooks.length > 0 || this.stock !== NO_STOCK_PORT;
+  }
 
   /** @throws {Error} for a hook that is request-scoped: orders change outside of any request */
   async onModuleInit(): Promise<void> {
@@ -103,18 +115,21 @@ export class OrderHooks implements OnModuleInit {
       );
     }
     this.#hooks = marked.map(({ instance }) => instance as HooksOrders);
-    if (this.#isAlone()) return;
+    if (!this.hasAny) return;
     const [row] = await queryRows<{ search_path: string }>(this.dataSource, 'SHOW search_path');
     this.#paths = { own: row?.search_path ?? '', host: await this.hostPath() };
   }
 
-  /** Asks hooks, then the host's stock, about orders that are about to be placed; answers with refusals. */
+  /**
+   * Asks hooks, then the host's stock, about orders that are about to be placed; answers with refusals.
+   * @throws {LastcallError} hooks_elsewhere, as the other two: in a command no order changes unheard
+   */
   async beforePlace(
     tx: Transaction,
     drafts: readonly OrderDraft[],
   ): Promise<ReadonlyMap<string, LastcallError>> {
     const refused = new Map<string, LastcallError>();
-    if (this.#isAlone() || drafts.length === 0) return refused;
+    if (!this.#areToHear(drafts.length)) return refused;
     const left = (): readonly OrderDraft[] => drafts.filter(({ orderId }) => !refused.has(orderId));
     await this.#enterHost(tx, async (hookTx) => {
       for (const hook of this.#hooks) {
@@ -137,7 +152,7 @@ export class OrderHooks implements OnModuleInit {
 
   /** Has the host's stock reserve a closed order's lines again, which is about to be paid: false if it is short. */
   async reserveAgain(tx: Transaction, lines: readonly StockLine[]): Promise<boolean> {
-    if (this.stock === NO_STOCK_PORT || lines.length === 0) return true;
+    if (!this.#areToHear(lines.length) || this.stock === NO_STOCK_PORT) return true;
     return this.#enterHost(
       tx,
       async (hookTx) => (await this.stock.reserve(lines, hookTx)).length === 0,
@@ -146,7 +161,7 @@ export class OrderHooks implements OnModuleInit {
 
   /** The ids of the orders are taken apart only where somebody has to hear of them. */
   async run(tx: Transaction, told: Omit<OrderTransition, 'orderIds'>, ids: Uuids): Promise<void> {
-    if (this.#isAlone() || ids.count === 0) return;
+    if (!this.#areToHear(ids.count)) return;
     const change = { ...told, orderIds: ids.each };
     const { from, to, orderIds } = change;
     const effect = from === 'none' ? 'none' : (stockEffect(from, to) ?? 'none');
@@ -156,8 +171,10 @@ export class OrderHooks implements OnModuleInit {
     });
   }
 
-  #isAlone(): boolean {
-    return this.#hooks.length === 0 && this.stock === NO_STOCK_PORT;
+  #areToHear(count: number): boolean {
+    if (count === 0) return false;
+    if (this.areElsewhere) throw hooksElsewhere();
+    return this.hasAny;
   }
 
   async #enterHost<T>(tx: Transaction, work: (hookTx: HookTx) => Promise<T>): Promise<T> {
@@ -183,6 +200,12 @@ function assertAsked(drafts: readonly OrderDraft[], orderId: string): void {
   if (drafts.some((draft) => draft.orderId === orderId)) return;
   throw new TypeError(`Order ${orderId} was refused, and is none of those that were asked about`);
 }
+
+const hooksElsewhere = (): LastcallError =>
+  new LastcallError(
+    'hooks_elsewhere',
+    "The host's hooks, or its own stock, have to hear of this change, and only its processes have them",
+  );
 
 /** The same answer wherever stock is counted. */
 export const outOfStock = (sku: string, available: number): LastcallError =>

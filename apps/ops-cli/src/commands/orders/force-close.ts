@@ -77,7 +77,7 @@ export default class OrdersForceClose extends OpsCommand {
   }
 
   async #close(
-    { forceClose }: Installation,
+    installation: Installation,
     orderIds: readonly string[],
     flags: { actor: string; reason: string; 'dry-run': boolean },
   ): Promise<ForceCloseOutcome> {
@@ -85,8 +85,8 @@ export default class OrdersForceClose extends OpsCommand {
     const bar =
       orderIds.length > 20 ? progress(flags['dry-run'] ? 'Rehearsing' : 'Closing') : undefined;
     let done = 0;
-    const results = await forceClose
-      .run(orderIds, {
+    const results = await installation
+      .closeByForce(orderIds, {
         actor: flags.actor,
         reason: flags.reason,
         dryRun: flags['dry-run'],

@@ -45,7 +45,10 @@ export default class ReconcileCommand extends OpsCommand {
     const { flags } = await this.parse(ReconcileCommand);
     const fixFor = this.fixFor(flags);
     const { reconcile, running } = await this.installation();
-    if (fixFor) await this.refuseDifferences(running);
+    if (fixFor) {
+      await this.refuseDifferences(running);
+      await this.refuseBesideHooks(running);
+    }
     const signal = interruption((line) => this.note(line));
     const found: Difference[] = [];
     const counts = await reconcile.run({

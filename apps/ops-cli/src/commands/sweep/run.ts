@@ -51,7 +51,8 @@ export default class SweepRun extends OpsCommand {
     const { flags } = await this.parse(SweepRun);
     if (flags.shards !== undefined) return this.#byShards(flags.shards, flags.report);
     if (flags.report) throw usageFailure('--report goes with --shards');
-    const { timeouts, timeoutBrake } = await this.installation();
+    const { timeouts, timeoutBrake, running } = await this.installation();
+    await this.refuseBesideHooks(running);
     const result = toResult(await timeouts.runSweep());
     this.log(sweepText(result, [['alarms armed', result.armed]]));
     const stopped = await timeoutBrake.read();
@@ -65,7 +66,8 @@ export default class SweepRun extends OpsCommand {
   }
 
   async #byShards(shards: number, isReported: boolean): Promise<ShardedSweepResult> {
-    const { timeouts } = await this.installation();
+    const { timeouts, running } = await this.installation();
+    await this.refuseBesideHooks(running);
     const { SERVICE_LEVEL_MS } = await import('@app/timeout');
     const bar = progress('Sweeping');
     const signal = interruption((line) => this.note(line));

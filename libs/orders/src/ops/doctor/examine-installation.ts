@@ -52,15 +52,18 @@ export class ExamineInstallation {
     @Inject(SEAL_KEY) private readonly sealKey: string | null,
   ) {}
 
-  /** With `wholeHistory` all that was ever sealed is read again: minutes, where there are millions. */
-  async run({ wholeHistory = false } = {}): Promise<Check[]> {
+  /**
+   * With `wholeHistory` all that was ever sealed is read again: minutes, where there are millions.
+   * Without `canSweep` only the host's processes sweep, as they alone have its code.
+   */
+  async run({ wholeHistory = false, canSweep = true } = {}): Promise<Check[]> {
     const sql = onDataSource(this.dataSource);
     // One after the other: the doctor is no load test.
     return [
       ...(await examineRedisOwner(this.redisOwner)),
       ...(await this.#workers()),
       await examineBrake(this.brake),
-      ...(await this.#flow()),
+      ...(await this.#flow(canSweep)),
       ...(await examineWaits(onDataSource(this.dataSource))),
       await this.#relay(),
       ...(await this.#deadlines()),
@@ -97,7 +100,7 @@ export class ExamineInstallation {
     ];
   }
 
-  async #flow(): Promise<Check[]> {
+  async #flow(canSweep: boolean): Promise<Check[]> {
     const view = await this.overview.read();
     const limitMs = this.#latenessLimitMs;
     return [
@@ -108,7 +111,9 @@ export class ExamineInstallation {
         view.overdueDeadlines === 0
           ? 'none'
           : `${view.overdueDeadlines}, the oldest by ${ago(view.oldestLagMs)}`,
-        'lastcall sweep run, then see why no worker took them',
+        canSweep
+          ? 'lastcall sweep run, then see why no worker took them'
+          : 'start a worker of the host: only its processes can close them; then see why none took them',
       ),
       expectation(
         'flow',

@@ -1,0 +1,95 @@
+import { queryRows } from '@app/timeout';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { DATABASE } from '../data-source';
+import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
+import { CreateRefund } from '../ops/create-refund';
+import { refusalOf } from '../ops/each-subject';
+import { ForceCloseOrders } from '../ops/force-close-orders';
+import { SettlePayment } from '../ops/held-payments';
+import { SettleOrder } from '../ops/settle-order';
+import { LastcallError } from '../order/errors';
+import { OrderHooks } from '../order/order-hooks';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { type ErrandKinds, type ErrandName, LEFT_ALONE_AFTER_MS } from './errand-kinds';
+
+interface ErrandRow {
+  readonly id: string;
+  readonly what: ErrandName;
+  readonly args: readonly unknown[];
+}
+
+/** Errands at once: each closes up to eight orders at once, by as many connections of the API's pool of 20. */
+const AT_ONCE = 2;
+
+/**
+ * The host's side of what commands leave to it: each is taken by one worker, and by none again, so one
+ * whose worker dies stays as begun. Does nothing in a process without hooks and stock of the host's own.
+ */
+@Injectable()
+export class CarryOutErrands {
+  readonly #kinds: ErrandKinds;
+
+  constructor(
+    @Inject(DATABASE) private readonly dataSource: DataSource,
+    private readonly hooks: OrderHooks,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
+    canceling: CancelOrderByOperator,
+    closing: ForceCloseOrders,
+    settling: SettleOrder,
+    payments: SettlePayment,
+    refunds: CreateRefund,
+  ) {
+    this.#kinds = {
+      'orders.cancel': (...args) => canceling.cancel(...args),
+      'orders.force-close': (...args) => closing.run(...args),
+      'orders.settle': (...args) => settling.settle(...args),
+      'payments.settle': (...args) => payments.settle(...args),
+      'refunds.create': (...args) => refunds.create(...args),
+    };
+  }
+
+  /** All that wait; once it `stops`, those under way are the last. Answers with how many there were. */
+  async runOnce(stops: () => boolean = () => false): Promise<number> {
+    let done = 0;
+    if (!this.hooks.hasAny) return done;
+    while (!stops()) {
+      const errands = await this.#take();
+      await Promise.all(errands.map((errand) => this.#carryOut(errand)));
+      done += errands.length;
+      if (errands.length < AT_ONCE) break;
+    }
+    return done;
+  }
+
+  async #take(): Promise<ErrandRow[]> {
+    return queryRows<ErrandRow>(
+      this.dataSource,
+      `UPDATE errands SET begun_at = now() WHERE id = ANY (ARRAY(
+         SELECT id FROM errands
+          WHERE begun_at IS NULL AND asked_at > now() - $1 * interval '1 millisecond'
+            AND what = ANY ($2)
+          ORDER BY asked_at LIMIT $3 FOR UPDATE SKIP LOCKED))
+       RETURNING id, what, args`,
+      [LEFT_ALONE_AFTER_MS, Object.keys(this.#kinds), AT_ONCE],
+    );
+  }
+
+  async #carryOut({ id, what, args }: ErrandRow): Promise<void> {
+    const useCase = this.#kinds[what] as (...args: readonly unknown[]) => Promise<unknown>;
+    const answer = await useCase(...args).then(
+      (result) => ({ result }),
+      (error: unknown) => ({ refusal: this.#refusal(what, error) }),
+    );
+    await queryRows(this.dataSource, 'UPDATE errands SET answer = $2 WHERE id = $1', [
+      id,
+      JSON.stringify(answer),
+    ]);
+  }
+
+  #refusal(what: ErrandName, error: unknown) {
+    if (!(error instanceof LastcallError)) this.telemetry.failed(what, error);
+    const { code, message, fields } = refusalOf(error);
+    return { code, message, fields };
+  }
+}

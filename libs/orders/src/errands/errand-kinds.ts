@@ -1,0 +1,26 @@
+import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
+import type { CreateRefund } from '../ops/create-refund';
+import type { CloseResult } from '../ops/force-close-orders';
+import type { SettlePayment } from '../ops/held-payments';
+import type { SettleOrder } from '../ops/settle-order';
+import type { ActionRun } from '../order/operator-action';
+
+/**
+ * What a command can leave to a host, with the arguments and the result of the use case: both travel as
+ * JSON, so neither may hold what that cannot say, nor a secret.
+ */
+export interface ErrandKinds {
+  'orders.cancel': CancelOrderByOperator['cancel'];
+  'orders.force-close': (orderIds: readonly string[], run: ActionRun) => Promise<CloseResult[]>;
+  'orders.settle': SettleOrder['settle'];
+  'payments.settle': SettlePayment['settle'];
+  'refunds.create': CreateRefund['create'];
+}
+
+export type ErrandName = keyof ErrandKinds;
+export type ErrandArgs<Name extends ErrandName> = Parameters<ErrandKinds[Name]>;
+export type ErrandResult<Name extends ErrandName> = Awaited<ReturnType<ErrandKinds[Name]>>;
+
+/** Who asks takes it back by then; one that nobody could take back is left alone a little later. */
+export const TAKEN_WITHIN_MS = 20_000;
+export const LEFT_ALONE_AFTER_MS = 30_000;

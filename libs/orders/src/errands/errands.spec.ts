@@ -1,0 +1,156 @@
+import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
+import { until } from '../../../../test/support/until';
+import { openWorld, type World } from '../../../../test/support/world';
+import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
+import type { CreateRefund } from '../ops/create-refund';
+import type { CloseRun, ForceCloseOrders } from '../ops/force-close-orders';
+import type { SettlePayment } from '../ops/held-payments';
+import type { SettleOrder } from '../ops/settle-order';
+import { LastcallError } from '../order/errors';
+import type { OrderHooks } from '../order/order-hooks';
+import type { Queryable } from '../order/order-rows';
+import { CarryOutErrands } from './carry-out-errands';
+import { leaveErrand } from './leave-errand';
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+const never = new AbortController().signal;
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterEach(() => world.rows('DELETE FROM errands'));
+afterAll(() => world?.close());
+
+type Close = (orderIds: readonly string[], run: CloseRun) => Promise<unknown[]>;
+
+/** A worker of a host whose use case this is. */
+function workerThat(close: Close, hooks = { hasAny: true }): CarryOutErrands {
+  return new CarryOutErrands(
+    world.dataSource,
+    hooks as OrderHooks,
+    silentOrdersTelemetry,
+    {} as CancelOrderByOperator,
+    { run: close } as unknown as ForceCloseOrders,
+    {} as SettleOrder,
+    {} as SettlePayment,
+    {} as CreateRefund,
+  );
+}
+
+const leave = (orderId: string, signal = never) =>
+  leaveErrand(world, signal, 'orders.force-close', [[orderId], { ...OLGA, dryRun: true }]);
+const waiting = async (count: number): Promise<void> =>
+  void (await until(
+    'they are asked for',
+    async () => (await world.rows('SELECT 1 FROM errands')).length === count,
+  ));
+
+describe('what commands leave to the host', () => {
+  it('is carried out once by several workers, and each command has its own answer', async () => {
+    const begun: string[] = [];
+    const close: Close = async ([id = ''], run) => {
+      begun.push(id);
+      return [{ orderId: id, run }];
+    };
+    const ids = Array.from({ length: 20 }, (_, index) => `order ${index}`);
+    const asked = ids.map((id) => leave(id));
+    await waiting(ids.length);
+    const counts = await Promise.all([1, 2, 3].map(() => workerThat(close).runOnce()));
+    expect(counts.reduce((sum, count) => sum + count)).toBe(ids.length);
+    const answers = await Promise.all(asked);
+    expect(answers).toEqual(ids.map((orderId) => [{ orderId, run: { ...OLGA, dryRun: true } }]));
+    expect(begun.sort()).toEqual([...ids].sort());
+    expect(await world.rows('SELECT 1 FROM errands')).toEqual([]);
+  });
+
+  it('is not taken again while a worker has it', async () => {
+    let end = (): void => undefined;
+    const slow = new Promise<void>((resolve) => (end = resolve));
+    let calls = 0;
+    const worker = workerThat(async () => {
+      calls += 1;
+      await slow;
+      return [];
+    });
+    const asked = leave('one');
+    await waiting(1);
+    const first = worker.runOnce();
+    await until('it has begun', () => calls === 1);
+    expect(await workerThat(async () => [(calls += 1)]).runOnce()).toBe(0);
+    end();
+    expect(await first).toBe(1);
+    expect(await asked).toEqual([]);
+    expect(calls).toBe(1);
+  });
+
+  it('is refused there with a code, words and facts, and so it is here', async () => {
+    const worker = workerThat(async () => {
+      throw new LastcallError('busy', 'try again', { retryAfterSeconds: 7 });
+    });
+    const asked = leave('one').catch((error: unknown) => error);
+    await waiting(1);
+    await worker.runOnce();
+    expect(await asked).toBeInstanceOf(LastcallError);
+    expect(await asked).toMatchObject({
+      ...{ code: 'busy', message: 'try again', fields: { retryAfterSeconds: 7 } },
+    });
+  });
+
+  it('may have been done where the database went away meanwhile', async () => {
+    const gone: Queryable = {
+      rows: async <Row>(text: string) => {
+        if (text.startsWith('SELECT')) throw new Error('terminating connection');
+        return [] as Row[];
+      },
+    };
+    const asked = leaveErrand(gone, never, 'orders.settle', ['one', { ...OLGA, as: 'closed' }]);
+    await expect(asked).rejects.toMatchObject({
+      ...{ name: 'ErrandError', state: 'unanswered' },
+      cause: { message: 'terminating connection' },
+    });
+  });
+
+  it('waits for a process with hooks, and is taken back by who is interrupted', async () => {
+    const controller = new AbortController();
+    const asked = leave('one', controller.signal).catch((error: unknown) => error);
+    await waiting(1);
+    const plain = workerThat(() => Promise.reject(new Error('called')), { hasAny: false });
+    expect(await plain.runOnce()).toBe(0);
+    controller.abort();
+    expect(await asked).toMatchObject({ name: 'ErrandError', state: 'interrupted' });
+    expect(await world.rows('SELECT 1 FROM errands')).toEqual([]);
+  });
+});
+
+describe('a command that waits', () => {
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  /** Its row, as the command finds it; how long it waited, and how that ended. */
+  async function waitFor(row: { hasBegun: boolean; answer: null } | undefined) {
+    const sent: string[] = [];
+    const sql: Queryable = {
+      rows: async <Row>(text: string) => {
+        sent.push(text.split(' ')[0] as string);
+        return (text.startsWith('SELECT') && row ? [row] : [{}]) as Row[];
+      },
+    };
+    const startedMs = performance.now();
+    const asked = leaveErrand(sql, never, 'orders.settle', ['one', { ...OLGA, as: 'closed' }]);
+    const ended = asked.then(() => undefined).catch(({ state }: { state: string }) => state);
+    const endedMs = ended.then(() => performance.now());
+    await jest.advanceTimersByTimeAsync(60_000);
+    return { state: await ended, tookMs: (await endedMs) - startedMs, sent };
+  }
+
+  it('takes it back after 20 s in which nobody has begun', async () => {
+    const { state, tookMs, sent } = await waitFor({ hasBegun: false, answer: null });
+    expect({ state, last: sent.at(-1) }).toEqual({ state: 'not_taken', last: 'DELETE' });
+    expect(Math.round(tookMs / 1_000)).toBe(20);
+  });
+
+  it('says that it knows no more, 20 s after somebody has begun, and leaves it', async () => {
+    const { state, tookMs, sent } = await waitFor({ hasBegun: true, answer: null });
+    expect({ state, last: sent.at(-1) }).toEqual({ state: 'unanswered', last: 'SELECT' });
+    expect(Math.round(tookMs / 1_000)).toBe(20);
+  });
+});

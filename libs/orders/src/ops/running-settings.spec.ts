@@ -1,0 +1,71 @@
+import { openWorld, type World } from '../../../../test/support/world';
+import { readRunningSettings } from './running-settings';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterEach(() => world.rows('DELETE FROM processes'));
+afterAll(() => world?.close());
+
+interface Told {
+  readonly providers?: string;
+  readonly hasHooks?: boolean;
+  readonly hasLeft?: boolean;
+  readonly seen: string;
+}
+
+const tell = ({ providers = 'stripe', hasHooks = false, hasLeft = false, seen }: Told) =>
+  world.owner.rows(
+    `INSERT INTO processes (id, host, pid, settings, has_hooks, seen_at, left_at)
+     SELECT gen_random_uuid(), 'a', 7, $1, $2, at, CASE WHEN $3 THEN at END
+       FROM (SELECT now() - $4::interval AS at) AS seen`,
+    [
+      JSON.stringify({ PAYMENT_PROVIDERS: providers, PAYMENT_WINDOW: '10m' }),
+      hasHooks,
+      hasLeft,
+      seen,
+    ],
+  );
+const read = () => readRunningSettings(world, {});
+
+describe('what only the code of a host has', () => {
+  it('is known by those that are alive, whoever has left', async () => {
+    await tell({ seen: '5 s' });
+    await tell({ seen: '1 s', hasHooks: true, providers: 'acme', hasLeft: true });
+    expect((await read()).host).toEqual({ hasHooks: false, providers: [] });
+    await tell({ seen: '9 s', hasHooks: true, providers: 'stripe,acme' });
+    expect((await read()).host).toEqual({ hasHooks: true, providers: ['acme'] });
+  });
+
+  it.each([
+    ['have said goodbye', true, '1 hour'],
+    ['said goodbye days ago', true, '3 days'],
+    ['were killed days ago', false, '3 days'],
+  ])(
+    'stays known when all %s, and of the settings the providers alone',
+    async (_, hasLeft, seen) => {
+      await tell({ seen, hasHooks: true, providers: 'acme,stripe', hasLeft });
+      expect(await read()).toMatchObject({
+        ...{ processes: [], isAlive: false, differences: [] },
+        settings: { PAYMENT_PROVIDERS: 'acme,stripe' },
+        host: { hasHooks: true, providers: ['acme'] },
+      });
+    },
+  );
+
+  it('is nothing where all had providers of ours: then the environment counts', async () => {
+    await tell({ seen: '1 hour', hasLeft: true });
+    expect(await read()).toMatchObject({
+      settings: {},
+      host: { hasHooks: false, providers: [] },
+    });
+  });
+
+  it('is nothing of processes of the version before, which tell of no hooks', async () => {
+    await tell({ seen: '1 s' });
+    await world.owner.rows('ALTER TABLE processes DROP COLUMN has_hooks, DROP COLUMN left_at');
+    expect(await read()).toMatchObject({
+      ...{ isAlive: true, host: { hasHooks: false, providers: [] } },
+      settings: { PAYMENT_WINDOW: '10m' },
+    });
+  });
+});
