@@ -5,6 +5,7 @@ import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { Gate } from './testing/gate';
+import { standStillUntilGone } from './testing/stand-still';
 import type { Transaction } from './transaction';
 
 const KIND = 'payment';
@@ -137,8 +138,9 @@ describe('Drain, when its handler never answers', () => {
       await store.add(KIND, Array<number>(40).fill(-1_000));
       const one = draining(async (due, tx) => {
         if (!has(due)) return;
+        const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
         await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+        standStillUntilGone(store.dataSource, row?.pid ?? 0);
         throw new Error('counted');
       });
       expect(await one.run('timer')).toEqual({ ...NOTHING, found: 39, changed: 39, failed: 1 });

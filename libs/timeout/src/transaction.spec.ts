@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { until } from '../../../test/support/until';
 import { isInfrastructureError } from './database-errors';
 import { DeadlineStore } from './testing/deadline-store';
 import { Gate } from './testing/gate';
+import { standStillUntilGone } from './testing/stand-still';
 import { inTransaction, queryRows, type Transaction } from './transaction';
 
 describe('after a failover that left connections alive', () => {
@@ -90,29 +90,14 @@ describe('a connection that Postgres has ended, unheard', () => {
     await store?.close();
   });
 
-  const END = `
-    const { Client } = require('pg');
-    (async () => {
-      const [, url, pid] = process.argv;
-      const client = new Client({ connectionString: url });
-      await client.connect();
-      await client.query('SELECT pg_terminate_backend($1)', [pid]);
-      const alive = 'SELECT FROM pg_stat_activity WHERE pid = $1';
-      while ((await client.query(alive, [pid])).rowCount > 0);
-      await client.end();
-    })();`;
   /** While this process stands still: nothing of it is read. */
-  async function endUnheard(pid: number): Promise<void> {
-    const { url } = one.options as { readonly url?: string };
-    const { status, stderr } = spawnSync(process.execPath, ['-e', END, url ?? '', `${pid}`]);
-    expect([status, String(stderr)]).toEqual([0, '']);
-  }
+  const endUnheard = (pid: number): void => standStillUntilGone(one, pid, 'end it');
   const PID = 'SELECT pg_backend_pid() AS pid';
 
   it('is nobody’s after the transaction that it broke', async () => {
     const broken = inTransaction(one, async (tx) => {
       const [row] = await tx.rows<{ pid: number }>(PID);
-      await endUnheard(row?.pid ?? 0);
+      endUnheard(row?.pid ?? 0);
       throw new Error('something else');
     });
     await expect(broken).rejects.toThrow('something else');
@@ -121,7 +106,7 @@ describe('a connection that Postgres has ended, unheard', () => {
 
   it('is nobody’s after the statement that it refused', async () => {
     const [row] = await queryRows<{ pid: number }>(one, PID);
-    await endUnheard(row?.pid ?? 0);
+    endUnheard(row?.pid ?? 0);
     await expect(queryRows(one, 'SELECT 1 AS one')).rejects.toMatchObject({
       driverError: { code: '57P01' },
     });

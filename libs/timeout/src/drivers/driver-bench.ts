@@ -22,6 +22,8 @@ export interface DriverWish {
   readonly namespace: string;
   readonly databaseClock: Clock;
   readonly onError: (error: Error) => void;
+  /** How long a call to its store may take; where nothing is said, as the product has it. */
+  readonly callTimeoutMs?: number;
 }
 
 export interface DriverUnderTest {
@@ -37,6 +39,8 @@ type Answer = { readonly ringAgainInMs: number } | undefined | void;
 
 export const HOUR_MS = 3_600_000;
 const LONGEST_LEAD_MS = 60_000;
+/** Longer than a machine stands still. */
+const PATIENT_MS = 30_000;
 
 /** Opens drivers of one namespace for one test, and writes down what rings. */
 export class Bench {
@@ -49,12 +53,21 @@ export class Bench {
 
   constructor(private readonly subject: DriverUnderTest) {}
 
-  open(databaseClock: Clock = systemClock): TimerDriver {
+  /** Where a store that says nothing for a while is not what a test is about. */
+  openPatient(databaseClock: Clock = systemClock): TimerDriver {
+    return this.open(databaseClock, { callTimeoutMs: PATIENT_MS });
+  }
+
+  open(
+    databaseClock: Clock = systemClock,
+    patience: Pick<DriverWish, 'callTimeoutMs'> = {},
+  ): TimerDriver {
     const onError = (error: Error): void => {
       this.errors.push(error);
       for (const resolve of this.#waitingForError.splice(0)) resolve(error);
     };
-    const driver = this.subject.create({ namespace: this.#namespace, databaseClock, onError });
+    const wish = { namespace: this.#namespace, databaseClock, onError };
+    const driver = this.subject.create({ ...wish, ...patience });
     this.#drivers.push(driver);
     return driver;
   }

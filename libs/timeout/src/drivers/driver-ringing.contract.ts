@@ -15,7 +15,7 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
   const surveying = abilities.surveys ? it : leftOut;
 
   it('rings each alarm once, with its instant, and never early', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const early: Alarm[] = [];
     await driver.start(
       bench().onRing((alarm) => void (Date.now() < alarm.at.getTime() && early.push(alarm))),
@@ -29,7 +29,7 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
   });
 
   it('rings at once what is overdue', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.start(bench().onRing());
     const alarm = alarmIn(-HOUR_MS);
     const ring = bench().ringOf(alarm.id);
@@ -38,7 +38,7 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
   });
 
   it('rings again what was armed again while it rang', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const alarm = alarmIn(20);
     let isArmedAgain = false;
     await driver.start(
@@ -57,7 +57,7 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
   });
 
   surveying('does not count an alarm that rings among those to come', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const alarm = alarmIn(20);
     let left: Map<string, number> | undefined;
     await driver.start(bench().onRing(async () => void (left = await surveyed(driver))));
@@ -68,7 +68,7 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
   });
 
   it('rings again after as long as the ring has asked for', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const rungAtMs: number[] = [];
     await driver.start(
       bench().onRing(() => {
@@ -91,7 +91,7 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
   });
 
   it('lets no failed ring stop the others, and tells of it', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const [bad, good] = [alarmIn(30), alarmIn(90)];
     await driver.start(
       bench().onRing((alarm) => {
@@ -106,7 +106,7 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
   });
 
   it('rings others while a ring takes its time', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const [slow, quick] = [alarmIn(10), alarmIn(60)];
     let finish = (): void => undefined;
     const finished = new Promise<void>((resolve) => (finish = resolve));
@@ -130,7 +130,7 @@ export function describePunctuality(bench: () => Bench, abilities: TimerAbilitie
   const deduping = abilities.dedupes ? it : leftOut;
 
   deduping('rings once what was armed twice', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.start(bench().onRing());
     const twice = await beforeDue(400, async (alarm) => {
       await Promise.all([driver.arm([alarm]), driver.arm([alarm, alarm])]);
@@ -144,7 +144,7 @@ export function describePunctuality(bench: () => Bench, abilities: TimerAbilitie
   });
 
   it('rings again what was armed again after its ring', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.start(bench().onRing());
     const id = `test-${randomUUID()}`;
     for (const times of [1, 2]) {
@@ -157,7 +157,7 @@ export function describePunctuality(bench: () => Bench, abilities: TimerAbilitie
   });
 
   it('rings on time, counted from the arming where that came after the instant', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const time = new AwakeTime();
     const dueMs = new Map<string, number>();
     const lateByMs: number[] = [];
@@ -180,7 +180,7 @@ export function describePunctuality(bench: () => Bench, abilities: TimerAbilitie
   });
 
   it('rings an earlier alarm first although it was armed later', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.start(bench().onRing());
     const rings: Promise<Alarm>[] = [];
     const later = await beforeDue(700, async (alarm) => {
@@ -195,7 +195,7 @@ export function describePunctuality(bench: () => Bench, abilities: TimerAbilitie
   });
 
   it('keeps an alarm that is farther away than 2^31 ms, and does not ring it', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.start(bench().onRing());
     const far = [alarmIn(2 ** 31 + 1_000), alarmIn(60 * 24 * HOUR_MS)];
     const fence = alarmIn(80);
@@ -215,7 +215,7 @@ export function describeClocks(bench: () => Bench): void {
     ['behind', -5 * 60_000],
   ])("rings by the database's clock when it is %s this machine's", async (_, offsetMs) => {
     const clock: Clock = { nowMs: () => Date.now() + offsetMs };
-    const driver = bench().open(clock);
+    const driver = bench().openPatient(clock);
     await driver.start(bench().onRing());
     const alarm = alarmIn(100, undefined, clock);
     const ring = bench().ringOf(alarm.id);
@@ -230,7 +230,7 @@ export function describeClocks(bench: () => Bench): void {
   ])("rings when the database's clock has jumped %s meanwhile", async (_, jumpMs) => {
     let offsetMs = 0;
     const clock: Clock = { nowMs: () => Date.now() + offsetMs };
-    const driver = bench().open(clock);
+    const driver = bench().openPatient(clock);
     const due: Alarm[] = [];
     // What the owner of the alarms does: it looks at the database's clock, and comes back.
     await driver.start(

@@ -25,7 +25,7 @@ export function describeTimerDriver(
     afterEach(() => bench.close());
 
     it('claims what its registration says', () => {
-      expect(bench.open().abilities).toEqual(subject.abilities);
+      expect(bench.openPatient().abilities).toEqual(subject.abilities);
     });
     describeRinging(() => bench, subject.abilities);
     describeLimits(() => bench, subject.abilities);
@@ -51,7 +51,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     // What nobody hears is lost to those that do not last: they have to be started by then.
     const lasts = abilities.durable || abilities.scope === 'process';
     const alarm = await beforeDue(lasts ? 30 : 500, async (next) => {
-      const driver = bench().open();
+      const driver = bench().openPatient();
       ring = bench().ringOf(next.id);
       await driver.arm([next]);
       await driver.start(bench().onRing());
@@ -60,7 +60,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
   });
 
   shared('rings what another process has armed', async () => {
-    const [armer, ringer] = [bench().open(), bench().open()];
+    const [armer, ringer] = [bench().openPatient(), bench().openPatient()];
     await ringer.start(bench().onRing());
     const alarm = alarmIn(50);
     const ring = bench().ringOf(alarm.id);
@@ -69,7 +69,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
   });
 
   shared('rings once with two processes listening', async () => {
-    const [one, other] = [bench().open(), bench().open()];
+    const [one, other] = [bench().openPatient(), bench().openPatient()];
     await Promise.all([one.start(bench().onRing()), other.start(bench().onRing())]);
     const alarms = Array.from({ length: 50 }, () => alarmIn(60));
     const rings = Promise.all(alarms.map(({ id }) => bench().ringOf(id)));
@@ -79,14 +79,14 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
   });
 
   durably('rings after a restart what was armed before it', async () => {
-    const before = bench().open();
+    const before = bench().openPatient();
     await before.start(bench().onRing());
     const alarms = [alarmIn(100), alarmIn(250)];
     // On a machine that is busy the first may ring before it is stopped: once is once.
     const rings = Promise.all(alarms.map(({ id }) => bench().ringOf(id)));
     await before.arm(alarms);
     await before.stop();
-    await bench().open().start(bench().onRing());
+    await bench().openPatient().start(bench().onRing());
     expect(await rings).toEqual(alarms);
     // What was just being handed out when the first stopped may come after the other.
     expect(bench().rung).toHaveLength(alarms.length);
@@ -94,7 +94,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
   });
 
   lasting('leaves to others what comes due while it stops', async () => {
-    const [stopping, other] = [bench().open(), bench().open()];
+    const [stopping, other] = [bench().openPatient(), bench().openPatient()];
     const [slow, next] = [alarmIn(0), alarmIn(0)];
     const rungBy: string[] = [];
     let [begun, finish] = [(): void => undefined, (): void => undefined];
@@ -129,7 +129,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
   });
 
   it('stops before it was started, and twice', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.stop();
     await expect(driver.stop()).resolves.toBeUndefined();
     await expect(driver.arm([alarmIn(0)])).rejects.toThrow('stopped');
@@ -137,7 +137,7 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
   });
 
   it('waits, when stopped, for the ring under way, and rings no more', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const story: string[] = [];
     let [begun, finish] = [(): void => undefined, (): void => undefined];
     const ringing = new Promise<void>((resolve) => (begun = resolve));
@@ -164,7 +164,7 @@ function describeBookkeeping(bench: () => Bench, abilities: TimerAbilities): voi
   const surveying = abilities.surveys ? it : leftOut;
 
   disarming('does not ring what was disarmed, and ignores ids it does not know', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.start(bench().onRing());
     // Also where a connection is opened for taking it back.
     const gone = await beforeDue(60, async (alarm) => {
@@ -179,7 +179,7 @@ function describeBookkeeping(bench: () => Bench, abilities: TimerAbilities): voi
   });
 
   disarming('arms again what was disarmed', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.start(bench().onRing());
     const alarm = alarmIn(60);
     const ring = bench().ringOf(alarm.id);
@@ -190,14 +190,14 @@ function describeBookkeeping(bench: () => Bench, abilities: TimerAbilities): voi
   });
 
   it('does nothing when asked to arm or disarm nothing', async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     await driver.arm([]);
     await expect(driver.disarm([])).resolves.toBeUndefined();
   });
 
   it('has one generation, however often it is asked', async () => {
-    const one = bench().open();
-    const other = abilities.scope === 'shared' ? bench().open() : one;
+    const one = bench().openPatient();
+    const other = abilities.scope === 'shared' ? bench().openPatient() : one;
     const { generation } = await one.survey();
     expect((await one.survey()).generation).toBe(generation);
     // Whoever cannot tell a loss marks nothing in the store that others could see.
@@ -205,7 +205,7 @@ function describeBookkeeping(bench: () => Bench, abilities: TimerAbilities): voi
   });
 
   surveying(`surveys ${SURVEYED} alarms, once each`, async () => {
-    const driver = bench().open();
+    const driver = bench().openPatient();
     const alarms = Array.from({ length: SURVEYED }, (_, index) => alarmIn(HOUR_MS + index));
     await driver.arm(alarms);
     expect(await surveyed(driver)).toEqual(new Map(alarms.map(({ id, at }) => [id, at.getTime()])));

@@ -1,5 +1,6 @@
 import type { Held, Lock, LockOfIds } from '../lock';
 import { pause } from '../pause';
+import { extendOften } from '../testing/extend-often';
 import { keysOf, type LockWish } from '../testing/lock-wish';
 import { Uuids } from '../uuids';
 
@@ -74,8 +75,12 @@ export function describeLockOfBatches(name: string, create: (wish?: LockWish) =>
       const [kept, lost, single] = [keysOf(LARGE), keysOf(LARGE), keysOf(2)];
       const [keptOne, lostOne] = single as [string, string];
       const dying = { ttlMs: 3_000, extendForMs: 0 };
-      const held = await acquire(open({ ttlMs: 3_000 }), kept);
-      const one = await open({ ttlMs: 3_000 }).acquireOne(keptOne);
+      // Longer than a machine stands still; that they are extended shows in how long they are held.
+      const ttlMs = 60_000;
+      const often = extendOften(ttlMs);
+      const held = await acquire(open({ ttlMs }), kept);
+      const one = await open({ ttlMs }).acquireOne(keptOne);
+      const acquiredMs = performance.now();
       const late = await acquire(open(dying), lost);
       const lateOne = await open(dying).acquireOne(lostOne);
       const next = open();
@@ -84,6 +89,13 @@ export function describeLockOfBatches(name: string, create: (wish?: LockWish) =>
       await Promise.all([late.release(), lateOne.release()]);
       const third = open();
       expect((await acquire(third, [...lost, lostOne])).keys.size).toBe(0);
+      const keptForMs = performance.now() - acquiredMs;
+      const others = await acquire(third, [kept[0] as string, keptOne]);
+      expect(others.keys.size).toBe(0);
+      for (const heldForMs of others.busyForMs?.values() ?? [])
+        expect(heldForMs).toBeLessThan(keptForMs);
+      expect(others.busyForMs?.size).toBeGreaterThan(0);
+      often.mockRestore();
       expect((await acquire(third, kept)).keys.size).toBe(0);
       const rest = await acquire(third, [...keysOf(LARGE), keptOne]);
       expect([rest.outcome, rest.keys.size]).toEqual(['contended', LARGE]);

@@ -1,6 +1,7 @@
 import { timed } from '../testing/awake-time';
 import type { Held, Lock } from '../lock';
 import { pause } from '../pause';
+import { extendOften } from '../testing/extend-often';
 import { keysOf, type LockWish } from '../testing/lock-wish';
 import { describeLockOfBatches } from './lock-of-batches.contract';
 
@@ -149,7 +150,8 @@ export function describeLock(name: string, subject: LockUnderTest): void {
     excluding('keeps what is not given back, also beyond its time', async () => {
       const keys = keysOf(3);
       // Long enough for a machine that stands still to extend it all the same.
-      const ttlMs = 3_000;
+      const ttlMs = 60_000;
+      const often = extendOften(ttlMs);
       const first = await open({ ttlMs }).acquireFree(keys);
       const other = open({ ttlMs, extendForMs: 0 });
       // For how long they are held begins anew: they are kept for longer than they were taken for.
@@ -159,6 +161,8 @@ export function describeLock(name: string, subject: LockUnderTest): void {
         beforeMs = heldForMs;
         heldForMs = busyForMs?.get(keys[1] as string) as number;
       }
+      expect(often).toHaveBeenCalledWith(expect.anything(), ttlMs / 3);
+      often.mockRestore();
       await first.release();
       const third = await open().acquireFree(keys);
       expect(third.outcome).toBe('held');

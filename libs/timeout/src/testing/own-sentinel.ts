@@ -52,6 +52,8 @@ export class OwnSentinel {
       await client.set('replicated', 'so far');
       if ((await client.wait(1, 5_000)) !== 1) throw new Error('the replica does not follow');
     });
+    const soon = ['SENTINEL', 'SET', MASTER, 'down-after-milliseconds', '500'] as const;
+    await ask(this.port, (client) => client.call(...soon));
     const gone = once(master, 'exit');
     master.kill('SIGKILL');
     await gone;
@@ -74,7 +76,8 @@ export class OwnSentinel {
       'bind 127.0.0.1',
       `dir ${this.folder}`,
       `sentinel monitor ${MASTER} 127.0.0.1 ${master} 1`,
-      `sentinel down-after-milliseconds ${MASTER} 500`,
+      // A machine that stands still is no dead master: `killMaster` has it noticed soon.
+      `sentinel down-after-milliseconds ${MASTER} 60000`,
       `sentinel failover-timeout ${MASTER} 2000`,
     ];
     await writeFile(file, `${lines.join('\n')}\n`);

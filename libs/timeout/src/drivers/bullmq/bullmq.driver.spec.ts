@@ -12,8 +12,13 @@ import { BullmqDriver } from './bullmq.driver';
 let redis: OwnRedis;
 
 const subject: DriverUnderTest = {
-  create: ({ namespace, ...wish }) =>
-    new BullmqDriver({ ...wish, redis: redis.url, queueName: namespace }),
+  create: ({ namespace, callTimeoutMs: armTimeoutMs, ...wish }) =>
+    new BullmqDriver({
+      ...wish,
+      ...(armTimeoutMs ? { armTimeoutMs } : {}),
+      redis: redis.url,
+      queueName: namespace,
+    }),
   abilities: BULLMQ_ABILITIES,
   store: () => redis,
 };

@@ -103,10 +103,12 @@ describe('PostgresDriver', () => {
   it('finds the first alarm of another process that it has not heard of', async () => {
     const pool = new Pool(table.connection);
     let elapsedMs = 0;
+    const nowMs = Date.now();
+    const clock = { nowMs: () => nowMs };
     const [here, there] = [() => elapsedMs, () => 0].map(
-      (elapsed) => new AlarmTable(pool, 'unheard', 30_000, new HeadMark(systemClock, elapsed)),
+      (elapsed) => new AlarmTable(pool, 'unheard', 30_000, new HeadMark(clock, elapsed)),
     ) as [AlarmTable, AlarmTable];
-    const [later, soon, long] = [60_000, 1_000, -60_000].map((ms) => new Date(Date.now() + ms));
+    const [later, soon, long] = [60_000, 1_000, -60_000].map((ms) => new Date(nowMs + ms));
     const heads = async (at: Date | undefined): Promise<number[]> => {
       await there.arm([{ id: `alarm-${at?.getTime()}`, at: at as Date }]);
       const seen = [await here.head()];

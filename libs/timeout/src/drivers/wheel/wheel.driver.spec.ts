@@ -35,6 +35,8 @@ describe('WheelDriver', () => {
       folder,
       databaseClock,
       onError: ({ message }) => void errors.push(message),
+      // A disk that takes seconds is not what is tested.
+      callTimeoutMs: 30_000,
     });
   const idsIn = async (driver: TimerDriver): Promise<string[]> =>
     [...(await surveyed(driver)).keys()].sort();

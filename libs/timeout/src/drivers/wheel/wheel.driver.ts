@@ -17,6 +17,8 @@ export interface WheelDriverOptions {
   /** "Now" by the database. */
   readonly databaseClock: Clock;
   readonly onError: (error: Error) => void;
+  /** How long the disk may take over what is armed or disarmed. Default: 1.8 s. */
+  readonly callTimeoutMs?: number;
 }
 
 interface Entry extends WheelEntry, LoggedAlarm {}
@@ -140,7 +142,8 @@ export class WheelDriver implements TimerDriver {
 
   async #write(records: readonly LogRecord[]): Promise<void> {
     const written = this.#log.append(records).then(() => this.#compact());
-    await withTimeLimit(written, CALL_LIMIT_MS, 'The disk did not take it').catch(
+    const { callTimeoutMs = CALL_LIMIT_MS } = this.options;
+    await withTimeLimit(written, callTimeoutMs, 'The disk did not take it').catch(
       (error: unknown) => {
         throw new AlarmStoreError('The alarm store (the log of the wheel) did not take it', error);
       },
