@@ -59,8 +59,20 @@ const INSTALLATION_MUTATIONS = [
     edits: [
       {
         file: 'libs/orders/src/errands/carry-out-errands.ts',
-        find: 'WHERE begun_at IS NULL AND asked_at >',
-        replace: 'WHERE answer IS NULL AND asked_at >',
+        find: 'WHERE begun_at IS NULL AND waited_at >',
+        replace: 'WHERE answer IS NULL AND waited_at >',
+      },
+    ],
+  },
+  {
+    name: 'errand-nobody-waits-for',
+    what: 'A worker begins what a command has left that is gone since',
+    spec: 'libs/orders/src/errands/errands.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/errands/carry-out-errands.ts',
+        find: "AND waited_at > now() - $1 * interval '1 millisecond'",
+        replace: 'AND $1 > 0',
       },
     ],
   },

@@ -18,7 +18,9 @@ import {
 } from '@app/orders';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DataSource } from 'typeorm';
+import { CancelOrderByOperator } from '../../libs/orders/src/ops/cancel-order-by-operator';
 import { CarryOutErrands } from '../../libs/orders/src/errands/carry-out-errands';
+import { Gate } from '../../libs/timeout/src/testing/gate';
 import { CLI_TEST_TIMEOUT_MS } from '../support/cli-world';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { holdMoney } from '../support/hold-money';
@@ -263,21 +265,26 @@ describe('lastcall beside a host with hooks and a stock of its own', () => {
     },
   );
 
-  it('does nothing that nobody waits for any more, or that somebody has begun', async () => {
-    const orderId = await place();
-    const args = JSON.stringify([[orderId], { actor: 'eve', reason: 'case 17' }]);
-    const ask = (asked: string, begun: string): Promise<unknown> =>
-      rows(
-        `INSERT INTO errands (id, what, args, asked_at, begun_at)
-         VALUES (gen_random_uuid(), 'orders.force-close', $1, ${asked}, ${begun})`,
-        [args],
-      );
-    await ask("now() - interval '31 seconds'", 'NULL');
-    await ask('now()', 'now()');
-    const [host] = hosts as [TestingModule];
-    expect(await host.get(CarryOutErrands).runOnce()).toBe(0);
-    expect(await statusOf(orderId)).toBe('pending_payment');
-    await rows('DELETE FROM errands');
+  it('changes nothing when its rehearsal at the worker was interrupted', async () => {
+    const orderId = await place('GIFT');
+    const gate = new Gate();
+    const { prototype } = CancelOrderByOperator;
+    const cancel = Reflect.get<CancelOrderByOperator, 'cancel'>(prototype, 'cancel');
+    const asked = jest.spyOn(prototype, 'cancel').mockImplementation(async function (
+      this: CancelOrderByOperator,
+      ...args
+    ) {
+      await gate.pass();
+      return cancel.apply(this, args);
+    });
+    const { code } = await lastcall(config, ['orders', 'cancel', orderId, ...BY], {
+      interrupt: { when: gate.reached(), signal: 'SIGINT' },
+      onStderr: (text) => text.includes('Stopping') && gate.open(),
+    });
+    expect(code).toBe(130);
+    expect(asked.mock.calls.map(([, { dryRun }]) => dryRun)).toEqual([true]);
+    expect(await statusOf(orderId)).toBe('paid');
+    asked.mockRestore();
   });
 
   describe('whose processes have stopped', () => {

@@ -63,7 +63,13 @@ export class AtHost {
   }
 
   #leave<Name extends ErrandName>(what: Name, args: ErrandArgs<Name>): Promise<ErrandResult<Name>> {
-    return whileInterruptible(this.note, (signal) => leaveErrand(this.sql, signal, what, args));
+    return whileInterruptible(this.note, async (signal): Promise<ErrandResult<Name>> => {
+      const result = await leaveErrand(this.sql, signal, what, args);
+      // Who stops a rehearsal wants no change to follow it.
+      const action = args.at(-1) as { readonly dryRun?: boolean };
+      if (action.dryRun && signal.aborted) throw new ErrandError('interrupted', what);
+      return result;
+    });
   }
 }
 

@@ -142,7 +142,9 @@ function withoutAnswer(error: ErrandError): CommandFailure {
   }
   if (error.state === 'not_taken') {
     const what = 'No worker of the host has come for it yet: it is withdrawn, nothing was changed';
-    const next = 'start a worker of the host, and run it again; lastcall doctor shows who is alive';
+    const next =
+      'start a worker of the host, and run it again; lastcall doctor shows who is alive. Where there ' +
+      'is no such host any more, the runbook says what to do';
     return new CommandFailure({
       code: 'no_worker',
       exitCode: EXIT.dependencyDown,

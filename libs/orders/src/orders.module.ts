@@ -93,7 +93,7 @@ import { SettleRefunds } from './money/settle-refunds';
 import { ShipOrder } from './fulfilment/ship-order';
 import { StartPayment } from './payments/start-payment';
 import { RedisOwner } from './ops/redis-owner';
-import { TellOfProcess } from './ops/tell-of-process';
+import { TellOfProcess, WORKS } from './ops/tell-of-process';
 import { TellOfRedis } from './ops/tell-of-redis';
 import {
   ORDERS_TELEMETRY,
@@ -252,6 +252,7 @@ function assemble(
     providers: [
       ...OF_THE_SET_UP,
       { provide: HOOKS_ELSEWHERE, useValue: hooksElsewhere },
+      { provide: WORKS, useValue: ring },
       ...USE_CASES,
       ...findDeadlineHandlers(),
       ...(ring ? [Schedules, CarryOutErrands, ForceCloseOrders, SettlePayment] : []),

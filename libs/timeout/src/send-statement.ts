@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
-import type { DatabaseError } from 'pg';
 import { QueryFailedError, type QueryRunner } from 'typeorm';
 import { sqlStateOf } from './database-errors';
 
@@ -60,8 +59,8 @@ export async function send<T>(
     const failure = new QueryFailedError(statement.text, statement.values, error as Error);
     // Whoever it is connected to has become a standby: the pool, asked again, finds the primary. And a
     // session that Postgres has ended is nobody's from now on, though its end may not have been read yet.
-    const isOver = (error as DatabaseError).severity === 'FATAL';
-    if (isOver || sqlStateOf(failure) === READ_ONLY) void connection.end();
+    const state = sqlStateOf(failure) ?? '';
+    if (state === READ_ONLY || ENDED.test(state)) void connection.end();
     throw failure;
   }
 }
@@ -75,3 +74,5 @@ export async function discardConnection(runner: QueryRunner): Promise<void> {
 
 /** A write on a standby, as after a failover that left the connection alive. */
 const READ_ONLY = '25006';
+/** By somebody's command, a crash, a drop of the database, or a limit of the session's own (in any language). */
+const ENDED = /^(57P0[1-5]|25P0[34])$/;

@@ -1,4 +1,4 @@
-import { queryRows } from '@app/timeout';
+import { queryRows, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -11,7 +11,7 @@ import { SettleOrder } from '../ops/settle-order';
 import { LastcallError } from '../order/errors';
 import { OrderHooks } from '../order/order-hooks';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-import { type ErrandKinds, type ErrandName, LEFT_ALONE_AFTER_MS } from './errand-kinds';
+import { type ErrandKinds, type ErrandName, WAITED_FOR_MS } from './errand-kinds';
 
 interface ErrandRow {
   readonly id: string;
@@ -21,6 +21,8 @@ interface ErrandRow {
 
 /** Errands at once: each closes up to eight orders at once, by as many connections of the API's pool of 20. */
 const AT_ONCE = 2;
+/** Sooner than a process that is told to stop is killed. */
+const LEFT_TO_ITSELF_AFTER_MS = 15_000;
 
 /**
  * The host's side of what commands leave to it: each is taken by one worker, and by none again, so one
@@ -49,17 +51,26 @@ export class CarryOutErrands {
     };
   }
 
-  /** All that wait; once it `stops`, those under way are the last. Answers with how many there were. */
+  /**
+   * All that wait; once it `stops`, those under way are the last. Answers with how many there were. One
+   * that takes too long, as a hook that never ends, is left to itself: the others have their turn.
+   */
   async runOnce(stops: () => boolean = () => false): Promise<number> {
     let done = 0;
     if (!this.hooks.hasAny) return done;
     while (!stops()) {
       const errands = await this.#take();
-      await Promise.all(errands.map((errand) => this.#carryOut(errand)));
+      await Promise.all(errands.map((errand) => this.#inTime(errand)));
       done += errands.length;
       if (errands.length < AT_ONCE) break;
     }
     return done;
+  }
+
+  async #inTime(errand: ErrandRow): Promise<void> {
+    const failed = (error: unknown): void => this.telemetry.failed(errand.what, error);
+    const carrying = this.#carryOut(errand).catch(failed);
+    await withTimeLimit(carrying, LEFT_TO_ITSELF_AFTER_MS, 'It goes on').catch(failed);
   }
 
   async #take(): Promise<ErrandRow[]> {
@@ -67,11 +78,11 @@ export class CarryOutErrands {
       this.dataSource,
       `UPDATE errands SET begun_at = now() WHERE id = ANY (ARRAY(
          SELECT id FROM errands
-          WHERE begun_at IS NULL AND asked_at > now() - $1 * interval '1 millisecond'
+          WHERE begun_at IS NULL AND waited_at > now() - $1 * interval '1 millisecond'
             AND what = ANY ($2)
           ORDER BY asked_at LIMIT $3 FOR UPDATE SKIP LOCKED))
        RETURNING id, what, args`,
-      [LEFT_ALONE_AFTER_MS, Object.keys(this.#kinds), AT_ONCE],
+      [WAITED_FOR_MS, Object.keys(this.#kinds), AT_ONCE],
     );
   }
 
@@ -83,7 +94,7 @@ export class CarryOutErrands {
     );
     await queryRows(this.dataSource, 'UPDATE errands SET answer = $2 WHERE id = $1', [
       id,
-      JSON.stringify(answer),
+      JSON.stringify(answer, sayable),
     ]);
   }
 
@@ -93,3 +104,9 @@ export class CarryOutErrands {
     return { code, message, fields };
   }
 }
+
+/** What a hook has thrown may hold anything; jsonb takes neither NUL nor half a surrogate pair. */
+const sayable = (_name: string, value: unknown): unknown => {
+  if (typeof value === 'bigint') return String(value);
+  return typeof value === 'string' ? Buffer.from(value.replaceAll('\0', '')).toString() : value;
+};

@@ -21,6 +21,7 @@ export type ErrandName = keyof ErrandKinds;
 export type ErrandArgs<Name extends ErrandName> = Parameters<ErrandKinds[Name]>;
 export type ErrandResult<Name extends ErrandName> = Awaited<ReturnType<ErrandKinds[Name]>>;
 
-/** Who asks takes it back by then; one that nobody could take back is left alone a little later. */
+/** Who asks takes it back by then. */
 export const TAKEN_WITHIN_MS = 20_000;
-export const LEFT_ALONE_AFTER_MS = 30_000;
+/** Who asks looks each fifth of a second: an errand at which nobody has looked for so long is left alone. */
+export const WAITED_FOR_MS = 3_000;

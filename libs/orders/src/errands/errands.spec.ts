@@ -95,18 +95,74 @@ describe('what commands leave to the host', () => {
     });
   });
 
-  it('may have been done where the database went away meanwhile', async () => {
-    const gone: Queryable = {
-      rows: async <Row>(text: string) => {
-        if (text.startsWith('SELECT')) throw new Error('terminating connection');
-        return [] as Row[];
+  it('is waited for where the database goes away meanwhile, as it is asked for and answered', async () => {
+    const failsOnce = new Set(['INSERT', 'UPDATE', 'DELETE']);
+    const flaky: Queryable = {
+      rows: async <Row>(text: string, values?: unknown[]) => {
+        const rows = await world.rows<Row>(text, values);
+        if (failsOnce.delete(text.split(' ')[0] as string)) throw new Error('ECONNRESET');
+        return rows;
       },
     };
-    const asked = leaveErrand(gone, never, 'orders.settle', ['one', { ...OLGA, as: 'closed' }]);
-    await expect(asked).rejects.toMatchObject({
-      ...{ name: 'ErrandError', state: 'unanswered' },
-      cause: { message: 'terminating connection' },
+    const asked = leaveErrand(flaky, never, 'orders.force-close', [['one'], OLGA]);
+    await waiting(1);
+    expect(await workerThat(async () => ['done']).runOnce()).toBe(1);
+    expect(await asked).toEqual(['done']);
+    expect([...failsOnce]).toEqual([]);
+  });
+
+  it('is not begun when nobody waits for it any more, or somebody has begun', async () => {
+    const ask = (waited: string, begun: string): Promise<unknown> =>
+      world.rows(
+        `INSERT INTO errands (id, what, args, waited_at, begun_at)
+         VALUES (gen_random_uuid(), 'orders.force-close', '[[]]', ${waited}, ${begun})`,
+      );
+    await ask("now() - interval '4 seconds'", 'NULL');
+    await ask('now()', 'now()');
+    expect(await workerThat(() => Promise.reject(new Error('called'))).runOnce()).toBe(0);
+  });
+
+  it('holds up no other where a hook never ends, nor the end of its process', async () => {
+    let isHung = false;
+    const worker = workerThat(async ([id]) => {
+      if (id !== 'hung') return [id];
+      isHung = true;
+      return new Promise(() => undefined);
     });
+    const { setTimeout } = globalThis;
+    // What a worker gives each passes at once.
+    const soon = (run: () => void, ms?: number): NodeJS.Timeout =>
+      setTimeout(run, ms === 15_000 ? 0 : ms);
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(soon);
+    void leave('hung').catch(() => undefined);
+    await waiting(1);
+    expect(await worker.runOnce()).toBe(1);
+    expect(isHung).toBe(true);
+    jest.restoreAllMocks();
+    const asked = leave('sound');
+    await waiting(2);
+    await worker.runOnce();
+    expect(await asked).toEqual(['sound']);
+  });
+
+  it('is answered, whatever a hook has thrown', async () => {
+    const said = 'not \u0000 sayable: \ud83d';
+    const worker = workerThat(async () => {
+      throw new LastcallError('order_refused', said, { coupon: 7n });
+    });
+    const asked = leave('one').catch((error: unknown) => error);
+    await waiting(1);
+    await worker.runOnce();
+    const message = 'not  sayable: \ufffd';
+    expect(await asked).toMatchObject({ code: 'order_refused', message, fields: { coupon: '7' } });
+  });
+
+  it('is not known where its worker does not know, as its connection broke', async () => {
+    const worker = workerThat(() => Promise.reject(new Error('Connection terminated')));
+    const asked = leave('one').catch((error: unknown) => error);
+    await waiting(1);
+    await worker.runOnce();
+    expect(await asked).toMatchObject({ name: 'ErrandError', state: 'unanswered' });
   });
 
   it('waits for a process with hooks, and is taken back by who is interrupted', async () => {
@@ -131,7 +187,7 @@ describe('a command that waits', () => {
     const sql: Queryable = {
       rows: async <Row>(text: string) => {
         sent.push(text.split(' ')[0] as string);
-        return (text.startsWith('SELECT') && row ? [row] : [{}]) as Row[];
+        return (text.startsWith('UPDATE') && row ? [row] : [{}]) as Row[];
       },
     };
     const startedMs = performance.now();
@@ -150,7 +206,7 @@ describe('a command that waits', () => {
 
   it('says that it knows no more, 20 s after somebody has begun, and leaves it', async () => {
     const { state, tookMs, sent } = await waitFor({ hasBegun: true, answer: null });
-    expect({ state, last: sent.at(-1) }).toEqual({ state: 'unanswered', last: 'SELECT' });
+    expect({ state, last: sent.at(-1) }).toEqual({ state: 'unanswered', last: 'UPDATE' });
     expect(Math.round(tookMs / 1_000)).toBe(20);
   });
 });

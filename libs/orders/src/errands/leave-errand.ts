@@ -1,3 +1,4 @@
+import { isInfrastructureError } from '@app/timeout';
 import type { Queryable } from '../order/order-rows';
 import { type ErrorCode, LastcallError } from '../order/errors';
 import { uuidv7 } from '../order/uuid';
@@ -8,8 +9,8 @@ import {
   TAKEN_WITHIN_MS,
 } from './errand-kinds';
 
-const LOOK_EVERY_MS = 100;
-/** From the moment somebody has taken it: longer than any use case takes. */
+const LOOK_EVERY_MS = 200;
+/** From the moment somebody has taken it. */
 const ANSWERED_WITHIN_MS = 20_000;
 
 type Answer<Result> =
@@ -39,7 +40,8 @@ export class ErrandError extends Error {
 }
 
 /**
- * Leaves it to a worker of the host, and waits for what comes of it.
+ * Leaves it to a worker of the host, and waits for what comes of it. Nobody begins it any more three
+ * seconds after this has ended, however it did.
  * @param signal aborted: it is withdrawn, unless a worker has begun
  * @throws {LastcallError} what the use case has refused it with, there
  * @throws {ErrandError}
@@ -51,18 +53,18 @@ export async function leaveErrand<Name extends ErrandName>(
   args: ErrandArgs<Name>,
 ): Promise<ErrandResult<Name>> {
   const id = uuidv7();
-  await sql.rows('INSERT INTO errands (id, what, args) VALUES ($1, $2, $3)', [
-    id,
-    what,
-    JSON.stringify(args),
-  ]);
-  try {
-    return resultOf(await answerTo<ErrandResult<Name>>(sql, signal, { id, what }));
-  } catch (error) {
-    if (error instanceof ErrandError || error instanceof LastcallError) throw error;
-    // The database went away meanwhile: what stands there may still be taken.
-    throw new ErrandError('unanswered', what, { cause: error });
-  }
+  const values = [id, what, JSON.stringify(args)];
+  // Where the database goes away meanwhile, it may be there all the same: it is looked for.
+  await unlessAway(sql.rows('INSERT INTO errands (id, what, args) VALUES ($1, $2, $3)', values));
+  const answer = await answerTo<ErrandResult<Name>>(sql, signal, { id, what });
+  // Its worker does not know either.
+  if (answer.refusal?.code === 'unavailable') throw new ErrandError('unanswered', what);
+  return resultOf(answer);
+}
+
+interface Progress<Result> {
+  readonly hasBegun: boolean;
+  readonly answer: Answer<Result> | null;
 }
 
 async function answerTo<Result>(
@@ -71,28 +73,43 @@ async function answerTo<Result>(
   { id, what }: { readonly id: string; readonly what: ErrandName },
 ): Promise<Answer<Result>> {
   let endsAtMs = performance.now() + TAKEN_WITHIN_MS;
-  let hasBegun = false;
-  for (;;) {
-    const [row] = await sql.rows<{ hasBegun: boolean; answer: Answer<Result> | null }>(
-      'SELECT begun_at IS NOT NULL AS "hasBegun", answer FROM errands WHERE id = $1',
-      [id],
-    );
+  let [isThere, hasBegun] = [false, false];
+  for (; ; await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))) {
+    const rows = await unlessAway(sql.rows<Progress<Result>>(LOOK, [id]));
+    const isOver = performance.now() > endsAtMs;
+    const [row] = rows ?? [];
+    // Nobody knows how far it is; nobody begins it while that lasts.
+    if (!rows && !isOver && !signal.aborted) continue;
     if (row?.answer) {
-      await sql.rows('DELETE FROM errands WHERE id = $1', [id]);
+      await unlessAway(sql.rows('DELETE FROM errands WHERE id = $1', [id]));
       return row.answer;
     }
+    if (rows && !row) throw new ErrandError(isThere ? 'unanswered' : 'not_taken', what);
+    isThere ||= row !== undefined;
     if (row?.hasBegun && !hasBegun) {
       hasBegun = true;
       endsAtMs = performance.now() + ANSWERED_WITHIN_MS;
+      continue;
     }
-    const isOver = performance.now() > endsAtMs;
-    if (!row || (hasBegun && isOver)) throw new ErrandError('unanswered', what);
+    if (hasBegun && isOver) throw new ErrandError('unanswered', what);
+    if (hasBegun || !(isOver || signal.aborted)) continue;
+    const withdrawn = await unlessAway(withdraw(sql, id));
+    if (withdrawn === undefined) throw new ErrandError('unanswered', what);
     // One that is begun in this very moment stays, and is waited for.
-    if (!hasBegun && (isOver || signal.aborted) && (await withdraw(sql, id))) {
-      throw new ErrandError(signal.aborted ? 'interrupted' : 'not_taken', what);
-    }
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    if (withdrawn) throw new ErrandError(signal.aborted ? 'interrupted' : 'not_taken', what);
   }
+}
+
+/** Workers take what somebody waits for. */
+const LOOK = `UPDATE errands SET waited_at = now() WHERE id = $1
+  RETURNING begun_at IS NOT NULL AS "hasBegun", answer`;
+
+/** Undefined where the database cannot be reached just now. */
+async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (!isInfrastructureError(error)) throw error;
+    return undefined;
+  });
 }
 
 async function withdraw(sql: Queryable, id: string): Promise<boolean> {

@@ -6,25 +6,26 @@ export class Errands1764050000000 implements MigrationInterface {
     // First what may have to wait for others: nobody waits for us meanwhile.
     await runner.query(`
       ALTER TABLE processes
-        ADD COLUMN has_hooks boolean NOT NULL DEFAULT false,
+        ADD COLUMN has_hooks boolean,
         ADD COLUMN left_at timestamptz(3)`);
     await runner.query(
-      `COMMENT ON COLUMN processes.has_hooks IS 'Hooks or a stock of the host''s own: no command may change an order'`,
+      `COMMENT ON COLUMN processes.has_hooks IS 'Hooks or a stock of the host''s own: no command may change an order; null: it says nothing of that'`,
     );
     await runner.query(
       `COMMENT ON COLUMN processes.left_at IS 'When it said goodbye; kept until another process has told of itself a day later'`,
     );
     await runner.query(`
       CREATE TABLE errands (
-        id       uuid        PRIMARY KEY,
-        what     text        NOT NULL,
-        args     jsonb       NOT NULL,
-        asked_at timestamptz NOT NULL DEFAULT now(),
-        begun_at timestamptz,
-        answer   jsonb
+        id        uuid        PRIMARY KEY,
+        what      text        NOT NULL,
+        args      jsonb       NOT NULL,
+        asked_at  timestamptz NOT NULL DEFAULT now(),
+        waited_at timestamptz NOT NULL DEFAULT now(),
+        begun_at  timestamptz,
+        answer    jsonb
       )`);
     await runner.query(
-      `COMMENT ON TABLE errands IS 'Changes that commands leave to the processes of a host; carried out once at the most, gone once answered'`,
+      `COMMENT ON TABLE errands IS 'Changes that commands leave to the processes of a host; carried out once at the most, gone once the answer is read, or an hour later'`,
     );
     await runner.query('CREATE INDEX errands_waiting ON errands (asked_at) WHERE begun_at IS NULL');
     await runner.query('CREATE INDEX errands_by_age ON errands (asked_at)');

@@ -98,6 +98,8 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
       [`DELETE FROM ${table} WHERE customer_id = $1`, (customer: string) => [customer]] as const,
   ),
   ['DELETE FROM page_sessions WHERE subject = $1', (customer) => [customer]],
+  // Whoever has waited for one of these has its answer, or knows that none comes.
+  [`DELETE FROM errands WHERE waited_at < now() - interval '1 minute'`, () => []],
 ];
 
 /** Taken for this transaction: no status changes under it. */

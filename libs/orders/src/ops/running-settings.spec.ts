@@ -8,7 +8,8 @@ afterAll(() => world?.close());
 
 interface Told {
   readonly providers?: string;
-  readonly hasHooks?: boolean;
+  /** Null: of the version before, or no worker. */
+  readonly hasHooks?: boolean | null;
   readonly hasLeft?: boolean;
   readonly seen: string;
 }
@@ -34,6 +35,12 @@ describe('what only the code of a host has', () => {
     expect((await read()).host).toEqual({ hasHooks: false, providers: [] });
     await tell({ seen: '9 s', hasHooks: true, providers: 'stripe,acme' });
     expect((await read()).host).toEqual({ hasHooks: true, providers: ['acme'] });
+  });
+
+  it('is not denied by one that is alive and cannot say', async () => {
+    await tell({ seen: '10 minutes', hasHooks: true });
+    await tell({ seen: '1 s', hasHooks: null });
+    expect((await read()).host.hasHooks).toBe(true);
   });
 
   it.each([

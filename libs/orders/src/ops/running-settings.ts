@@ -20,7 +20,8 @@ export interface ProcessView {
 }
 
 interface ProcessRow extends ProcessView {
-  readonly hasHooks: boolean;
+  /** Null where it cannot say: one of the version before, or one that does not work and has none. */
+  readonly hasHooks: boolean | null;
   readonly hasLeft: boolean;
 }
 
@@ -45,7 +46,10 @@ export interface RunningSettings {
   readonly isAlive: boolean;
   /** Those of the process seen last; when all said goodbye, the providers alone, if the host has its own. */
   readonly settings: SharedSettings;
-  /** By all that are alive, or else by all that were there in the end: no goodbye ends that. */
+  /**
+   * Providers by all that are alive, or else by the one seen last: no goodbye ends that. Hooks by those that
+   * are alive and work; where there is none, by all that are known.
+   */
   readonly host: HostCode;
   readonly differences: readonly SettingDifference[];
 }
@@ -61,7 +65,10 @@ export async function readRunningSettings(
   );
   const alive = remembered.filter(({ silentForMs }) => silentForMs <= SILENT_AFTER_MS);
   const processes = alive.length > 0 ? alive : remembered.slice(0, 1);
-  const host = hostCodeOf(alive.length > 0 ? alive : all);
+  const host = {
+    hasHooks: (alive.some(tellsOfHooks) ? alive : all).some(({ hasHooks }) => hasHooks),
+    providers: [...new Set((alive.length > 0 ? alive : all.slice(0, 1)).flatMap(ownProviders))],
+  };
   const settings = processes[0] ? knownOf(processes[0].settings) : ofGone(all);
   const told = processes.map(({ host: machine, pid, settings: theirs }) => ({
     where: `${machine}:${pid}`,
@@ -77,7 +84,7 @@ async function listProcesses(sql: Queryable): Promise<ProcessRow[]> {
   try {
     return await sql.rows<ProcessRow>(
       `SELECT host, pid, settings,
-              coalesce((to_jsonb(p) ->> 'has_hooks')::boolean, false) AS "hasHooks",
+              (to_jsonb(p) ->> 'has_hooks')::boolean AS "hasHooks",
               to_jsonb(p) ->> 'left_at' IS NOT NULL AS "hasLeft",
               greatest(0, extract(epoch FROM now() - seen_at) * 1000)::float8 AS "silentForMs"
          FROM processes p ORDER BY seen_at DESC`,
@@ -88,21 +95,16 @@ async function listProcesses(sql: Queryable): Promise<ProcessRow[]> {
   }
 }
 
-function hostCodeOf(processes: readonly ProcessRow[]): HostCode {
-  return {
-    hasHooks: processes.some(({ hasHooks }) => hasHooks),
-    providers: [...new Set(processes.flatMap(ownProviders))],
-  };
-}
+const tellsOfHooks = ({ hasHooks }: ProcessRow): boolean => hasHooks !== null;
 
 const ownProviders = ({ settings }: ProcessRow): string[] =>
   (settings.PAYMENT_PROVIDERS?.split(',') ?? []).filter((name) => !isProviderName(name));
 
 /** An environment has the other settings, and can name no provider of a host's own. */
 function ofGone(all: readonly ProcessRow[]): SharedSettings {
-  const PAYMENT_PROVIDERS = all.find((process) => ownProviders(process).length > 0)?.settings
-    .PAYMENT_PROVIDERS;
-  return PAYMENT_PROVIDERS ? { PAYMENT_PROVIDERS } : {};
+  const [last] = all;
+  const { PAYMENT_PROVIDERS } = last?.settings ?? {};
+  return PAYMENT_PROVIDERS && last && ownProviders(last).length > 0 ? { PAYMENT_PROVIDERS } : {};
 }
 
 /** Another version may tell of more than this one knows. */

@@ -15,6 +15,9 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { FORGOTTEN_AFTER, TELL_EVERY_MS } from './running-settings';
 import { sharedSettings } from './shared-settings';
 
+/** Injection token: true in a process with the role of a worker. */
+export const WORKS = Symbol('Works');
+
 /** Tells whoever looks into the database that this process lives, and with which settings. */
 @Injectable()
 export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -25,6 +28,7 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
     @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(SETTINGS) private readonly settings: Settings,
     private readonly hooks: OrderHooks,
+    @Inject(WORKS) private readonly works: boolean,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -44,7 +48,8 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
       [
         ...[this.#id, hostname(), process.pid],
         JSON.stringify(sharedSettings(this.settings)),
-        this.hooks.hasAny,
+        // Where no worker is, the hooks may be in another process of the host.
+        this.hooks.hasAny || (this.works ? false : null),
       ],
     );
   }

@@ -63,7 +63,7 @@ export const WAITS = {
   refund_pending: {
     owner: 'operator',
     greatestAge: '7 days',
-    exit: 'lastcall reconcile --since 30d --fix, or a refund by hand at the provider',
+    exit: 'lastcall reconcile --since 30d --fix (beside hooks: Reconcile.run), or a refund by hand at the provider',
     sql: `SELECT id AS subject_id, created_at AS since FROM refunds
            WHERE status IN ('pending', 'failed')`,
   },
@@ -77,7 +77,7 @@ export const WAITS = {
   dispute: {
     owner: 'merchant',
     greatestAge: '0',
-    exit: "the bank's decision: its notice, or lastcall reconcile --since 90d --fix",
+    exit: "the bank's decision: its notice, or lastcall reconcile --since 90d --fix (beside hooks: Reconcile.run)",
     sql: `SELECT payment_id AS subject_id, min(at) AS since FROM (${OPEN_DISPUTES}) AS open_disputes
            GROUP BY payment_id`,
   },
