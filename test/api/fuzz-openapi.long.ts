@@ -100,14 +100,18 @@ const asText = (value: unknown): string =>
 const inAddress = (value: unknown): string =>
   encodeURIComponent(Buffer.from(asText(value)).toString());
 
-async function send(request: Request, tokens: readonly string[], orderIds: string[]) {
+/** What one client has of its own. */
+interface Lane {
+  readonly orderIds: string[];
+  readonly sku: string;
+}
+
+async function send(request: Request, tokens: readonly string[], { orderIds, sku }: Lane) {
   const { method, params, query, known } = request;
   const isPlacing = method === 'POST' && request.path === '/v1/orders';
   // Made up as nearly all products are, no order would be placed, and none looked at.
   const body =
-    isPlacing && known !== null
-      ? { items: [{ sku: TEST_SKU, quantity: 1 + (known % 5) }] }
-      : request.body;
+    isPlacing && known !== null ? { items: [{ sku, quantity: 1 + (known % 5) }] } : request.body;
   const orderId = known === null ? undefined : orderIds[known % Math.max(1, orderIds.length)];
   const path = request.path.replace(/\{(\w+)\}/g, (_, name: string) =>
     inAddress(name === 'id' && orderId ? orderId : params[name]),
@@ -153,12 +157,13 @@ it(`answers ${REQUESTS} requests made from its own description without a fault`,
   const asked = new Set<string>();
   let next = 0;
   let orders = 0;
-  // Each lane has orders of its own: two at once at one order are told that it is busy, rightly, and
-  // then 503 would say nothing. So every one of them is a fault.
-  const lane = async ({ id }: { readonly id: string }): Promise<void> => {
-    const orderIds = [id];
+  // Each lane has orders and a product of its own: two at once at one of them are told that it is busy,
+  // rightly, and then 503 would say nothing. So every one of them is a fault.
+  const lane = async ({ id }: { readonly id: string }, n: number): Promise<void> => {
+    const [orderIds, sku] = [[id], `${TEST_SKU}-${n}`];
+    await insertProduct(api, sku);
     for (let request = requests[next++]; request; request = requests[next++]) {
-      const { status, text } = await send(request, tokens, orderIds);
+      const { status, text } = await send(request, tokens, { orderIds, sku });
       asked.add(`${request.method} ${request.path}`);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (status >= 500) faults.push({ request, status, text });

@@ -43,9 +43,7 @@ const comesDue = (subjectId: string) =>
   );
 
 const pauseIsOver = (id: string) =>
-  world.rows(`UPDATE refunds SET updated_at = now() - interval '2 seconds' WHERE id = $1`, [
-    id,
-  ]);
+  world.rows(`UPDATE refunds SET updated_at = now() - interval '2 seconds' WHERE id = $1`, [id]);
 
 const ownKey = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 1_000 });
 
