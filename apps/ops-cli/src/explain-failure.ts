@@ -137,7 +137,7 @@ const isErrandError = (error: unknown): error is ErrandError =>
 function withoutAnswer(error: ErrandError): CommandFailure {
   const why = 'only the processes of the host can call its hooks, or its own stock';
   if (error.state === 'interrupted') {
-    const what = 'Interrupted before a worker of the host came: nothing was changed';
+    const what = 'Interrupted: nothing was changed';
     return new CommandFailure({ code: 'interrupted', exitCode: EXIT.interrupted, what });
   }
   if (error.state === 'not_taken') {

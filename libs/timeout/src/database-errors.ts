@@ -2,9 +2,9 @@ import { types } from 'node:util';
 
 /**
  * SQLSTATEs that speak of the server and not of the statement: 25006 is a standby's refusal, 25P03
- * ends a transaction that stood still.
+ * ends a transaction that stood still, 25P04 one that took too long.
  */
-const INFRASTRUCTURE_CLASSES = /^(08|53|57|58|25006|25P03)/;
+const INFRASTRUCTURE_CLASSES = /^(08|53|57|58|25006|25P0[34])/;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** Errors after which the same transaction, begun anew, may well succeed. */
 const CONTENTION = new Set([

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
+import type { DatabaseError } from 'pg';
 import { QueryFailedError, type QueryRunner } from 'typeorm';
 import { sqlStateOf } from './database-errors';
 
@@ -60,7 +61,8 @@ export async function send<T>(
     // Whoever it is connected to has become a standby: the pool, asked again, finds the primary. And a
     // session that Postgres has ended is nobody's from now on, though its end may not have been read yet.
     const state = sqlStateOf(failure) ?? '';
-    if (state === READ_ONLY || ENDED.test(state)) void connection.end();
+    const isOver = (error as DatabaseError).severity === 'FATAL' || ENDED.test(state);
+    if (isOver || state === READ_ONLY) void connection.end();
     throw failure;
   }
 }
@@ -74,5 +76,8 @@ export async function discardConnection(runner: QueryRunner): Promise<void> {
 
 /** A write on a standby, as after a failover that left the connection alive. */
 const READ_ONLY = '25006';
-/** By somebody's command, a crash, a drop of the database, or a limit of the session's own (in any language). */
+/**
+ * By somebody's command, a crash, a drop of the database, or a limit of the session's own: a severity is said
+ * in the language of the server.
+ */
 const ENDED = /^(57P0[1-5]|25P0[34])$/;

@@ -1,4 +1,4 @@
-import { queryRows, withTimeLimit } from '@app/timeout';
+import { inTransaction, isInfrastructureError, queryRows, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -21,8 +21,13 @@ interface ErrandRow {
 
 /** Errands at once: each closes up to eight orders at once, by as many connections of the API's pool of 20. */
 const AT_ONCE = 2;
-/** Sooner than a process that is told to stop is killed. */
-const LEFT_TO_ITSELF_AFTER_MS = 15_000;
+/**
+ * So that the others have their turn before their commands give up. A hook that stands still has lost its
+ * transaction by then.
+ */
+const LEFT_TO_ITSELF_AFTER_MS = 5_000;
+const WRITTEN_WITHIN_MS = 10_000;
+const WRITE_AGAIN_MS = 500;
 
 /**
  * The host's side of what commands leave to it: each is taken by one worker, and by none again, so one
@@ -70,7 +75,7 @@ export class CarryOutErrands {
   async #inTime(errand: ErrandRow): Promise<void> {
     const failed = (error: unknown): void => this.telemetry.failed(errand.what, error);
     const carrying = this.#carryOut(errand).catch(failed);
-    await withTimeLimit(carrying, LEFT_TO_ITSELF_AFTER_MS, 'It goes on').catch(failed);
+    await withTimeLimit(carrying, LEFT_TO_ITSELF_AFTER_MS, 'No end of it').catch(failed);
   }
 
   async #take(): Promise<ErrandRow[]> {
@@ -92,10 +97,23 @@ export class CarryOutErrands {
       (result) => ({ result }),
       (error: unknown) => ({ refusal: this.#refusal(what, error) }),
     );
-    await queryRows(this.dataSource, 'UPDATE errands SET answer = $2 WHERE id = $1', [
-      id,
-      JSON.stringify(answer, sayable),
-    ]);
+    await this.#write(id, asJson(answer));
+  }
+
+  /** What was done is not known otherwise: so it is tried for a while. */
+  async #write(id: string, answer: string): Promise<void> {
+    const giveUpAtMs = performance.now() + WRITTEN_WITHIN_MS;
+    for (;;) {
+      try {
+        await inTransaction(this.dataSource, (tx) =>
+          tx.rows('UPDATE errands SET answer = $2 WHERE id = $1', [id, answer]),
+        );
+        return;
+      } catch (error) {
+        if (!isInfrastructureError(error) || performance.now() > giveUpAtMs) throw error;
+        await new Promise((resolve) => setTimeout(resolve, WRITE_AGAIN_MS));
+      }
+    }
   }
 
   #refusal(what: ErrandName, error: unknown) {
@@ -105,8 +123,20 @@ export class CarryOutErrands {
   }
 }
 
-/** What a hook has thrown may hold anything; jsonb takes neither NUL nor half a surrogate pair. */
-const sayable = (_name: string, value: unknown): unknown => {
-  if (typeof value === 'bigint') return String(value);
-  return typeof value === 'string' ? Buffer.from(value.replaceAll('\0', '')).toString() : value;
-};
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What a hook has thrown may hold anything: facts that JSON cannot say are left out. */
+function asJson(answer: { readonly result: unknown } | { readonly refusal: Refusal }): string {
+  const sayable = (_name: string, value: unknown): unknown =>
+    typeof value === 'bigint' ? String(value) : value;
+  try {
+    return JSON.stringify(answer, sayable);
+  } catch (error) {
+    if (!('refusal' in answer)) throw error;
+    return JSON.stringify({ refusal: { ...answer.refusal, fields: {} } });
+  }
+}

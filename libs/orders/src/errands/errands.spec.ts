@@ -96,12 +96,20 @@ describe('what commands leave to the host', () => {
   });
 
   it('is waited for where the database goes away meanwhile, as it is asked for and answered', async () => {
-    const failsOnce = new Set(['INSERT', 'UPDATE', 'DELETE']);
+    // A lock, and a name that is not found: what the database did is not known.
+    const failsOnce = new Map<string, Error>([
+      ['INSERT', new Error('ECONNRESET')],
+      ['UPDATE', Object.assign(new Error('lock timeout'), { code: '55P03' })],
+      ['DELETE', new Error('getaddrinfo EAI_AGAIN')],
+    ]);
     const flaky: Queryable = {
       rows: async <Row>(text: string, values?: unknown[]) => {
         const rows = await world.rows<Row>(text, values);
-        if (failsOnce.delete(text.split(' ')[0] as string)) throw new Error('ECONNRESET');
-        return rows;
+        const verb = text.split(' ')[0] as string;
+        const error = failsOnce.get(verb);
+        if (!error) return rows;
+        failsOnce.delete(verb);
+        throw error;
       },
     };
     const asked = leaveErrand(flaky, never, 'orders.force-close', [['one'], OLGA]);
@@ -109,6 +117,23 @@ describe('what commands leave to the host', () => {
     expect(await workerThat(async () => ['done']).runOnce()).toBe(1);
     expect(await asked).toEqual(['done']);
     expect([...failsOnce]).toEqual([]);
+  });
+
+  it('stays lapsed once nobody has looked at it for a while, and is withdrawn', async () => {
+    const begun: unknown[] = [];
+    let looks = 0;
+    const suspended: Queryable = {
+      rows: async <Row>(text: string, values?: unknown[]) => {
+        // As if this machine had stood still before its second look.
+        if (text.startsWith('UPDATE') && (looks += 1) === 2)
+          await world.rows(`UPDATE errands SET waited_at = now() - interval '4 seconds'`);
+        return world.rows<Row>(text, values);
+      },
+    };
+    const asked = leaveErrand(suspended, never, 'orders.force-close', [['one'], OLGA]);
+    await expect(asked).rejects.toMatchObject({ state: 'not_taken' });
+    expect(await workerThat(async (ids) => [begun.push(ids)]).runOnce()).toBe(0);
+    expect(begun).toEqual([]);
   });
 
   it('is not begun when nobody waits for it any more, or somebody has begun', async () => {
@@ -132,7 +157,7 @@ describe('what commands leave to the host', () => {
     const { setTimeout } = globalThis;
     // What a worker gives each passes at once.
     const soon = (run: () => void, ms?: number): NodeJS.Timeout =>
-      setTimeout(run, ms === 15_000 ? 0 : ms);
+      setTimeout(run, ms === 5_000 ? 0 : ms);
     jest.spyOn(globalThis, 'setTimeout').mockImplementation(soon);
     void leave('hung').catch(() => undefined);
     await waiting(1);
@@ -153,8 +178,20 @@ describe('what commands leave to the host', () => {
     const asked = leave('one').catch((error: unknown) => error);
     await waiting(1);
     await worker.runOnce();
-    const message = 'not  sayable: \ufffd';
-    expect(await asked).toMatchObject({ code: 'order_refused', message, fields: { coupon: '7' } });
+    const fields = { coupon: '7' };
+    expect(await asked).toMatchObject({ code: 'order_refused', message: said, fields });
+  });
+
+  it('is answered without the facts that JSON cannot say', async () => {
+    const endless: Record<string, unknown> = {};
+    endless.itself = endless;
+    const worker = workerThat(async () => {
+      throw new LastcallError('order_refused', 'no', endless);
+    });
+    const asked = leave('one').catch((error: unknown) => error);
+    await waiting(1);
+    await worker.runOnce();
+    expect(await asked).toMatchObject({ code: 'order_refused', message: 'no', fields: {} });
   });
 
   it('is not known where its worker does not know, as its connection broke', async () => {

@@ -7,6 +7,7 @@ import {
   type ErrandName,
   type ErrandResult,
   TAKEN_WITHIN_MS,
+  WAITED_FOR_MS,
 } from './errand-kinds';
 
 const LOOK_EVERY_MS = 200;
@@ -52,65 +53,78 @@ export async function leaveErrand<Name extends ErrandName>(
   what: Name,
   args: ErrandArgs<Name>,
 ): Promise<ErrandResult<Name>> {
-  const id = uuidv7();
-  const values = [id, what, JSON.stringify(args)];
-  // Where the database goes away meanwhile, it may be there all the same: it is looked for.
-  await unlessAway(sql.rows('INSERT INTO errands (id, what, args) VALUES ($1, $2, $3)', values));
-  const answer = await answerTo<ErrandResult<Name>>(sql, signal, { id, what });
+  const errand = { id: uuidv7(), what, args: JSON.stringify(args) };
+  const answer = await answerTo<ErrandResult<Name>>(sql, signal, errand);
+  if (answer.refusal?.code !== 'unavailable') return resultOf(answer);
   // Its worker does not know either.
-  if (answer.refusal?.code === 'unavailable') throw new ErrandError('unanswered', what);
-  return resultOf(answer);
+  throw new ErrandError('unanswered', what, { cause: new Error(answer.refusal.message) });
+}
+
+interface Errand {
+  readonly id: string;
+  readonly what: ErrandName;
+  readonly args: string;
 }
 
 interface Progress<Result> {
   readonly hasBegun: boolean;
+  /** It was not looked at for so long that nobody begins it any more. */
+  readonly hasLapsed: boolean;
   readonly answer: Answer<Result> | null;
 }
 
 async function answerTo<Result>(
   sql: Queryable,
   signal: AbortSignal,
-  { id, what }: { readonly id: string; readonly what: ErrandName },
+  { id, what, args }: Errand,
 ): Promise<Answer<Result>> {
   let endsAtMs = performance.now() + TAKEN_WITHIN_MS;
-  let [isThere, hasBegun] = [false, false];
+  let hasBegun = false;
+  const ask = () => sql.rows(ASK, [id, what, args]);
+  // Where the database goes away meanwhile, it may be written all the same: it is asked once more.
+  let isAsked = await ask().then(isDone, (error: unknown) => {
+    if (!isInfrastructureError(error)) throw error;
+    return false;
+  });
   for (; ; await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))) {
-    const rows = await unlessAway(sql.rows<Progress<Result>>(LOOK, [id]));
     const isOver = performance.now() > endsAtMs;
-    const [row] = rows ?? [];
-    // Nobody knows how far it is; nobody begins it while that lasts.
-    if (!rows && !isOver && !signal.aborted) continue;
+    const ends = isOver || (signal.aborted && !hasBegun);
+    isAsked ||= !ends && (await ask().then(isDone, isNotKnown));
+    if (!isAsked && ends) throw new ErrandError('unanswered', what);
+    if (!isAsked) continue;
+    const rows = await sql.rows<Progress<Result>>(LOOK, [id]).catch(() => undefined);
+    const row = rows?.[0];
     if (row?.answer) {
-      await unlessAway(sql.rows('DELETE FROM errands WHERE id = $1', [id]));
+      // Forgotten in an hour where this fails.
+      await sql.rows('DELETE FROM errands WHERE id = $1', [id]).catch(isNotKnown);
       return row.answer;
     }
-    if (rows && !row) throw new ErrandError(isThere ? 'unanswered' : 'not_taken', what);
-    isThere ||= row !== undefined;
+    if (rows && !row) throw new ErrandError('unanswered', what);
     if (row?.hasBegun && !hasBegun) {
       hasBegun = true;
       endsAtMs = performance.now() + ANSWERED_WITHIN_MS;
       continue;
     }
     if (hasBegun && isOver) throw new ErrandError('unanswered', what);
-    if (hasBegun || !(isOver || signal.aborted)) continue;
-    const withdrawn = await unlessAway(withdraw(sql, id));
+    if (hasBegun || !(ends || row?.hasLapsed)) continue;
+    const withdrawn = await withdraw(sql, id).catch(() => undefined);
     if (withdrawn === undefined) throw new ErrandError('unanswered', what);
     // One that is begun in this very moment stays, and is waited for.
     if (withdrawn) throw new ErrandError(signal.aborted ? 'interrupted' : 'not_taken', what);
   }
 }
 
-/** Workers take what somebody waits for. */
-const LOOK = `UPDATE errands SET waited_at = now() WHERE id = $1
-  RETURNING begun_at IS NOT NULL AS "hasBegun", answer`;
+const isDone = (): boolean => true;
+const isNotKnown = (): boolean => false;
 
-/** Undefined where the database cannot be reached just now. */
-async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
-  return asked.catch((error: unknown) => {
-    if (!isInfrastructureError(error)) throw error;
-    return undefined;
-  });
-}
+const ASK = `INSERT INTO errands (id, what, args) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`;
+
+/** Workers take what somebody waits for; what has lapsed stays so, as who asked may have asked again. */
+const LOOK = `UPDATE errands
+     SET waited_at = CASE WHEN waited_at > now() - ${WAITED_FOR_MS} * interval '1 millisecond'
+                          THEN now() ELSE waited_at END
+   WHERE id = $1
+  RETURNING begun_at IS NOT NULL AS "hasBegun", waited_at < now() AS "hasLapsed", answer`;
 
 async function withdraw(sql: Queryable, id: string): Promise<boolean> {
   const rows = await sql.rows(

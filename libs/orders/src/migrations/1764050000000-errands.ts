@@ -12,17 +12,17 @@ export class Errands1764050000000 implements MigrationInterface {
       `COMMENT ON COLUMN processes.has_hooks IS 'Hooks or a stock of the host''s own: no command may change an order; null: it says nothing of that'`,
     );
     await runner.query(
-      `COMMENT ON COLUMN processes.left_at IS 'When it said goodbye; kept until another process has told of itself a day later'`,
+      `COMMENT ON COLUMN processes.left_at IS 'When it said goodbye; kept until others have told of themselves a day later'`,
     );
     await runner.query(`
       CREATE TABLE errands (
         id        uuid        PRIMARY KEY,
         what      text        NOT NULL,
-        args      jsonb       NOT NULL,
+        args      json        NOT NULL,
         asked_at  timestamptz NOT NULL DEFAULT now(),
         waited_at timestamptz NOT NULL DEFAULT now(),
         begun_at  timestamptz,
-        answer    jsonb
+        answer    json
       )`);
     await runner.query(
       `COMMENT ON TABLE errands IS 'Changes that commands leave to the processes of a host; carried out once at the most, gone once the answer is read, or an hour later'`,

@@ -98,8 +98,12 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
       [`DELETE FROM ${table} WHERE customer_id = $1`, (customer: string) => [customer]] as const,
   ),
   ['DELETE FROM page_sessions WHERE subject = $1', (customer) => [customer]],
-  // Whoever has waited for one of these has its answer, or knows that none comes.
-  [`DELETE FROM errands WHERE waited_at < now() - interval '1 minute'`, () => []],
+  // Whoever waits for one of these is told that its outcome is not known.
+  [
+    `DELETE FROM errands WHERE EXISTS (SELECT FROM unnest($1::uuid[]) AS o (id)
+                                        WHERE concat(args, answer) LIKE '%' || o.id || '%')`,
+    (_customer, _pseudonym, orderIds) => [orderIds],
+  ],
 ];
 
 /** Taken for this transaction: no status changes under it. */

@@ -42,7 +42,9 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
   async runOnce(): Promise<void> {
     await queryRows(
       this.dataSource,
-      `WITH forgotten AS (DELETE FROM processes WHERE seen_at < now() - ${FORGOTTEN_AFTER})
+      `WITH forgotten AS (
+         DELETE FROM processes WHERE seen_at < now() - ${FORGOTTEN_AFTER}
+            AND (has_hooks IS NOT TRUE OR $5::boolean IS NOT NULL))
        INSERT INTO processes (id, host, pid, settings, has_hooks) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
       [
