@@ -156,8 +156,8 @@ function withoutAnswer(error: ErrandError): CommandFailure {
   const what = 'No answer has come of the worker of the host: the outcome is not known';
   const isPayment = error.what === 'payments.settle';
   const next = isPayment
-    ? 'lastcall payments list shows whether it is on hold still; then run it again'
-    : 'lastcall orders show ID tells what became of it; run it again if nothing did';
+    ? 'in half a minute lastcall payments list shows whether it is on hold still; then run it again'
+    : 'in half a minute lastcall orders show ID tells what became of it; run it again if nothing did';
   const parts = { code: 'no_answer', exitCode: EXIT.dependencyDown, what, why, next };
   return new CommandFailure(parts, { cause: error });
 }
