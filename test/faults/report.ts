@@ -71,7 +71,7 @@ function page(runs: readonly Row[]): string {
   return `# What faults do to lastcall
 
 Written by \`npm run test:faults\`: ${faults.length} of ${FAULTS.length} rows have been run in full length,
-${held} held with every seed. A row is from its latest run, or from one that broke, on ${cpus().length} cores that others used
+${held} held with each seed they were run with. A row is from its latest run, or from one that broke, on ${cpus().length} cores that others used
 as well, Node ${process.version}; its last column has the latest run with each seed.
 
 One API and two workers (unless the row says otherwise), the sandbox provider, Postgres with fsync and
