@@ -11,7 +11,13 @@ import { SettleOrder } from '../ops/settle-order';
 import { LastcallError } from '../order/errors';
 import { OrderHooks } from '../order/order-hooks';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-import { type ErrandKinds, type ErrandName, WAITED_FOR_MS } from './errand-kinds';
+import {
+  type Answer,
+  type ErrandKinds,
+  type ErrandName,
+  type Refusal,
+  WAITED_FOR_MS,
+} from './errand-kinds';
 
 interface ErrandRow {
   readonly id: string;
@@ -116,27 +122,21 @@ export class CarryOutErrands {
     }
   }
 
-  #refusal(what: ErrandName, error: unknown) {
+  #refusal(what: ErrandName, error: unknown): Refusal {
     if (!(error instanceof LastcallError)) this.telemetry.failed(what, error);
     const { code, message, fields } = refusalOf(error);
     return { code, message, fields };
   }
 }
 
-interface Refusal {
-  readonly code: string;
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
 /** What a hook has thrown may hold anything: facts that JSON cannot say are left out. */
-function asJson(answer: { readonly result: unknown } | { readonly refusal: Refusal }): string {
+function asJson(answer: Answer<unknown>): string {
   const sayable = (_name: string, value: unknown): unknown =>
     typeof value === 'bigint' ? String(value) : value;
   try {
     return JSON.stringify(answer, sayable);
   } catch (error) {
-    if (!('refusal' in answer)) throw error;
+    if (!answer.refusal) throw error;
     return JSON.stringify({ refusal: { ...answer.refusal, fields: {} } });
   }
 }

@@ -3,6 +3,7 @@ import type { CreateRefund } from '../ops/create-refund';
 import type { CloseResult } from '../ops/force-close-orders';
 import type { SettlePayment } from '../ops/held-payments';
 import type { SettleOrder } from '../ops/settle-order';
+import type { LastcallError } from '../order/errors';
 import type { ActionRun } from '../order/operator-action';
 
 /**
@@ -20,6 +21,13 @@ export interface ErrandKinds {
 export type ErrandName = keyof ErrandKinds;
 export type ErrandArgs<Name extends ErrandName> = Parameters<ErrandKinds[Name]>;
 export type ErrandResult<Name extends ErrandName> = Awaited<ReturnType<ErrandKinds[Name]>>;
+
+/** Why it was not done, as it stands in a LastcallError. */
+export type Refusal = Pick<LastcallError, 'code' | 'message' | 'fields'>;
+
+/** What a worker writes down. */
+export type Answer<Result> =
+  { readonly result: Result; readonly refusal?: undefined } | { readonly refusal: Refusal };
 
 /** Who asks takes it back by then. */
 export const TAKEN_WITHIN_MS = 20_000;

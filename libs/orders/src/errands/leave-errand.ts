@@ -1,8 +1,9 @@
 import { isInfrastructureError } from '@app/timeout';
 import type { Queryable } from '../order/order-rows';
-import { type ErrorCode, LastcallError } from '../order/errors';
+import { LastcallError } from '../order/errors';
 import { uuidv7 } from '../order/uuid';
 import {
+  type Answer,
   type ErrandArgs,
   type ErrandName,
   type ErrandResult,
@@ -13,16 +14,6 @@ import {
 const LOOK_EVERY_MS = 200;
 /** From the moment somebody has taken it. */
 const ANSWERED_WITHIN_MS = 20_000;
-
-type Answer<Result> =
-  | { readonly result: Result; readonly refusal?: undefined }
-  | {
-      readonly refusal: {
-        readonly code: ErrorCode;
-        readonly message: string;
-        readonly fields: Readonly<Record<string, unknown>>;
-      };
-    };
 
 /** An errand without an answer, told apart by what is known of it. */
 export class ErrandError extends Error {

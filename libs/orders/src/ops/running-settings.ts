@@ -4,9 +4,9 @@ import type { Queryable } from '../order/order-rows';
 import { SHARED_NAMES, type SharedName, type SharedSettings } from './shared-settings';
 
 export const TELL_EVERY_MS = 10_000;
-/** As SQL. Rows of processes that ended are cleared away by one that tells of itself that much later. */
-export const FORGOTTEN_AFTER = "interval '1 day'";
 const FORGOTTEN_AFTER_MS = 86_400_000;
+/** As SQL. Rows of processes that ended are cleared away by one that tells of itself that much later. */
+export const FORGOTTEN_AFTER = `interval '${FORGOTTEN_AFTER_MS} milliseconds'`;
 const SILENT_AFTER_MS = 3 * TELL_EVERY_MS;
 /** A database that is not migrated to this version has no such table. */
 const UNDEFINED_TABLE = '42P01';
@@ -69,7 +69,7 @@ export async function readRunningSettings(
     hasHooks: (alive.some(tellsOfHooks) ? alive : all).some(({ hasHooks }) => hasHooks),
     providers: [...new Set((alive.length > 0 ? alive : all.slice(0, 1)).flatMap(ownProviders))],
   };
-  const settings = processes[0] ? knownOf(processes[0].settings) : ofGone(all);
+  const settings = processes[0] ? knownOf(processes[0].settings) : ofGone(host, all);
   const told = processes.map(({ host: machine, pid, settings: theirs }) => ({
     where: `${machine}:${pid}`,
     settings: theirs,
@@ -101,10 +101,9 @@ const ownProviders = ({ settings }: ProcessRow): string[] =>
   (settings.PAYMENT_PROVIDERS?.split(',') ?? []).filter((name) => !isProviderName(name));
 
 /** An environment has the other settings, and can name no provider of a host's own. */
-function ofGone(all: readonly ProcessRow[]): SharedSettings {
-  const [last] = all;
-  const { PAYMENT_PROVIDERS } = last?.settings ?? {};
-  return PAYMENT_PROVIDERS && last && ownProviders(last).length > 0 ? { PAYMENT_PROVIDERS } : {};
+function ofGone({ providers }: HostCode, [last]: readonly ProcessRow[]): SharedSettings {
+  const told = last?.settings.PAYMENT_PROVIDERS;
+  return providers.length > 0 && told ? { PAYMENT_PROVIDERS: told } : {};
 }
 
 /** Another version may tell of more than this one knows. */
