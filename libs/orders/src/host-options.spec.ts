@@ -27,6 +27,15 @@ describe('the options of OrdersModule.forRootAsync', () => {
     [{ postgres, payments: payments[0] }, '`payments` must be a list of PaymentProviders'],
     [{ postgres, payments: [{ name: 'acme' }] }, '`payments.0` must be a PaymentProvider: a name'],
     [{ postgres, payments: [payments[0], payments[0]] }, '`payments` must be of PaymentProviders'],
+    [
+      { postgres, payments: [new LedgerProvider('')] },
+      '`payments` must be of PaymentProviders whose',
+    ],
+    [
+      { postgres, payments: [new LedgerProvider('a, b')] },
+      'names are 1 to 64 letters, digits, "."',
+    ],
+    [{ postgres, payments: [new LedgerProvider('a/b')] }, 'names are 1 to 64 letters, digits, "."'],
     [{ postgres, payments, provider: 1 }, 'there is no option "provider"; there are: postgres, '],
     [{ postgres, payments, redis: {} }, '`redis` must be a URL'],
     [{ postgres, payments, schema: 7 }, '`schema` must be a text'],

@@ -194,7 +194,7 @@ export interface LedgerPage {
  * rejects with `provider_error`.
  */
 export interface PaymentProvider {
-  /** As in `POST /v1/webhooks/{name}` and in the `payments.provider` column. */
+  /** As in `POST /v1/webhooks/{name}` and in the `payments.provider` column: 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-". */
   readonly name: string;
   /** False: nobody is charged (a sandbox, a test key). Never to be chosen beside one that is true. */
   readonly takesRealMoney: boolean;

@@ -12,10 +12,17 @@ const provider = z.custom(
   orElse(`a PaymentProvider: a name, and ${METHODS.join(', ')}`),
 );
 
+/** It stands in the path of its webhooks, and between commas in what processes tell of themselves. */
+const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+
 /** A host's providers, where no compiler has looked at them. */
 export const PAYMENTS_OPTION = z
   .array(provider, orElse('a list of PaymentProviders'))
   .nonempty(orElse('one PaymentProvider or more'))
+  .refine(
+    (all) => all.every((one) => NAME.test((one as PaymentProvider).name)),
+    orElse('of PaymentProviders whose names are 1 to 64 letters, digits, ".", "_" or "-"'),
+  )
   .refine(
     (all) => new Set(all.map((one) => (one as PaymentProvider).name)).size === all.length,
     orElse('of PaymentProviders that each have another name'),
