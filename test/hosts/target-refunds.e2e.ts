@@ -163,12 +163,16 @@ describe('a refund of a close target', () => {
     const id = await triedAnew('p-10');
     await tell('p-10', 'refund.succeeded', 1, 'p-10-re-1');
     const detail = 'late_payment: x; attempt 1 was made as p-10-re-1';
-    expect(await waitsOf(id)).toMatchObject([{ what: 'refund_in_attention', detail }]);
+    expect(await waitsOf(id)).toMatchObject([
+      { what: 'refund_in_attention', detail, exits: ['done'] },
+    ]);
     const retry = () => shop.targets.settle(`refund:${id}`, 'retry', ANN);
     await expect(retry()).rejects.toThrow('attempt 1 was made as p-10-re-1');
     expect(await refundOf('p-10')).toMatchObject({ status: 'needs_attention', attempt: 2 });
     await tell('p-10', 'refund.failed', 1, 'p-10-re-1');
-    expect(await waitsOf(id)).toMatchObject([{ detail: 'late_payment: x' }]);
+    expect(await waitsOf(id)).toMatchObject([
+      { detail: 'late_payment: x', exits: ['retry', 'done'] },
+    ]);
     await retry();
     expect(await refundOf('p-10')).toMatchObject({ attempt: 3 });
   });

@@ -121,7 +121,7 @@ describe('an order of a close target that waits for its provider', () => {
       const [first] = await waits(id);
       return first?.what === 'money_on_hold' ? first : undefined;
     });
-    expect(held).toMatchObject({ amount: 1_999, detail: 'order_moved_on' });
+    expect(held).toMatchObject({ amount: 1_999, detail: 'order_moved_on', exits: ['keep'] });
     expect(alerted('money_on_hold')).toMatchObject({ orderId: id, paymentId: 'p-moved' });
     const asking = { kind: `${KIND}.closing`, subjectId: id };
     expect(await shop.timeouts.get(asking)).toBeUndefined();
@@ -135,6 +135,7 @@ describe('an order of a close target that waits for its provider', () => {
       const [first] = await waits(id);
       return first?.id === held.id ? undefined : first;
     });
+    expect(named).toMatchObject({ exits: ['refund', 'keep'] });
     await shop.targets.settle(named.id, 'refund', ann);
     await until('it is sent back', () => {
       return shop.acme.entries.get('pay-p-moved')?.refunds.length === 1;

@@ -1,5 +1,5 @@
 import { LastcallError } from '../order/errors';
-import { attemptsMade, type TargetSql } from './target-waits';
+import { ATTEMPTS_IN_THE_WAY, type TargetSql } from './target-waits';
 
 /**
  * Has a refund sent once more: a failed attempt is over for good, and the next one has a key of its own.
@@ -12,7 +12,7 @@ export async function retryTargetRefund(
   id: string,
 ): Promise<boolean> {
   const [row] = await tx.query<{ made: string | null }>(
-    `SELECT ${attemptsMade(`NOT (one -> 'isDismissed')::boolean`)} AS made
+    `SELECT ${ATTEMPTS_IN_THE_WAY} AS made
        FROM "${schema}".target_refunds WHERE id = $1 AND status = 'needs_attention' FOR UPDATE`,
     [id],
   );

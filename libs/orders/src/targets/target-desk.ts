@@ -7,6 +7,7 @@ import { retryTargetRefund } from './retry-target-refund';
 import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
 import { NO_ID, TargetPayments } from './target-payments';
 import {
+  exitsOf,
   findTargetWait,
   listTargetWaits,
   type TargetExit,
@@ -79,7 +80,8 @@ export class TargetDesk {
     const found = await findTargetWait(tx, this.schema, id, exit);
     if (!found) throw nobodyWaits(id);
     const { wait, ref } = found;
-    if (!wait.exits.includes(exit)) {
+    // One that it lacks as it is now says by itself why.
+    if (!exitsOf(wait.what).includes(exit)) {
       const message = `${id} is ended by one of: ${wait.exits.join(', ')}; not by "${exit}"`;
       throw new LastcallError('invalid_request', message);
     }

@@ -1,3 +1,5 @@
+import { NO_ID } from './target-payments';
+
 /** A database as this file needs it: a transaction, or a connection. */
 export interface TargetSql {
   query<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
@@ -17,8 +19,12 @@ interface WaitKind {
   readonly prefix: string;
   /** In an operator's words. */
   readonly title: string;
+  /** Of one of them some may lead nowhere: `lacks`. */
   readonly exits: readonly TargetExit[];
-  /** `ref` (text[]), `kind`, `subject`, `amount`, `currency`, `detail`, `since`, `is_overdue` of each. */
+  /**
+   * `ref` (text[]), `kind`, `subject`, `amount`, `currency`, `detail`, `since`, `is_overdue` of each, and `lacks`: which
+   * of the exits it does not have (NULL: it has all).
+   */
   readonly sql: (table: (name: string) => string) => string;
 }
 
@@ -31,6 +37,11 @@ export const attemptsMade = (condition = 'true'): string => `(
                            CASE WHEN (one -> 'isDismissed')::boolean THEN ' and dismissed' END), ', ')
     FROM jsonb_array_elements(made) AS one WHERE NOT (one -> 'hasFailed')::boolean AND ${condition})`;
 
+/** SQL: while it is not null, a refund that was sent once more would go back twice. */
+export const ATTEMPTS_IN_THE_WAY = attemptsMade(`NOT (one -> 'isDismissed')::boolean`);
+
+const NO_EXIT_LACKS = 'NULL::text AS lacks';
+
 /** What may wait for a person where orders are in a table of a shop's own. */
 export const TARGET_WAITS = {
   order_closing: {
@@ -40,7 +51,7 @@ export const TARGET_WAITS = {
     sql: (table) => `
       SELECT ARRAY[kind, order_id] AS ref, kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
              concat(reason, ', asked ', attempts, ' times', ', told to be ' || told) AS detail,
-             changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue
+             changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue, ${NO_EXIT_LACKS}
         FROM ${table('target_orders')} WHERE status = 'closing'`,
   },
   // Those that are asked about still: found by their deadlines, kind by kind, as nearly all that was paid is over.
@@ -56,7 +67,7 @@ export const TARGET_WAITS = {
           FROM kinds AS before WHERE before.kind IS NOT NULL)
       SELECT ARRAY[o.kind, order_id] AS ref, o.kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
              concat('paid by another payment, asked ', attempts, ' times', ', told to be ' || told) AS detail,
-             changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue
+             changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue, ${NO_EXIT_LACKS}
         FROM kinds, LATERAL (
           SELECT subject FROM ${table('timeout_subjects')} WHERE kind = kinds.kind || '.closing' OFFSET 0) AS asked, LATERAL (
           SELECT * FROM ${table('target_orders')} WHERE kind = kinds.kind AND order_id = asked.subject OFFSET 0) AS o
@@ -68,7 +79,8 @@ export const TARGET_WAITS = {
     exits: ['retry', 'done'],
     sql: (table) => `
       SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
-             concat_ws('; ', concat_ws(': ', reason, error), ${attemptsMade()}) AS detail, updated_at AS since, true AS is_overdue
+             concat_ws('; ', concat_ws(': ', reason, error), ${attemptsMade()}) AS detail, updated_at AS since, true AS is_overdue,
+             CASE WHEN ${ATTEMPTS_IN_THE_WAY} IS NOT NULL THEN 'retry' END AS lacks
         FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status = 'needs_attention'`,
   },
   // Banks take days; a provider that has not even taken it for an hour is away.
@@ -80,7 +92,7 @@ export const TARGET_WAITS = {
       SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
              concat_ws('; ', concat_ws(': ', reason, status, error), ${attemptsMade()}) AS detail, created_at AS since,
              created_at < now() - CASE status WHEN 'requested' THEN interval '1 hour'
-                                               ELSE interval '7 days' END AS is_overdue
+                                               ELSE interval '7 days' END AS is_overdue, ${NO_EXIT_LACKS}
         FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status <> 'needs_attention'`,
   },
   refund_twice: {
@@ -92,7 +104,7 @@ export const TARGET_WAITS = {
              concat(reason, ': made as ', (
                SELECT string_agg(coalesce(one ->> 'providerRefundId', 'one of no known id'), ', ')
                  FROM jsonb_array_elements(made) AS one WHERE NOT (one -> 'hasFailed')::boolean
-             )) AS detail, made_twice_at AS since, true AS is_overdue
+             )) AS detail, made_twice_at AS since, true AS is_overdue, ${NO_EXIT_LACKS}
         FROM ${table('target_refunds')} WHERE made_twice_at IS NOT NULL`,
   },
   // One that tells of money on hold is ended with that; of money that was another amount before, none is.
@@ -104,7 +116,7 @@ export const TARGET_WAITS = {
       SELECT ARRAY[id::text] AS ref, NULL::text AS kind, notice ->> 'paymentId' AS subject,
              notice -> 'money' ->> 'amount' AS amount, notice -> 'money' ->> 'currency' AS currency,
              concat_ws(' ', provider, notice ->> 'type', result) AS detail, received_at AS since,
-             true AS is_overdue
+             true AS is_overdue, ${NO_EXIT_LACKS}
         FROM ${table('target_webhooks')} w
        WHERE status = 'held' AND NOT (result = 'money_on_hold' AND EXISTS (
          SELECT FROM ${table('target_payments')} p
@@ -119,7 +131,8 @@ export const TARGET_WAITS = {
     exits: ['refund', 'keep'],
     sql: (table) => `
       SELECT ARRAY[provider, payment_id, provider_payment_id] AS ref, kind, order_id AS subject, amount::text,
-             currency, hold_reason AS detail, recorded_at AS since, true AS is_overdue
+             currency, hold_reason AS detail, recorded_at AS since, true AS is_overdue,
+             CASE WHEN provider_payment_id = '${NO_ID}' THEN 'refund' END AS lacks
         FROM ${table('target_payments')} WHERE verdict = 'hold'`,
   },
   deadline_held: {
@@ -128,7 +141,7 @@ export const TARGET_WAITS = {
     exits: ['release'],
     sql: (table) => `
       SELECT ARRAY[h.subject_id::text] AS ref, s.kind, s.subject, NULL::text AS amount, NULL::text AS currency,
-             h.error AS detail, h.held_at AS since, true AS is_overdue
+             h.error AS detail, h.held_at AS since, true AS is_overdue, ${NO_EXIT_LACKS}
         FROM ${table('held_deadlines')} h JOIN ${table('timeout_subjects')} s ON s.id = h.subject_id`,
   },
 } as const satisfies Readonly<Record<string, WaitKind>>;
@@ -136,6 +149,9 @@ export const TARGET_WAITS = {
 export type TargetWaitName = keyof typeof TARGET_WAITS;
 
 const NAMES = Object.keys(TARGET_WAITS) as TargetWaitName[];
+
+/** What such a wait may be ended by. */
+export const exitsOf = (what: TargetWaitName): readonly TargetExit[] => TARGET_WAITS[what].exits;
 
 /** Something that waits for a person, or may come to. */
 export interface TargetWait {
@@ -153,6 +169,7 @@ export interface TargetWait {
   readonly since: Date;
   /** True when it has waited for longer than it should, so that somebody has to end it. */
   readonly isOverdue: boolean;
+  /** What it can be ended by as it is now. */
   readonly exits: readonly TargetExit[];
 }
 
@@ -166,6 +183,7 @@ interface Row {
   readonly detail: string;
   readonly since: Date;
   readonly is_overdue: boolean;
+  readonly lacks: string | null;
 }
 
 const waitsAsSql = (schema: string, tail: string): string =>
@@ -205,8 +223,7 @@ export async function findTargetWait(
   exit: TargetExit,
 ): Promise<{ wait: TargetWait; ref: readonly string[] } | undefined> {
   const { prefix, ref } = parseId(id);
-  const hasExit = (what: TargetWaitName): boolean =>
-    (TARGET_WAITS[what].exits as readonly TargetExit[]).includes(exit);
+  const hasExit = (what: TargetWaitName): boolean => exitsOf(what).includes(exit);
   const asked = NAMES.filter((what) => TARGET_WAITS[what].prefix === prefix).sort(
     (a, b) => Number(hasExit(b)) - Number(hasExit(a)),
   );
@@ -221,8 +238,10 @@ export async function findTargetWait(
   return undefined;
 }
 
-const fromRow = ({ what, ref, is_overdue: isOverdue, amount, ...row }: Row): TargetWait => {
-  const { prefix, exits } = TARGET_WAITS[what];
+const fromRow = (found: Row): TargetWait => {
+  const { what, ref, is_overdue: isOverdue, amount, lacks, ...row } = found;
+  const { prefix } = TARGET_WAITS[what];
+  const exits = exitsOf(what).filter((exit) => exit !== lacks);
   const id = `${prefix}:${ref.map(encodeURIComponent).join('/')}`;
   return { id, what, ...row, amount: amount === null ? null : Number(amount), isOverdue, exits };
 };
