@@ -1,4 +1,4 @@
-import { inTransaction, type Transaction } from '@app/timeout';
+import { inTransaction, isFar, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -131,8 +131,8 @@ export class VerifyDeadlines {
     // A deadline that is too late stays: it fires once, finds its order moved on and is gone.
     const [inserted] = await tx.rows<{ n: number }>(
       `WITH fixed AS (
-         INSERT INTO deadlines (kind, due_at, subject_id, version)
-         SELECT kind, due_at, subject_id, version FROM (${UNLIKE}) AS found
+         INSERT INTO deadlines (kind, due_at, subject_id, version, far)
+         SELECT kind, due_at, subject_id, version, ${isFar('due_at')} FROM (${UNLIKE}) AS found
          ON CONFLICT DO NOTHING RETURNING subject_id)
        ${RECORDED}`,
       [actor, reason, 'deadline.insert'],

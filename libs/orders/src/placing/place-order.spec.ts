@@ -31,9 +31,9 @@ afterEach(async () => {
 
 const place = (
   items: Record<string, number>,
-  { customerId = randomUUID(), idempotencyKey = String(randomUUID()) } = {},
+  { customerId = randomUUID(), idempotencyKey = String(randomUUID()), at = world } = {},
 ): Promise<Placed> =>
-  world.get(PlaceOrder).place({
+  at.get(PlaceOrder).place({
     customerId,
     idempotencyKey,
     items: Object.entries(items).map(([sku, quantity]) => ({ sku, quantity })),
@@ -69,6 +69,20 @@ describe('PlaceOrder', () => {
     expect(
       await world.rows('SELECT kind, due_at FROM deadlines WHERE subject_id = $1', [order.id]),
     ).toEqual([{ kind: 'payment', due_at: new Date(closesAt as number) }]);
+  });
+
+  it('keeps the deadline of a long window where rings and sweeps do not look', async () => {
+    const settings = { PAYMENT_WINDOW: '2h' };
+    const patientShop = await openWorld({ beside: world, settings });
+    try {
+      const { order } = await place({ TEA: 1 }, { at: patientShop });
+      const isFar = (id: string) =>
+        world.rows('SELECT far FROM deadlines WHERE subject_id = $1', [id]);
+      expect(await isFar(order.id)).toEqual([{ far: true }]);
+      expect(await isFar((await place({ TEA: 1 })).order.id)).toEqual([{ far: false }]);
+    } finally {
+      await patientShop.close();
+    }
   });
 
   it('answers a repeated key with the same order, however the lines are written', async () => {

@@ -1,4 +1,4 @@
-import type { Transaction } from '@app/timeout';
+import { isFar, type Transaction } from '@app/timeout';
 import type { Settings } from '../config';
 import { DEADLINES } from '../order/deadline-table';
 import { NEW_EVENT_TX } from '../order/event-tx';
@@ -105,8 +105,8 @@ const WRITE = `
     INSERT INTO order_items (order_id, sku, quantity, unit_price)
     SELECT * FROM unnest($10::uuid[], $11::text[], $12::int[], $13::bigint[])
   ), due AS (
-    INSERT INTO deadlines (kind, due_at, subject_id, version)
-    SELECT 'payment', ${DEADLINES.payment.dueAt}, id, 1 FROM drafts
+    INSERT INTO deadlines (kind, due_at, subject_id, version, far)
+    SELECT 'payment', ${DEADLINES.payment.dueAt}, id, 1, ${isFar(DEADLINES.payment.dueAt)} FROM drafts
   ), stock AS (
     UPDATE products p SET available = available - r.quantity, reserved = reserved + r.quantity
       FROM unnest($16::text[], $17::int[]) AS r (sku, quantity)
