@@ -11,8 +11,8 @@ import { until } from '../support/until';
 import { openWorld, type World } from '../support/world';
 
 /*
- * Somebody holds one product's row, as a merchant's UPDATE does: those who need that row wait for
- * it or are refused, and nobody else notices.
+ * Somebody holds the row of one product, as a merchant's UPDATE does, or of one order: those who need
+ * that row wait for it or are refused, and nobody else notices.
  */
 
 const STRANGERS_WITHIN_MS = 1_500;
@@ -202,6 +202,37 @@ describe('while somebody holds the row of product B', () => {
     await until('the other one is revived', async () => {
       await world.timeouts.runSweep();
       return (await statuses())[0]?.status === 'paid';
+    });
+  });
+});
+
+describe('while somebody holds the row of an order', () => {
+  it('199 webhooks pay their orders, and the one of that order waits alone', async () => {
+    const settings = { count: 200, closesInMs: 60_000, sku: 'A', payment: 'open' } as const;
+    const orders = await insertOrders(world, settings);
+    const notices: Posted[] = [];
+    for (const { paymentId, amount } of orders) {
+      world.provider.open({ paymentId: paymentId as string, amount, currency: 'EUR' });
+      notices.push(await paidNotice(paymentId as string));
+    }
+    const held = orders[77]?.id;
+    await merchant.query('BEGIN');
+    await merchant.query('UPDATE orders SET version = version WHERE id = $1', [held]);
+    const answers = await Promise.all(notices.map((notice) => timed(receive(notice))));
+    expect(answers.map(({ outcome }) => outcome)).toEqual(answers.map(() => 'done'));
+    expect(slowest(answers)).toBeLessThan(STRANGERS_WITHIN_MS);
+    const unpaid = async () =>
+      (
+        await world.rows<{ id: string }>(
+          `SELECT id FROM orders WHERE status <> 'paid' AND id = ANY ($1::uuid[])`,
+          [orders.map(({ id }) => id)],
+        )
+      ).map(({ id }) => id);
+    expect(await unpaid()).toEqual([held]);
+    await merchant.query('ROLLBACK');
+    await until('it is paid, too', async () => {
+      await world.timeouts.runSweep();
+      return (await unpaid()).length === 0;
     });
   });
 });

@@ -136,6 +136,30 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'held-order-holds-up-money',
+    what: 'Webhooks of others wait for the row of an order that somebody holds',
+    spec: 'test/closing/locked-product.e2e.ts',
+    edits: [
+      {
+        file: `${ORDERS}money/judged-captures.ts`,
+        find: 'FOR NO KEY UPDATE SKIP LOCKED`,',
+        replace: 'FOR NO KEY UPDATE`,',
+      },
+    ],
+  },
+  {
+    name: 'long-windows-among-the-near',
+    what: 'The deadline of an order is where rings and sweeps look, however long its window',
+    spec: 'libs/orders/src/placing/place-order.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}placing/write-orders.ts`,
+        find: '1, ${isFar(DEADLINES.payment.dueAt)} FROM drafts',
+        replace: '1, false FROM drafts',
+      },
+    ],
+  },
+  {
     name: 'acknowledged-before-stored',
     what: 'A webhook answered with 2xx before it is stored',
     edits: [

@@ -26,8 +26,11 @@ export interface ForeignMove {
   readonly amount: number;
 }
 
-/** `contradiction`: a dispute that was decided is said to have been decided otherwise. */
-export type ForeignOutcome = 'recorded' | 'known' | 'unknown_payment' | 'contradiction';
+/**
+ * `contradiction`: a dispute that was decided is said to have been decided otherwise. `busy`: somebody
+ * holds the order, so nothing was done, and it has to be told again.
+ */
+export type ForeignOutcome = 'recorded' | 'known' | 'unknown_payment' | 'contradiction' | 'busy';
 
 interface PaymentRow {
   id: string;
@@ -72,6 +75,7 @@ export class ForeignMoney {
   ): Promise<ForeignOutcome> {
     const payment = await lockPayment(tx, move);
     if (!payment) return 'unknown_payment';
+    if (payment === 'busy') return payment;
     if (await isDecidedOtherwise(tx, payment.id, move)) return 'contradiction';
     const { id: paymentId, order_id: orderId, currency } = payment;
     const { providerId: ref, amount } = move;
@@ -147,10 +151,10 @@ const ALERTS: Readonly<Record<ForeignMove['what'], string>> = {
 async function lockPayment(
   tx: Transaction,
   { paymentId, providerPaymentId }: ForeignMove,
-): Promise<PaymentRow | undefined> {
-  await tx.rows(
+): Promise<PaymentRow | 'busy' | undefined> {
+  const free = await tx.rows(
     `SELECT 1 FROM orders WHERE id = (SELECT order_id FROM payments WHERE id = $1)
-        FOR NO KEY UPDATE`,
+        FOR NO KEY UPDATE SKIP LOCKED`,
     [paymentId],
   );
   const [row] = await tx.rows<PaymentRow>(
@@ -161,7 +165,7 @@ async function lockPayment(
       ORDER BY (p.provider_payment_id = $2) DESC NULLS LAST LIMIT 1`,
     [paymentId, providerPaymentId],
   );
-  return row;
+  return row && free.length === 0 ? 'busy' : row;
 }
 
 /** An operator has decided that the shop keeps it. */

@@ -35,24 +35,32 @@ export interface Judged {
   readonly judgement: CaptureJudgement;
 }
 
-/** Locks the orders' rows in id order, then reads them with their payments afresh. */
+/**
+ * Locks the orders' rows, then reads them with their payments afresh. Where somebody holds one it is
+ * `busy`: the money of the others does not wait for it.
+ */
 export async function lockRows(
   tx: Transaction,
   captures: readonly Capture[],
-): Promise<Map<Capture, CaptureRow>> {
+): Promise<Map<Capture, CaptureRow | 'busy'>> {
   const paymentIds = captures.map(({ paymentId }) => paymentId);
-  await tx.hot(
-    `SELECT 1 FROM orders
+  const free = await tx.hot<{ id: string }>(
+    `SELECT id FROM orders
       WHERE id = ANY (ARRAY(SELECT order_id FROM payments WHERE id = ANY ($1::uuid[])))
-      ORDER BY id FOR NO KEY UPDATE`,
+        FOR NO KEY UPDATE SKIP LOCKED`,
     [paymentIds],
   );
+  const isFree = new Set(free.map(({ id }) => id));
   const rows = await tx.hot<CaptureRow>(`${ROW} WHERE p.id = ANY ($1::uuid[])`, [paymentIds]);
   const byId = new Map(rows.map((row) => [row.payment_id, row]));
-  const found = new Map<Capture, CaptureRow>();
+  const found = new Map<Capture, CaptureRow | 'busy'>();
   for (const capture of captures) {
     const row = byId.get(capture.paymentId);
     if (!row) continue;
+    if (!isFree.has(row.order_id)) {
+      found.set(capture, 'busy');
+      continue;
+    }
     const isOther = row.provider_payment_id !== null && !isFor(row, capture);
     found.set(capture, (isOther && (await readStray(tx, row, capture))) || row);
   }

@@ -12,7 +12,7 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /**
  * What became of a capture; `unknown_payment` when it is for no payment of ours. `busy`: somebody
- * holds a product of the order that it would revive, so nothing was done, and it has to be told again.
+ * holds the order, or a product of one that it would revive, so nothing was done, and it has to be told again.
  */
 export type CaptureOutcome = CaptureJudgement['verdict'] | 'unknown_payment' | 'busy';
 
@@ -45,6 +45,7 @@ export class RecordCaptures {
       for (const capture of rest) {
         const row = rows.get(capture);
         if (!row) outcomes.set(capture, 'unknown_payment');
+        else if (row === 'busy') outcomes.set(capture, row);
         else if (orders.has(row.order_id)) later.push(capture);
         else {
           orders.add(row.order_id);

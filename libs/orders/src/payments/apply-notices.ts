@@ -26,6 +26,7 @@ const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
   known: { status: 'processed', result: 'known' },
   unknown_payment: { status: 'held', result: 'unknown_reference' },
   contradiction: { status: 'held', result: 'dispute_contradiction' },
+  busy: CAPTURE_RESULTS.busy,
 };
 
 /**
