@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction } from '@app/timeout';
+import { Client } from 'pg';
 import { insertOrders, type InsertedOrder } from '../../../../test/support/insert-orders';
 import { type Posted, post } from '../../../../test/support/ledger-provider';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -175,6 +176,30 @@ describe('ReceiveWebhook', () => {
     await world.rows('DROP TRIGGER poison ON orders');
     await world.timeouts.runSweep();
     expect(await status(poisoned.id)).toBe('paid');
+  });
+
+  it('applies one later whose row somebody had when it was due', async () => {
+    const order = await open();
+    const holder = new Client({ connectionString: world.config.DATABASE_URL });
+    await holder.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [order.id]);
+      await receive(pay(order.paymentId));
+      await holder.query('COMMIT');
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM webhook_events FOR UPDATE');
+      const { lost, putBack } = await world.timeouts.runSweep();
+      expect({ lost, putBack }).toEqual({ lost: 0, putBack: 1 });
+    } finally {
+      await holder.end();
+    }
+    await world.rows(
+      `UPDATE deadlines SET due_at = now() - interval '1 ms' WHERE kind = 'webhook'`,
+    );
+    await world.timeouts.runSweep();
+    expect(await status(order.id)).toBe('paid');
+    expect(await inbox()).toEqual([{ status: 'processed', result: 'paid' }]);
   });
 
   it('rejects, having stored nothing, when the database is away', async () => {

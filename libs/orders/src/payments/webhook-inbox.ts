@@ -48,7 +48,20 @@ export async function storeWebhooks(
   }));
 }
 
-/** Reads stored webhooks that wait to be applied and locks their rows. */
+/** Which of these wait to be applied, whoever has their rows. */
+export async function findReceived(
+  tx: Transaction,
+  webhookIds: readonly string[],
+): Promise<string[]> {
+  if (webhookIds.length === 0) return [];
+  const rows = await tx.rows<{ id: string }>(
+    `SELECT id FROM webhook_events WHERE id = ANY ($1::uuid[]) AND status = 'received'`,
+    [webhookIds],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Reads stored webhooks that wait to be applied and locks their rows; those that somebody has are left out. */
 export async function takeReceived(
   tx: Transaction,
   webhookIds: readonly string[],

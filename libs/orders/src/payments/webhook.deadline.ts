@@ -7,7 +7,7 @@ import {
 import { Injectable } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
 import { ApplyNotices } from './apply-notices';
-import { takeReceived } from './webhook-inbox';
+import { findReceived, takeReceived } from './webhook-inbox';
 
 /** Stored webhooks that could not be applied when they came, or that an operator replays. */
 @Injectable()
@@ -26,11 +26,18 @@ export class WebhookDeadline implements DeadlineHandler {
       tx,
       due.map(({ subjectId }) => subjectId),
     );
+    const taken = new Set(stored.map(({ webhookId }) => webhookId));
+    const others = due.filter(({ subjectId }) => !taken.has(subjectId));
     const results = await this.applying.apply(tx, stored);
-    const waiting = stored.filter((_, index) => results[index]?.status === 'received');
-    const putBack = await this.#later(tx, due, new Set(waiting.map(({ webhookId }) => webhookId)));
-    const changed = stored.length - putBack.length;
-    return { changed, lost: due.length - stored.length, putBack };
+    const busy = stored.filter((_, index) => results[index]?.status === 'received');
+    const passedOver = await findReceived(
+      tx,
+      others.map(({ subjectId }) => subjectId),
+    );
+    const waiting = [...busy.map(({ webhookId }) => webhookId), ...passedOver];
+    const putBack = await this.#later(tx, due, new Set(waiting));
+    const changed = stored.length - busy.length;
+    return { changed, lost: others.length - passedOver.length, putBack };
   }
 
   async #later(
