@@ -59,6 +59,24 @@ describe('loadConfig', () => {
     });
   });
 
+  it('takes how much more time customers may have, and how often, in one setting or two', () => {
+    const extension = (change: NodeJS.ProcessEnv) => {
+      const { CUSTOMER_EXTENSION: ms, CUSTOMER_EXTENSIONS: times } = load(change);
+      return [ms, times];
+    };
+    expect(extension({})).toEqual([null, 1]);
+    expect(extension({ CUSTOMER_EXTENSION: 'off' })).toEqual([null, 1]);
+    expect(extension({ CUSTOMER_EXTENSION: '5m' })).toEqual([300_000, 1]);
+    expect(extension({ CUSTOMER_EXTENSION: '2m x10' })).toEqual([120_000, 10]);
+    expect(extension({ CUSTOMER_EXTENSION: '2m', CUSTOMER_EXTENSIONS: '3' })).toEqual([120_000, 3]);
+    expect(complaint({ CUSTOMER_EXTENSION: '2m x10', CUSTOMER_EXTENSIONS: '3' })).toContain(
+      'CUSTOMER_EXTENSION says x10 and CUSTOMER_EXTENSIONS 3',
+    );
+    expect(complaint({ CUSTOMER_EXTENSION: '2h' })).toContain('must be at most 1h');
+    expect(complaint({ CUSTOMER_EXTENSION: '2m x0' })).toContain('CUSTOMER_EXTENSIONS must be');
+    expect(complaint({ CUSTOMER_EXTENSION: 'soon x2' })).toContain('CUSTOMER_EXTENSION must be');
+  });
+
   it('takes as many drainers as this machine has cores, within reason, or as it is told', () => {
     const { DRAINERS } = load();
     expect(DRAINERS).toBe(Math.min(8, Math.max(2, availableParallelism())));

@@ -76,6 +76,7 @@ function load(
   const written = given.DATABASE_URL ? {} : writtenIn(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
   if (given.PAYMENT_PROVIDER) given.PAYMENT_PROVIDERS ??= given.PAYMENT_PROVIDER;
+  splitExtension(given);
   given.TIMER_DRIVER ??= defaultTimerDriver({ ...written, ...given });
   // Alarms in the memory of nobody: they are not looked for, and none is armed.
   if (!seesAlarms && timerNeeds({ ...written, ...given }).length > 0) given.TIMER_DRIVER = 'memory';
@@ -85,6 +86,22 @@ function load(
     (issue) => `  ${issue.path.join('.')} ${phrase(issue, given)}`,
   );
   throw new ConfigError(`These settings are wrong:\n${[...new Set(lines)].join('\n')}`);
+}
+
+/**
+ * `CUSTOMER_EXTENSION=2m x10` says both how long and how often.
+ * @throws {ConfigError} where CUSTOMER_EXTENSIONS says another number
+ */
+function splitExtension(given: Record<string, string | undefined>): void {
+  const [, byHowMuch, times] = /^(\S+) *x *(\d+)$/.exec(given.CUSTOMER_EXTENSION ?? '') ?? [];
+  if (byHowMuch === undefined || times === undefined) return;
+  const said = given.CUSTOMER_EXTENSIONS;
+  if (said !== undefined && said !== times) {
+    throw new ConfigError(
+      `These settings are wrong:\n  CUSTOMER_EXTENSION says x${times} and CUSTOMER_EXTENSIONS ${said}: keep one of them`,
+    );
+  }
+  Object.assign(given, { CUSTOMER_EXTENSION: byHowMuch, CUSTOMER_EXTENSIONS: times });
 }
 
 function writtenIn(home: string): Record<string, string> {
