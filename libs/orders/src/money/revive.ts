@@ -6,6 +6,7 @@ import {
   lockProducts,
   reserve,
   sumBySku,
+  shortOf,
   takeAll,
 } from '../stock/products';
 
@@ -53,8 +54,8 @@ export async function reserveAgain(
   guard: OrderGuard,
 ): Promise<string | undefined> {
   const lines = linesOf.get(orderId) ?? [];
-  const short = lines.find(({ sku, quantity }) => (products.get(sku)?.available ?? 0) < quantity);
-  if (short) return short.sku;
+  const short = shortOf(products, lines);
+  if (short !== undefined) return short;
   const theirs = lines.map((line) => ({ ...line, orderId }));
   // Last asked, and first to have reserved: what follows cannot fail, as the products are locked.
   if (!(await guard.reserveAgain(tx, theirs))) return lines[0]?.sku;

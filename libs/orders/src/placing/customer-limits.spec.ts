@@ -103,6 +103,11 @@ describe('held units', () => {
     await order(randomUUID(), { TEA: 60 });
   });
 
+  it('do not hide that there is less than somebody wants', async () => {
+    const refused = await refusal(randomUUID(), { CUP: 1_000_000 });
+    expect(refused).toMatchObject({ code: 'out_of_stock', fields: { sku: 'CUP' } });
+  });
+
   it('are a share of each product at the most, ten in any case', async () => {
     const [ann, bob] = [randomUUID(), randomUUID()];
     await order(ann, { CUP: 15 });

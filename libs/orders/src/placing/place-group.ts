@@ -12,6 +12,7 @@ import {
   type LockedProduct,
   lockProducts,
   sumBySku,
+  shortOf,
   takeAll,
 } from '../stock/products';
 import { CustomerLimits } from './customer-limits';
@@ -128,12 +129,12 @@ function decide(
     return { refused: totalChanged(request.expectedTotal as number, amount, currency) };
   }
   const availableOf = (sku: string) => (products.get(sku) as LockedProduct).available;
+  // Before the limits: nobody may have more of it than there is.
+  const missing = shortOf(products, items);
+  if (missing !== undefined) return { refused: outOfStock(missing, availableOf(missing)) };
   const refused = limits.refusalOf(request, availableOf);
   if (refused) return { refused };
-  const { missing } = takeAll(products, items);
-  if (missing !== undefined) {
-    return { refused: outOfStock(missing, availableOf(missing)) };
-  }
+  takeAll(products, items);
   limits.add(request);
   return { id: uuidv7(), request, items, amount, currency };
 }

@@ -85,18 +85,23 @@ export async function foldWhereShort(
   }
 }
 
+/** The first of these lines of which there is not enough. */
+export function shortOf(
+  products: ReadonlyMap<string, LockedProduct>,
+  lines: readonly { sku: string; quantity: number }[],
+): string | undefined {
+  return lines.find((line) => (products.get(line.sku)?.available ?? 0) < line.quantity)?.sku;
+}
+
 /**
- * Takes the whole of `lines` from the products if every one is available, or nothing.
- * Works on rows held by {@link lockProducts}; {@link reserve} writes what was taken.
+ * Takes lines of which there is enough: {@link shortOf} finds none. Works on rows held by
+ * {@link lockProducts}; {@link reserve} writes what was taken.
  */
 export function takeAll(
   products: ReadonlyMap<string, LockedProduct>,
   lines: readonly { sku: string; quantity: number }[],
-): { missing: string | undefined } {
-  const short = lines.find((line) => (products.get(line.sku)?.available ?? 0) < line.quantity);
-  if (short) return { missing: short.sku };
+): void {
   for (const line of lines) (products.get(line.sku) as LockedProduct).available -= line.quantity;
-  return { missing: undefined };
 }
 
 /** Moves quantities from available to reserved, conditionally: stock is never oversold. */
