@@ -4,8 +4,17 @@ import type { ProviderNotice } from '../payment-provider';
 
 /* What the sandbox's webhooks say, in our words. */
 
+const KNOWN = [
+  ...(['payment.succeeded', 'payment.failed', 'payment.closed'] as const),
+  ...(['refund.succeeded', 'refund.failed'] as const),
+  ...(['dispute.opened', 'dispute.won', 'dispute.lost'] as const),
+] as const satisfies readonly ProviderNotice['type'][];
+
+/** What others tell may say whatever it likes: it is about nothing of ours. */
+const otherSchema = z.object({ type: z.string().refine((type) => !isKnown(type)) });
+
 const noticeSchema = z.object({
-  type: z.string(),
+  type: z.enum(KNOWN),
   data: z.object({
     providerPaymentId: z.string().min(1),
     reference: z.string(),
@@ -19,10 +28,15 @@ const noticeSchema = z.object({
   }),
 });
 
+const isKnown = (type: string): boolean => (KNOWN as readonly string[]).includes(type);
+
 type WithoutEventId<T> = T extends unknown ? Omit<T, 'eventId'> : never;
 
 export function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
-  const { type, data } = parseNotice(rawBody);
+  const body = parseBody(rawBody);
+  const other = otherSchema.safeParse(body);
+  if (other.success) return { type: 'ignored', providerType: other.data.type };
+  const { type, data } = parseNotice(body);
   const ids = { paymentId: data.reference, providerPaymentId: data.providerPaymentId };
   switch (type) {
     case 'payment.succeeded':
@@ -50,19 +64,19 @@ export function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
     case 'dispute.lost':
       if (!data.disputeId) throw malformed('data.disputeId is missing');
       return { type, ...ids, disputeId: data.disputeId, amount: data.amount };
-    default:
-      return { type: 'ignored', providerType: type };
   }
 }
 
-function parseNotice(rawBody: Buffer): z.output<typeof noticeSchema> {
-  let json: unknown;
+function parseBody(rawBody: Buffer): unknown {
   try {
-    json = JSON.parse(rawBody.toString('utf8'));
+    return JSON.parse(rawBody.toString('utf8')) as unknown;
   } catch {
     throw malformed('the body is not JSON');
   }
-  const parsed = noticeSchema.safeParse(json);
+}
+
+function parseNotice(body: unknown): z.output<typeof noticeSchema> {
+  const parsed = noticeSchema.safeParse(body);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw malformed(`${issue?.path.join('.')}: ${issue?.message}`);
