@@ -6,7 +6,7 @@ import type { Alarm } from './timer-driver';
 /** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
 export type Granularity = number | 'subject';
 
-/** Deadlines read from Postgres at once when every single one has an alarm of its own. */
+/** Deadlines read from Postgres, and alarms armed, at once where there may be hundreds of thousands. */
 const PAGE = 1_000;
 
 /** The alarm whose ring covers this deadline: never before it is due. */
@@ -21,6 +21,11 @@ export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
 
 export function slotAlarm(endMs: number): Alarm {
   return { id: `slot-${endMs}`, at: new Date(endMs) };
+}
+
+/** For arming many: between two pages whoever arms can be told to end. */
+export function* inPages(alarms: readonly Alarm[]): Generator<readonly Alarm[]> {
+  for (let start = 0; start < alarms.length; start += PAGE) yield alarms.slice(start, start + PAGE);
 }
 
 /** The alarms of all slots of `slotMs` in which something is due, after one instant and until another. */

@@ -1,8 +1,16 @@
 import type { DataSource } from 'typeorm';
-import { alarmFor, type Granularity, singleAlarms, slotAlarm, slotAlarms } from './alarm-for';
+import {
+  alarmFor,
+  type Granularity,
+  inPages,
+  singleAlarms,
+  slotAlarm,
+  slotAlarms,
+} from './alarm-for';
 import type { MeasuredClock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { bringNear } from './far-deadlines';
+import { armLost } from './lost-alarms';
 import type { Alarm, Survey, TimerDriver } from './timer-driver';
 import { armsAlarms } from './timer-limits';
 import type { TimerStoreHealth } from './timer-store-health';
@@ -93,20 +101,22 @@ export class Alarms {
   }
 
   /**
-   * Brings far deadlines near, and arms those that have come within the horizon since the last call, or all of them when
-   * the driver's store lost its data, and what it has lost of them. Returns how many
-   * those were, also where `signal` ends it in between. Rejects when the store does not answer.
+   * Brings far deadlines near, and arms those that have come within the horizon since the last call,
+   * or all of them when the driver's store lost its data, and what it has lost of them. Says how many;
+   * where `signal` ended it, the next call begins there again. Rejects when the store is silent.
    */
   async catchUp(signal?: AbortSignal): Promise<number> {
     await this.clock.freshen();
-    await bringNear(this.dataSource, this.options.kinds, 2 * this.options.horizonMs);
+    await bringNear(this.dataSource, this.options.kinds, 2 * this.options.horizonMs, signal);
+    if (signal?.aborted) return 0;
     const nowMs = this.clock.nowMs();
     this.#prune(nowMs);
     const survey = await this.driver.survey();
     if (survey.generation !== this.#generation) this.forget();
     const epoch = this.#epoch;
-    let armed = await this.#armLost(survey, nowMs);
-    await this.#armAnyway(nowMs);
+    let armed = await this.#armLost(survey, nowMs, signal);
+    if (!signal?.aborted) await this.#armAnyway(nowMs, signal);
+    if (signal?.aborted) return armed;
     const untilMs = nowMs + this.options.horizonMs;
     for await (const alarms of this.#due(Math.max(nowMs, this.#armedUntilMs), untilMs)) {
       await this.driver.arm(alarms);
@@ -177,36 +187,25 @@ export class Alarms {
   }
 
   /** Reads through what the store holds, now and then, and arms what it should hold and does not. */
-  async #armLost(survey: Survey, nowMs: number): Promise<number> {
+  async #armLost(survey: Survey, nowMs: number, signal?: AbortSignal): Promise<number> {
     this.#catchUps += 1;
     if (this.#armedUntilMs === 0 || this.#catchUps % LOOK_THROUGH_EVERY !== 0) return 0;
     // What cannot be listed, or is armed from here only, is armed anyway when it comes near.
     if (!this.driver.abilities.surveys || this.driver.abilities.scope === 'process') return 0;
-    const expected = new Map<string, Alarm>();
     const fromMs = nowMs + SOON_MS;
-    const { dataSource } = this;
-    const { kinds } = this.options;
-    if (this.options.granularity === 'subject') {
-      for await (const page of singleAlarms(dataSource, kinds, fromMs, this.#armedUntilMs)) {
-        for (const alarm of page) expected.set(alarm.id, alarm);
-      }
-    } else {
-      for (const endMs of this.#armedSlots) {
-        if (endMs > fromMs) expected.set(slotAlarm(endMs).id, slotAlarm(endMs));
-      }
-    }
-    for await (const { id } of survey.alarms()) expected.delete(id);
-    if (expected.size === 0) return 0;
-    this.health.become(false, `the store has lost ${expected.size} alarms`);
-    await this.driver.arm([...expected.values()]);
-    return expected.size;
+    const { granularity, kinds } = this.options;
+    const expected =
+      granularity === 'subject'
+        ? singleAlarms(this.dataSource, kinds, fromMs, this.#armedUntilMs)
+        : [[...this.#armedSlots].filter((endMs) => endMs > fromMs).map(slotAlarm)];
+    return armLost(expected, survey, this.driver, this.health, signal);
   }
 
   /**
    * What is armed already is left as it is, so this costs one call and changes nothing. Nobody
    * but us arms for a `process` driver what other processes have placed since the last call.
    */
-  async #armAnyway(nowMs: number): Promise<void> {
+  async #armAnyway(nowMs: number, signal?: AbortSignal): Promise<void> {
     const untilMs = Math.min(nowMs + ARM_ANYWAY_MS, this.#armedUntilMs);
     const { scope, dedupes } = this.driver.abilities;
     if (untilMs <= nowMs) return;
@@ -216,18 +215,20 @@ export class Alarms {
       await this.driver.arm(dedupes ? slots : unknown);
     } else if (scope === 'process') {
       const singles = singleAlarms(this.dataSource, this.options.kinds, nowMs, untilMs);
-      for await (const alarms of singles) await this.driver.arm(alarms);
+      for await (const alarms of singles) {
+        await this.driver.arm(alarms);
+        if (signal?.aborted) return;
+      }
     }
   }
 
-  async *#due(fromMs: number, untilMs: number): AsyncGenerator<Alarm[]> {
+  async *#due(fromMs: number, untilMs: number): AsyncGenerator<readonly Alarm[]> {
     if (this.options.granularity === 'subject') {
       yield* singleAlarms(this.dataSource, this.options.kinds, fromMs, untilMs);
       return;
     }
     const slots = await this.#slots(fromMs, untilMs);
-    const fresh = slots.filter(({ at }) => !this.#armedSlots.has(at.getTime()));
-    if (fresh.length > 0) yield fresh;
+    yield* inPages(slots.filter(({ at }) => !this.#armedSlots.has(at.getTime())));
   }
 
   #slots(fromMs: number, untilMs: number): Promise<Alarm[]> {

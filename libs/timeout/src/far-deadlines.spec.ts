@@ -46,6 +46,19 @@ describe('far deadlines', () => {
     expect(await whereabouts()).toEqual({});
   });
 
+  it('are left where they are by one that is told to end', async () => {
+    const many = Array.from({ length: 5_000 }, (_, i) => 2 * HOUR_MS + i);
+    await store.add(KIND, many);
+    await pass(3 * HOUR_MS);
+    const ending = new AbortController();
+    const moving = bringNear(store.dataSource, [KIND, 'other'], REACH_MS, ending.signal);
+    ending.abort();
+    // The statement that was under way, and none after it.
+    expect(await moving).toBe(2_000);
+    expect(await whereabouts()).toEqual({ near_deadlines: 2_000, far_deadlines: 3_000 });
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(3_000);
+  });
+
   it('of kinds that this version does not know stay where they are', async () => {
     await store.add('newer', [2 * HOUR_MS]);
     await pass(3 * HOUR_MS);

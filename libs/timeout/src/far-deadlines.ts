@@ -19,16 +19,19 @@ const MOST_BATCHES = 25;
 /**
  * Moves deadlines of these kinds that are due within `reachMs` to where rings and sweeps look, and
  * says how many. Any number of processes may do it at once. `reachMs` must be more than an alarm's
- * horizon, so that nothing comes due out of sight.
+ * horizon, so that nothing comes due out of sight. Where `signal` ends it, what is left over has its
+ * next turn, here or elsewhere.
  */
 export async function bringNear(
   dataSource: DataSource,
   kinds: readonly string[],
   reachMs: number,
+  signal?: AbortSignal,
 ): Promise<number> {
   let moved = 0;
   for (const kind of kinds) {
     for (let batch = 0; batch < MOST_BATCHES; batch++) {
+      if (signal?.aborted) return moved;
       const [row] = await queryRows<{ n: number }>(dataSource, BRING_NEAR, [kind, reachMs, BATCH]);
       moved += row?.n ?? 0;
       if ((row?.n ?? 0) < BATCH) break;

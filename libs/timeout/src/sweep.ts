@@ -149,7 +149,7 @@ export class Sweep {
     return { ...(await drained), armed, oldestLagMs };
   }
 
-  /** Arms no more; resolves when what is on its way to the store has come there. */
+  /** Arms no more; resolves when the page that is being read or armed has come to the store. */
   async stop(): Promise<void> {
     this.#ending.abort();
     await this.#arming;

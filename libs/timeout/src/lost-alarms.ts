@@ -1,0 +1,42 @@
+import { inPages } from './alarm-for';
+import type { Alarm, Survey, TimerDriver } from './timer-driver';
+import type { TimerStoreHealth } from './timer-store-health';
+
+type Pages = AsyncIterable<readonly Alarm[]> | Iterable<readonly Alarm[]>;
+
+/** Arms those of `expected` that the store does not hold, and says how many until `signal` ended it. */
+export async function armLost(
+  expected: Pages,
+  survey: Survey,
+  driver: TimerDriver,
+  health: TimerStoreHealth,
+  signal?: AbortSignal,
+): Promise<number> {
+  const lost = await lostAlarms(expected, survey, signal);
+  if (lost.length > 0) health.become(false, `the store has lost ${lost.length} alarms`);
+  let armed = 0;
+  for (const alarms of inPages(lost)) {
+    if (signal?.aborted) break;
+    await driver.arm(alarms);
+    armed += alarms.length;
+  }
+  return armed;
+}
+
+/** None where `signal` ends it: of what was not compared to its end nobody knows what is lost. */
+async function lostAlarms(
+  expected: Pages,
+  survey: Survey,
+  signal: AbortSignal | undefined,
+): Promise<Alarm[]> {
+  const lost = new Map<string, Alarm>();
+  for await (const page of expected) {
+    if (signal?.aborted) return [];
+    for (const alarm of page) lost.set(alarm.id, alarm);
+  }
+  for await (const { id } of survey.alarms()) {
+    if (signal?.aborted) return [];
+    lost.delete(id);
+  }
+  return [...lost.values()];
+}
