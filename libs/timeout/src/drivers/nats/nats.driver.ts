@@ -115,9 +115,10 @@ export class NatsDriver implements TimerDriver {
     for await (const { id, atMs } of stream.alarms()) yield { id, at: new Date(atMs) };
   }
 
-  #schedule(stream: AlarmStream, alarm: AlarmMessage): Promise<void> {
+  /** `serverMs` is "now" as the server has it. */
+  #schedule(stream: AlarmStream, alarm: AlarmMessage, serverMs = Date.now()): Promise<void> {
     const inMs = alarm.atMs - this.options.databaseClock.nowMs();
-    return stream.schedule(alarm, new Date(Date.now() + inMs));
+    return stream.schedule(alarm, new Date(serverMs + inMs));
   }
 
   async #listen(stream: AlarmStream, lost: (why: Error) => void): Promise<void> {
@@ -140,7 +141,9 @@ export class NatsDriver implements TimerDriver {
     if (this.#stopping) return message.nak();
     const { id, atMs } = message.json<AlarmMessage>();
     if (atMs - this.options.databaseClock.nowMs() > HELD_MS) {
-      await this.#schedule(stream, { id, atMs });
+      // By the clock of the server that has just written it: ours may be what was wrong. Put off by
+      // `nak` it would stay unacknowledged, and so many may be until nothing else comes any more.
+      await this.#schedule(stream, { id, atMs }, message.time.getTime());
       return message.ack();
     }
     this.#held.hold({ id, at: new Date(atMs) }, message);

@@ -27,6 +27,8 @@ export interface Receipt {
 }
 
 export interface Received extends AlarmMessage {
+  /** When the broker wrote it down to be received, by its clock. */
+  readonly storedMs: number | undefined;
   readonly receipt: Receipt;
 }
 
@@ -57,7 +59,8 @@ export function received(message: definition.Message): Received {
   const { id, atMs } = JSON.parse(Buffer.from(message.getBody_asU8()).toString()) as AlarmMessage;
   const properties = message.getSystemProperties();
   const [messageId, handle] = [properties?.getMessageId(), properties?.getReceiptHandle()];
-  return { id, atMs, receipt: { messageId: messageId ?? '', handle: handle ?? '' } };
+  const storedMs = properties?.getStoreTimestamp()?.toDate().getTime();
+  return { id, atMs, storedMs, receipt: { messageId: messageId ?? '', handle: handle ?? '' } };
 }
 
 /** What a proxy has to know of a consumer before it gives it anything. */

@@ -3,7 +3,7 @@ import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/def
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
 import type { RocketmqAddress } from './rocketmq-address';
-import { type AlarmMessage, type Place, timedMessage } from './rocketmq-messages';
+import { type AlarmMessage, type Place, type Received, timedMessage } from './rocketmq-messages';
 import { RocketmqPeer } from './rocketmq-peer';
 
 interface Sent {
@@ -12,6 +12,9 @@ interface Sent {
   /** '' where there is nothing to recall: it was delivered at once. */
   readonly handle: string;
 }
+
+/** One that came early is put off by the clock of its broker: ours may be what was wrong. */
+type Outgoing = AlarmMessage & Partial<Pick<Received, 'storedMs'>>;
 
 /** Asked for so much early: the broker is a second exact, and its clock may be behind ours. */
 const EARLY_MS = 1_000;
@@ -48,14 +51,14 @@ export class RocketmqOutbox {
   }
 
   /** Resolves when the brokers have them all. Rejects in bounded time. */
-  async send(messages: readonly AlarmMessage[], limitMs: number): Promise<void> {
+  async send(messages: readonly Outgoing[], limitMs: number): Promise<void> {
     for (let start = 0; start < messages.length; start += AT_ONCE) {
       const some = messages.slice(start, start + AT_ONCE);
       await withTimeLimit(this.#sendAll(some, limitMs), limitMs, 'RocketMQ did not answer');
     }
   }
 
-  async #sendAll(messages: readonly AlarmMessage[], limitMs: number): Promise<void> {
+  async #sendAll(messages: readonly Outgoing[], limitMs: number): Promise<void> {
     if (this.#writable.length === 0) this.#writable = await this.#route(limitMs);
     try {
       await Promise.all(messages.map((message) => this.#send(message, limitMs)));
@@ -104,9 +107,10 @@ export class RocketmqOutbox {
     throw failure;
   }
 
-  async #send(alarm: AlarmMessage, limitMs: number): Promise<void> {
+  async #send(alarm: Outgoing, limitMs: number): Promise<void> {
+    const brokerMs = alarm.storedMs ?? Date.now();
     const inMs = alarm.atMs - this.clock.nowMs() - EARLY_MS;
-    const deliverAtMs = Date.now() + Math.min(Math.max(inMs, 0), LONGEST_DELAY_MS);
+    const deliverAtMs = brokerMs + Math.min(Math.max(inMs, 0), LONGEST_DELAY_MS);
     const { messageId, message } = timedMessage(this.place, alarm, deliverAtMs);
     const handle = await this.#next().send(message, limitMs);
     this.#sent.set(alarm.id, { atMs: alarm.atMs, messageId, handle });

@@ -1,0 +1,58 @@
+import { Timestamp } from 'google-protobuf/google/protobuf/timestamp_pb';
+import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
+import { HOUR_MS } from '../driver-bench';
+import { RocketmqConsumer } from './rocketmq-consumer';
+import { received } from './rocketmq-messages';
+import { RocketmqPeer } from './rocketmq-peer';
+import { RocketmqDriver } from './rocketmq.driver';
+
+jest.mock('./rocketmq-consumer');
+
+/** "Now" by the database and by the broker. */
+const NOW_MS = 1_763_900_000_000;
+
+/** Takes every message; when it is to be received, by its clock, tells. */
+function takingPeer(): { sent: definition.Message[]; inMs: () => number[] } {
+  const [broker, address] = [new definition.Broker().setName('one'), new definition.Address()];
+  address.setHost('127.0.0.1').setPort(1);
+  broker.setEndpoints(new definition.Endpoints().setAddressesList([address]));
+  const queue = new definition.MessageQueue()
+    .setBroker(broker)
+    .setPermission(definition.Permission.READ_WRITE);
+  const sent: definition.Message[] = [];
+  jest.spyOn(RocketmqPeer.prototype, 'queryRoute').mockResolvedValue([queue]);
+  jest.spyOn(RocketmqPeer.prototype, 'send').mockImplementation(async (message) => {
+    sent.push(message);
+    return '';
+  });
+  const inMs = (one: definition.Message): number =>
+    Number(one.getSystemProperties()?.getDeliveryTimestamp()?.toDate().getTime()) - NOW_MS;
+  return { sent, inMs: () => sent.map(inMs) };
+}
+
+afterEach(() => jest.restoreAllMocks());
+
+it.each([-HOUR_MS, HOUR_MS])(
+  'puts off what came early by the clock of its broker (ours is off by %d ms)',
+  async (offMs) => {
+    const { sent, inMs } = takingPeer();
+    const acknowledge = jest.spyOn(RocketmqPeer.prototype, 'acknowledge').mockResolvedValue();
+    jest.spyOn(Date, 'now').mockReturnValue(NOW_MS + offMs);
+    const driver = new RocketmqDriver({
+      address: { endpoints: ['127.0.0.1:1'], topic: 'alarms', tls: false },
+      group: 'test',
+      databaseClock: { nowMs: () => NOW_MS },
+      onError: (error) => {
+        throw error;
+      },
+    });
+    await driver.arm([{ id: 'alarm', at: new Date(NOW_MS + 20_000) }]);
+    const [message] = sent as [definition.Message];
+    message.getSystemProperties()?.setStoreTimestamp(Timestamp.fromDate(new Date(NOW_MS)));
+    const [parts] = jest.mocked(RocketmqConsumer).mock.lastCall ?? [];
+    await parts?.onMessages('127.0.0.1:1', [received(message)]);
+    expect(inMs()).toEqual([19_000 + offMs, 19_000]);
+    expect(acknowledge).toHaveBeenCalledTimes(1);
+    await driver.stop();
+  },
+);
