@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { beginHeldOpen } from '../../../../test/support/held-open';
+import { until } from '../../../../test/support/until';
 import { DatabaseClock } from '../database-clock';
 import type { BatchResult, DeadlineHandler } from '../deadline-handler';
 import { Drain, drainDefaults } from '../drain';
@@ -154,6 +156,34 @@ describe('ShardedSweep', () => {
     });
     expect(await timeouts.shardedSweep.run({ shards: 1 })).toMatchObject({ found: 100, left: 0 });
     expect(await effects()).toBe(100);
+  });
+
+  it('waits for the shard that another batch commits to, and makes nothing anew for it', async () => {
+    await store.add(KIND, overdue(100));
+    const committing = await beginHeldOpen(store.dataSource);
+    const handled: string[] = [];
+    const timeouts = service(async (due, tx, by) => {
+      if (handled.length === 0) await committing.query('SELECT FROM sweep_shards FOR UPDATE');
+      handled.push(...due.map(({ subjectId }) => subjectId));
+      return record(due, tx, by);
+    });
+    const running = timeouts.shardedSweep.run({ shards: 1 });
+    try {
+      // Longer than a batch waits for the rows of its subjects, by the database's clock.
+      await until('the batch waits for its shard, or was made anew', async () => {
+        const waiting = await store.rows(
+          `SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'
+              AND query LIKE '%found = found +%' AND clock_timestamp() - query_start > interval '0.4 s'`,
+        );
+        return waiting.length > 0 || handled.length > 100;
+      });
+    } finally {
+      await committing.rollbackTransaction();
+      await committing.release();
+    }
+    expect(await running).toMatchObject({ found: 100, changed: 100, left: 0 });
+    expect(handled).toHaveLength(100);
   });
 
   it('leaves off after the batch under way, and the next one has the shard at once', async () => {

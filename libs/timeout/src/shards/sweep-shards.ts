@@ -219,11 +219,16 @@ const TAKE = `
       ORDER BY begun_at, shard LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING run_id, shard, kind, after_due_at, after_id, until_due_at, until_id`;
 
+/**
+ * The others of a shard update the same row as the last thing before they commit. A batch has done all
+ * its work by then, so it waits for them as long as a statement may take: the short wait for a subject's
+ * row would have it done anew, and its subjects blamed, wherever a commit is slow.
+ */
 const KEEP = `
   UPDATE sweep_shards
      SET found = found + $3, changed = changed + $4, lost = lost + $5, put_back = put_back + $6,
          failed = failed + $7, oldest_lag_ms = greatest(oldest_lag_ms, $8)
-   WHERE run_id = $1 AND shard = $2`;
+   WHERE run_id = $1 AND shard = $2 AND set_config('lock_timeout', '0', true) IS NOT NULL`;
 
 const READ = `
   SELECT shard, kind, due, found, changed, lost, put_back AS "putBack", failed,
