@@ -29,11 +29,11 @@ export interface TimeoutOptions {
 export interface TimeoutParts {
   readonly driver: TimerDriver;
   readonly lock: Lock;
-  /** For arming and small reads. */
+  /** For arming in the caller's transaction, and in a process that does not ring for small reads. */
   readonly dataSource: DataSource;
   /**
-   * For claiming and handling; a small pool of its own, with a connection for each kind and two for
-   * each drainer. Set `idle_in_transaction_session_timeout`: so long a process that stands still
+   * For claiming and handling, the heartbeat, and to find what has to be armed; a small pool of its own,
+   * with a connection for each kind and two for each drainer. Set `idle_in_transaction_session_timeout`: so long a process that stands still
    * keeps its turn.
    */
   readonly drainDataSource: DataSource;

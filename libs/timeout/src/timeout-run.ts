@@ -22,7 +22,7 @@ export class TimeoutRun {
       readonly parts: TimeoutParts;
     },
   ) {
-    this.#heartbeat = new WorkerHeartbeat(options.parts.dataSource, options.sweep.intervalMs);
+    this.#heartbeat = new WorkerHeartbeat(options.parts.drainDataSource, options.sweep.intervalMs);
   }
 
   async start(): Promise<void> {

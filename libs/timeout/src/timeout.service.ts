@@ -48,7 +48,8 @@ export class TimeoutService {
     const { kinds, granularity, horizonMs } = options;
     const health = new TimerStoreHealth(telemetry);
     const { ring: rings = true } = options;
-    this.alarms = new Alarms(dataSource, driver, clock, health, {
+    // What rings arms for all, also while this process's customers have all of its connections.
+    this.alarms = new Alarms(rings ? drainDataSource : dataSource, driver, clock, health, {
       kinds,
       granularity,
       horizonMs,

@@ -1,0 +1,50 @@
+import { queryRows } from '@app/timeout';
+import type { QueryRunner } from 'typeorm';
+import { HandDriver } from '../../libs/timeout/src/testing/hand-driver';
+import { insertOrders, insertProduct } from '../support/insert-orders';
+import { until } from '../support/until';
+import { openWorld, type World } from '../support/world';
+
+/* One process serves customers, rings and sweeps; its customers wait, and have all of its connections. */
+
+const API_CONNECTIONS = 20;
+
+let world: World;
+let driver: HandDriver;
+const taken: QueryRunner[] = [];
+beforeAll(async () => {
+  driver = new HandDriver();
+  world = await openWorld({ ring: true, driver, settings: { SWEEP_INTERVAL: '1s' } });
+  await insertProduct(world, 'A');
+});
+afterAll(async () => {
+  await Promise.all(taken.map((runner) => runner.release()));
+  await world?.close();
+});
+
+const rows = <Row>(sql: string) => queryRows<Row>(world.drainDataSource, sql);
+const sweptAt = async () =>
+  (await rows<{ at: Date; healthy: boolean }>(
+    'SELECT swept_at AS at, timer_store_healthy AS healthy FROM workers',
+  )) as [{ at: Date; healthy: boolean }];
+
+it('goes on to arm, to sweep, and to tell that it does', async () => {
+  await insertOrders(world, { count: 1, closesInMs: 60_000, sku: 'A' });
+  for (let n = 0; n < API_CONNECTIONS; n++) {
+    const runner = world.dataSource.createQueryRunner();
+    taken.push(runner);
+    await runner.connect();
+  }
+  world.timeouts.alarms.forget();
+  const [{ at: before }] = await sweptAt();
+  await until('it has swept twice more', async () => {
+    const [{ at, healthy }] = await sweptAt();
+    expect(healthy).toBe(true);
+    return at.getTime() - before.getTime() > 2_000;
+  });
+  const closesAt = Number(
+    (await rows<{ ms: string }>(`SELECT extract(epoch FROM closes_at) * 1000 AS ms FROM orders`))[0]
+      ?.ms,
+  );
+  expect(driver.armed.some(({ at }) => at.getTime() >= closesAt)).toBe(true);
+});
