@@ -4,7 +4,7 @@ import { type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { HandlerHealth } from './handler-health';
 import { LateCommits } from './late-commits';
-import { LowWater } from './low-water';
+import { EVERYTHING_MS, LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
 
@@ -94,9 +94,9 @@ export class Drain {
     this.#startInBackground(by);
   }
 
-  /** Handles everything that has been due for `overdueByMs`; resolves when nothing is left. */
-  run(by: Claimant, overdueByMs = 0): Promise<DrainCounts> {
-    this.lowWater.lookAtEverything();
+  /** Handles what has been due for `overdueByMs`; resolves when nothing is left. `sinceMs`: as above. */
+  run(by: Claimant, overdueByMs = 0, sinceMs = EVERYTHING_MS): Promise<DrainCounts> {
+    this.lowWater.lower(sinceMs);
     return this.#start(by, overdueByMs);
   }
 

@@ -1,7 +1,13 @@
+import { DatabaseClock } from './database-clock';
 import { claimDue } from './deadlines';
+import { NoopLock } from './locks/noop.lock';
 import { LowWater } from './low-water';
 import { oldestLags } from './oldest-lags';
+import { silentTelemetry } from './telemetry';
 import { DeadlineStore } from './testing/deadline-store';
+import { Effects } from './testing/drain-harness';
+import { HandDriver } from './testing/hand-driver';
+import { TimeoutService } from './timeout.service';
 import { inTransaction, type Transaction } from './transaction';
 
 const KIND = 'payment';
@@ -118,5 +124,68 @@ describe('claims with an old snapshot open', () => {
     expect(await claim(mark)).toEqual([]);
     mark.lower(Date.now() - 3_600_000);
     expect(await claim(mark)).toHaveLength(1);
+  });
+});
+
+describe('what looks for the overdue', () => {
+  let store: DeadlineStore;
+  let timeouts: TimeoutService;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+  afterEach(() => jest.restoreAllMocks());
+
+  beforeEach(async () => {
+    await store.empty();
+    const { dataSource } = store;
+    const clock = new DatabaseClock(dataSource);
+    const parts = { dataSource, drainDataSource: dataSource, clock, telemetry: silentTelemetry };
+    timeouts = new TimeoutService(
+      { ...parts, driver: new HandDriver(), lock: new NoopLock() },
+      {
+        kinds: [KIND],
+        granularity: 100,
+        horizonMs: 60_000,
+        sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+      },
+    );
+    timeouts.handle(KIND, new Effects());
+    // The first one's claims begin at the beginning, and leave the mark in the present.
+    await timeouts.runSweep();
+  });
+
+  /** Where the claims of `work` began to look. */
+  async function begunBy(work: () => Promise<unknown>): Promise<number[]> {
+    const begun = jest.spyOn(LowWater.prototype, 'begin');
+    await work();
+    await timeouts.idle();
+    return begun.mock.results.map(({ value }) => (value as { fromMs: number }).fromMs);
+  }
+
+  /** One that nobody hears of, between two milliseconds. */
+  async function addUnheard(dueInMs: number): Promise<number> {
+    const [row] = await store.rows<{ ms: string }>(
+      `INSERT INTO deadlines (kind, due_at, subject_id)
+       VALUES ($1, date_trunc('milliseconds', now()) + ($2 || ' ms')::interval + interval '0.9 ms',
+               gen_random_uuid())
+       RETURNING floor(extract(epoch FROM due_at) * 1000) AS ms`,
+      [KIND, dueInMs],
+    );
+    return Number(row?.ms);
+  }
+
+  it.each([
+    ['a sweep', () => timeouts.runSweep(), -3_600_000],
+    ['the look for what is missed', () => timeouts.sweep.takeMissed(), -2_000],
+  ])('claims from the oldest on that it has seen: %s', async (_, look, dueInMs) => {
+    const oldestMs = await addUnheard(dueInMs);
+    expect(Math.min(...(await begunBy(look)))).toBe(oldestMs);
+    expect(await store.deadlines()).toEqual([]);
+  });
+
+  it('has claims begin where they would where nothing is overdue', async () => {
+    const beforeMs = (await store.now()).getTime();
+    await timeouts.runSweep();
+    const begun = await begunBy(() => timeouts.runSweep());
+    expect(Math.min(...begun)).toBeGreaterThanOrEqual(beforeMs);
   });
 });

@@ -1,5 +1,5 @@
 /** The earliest instant there is: what claims from here misses nothing. */
-const EVERYTHING_MS = 0;
+export const EVERYTHING_MS = 0;
 
 /**
  * Where to begin to look for a kind's due deadlines, in milliseconds since the epoch. All before
@@ -8,7 +8,9 @@ const EVERYTHING_MS = 0;
  *
  * A deadline may still appear before the mark: it was committed after its instant, or put there by
  * hand. Whoever hears of it lowers the mark (a ring names its instant), who looks for what is missed
- * looks farther back where a transaction is open (late-commits.ts), a sweep looks at everything.
+ * looks farther back where a transaction is open (late-commits.ts), a sweep looks at everything. Both
+ * look beside the claims and lower it to what they have seen: claims that looked at everything for
+ * them would be late by it, and what is late is looked for again.
  */
 export class LowWater {
   #fromMs: number;
@@ -43,10 +45,6 @@ export class LowWater {
   lower(toMs: number): void {
     this.#fromMs = Math.min(this.#fromMs, toMs);
     for (const look of this.#looking) look.atMostMs = Math.min(look.atMostMs, toMs);
-  }
-
-  lookAtEverything(): void {
-    this.lower(EVERYTHING_MS);
   }
 }
 

@@ -6,6 +6,8 @@ import { queryRows } from './transaction';
 export interface OldestLag {
   /** By how much the oldest near deadline of a kind is overdue, in milliseconds; 0 when none is. */
   readonly lagMs: number;
+  /** When it is due, in milliseconds since the epoch; Infinity where there is none. */
+  readonly oldestMs: number;
   readonly seen: Seen;
 }
 
@@ -15,20 +17,21 @@ export async function oldestLags(
   kinds: readonly string[],
   fromMs: readonly number[] = kinds.map(() => 0),
 ): Promise<OldestLag[]> {
-  const rows = await queryRows<{ lag: string | null; at: Date; open: string; next: string }>(
+  const rows = await queryRows<{ oldest: string | null; at: Date; open: string; next: string }>(
     dataSource,
-    `SELECT extract(epoch FROM now() - (
+    `SELECT floor(extract(epoch FROM (
               SELECT due_at FROM near_deadlines d
                WHERE d.kind = k.kind AND d.due_at >= ${since('k.since')}
-               ORDER BY d.kind, due_at LIMIT 1)) * 1000 AS lag,
+               ORDER BY d.kind, due_at LIMIT 1)) * 1000) AS oldest,
             now() AS at, pg_snapshot_xmin(s)::text AS open, pg_snapshot_xmax(s)::text AS next
        FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS k (kind, since, place),
             pg_current_snapshot() AS s
       ORDER BY place`,
     [kinds, fromMs.map((ms) => new Date(ms))],
   );
-  return rows.map(({ lag, at, open, next }) => ({
-    lagMs: Math.max(0, Math.round(Number(lag ?? 0))),
-    seen: { atMs: at.getTime(), oldestOpen: Number(open), next: Number(next) },
-  }));
+  return rows.map(({ oldest, at, open, next }) => {
+    const oldestMs = Number(oldest ?? Infinity);
+    const seen = { atMs: at.getTime(), oldestOpen: Number(open), next: Number(next) };
+    return { lagMs: Math.max(0, seen.atMs - oldestMs), oldestMs, seen };
+  });
 }

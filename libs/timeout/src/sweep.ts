@@ -90,8 +90,9 @@ export class Sweep {
       (drain) => !drain.isBursting && !drain.standsStill && !this.brake.holds(drain.kind),
     );
     const kinds = idle.map(({ kind }) => kind);
-    const fromMs = idle.map(({ kind, lateCommits, lowWater }) =>
-      Math.max(lateCommits.behind(lowWater.fromMs), this.leftToRunMs(kind)),
+    const leftMs = kinds.map((kind) => this.leftToRunMs(kind));
+    const fromMs = idle.map(({ lateCommits, lowWater }, index) =>
+      Math.max(lateCommits.behind(lowWater.fromMs), leftMs[index] as number),
     );
     const lags = await oldestLags(this.dataSource, kinds, fromMs);
     const missed = idle.filter((drain, index) => {
@@ -101,7 +102,7 @@ export class Sweep {
     });
     if (missed.length === 0) return false;
     this.#lastRunAtMs = -Infinity;
-    void this.#sendOut(missed, 0);
+    void this.#sendOut(missed, 0, oldestOf(idle, lags, leftMs));
     return true;
   }
 
@@ -129,12 +130,13 @@ export class Sweep {
     await this.brake.refresh();
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
     // Not by its alarms is a kind late whose handler fails.
-    const kinds = drains.filter((drain) => !drain.standsStill).map(({ kind }) => kind);
-    const fromMs = kinds.map((kind) => this.leftToRunMs(kind));
-    const lags = await oldestLags(this.dataSource, kinds, fromMs);
+    const looked = drains.filter((drain) => !drain.standsStill);
+    const kinds = looked.map(({ kind }) => kind);
+    const leftMs = kinds.map((kind) => this.leftToRunMs(kind));
+    const lags = await oldestLags(this.dataSource, kinds, leftMs);
     const lagMs = Math.max(0, ...lags.map((oldest) => oldest.lagMs));
     if (isArmed) this.#judgeHealth(lagMs);
-    const drained = this.#sendOut(drains, leaveToTimerMs);
+    const drained = this.#sendOut(drains, leaveToTimerMs, oldestOf(looked, lags, leftMs));
     const tookMs = performance.now() - startedMs;
     const counts = { armed: this.#takeArmed(), oldestLagMs: lagMs };
     this.telemetry.swept({ ...counts, tookMs });
@@ -156,8 +158,13 @@ export class Sweep {
   }
 
   /** What they did is told when all are back; rejects with the first failure, which is told as well. */
-  #sendOut(drains: readonly Drain[], leaveToTimerMs: number): Promise<DrainCounts> {
-    const drained = sumOf(drains.map((drain) => drain.run('sweep', leaveToTimerMs)));
+  #sendOut(
+    drains: readonly Drain[],
+    leaveToTimerMs: number,
+    oldestMs: ReadonlyMap<Drain, number>,
+  ): Promise<DrainCounts> {
+    const rounds = drains.map((drain) => drain.run('sweep', leaveToTimerMs, oldestMs.get(drain)));
+    const drained = sumOf(rounds);
     drained.then(
       (counts) => this.telemetry.sweptUp(counts),
       (error: unknown) => this.telemetry.failed('sweep', error),
@@ -186,6 +193,19 @@ export class Sweep {
     const isLate = lagMs > this.options.leaveToTimerMs + LATE_MS;
     this.health.become(!isLate, isLate ? `a deadline was ${lagMs} ms overdue` : undefined);
   }
+}
+
+/**
+ * The oldest that was seen of each, for its claims to begin with. Without those of which a part is left
+ * to a run: nobody has seen that, and it must be found when the run leaves it.
+ */
+function oldestOf(
+  looked: readonly Drain[],
+  lags: readonly OldestLag[],
+  leftMs: readonly number[],
+): Map<Drain, number> {
+  const seen = looked.map((drain, index) => [drain, (lags[index] as OldestLag).oldestMs] as const);
+  return new Map(seen.filter((_, index) => leftMs[index] === 0));
 }
 
 /** What all of them did, once all have ended; rejects with the first failure. */
