@@ -122,6 +122,19 @@ describe('a refund at the provider', () => {
   });
 });
 
+describe('a refund that somebody made by hand', () => {
+  it('is told of again without being taken for ours that is still owed', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await world.rows('UPDATE refunds SET asked_at = now() WHERE id = $1', [id]);
+    await refunded(order, 300, 're-by-hand');
+    await settle(id, 1, FAILED);
+    await refunded(order, 300, 're-by-hand');
+    expect(await refundsOf(order)).toMatchObject([{ status: 'failed' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+});
+
 describe('a refund that failed', () => {
   it('is tried anew when its pause is over, whatever comes due before', async () => {
     const order = await paid();
