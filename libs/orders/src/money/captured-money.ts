@@ -74,6 +74,22 @@ export async function recordMoney(
   );
 }
 
+/**
+ * Money that an operator said was there before its provider named the payment: without that name
+ * nothing of it could ever go back.
+ */
+export async function learnNames(tx: Transaction, wave: readonly Judged[]): Promise<void> {
+  const named = wave.filter(
+    ({ row, judgement }) => judgement.verdict === 'known' && row.provider_payment_id === null,
+  );
+  if (named.length === 0) return;
+  await tx.rows(
+    `UPDATE payments p SET provider_payment_id = ($2::text[])[array_position($1::uuid[], p.id)]
+      WHERE p.id = ANY ($1::uuid[]) AND p.provider_payment_id IS NULL`,
+    [named.map(({ row }) => row.payment_id), named.map(({ capture }) => capture.providerPaymentId)],
+  );
+}
+
 function movementsOf({ row, capture, judgement }: Judged, source: MovementSource): Movement[] {
   const { amount, currency } = capture.money;
   const { order_id: orderId, payment_id: paymentId } = row;

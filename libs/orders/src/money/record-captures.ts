@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { CaptureJudgement } from './capture.judgement';
 import { OrderGuard } from '../order/order-guard';
 import { ForeignMoney } from './foreign-money';
-import { isNewMoney, keepStrays, recordMoney, settleClaims } from './captured-money';
+import { isNewMoney, keepStrays, learnNames, recordMoney, settleClaims } from './captured-money';
 import { type Capture, judge, type Judged, lockRows } from './judged-captures';
 import type { MovementSource } from './movements';
 import { requestRefunds } from './request-refunds';
@@ -74,6 +74,7 @@ export class RecordCaptures {
     const free = judged.filter((one) => !busy.has(one));
     const wave = await keepStrays(tx, await settleClaims(tx, free, source));
     await recordMoney(tx, wave.filter(isNewMoney), source);
+    await learnNames(tx, wave);
     await failpoint('capture.recorded');
     for (const from of ['pending_payment', 'closing'] as const) await this.#pay(tx, wave, from);
     const unrevived = await this.#revive(tx, wave, stock);

@@ -188,6 +188,18 @@ describe('an order whose provider will never answer', () => {
     await receive(world, world.provider.pay(paymentId, new Date()) as Posted);
     expect(await read(id)).toMatchObject({ status: 'paid', balance: { captured: 1_000, held: 0 } });
   });
+
+  it('learns what the provider calls its payment, though an operator has said that it is paid', async () => {
+    const { id, paymentId } = await stuck();
+    // The answer to the call that created it was lost.
+    await world.rows('UPDATE payments SET provider_payment_id = NULL WHERE id = $1', [paymentId]);
+    await settle(id, 'paid');
+    await receive(world, world.provider.pay(paymentId, new Date()) as Posted);
+    expect(await read(id)).toMatchObject({ status: 'paid', balance: { captured: 1_000, held: 0 } });
+    expect(
+      await world.rows('SELECT provider_payment_id FROM payments WHERE id = $1', [paymentId]),
+    ).toEqual([{ provider_payment_id: `pay-${paymentId}` }]);
+  });
 });
 
 describe('a held webhook', () => {
