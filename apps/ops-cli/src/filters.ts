@@ -18,12 +18,19 @@ export const instant = Flags.custom<Date>({
   parse: async (text) => {
     const { parseDuration } = await import('@app/orders/look');
     const agoMs = parseDuration(text);
-    const isDate = /^\d{4}-\d\d-\d\d/.test(text);
+    const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
+    const isDate = day !== undefined && isDay(day);
     const atMs = agoMs !== undefined ? Date.now() - agoMs : isDate ? Date.parse(text) : NaN;
     if (!Number.isNaN(atMs) && atMs >= 0) return new Date(atMs);
     throw usageFailure(`"${text}" is no instant: give 30m, 7d, or 2026-05-01T10:00:00Z`);
   },
 });
+
+/** The thirtieth of February is the second of March to JavaScript. */
+function isDay(text: string): boolean {
+  const atMs = Date.parse(text);
+  return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text);
+}
 
 /** An amount, or a range of them: `1250`, `1000..2000`, `1000..`, `..2000`. */
 export const amountRange = Flags.custom<{ min?: number; max?: number }>({

@@ -66,6 +66,8 @@ describe('lastcall orders list', () => {
   it.each([
     [['--status', 'lost'], 'Expected --status=lost to be one of'],
     [['--since', 'yesterday'], '"yesterday" is no instant'],
+    [['--since', '2026-02-31'], '"2026-02-31" is no instant'],
+    [['--until', '2026-13-01T10:00:00Z'], '"2026-13-01T10:00:00Z" is no instant'],
     [['--cursor', '17'], '"17" is not the id of an order'],
     [['--colour'], 'Nonexistent flag: --colour'],
   ])('refuses %j as misuse', async (flags, why) => {
