@@ -63,7 +63,7 @@ export const WAITS = {
   refund_pending: {
     owner: 'operator',
     greatestAge: '7 days',
-    exit: 'lastcall reconcile --since 30d --fix (beside hooks: Reconcile.run), or a refund by hand at the provider',
+    exit: 'lastcall reconcile --since 30d --fix (beside hooks: Reconcile.run), once the provider has ended it; a failed one by hand there',
     sql: `SELECT id AS subject_id, created_at AS since FROM refunds
            WHERE status IN ('pending', 'failed')`,
   },
