@@ -8,6 +8,7 @@ import {
   noBody,
   operatorExtensionBody,
   placeOrderBody,
+  startPaymentBody,
 } from './requests';
 
 function errorsOf(schema: z.ZodType, input: unknown): FieldError[] {
@@ -29,6 +30,11 @@ describe('what may be sent', () => {
   it.each<[string, z.ZodType, unknown]>([
     ['an order', placeOrderBody, { items: [line, { sku: 'a.b_c-1', quantity: 999 }] }],
     ['an order of 50 lines', placeOrderBody, { items: Array.from({ length: 50 }, () => line) }],
+    [
+      'an address to come back to',
+      startPaymentBody,
+      { returnUrl: 'https://shop.example/danke/für?a%00b' },
+    ],
     ['nothing at all', noBody, undefined],
     ['an empty object', noBody, {}],
     ['a list without filters', listOrdersQuery, {}],
@@ -65,6 +71,15 @@ describe('what may be sent', () => {
         ] as [z.ZodType, unknown, string, RegExp],
     ),
     [placeOrderBody, { items: [line, { ...line, quantity: 999 }] }, 'items', /all its lines/],
+    ...['a\u0000b', '\ud800x'].map(
+      (text) =>
+        [
+          startPaymentBody,
+          { returnUrl: `https://shop.example/t?${text}` },
+          'returnUrl',
+          /percent-encode/,
+        ] as [z.ZodType, unknown, string, RegExp],
+    ),
     [noBody, { note: 'x' }, 'note', /not a field/],
     [noBody, [1], 'body', /expected object/],
     [listOrdersQuery, { status: 'lost' }, 'status', /one of: pending_payment/],

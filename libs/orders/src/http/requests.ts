@@ -87,6 +87,8 @@ export const startPaymentBody = z
     returnUrl: z
       .url({ protocol: /^https?$/, error: 'must be an address that begins with https://' })
       .max(2_000, 'must have at most 2000 characters')
+      // Zod reads an address as browsers do, who would encode what Postgres does not keep.
+      .refine(isPlainText, `${PLAIN_TEXT_RULE}: percent-encode them`)
       .describe('Where the buyer comes back to, with `result=success` or `cancel` in its query')
       .optional(),
   })
