@@ -8,7 +8,8 @@ export interface SettleOrderOutcome {
   readonly order: OrderView;
 }
 
-const ONE_OF_TWO = ['closed', 'paid'];
+const OUTCOMES = ['closed', 'paid'] as const;
+const ONE_OF_THREE = ['as', ...OUTCOMES];
 
 export default class OrdersSettle extends OpsCommand {
   static override summary = 'End the wait of an order for a provider that will never answer';
@@ -22,10 +23,15 @@ export default class OrdersSettle extends OpsCommand {
   static override args = { id: idArg('an order') };
   static override flags = {
     ...ACCOUNTABILITY,
-    closed: Flags.boolean({ description: 'nothing was taken', exactlyOne: ONE_OF_TWO }),
+    as: Flags.option({
+      description: 'what became of it: --as closed is --closed, --as paid is --paid',
+      options: OUTCOMES,
+      exactlyOne: ONE_OF_THREE,
+    })(),
+    closed: Flags.boolean({ description: 'nothing was taken', exactlyOne: ONE_OF_THREE }),
     paid: Flags.boolean({
       description: 'its newest open payment took all that was asked for',
-      exactlyOne: ONE_OF_TWO,
+      exactlyOne: ONE_OF_THREE,
     }),
     ...REHEARSAL,
   };
@@ -33,7 +39,7 @@ export default class OrdersSettle extends OpsCommand {
   async run(): Promise<SettleOrderOutcome> {
     const { args, flags } = await this.parse(OrdersSettle);
     const { actor, reason } = flags;
-    const as = flags.paid ? 'paid' : 'closed';
+    const as = flags.as ?? (flags.paid ? 'paid' : 'closed');
     const { settleOrder } = await this.installation();
     return this.carryOut(flags, {
       act: async (dryRun) => ({
