@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RefundEntry } from '@app/orders';
+import type { Page, RefundEntry } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
 import {
@@ -41,6 +41,13 @@ describe('lastcall refunds list and retry', () => {
     }
     const { items } = JSON.parse(ways.json.stdout) as { items: RefundEntry[] };
     expect(items.map(({ id }) => id)).toEqual([stuck]);
+  });
+
+  it('lists those that are owed no longer', async () => {
+    const canceled = await refund('canceled');
+    const args = ['refunds', 'list', '--status', 'canceled'];
+    const { code, result } = await lastcallJson<Page<RefundEntry>>(world.config, args);
+    expect({ code, result }).toMatchObject({ code: 0, result: { items: [{ id: canceled }] } });
   });
 
   it('has one tried again with a new attempt, a deadline and a record', async () => {
