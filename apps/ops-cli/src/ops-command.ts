@@ -8,28 +8,9 @@ import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
 import type { Whereabouts } from './locate';
 import { machineUser } from './machine-user';
+import { REASON, refuseUnprintable } from './reason-flag';
 import { paint } from './text/paint';
 import { printableJson, printableLines } from './text/printable';
-
-/** Loaded when there is a text to look at: --help needs no core. */
-async function refuseUnprintable(flag: string, text: string): Promise<void> {
-  const { isPlainText, PLAIN_TEXT_RULE } = await import('@app/orders/look');
-  if (!isPlainText(text)) throw usageFailure(`${flag} ${PLAIN_TEXT_RULE}`);
-}
-
-const REASON = {
-  description: 'why; it is kept with the change',
-  helpValue: 'TEXT',
-  parse: async (text: string): Promise<string> => {
-    const reason = text.trim();
-    const { min, max } = (await import('@app/orders/look')).REASON_LENGTH;
-    if (reason.length < min || reason.length > max) {
-      throw usageFailure(`--reason must have ${min} to ${max} characters`);
-    }
-    await refuseUnprintable('--reason', reason);
-    return reason;
-  },
-};
 
 /** Flags of every command that changes something: who did it, and why. */
 export const ACCOUNTABILITY = {
@@ -51,6 +32,12 @@ export const ACCOUNTABILITY = {
     defaultHelp: 'the user of this machine',
   }),
 };
+
+/** As ACCOUNTABILITY, where the API has no need of a reason either: `words` stand there then. */
+export const accountableAs = (words: string) => ({
+  ...ACCOUNTABILITY,
+  reason: Flags.string({ ...REASON, default: words }),
+});
 
 /** Flags of a command that mends what it has found only when it is told to. */
 export const fixFlags = (description: string) => ({

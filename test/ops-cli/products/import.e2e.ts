@@ -114,4 +114,24 @@ describe('lastcall products', () => {
     const { items } = JSON.parse(ways.json.stdout) as Page<ProductEntry>;
     expect(items.map(({ sku }) => sku)).toEqual(['CUP', 'POT', 'TEA']);
   });
+
+  it('needs no reason to set and to import, and says what comes next', async () => {
+    const whole = ['--name', 'Jug', '--price', '900', '--currency', 'EUR'];
+    const made = await lastcall(world.config, ['products', 'set', 'JUG', ...whole]);
+    expect(made).toMatchObject({ code: 0 });
+    const next = /^Next: lastcall (.+)$/m.exec(made.stderr)?.[1] as string;
+    expect(await lastcall(world.config, next.split(' '))).toMatchObject({ code: 0 });
+    const file = fileOf(HEADER, 'JUG,Jug,950,EUR,');
+    const imported = await lastcall(world.config, ['products', 'import', file, '--yes']);
+    expect(imported).toMatchObject({ code: 0 });
+    expect(
+      await world.rows(`SELECT action, reason FROM product_changes WHERE sku = 'JUG' ORDER BY id`),
+    ).toEqual([
+      { action: 'created', reason: 'products set' },
+      { action: 'stock', reason: 'delivery' },
+      { action: 'updated', reason: 'products import' },
+    ]);
+    const stock = ['products', 'stock', 'JUG', '--delta', '1'];
+    expect(await lastcall(world.config, stock)).toMatchObject({ code: 2 });
+  });
 });

@@ -4,7 +4,7 @@ import { CommandFailure } from '../../command-failure';
 import { confirmTyped } from '../../confirm';
 import { EXIT } from '../../exit-code';
 import { interruption } from '../../interruption';
-import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { accountableAs, OpsCommand } from '../../ops-command';
 import { readProductFile, refuseWrongLines } from '../../product-file';
 import { progress } from '../../text/progress';
 
@@ -28,7 +28,7 @@ export default class ProductsImport extends OpsCommand {
     file: Args.string({ description: 'CSV in UTF-8; - reads it from the input', required: true }),
   };
   static override flags = {
-    ...ACCOUNTABILITY,
+    ...accountableAs('products import'),
     'dry-run': Flags.boolean({ description: 'check every line, and tell what would change' }),
     yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
   };

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core';
 import type { ProductDetails, ProductLine } from '@app/orders';
 import { usageFailure } from '../../command-failure';
-import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { accountableAs, OpsCommand } from '../../ops-command';
 import { productText } from '../../text/products-text';
 
 export interface SetOutcome {
@@ -20,7 +20,7 @@ export default class ProductsSet extends OpsCommand {
   ];
   static override args = { sku: Args.string({ name: 'SKU', required: true, ignoreStdin: true }) };
   static override flags = {
-    ...ACCOUNTABILITY,
+    ...accountableAs('products set'),
     name: Flags.string({ description: 'what customers read', helpValue: 'TEXT' }),
     price: Flags.integer({ description: 'of one piece, in minor units', min: 0 }),
     currency: Flags.string({ description: 'ISO 4217', helpValue: 'EUR' }),
@@ -49,7 +49,9 @@ export default class ProductsSet extends OpsCommand {
     const { actor, reason } = flags;
     const outcome = await putProduct.put(wanted, { actor, reason });
     this.log(productText(outcome.product));
-    if (outcome.created) this.note(`Next: lastcall products stock ${args.sku} --delta 100`);
+    if (outcome.created) {
+      this.note(`Next: lastcall products stock ${args.sku} --delta 100 --reason delivery`);
+    }
     return outcome;
   }
 }

@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core';
 import type { WithSecret } from '@app/orders';
 import { usageFailure } from '../../command-failure';
-import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { accountableAs, OpsCommand } from '../../ops-command';
 import { secretText } from '../../text/endpoints-text';
 
 export default class WebhookEndpointsCreate extends OpsCommand {
@@ -16,7 +16,7 @@ export default class WebhookEndpointsCreate extends OpsCommand {
     url: Args.string({ description: 'https address', required: true, ignoreStdin: true }),
   };
   static override flags = {
-    ...ACCOUNTABILITY,
+    ...accountableAs('webhook-endpoints create'),
     events: Flags.string({
       description: 'types of events, with commas between; all unless given',
       default: ['*'],
