@@ -19,6 +19,8 @@ const COMPLETED: [string[], string[]][] = [
   [['lastcall', 'orders', 'list', '--limit', '5', '--status', 'c'], ENDING],
   [['lastcall', 'completion', 'f'], ['fish']],
   [['npx', 'lastcall', 'timeouts', 'res'], ['resume']],
+  [['lastcall', 'webhook-endpoints', 'ad'], ['add']],
+  [['lastcall', 'webhook-endpoints', 'remove', 'ID', '--y'], ['--yes']],
 ];
 
 describe('lastcall', () => {
@@ -32,6 +34,7 @@ describe('lastcall', () => {
     ['order', 'list', 'lastcall orders list'],
     ['docter', '', 'lastcall doctor'],
     ['timeouts', 'backfil', 'lastcall timeouts backfill'],
+    ['webhook-endpoints', 'remov', 'lastcall webhook-endpoints remove'],
   ])('knows what was meant by "%s %s"', async (topic, command, meant) => {
     const { code, stderr } = await lastcall(undefined, [topic, command].filter(Boolean));
     expect(code).toBe(2);
@@ -50,6 +53,18 @@ describe('lastcall', () => {
     for (const word of ['orders', 'timeouts', 'refunds', 'webhooks', 'sweep', 'doctor', 'stats']) {
       expect(stdout).toContain(word);
     }
+  });
+
+  it.each([
+    ['create', 'add'],
+    ['delete', 'remove'],
+  ])('helps with webhook-endpoints %s by its other name, %s', async (name, alias) => {
+    // Alone: the process that has shown the help of a topic no longer knows its commands.
+    const help = (...words: string[]) => lastcall(undefined, [...words, '--help'], { alone: true });
+    const { stdout: list } = await help('webhook-endpoints');
+    for (const word of [name, alias]) expect(list).toContain(`webhook-endpoints ${word} `);
+    const { stdout: one } = await help('webhook-endpoints', alias);
+    expect(one).toContain(`$ lastcall webhook-endpoints ${alias} `);
   });
 
   it('says how to begin when nothing runs', async () => {

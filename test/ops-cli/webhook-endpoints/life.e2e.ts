@@ -70,6 +70,19 @@ describe('lastcall webhook-endpoints', () => {
     expect(await run('test', id)).toMatchObject({ code: 3 });
   });
 
+  it('adds without a reason and removes, as clients type it', async () => {
+    const added = await run('add', listener.url, '--json');
+    expect(added).toMatchObject({ code: 0 });
+    const { id } = (JSON.parse(added.stdout) as WithSecret).endpoint;
+    expect(await run('remove', id, '--yes')).toMatchObject({ code: 2 });
+    expect(await run('remove', id, ...why, '--yes')).toMatchObject({ code: 0 });
+    const recorded = await world.rows<{ reason: string }>(
+      'SELECT reason FROM operator_actions WHERE subject_id = $1 ORDER BY id',
+      [id],
+    );
+    expect(recorded.map(({ reason }) => reason)).toEqual(['webhook-endpoints create', why[1]]);
+  });
+
   it('refuses addresses and events that are none', async () => {
     const odd = await run('create', 'https://shop.example/', '--events', 'order.lost', ...why);
     expect(odd.code).toBe(2);

@@ -5,6 +5,7 @@ import { accountableAs, OpsCommand } from '../../ops-command';
 import { secretText } from '../../text/endpoints-text';
 
 export default class WebhookEndpointsCreate extends OpsCommand {
+  static override aliases = ['webhook-endpoints:add'];
   static override summary = 'Send events to a system of the shop from now on';
   static override description =
     'Prints the secret that its webhooks are signed with, this once. docs/events.md tells of the format.';

@@ -4,6 +4,7 @@ import { idArg } from '../../filters';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
 
 export default class WebhookEndpointsDelete extends OpsCommand {
+  static override aliases = ['webhook-endpoints:remove'];
   static override summary = 'Send nothing to an endpoint any more, and forget what waits for it';
   static override examples = [
     '<%= config.bin %> webhook-endpoints delete 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --reason "replaced"',
