@@ -12,7 +12,7 @@ import { type OrderFilter, searchOrders } from '../order/search-orders';
 import { SettleClosing } from './settle-closing';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
-/** Reads one order; one that is overdue is closed by being looked at. */
+/** Reads one order; one that is overdue is closed by being looked at, where that can be done. */
 @Injectable()
 export class ReadOrder {
   constructor(
@@ -43,22 +43,24 @@ export class ReadOrder {
     return order;
   }
 
+  /** Never fails: whoever reads waits for nobody who holds the order, nor for a hook that throws. */
   async #closeIfOverdue(orderId: string): Promise<void> {
     try {
-      const outcome = await this.guard.withOrder(orderId, (order, tx) =>
-        this.closing.closeIfPending(order, tx, {
-          by: 'passive',
-          closeReason: 'payment_timeout',
-          onlyIfOverdue: true,
-        }),
+      const outcome = await this.guard.withOrder(
+        orderId,
+        (order, tx) =>
+          this.closing.closeIfPending(order, tx, {
+            by: 'passive',
+            closeReason: 'payment_timeout',
+            onlyIfOverdue: true,
+          }),
+        { skipsHeld: true },
       );
       if (outcome === 'closing') await this.settling.settleSoon(orderId);
     } catch (error) {
-      if (!(error instanceof LastcallError)) throw error;
       // The host's processes close it; a command cannot.
-      if (error.code === 'hooks_elsewhere') return;
-      // Somebody is changing this very order; a reader need not wait for them.
-      if (error.code !== 'busy') throw error;
+      if (error instanceof LastcallError && error.code === 'hooks_elsewhere') return;
+      // Its deadline closes it all the same; where the database is away, reading says so itself.
       this.telemetry.failed('passive close', error);
     }
   }

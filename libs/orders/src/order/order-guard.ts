@@ -65,21 +65,22 @@ export class OrderGuard {
   /**
    * Runs `work` on one order with its lock held, in one transaction: `work` checks the order and
    * changes it conditionally.
+   * @param skipsHeld true for an order that is known to be there: where somebody holds its row, it is
+   * busy at once
    * @throws {LastcallError} order_not_found; busy when somebody holds the order for too long
    */
   async withOrder<T>(
     orderId: string,
     work: (order: GuardedOrder, tx: Transaction) => Promise<T>,
+    { skipsHeld = false }: { readonly skipsHeld?: boolean } = {},
   ): Promise<T> {
     const held = await this.lock.acquireOne(orderLockKey(orderId));
     this.telemetry.locked(held.outcome);
     try {
-      if (held.outcome === 'contended') {
-        throw new LastcallError('busy', 'This order is being changed; try again in a moment');
-      }
+      if (held.outcome === 'contended') throw beingChanged();
       return await inTransaction(this.dataSource, async (tx) => {
-        const order = await readGuarded(tx, orderId);
-        if (!order) throw orderNotFound();
+        const order = await readGuarded(tx, orderId, skipsHeld);
+        if (!order) throw skipsHeld ? beingChanged() : orderNotFound();
         return work(order, tx);
       });
     } finally {
@@ -144,13 +145,21 @@ export class OrderGuard {
   }
 }
 
-async function readGuarded(tx: Transaction, orderId: string): Promise<GuardedOrder | undefined> {
+function beingChanged(): LastcallError {
+  return new LastcallError('busy', 'This order is being changed; try again in a moment');
+}
+
+async function readGuarded(
+  tx: Transaction,
+  orderId: string,
+  skipsHeld: boolean,
+): Promise<GuardedOrder | undefined> {
   // The row's lock makes whoever opens a payment (start-payment.ts) wait for us, or us for them.
   const [row] = await tx.rows<GuardedRow>(
     `SELECT id, customer_id, status, version, closes_at, pay_by <= now() AS window_over,
             closes_at <= now() AS overdue,
             greatest(extensions, extended::int)::int AS extensions
-       FROM orders WHERE id = $1 FOR NO KEY UPDATE`,
+       FROM orders WHERE id = $1 FOR NO KEY UPDATE ${skipsHeld ? 'SKIP LOCKED' : ''}`,
     [orderId],
   );
   if (!row) return undefined;

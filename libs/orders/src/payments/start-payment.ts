@@ -61,7 +61,7 @@ export class StartPayment {
    */
   async start(command: StartPaymentCommand): Promise<StartedPayment> {
     const { orderId, customerId } = command;
-    // Looking at an overdue order closes it.
+    // Looking at an overdue order closes it; where that fails, its window is over all the same.
     await this.reading.read(orderId, customerId);
     const chosen = this.providers.choose(command.provider);
     this.#checkReturn(command.returnUrl);

@@ -1,0 +1,63 @@
+import { beginHeldOpen } from '../../../../test/support/held-open';
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { statusesOf } from '../../../../test/support/order-statuses';
+import { openWorld, type World } from '../../../../test/support/world';
+import { OrderHooks } from '../order/order-hooks';
+import { StartPayment } from '../payments/start-payment';
+import { CancelOrder } from './cancel-order';
+import { ExtendWindow } from './extend-window';
+import { ReadOrder } from './read-order';
+
+let world: World;
+beforeAll(async () => (world = await openWorld({ settings: { CUSTOMER_EXTENSION: '1m' } })));
+afterAll(() => world?.close());
+afterEach(() => jest.restoreAllMocks());
+
+const BROKEN = new Error('the hook is broken');
+const PASSIVE_CLOSE = 'passive close';
+
+const overdueOrder = async (): Promise<string> =>
+  (await insertOrders(world, { count: 1, closesInMs: -1_000 }))[0]?.id as string;
+
+const failEachClose = (): void =>
+  void jest.spyOn(world.get(OrderHooks), 'run').mockImplementation(async (_, { to }) => {
+    if (to === 'closed') throw BROKEN;
+  });
+
+describe('reading an overdue order', () => {
+  it('answers with it as it is where closing it fails, and tells of it', async () => {
+    const id = await overdueOrder();
+    failEachClose();
+    expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'pending_payment' });
+    expect(world.told).toContainEqual({ name: 'failed', args: [PASSIVE_CLOSE, BROKEN] });
+    jest.restoreAllMocks();
+    expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'closed' });
+  });
+
+  it('opens no payment for it then, gives it no more time, and cancels nothing', async () => {
+    const id = await overdueOrder();
+    failEachClose();
+    const starting = world.get(StartPayment).start({ orderId: id, customerId: 'ann' });
+    await expect(starting).rejects.toMatchObject({ code: 'payment_window_over' });
+    const more = { by: 'customer', actor: 'ann', byMs: 60_000 } as const;
+    const extending = world.get(ExtendWindow).extend(id, more);
+    await expect(extending).rejects.toMatchObject({ code: 'order_not_extendable' });
+    await expect(world.get(CancelOrder).cancel(id, 'ann')).rejects.toBe(BROKEN);
+    expect(await statusesOf(world, [id])).toEqual(['pending_payment']);
+  });
+
+  it('waits for nobody who holds its row', async () => {
+    const id = await overdueOrder();
+    const holder = await beginHeldOpen(world.dataSource);
+    try {
+      await holder.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [id]);
+      const beganMs = performance.now();
+      expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'pending_payment' });
+      expect(performance.now() - beganMs).toBeLessThan(1_000);
+    } finally {
+      await holder.rollbackTransaction();
+      await holder.release();
+    }
+    expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'closed' });
+  });
+});
