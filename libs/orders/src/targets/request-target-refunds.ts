@@ -1,7 +1,7 @@
 import { uuidv7 } from '../order/uuid';
 import type { TargetPayment } from './close-target';
 import type { JudgedTargetCapture } from './target-payments';
-import type { TargetSql } from './target-waits';
+import type { TargetSql } from './target-sql';
 
 type Refundable = Pick<JudgedTargetCapture, 'providerPaymentId' | 'money' | 'reason'> & {
   readonly payment: Pick<TargetPayment, 'provider' | 'paymentId' | 'orderId'>;

@@ -1,5 +1,6 @@
 import { LastcallError } from '../order/errors';
-import { ATTEMPTS_IN_THE_WAY, type TargetSql } from './target-waits';
+import type { TargetSql } from './target-sql';
+import { ATTEMPTS_IN_THE_WAY } from './target-waits';
 
 /**
  * Has a refund sent once more: a failed attempt is over for good, and the next one has a key of its own.

@@ -6,12 +6,12 @@ import { requestTargetRefunds } from './request-target-refunds';
 import { retryTargetRefund } from './retry-target-refund';
 import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
 import { NO_ID, TargetPayments } from './target-payments';
+import type { TargetSql } from './target-sql';
 import {
   exitsOf,
   findTargetWait,
   listTargetWaits,
   type TargetExit,
-  type TargetSql,
   type TargetWait,
 } from './target-waits';
 

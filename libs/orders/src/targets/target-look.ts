@@ -4,7 +4,8 @@ import type { Config } from '../config';
 import { LastcallError } from '../order/errors';
 import { rehearse } from '../order/rehearse';
 import { TargetDesk, type TargetVerdict } from './target-desk';
-import type { TargetExit, TargetSql, TargetWait } from './target-waits';
+import type { TargetSql } from './target-sql';
+import type { TargetExit, TargetWait } from './target-waits';
 
 /**
  * What waits for a person in a shop whose orders are in tables of its own, seen and ended from outside of

@@ -1,7 +1,7 @@
 import type { Tx } from '@app/timeout';
 import type { CapturedMoney } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
-import type { TargetSql } from './target-waits';
+import type { TargetSql } from './target-sql';
 
 /** Money that a provider says it has taken for a payment of the shop's own. */
 export interface TargetCapture {

@@ -1,9 +1,5 @@
 import { NO_ID } from './target-payments';
-
-/** A database as this file needs it: a transaction, or a connection. */
-export interface TargetSql {
-  query<Row>(sql: string, params?: readonly unknown[]): Promise<Row[]>;
-}
+import type { TargetSql } from './target-sql';
 
 /**
  * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
