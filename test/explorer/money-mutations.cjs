@@ -295,7 +295,7 @@ const MONEY_MUTATIONS = [
     'hand-made-for-ours',
     'A refund that somebody makes by hand is taken for ours that is at the provider',
     REFUNDS,
-    'payments/apply-notices.ts',
+    'money/find-owed-refund.ts',
     "status = 'requested' AND asked_at IS NULL)",
     "status = 'requested')",
   ),

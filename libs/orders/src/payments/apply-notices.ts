@@ -1,6 +1,7 @@
 import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import type { ProviderNotice } from '../providers/payment-provider';
+import { findOwedRefund } from '../money/find-owed-refund';
 import { ForeignMoney, type ForeignOutcome } from '../money/foreign-money';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
 import { parseRefundKey, SettleRefunds } from '../money/settle-refunds';
@@ -153,7 +154,7 @@ export class ApplyNotices {
   async #refund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
     const target = notice.idempotencyKey
       ? parseRefundKey(notice.idempotencyKey)
-      : await findRefund(tx, notice);
+      : await findOwedRefund(tx, notice);
     const isOurs =
       target && (await tx.rows('SELECT 1 FROM refunds WHERE id = $1', [target.refundId]));
     if (!target || isOurs?.length === 0) return this.#foreignRefund(tx, notice);
@@ -169,32 +170,6 @@ export class ApplyNotices {
     const changed = await this.refunds.settle(tx, refundId, attempt, answer, 'webhook');
     return { status: 'processed', result: changed ? notice.type.replace('.', '_') : 'known' };
   }
-}
-
-/**
- * A notice without our key: the refund that it names, else one that is still owed, by the payment
- * and the amount, when that is unambiguous: somebody made by hand what we could not. One that the
- * provider may have been asked for is told of by its own key: this is another. So is one that is
- * booked as nobody's already, of which the provider tells once more.
- */
-async function findRefund(
-  tx: Transaction,
-  notice: RefundNotice,
-): Promise<{ refundId: string; attempt: number } | undefined> {
-  const rows = await tx.rows<{ id: string; attempt: number }>(
-    `SELECT id, attempt FROM refunds
-      WHERE payment_id = $1 AND (provider_refund_id = $3 OR amount = $2
-        AND (status IN ('failed', 'needs_attention') OR status = 'requested' AND asked_at IS NULL)
-        AND NOT EXISTS (
-          SELECT 1 FROM refunds named WHERE named.payment_id = $1 AND named.provider_refund_id = $3)
-        AND NOT EXISTS (
-          SELECT 1 FROM money_movements m
-           WHERE m.payment_id = $1 AND m.kind = 'foreign_refund' AND m.ref = $3))
-        FOR NO KEY UPDATE`,
-    [notice.paymentId, notice.amount, notice.providerRefundId],
-  );
-  const [only] = rows;
-  return rows.length === 1 && only ? { refundId: only.id, attempt: only.attempt } : undefined;
 }
 
 const isDispute = (notice: ProviderNotice): notice is DisputeNotice =>

@@ -2,6 +2,7 @@ import { inTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { findOwedRefund } from '../money/find-owed-refund';
 import { ForeignMoney } from '../money/foreign-money';
 import { RecordCaptures } from '../money/record-captures';
 import { SettleRefunds } from '../money/settle-refunds';
@@ -46,8 +47,17 @@ export class ReconcileFixes {
     });
   }
 
-  #recordForeign({ move }: FixOf<'foreign'>, operator: Accountable): Promise<boolean> {
+  #recordForeign({ move, mayBeOurs }: FixOf<'foreign'>, operator: Accountable): Promise<boolean> {
     return inTransaction(this.dataSource, async (tx) => {
+      const { providerId: providerRefundId } = move;
+      const owed = mayBeOurs && (await findOwedRefund(tx, { ...move, providerRefundId }));
+      if (owed) {
+        const answer = { state: 'SUCCEEDED', providerRefundId } as const;
+        const { refundId, attempt } = owed;
+        const isSettled = await this.refunds.settle(tx, refundId, attempt, answer, 'reconcile');
+        if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
+        return isSettled;
+      }
       const outcome = await this.foreign.record(tx, move, 'reconcile');
       if (outcome === 'recorded') {
         await recordAction(tx, 'reconcile.settle', 'payment', [move.paymentId], operator);

@@ -34,7 +34,12 @@ export type Fix =
       readonly attempt: number;
       readonly answer: SettledAnswer;
     }
-  | { readonly type: 'foreign'; readonly move: ForeignMove };
+  | {
+      readonly type: 'foreign';
+      readonly move: ForeignMove;
+      /** A refund without our key: it may be one that we owe, and somebody has made by hand. */
+      readonly mayBeOurs?: boolean;
+    };
 
 export interface Finding {
   readonly kind: 'ours_only' | 'theirs_only' | 'different';
@@ -125,7 +130,8 @@ function compareRefund(
     const said = { refundId: null, ours: null, theirs: theirsText };
     const what = state === 'FAILED' ? 'refund.failed' : 'refund.succeeded';
     const move = { what, paymentId: payment.id, providerPaymentId, providerId, amount } as const;
-    const fix = state === 'PENDING' ? {} : { fix: { type: 'foreign', move } as const };
+    const mayBeOurs = key === undefined && state === 'SUCCEEDED';
+    const fix = state === 'PENDING' ? {} : { fix: { type: 'foreign', move, mayBeOurs } as const };
     return [{ ...about, kind: 'theirs_only', what: 'existence', ...said, ...fix }];
   }
   const said = { refundId: ours.id, ours: `${ours.status} ${ours.amount}`, theirs: theirsText };

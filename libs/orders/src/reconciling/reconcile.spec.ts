@@ -1,5 +1,9 @@
-import { openOrder, type Payable, paidOrder } from '../../../../test/support/paid-order';
+import { inTransaction } from '@app/timeout';
+import type { LedgerEntry, Posted } from '../../../../test/support/ledger-provider';
+import { openOrder, type Payable, paidOrder, receive } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
+import { SettleRefunds } from '../money/settle-refunds';
+import { CreateRefund } from '../ops/create-refund';
 import { Gauges } from '../ops/gauges';
 import { readOrders } from '../order/order-rows';
 import { type Difference, Reconcile } from './reconcile';
@@ -87,6 +91,25 @@ describe('a comparison with the provider', () => {
     expect(await run()).toMatchObject({ differences: 2, closed: 1 });
     expect(await openDifferences()).toBe(1);
     expect((await readOrders(world, [order.id])).get(order.id)?.status).toBe('pending_payment');
+  });
+
+  it('ends a refund that somebody has made by hand, as its notice would have, and once', async () => {
+    const order = await paidOrder(world);
+    const refunds = () =>
+      world.rows<{ id: string; status: string }>('SELECT id, status FROM refunds');
+    await world.get(CreateRefund).create(order.id, { ...OLGA, amount: 300 });
+    const id = (await refunds())[0]?.id as string;
+    const failed = { state: 'FAILED', providerRefundId: 're-1', why: 'account closed' } as const;
+    await inTransaction(world.dataSource, (tx) =>
+      world.get(SettleRefunds).settle(tx, id, 1, failed, 'webhook'),
+    );
+    const entry = world.provider.entries.get(`pay-${order.paymentId}`) as LedgerEntry;
+    const late = world.provider.refundedByHand(entry, 300) as Posted;
+    await run({ fixFor: OLGA });
+    expect(await refunds()).toEqual([{ id, status: 'succeeded' }]);
+    await receive(world, late);
+    const [read] = [...(await readOrders(world, [order.id])).values()];
+    expect(read?.balance).toMatchObject({ refunded: 300 });
   });
 
   it('settles at night what is safe, in one of several workers, and calls for the rest', async () => {
