@@ -36,6 +36,7 @@ it('goes on to arm, to sweep, and to tell that it does', async () => {
     await runner.connect();
   }
   world.timeouts.alarms.forget();
+  driver.armed.length = 0;
   const [{ at: before }] = await sweptAt();
   await until('it has swept twice more', async () => {
     const [{ at, healthy }] = await sweptAt();
