@@ -148,6 +148,30 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'host-locks-hold-up-groups',
+    what: 'What a hook or the stock of the host waits for, all orders of its group wait for',
+    spec: 'libs/orders/src/order/held-in-host.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}order/order-hooks.ts`,
+        find: 'tx.isShared ? `${SHARED_LOCK_LIMIT_MS}ms` : undefined',
+        replace: 'undefined',
+      },
+    ],
+  },
+  {
+    name: 'held-fails-groups-again',
+    what: 'What has failed a group goes into the next one with others again',
+    spec: 'libs/orders/src/group-commit.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}group-commit.ts`,
+        find: 'if (failsGroups) this.#suspected.set',
+        replace: 'if (failsGroups && needs.length > 9) this.#suspected.set',
+      },
+    ],
+  },
+  {
     name: 'long-windows-among-the-near',
     what: 'The deadline of an order is where rings and sweeps look, however long its window',
     spec: 'libs/orders/src/placing/place-order.spec.ts',

@@ -11,6 +11,7 @@ import {
   type OrdersModuleOptions,
   PaymentProviders,
   type Queryable,
+  type StockPort,
 } from '@app/orders';
 import { TRUSTED_ABILITIES } from '../../libs/timeout/src/testing/trusted-abilities';
 import { type Lock, NoopLock, TimeoutService, type TimerDriver } from '@app/timeout';
@@ -39,6 +40,10 @@ export interface WorldOptions {
   readonly databaseUrl?: string;
   /** All that are switched on; the first is {@link World.provider}, and for new payments. */
   readonly providers?: readonly [LedgerProvider, ...LedgerProvider[]];
+  /** The host's own; its changes are heard. */
+  readonly stock?: StockPort;
+  /** Classes marked `@OrderHook()`. */
+  readonly hooks?: readonly Type[];
   /** True: the provider that the settings ask for, instead of one in this process. */
   readonly configuredProvider?: boolean;
 }
@@ -139,10 +144,12 @@ async function startWorld(
   const provider = options.beside?.provider ?? options.providers?.[0] ?? new LedgerProvider();
   const stream = options.beside?.stream ?? new RecordedStream();
   const { hooksElsewhere = false } = options;
-  const parts: OrdersModuleOptions['parts'] = { lock, driver };
+  const { stock, hooks = [] } = options;
+  const parts: OrdersModuleOptions['parts'] = { lock, driver, ...(stock && { stock }) };
   const what = { ring, isVisitor: !ring, hooksElsewhere, parts };
   const building = Test.createTestingModule({
     imports: [OrdersModule.forRoot(config, recordingTelemetry(told), what)],
+    providers: [...hooks],
   })
     .overrideProvider(EVENT_STREAM)
     .useValue(stream);

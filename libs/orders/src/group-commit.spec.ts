@@ -253,4 +253,60 @@ describe('GroupCommit, where requests need something to themselves', () => {
     held.clear();
     await Promise.allSettled(kept);
   });
+
+  /** As where a lock is met by code that knows no SKIP LOCKED: the whole group fails by it. */
+  function withFailing(options: Partial<GroupCommitOptions<string>> = {}) {
+    const held = new Set(['b']);
+    const asked: string[][] = [];
+    const groups = new GroupCommit<string, string>(
+      async (group) => {
+        asked.push([...group]);
+        await turn();
+        const needs = group.flatMap(needsOf).filter((need) => held.has(need));
+        if (needs.length === 0) return group.map((request) => `${request}!`);
+        if (group.length > 1) throw new Error('somebody waited in it');
+        return [new HeldElsewhere(needs, true)];
+      },
+      {
+        ...{ maxGroup: 10, lanes: 2, maxWaiting: 100, needsOf, tired, ...options },
+        overflow: () => new Error('overflow'),
+        isEverybodys: () => false,
+      },
+    );
+    return { held, asked, groups };
+  }
+  const failed = (asked: readonly string[][]) =>
+    asked.filter((group) => group.length > 1 && group.some((request) => request.includes('b')));
+
+  it.each([1, 2])(
+    'fails few groups by what one request waits for, with %i lanes',
+    async (lanes) => {
+      const { held, asked, groups } = withFailing({ lanes, maxWaiting: 1_000 });
+      const kept = ['c', 'b', 'a+b', 'd'].map((request) => groups.submit(request));
+      expect(await Promise.all([kept[0], kept[3]])).toEqual(['c!', 'd!']);
+      const isolating = failed(asked).length;
+      expect(isolating).toBeLessThan(4);
+      for (let round = 0; round < 20; round++) {
+        kept.push(groups.submit('b'));
+        expect(await Promise.all(['a', 'c'].map((r) => groups.submit(r)))).toEqual(['a!', 'c!']);
+      }
+      expect(failed(asked)).toHaveLength(isolating);
+      held.clear();
+      expect(await Promise.all(kept)).toHaveLength(24);
+      await groups.drained();
+      asked.length = 0;
+      await Promise.all(['a', 'b'].map((r) => groups.submit(r)));
+      expect(asked).toEqual([['a', 'b']]);
+    },
+  );
+
+  it('tells them after two seconds, however many wait for their turn alone', async () => {
+    const { groups } = withFailing();
+    const { result, tookMs } = await timed(() =>
+      Promise.allSettled(Array.from({ length: 9 }, () => groups.submit('b'))),
+    );
+    for (const one of result) expect(one).toMatchObject({ reason: tired(['b']) });
+    expect(tookMs).toBeLessThan(2_900);
+    await groups.drained();
+  });
 });

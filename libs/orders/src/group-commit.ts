@@ -18,13 +18,17 @@ export interface GroupCommitOptions<Request> {
 
 /** The answer for a request that needs what somebody else holds: it is tried again in a while. */
 export class HeldElsewhere {
-  constructor(readonly needs: readonly string[]) {}
+  constructor(
+    readonly needs: readonly string[],
+    /** True where it cost the whole group: who needs any of it goes by itself until one has succeeded. */
+    readonly failsGroups = false,
+  ) {}
 }
 
 interface Waiting<Request, Result> {
   readonly request: Request;
   readonly key: string | undefined;
-  readonly needs: readonly string[];
+  needs: readonly string[];
   readonly sinceMs: number;
   /** How often a group has left it behind for what another group needed. */
   passedOver: number;
@@ -42,6 +46,8 @@ const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 100;
 /** So long a request waits for what somebody else holds; the answer then comes within 3 s. */
 const PATIENCE_MS = 2_000;
+/** After that nobody knows any more that what is held fails whole groups. */
+const SUSPECTED_FOR_MS = 10_000;
 /** Of those that may wait, so many at the most for what others hold: the rest is for strangers. */
 const SHARE_OF_HELD = 0.1;
 
@@ -59,6 +65,10 @@ export class GroupCommit<Request, Result> {
   readonly #inUse = new Set<string>();
   /** What somebody else held, and when to look again. */
   readonly #held = new Map<string, number>();
+  /** Of that what has failed whole groups, and when to forget it. */
+  readonly #suspected = new Map<string, number>();
+  #isOneAlone = false;
+  #isTurnOfOne = false;
   #wakeUp: NodeJS.Timeout | undefined;
 
   constructor(
@@ -74,7 +84,7 @@ export class GroupCommit<Request, Result> {
     const needs = this.options.needsOf?.(request) ?? [];
     const { maxWaiting } = this.options;
     if (this.#waiting.length >= maxWaiting) return Promise.reject(this.options.overflow());
-    const held = this.#heldOf(needs);
+    const held = this.#obstaclesTo(needs);
     if (held.length > 0 && this.#waiting.length >= maxWaiting * SHARE_OF_HELD) {
       return Promise.reject(this.#tiredOf(held));
     }
@@ -114,19 +124,41 @@ export class GroupCommit<Request, Result> {
   async #runLane(): Promise<void> {
     for (let group = this.#cutGroup(); group.length > 0; group = this.#cutGroup()) {
       const needs = new Set(group.flatMap((one) => one.needs));
+      const isAlone = this.#isSuspect([...needs]);
+      if (isAlone) this.#isOneAlone = true;
       for (const need of needs) this.#inUse.add(need);
       await this.#settle(group);
       for (const need of needs) this.#inUse.delete(need);
+      if (isAlone) this.#isOneAlone = false;
     }
     this.#busyLanes -= 1;
     this.#wakeUpLater();
     if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** The oldest requests that can go on: not with their like, nor with what another group needs. */
+  /** What goes next: those who may fail their neighbours by themselves, in turns with all others. */
   #cutGroup(): Waiting<Request, Result>[] {
-    const { maxGroup } = this.options;
     this.#forgetHeld();
+    const isTurnOfOne = this.#isTurnOfOne;
+    const first = isTurnOfOne ? this.#cutOne() : this.#cutMany();
+    if (first.length > 0) this.#isTurnOfOne = !isTurnOfOne;
+    if (first.length > 0) return first;
+    return isTurnOfOne ? this.#cutMany() : this.#cutOne();
+  }
+
+  /** The oldest of those who go alone, one at a time: it may wait for what it would fail others by. */
+  #cutOne(): Waiting<Request, Result>[] {
+    if (this.#suspected.size === 0 || this.#isOneAlone) return [];
+    const nth = this.#waiting.findIndex(({ needs }) => {
+      const isReady = this.#heldOf(needs).length === 0 && !needs.some((n) => this.#inUse.has(n));
+      return isReady && this.#isSuspect(needs);
+    });
+    return nth < 0 ? [] : this.#waiting.splice(nth, 1);
+  }
+
+  /** The oldest requests that can go on: not with their like, nor with what another group needs. */
+  #cutMany(): Waiting<Request, Result>[] {
+    const { maxGroup } = this.options;
     const keys = new Set<string | undefined>();
     const reserved = new Set<string>();
     const group: Waiting<Request, Result>[] = [];
@@ -135,15 +167,15 @@ export class GroupCommit<Request, Result> {
     for (const waiting of this.#waiting) {
       if (group.length === maxGroup) break;
       looked += 1;
-      const held = this.#heldOf(waiting.needs);
-      if (held.length > 0) waiting.held = held;
+      const obstacles = this.#obstaclesTo(waiting.needs);
+      if (obstacles.length > 0) waiting.held = obstacles;
       if (waiting.held.length > 0 && performance.now() - waiting.sinceMs > PATIENCE_MS) {
         waiting.reject(this.#tiredOf(waiting.held));
         continue;
       }
       const isLike = waiting.key !== undefined && keys.has(waiting.key);
       keys.add(waiting.key);
-      if (isLike || held.length > 0) later.push(waiting);
+      if (isLike || obstacles.length > 0) later.push(waiting);
       else if (!waiting.needs.some((need) => this.#inUse.has(need) || reserved.has(need))) {
         group.push(waiting);
       } else {
@@ -164,9 +196,21 @@ export class GroupCommit<Request, Result> {
     return this.#held.size === 0 ? [] : needs.filter((need) => this.#held.has(need));
   }
 
+  #isSuspect(needs: readonly string[]): boolean {
+    return this.#suspected.size > 0 && needs.some((need) => this.#suspected.has(need));
+  }
+
+  /** What keeps a request from going with others. */
+  #obstaclesTo(needs: readonly string[]): readonly string[] {
+    if (this.#held.size === 0 && this.#suspected.size === 0) return [];
+    return needs.filter((need) => this.#held.has(need) || this.#suspected.has(need));
+  }
+
   #forgetHeld(): void {
     const nowMs = performance.now();
-    for (const [need, untilMs] of this.#held) if (untilMs <= nowMs) this.#held.delete(need);
+    for (const known of [this.#held, this.#suspected]) {
+      for (const [need, untilMs] of known) if (untilMs <= nowMs) known.delete(need);
+    }
   }
 
   /** The time of what is held elsewhere comes without a request that brings it. */
@@ -183,27 +227,49 @@ export class GroupCommit<Request, Result> {
       const again: Waiting<Request, Result>[] = [];
       group.forEach((waiting, index) => {
         const result = results[index] as Result | HeldElsewhere;
-        if (!(result instanceof HeldElsewhere)) return waiting.resolve(result);
-        this.#holdBack(waiting, result);
-        again.push(waiting);
+        if (result instanceof HeldElsewhere) {
+          this.#holdBack(waiting, result);
+          again.push(waiting);
+          return;
+        }
+        for (const need of waiting.needs) this.#suspected.delete(need);
+        waiting.resolve(result);
       });
-      if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
+      this.#putBack(again);
     } catch (error) {
       if (group.length === 1 || this.options.isEverybodys(error)) {
         for (const { reject } of group) reject(error);
         return;
       }
       const middle = Math.ceil(group.length / 2);
-      await this.#settle(group.slice(0, middle));
-      await this.#settle(group.slice(middle));
+      await this.#settlePart(group.slice(0, middle));
+      await this.#settlePart(group.slice(middle));
     }
   }
 
-  #holdBack(waiting: Waiting<Request, Result>, { needs }: HeldElsewhere): void {
+  /** Of a group that has failed; without those who need what is known by now to fail groups. */
+  async #settlePart(part: readonly Waiting<Request, Result>[]): Promise<void> {
+    const suspects = part.filter(({ needs }) => this.#isSuspect(needs));
+    this.#putBack(suspects);
+    const others = part.filter((waiting) => !suspects.includes(waiting));
+    if (others.length > 0) await this.#settle(others);
+  }
+
+  #putBack(again: readonly Waiting<Request, Result>[]): void {
+    if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
+  }
+
+  #holdBack(waiting: Waiting<Request, Result>, { needs, failsGroups }: HeldElsewhere): void {
     const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** waiting.tries);
     waiting.tries += 1;
     waiting.held = needs;
-    const untilMs = performance.now() + pauseMs * (0.5 + Math.random());
-    for (const need of needs) this.#held.set(need, Math.max(untilMs, this.#held.get(need) ?? 0));
+    // What could not be known before: waited for as what was.
+    waiting.needs = [...new Set([...waiting.needs, ...needs])];
+    const nowMs = performance.now();
+    const untilMs = nowMs + pauseMs * (0.5 + Math.random());
+    for (const need of needs) {
+      this.#held.set(need, Math.max(untilMs, this.#held.get(need) ?? 0));
+      if (failsGroups) this.#suspected.set(need, nowMs + SUSPECTED_FOR_MS);
+    }
   }
 }

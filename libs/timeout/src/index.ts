@@ -15,6 +15,7 @@ export { DatabaseClock } from './database-clock';
 export {
   isCanceledStatement,
   isContention,
+  isLockTimeout,
   isInfrastructureError,
   sqlStateOf,
 } from './database-errors';
@@ -111,5 +112,5 @@ export type {
 export { TimerAbilityError } from './timer-limits';
 export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
-export { inTransaction, queryRows, Transaction } from './transaction';
+export { inTransaction, queryRows, Transaction, type TransactionOptions } from './transaction';
 export { Uuids } from './uuids';

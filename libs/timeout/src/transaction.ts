@@ -21,9 +21,15 @@ export class TransactionEndedError extends Error {
   }
 }
 
+export interface TransactionOptions {
+  /** True for the work of many who know nothing of each other. Default: false. */
+  readonly isShared?: boolean;
+}
+
 /** What a transaction and its attempts have in common. */
 interface Whole {
   readonly hooks: (() => Promise<void>)[];
+  readonly isShared: boolean;
   savepoint?: Savepoint;
   hasLentManager?: true;
   answerLimit?: Pick<Statement, 'query_timeout'>;
@@ -35,14 +41,24 @@ interface Whole {
  * Once it has ended, each statement of it is refused with a {@link TransactionEndedError}.
  */
 export class Transaction {
-  #whole: Whole = { hooks: [] };
+  #whole: Whole;
   /** Of an attempt: what it is made in. */
   #above: Transaction | undefined;
   #hasFailed = false;
   #hasEnded = false;
   #manager: EntityManager | undefined;
 
-  constructor(private readonly runner: QueryRunner) {}
+  constructor(
+    private readonly runner: QueryRunner,
+    { isShared = false }: TransactionOptions = {},
+  ) {
+    this.#whole = { hooks: [], isShared };
+  }
+
+  /** True where what one of many waits for, all of them wait for. */
+  get isShared(): boolean {
+    return this.#whole.isShared;
+  }
 
   /** TypeORM's, in this transaction. What fails by it is heard of with the next {@link rows} only. */
   get manager(): EntityManager {
@@ -232,11 +248,12 @@ const RETRY_WITHIN_MS = 2_500;
 export async function inTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
+  options?: TransactionOptions,
 ): Promise<T> {
   const startedMs = performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
-      return await attemptTransaction(dataSource, work);
+      return await attemptTransaction(dataSource, work, options);
     } catch (error) {
       const isLast = attempt >= MAX_ATTEMPTS || performance.now() - startedMs > RETRY_WITHIN_MS;
       if (isLast || !isContention(error)) throw error;
@@ -248,9 +265,10 @@ export async function inTransaction<T>(
 async function attemptTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
+  options: TransactionOptions | undefined,
 ): Promise<T> {
   const runner = dataSource.createQueryRunner();
-  const tx = new Transaction(runner);
+  const tx = new Transaction(runner, options);
   let result: T;
   try {
     // READ COMMITTED by the connection's settings: naming it here would be one more round trip.

@@ -1,4 +1,4 @@
-import { queryRows, type Transaction, type Uuids } from '@app/timeout';
+import { isLockTimeout, queryRows, type Transaction, type Uuids } from '@app/timeout';
 import {
   applyDecorators,
   Inject,
@@ -80,6 +80,23 @@ export const HOST_SEARCH_PATH = Symbol('HostSearchPath');
  */
 export const HOOKS_ELSEWHERE = Symbol('HooksElsewhere');
 
+/**
+ * So long a hook or a stock of the host's waits for one lock in a transaction that many share: about
+ * what a transaction of somebody else takes that is under way, and little for those beside it.
+ */
+const SHARED_LOCK_LIMIT_MS = 20;
+
+/** A hook or the stock of the host's met a lock that somebody keeps, in a transaction that many share. */
+export class HeldInHostError extends Error {
+  /** Without a `cause`: by its SQLSTATE the whole would be tried again, and wait again. */
+  constructor(
+    readonly isOfStock: boolean,
+    error: unknown,
+  ) {
+    super(`${isOfStock ? 'The stock' : 'An @OrderHook()'} of the host waited: ${String(error)}`);
+  }
+}
+
 /** The host's hooks and its stock, and the way to call them. */
 @Injectable()
 export class OrderHooks implements OnModuleInit {
@@ -142,7 +159,8 @@ export class OrderHooks implements OnModuleInit {
       }
       const lines = left().flatMap(linesOf);
       if (lines.length === 0) return;
-      for (const { orderId, sku, available } of await this.stock.reserve(lines, hookTx)) {
+      const short = await ofStock(tx, () => this.stock.reserve(lines, hookTx));
+      for (const { orderId, sku, available } of short) {
         assertAsked(drafts, orderId);
         refused.set(orderId, outOfStock(sku, available));
       }
@@ -178,8 +196,9 @@ export class OrderHooks implements OnModuleInit {
   }
 
   async #enterHost<T>(tx: Transaction, work: (hookTx: HookTx) => Promise<T>): Promise<T> {
-    await enter(tx, this.#paths.host);
-    const result = await work({
+    const limit = tx.isShared ? `${SHARED_LOCK_LIMIT_MS}ms` : undefined;
+    const before = await enter(tx, this.#paths.host, limit);
+    const done = work({
       manager: tx.manager,
       query: (sql, params = []) => tx.rows(sql, params),
       afterCommit: (hook) =>
@@ -187,8 +206,9 @@ export class OrderHooks implements OnModuleInit {
           this.telemetry.failed('afterCommit of an @OrderHook() or the stock', error),
         ),
     });
+    const result = await heard(tx, false, done);
     // Hears of a statement that failed and was passed over, too: nothing could be committed after it.
-    await enter(tx, this.#paths.own);
+    await enter(tx, this.#paths.own, before);
     return result;
   }
 }
@@ -214,5 +234,24 @@ export const outOfStock = (sku: string, available: number): LastcallError =>
     available,
   });
 
-const enter = (tx: Transaction, path: string): Promise<unknown> =>
-  tx.rows(`SELECT set_config('search_path', $1, true)`, [path]);
+const ofStock = <T>(tx: Transaction, work: () => Promise<T>): Promise<T> => heard(tx, true, work());
+
+/** Tells a lock that somebody keeps from what else may fail, where others wait for this, too. */
+async function heard<T>(tx: Transaction, isOfStock: boolean, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw tx.isShared && isLockTimeout(error) ? new HeldInHostError(isOfStock, error) : error;
+  }
+}
+
+/** Answers with the limit on waiting for a lock that was in force before. */
+async function enter(tx: Transaction, path: string, lockLimit?: string): Promise<string> {
+  const [row] = await tx.rows<{ before: string }>(
+    `WITH old AS MATERIALIZED (SELECT current_setting('lock_timeout') AS before)
+     SELECT before, set_config('search_path', $1, true),
+            set_config('lock_timeout', coalesce($2, before), true) FROM old`,
+    [path, lockLimit ?? null],
+  );
+  return (row as { before: string }).before;
+}

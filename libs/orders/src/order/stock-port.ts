@@ -20,7 +20,8 @@ export interface Shortage {
  * Stock of the host's own, which has the last word where it is given. Products are priced here and
  * have a quantity here as well, which is asked first: give them as much as the shop may ever sell.
  * Both methods are called with sets, in the transaction that decides: what they write commits with the
- * orders, or not at all. They wait for no lock longer than the transaction may (one second).
+ * orders, or not at all. They wait for no lock longer than the transaction may: 20 ms where many orders
+ * are placed or paid together, one second for an order by itself. Who then still needs it comes again.
  */
 export interface StockPort {
   /**

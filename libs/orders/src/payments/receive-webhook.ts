@@ -16,6 +16,7 @@ import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
 import { orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
+import { HeldInHostError } from '../order/order-hooks';
 import { isUuid } from '../order/uuid';
 import type { ProviderNotice } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
@@ -93,7 +94,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       return results;
     } catch (error) {
       if (notices.length > 1 || isInfrastructureError(error)) throw error;
-      this.telemetry.failed('apply webhook', error);
+      if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
       return await this.#store(provider, notices, () => false);
     } finally {
       await held.release();
@@ -106,7 +107,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     notices: readonly ProviderNotice[],
     mayApply: (notice: ProviderNotice) => boolean,
   ): Promise<WebhookResult[]> {
-    return inTransaction(this.dataSource, async (tx) => {
+    const store = async (tx: Transaction): Promise<WebhookResult[]> => {
       const fresh = await storeWebhooks(tx, provider, notices);
       const ready = fresh.filter(({ notice }) => mayApply(notice));
       const results = await this.applying.apply(tx, ready);
@@ -123,7 +124,8 @@ export class ReceiveWebhook implements OnApplicationShutdown {
         fresh.filter(({ notice }) => outcomes.get(notice) === 'deferred'),
       );
       return notices.map((notice) => outcomes.get(notice) ?? 'duplicate');
-    });
+    };
+    return inTransaction(this.dataSource, store, { isShared: true });
   }
 
   async #applyLater(tx: Transaction, stored: readonly StoredWebhook[]): Promise<void> {

@@ -5,9 +5,10 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { type Settings, SETTINGS } from '../config';
 import { LastcallError } from '../order/errors';
-import { GroupCommit, type HeldElsewhere } from '../group-commit';
+import { GroupCommit, HeldElsewhere } from '../group-commit';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+import { HeldInHostError } from '../order/order-hooks';
 import { placeGroup, type PlaceOutcome } from './place-group';
 import { sumBySku } from '../stock/products';
 import { keyOf, type PlaceRequest } from './write-orders';
@@ -79,15 +80,33 @@ export class PlaceOrder implements OnApplicationShutdown {
   async #placeGroup(
     requests: readonly PlaceRequest[],
   ): Promise<readonly (PlaceOutcome | HeldElsewhere)[]> {
-    const outcomes = await inTransaction(this.dataSource, async (tx) => {
-      const outcomes = await placeGroup(tx, requests, this.guard, this.config);
-      await failpoint('place.written');
+    try {
+      const outcomes = await inTransaction(
+        this.dataSource,
+        async (tx) => {
+          const outcomes = await placeGroup(tx, requests, this.guard, this.config);
+          await failpoint('place.written');
+          return outcomes;
+        },
+        { isShared: true },
+      );
+      await failpoint('place.committed');
       return outcomes;
-    });
-    await failpoint('place.committed');
-    return outcomes;
+    } catch (error) {
+      const [request, other] = requests;
+      if (!(error instanceof HeldInHostError) || !request || other) throw error;
+      return [new HeldElsewhere(heldInHost(request, error), true)];
+    }
   }
 }
+
+/** A stock's locks are of its products; of a hook's nobody knows: those are this request's own matter. */
+function heldInHost(request: PlaceRequest, { isOfStock }: HeldInHostError): string[] {
+  return isOfStock ? request.items.map(({ sku }) => sku) : [`${HOOKS_OF}${keyOf(request)}`];
+}
+
+/** No SKU begins like this: it would not be plain text. */
+const HOOKS_OF = '\u0000';
 
 /** One line a SKU, in SKU order: two ways to write the same order are the same order. */
 function mergeLines(items: PlaceCommand['items']): { sku: string; quantity: number }[] {
@@ -96,9 +115,10 @@ function mergeLines(items: PlaceCommand['items']): { sku: string; quantity: numb
     .sort((a, b) => (a.sku < b.sku ? -1 : 1));
 }
 
-const inUse = (skus: readonly string[]): LastcallError =>
-  new LastcallError(
-    'busy',
-    `Somebody is changing ${skus.map((sku) => `"${sku}"`).join(', ')} at this moment; try again soon`,
-    { skus },
-  );
+function inUse(needs: readonly string[]): LastcallError {
+  const skus = needs.filter((need) => !need.startsWith(HOOKS_OF));
+  const what = skus.length > 0 ? skus.map((sku) => `"${sku}"`).join(', ') : 'what this order needs';
+  return new LastcallError('busy', `Somebody is changing ${what} at this moment; try again soon`, {
+    skus,
+  });
+}
