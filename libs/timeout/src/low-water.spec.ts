@@ -182,6 +182,16 @@ describe('what looks for the overdue', () => {
     expect(await store.deadlines()).toEqual([]);
   });
 
+  it('claims the oldest first, however long before what is missed it was due', async () => {
+    // From here on it looks near the mark.
+    await timeouts.sweep.takeMissed();
+    const oldestMs = await addUnheard(-3_600_000);
+    await addUnheard(-2_000);
+    const begun = await begunBy(() => timeouts.sweep.takeMissed());
+    expect(begun[0]).toBe(oldestMs);
+    expect(await store.deadlines()).toEqual([]);
+  });
+
   it('has claims begin where they would where nothing is overdue', async () => {
     const beforeMs = (await store.now()).getTime();
     await timeouts.runSweep();

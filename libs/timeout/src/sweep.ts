@@ -102,7 +102,9 @@ export class Sweep {
     });
     if (missed.length === 0) return false;
     this.#lastRunAtMs = -Infinity;
-    void this.#sendOut(missed, 0, oldestOf(idle, lags, leftMs));
+    // The look above is near the mark: what was committed with it may be due since long before, and goes first.
+    const oldest = await oldestLags(this.dataSource, kinds, leftMs);
+    void this.#sendOut(missed, 0, oldestOf(idle, oldest, leftMs));
     return true;
   }
 
