@@ -165,7 +165,7 @@ const MUTATIONS = [
     spec: 'libs/orders/src/group-commit.spec.ts',
     edits: [
       {
-        file: `${ORDERS}group-commit.ts`,
+        file: `${ORDERS}held-needs.ts`,
         find: 'if (failsGroups) this.#suspected.set',
         replace: 'if (failsGroups && needs.length > 9) this.#suspected.set',
       },

@@ -191,23 +191,31 @@ describe('GroupCommit, where requests need something to themselves', () => {
     );
   });
 
-  /** `b` is somebody else's until it is given back. */
-  function withHeld(options: Partial<GroupCommitOptions<string>> = {}) {
+  /**
+   * `b` is somebody else's until it is given back.
+   * @param failsGroups as by code that knows no SKIP LOCKED: the whole group fails by it
+   */
+  function withHeld(options: Partial<GroupCommitOptions<string>> = {}, failsGroups = false) {
     const held = new Set(['b']);
     const asked: string[][] = [];
+    const heldOf = (request: string) => needsOf(request).filter((need) => held.has(need));
     const groups = new GroupCommit<string, string>(
       async (group) => {
         asked.push([...group]);
         await turn();
+        const isAlone = group.length === 1;
+        if (failsGroups && !isAlone && group.some((request) => heldOf(request).length > 0)) {
+          throw new Error('somebody waited in it');
+        }
         return group.map((request) => {
-          const needs = needsOf(request).filter((need) => held.has(need));
-          return needs.length > 0 ? new HeldElsewhere(needs) : `${request}!`;
+          const needs = heldOf(request);
+          return needs.length > 0 ? new HeldElsewhere(needs, failsGroups) : `${request}!`;
         });
       },
       {
         ...{ maxGroup: 10, lanes: 2, maxWaiting: 100, needsOf, tired, ...options },
         overflow: () => new Error('overflow'),
-        isEverybodys: () => true,
+        isEverybodys: () => !failsGroups,
       },
     );
     return { held, asked, groups };
@@ -254,34 +262,13 @@ describe('GroupCommit, where requests need something to themselves', () => {
     await Promise.allSettled(kept);
   });
 
-  /** As where a lock is met by code that knows no SKIP LOCKED: the whole group fails by it. */
-  function withFailing(options: Partial<GroupCommitOptions<string>> = {}) {
-    const held = new Set(['b']);
-    const asked: string[][] = [];
-    const groups = new GroupCommit<string, string>(
-      async (group) => {
-        asked.push([...group]);
-        await turn();
-        const needs = group.flatMap(needsOf).filter((need) => held.has(need));
-        if (needs.length === 0) return group.map((request) => `${request}!`);
-        if (group.length > 1) throw new Error('somebody waited in it');
-        return [new HeldElsewhere(needs, true)];
-      },
-      {
-        ...{ maxGroup: 10, lanes: 2, maxWaiting: 100, needsOf, tired, ...options },
-        overflow: () => new Error('overflow'),
-        isEverybodys: () => false,
-      },
-    );
-    return { held, asked, groups };
-  }
   const failed = (asked: readonly string[][]) =>
     asked.filter((group) => group.length > 1 && group.some((request) => request.includes('b')));
 
   it.each([1, 2])(
     'fails few groups by what one request waits for, with %i lanes',
     async (lanes) => {
-      const { held, asked, groups } = withFailing({ lanes, maxWaiting: 1_000 });
+      const { held, asked, groups } = withHeld({ lanes, maxWaiting: 1_000 }, true);
       const kept = ['c', 'b', 'a+b', 'd'].map((request) => groups.submit(request));
       expect(await Promise.all([kept[0], kept[3]])).toEqual(['c!', 'd!']);
       const isolating = failed(asked).length;
@@ -301,7 +288,7 @@ describe('GroupCommit, where requests need something to themselves', () => {
   );
 
   it('tells them after two seconds, however many wait for their turn alone', async () => {
-    const { groups } = withFailing();
+    const { groups } = withHeld({}, true);
     const { result, tookMs } = await timed(() =>
       Promise.allSettled(Array.from({ length: 9 }, () => groups.submit('b'))),
     );

@@ -1,3 +1,5 @@
+import { HeldNeeds } from './held-needs';
+
 export interface GroupCommitOptions<Request> {
   /** The most requests one group may hold. */
   readonly maxGroup: number;
@@ -46,8 +48,6 @@ const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 100;
 /** So long a request waits for what somebody else holds; the answer then comes within 3 s. */
 const PATIENCE_MS = 2_000;
-/** After that nobody knows any more that what is held fails whole groups. */
-const SUSPECTED_FOR_MS = 10_000;
 /** Of those that may wait, so many at the most for what others hold: the rest is for strangers. */
 const SHARE_OF_HELD = 0.1;
 
@@ -63,10 +63,7 @@ export class GroupCommit<Request, Result> {
   #idle: (() => void)[] = [];
   /** What the groups under way need. */
   readonly #inUse = new Set<string>();
-  /** What somebody else held, and when to look again. */
-  readonly #held = new Map<string, number>();
-  /** Of that what has failed whole groups, and when to forget it. */
-  readonly #suspected = new Map<string, number>();
+  readonly #held = new HeldNeeds();
   #isOneAlone = false;
   #isTurnOfOne = false;
   #wakeUp: NodeJS.Timeout | undefined;
@@ -84,7 +81,7 @@ export class GroupCommit<Request, Result> {
     const needs = this.options.needsOf?.(request) ?? [];
     const { maxWaiting } = this.options;
     if (this.#waiting.length >= maxWaiting) return Promise.reject(this.options.overflow());
-    const held = this.#obstaclesTo(needs);
+    const held = this.#held.obstaclesTo(needs);
     if (held.length > 0 && this.#waiting.length >= maxWaiting * SHARE_OF_HELD) {
       return Promise.reject(this.#tiredOf(held));
     }
@@ -124,7 +121,7 @@ export class GroupCommit<Request, Result> {
   async #runLane(): Promise<void> {
     for (let group = this.#cutGroup(); group.length > 0; group = this.#cutGroup()) {
       const needs = new Set(group.flatMap((one) => one.needs));
-      const isAlone = this.#isSuspect([...needs]);
+      const isAlone = this.#held.areSuspect([...needs]);
       if (isAlone) this.#isOneAlone = true;
       for (const need of needs) this.#inUse.add(need);
       await this.#settle(group);
@@ -138,7 +135,7 @@ export class GroupCommit<Request, Result> {
 
   /** What goes next: those who may fail their neighbours by themselves, in turns with all others. */
   #cutGroup(): Waiting<Request, Result>[] {
-    this.#forgetHeld();
+    this.#held.forgetPast();
     const isTurnOfOne = this.#isTurnOfOne;
     const first = isTurnOfOne ? this.#cutOne() : this.#cutMany();
     if (first.length > 0) this.#isTurnOfOne = !isTurnOfOne;
@@ -148,10 +145,10 @@ export class GroupCommit<Request, Result> {
 
   /** The oldest of those who go alone, one at a time: it may wait for what it would fail others by. */
   #cutOne(): Waiting<Request, Result>[] {
-    if (this.#suspected.size === 0 || this.#isOneAlone) return [];
+    if (this.#isOneAlone) return [];
     const nth = this.#waiting.findIndex(({ needs }) => {
-      const isReady = this.#heldOf(needs).length === 0 && !needs.some((n) => this.#inUse.has(n));
-      return isReady && this.#isSuspect(needs);
+      if (!this.#held.areSuspect(needs) || this.#held.heldOf(needs).length > 0) return false;
+      return !needs.some((need) => this.#inUse.has(need));
     });
     return nth < 0 ? [] : this.#waiting.splice(nth, 1);
   }
@@ -167,7 +164,7 @@ export class GroupCommit<Request, Result> {
     for (const waiting of this.#waiting) {
       if (group.length === maxGroup) break;
       looked += 1;
-      const obstacles = this.#obstaclesTo(waiting.needs);
+      const obstacles = this.#held.obstaclesTo(waiting.needs);
       if (obstacles.length > 0) waiting.held = obstacles;
       if (waiting.held.length > 0 && performance.now() - waiting.sinceMs > PATIENCE_MS) {
         waiting.reject(this.#tiredOf(waiting.held));
@@ -192,33 +189,12 @@ export class GroupCommit<Request, Result> {
     return this.options.tired?.(held) ?? this.options.overflow();
   }
 
-  #heldOf(needs: readonly string[]): readonly string[] {
-    return this.#held.size === 0 ? [] : needs.filter((need) => this.#held.has(need));
-  }
-
-  #isSuspect(needs: readonly string[]): boolean {
-    return this.#suspected.size > 0 && needs.some((need) => this.#suspected.has(need));
-  }
-
-  /** What keeps a request from going with others. */
-  #obstaclesTo(needs: readonly string[]): readonly string[] {
-    if (this.#held.size === 0 && this.#suspected.size === 0) return [];
-    return needs.filter((need) => this.#held.has(need) || this.#suspected.has(need));
-  }
-
-  #forgetHeld(): void {
-    const nowMs = performance.now();
-    for (const known of [this.#held, this.#suspected]) {
-      for (const [need, untilMs] of known) if (untilMs <= nowMs) known.delete(need);
-    }
-  }
-
   /** The time of what is held elsewhere comes without a request that brings it. */
   #wakeUpLater(): void {
     clearTimeout(this.#wakeUp);
-    if (this.#waiting.length === 0 || this.#held.size === 0) return;
-    const soonestMs = Math.min(...this.#held.values());
-    this.#wakeUp = setTimeout(() => this.#fillLanes(), Math.max(1, soonestMs - performance.now()));
+    const inMs = this.#held.nextLookInMs;
+    if (this.#waiting.length === 0 || inMs === undefined) return;
+    this.#wakeUp = setTimeout(() => this.#fillLanes(), Math.max(1, inMs));
   }
 
   async #settle(group: readonly Waiting<Request, Result>[]): Promise<void> {
@@ -232,7 +208,7 @@ export class GroupCommit<Request, Result> {
           again.push(waiting);
           return;
         }
-        for (const need of waiting.needs) this.#suspected.delete(need);
+        this.#held.got(waiting.needs);
         waiting.resolve(result);
       });
       this.#putBack(again);
@@ -249,7 +225,7 @@ export class GroupCommit<Request, Result> {
 
   /** Of a group that has failed; without those who need what is known by now to fail groups. */
   async #settlePart(part: readonly Waiting<Request, Result>[]): Promise<void> {
-    const suspects = part.filter(({ needs }) => this.#isSuspect(needs));
+    const suspects = part.filter(({ needs }) => this.#held.areSuspect(needs));
     this.#putBack(suspects);
     const others = part.filter((waiting) => !suspects.includes(waiting));
     if (others.length > 0) await this.#settle(others);
@@ -265,11 +241,6 @@ export class GroupCommit<Request, Result> {
     waiting.held = needs;
     // What could not be known before: waited for as what was.
     waiting.needs = [...new Set([...waiting.needs, ...needs])];
-    const nowMs = performance.now();
-    const untilMs = nowMs + pauseMs * (0.5 + Math.random());
-    for (const need of needs) {
-      this.#held.set(need, Math.max(untilMs, this.#held.get(need) ?? 0));
-      if (failsGroups) this.#suspected.set(need, nowMs + SUSPECTED_FOR_MS);
-    }
+    this.#held.hold(needs, pauseMs * (0.5 + Math.random()), failsGroups);
   }
 }

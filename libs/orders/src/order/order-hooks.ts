@@ -173,7 +173,7 @@ export class OrderHooks implements OnModuleInit {
     if (!this.#areToHear(lines.length) || this.stock === NO_STOCK_PORT) return true;
     return this.#enterHost(
       tx,
-      async (hookTx) => (await this.stock.reserve(lines, hookTx)).length === 0,
+      async (hookTx) => (await ofStock(tx, () => this.stock.reserve(lines, hookTx))).length === 0,
     );
   }
 
@@ -184,7 +184,7 @@ export class OrderHooks implements OnModuleInit {
     const { from, to, orderIds } = change;
     const effect = from === 'none' ? 'none' : (stockEffect(from, to) ?? 'none');
     await this.#enterHost(tx, async (hookTx) => {
-      if (effect !== 'none') await this.stock.apply(effect, orderIds, hookTx);
+      if (effect !== 'none') await ofStock(tx, () => this.stock.apply(effect, orderIds, hookTx));
       for (const hook of this.#hooks) await hook.onTransition?.(change, hookTx);
     });
   }
