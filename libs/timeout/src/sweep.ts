@@ -90,9 +90,8 @@ export class Sweep {
       (drain) => !drain.isBursting && !drain.standsStill && !this.brake.holds(drain.kind),
     );
     const kinds = idle.map(({ kind }) => kind);
-    const leftMs = kinds.map((kind) => this.leftToRunMs(kind));
-    const fromMs = idle.map(({ lateCommits, lowWater }, index) =>
-      Math.max(lateCommits.behind(lowWater.fromMs), leftMs[index] as number),
+    const fromMs = idle.map(({ kind, lateCommits, lowWater }) =>
+      Math.max(lateCommits.behind(lowWater.fromMs), this.leftToRunMs(kind)),
     );
     const lags = await oldestLags(this.dataSource, kinds, fromMs);
     const missed = idle.filter((drain, index) => {
@@ -103,8 +102,10 @@ export class Sweep {
     if (missed.length === 0) return false;
     this.#lastRunAtMs = -Infinity;
     // The look above is near the mark: what was committed with it may be due since long before, and goes first.
-    const oldest = await oldestLags(this.dataSource, kinds, leftMs);
-    void this.#sendOut(missed, 0, oldestOf(idle, oldest, leftMs));
+    const missedKinds = missed.map(({ kind }) => kind);
+    const sinceMs = missedKinds.map((kind) => this.leftToRunMs(kind));
+    const oldest = await oldestLags(this.dataSource, missedKinds, sinceMs);
+    void this.#sendOut(missed, 0, oldestOf(missed, oldest, sinceMs));
     return true;
   }
 
