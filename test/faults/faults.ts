@@ -3,6 +3,7 @@ import { BURST } from './burst.faults';
 import { CLOCK_FAULTS } from './clock.faults';
 import { CLUSTER_FAULTS } from './cluster.faults';
 import { CRASH_FAULTS } from './crash.faults';
+import { DISK_FAULTS } from './disk.faults';
 import type { Fault } from './fault';
 import { LATENESS_FAULTS } from './lateness.faults';
 import { POSTGRES_FAULTS } from './postgres.faults';
@@ -21,6 +22,7 @@ export const FAULTS: readonly Fault[] = [
   ...CLUSTER_FAULTS,
   ...POSTGRES_FAULTS,
   ...PRODUCT_FAULTS,
+  ...DISK_FAULTS,
   ...WEBHOOK_FAULTS,
   ...PROVIDER_FAULTS,
   ...MONEY_FAULTS,

@@ -1,23 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import { until } from '../support/until';
 import { violations } from './books';
-import { assert, type Fault, type Step } from './fault';
+import { assert, type Fault } from './fault';
 import { slowness } from '../support/slowness';
 import { pause } from './load';
+import { at, place, probe } from './placing-probe';
 
 const CALM_MS = 10_000;
-const EVERY_MS = 25;
 /** "A clear 503 within 3 s." */
 const REFUSED_WITHIN_MS = 3_000;
 /** Below that, doubling is noise. */
 const NOISE_MS = 50;
 const HELD = 'TEA-B';
-
-interface Placing {
-  readonly tookMs: number;
-  readonly status: number;
-  readonly code: string;
-}
 
 export const PRODUCT_FAULTS: readonly Fault[] = [
   {
@@ -73,28 +66,3 @@ export const PRODUCT_FAULTS: readonly Fault[] = [
     },
   },
 ];
-
-/** Orders of products that nobody holds, until `over`. */
-async function probe(step: Step, over: Promise<void>): Promise<Placing[]> {
-  let isOver = false;
-  void over.then(() => (isOver = true));
-  const placing: Promise<Placing>[] = [];
-  while (!isOver) {
-    placing.push(place(step, placing.length % 2 ? 'TEA-A' : 'TEA-C'));
-    await pause(EVERY_MS);
-  }
-  return Promise.all(placing);
-}
-
-async function place({ client }: Step, sku: string): Promise<Placing> {
-  const body = { items: [{ sku, quantity: 1 }] };
-  const headers = { 'idempotency-key': randomUUID() };
-  const { status, tookMs, body: answer } = await client.api('POST /v1/orders', { body, headers });
-  return { status, tookMs, code: String(answer.code ?? '') };
-}
-
-/** So long took placing at the most for this share of them, in milliseconds. */
-function at(share: number, placing: readonly Placing[]): number {
-  const sorted = placing.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * share)] ?? 0;
-}
