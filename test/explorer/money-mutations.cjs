@@ -9,6 +9,7 @@ const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
 const WAITS = `${ORDERS}ops/waits.spec.ts`;
 const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
 const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
+const ERASURE = `${ORDERS}ops/erase-customer.spec.ts`;
 
 /**
  * @param {string} name
@@ -330,6 +331,22 @@ const MONEY_MUTATIONS = [
     'ops/verify-deadlines.ts',
     "  SELECT 'orphaned' AS finding, d.kind, d.subject_id, d.due_at, d.version FROM deadlines d\n   WHERE ${[\n     IS_OURS,",
     "  SELECT 'orphaned' AS finding, d.kind, d.subject_id, d.due_at, d.version FROM deadlines d\n   WHERE ${[",
+  ),
+  seeded(
+    'erased-beside-placing',
+    'A customer is erased while an order of theirs is being placed',
+    ERASURE,
+    'ops/erase-customer.ts',
+    'if (!(await takeTurnOf(tx, customer))) throw isOrdering();',
+    'await takeTurnOf(tx, customer);',
+  ),
+  seeded(
+    'erasure-leaves-limits',
+    'What limits remember of an erased customer stays where somebody holds it',
+    ERASURE,
+    'ops/erase-customer.ts',
+    '(await forgetLimitsOf(tx, customer)) && orders',
+    '((await forgetLimitsOf(tx, customer)) || true) && orders',
   ),
 ];
 

@@ -8,6 +8,7 @@ import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { uuidv7 } from '../order/uuid';
 import { rehearse } from '../order/rehearse';
+import { forgetLimitsOf, takeTurnOf } from '../placing/forget-limits';
 
 export interface ErasedCustomer {
   /** What stands for the customer from now on: the hash of a salt that is forgotten. */
@@ -45,6 +46,8 @@ export class EraseCustomer {
     if (accountable.reason.includes(customer)) {
       throw new LastcallError('invalid_request', 'the reason names the customer: it is kept');
     }
+    // Looked at before anything: what the stream has forgotten stays forgotten.
+    await inTransaction(this.dataSource, (tx) => expectTurn(tx, customer));
     return rehearse<ErasedCustomer>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         for (const sql of BEGIN) await tx.rows(sql);
@@ -56,10 +59,12 @@ export class EraseCustomer {
         const { pseudonym } = history as NonNullable<typeof history>;
         for (const [sql, values] of ERASE)
           await tx.rows(sql, values(customer, pseudonym, orderIds));
-        await expectGone(tx, customer);
         await recordAction(tx, 'customer.erase', 'customer', [uuidv7()], accountable);
-        // Last, as it is not undone: where it fails nothing is erased, and all can be done again.
+        // Late, as it is not undone: where it fails nothing is erased, and all can be done again.
         const streamed = dryRun ? 0 : await this.stream.forgetReasons(orderIds);
+        // Last: who places an order for the customer meanwhile, with a group of others, waits for this alone.
+        await expectTurn(tx, customer);
+        await expectGone(tx, customer);
         const erased = history as NonNullable<typeof history>;
         return end({ ...erased, orders: orderIds.length, streamed });
       }),
@@ -93,10 +98,7 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
         (_customer: string, _pseudonym: string, orderIds: readonly string[]) => [orderIds],
       ] as const,
   ),
-  ...['idempotency_keys', 'unpaid_orders', 'unpaid_streaks'].map(
-    (table) =>
-      [`DELETE FROM ${table} WHERE customer_id = $1`, (customer: string) => [customer]] as const,
-  ),
+  ['DELETE FROM idempotency_keys WHERE customer_id = $1', (customer) => [customer]],
   ['DELETE FROM page_sessions WHERE subject = $1', (customer) => [customer]],
   // Whoever waits for one of these is told that its outcome is not known.
   [
@@ -129,10 +131,18 @@ export function customerNotFound(): LastcallError {
   return new LastcallError('customer_not_found', 'There is no order of this customer');
 }
 
+/** Who places an order for the customer is not waited for: it may be waiting itself. */
+async function expectTurn(tx: Transaction, customer: string): Promise<void> {
+  if (!(await takeTurnOf(tx, customer))) throw isOrdering();
+}
+
 /** An order that was placed meanwhile is under the name: then nothing is erased yet. */
 async function expectGone(tx: Transaction, customer: string): Promise<void> {
-  const rows = await tx.rows('SELECT 1 FROM orders WHERE customer_id = $1 LIMIT 1', [customer]);
-  if (rows.length > 0) {
-    throw new LastcallError('busy', 'The customer is placing an order; try again in a moment');
-  }
+  const orders = await tx.rows('SELECT FROM orders WHERE customer_id = $1 LIMIT 1', [customer]);
+  const isGone = (await forgetLimitsOf(tx, customer)) && orders.length === 0;
+  if (!isGone) throw isOrdering();
+}
+
+function isOrdering(): LastcallError {
+  return new LastcallError('busy', 'The customer is placing an order; try again in a moment');
 }

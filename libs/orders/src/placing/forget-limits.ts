@@ -1,5 +1,6 @@
-import { queryRows } from '@app/timeout';
+import { queryRows, type Transaction } from '@app/timeout';
 import type { DataSource } from 'typeorm';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { uuidsBetween } from '../order/uuid';
 
 /** Customers who have not come back for a day have no limits. */
@@ -81,4 +82,33 @@ export class ForgetLimits {
   async #rows<T>(sql: string, given: readonly unknown[] = []): Promise<[T]> {
     return (await queryRows<T>(this.dataSource, sql, given)) as [T];
   }
+}
+
+const TURN = `SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.customer}, k) AS "isOurs"
+                FROM hashtext($1) AS k`;
+
+/** Whose row is held is waited for no more than whose turn it is. */
+const FORGET_CUSTOMER = [
+  `DELETE FROM unpaid_orders WHERE customer_id = $1 AND order_id = ANY (ARRAY(
+     SELECT order_id FROM unpaid_orders WHERE customer_id = $1 FOR UPDATE SKIP LOCKED))`,
+  `DELETE FROM unpaid_streaks WHERE customer_id = (
+     SELECT customer_id FROM unpaid_streaks WHERE customer_id = $1 FOR UPDATE SKIP LOCKED)`,
+];
+
+const LEFT = `SELECT FROM unpaid_orders WHERE customer_id = $1
+              UNION ALL SELECT FROM unpaid_streaks WHERE customer_id = $1 LIMIT 1`;
+
+/**
+ * The customer's turn among those who place orders, to the end of the transaction: false where somebody
+ * is placing one for them. They are not waited for, and wait for us: briefly, as a whole group may.
+ */
+export async function takeTurnOf(tx: Transaction, customer: string): Promise<boolean> {
+  const [turn] = await tx.rows<{ isOurs: boolean }>(TURN, [customer]);
+  return turn?.isOurs === true;
+}
+
+/** Forgets what limits remember of one customer, whose turn has been taken; false where some is left. */
+export async function forgetLimitsOf(tx: Transaction, customer: string): Promise<boolean> {
+  for (const sql of FORGET_CUSTOMER) await tx.rows(sql, [customer]);
+  return (await tx.rows(LEFT, [customer])).length === 0;
 }
