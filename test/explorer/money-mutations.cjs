@@ -348,6 +348,14 @@ const MONEY_MUTATIONS = [
     '(await forgetLimitsOf(tx, customer)) && orders',
     '((await forgetLimitsOf(tx, customer)) || true) && orders',
   ),
+  seeded(
+    'reason-names-by-a-part',
+    'A reason is refused for a number or a word that the name of the customer is a part of',
+    ERASURE,
+    'ops/erase-customer.ts',
+    '${BEGINS}${name}${ENDS}',
+    '${name}',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -13,15 +13,16 @@ const LIMITED = { MAX_OPEN_ORDERS: '20', MAX_UNPAID_IN_A_ROW: '10' };
 
 let world: World;
 const letGo: (() => void)[] = [];
-beforeEach(async () => {
+beforeAll(async () => {
   world = await openWorld({ settings: LIMITED });
   await insertProduct(world);
 });
-afterEach(async () => {
+afterEach(() => {
   onFailpoint(undefined);
   letGo.splice(0).forEach((open) => open());
-  await world?.close();
+  jest.restoreAllMocks();
 });
+afterAll(() => world?.close());
 
 const erase = (customer: string) =>
   new EraseCustomer(world.dataSource, world.stream).erase(customer, WHY);
@@ -90,31 +91,66 @@ it('is refused at once while the customer is placing an order, and nothing is er
 });
 
 it('holds up no order that is placed beside it, and gives way to one of the same customer', async () => {
-  await past('zoe');
+  await past('zac');
   const streaming = gate();
   jest.spyOn(world.stream, 'forgetReasons').mockImplementation(async () => {
     await streaming.stop();
     return 0;
   });
-  const erasing = erase('zoe').catch((error: unknown) => error);
+  const erasing = erase('zac').catch((error: unknown) => error);
   await until('all but the last is erased', streaming.isReached);
-  await Promise.all([place('zoe'), place('stranger')]);
+  await Promise.all([place('zac'), place('stranger')]);
   streaming.open();
   expect(await erasing).toMatchObject({ code: 'busy' });
-  expect(await leftOf('zoe')).toMatchObject({ orders: 4 });
+  expect(await leftOf('zac')).toMatchObject({ orders: 4 });
 });
 
 it('leaves nothing that limits remember behind, and says so where a row of it is held', async () => {
-  await past('zoe');
-  const before = await leftOf('zoe');
+  await past('zed');
+  const before = await leftOf('zed');
   for (const table of ['unpaid_orders', 'unpaid_streaks']) {
     const holder = await beginHeldOpen(world.dataSource);
-    await holder.query(`SELECT FROM ${table} WHERE customer_id = 'zoe' LIMIT 1 FOR UPDATE`);
-    await expect(erase('zoe')).rejects.toMatchObject({ code: 'busy' });
+    await holder.query(`SELECT FROM ${table} WHERE customer_id = 'zed' LIMIT 1 FOR UPDATE`);
+    await expect(erase('zed')).rejects.toMatchObject({ code: 'busy' });
     await holder.rollbackTransaction();
     await holder.release();
-    expect(await leftOf('zoe')).toEqual(before);
+    expect(await leftOf('zed')).toEqual(before);
   }
-  expect(await erase('zoe')).toMatchObject({ orders: 3 });
-  expect(Object.values(await leftOf('zoe'))).toEqual([0, 0, 0, 0]);
+  expect(await erase('zed')).toMatchObject({ orders: 3 });
+  expect(Object.values(await leftOf('zed'))).toEqual([0, 0, 0, 0]);
+});
+
+/** Of a customer whom nobody knows: it is their reason that is refused, or they are not found. */
+const refusalOf = (customer: string, reason: string) =>
+  new EraseCustomer(world.dataSource, world.stream)
+    .erase(customer, { actor: 'olivia', reason })
+    .then(
+      () => 'erased',
+      ({ code }: { code: string }) => code,
+    );
+
+it.each([
+  ['17', 'ticket 2017-4'],
+  ['17', 'request 2026-17'],
+  ['17', 'version 3.17.2 of the form, 175 lines'],
+  ['bo', 'about bob, by an abbot'],
+  ['an', 'the Ångström planet'],
+])('takes %s for no part of "%s"', async (customer, reason) => {
+  expect(await refusalOf(customer, reason)).toBe('customer_not_found');
+});
+
+it.each([
+  ['17', 'customer 17 has asked'],
+  ['17', 'asked by 17.'],
+  ['17', '2017 (17)'],
+  ['17', 'sub=17, case 4'],
+  ['17', 'case_17'],
+  ['bob', "Bob's request"],
+  ['bob', 'bob@example.com has asked'],
+  ['bob', 'case 17-bob'],
+  ['auth0|5f.x', 'mail of auth0|5f.x, today'],
+  ['*', 'it is * who asks'],
+  ['Ægir', 'for ægir'],
+])('lets no reason be kept that names %s: "%s"', async (customer, reason) => {
+  expect(await refusalOf(customer, reason)).toBe('invalid_request');
 });

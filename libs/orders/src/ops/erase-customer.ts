@@ -43,7 +43,7 @@ export class EraseCustomer {
   /** @throws {LastcallError} customer_not_found, customer_not_erasable, invalid_request, busy */
   async erase(customer: string, command: EraseCommand): Promise<ErasedCustomer> {
     const { dryRun = false, ...accountable } = command;
-    if (accountable.reason.includes(customer)) {
+    if (isNamedIn(accountable.reason, customer)) {
       throw new LastcallError('invalid_request', 'the reason names the customer: it is kept');
     }
     // Looked at before anything: what the stream has forgotten stays forgotten.
@@ -130,6 +130,21 @@ async function finalOrders(tx: Transaction, customer: string): Promise<string[]>
 export function customerNotFound(): LastcallError {
   return new LastcallError('customer_not_found', 'There is no order of this customer');
 }
+
+/**
+ * Whether a text names a customer, as a word of its own: `17` is no part of a number such as `2017` or
+ * `2026-17`, nor of a word. Letters count as the same in either case.
+ */
+function isNamedIn(text: string, customer: string): boolean {
+  const name = customer.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  return new RegExp(`${BEGINS}${name}${ENDS}`, 'iu').test(text);
+}
+
+const LETTER = '[\\p{L}\\p{M}\\p{N}]';
+const JOINT = '[-./:]';
+/** No word goes on here; nor does a number, which may have joints. */
+const BEGINS = `(?!(?<=${LETTER})${LETTER})(?!(?<=\\p{N}${JOINT})\\p{N})`;
+const ENDS = `(?!(?<=${LETTER})${LETTER})(?!(?<=\\p{N})${JOINT}\\p{N})`;
 
 /** Who places an order for the customer is not waited for: it may be waiting itself. */
 async function expectTurn(tx: Transaction, customer: string): Promise<void> {
