@@ -61,6 +61,14 @@ const MONEY_MUTATIONS = [
     'ON unfolded_stock_movements (sku, id)',
   ),
   seeded(
+    'return-unheard-by-the-host',
+    "Pieces that come back are booked here, and the host's own stock never hears of them",
+    `${ORDERS}order/stock-port.spec.ts`,
+    'ops/create-refund.ts',
+    'await this.guard.takeBack(tx, await restock(tx, { id: orderId, status }, returned));',
+    'await restock(tx, { id: orderId, status }, returned);',
+  ),
+  seeded(
     'asked-at-the-first-provider',
     "A payment's end is asked at the provider for new ones, and not at its own",
     `${ORDERS}providers/payment-providers.spec.ts`,

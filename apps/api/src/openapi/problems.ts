@@ -66,6 +66,8 @@ export const PROBLEM_EXAMPLES = {
     'This order is paid; only an order that waits for its provider can be settled',
   refund_exceeds_balance: '900 is more than this order still holds: at most 500 can be refunded',
   restock_exceeds_order: '3 of "TEA-SENCHA" is more than can come back of this order: at most 2',
+  restock_not_supported:
+    "The host's own stock cannot hear of pieces that come back (its StockPort has no takeBack): refund without restock, and put them back there by hand",
   webhook_not_dismissable: 'This webhook is processed; only a held one can be dismissed',
   idempotency_key_reused:
     'This Idempotency-Key has placed a different order; use a new key for a new order',

@@ -81,7 +81,12 @@ export class OpsController {
     status: 201,
     summary: "Send a part of an order's money back, or all of it, which cancels an unshipped order",
     headers: { 'Idempotent-Replayed': '"true" when this key had requested the refund before' },
-    refusals: ['refund_exceeds_balance', 'restock_exceeds_order', 'idempotency_key_reused'],
+    refusals: [
+      'refund_exceeds_balance',
+      'restock_exceeds_order',
+      'restock_not_supported',
+      'idempotency_key_reused',
+    ],
   })
   @TakesIdempotencyKey({ required: false, of: 'refund' })
   async refund(

@@ -44,7 +44,7 @@ export class CreateRefund {
 
   /**
    * @throws {LastcallError} order_not_found, refund_exceeds_balance, restock_exceeds_order,
-   *   idempotency_key_reused, busy
+   *   restock_not_supported, idempotency_key_reused, hooks_elsewhere, busy
    */
   async create(orderId: string, command: RefundCommand): Promise<CreatedRefund> {
     const { amount, restock: returned = [], dryRun = false, actor, reason } = command;
@@ -53,7 +53,7 @@ export class CreateRefund {
       this.guard.withOrder(orderId, async ({ status }, tx) => {
         const known = await findByKey(tx, orderId, command);
         if (known) return end({ refundIds: known, replayed: true });
-        await restock(tx, { id: orderId, status }, returned);
+        await this.guard.takeBack(tx, await restock(tx, { id: orderId, status }, returned));
         const parts = await allot(tx, orderId, amount);
         const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
         await recordAction(tx, 'refund.create', 'refund', ids, accountable);

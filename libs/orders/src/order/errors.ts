@@ -47,6 +47,7 @@ export const ERROR_STATUS = {
   order_not_settleable: 409,
   refund_exceeds_balance: 409,
   restock_exceeds_order: 409,
+  restock_not_supported: 409,
   webhook_not_dismissable: 409,
   order_not_extendable: 409,
   order_not_repeatable: 409,

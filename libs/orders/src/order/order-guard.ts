@@ -122,6 +122,14 @@ export class OrderGuard {
     return this.hooks.reserveAgain(tx, lines);
   }
 
+  /**
+   * Has the host's own stock hear of pieces that came back of an order that stays as it is.
+   * @throws {LastcallError} restock_not_supported
+   */
+  takeBack(tx: Transaction, lines: readonly StockLine[]): Promise<void> {
+    return this.hooks.takeBack(tx, lines);
+  }
+
   async #follow(tx: Transaction, transition: Transition, changed: ChangedOrders): Promise<void> {
     if (changed.count === 0) return;
     if (changed.haveDeadlines) {

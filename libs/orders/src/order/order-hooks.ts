@@ -12,6 +12,7 @@ import { DATABASE } from '../data-source';
 import { LastcallError } from './errors';
 import type { HookTx } from './hook-tx';
 import { type By, type OrderStatus, stockEffect } from './order.lifecycle';
+import { readReturned } from './returned-lines';
 import { NO_STOCK_PORT, STOCK_PORT, type StockLine, type StockPort } from './stock-port';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
@@ -177,14 +178,30 @@ export class OrderHooks implements OnModuleInit {
     );
   }
 
+  /**
+   * Tells the host's stock of pieces that came back of an order.
+   * @throws {LastcallError} restock_not_supported where it could not hear of them
+   */
+  async takeBack(tx: Transaction, lines: readonly StockLine[]): Promise<void> {
+    if (!this.#areToHear(lines.length) || this.stock === NO_STOCK_PORT) return;
+    if (!this.stock.takeBack) throw restockNotSupported();
+    await this.#enterHost(tx, (hookTx) =>
+      ofStock(tx, async () => this.stock.takeBack?.(lines, hookTx)),
+    );
+  }
+
   /** The ids of the orders are taken apart only where somebody has to hear of them. */
   async run(tx: Transaction, told: Omit<OrderTransition, 'orderIds'>, ids: Uuids): Promise<void> {
     if (!this.#areToHear(ids.count)) return;
     const change = { ...told, orderIds: ids.each };
     const { from, to, orderIds } = change;
     const effect = from === 'none' ? 'none' : (stockEffect(from, to) ?? 'none');
+    const takenBack =
+      effect === 'restock' && this.stock.takeBack ? await readReturned(tx, orderIds) : [];
     await this.#enterHost(tx, async (hookTx) => {
-      if (effect !== 'none') await ofStock(tx, () => this.stock.apply(effect, orderIds, hookTx));
+      if (effect !== 'none') {
+        await ofStock(tx, () => this.stock.apply(effect, orderIds, hookTx, takenBack));
+      }
       for (const hook of this.#hooks) await hook.onTransition?.(change, hookTx);
     });
   }
@@ -225,6 +242,13 @@ const hooksElsewhere = (): LastcallError =>
   new LastcallError(
     'hooks_elsewhere',
     "The host's hooks, or its own stock, have to hear of this change, and only its processes have them",
+  );
+
+const restockNotSupported = (): LastcallError =>
+  new LastcallError(
+    'restock_not_supported',
+    "The host's own stock cannot hear of pieces that come back (its StockPort has no takeBack): refund " +
+      'without restock, and put them back there by hand',
   );
 
 /** The same answer wherever stock is counted. */

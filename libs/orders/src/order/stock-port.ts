@@ -19,7 +19,7 @@ export interface Shortage {
 /**
  * Stock of the host's own, which has the last word where it is given. Products are priced here and
  * have a quantity here as well, which is asked first: give them as much as the shop may ever sell.
- * Both methods are called with sets, in the transaction that decides: what they write commits with the
+ * Its methods are called with sets, in the transaction that decides: what they write commits with the
  * orders, or not at all. They wait for no lock longer than the transaction may: 20 ms where many orders
  * are placed or paid together, one second for an order by itself. Who then still needs it comes again.
  */
@@ -32,12 +32,20 @@ export interface StockPort {
   /**
    * What a change of status does to what was reserved for these orders: `release` gives it back,
    * `sell` ends the reservation, `restock` puts what was sold back. Once for each order and change.
+   * @param takenBack what {@link StockPort.takeBack} has heard of these orders before, which is back already
    */
   apply(
     effect: Exclude<StockEffect, 'none'>,
     orderIds: readonly string[],
     tx: HookTx,
+    takenBack: readonly StockLine[],
   ): Promise<void>;
+  /**
+   * Pieces of an order that came back while it stays as it is: an operator refunds and says `restock`. Once
+   * for each such refund, with what came back by that one; never more in all than was bought of a line.
+   * A stock without this method cannot hear of them: `restock` is refused (409 `restock_not_supported`).
+   */
+  takeBack?(lines: readonly StockLine[], tx: HookTx): Promise<void>;
 }
 
 /** Injection token of the {@link StockPort}. */

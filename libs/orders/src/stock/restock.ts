@@ -2,6 +2,7 @@ import type { Transaction } from '@app/timeout';
 import { LastcallError } from '../order/errors';
 import { NEW_EVENT_TX } from '../order/event-tx';
 import type { OrderStatus } from '../order/order.lifecycle';
+import type { StockLine } from '../order/stock-port';
 import { sumBySku } from './products';
 
 export interface ReturnedLine {
@@ -15,14 +16,15 @@ const SOLD: readonly OrderStatus[] = ['paid', 'shipped', 'completed'];
 /**
  * Puts what came back of an order into stock again, never more than was bought of a line. The caller
  * has locked the order's row, so those who ask at the same time see what the others have put back.
+ * @returns what came back, a line for each SKU
  * @throws {LastcallError} restock_exceeds_order
  */
 export async function restock(
   tx: Transaction,
   order: { readonly id: string; readonly status: OrderStatus },
   lines: readonly ReturnedLine[],
-): Promise<void> {
-  if (lines.length === 0) return;
+): Promise<StockLine[]> {
+  if (lines.length === 0) return [];
   const wanted = sumBySku(lines);
   const left = SOLD.includes(order.status)
     ? await readLeft(tx, order.id)
@@ -42,6 +44,7 @@ export async function restock(
      SELECT id, $1, sku, quantity FROM moved`,
     [order.id, [...wanted.keys()], [...wanted.values()]],
   );
+  return [...wanted].map(([sku, quantity]) => ({ orderId: order.id, sku, quantity }));
 }
 
 async function readLeft(tx: Transaction, orderId: string): Promise<Map<string, number>> {
