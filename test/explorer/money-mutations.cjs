@@ -237,6 +237,14 @@ const MONEY_MUTATIONS = [
     '',
   ),
   seeded(
+    'reconciling-ends-at-a-fault',
+    'An order whose hook throws ends the comparison at its page each night',
+    RECONCILE,
+    'reconciling/reconcile.ts',
+    "return 'failed';",
+    'throw error;',
+  ),
+  seeded(
     'reconciled-from-the-start',
     'A comparison that was interrupted begins anew',
     RECONCILE,

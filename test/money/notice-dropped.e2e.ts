@@ -1,4 +1,6 @@
 import { type Accountable, type Difference, Reconcile } from '@app/orders';
+import { beginHeldOpen } from '../support/held-open';
+import { endHost, lastcallJson } from '../support/lastcall';
 import { type StartedShop, startShop } from '../support/shop';
 
 describe('a notice that never comes', () => {
@@ -8,7 +10,10 @@ describe('a notice that never comes', () => {
     shop = await startShop();
     await shop.faults({ dropWebhooks: true });
   });
-  afterAll(() => shop?.close());
+  afterAll(async () => {
+    await endHost();
+    await shop?.close();
+  });
 
   it('is not needed: the close asks, and finds the money', async () => {
     const { orderId, providerId } = await shop.placeWithPayment();
@@ -40,6 +45,14 @@ describe('a notice that never comes', () => {
     expect(found).toMatchObject([
       { kind: 'different', subject: 'payment', what: 'status', paymentId, fixable: true },
     ]);
+    const args = ['reconcile', '--since', '1h', '--fix', '--reason', operator.reason];
+    const held = await beginHeldOpen(shop.app.dataSource);
+    await held.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [orderId]);
+    const partly = await lastcallJson(shop.app.config, args);
+    expect(partly).toMatchObject({ code: 5, result: { failed: 1, found: [{ failed: true }] } });
+    expect(partly.stderr).toContain('warning: reconcile: ');
+    await held.rollbackTransaction();
+    await held.release();
     expect(await look(operator)).toMatchObject({ checked: 2, differences: 1, fixed: 1 });
     expect(
       await shop.app.rows('SELECT action, actor, reason, subject_id FROM operator_actions'),

@@ -247,6 +247,7 @@ export {
 } from './reconciling/reconcile';
 export {
   type ClosedRun,
+  type FixOutcome,
   type FindingState,
   type Place,
   type ReconcileRun,

@@ -24,7 +24,11 @@ export class ReconcileFixes {
     private readonly foreign: ForeignMoney,
   ) {}
 
-  /** True when our books say the same as the provider now. */
+  /**
+   * True when our books say the same as the provider now.
+   * @throws {Error} what this payment's order fails with, as by a hook of the host's, or the database
+   * @throws {LastcallError} busy: somebody is changing the order
+   */
   async apply(fix: Fix, operator: Accountable): Promise<boolean> {
     switch (fix.type) {
       case 'refund':
@@ -59,6 +63,7 @@ export class ReconcileFixes {
         return isSettled;
       }
       const outcome = await this.foreign.record(tx, move, 'reconcile');
+      if (outcome === 'busy') throw busy();
       if (outcome === 'recorded') {
         await recordAction(tx, 'reconcile.settle', 'payment', [move.paymentId], operator);
       }
@@ -66,24 +71,19 @@ export class ReconcileFixes {
     });
   }
 
-  async #recordCapture(
-    { orderId, capture }: FixOf<'capture'>,
-    operator: Accountable,
-  ): Promise<boolean> {
-    try {
-      return await this.guard.withOrder(orderId, async (_order, tx) => {
-        const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
-        if (outcome === 'unknown_payment' || outcome === 'busy') return false;
-        // Known: its webhook came while the books were compared, and nothing is left to settle.
-        if (outcome !== 'known') {
-          await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);
-        }
-        return true;
-      });
-    } catch (error) {
-      // Somebody is changing this order: the next run sees what came of it.
-      if (error instanceof LastcallError && error.code === 'busy') return false;
-      throw error;
-    }
+  #recordCapture({ orderId, capture }: FixOf<'capture'>, operator: Accountable): Promise<boolean> {
+    return this.guard.withOrder(orderId, async (_order, tx) => {
+      const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
+      if (outcome === 'busy') throw busy();
+      if (outcome === 'unknown_payment') return false;
+      // Known: its webhook came while the books were compared, and nothing is left to settle.
+      if (outcome !== 'known') {
+        await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);
+      }
+      return true;
+    });
   }
 }
+
+const busy = (): LastcallError =>
+  new LastcallError('busy', 'Somebody is changing this order; the next run sees what came of it');

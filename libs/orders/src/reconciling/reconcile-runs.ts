@@ -26,12 +26,17 @@ export interface ReconcileRun {
 /** `closed`: an operator has said of the very same difference that it is done with. */
 export type FindingState = 'open' | 'fixed' | 'closed';
 
+/** `failed`: settling it was tried, and something of this one was in the way. */
+export type FixOutcome = 'left' | 'fixed' | 'failed';
+
 export interface RunCounts {
   /** Payments compared, of either side. */
   readonly checked: number;
   readonly differences: number;
   /** How many of the differences were settled. */
   readonly fixed: number;
+  /** How many are left because settling them has failed. */
+  readonly failed: number;
   /** How many an operator has closed. */
   readonly closed: number;
 }
@@ -113,17 +118,19 @@ export class ReconcileRuns {
   }
 
   /** Answers with what it is now: one that was closed before is not open again. */
-  async note({ id }: ReconcileRun, finding: Finding, isFixed: boolean): Promise<FindingState> {
+  async note({ id }: ReconcileRun, finding: Finding, outcome: FixOutcome): Promise<FindingState> {
     const { fix: _, ...facts } = finding;
+    const isFixed = outcome === 'fixed';
+    const failed = outcome === 'failed';
     const [row] = await this.#sql.rows<{ state: FindingState }>(
       `INSERT INTO reconcile_findings AS f (run_id, key, state, finding)
        SELECT $1, $2, CASE WHEN $4 THEN 'fixed' WHEN EXISTS (
                 SELECT FROM reconcile_findings WHERE key = $2 AND state = 'closed')
                 THEN 'closed' ELSE 'open' END, $3
        ON CONFLICT (run_id, key) DO UPDATE
-          SET state = CASE WHEN $4 THEN 'fixed' ELSE f.state END
+          SET state = CASE WHEN $4 THEN 'fixed' ELSE f.state END, finding = excluded.finding
        RETURNING state`,
-      [id, keyOf(finding), JSON.stringify(facts), isFixed],
+      [id, keyOf(finding), JSON.stringify({ ...facts, failed }), isFixed],
     );
     return (row as { state: FindingState }).state;
   }
@@ -140,6 +147,7 @@ export class ReconcileRuns {
     const [row] = await this.#sql.rows<RunCounts>(
       `SELECT r.checked, count(f.key)::int AS differences,
               count(*) FILTER (WHERE f.state = 'fixed')::int AS fixed,
+              count(*) FILTER (WHERE (f.finding ->> 'failed')::boolean)::int AS failed,
               count(*) FILTER (WHERE f.state = 'closed')::int AS closed
          FROM reconcile_runs r LEFT JOIN reconcile_findings f ON f.run_id = r.id
         WHERE r.id = $1 GROUP BY r.id`,

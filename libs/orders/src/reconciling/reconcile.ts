@@ -9,7 +9,13 @@ import type { PaymentProvider } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { readOurs, readOursOnly } from './reconcile-books';
 import { ReconcileFixes } from './reconcile-fixes';
-import { type Place, type ReconcileRun, ReconcileRuns, type RunCounts } from './reconcile-runs';
+import {
+  type FixOutcome,
+  type Place,
+  type ReconcileRun,
+  ReconcileRuns,
+  type RunCounts,
+} from './reconcile-runs';
 import { comparePayment, type Finding } from './reconcile.judgement';
 
 /** A difference between our books and a provider's ledger. */
@@ -18,6 +24,8 @@ export interface Difference extends Omit<Finding, 'fix'> {
   readonly fixable: boolean;
   /** True when it was settled now. */
   readonly fixed: boolean;
+  /** True when settling it has failed now: a hook that throws, an order that somebody holds. */
+  readonly failed: boolean;
   /** True when an operator has said of the very same difference that it is done with. */
   readonly closed: boolean;
 }
@@ -60,6 +68,8 @@ export class Reconcile {
   ) {}
 
   /**
+   * What cannot be settled is counted and told of, once a run (telemetry's `failed`), and hides nothing
+   * behind it.
    * @throws {LastcallError} provider_error when the ledger cannot be read to its end,
    *   reconcile_run_not_found, reconcile_run_over
    */
@@ -100,6 +110,16 @@ export class Reconcile {
   }
 
   async #goOn(run: ReconcileRun, request: ReconcileRequest): Promise<ReconcileCounts> {
+    const failures: Failure[] = [];
+    try {
+      return await this.#compareAll(run, { ...request, failures });
+    } finally {
+      const [first] = failures;
+      if (first) this.telemetry.failed('reconcile', notSettled(first, failures.length));
+    }
+  }
+
+  async #compareAll(run: ReconcileRun, request: Comparison): Promise<ReconcileCounts> {
     const { all } = this.providers;
     const at = run.place;
     const first = at ? all.findIndex(({ name }) => name === at.provider) : 0;
@@ -119,7 +139,7 @@ export class Reconcile {
 
   async #theirs(
     run: ReconcileRun,
-    request: ReconcileRequest,
+    request: Comparison,
     provider: PaymentProvider,
     from: string | null,
   ): Promise<void> {
@@ -145,7 +165,7 @@ export class Reconcile {
   /** Payments that the provider has told us of, and that are not in its ledger. */
   async #ours(
     run: ReconcileRun,
-    request: ReconcileRequest,
+    request: Comparison,
     { name: provider }: PaymentProvider,
     from: string | null,
   ): Promise<void> {
@@ -158,20 +178,43 @@ export class Reconcile {
     }
   }
 
-  async #tell(
-    run: ReconcileRun,
-    { fixFor, onDifference }: ReconcileRequest,
-    finding: Finding,
-  ): Promise<void> {
+  async #tell(run: ReconcileRun, request: Comparison, finding: Finding): Promise<void> {
     const { fix, ...difference } = finding;
-    const isFixed =
-      fixFor !== undefined && fix !== undefined && (await this.fixes.apply(fix, fixFor));
-    const state = await this.runs.note(run, finding, isFixed);
-    await onDifference({
+    const outcome = await this.#settle(request, finding);
+    const state = await this.runs.note(run, finding, outcome);
+    await request.onDifference({
       ...difference,
       fixable: fix !== undefined,
       fixed: state === 'fixed',
+      failed: outcome === 'failed',
       closed: state === 'closed',
     });
   }
+
+  /** A database that is away ends the run where this is noted; whatever else fails is of this one alone. */
+  async #settle({ fixFor, failures }: Comparison, finding: Finding): Promise<FixOutcome> {
+    if (!fixFor || !finding.fix) return 'left';
+    try {
+      return (await this.fixes.apply(finding.fix, fixFor)) ? 'fixed' : 'left';
+    } catch (error) {
+      failures.push({ finding, error });
+      return 'failed';
+    }
+  }
+}
+
+interface Failure {
+  readonly finding: Finding;
+  readonly error: unknown;
+}
+
+/** A request, and what of it could not be settled so far. */
+interface Comparison extends ReconcileRequest {
+  readonly failures: Failure[];
+}
+
+function notSettled({ finding, error }: Failure, count: number): Error {
+  const { paymentId, orderId } = finding;
+  const what = `${count} could not be settled; the first: payment ${paymentId} of order ${orderId}`;
+  return new Error(what, { cause: error });
 }

@@ -24,7 +24,8 @@ export default class ReconcileCommand extends OpsCommand {
   static override summary = "Compare our payments and refunds with the providers' ledgers";
   static override description =
     'Ours only, theirs only, different. --fix settles what has one safe answer and tells of the ' +
-    'rest; one that is interrupted says how to go on. Exit code 7 when a difference is left.';
+    'rest, and what fails as it is settled is left for the next run; one that is interrupted says how ' +
+    'to go on. Exit code 7 when a difference is left, 5 when settling one has failed.';
   static override examples = [
     '<%= config.bin %> reconcile --since 7d',
     '<%= config.bin %> reconcile --since 30d --fix --json',
@@ -66,7 +67,8 @@ export default class ReconcileCommand extends OpsCommand {
     if (interrupted) {
       this.endWith(EXIT.interrupted);
       this.note(`Next: lastcall reconcile --resume ${counts.runId}`);
-    } else if (counts.differences > counts.fixed + counts.closed) this.endWith(EXIT.findings);
+    } else if (counts.failed > 0) this.endWith(EXIT.partlyFailed);
+    else if (counts.differences > counts.fixed + counts.closed) this.endWith(EXIT.findings);
     if (!interrupted && !fixFor && found.some(({ fixable }) => fixable)) {
       this.note(`Next: lastcall reconcile --since ${result.since ?? '7d'} --fix`);
     }
@@ -74,8 +76,10 @@ export default class ReconcileCommand extends OpsCommand {
   }
 }
 
-function describe({ checked, differences, fixed, closed, found }: ReconcileResult): string {
-  const summary = `${countText(checked, 'payment')} compared, ${countText(differences, 'difference')}, ${fixed} settled, ${closed} closed`;
+function describe({ found, ...counts }: ReconcileResult): string {
+  const { checked, differences, fixed, failed, closed } = counts;
+  const settled = `${fixed} settled${failed > 0 ? `, ${failed} failed` : ''}`;
+  const summary = `${countText(checked, 'payment')} compared, ${countText(differences, 'difference')}, ${settled}, ${closed} closed`;
   if (found.length === 0) return paint.good(summary);
   const rows = table(found, [
     { title: 'KIND', value: ({ kind }) => kind },
@@ -87,7 +91,15 @@ function describe({ checked, differences, fixed, closed, found }: ReconcileResul
     {
       title: '',
       value: (one) =>
-        one.fixed ? 'settled' : one.closed ? 'closed' : one.fixable ? 'fixable' : '',
+        one.fixed
+          ? 'settled'
+          : one.failed
+            ? 'failed'
+            : one.closed
+              ? 'closed'
+              : one.fixable
+                ? 'fixable'
+                : '',
     },
   ]);
   return `${rows}\n\n${paint.notable(summary)}`;
