@@ -329,6 +329,12 @@ describe('lastcall beside a host with hooks and a stock of its own', () => {
       const { result } = await run<{ checks: Check[] }>('doctor');
       const overdue = result.checks.find(({ name }) => name === 'overdue deadlines');
       expect(overdue?.fix).toContain('start a worker of the host');
+      const hooks = result.checks.find(({ area, name }) => area === 'workers' && name === 'hooks');
+      expect(hooks).toMatchObject({
+        state: 'finding',
+        detail: "the host's hooks or stock are known, and no live worker has them",
+        fix: expect.stringContaining('start a worker of the host') as string,
+      });
     });
 
     it('finds nothing of it left to do when one starts again', async () => {

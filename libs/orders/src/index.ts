@@ -101,6 +101,7 @@ export {
   sharedSettings,
   type SharedSettings,
 } from './ops/shared-settings';
+export { examineHooks } from './ops/doctor/examine-hooks';
 export { examineProcesses } from './ops/doctor/examine-processes';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { RedisOwner, type RedisOwnerOptions, type RedisOwners } from './ops/redis-owner';

@@ -60,12 +60,16 @@ export default class Doctor extends OpsCommand {
   }
 
   async #examineInstallation(wholeHistory: boolean): Promise<Check[]> {
-    const { examineProcesses } = await import('@app/orders');
-    const { examine, running } = await this.installation();
+    const { examineHooks, examineProcesses } = await import('@app/orders');
+    const { dataSource, examine, running } = await this.installation();
     const { hasHooks, providers } = running.host;
     // Else the command itself would refuse it.
     const canSweep = !hasHooks && providers.length === 0;
-    return [examineProcesses(running), ...(await examine.run({ wholeHistory, canSweep }))];
+    return [
+      examineProcesses(running),
+      ...(await examineHooks(dataSource, running)),
+      ...(await examine.run({ wholeHistory, canSweep })),
+    ];
   }
 }
 

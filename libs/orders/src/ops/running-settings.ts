@@ -51,6 +51,8 @@ export interface RunningSettings {
    * are alive and work; where there is none, by all that are known.
    */
   readonly host: HostCode;
+  /** Those that are alive and have hooks or a stock, whether they work or not. */
+  readonly withHooks: readonly ProcessView[];
   readonly differences: readonly SettingDifference[];
 }
 
@@ -76,7 +78,8 @@ export async function readRunningSettings(
   }));
   const differences =
     told.length > 0 ? differencesOf([...told, { where: 'here', settings: here }]) : [];
-  return { processes, isAlive: alive.length > 0, settings, host, differences };
+  const withHooks = alive.filter(({ hasHooks }) => hasHooks);
+  return { processes, isAlive: alive.length > 0, settings, host, withHooks, differences };
 }
 
 /** Seen last first. A table of the version before tells nothing of hooks and goodbyes. */
