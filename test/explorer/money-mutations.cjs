@@ -372,6 +372,14 @@ const MONEY_MUTATIONS = [
     '${BEGINS}${name}${ENDS}',
     '${name}',
   ),
+  seeded(
+    'webhook-forgotten-under-its-reasons',
+    'A webhook is forgotten that alone tells whom the words of an operator are about',
+    `${ORDERS}ops/erase-reasons.spec.ts`,
+    'migrations/1764060000000-erase-what-operators-wrote.ts',
+    "WHERE a.subject_id = webhook_events.id\n                                AND a.reason NOT LIKE 'erased:%' OFFSET 0)`;",
+    'WHERE a.subject_id = webhook_events.id AND a.id < 0 OFFSET 0)`;',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

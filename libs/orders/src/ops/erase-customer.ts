@@ -16,7 +16,7 @@ export interface ErasedCustomer {
   readonly orders: number;
   /** Events of the history that named the customer. */
   readonly events: number;
-  /** Operators' actions whose reasons were about the customer's payments. */
+  /** Operators' actions whose reasons were, or may have been, about the customer's orders. */
   readonly actions: number;
   /** Entries taken out of the event stream; 0 in a dry run. */
   readonly streamed: number;
@@ -102,8 +102,10 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
   ['DELETE FROM page_sessions WHERE subject = $1', (customer) => [customer]],
   // Whoever waits for one of these is told that its outcome is not known.
   [
-    `DELETE FROM errands WHERE EXISTS (SELECT FROM unnest($1::uuid[]) AS o (id)
-                                        WHERE concat(args, answer) LIKE '%' || o.id || '%')`,
+    `DELETE FROM errands WHERE EXISTS (
+       SELECT FROM (SELECT unnest($1::uuid[]) AS id
+                    UNION ALL SELECT id FROM payments WHERE order_id = ANY ($1::uuid[])) AS named
+        WHERE concat(args, answer) LIKE '%' || named.id || '%')`,
     (_customer, _pseudonym, orderIds) => [orderIds],
   ],
 ];

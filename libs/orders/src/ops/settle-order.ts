@@ -34,7 +34,7 @@ export class SettleOrder {
       this.guard.withOrder(orderId, async (order, tx) => {
         if (order.status !== 'closing') throw notSettleable(orderId, order.status);
         const closeReason = await readCloseReason(tx, orderId);
-        if (as === 'paid') await takeAsPaid(tx, orderId, accountable.reason);
+        if (as === 'paid') await takeAsPaid(tx, orderId);
         await tx.rows(
           `UPDATE payments SET status = 'closed' WHERE order_id = $1 AND status = 'open'`,
           [orderId],
@@ -61,8 +61,11 @@ async function readCloseReason(tx: Transaction, orderId: string): Promise<CloseR
   return (row as { close_reason: CloseReason }).close_reason;
 }
 
-/** The newest payment that is open is the one that was paid, with all that was asked for. */
-async function takeAsPaid(tx: Transaction, orderId: string, reason: string): Promise<void> {
+/**
+ * The newest payment that is open is the one that was paid, with all that was asked for. Why is said by the
+ * order's event, and by nothing else: it is erased from there.
+ */
+async function takeAsPaid(tx: Transaction, orderId: string): Promise<void> {
   const [payment] = await tx.rows<{
     id: string;
     provider_payment_id: string | null;
@@ -79,7 +82,7 @@ async function takeAsPaid(tx: Transaction, orderId: string, reason: string): Pro
   if (!payment) throw notSettleable(orderId, 'closing, and none of its payments is open');
   const { id: paymentId, currency } = payment;
   const ref = payment.provider_payment_id ?? paymentId;
-  const money = { amount: Number(payment.amount), currency, source: 'operator', reason } as const;
+  const money = { amount: Number(payment.amount), currency, source: 'operator' } as const;
   await recordMovements(tx, [{ orderId, paymentId, kind: 'captured', ref, ...money }]);
 }
 
