@@ -306,6 +306,10 @@ describe("a merchant's view", () => {
         deliveries: delivered.map(({ id }) => id),
       });
       expect(again.body).toEqual({ redelivered: 1 });
+      const nobody = await ask(`POST ${path}/${endpoint.id}/redeliver`, {
+        deliveries: [endpoint.id],
+      });
+      expectProblem(nobody, 404, 'webhook_delivery_not_found');
 
       const rotated = await ask<WithSecret>(`POST ${path}/${endpoint.id}/rotate`);
       expect(rotated.body.secret).not.toBe(secret);

@@ -180,6 +180,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   invalid_request: 'correct it and run the command again',
   order_not_found: 'lastcall orders list shows the orders there are',
   webhook_endpoint_not_found: 'lastcall webhook-endpoints list shows those there are',
+  webhook_delivery_not_found: 'lastcall webhook-endpoints deliveries ID shows those it has',
   too_many_webhook_endpoints: 'lastcall webhook-endpoints list, and delete one',
   product_not_found: 'lastcall products list shows the products there are',
   stock_out_of_range: 'lastcall products list tells what is available',

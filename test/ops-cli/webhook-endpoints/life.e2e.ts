@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Delivery, Page, WebhookEndpoint, WithSecret } from '@app/orders';
 import { Webhook } from 'standardwebhooks';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
@@ -55,6 +56,9 @@ describe('lastcall webhook-endpoints', () => {
       ...['webhook-endpoints', 'deliveries', id, '--status', 'dead'],
     ]);
     expect(dead.result.items).toMatchObject([{ type: 'order.paid', status: 'dead' }]);
+    const nobody = await run('redeliver', id, '--delivery', randomUUID(), ...why);
+    expect(nobody).toMatchObject({ code: 3 });
+    expect(nobody.stderr).toContain('This endpoint has no delivery');
     expect((await run('redeliver', id, ...why)).stdout).toMatch(/^1 will be sent again/);
     await world.rows(`UPDATE webhook_endpoints SET status = 'off', status_reason = 'gone'`);
     expect((await run('enable', id, ...why)).stdout).toContain('is on');

@@ -56,6 +56,8 @@ export const PROBLEM_EXAMPLES = {
   stock_out_of_range:
     'Only 3 of "TEA-SENCHA" are left to take away, and this takes 5; the rest belongs to orders',
   webhook_endpoint_not_found: 'There is no such webhook endpoint',
+  webhook_delivery_not_found:
+    'This endpoint has no delivery 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f; nothing is sent again',
   too_many_webhook_endpoints:
     'There are 20 endpoints already; delete one that is of no use any more',
   request_timeout: 'The request took too long to arrive',

@@ -21,6 +21,7 @@ import { WebhookEndpoints, type WithSecret } from './endpoints';
 import { FanOutEvents } from './fan-out';
 
 const MIA = { actor: 'mia', reason: 'the shop hears of it' };
+const NOBODY = '0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f';
 const settings = { WEBHOOKS_ALLOW_PRIVATE: 'on' };
 
 let world: World;
@@ -240,6 +241,32 @@ it('gives up after three days, and sends the dead again when told to', async () 
     return (await world.rows(left, [made.endpoint.id])).length === 0;
   });
   expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
+});
+
+it('sends nothing again, and writes nothing down, where one that is named is not there', async () => {
+  await closedOrders(1);
+  const all = { endpointId: made.endpoint.id, limit: 10 };
+  await world.rows(
+    `UPDATE webhook_deliveries SET status = 'dead', settled_at = now() WHERE endpoint_id = $1`,
+    [all.endpointId],
+  );
+  const before = await world.get(Deliveries).list(all);
+  const stranger = await endpoints().create({ url: listener.url, events: ['*'] }, MIA);
+  const own = before.items.map(({ id }) => id);
+  for (const [endpointId, ids, missing] of [
+    [all.endpointId, [...own, NOBODY], NOBODY],
+    // That of another endpoint is none of this one.
+    [stranger.endpoint.id, own.slice(0, 1), own[0]],
+  ] as const) {
+    const again = world.get(Deliveries).redeliver(endpointId, ids, MIA);
+    await expect(again).rejects.toMatchObject({
+      ...{ code: 'webhook_delivery_not_found', fields: { deliveries: [missing] } },
+    });
+  }
+  expect(await world.get(Deliveries).list(all)).toEqual(before);
+  const actions = `SELECT FROM operator_actions WHERE action = 'webhook_endpoint.redeliver' AND subject_id = ANY ($1)`;
+  expect(await world.rows(actions, [[all.endpointId, stranger.endpoint.id]])).toEqual([]);
+  await endpoints().delete(stranger.endpoint.id, MIA);
 });
 
 it('pages on from a place, whatever became of the delivery that stood there', async () => {

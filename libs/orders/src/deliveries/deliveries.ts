@@ -1,4 +1,4 @@
-import { inTransaction } from '@app/timeout';
+import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -84,8 +84,9 @@ export class Deliveries {
 
   /**
    * Sends again, for three days anew: these of the endpoint's, or without ids the dead, the oldest
-   * 10,000 at a time. What was delivered is sent again too when it is named.
-   * @throws {LastcallError} webhook_endpoint_not_found
+   * 10,000 at a time. What was delivered is sent again too when it is named; what waits goes as it would.
+   * @throws {LastcallError} webhook_endpoint_not_found; webhook_delivery_not_found: one that is named is none
+   *   of this endpoint's, or forgotten, and nothing is sent again
    */
   async redeliver(
     endpointId: string,
@@ -95,6 +96,7 @@ export class Deliveries {
     return rehearse<{ readonly redelivered: number }>(run.dryRun ?? false, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         await readEndpoint(tx, endpointId);
+        if (ids) await assertThere(tx, endpointId, ids);
         const rows = await tx.rows(
           `UPDATE webhook_deliveries
               SET status = 'pending', attempts = 0, next_attempt_at = now(), settled_at = NULL,
@@ -112,6 +114,27 @@ export class Deliveries {
       }),
     );
   }
+}
+
+async function assertThere(
+  tx: Transaction,
+  endpointId: string,
+  ids: readonly string[],
+): Promise<void> {
+  const missing = await tx.rows<{ id: string }>(
+    `SELECT id FROM unnest($2::uuid[]) AS named (id)
+      WHERE (SELECT endpoint_id FROM webhook_deliveries d WHERE d.id = named.id)
+            IS DISTINCT FROM $1::uuid`,
+    [endpointId, ids],
+  );
+  if (missing.length === 0) return;
+  const deliveries = missing.map(({ id }) => id);
+  const more = deliveries.length > 1 ? ` and ${deliveries.length - 1} more` : '';
+  throw new LastcallError(
+    'webhook_delivery_not_found',
+    `This endpoint has no delivery ${deliveries[0]}${more}; nothing is sent again`,
+    { deliveries },
+  );
 }
 
 /** Before anything has been read: a number, and an instant. */

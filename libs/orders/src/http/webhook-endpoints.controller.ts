@@ -144,7 +144,7 @@ export class WebhookEndpointsController {
   @Takes(redeliverBody)
   @Answers(200, 'Redelivered', {
     summary: 'Send these deliveries again, or without a list the dead, 10,000 at a time',
-    refusals: ['webhook_endpoint_not_found'],
+    refusals: ['webhook_endpoint_not_found', 'webhook_delivery_not_found'],
   })
   redeliver(
     @Subject() actor: string,

@@ -32,6 +32,7 @@ export const ERROR_STATUS = {
   customer_not_erasable: 409,
   reconcile_run_not_found: 404,
   webhook_endpoint_not_found: 404,
+  webhook_delivery_not_found: 404,
   unknown_provider: 404,
   idempotency_in_progress: 409,
   out_of_stock: 409,
