@@ -132,6 +132,24 @@ describe("the stream of an order's events", () => {
     expect([over.status, over.body]).toEqual([204, '']);
   });
 
+  // Of another order, or as the operators' list of events has it.
+  it.each(['3', '12', '917203'])(
+    'begins anew after %s, which is none of its ids',
+    async (foreign) => {
+      const { id } = await place();
+      const path = `/v1/orders/${id}/events`;
+      const open = await follow(api, path, ann, foreign);
+      expect([open.response.status, (await open.next())?.id]).toEqual([200, '1']);
+      await api.request(`POST /v1/orders/${id}/cancel`, { token: ann });
+      expect((await open.next())?.id).toBe('2');
+      expect(await open.next()).toBeUndefined();
+      const over = await follow(api, path, ann, foreign);
+      expect(over.response.status).toBe(200);
+      expect([(await over.next())?.id, (await over.next())?.id]).toEqual(['1', '2']);
+      expect(await over.next()).toBeUndefined();
+    },
+  );
+
   it('is like whatever else a customer reads: nothing in it is by an operator', async () => {
     const { id } = await place();
     const written = { reason: 'looks like a fraud, case 17' };

@@ -33,7 +33,9 @@ export const TakesLastEventId = (): MethodDecorator =>
   ApiHeader({
     name: 'Last-Event-ID',
     required: false,
-    description: 'The id of the last event seen: the stream goes on after it',
+    description:
+      "The id of the last event seen: the stream goes on after it. An id that is none of this order's " +
+      'events begins it anew, from the first',
     schema: toSchemaObject(lastEventId, 'input'),
   });
 

@@ -25,7 +25,8 @@ export class OrderFeed {
 
   /**
    * Yields the order's events after the one of `afterVersion` and then each new one, until one has led
-   * to a final status, or `signal` aborts.
+   * to a final status, or `signal` aborts. Begins with the first where no event of this order has that
+   * version: who was told another order's is told again what it may know, and misses nothing.
    * Whose order it is, is for the caller to ask first.
    */
   async *follow(
@@ -34,8 +35,8 @@ export class OrderFeed {
     signal: AbortSignal,
   ): AsyncGenerator<OrderEventView> {
     const sql = onDataSource(this.dataSource);
-    let seen = BigInt(afterVersion ?? 0);
     let events = await readHistory(sql, [orderId]);
+    let seen = BigInt(find(events, afterVersion)?.version ?? 0);
     while (!signal.aborted) {
       for (const event of events) {
         if (BigInt(event.version) <= seen) continue;
@@ -51,9 +52,9 @@ export class OrderFeed {
   /** True when the history has ended, and whoever has seen `afterVersion` has seen all of it. */
   async isOver(orderId: string, afterVersion: string | undefined): Promise<boolean> {
     if (afterVersion === undefined) return false;
-    const last = (await readHistory(onDataSource(this.dataSource), [orderId])).at(-1);
-    if (!last || !FINAL_STATUSES.has(last.to)) return false;
-    return BigInt(last.version) <= BigInt(afterVersion);
+    const events = await readHistory(onDataSource(this.dataSource), [orderId]);
+    const last = events.at(-1);
+    return last !== undefined && FINAL_STATUSES.has(last.to) && find(events, afterVersion) === last;
   }
 
   #nextLook(orderId: string, signal: AbortSignal): Promise<OrderEventView[]> {
@@ -87,4 +88,12 @@ export class OrderFeed {
       wake(events.filter((event) => event.orderId === orderId));
     }
   }
+}
+
+function find(
+  events: readonly OrderEventView[],
+  version: string | undefined,
+): OrderEventView | undefined {
+  if (version === undefined) return undefined;
+  return events.find((event) => BigInt(event.version) === BigInt(version));
 }
