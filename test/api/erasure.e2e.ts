@@ -32,7 +32,12 @@ let logged = '';
 
 beforeAll(async () => {
   api = await startTestApp({
-    settings: { RETURN_URLS: 'https://shop.example/', RATE_LIMIT: '1000/m', MAX_OPEN_ORDERS: '20' },
+    settings: {
+      RETURN_URLS: 'https://shop.example/',
+      RATE_LIMIT: '1000/m',
+      MAX_OPEN_ORDERS: '20',
+      CUSTOMER_EXTENSION: '2m',
+    },
     override: (module) =>
       module.overrideProvider(PaymentProviders).useValue(new PaymentProviders([provider])),
   });
@@ -84,6 +89,7 @@ async function aLife(): Promise<void> {
   ];
   await ask(`POST /v1/orders/${completed}/checkout-link`, {});
   await ask(`POST /v1/orders/${completed}/stream-token`, {});
+  await ask(`POST /v1/orders/${completed}/extension`, { seconds: 60 });
   await pay(completed);
   const parcel = { carrier: 'DHL', trackingNumber: `${CANARY}-1` };
   await ask(`POST /v1/orders/${completed}/shipment`, parcel, 'merchant');
@@ -153,7 +159,7 @@ it('erases a customer from everything that is kept, and leaves the books and the
   expect(before).toEqual(
     expect.arrayContaining([
       ...['history_salts', 'idempotency_keys', 'operator_actions', 'order_events', 'orders'],
-      ...['page_sessions', 'payment_keys', 'refund_keys', 'unpaid_orders'],
+      ...['page_sessions', 'payment_keys', 'refund_keys', 'unpaid_orders', 'extension_keys'],
     ]),
   );
   const books = await orders();

@@ -196,6 +196,26 @@ describe('the console', () => {
     expect(event).toEqual({ actor: 'olga' });
   });
 
+  it('gives ten more minutes once, when the answer was lost and the operator sends it again', async () => {
+    const { id } = await place();
+    const headers = {
+      cookie: cookieIn((await enter((await invite()).code)).headers),
+      ...SAME_ORIGIN,
+    };
+    const extend = async (key: string) => {
+      const body = { action: 'extend', ids: [id], reason: 'case 9', key };
+      const { status } = await api.request('POST /console/api/actions', { headers, body });
+      const [order] = await api.rows<{ version: number }>(
+        'SELECT version FROM orders WHERE id = $1',
+        [id],
+      );
+      return [status, order?.version];
+    };
+    expect([await extend('1'), await extend('1'), await extend('2')]).toEqual([
+      ...[[200, 2] as const, [200, 2] as const, [200, 3] as const],
+    ]);
+  });
+
   it('tells of each order by itself, when the database fails for one of several', async () => {
     const ids = [await place(), await place(), await place()].map(({ id }) => id);
     await api.rows(

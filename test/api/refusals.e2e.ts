@@ -70,6 +70,15 @@ it('lets operators extend, cancel, settle and refund, and refund no more than th
   const waiting = (await place(['TEA-SENCHA'])).body.id;
   const extended = await post(`ops/orders/${waiting}/extension`, { seconds: 60, reason });
   expect(extended.status).toBe(200);
+  const extend = (seconds: number) =>
+    api.request<OrderView>(`POST /v1/ops/orders/${waiting}/extension`, {
+      ...{ token, body: { seconds, reason }, headers: { 'idempotency-key': 'case-8' } },
+    });
+  const [given, known] = [await extend(60), await extend(60)];
+  expect([given.status, given.headers.get('idempotent-replayed')]).toEqual([200, null]);
+  expect([known.status, known.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+  expect(known.body.closesAt).toBe(given.body.closesAt);
+  expectProblem(await extend(30), 422, 'idempotency_key_reused');
   const free = (await place(['FREE'])).body;
   expect(free.status).toBe('paid');
   const canceled = await post(`ops/orders/${free.id}/cancel`, { reason });

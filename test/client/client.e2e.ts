@@ -17,7 +17,7 @@ describe('@lastcall/client', () => {
   let api: TestApp;
   let ann: string;
   beforeAll(async () => {
-    api = await startTestApp();
+    api = await startTestApp({ settings: { CUSTOMER_EXTENSION: '1m x10' } });
     ann = await api.token({ sub: 'ann' });
   });
   afterAll(() => api?.close());
@@ -83,6 +83,24 @@ describe('@lastcall/client', () => {
     expect(page.items.map(({ id }) => id)).toEqual([order.id]);
     expect((await client.cancel(order.id)).status).toBe('closed');
     expect((await client.order(order.id)).closeReason).toBe('customer_canceled');
+  });
+
+  it('extends an order once, however often the answer is lost or put off behind it', async () => {
+    const answers = [
+      () => Promise.reject(new TypeError('fetch failed')),
+      () => new Response('{}', { status: 503, headers: { 'retry-after': '0' } }),
+    ];
+    const { client, sent } = connect(async ({ path }, real) => {
+      if (!path.endsWith('/extension') || answers.length === 0) return null;
+      await real();
+      return answers.shift()?.();
+    });
+    const { id, closesAt } = await client.placeOrder(CART);
+    const extended = await client.extend(id, 60);
+    expect(sent.filter(({ path }) => path.endsWith('/extension'))).toHaveLength(3);
+    expect(Date.parse(extended.closesAt as string) - Date.parse(closesAt as string)).toBe(60_000);
+    const twice = await client.extend(id, 60);
+    expect(twice.version).toBe(extended.version + 1);
   });
 
   it('tries again when the API says later, and passes every other refusal on', async () => {

@@ -380,6 +380,22 @@ const MONEY_MUTATIONS = [
     "WHERE a.subject_id = webhook_events.id\n                                AND a.reason NOT LIKE 'erased:%' OFFSET 0)`;",
     'WHERE a.subject_id = webhook_events.id AND a.id < 0 OFFSET 0)`;',
   ),
+  seeded(
+    'extended-twice-by-one-key',
+    'An extension whose answer was lost is given again to who asks again',
+    `${ORDERS}closing/extend-window.spec.ts`,
+    'closing/extend-window.ts',
+    'return known !== undefined;',
+    'return false;',
+  ),
+  seeded(
+    'extension-key-before-its-owner',
+    'Who knows the key of an extension is shown the order of somebody else',
+    `${ORDERS}closing/extend-window.spec.ts`,
+    'closing/extend-window.ts',
+    'order.customerId !== command.actor',
+    "command.actor === ''",
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -27,6 +27,8 @@ const SHORTEST_REASON = 3;
 const MOST_TOLD = 10;
 
 const asked = signal<Action | undefined>(undefined);
+/** The change keeps it while its operator tries again. */
+const key = signal('');
 const reason = signal('');
 const count = signal('');
 const rehearsal = signal<readonly Result[] | undefined>(undefined);
@@ -39,6 +41,8 @@ export function propose(action: Action): void {
   for (const text of [reason, count, failure]) text.value = '';
   rehearsal.value = undefined;
   outcome.value = undefined;
+  // `randomUUID` is missing on pages that came by plain HTTP.
+  key.value = crypto.getRandomValues(new Uint32Array(4)).join('-');
   asked.value = action;
   void send(action, true);
 }
@@ -48,7 +52,8 @@ async function send(proposed: Action, dryRun: boolean): Promise<void> {
   isBusy.value = true;
   failure.value = '';
   const why = dryRun ? {} : { reason: reason.value.trim() };
-  const what = path === PATH ? { action, ...(dryRun ? {} : { count: ids.length }) } : {};
+  const sure = dryRun ? {} : { count: ids.length, key: key.value };
+  const what = path === PATH ? { action, ...sure } : {};
   try {
     const body = { ...what, ...why, ids, dryRun };
     const { results } = await ask<{ results: readonly Result[] }>('POST', path, body);

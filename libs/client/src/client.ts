@@ -20,7 +20,7 @@ export interface ClientOptions extends HttpOptions {
 
 export interface KeyedOptions extends CallOptions {
   /**
-   * The same key, the same order or payment. By default a new one for each call, kept while the call
+   * The same key, the same order, payment or extension. By default a new one for each call, kept while the call
    * is repeated; keep one of your own with the cart to be safe from reloads of the page.
    */
   readonly idempotencyKey?: string | undefined;
@@ -44,7 +44,7 @@ export interface Client {
   /** Places the same order again, once it is closed: one copy, at the prices of now. */
   again(orderId: string, options?: CallOptions): Promise<CheckoutLink>;
   /** More time to pay, where the shop allows it. */
-  extend(orderId: string, seconds: number, options?: CallOptions): Promise<Order>;
+  extend(orderId: string, seconds: number, options?: KeyedOptions): Promise<Order>;
   confirmReceipt(orderId: string, options?: CallOptions): Promise<Order>;
   /** For `EventSource`; `watch` needs none. */
   streamToken(orderId: string, options?: CallOptions): Promise<StreamToken>;
@@ -78,7 +78,7 @@ export function createClient(options: ClientOptions): Client {
     pay: (id, payment = {}, call) => postOnce(`/v1/orders/${id}/payments`, payment, call),
     cancel: (id, call) => post(`/v1/orders/${id}/cancel`, undefined, call),
     again: (id, call) => post(`/v1/orders/${id}/again`, undefined, call),
-    extend: (id, seconds, call) => post(`/v1/orders/${id}/extension`, { seconds }, call),
+    extend: (id, seconds, call) => postOnce(`/v1/orders/${id}/extension`, { seconds }, call),
     confirmReceipt: (id, call) => post(`/v1/orders/${id}/receipt`, undefined, call),
     streamToken: (id, call) => post(`/v1/orders/${id}/stream-token`, undefined, call),
     countdown(order) {

@@ -16,6 +16,7 @@ import type { Config } from './config';
 import { CONNECTING } from './connect-limit';
 import { ApplicationRole1763600030000 } from './migrations/1763600030000-application-role';
 import { EraseWhatOperatorsWrote1764060000000 } from './migrations/1764060000000-erase-what-operators-wrote';
+import { ExtensionKeys1764060001000 } from './migrations/1764060001000-extension-keys';
 import { Errands1764050000000 } from './migrations/1764050000000-errands';
 import { EventNumbers1763701110000 } from './migrations/1763701110000-event-numbers';
 import { PageSessions1763910000000 } from './migrations/1763910000000-page-sessions';
@@ -110,6 +111,7 @@ const MIGRATIONS = [
   RetentionByIndex1764041000000,
   Errands1764050000000,
   EraseWhatOperatorsWrote1764060000000,
+  ExtensionKeys1764060001000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

@@ -35,7 +35,12 @@ export {
   orderNotFound,
   reasonOf,
 } from './order/errors';
-export { type ExtendCommand, ExtendWindow, MAX_EXTENSION_MS } from './closing/extend-window';
+export {
+  type ExtendCommand,
+  type Extended,
+  ExtendWindow,
+  MAX_EXTENSION_MS,
+} from './closing/extend-window';
 export type { ErrandArgs, ErrandKinds, ErrandName, ErrandResult } from './errands/errand-kinds';
 export { ErrandError, leaveErrand } from './errands/leave-errand';
 export { ForceCloseOrder } from './closing/force-close-order';
@@ -187,6 +192,7 @@ export {
   CONSOLE_ACTIONS,
   type ConsoleAction,
   ConsoleActions,
+  type ConsoleRun,
 } from './ops/console-actions';
 export { type AuditEntry, type AuditPage, isAuditCursor } from './ops/audit-trail';
 export { ConsoleView, type NowView, type WaitEntry } from './ops/console-view';

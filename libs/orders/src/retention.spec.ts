@@ -113,6 +113,12 @@ describe('Retention, where a table is partitioned', () => {
        SELECT gen_random_uuid(), 'k', gen_random_uuid(), now() - i % 2 * interval '3 days'`,
     ],
     [
+      'extension_keys',
+      'order_id',
+      `(order_id, key, body_hash, created_at)
+       SELECT gen_random_uuid(), 'k', 'x', now() - i % 2 * interval '3 days'`,
+    ],
+    [
       'refund_keys',
       'order_id',
       `(order_id, key, body_hash, refund_ids, created_at)

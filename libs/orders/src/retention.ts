@@ -29,6 +29,7 @@ const KEYS = [
   ['idempotency_keys', 'customer_id'],
   ['payment_keys', 'order_id'],
   ['refund_keys', 'order_id'],
+  ['extension_keys', 'order_id'],
 ] as const;
 
 /**

@@ -88,7 +88,7 @@ describe('lastcall orders show', () => {
     const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
     const id = order?.id as string;
     const extend = (...flags: string[]) =>
-      lastcallJson<{ order: OrderDetailsView['order'] }>(world.config, [
+      lastcallJson<{ order: OrderDetailsView['order']; replayed: boolean }>(world.config, [
         ...['orders', 'extend', id, '--reason', 'bank was down', '--actor', 'eve'],
         ...flags,
       ]);
@@ -100,7 +100,12 @@ describe('lastcall orders show', () => {
     expect(await world.sql.rows(sql, [id])).toEqual([
       { type: 'order.extended', reason: 'bank was down' },
     ]);
+    const once = ['--by', '5m', '--idempotency-key', 'case-17'];
+    const [first, again] = [await extend(...once), await extend(...once)];
+    expect([first.result.replayed, again.result.replayed]).toEqual([false, true]);
+    expect(again.result.order.closesAt).toBe(first.result.order.closesAt);
     expect((await extend('--by', 'soon')).code).toBe(2);
+    expect((await extend('--by', '5m', '--idempotency-key', 'case 17')).code).toBe(2);
     await world.sql.rows(`UPDATE orders SET status = 'paid', paid_at = now() WHERE id = $1`, [id]);
     expect((await extend('--by', '15m')).code).toBe(4);
   });

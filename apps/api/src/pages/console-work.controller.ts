@@ -11,7 +11,15 @@ import {
   PageSessions,
   type WaitEntry,
 } from '@app/orders';
-import { forceCloseBody, InputBody, InputQuery, Scope, Subject, SubjectId } from '@app/orders/http';
+import {
+  forceCloseBody,
+  idempotencyKey,
+  InputBody,
+  InputQuery,
+  Scope,
+  Subject,
+  SubjectId,
+} from '@app/orders/http';
 import { Controller, Delete, Get, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
@@ -39,6 +47,8 @@ const actionBody = z
     ids: z.array(z.uuid().toLowerCase()).min(1).max(MOST_AT_ONCE),
     /** As typed by the operator: how many they mean to change, where it is more than one. */
     count: z.int().optional(),
+    /** New for a new change; the same to send again one whose answer got lost. */
+    key: idempotencyKey.optional(),
     ...run,
   })
   .refine(isReasoned, noReason)
@@ -94,9 +104,11 @@ export class ConsoleWorkController {
   @Scope('ops:write')
   async act(
     @Subject() actor: string,
-    @InputBody(actionBody) { action, ids, dryRun, reason = REHEARSED }: z.output<typeof actionBody>,
+    @InputBody(actionBody)
+    { action, ids, dryRun, key, reason = REHEARSED }: z.output<typeof actionBody>,
   ): Promise<Done> {
-    return { results: await this.actions.run(action, ids, { actor, reason, dryRun }) };
+    const run = { actor, reason, dryRun, idempotencyKey: key };
+    return { results: await this.actions.run(action, ids, run) };
   }
 
   @Post('timeouts/resume')

@@ -69,6 +69,51 @@ describe('ExtendWindow', () => {
     await expect(extend(customer)).rejects.toMatchObject({ code: 'order_not_extendable' });
   });
 
+  it('extends once for each key, also twenty at once, whatever answers were lost', async () => {
+    const { id, closesAt } = await place();
+    const extend = (command: Partial<ExtendCommand>) =>
+      world.get(ExtendWindow).extendOnce(id, { ...customer, byMs: 60_000, ...command });
+    const again = () => extend({ idempotencyKey: 'once' });
+    const answers = await Promise.all(Array.from({ length: 20 }, again));
+    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(new Set(answers.map(({ order }) => order.closesAt))).toEqual(
+      new Set([new Date(closesAt.getTime() + 60_000).toISOString()]),
+    );
+    expect(await extend({ idempotencyKey: 'twice' })).toMatchObject({ replayed: false });
+    // All that the shop gives is given, and this was a part of it.
+    expect(await again()).toMatchObject({ replayed: true, order: { version: 3 } });
+    await expect(extend({ idempotencyKey: 'thrice' })).rejects.toMatchObject({
+      code: 'order_not_extendable',
+    });
+    const reused = { code: 'idempotency_key_reused' };
+    await expect(extend({ idempotencyKey: 'once', byMs: 30_000 })).rejects.toMatchObject(reused);
+    await expect(extend({ ...operator, idempotencyKey: 'once' })).rejects.toMatchObject(reused);
+    await expect(extend({ actor: 'eve', idempotencyKey: 'once' })).rejects.toMatchObject({
+      code: 'order_not_found',
+    });
+  });
+
+  it('remembers no key of a rehearsal, nor of what was refused', async () => {
+    const { id } = await place();
+    const keyed = { byMs: 60_000, idempotencyKey: 'later' };
+    const extend = (command: ExtendCommand) => world.get(ExtendWindow).extendOnce(id, command);
+    await extend({ ...operator, ...keyed, dryRun: true });
+    await expect(extend({ ...customer, ...keyed, byMs: 3_600_000 })).rejects.toMatchObject({
+      code: 'order_not_extendable',
+    });
+    expect(await extend({ ...operator, ...keyed })).toMatchObject({ replayed: false });
+    await world.rows(
+      `UPDATE orders SET status = 'closed', closed_at = now(), close_reason = 'customer_canceled'
+        WHERE id = $1`,
+      [id],
+    );
+    expect(await extend({ ...operator, ...keyed, reason: 'the bank is still slow' })).toMatchObject(
+      {
+        ...{ replayed: true, order: { status: 'closed' } },
+      },
+    );
+  });
+
   it('reaches a payment that a repeated key opens only after it', async () => {
     const [order] = await insertOrders(world, { count: 1, closesInMs: 3_600_000 });
     const id = order?.id as string;

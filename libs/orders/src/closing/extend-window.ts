@@ -1,4 +1,5 @@
-import { TimeoutService } from '@app/timeout';
+import { hash } from 'node:crypto';
+import { TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Settings, SETTINGS } from '../config';
 import { LastcallError, orderNotFound } from '../order/errors';
@@ -18,6 +19,15 @@ export interface ExtendCommand {
   readonly reason?: string | undefined;
   /** Runs the real transaction and rolls it back. */
   readonly dryRun?: boolean;
+  /** The same key stands for the same extension, however often it is sent. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** An order that has more time to be paid. */
+export interface Extended {
+  readonly order: OrderView;
+  /** True when this key had extended it before. */
+  readonly replayed: boolean;
 }
 
 /** The most that anybody may add at once. Customers may add less: CUSTOMER_EXTENSION. */
@@ -39,11 +49,22 @@ export class ExtendWindow {
     @Inject(SETTINGS) private readonly config: Settings,
   ) {}
 
-  /** @throws {LastcallError} invalid_request, order_not_found, order_not_extendable, busy */
+  /** As {@link extendOnce}, for who does not ask whether it was done before. */
   async extend(orderId: string, command: ExtendCommand): Promise<OrderView> {
+    return (await this.extendOnce(orderId, command)).order;
+  }
+
+  /**
+   * Extends, or answers with the order as it is where this key has extended it before, whatever has become
+   * of the order since.
+   * @throws {LastcallError} invalid_request, order_not_found, order_not_extendable, idempotency_key_reused, busy
+   */
+  async extendOnce(orderId: string, command: ExtendCommand): Promise<Extended> {
     assertExtension(command.byMs);
-    await rehearse<void>(command.dryRun ?? false, (end) =>
+    const replayed = await rehearse<boolean>(command.dryRun ?? false, (end) =>
       this.guard.withOrder(orderId, async (order, tx) => {
+        if (command.by === 'customer' && order.customerId !== command.actor) throw orderNotFound();
+        if (await isKnown(tx, orderId, command)) return end(true);
         this.#check(order, command);
         const [row] = await tx.rows<{ version: number; closes_at: Date }>(EXTEND, [
           orderId,
@@ -56,11 +77,12 @@ export class ExtendWindow {
         await this.timeouts.arm(tx, [
           { kind: 'payment', subjectId: orderId, dueAt: row.closes_at, version: row.version },
         ]);
-        end();
+        await rememberKey(tx, orderId, command);
+        return end(false);
       }),
     );
     if (!command.dryRun) await this.#extendPayments(orderId);
-    return this.reading.read(orderId);
+    return { order: await this.reading.read(orderId), replayed };
   }
 
   /** The order has its time by now, whatever becomes of what is open at providers. */
@@ -70,9 +92,8 @@ export class ExtendWindow {
     }
   }
 
-  #check(order: GuardedOrder, { by, actor, byMs }: ExtendCommand): void {
+  #check(order: GuardedOrder, { by, byMs }: ExtendCommand): void {
     if (by === 'operator') return;
-    if (order.customerId !== actor) throw orderNotFound();
     const limitMs = this.config.CUSTOMER_EXTENSION;
     if (limitMs === null) {
       throw new LastcallError('order_not_extendable', 'This shop does not extend payment windows');
@@ -91,6 +112,41 @@ export class ExtendWindow {
     }
   }
 }
+
+/**
+ * Whether this key has extended the order before.
+ * @throws {LastcallError} idempotency_key_reused for another extension than this one
+ */
+async function isKnown(tx: Transaction, orderId: string, command: ExtendCommand): Promise<boolean> {
+  if (command.idempotencyKey === undefined) return false;
+  const [known] = await tx.rows<{ body_hash: string }>(
+    'SELECT body_hash FROM extension_keys WHERE order_id = $1 AND key = $2',
+    [orderId, command.idempotencyKey],
+  );
+  if (known && known.body_hash !== hashOf(command)) {
+    const message =
+      'This Idempotency-Key has asked for another extension; use a new key for a new one';
+    throw new LastcallError('idempotency_key_reused', message);
+  }
+  return known !== undefined;
+}
+
+async function rememberKey(
+  tx: Transaction,
+  orderId: string,
+  command: ExtendCommand,
+): Promise<void> {
+  if (command.idempotencyKey === undefined) return;
+  await tx.rows('INSERT INTO extension_keys (order_id, key, body_hash) VALUES ($1, $2, $3)', [
+    orderId,
+    command.idempotencyKey,
+    hashOf(command),
+  ]);
+}
+
+/** Not of the reason: who asks again may find better words. */
+const hashOf = ({ by, byMs }: ExtendCommand): string =>
+  hash('sha256', JSON.stringify([by, byMs]), 'base64');
 
 const EXTEND = `
   WITH extended AS (

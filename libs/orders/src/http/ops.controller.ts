@@ -116,14 +116,23 @@ export class OpsController {
 
   @OnOrder('extension', operatorExtensionBody, {
     summary: 'Give an unpaid order more time',
-    refusals: ['order_not_extendable'],
+    headers: { 'Idempotent-Replayed': '"true" when this key had extended the order before' },
+    refusals: ['order_not_extendable', 'idempotency_key_reused'],
   })
-  extend(
+  @TakesIdempotencyKey({ required: false, of: 'extension' })
+  async extend(
     @Subject() actor: string,
     @OrderId() id: string,
+    @OptionalIdempotencyKey() idempotencyKey: string | undefined,
     @InputBody(operatorExtensionBody) { seconds, reason }: z.output<typeof operatorExtensionBody>,
+    @Res({ passthrough: true }) reply: HttpReply,
   ): Promise<OrderView> {
-    const byMs = seconds * 1_000;
-    return this.extendWindow.extend(id, { by: 'operator', actor, byMs, reason });
+    const command = { by: 'operator', actor, reason, byMs: seconds * 1_000 } as const;
+    const { order, replayed } = await this.extendWindow.extendOnce(id, {
+      ...command,
+      idempotencyKey,
+    });
+    if (replayed) reply.header('Idempotent-Replayed', 'true');
+    return order;
   }
 }

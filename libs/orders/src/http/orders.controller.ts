@@ -218,17 +218,23 @@ export class OrdersController {
   @Post(':id/extension')
   @Scope('orders')
   @Takes(customerExtensionBody)
+  @TakesIdempotencyKey({ required: false, of: 'extension' })
   @Answers(200, 'Order', {
     summary: 'Ask for more time to pay, as often as the shop allows it',
-    refusals: ['order_not_found', 'order_not_extendable', 'busy'],
+    headers: { 'Idempotent-Replayed': '"true" when this key had extended the order before' },
+    refusals: ['order_not_found', 'order_not_extendable', 'idempotency_key_reused', 'busy'],
   })
-  extend(
-    @Subject() customerId: string,
+  async extend(
+    @Subject() actor: string,
     @OrderId() id: string,
+    @OptionalIdempotencyKey() idempotencyKey: string | undefined,
     @InputBody(customerExtensionBody) { seconds }: z.output<typeof customerExtensionBody>,
+    @Res({ passthrough: true }) reply: HttpReply,
   ): Promise<OrderView> {
-    const byMs = seconds * 1_000;
-    return this.extendWindow.extend(id, { by: 'customer', actor: customerId, byMs });
+    const command = { by: 'customer', actor, byMs: seconds * 1_000, idempotencyKey } as const;
+    const { order, replayed } = await this.extendWindow.extendOnce(id, command);
+    if (replayed) reply.header('Idempotent-Replayed', 'true');
+    return order;
   }
 
   @Post(':id/shipment')

@@ -40,7 +40,12 @@ export interface ActionResult {
 const CONCURRENCY = 4;
 const EXTENSION_MS = 10 * 60_000;
 
-type Act = (id: string, run: ActionRun) => Promise<string>;
+/** One change by an operator, which is the same however often it is sent with the same key. */
+export interface ConsoleRun extends ActionRun {
+  readonly idempotencyKey?: string | undefined;
+}
+
+type Act = (id: string, run: ActionRun, key?: string) => Promise<string>;
 
 /** Everything an operator does in the console, by the same use cases as the API and the commands. */
 @Injectable()
@@ -69,8 +74,10 @@ export class ConsoleActions {
         DECIDED[(await payments.settle(id, decision, run)).decision];
     this.#acts = {
       force_close: (id, run) => forceClose(closing, id, run),
-      extend: async (id, run) => {
-        await extending.extend(id, { by: 'operator', byMs: EXTENSION_MS, ...run });
+      // Of these the one that would do more the second time.
+      extend: async (id, run, idempotencyKey) => {
+        const command = { by: 'operator', byMs: EXTENSION_MS, idempotencyKey, ...run } as const;
+        await extending.extend(id, command);
         return 'ten more minutes to pay';
       },
       cancel: async (id, run) => {
@@ -106,7 +113,7 @@ export class ConsoleActions {
   async run(
     action: ConsoleAction,
     ids: readonly string[],
-    run: ActionRun,
+    { idempotencyKey, ...run }: ConsoleRun,
   ): Promise<ActionResult[]> {
     const results = await toEach<ActionResult>(ids, {
       ...{ what: `console ${action}`, concurrency: CONCURRENCY, refused },
@@ -114,7 +121,7 @@ export class ConsoleActions {
       act: async (id) => ({
         id,
         isDone: true,
-        says: await this.#acts[action](id, run),
+        says: await this.#acts[action](id, run, idempotencyKey),
         code: null,
       }),
     });

@@ -91,7 +91,7 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
     'UPDATE payments SET request = NULL, checkout_url = NULL WHERE order_id = ANY ($1::uuid[])',
     (_customer, _pseudonym, orderIds) => [orderIds],
   ],
-  ...['payment_keys', 'refund_keys'].map(
+  ...['payment_keys', 'refund_keys', 'extension_keys'].map(
     (table) =>
       [
         `DELETE FROM ${table} WHERE order_id = ANY ($1::uuid[])`,

@@ -1,7 +1,8 @@
 import { Flags } from '@oclif/core';
-import type { OrderView } from '@app/orders';
+import type { Extended } from '@app/orders';
 import { usageFailure } from '../../command-failure';
 import { idArg } from '../../filters';
+import { keyFlag, readKey } from '../../idempotency-key';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
 import { instantText } from '../../text/instant';
 
@@ -21,20 +22,25 @@ export default class OrdersExtend extends OpsCommand {
       helpValue: 'DURATION',
       required: true,
     }),
+    'idempotency-key': keyFlag('extension'),
   };
 
-  async run(): Promise<{ order: OrderView }> {
+  async run(): Promise<Extended> {
     const { args, flags } = await this.parse(OrdersExtend);
     const { parseDuration } = await import('@app/orders/look');
     const byMs = parseDuration(flags.by);
     if (byMs === undefined) {
       throw usageFailure(`--by must be a duration such as 90s, 15m or 2h, not "${flags.by}"`);
     }
+    const idempotencyKey = readKey(flags['idempotency-key']);
     const { extendWindow } = await this.installation();
     const { actor, reason } = flags;
-    const order = await extendWindow.extend(args.id, { by: 'operator', actor, byMs, reason });
-    this.log(`Order ${order.id} can be paid until ${instantText(order.payBy)}`);
+    const command = { by: 'operator', actor, byMs, reason, idempotencyKey } as const;
+    const extended = await extendWindow.extendOnce(args.id, command);
+    const { order, replayed } = extended;
+    const before = replayed ? ' (this key has extended it before)' : '';
+    this.log(`Order ${order.id} can be paid until ${instantText(order.payBy)}${before}`);
     this.note(`Next: lastcall orders show ${order.id}`);
-    return { order };
+    return extended;
   }
 }

@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core';
 import type { CreatedRefund } from '@app/orders';
 import { usageFailure } from '../../command-failure';
 import { idArg } from '../../filters';
+import { keyFlag, readKey } from '../../idempotency-key';
 import { ACCOUNTABILITY, OpsCommand, REHEARSAL } from '../../ops-command';
 import { moneyText } from '../../text/wording';
 
@@ -31,9 +32,7 @@ export default class RefundsCreate extends OpsCommand {
       helpValue: 'SKU=QUANTITY',
       multiple: true,
     }),
-    'idempotency-key': Flags.string({
-      description: 'for scripts that try again: the same key stands for one refund, for two days',
-    }),
+    'idempotency-key': keyFlag('refund'),
     ...REHEARSAL,
   };
 
@@ -41,10 +40,7 @@ export default class RefundsCreate extends OpsCommand {
     const { args, flags } = await this.parse(RefundsCreate);
     const { actor, reason, amount } = flags;
     const restock = (flags.restock ?? []).map(parseLine);
-    const idempotencyKey = flags['idempotency-key'];
-    if (!KEY.test(idempotencyKey ?? 'none')) {
-      throw usageFailure('--idempotency-key: give 1 to 200 visible ASCII characters');
-    }
+    const idempotencyKey = readKey(flags['idempotency-key']);
     const { createRefund } = await this.installation();
     const what = ({ order }: CreatedRefund): string =>
       `${moneyText(amount, order.currency)} of order ${args.id}`;
@@ -62,9 +58,6 @@ export default class RefundsCreate extends OpsCommand {
     });
   }
 }
-
-/** As the API's header. */
-const KEY = /^[\x21-\x7e]{1,200}$/;
 
 function parseLine(text: string): { sku: string; quantity: number } {
   const [, sku = '', quantity = ''] = /^([^=]+)=(\d{1,6})$/.exec(text) ?? [];
