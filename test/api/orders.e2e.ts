@@ -35,6 +35,38 @@ describe('the storefront', () => {
     expect(body.items.map(({ sku }) => sku)).toContain('TEA-SENCHA');
   });
 
+  it('lists all that can be ordered, however much it is, in pages', async () => {
+    await api.rows(
+      `INSERT INTO products (sku, name, unit_price, currency, on_hand, available)
+       SELECT 'MANY-' || n, 'One of many', 500, 'EUR', 0, 0 FROM generate_series(1, 2500) AS n`,
+    );
+    const all = await api.rows<{ sku: string }>('SELECT sku FROM products ORDER BY sku');
+    for (const [query, pages] of [
+      ['', 3],
+      ['&limit=700', 4],
+    ] as const) {
+      const found: string[] = [];
+      const sizes: number[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const page: { items: { sku: string }[]; nextCursor: string | null } = (
+          await api.request<{ items: { sku: string }[]; nextCursor: string | null }>(
+            `GET /v1/products?${cursor === '' ? '' : `cursor=${cursor}`}${query}`,
+          )
+        ).body;
+        found.push(...page.items.map(({ sku }) => sku));
+        sizes.push(page.items.length);
+        cursor = page.nextCursor ?? null;
+      }
+      expect([found, sizes.length]).toEqual([all.map(({ sku }) => sku), pages]);
+      expect(sizes[0]).toBe(query === '' ? 1_000 : 700);
+    }
+    await api.rows(`DELETE FROM products WHERE sku LIKE 'MANY-%'`);
+    for (const wrong of ['limit=0', 'limit=1001', 'cursor=a%20b']) {
+      const refused = await api.request(`GET /v1/products?${wrong}`);
+      expect(refused).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+    }
+  });
+
   it('places an order, and answers a repeated request with the same order', async () => {
     const first = await place(ann, 'same');
     expect(first).toMatchObject({

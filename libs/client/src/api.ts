@@ -158,6 +158,7 @@ export interface Product {
 
 export interface ProductList {
   readonly items: readonly Product[];
+  readonly nextCursor: string | null;
 }
 
 export interface Refund {

@@ -32,9 +32,16 @@ export interface OrderQuery {
   readonly cursor?: string | undefined;
 }
 
+export interface ProductQuery {
+  /** At most so many, 1,000 unless given. */
+  readonly limit?: number | undefined;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
 /** The storefront's API. Every call rejects with `ProblemError` when it is refused. */
 export interface Client {
-  products(options?: CallOptions): Promise<ProductList>;
+  products(options?: CallOptions & ProductQuery): Promise<ProductList>;
   placeOrder(order: PlaceOrdersBody, options?: KeyedOptions): Promise<Order>;
   order(id: string, options?: CallOptions): Promise<Order>;
   orders(query?: OrderQuery, options?: CallOptions): Promise<OrderPage>;
@@ -71,7 +78,8 @@ export function createClient(options: ClientOptions): Client {
       headers: { 'idempotency-key': idempotencyKey },
     });
   return {
-    products: (call) => get('/v1/products', call),
+    products: ({ limit, cursor, ...call } = {}) =>
+      get(`/v1/products${searchOf({ limit, cursor })}`, call),
     placeOrder: (order, call) => postOnce('/v1/orders', order, call),
     order: (id, call) => get(`/v1/orders/${id}`, call),
     orders: (query = {}, call) => get(`/v1/orders${searchOf(query)}`, call),
@@ -96,7 +104,7 @@ function newKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-function searchOf(query: OrderQuery): string {
+function searchOf(query: OrderQuery | ProductQuery): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
   return given.length > 0 ? `?${search.toString()}` : '';

@@ -57,6 +57,7 @@ export {
   listDeliveriesQuery,
   listOrdersQuery,
   listProductsQuery,
+  listPublicProductsQuery,
   noBody,
   operatorExtensionBody,
   placeOrderBody,

@@ -369,7 +369,7 @@ export const RESPONSES = {
     items: z.array(z.strictObject(productEntry)),
     nextCursor: z.string().nullable(),
   }),
-  ProductList: z.strictObject({ items: z.array(Product) }),
+  ProductList: z.strictObject({ items: z.array(Product), nextCursor: z.string().nullable() }),
   OrderEventStream: z
     .string()
     .describe('Server-sent events; the data of each is an OrderEvent')

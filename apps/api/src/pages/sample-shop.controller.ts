@@ -52,7 +52,7 @@ export class SampleShopController {
       script: this.assets.urlOf('shop.js'),
       style: this.assets.urlOf('checkout.css'),
       content: `<main><h1>${say('shop.title')}</h1><p>${say('shop.script')}</p></main>`,
-      state: { products: await this.products.list(), messages, language },
+      state: { products: (await this.products.list()).items, messages, language },
     });
   }
 

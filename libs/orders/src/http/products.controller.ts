@@ -1,7 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
+import type { z } from 'zod';
+import type { Page } from '../order/page';
 import { ListProducts, type ProductView } from '../stock/products';
 import { Public } from './access';
-import { Answers, Topic } from './route-facts';
+import { InputQuery } from './params';
+import { listPublicProductsQuery } from './requests';
+import { Answers, TakesQuery, Topic } from './route-facts';
 
 @Topic('storefront')
 @Controller('v1/products')
@@ -10,8 +14,14 @@ export class ProductsController {
 
   @Get()
   @Public()
-  @Answers(200, 'ProductList', { summary: 'What can be ordered, with prices and stock' })
-  async list(): Promise<{ items: ProductView[] }> {
-    return { items: await this.products.list() };
+  @TakesQuery(listPublicProductsQuery)
+  @Answers(200, 'ProductList', {
+    summary:
+      'What can be ordered, with prices and stock, by SKU; 1,000 at once unless asked for fewer',
+  })
+  list(
+    @InputQuery(listPublicProductsQuery) query: z.output<typeof listPublicProductsQuery>,
+  ): Promise<Page<ProductView>> {
+    return this.products.list(query);
   }
 }

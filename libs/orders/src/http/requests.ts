@@ -8,6 +8,7 @@ import { ORDER_STATUSES, type OrderStatus } from '../order/order.lifecycle';
 import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
 import { UUID } from '../order/uuid';
 import { MAX_NAME_LENGTH, MAX_UNIT_PRICE, SKU, SKU_RULE } from '../stock/product-rules';
+import { MAX_LISTED_PRODUCTS } from '../stock/products';
 
 /** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
 
@@ -108,13 +109,14 @@ export const shipmentBody = z
   .nullish()
   .meta({ examples: [{ carrier: 'DHL', trackingNumber: '00340434161094042557' }] });
 
-const pageQuery = {
-  limit: z
+const limitTo = (most: number) =>
+  z
     .string()
-    .regex(/^\d{1,4}$/, `must be a whole number from 1 to ${MAX_LIMIT}`)
+    .regex(/^\d{1,4}$/, `must be a whole number from 1 to ${most}`)
     .transform(Number)
-    .pipe(wholeNumber(1, MAX_LIMIT))
-    .default(DEFAULT_LIMIT),
+    .pipe(wholeNumber(1, most));
+const pageQuery = {
+  limit: limitTo(MAX_LIMIT).default(DEFAULT_LIMIT),
   cursor: z.string().regex(UUID, 'must be the nextCursor of an earlier answer').optional(),
 };
 
@@ -238,6 +240,10 @@ export const productSku = sku;
 export const listProductsQuery = z.strictObject({
   limit: pageQuery.limit,
   cursor: z.string().regex(SKU, 'must be the nextCursor of an earlier answer').optional(),
+});
+export const listPublicProductsQuery = z.strictObject({
+  limit: limitTo(MAX_LISTED_PRODUCTS).default(MAX_LISTED_PRODUCTS),
+  cursor: listProductsQuery.shape.cursor,
 });
 export const putProductBody = z.strictObject({
   name: text(1, MAX_NAME_LENGTH).meta({ examples: ['Sencha, 100 g'] }),

@@ -2,6 +2,7 @@ import { queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import type { Page } from '../order/page';
 import { foldLocked } from './fold-stock';
 
 export interface ProductView {
@@ -13,21 +14,26 @@ export interface ProductView {
   readonly available: number;
 }
 
-/** The most products the public list answers with. */
-const MAX_LISTED = 1_000;
+/** The most products that the public list answers with at once, and as many where nobody says. */
+export const MAX_LISTED_PRODUCTS = 1_000;
 
 @Injectable()
 export class ListProducts {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
-  async list(): Promise<ProductView[]> {
+  /** By SKU; `cursor` is the last SKU of the page before. A page costs the same wherever it begins. */
+  async list(
+    filter: { readonly limit?: number | undefined; readonly cursor?: string | undefined } = {},
+  ): Promise<Page<ProductView>> {
+    const { limit = MAX_LISTED_PRODUCTS, cursor = '' } = filter;
     const rows = await queryRows<ProductView & { unitPrice: string }>(
       this.dataSource,
       `SELECT sku, name, unit_price AS "unitPrice", currency, available
-         FROM products ORDER BY sku LIMIT $1`,
-      [MAX_LISTED],
+         FROM products WHERE sku > $1 ORDER BY sku LIMIT $2`,
+      [cursor, limit + 1],
     );
-    return rows.map((row) => ({ ...row, unitPrice: Number(row.unitPrice) }));
+    const items = rows.slice(0, limit).map((row) => ({ ...row, unitPrice: Number(row.unitPrice) }));
+    return { items, nextCursor: rows.length > limit ? (items.at(-1)?.sku ?? null) : null };
   }
 }
 
