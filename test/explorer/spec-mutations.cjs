@@ -122,6 +122,28 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'follow-ups-never-to-blame',
+    'What follows the commits of a kind fails for all, and stops nothing',
+    'drain-follow-ups.spec.ts',
+    ['attempts.ts', 'if (!this.isBusy(error)) judge?.failed(subjectId, error);', ''],
+  ),
+  seeded(
+    'away-is-a-bug',
+    'A server that does not answer what follows a commit speaks against the handler',
+    'drain-follow-ups.spec.ts',
+    ['follow-up-health.ts', 'if (saysNothing(error)) return;', ''],
+  ),
+  seeded(
+    'follow-ups-mended-unseen',
+    'What follows the commits works again, and the kind waits for somebody to ring',
+    'drain-follow-ups.spec.ts',
+    [
+      'drain.ts',
+      "this.standsStill ? this.#probeLater() : this.signal('timer', EVERYTHING_MS);",
+      'void (this.standsStill && this.#probeLater());',
+    ],
+  ),
+  seeded(
     'no-probe-of-its-own',
     'A kind that stands still is tried again when somebody rings or sweeps, not before',
     'drain-handler-fault.spec.ts',

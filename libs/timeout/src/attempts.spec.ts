@@ -1,12 +1,12 @@
-import { AttemptQueue } from './attempts';
+import { type Attempted, AttemptQueue } from './attempts';
 
 /** Attempts that end when the test says so. */
 function heldAttempts() {
   const started: string[] = [];
   const ends = new Map<string, () => void>();
-  const attempt = (id: string): Promise<void> => {
+  const attempt = (id: string): Promise<Attempted> => {
     started.push(id);
-    return new Promise((resolve) => ends.set(id, resolve));
+    return new Promise((resolve) => ends.set(id, () => resolve('succeeded')));
   };
   return { started, attempt, end: (id: string) => ends.get(id)?.() };
 }
@@ -38,12 +38,30 @@ describe('AttemptQueue', () => {
       async (id) => {
         if (id === 'bad') throw new Error('bad');
         done.push(id);
+        return 'succeeded';
       },
       (error) => errors.push(error),
     );
     await queue.run(['bad', 'good']);
     expect(done).toEqual(['good']);
     expect(errors).toHaveLength(1);
+  });
+
+  it('tells what speaks for the work, or against it, and not where nobody answered', async () => {
+    const told: string[] = [];
+    const queue = new AttemptQueue(
+      3,
+      async (id) => {
+        if (id === 'bad') throw new Error('bad');
+        return id === 'good' ? 'succeeded' : 'nothing';
+      },
+      () => undefined,
+    );
+    await queue.run(['good', 'unanswered', 'bad'], {
+      succeeded: (id) => void told.push(id),
+      failed: (id, error) => void told.push(`${id}: ${String(error)}`),
+    });
+    expect(told.sort()).toEqual(['bad: Error: bad', 'good']);
   });
 
   it('drops what waits when it is stopped', async () => {

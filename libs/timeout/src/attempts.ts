@@ -1,4 +1,4 @@
-import type { DueDeadline } from './deadline-handler';
+import type { DueDeadline, FollowUpJudge } from './deadline-handler';
 import type { TimeoutService } from './timeout.service';
 import type { Transaction } from './transaction';
 import { backoffMs } from './backoff';
@@ -46,6 +46,9 @@ export async function armNextAttempts(
   );
 }
 
+/** What became of an attempt that did not fail: `nothing` where nobody answered, or none was needed. */
+export type Attempted = 'succeeded' | 'nothing';
+
 /**
  * Attempts that wait for somebody outside: at most `limit` at once in this process, and one
  * subject never twice at the same time. What fails or is dropped comes back by its deadline.
@@ -58,13 +61,15 @@ export class AttemptQueue {
 
   constructor(
     private readonly limit: number,
-    private readonly attempt: (subjectId: string) => Promise<void>,
+    private readonly attempt: (subjectId: string) => Promise<Attempted>,
     private readonly onError: (error: unknown) => void,
+    /** True for what others are to blame for, who are at the same things: no judge hears of it. */
+    private readonly isBusy: (error: unknown) => boolean = () => false,
   ) {}
 
   /** Resolves when each of these was attempted, failed or was dropped; never rejects. */
-  async run(subjectIds: Iterable<string>): Promise<void> {
-    await Promise.all([...new Set(subjectIds)].map((subjectId) => this.#start(subjectId)));
+  async run(subjectIds: Iterable<string>, judge?: FollowUpJudge): Promise<void> {
+    await Promise.all([...new Set(subjectIds)].map((subjectId) => this.#start(subjectId, judge)));
   }
 
   /** Drops what waits and takes nothing new; what is under way ends by itself. */
@@ -72,21 +77,23 @@ export class AttemptQueue {
     this.#stopped = true;
   }
 
-  #start(subjectId: string): Promise<void> {
+  #start(subjectId: string, judge: FollowUpJudge | undefined): Promise<void> {
     const known = this.#underWay.get(subjectId);
     if (known) return known;
-    const work = this.#inTurn(subjectId).finally(() => this.#underWay.delete(subjectId));
+    const work = this.#inTurn(subjectId, judge).finally(() => this.#underWay.delete(subjectId));
     this.#underWay.set(subjectId, work);
     return work;
   }
 
-  async #inTurn(subjectId: string): Promise<void> {
+  async #inTurn(subjectId: string, judge: FollowUpJudge | undefined): Promise<void> {
     if (this.#busy < this.limit) this.#busy += 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
-      if (!this.#stopped) await this.attempt(subjectId);
+      if (this.#stopped) return;
+      if ((await this.attempt(subjectId)) === 'succeeded') judge?.succeeded(subjectId);
     } catch (error) {
       this.onError(error);
+      if (!this.isBusy(error)) judge?.failed(subjectId, error);
     } finally {
       // The turn goes to whoever waits longest, or back.
       const next = this.#waiting.shift();

@@ -49,14 +49,31 @@ export interface DeadlineHandler {
   readonly maxBatch: number;
   /** The key to hold while this subject is changed, or undefined when none is needed. */
   lockKey(subjectId: string): string | undefined;
-  handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult>;
+  /** `judge`: for a handler that has hooks of `tx` do what follows the commit. */
+  handle(
+    due: readonly DueDeadline[],
+    tx: Transaction,
+    by: Claimant,
+    judge?: FollowUpJudge,
+  ): Promise<BatchResult>;
   /** Optional, beside `handle`: the way of batches that nobody has to take apart. */
   readonly whole?: WholeBatches;
   /**
    * Optional: what follows the commit, outside any transaction. Rings and sweeps do not wait for
    * it, so it bounds its own concurrency; stopping does, so it ends soon when the process stops.
+   * `judge` is told what became of it: where it fails for all, the kind stops.
    */
-  afterCommit?(due: readonly DueDeadline[]): Promise<void>;
+  afterCommit?(due: readonly DueDeadline[], judge: FollowUpJudge): Promise<void>;
+}
+
+/**
+ * Hears what becomes of the work that follows commits. Of what says nothing of the handler, as where a
+ * provider gives no answer or nothing was left to do, it is not told.
+ */
+export interface FollowUpJudge {
+  succeeded(subjectId: string): void;
+  /** It comes back by a deadline that was armed before. Locks and servers that are away do not count. */
+  failed(subjectId: string, error: unknown): void;
 }
 
 /** How a handler goes about batches by their subjects' ids alone, which stay one text all the way. */

@@ -6,7 +6,7 @@ import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { type Failed, FailureRates, HandlerFaultError } from './handle-apart';
 import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
-import type { HandlerHealth } from './handler-health';
+import type { KindHealth } from './kind-health';
 import type { LowWater } from './low-water';
 import type { Pace } from './pace';
 import { isSubjectsFault, setAside } from './subject-failure';
@@ -19,7 +19,7 @@ const APART_FOR = 5;
 /** What a kind's drain knows of itself. */
 export interface DrainOwn {
   readonly pace: Pace;
-  readonly health: HandlerHealth;
+  readonly health: KindHealth;
   readonly lowWater: LowWater;
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
@@ -64,7 +64,7 @@ export class DrainAside {
   setAside(tx: Transaction, failed: Aside['failed']): Promise<void> {
     return setAside(tx, failed, this.parts, {
       maxFailures: this.own.maxFailures,
-      mayHold: (failures) => this.own.health.mayHold(failures),
+      mayHold: (failures) => this.own.health.handler.mayHold(failures),
     });
   }
 
@@ -75,9 +75,9 @@ export class DrainAside {
     const fresh = failed.filter(({ due }) => due.failures === 0).length;
     const worn = failed.some(
       ({ due: { failures } }) =>
-        failures + 1 >= this.own.maxFailures && !this.own.health.mayHold(failures + 1),
+        failures + 1 >= this.own.maxFailures && !this.own.health.handler.mayHold(failures + 1),
     );
-    this.own.health.learn({ succeeded, fresh, worn }, failed[0]?.error);
+    this.own.health.handler.learn({ succeeded, fresh, worn }, failed[0]?.error);
     const [first] = aside;
     if (first) this.parts.telemetry.batchFailed(this.kind, aside.length, first.error);
   }
@@ -90,7 +90,7 @@ export class DrainAside {
     total: DrainCounts,
   ): Promise<'more' | 'stopped'> {
     if (error instanceof HandlerFaultError) {
-      this.own.health.stop(error.cause);
+      this.own.health.handler.stop(error.cause);
       // Tells nothing of subjects.
       this.rates.forget();
       return 'stopped';

@@ -61,7 +61,7 @@ export class DrainBatch {
     private readonly parts: DrainParts,
     private readonly own: DrainOwn,
   ) {
-    this.followUps = new FollowUps(kind, handler, parts.telemetry);
+    this.followUps = new FollowUps(kind, handler, parts.telemetry, own.health.followUps);
     this.#aside = new DrainAside(kind, parts, own);
   }
 
@@ -72,8 +72,9 @@ export class DrainBatch {
 
   /** Handles one batch, and adds to `total` what it did. */
   async handle(asked: Asked, total: DrainCounts): Promise<BatchOutcome> {
+    const { health } = this.own;
     // Probes look anywhere: a part leaves them to the others.
-    if (this.own.health.waits || (asked.part && this.own.health.isStopped)) return 'stopped';
+    if (health.waits || (asked.part && health.isStopped)) return 'stopped';
     const plan = this.#plan();
     let refused: BatchOutcome | undefined;
     let claimed = NOTHING;
@@ -102,8 +103,9 @@ export class DrainBatch {
     try {
       const aside = await this.#carryOut(asked, plan, claim, claimedAt, total);
       if (refused) return refused;
+      if (plan.isProbe) health.followUps.probeBegins();
       this.followUps.begin(claimed, aside);
-      if (this.own.health.isStopped) return 'stopped';
+      if (health.isStopped) return 'stopped';
       // Of a probe, rows that somebody holds are left out.
       return plan.isProbe || claimed.count === plan.limit ? 'more' : 'all';
     } catch (error) {
@@ -158,10 +160,14 @@ export class DrainBatch {
         release = giveBack;
         startedMs = performance.now();
         const handled = await handleClaimed(mine, tx, {
-          ...{ kind: this.kind, handler: this.handler, by },
+          ...{ kind: this.kind, handler: this.handler, by, judge: this.own.health.followUps },
           ...{ rates: this.#aside.rates, suspects: this.#aside.suspects },
           answerLimitMs: this.own.answerLimitMs,
-          ...{ isApart: plan.isApart, isProbe: plan.isProbe, isJudged: this.own.health.isJudged },
+          ...{
+            isApart: plan.isApart,
+            isProbe: plan.isProbe,
+            isJudged: this.own.health.handler.isJudged,
+          },
         });
         const { changed, lost, failed, locked, left } = handled;
         const back = [...handled.putBack, ...contended, ...this.#aside.putOff(handled)];

@@ -2,7 +2,7 @@ import type { Claimant, DeadlineHandler } from './deadline-handler';
 import { type Asked, DrainBatch } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
-import { HandlerHealth } from './handler-health';
+import { KindHealth } from './kind-health';
 import { LateCommits } from './late-commits';
 import { EVERYTHING_MS, LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
@@ -61,7 +61,7 @@ export class Drain {
   /** Where claims begin to look; whoever arms a deadline before it lowers it. */
   readonly lowWater = new LowWater();
   readonly lateCommits = new LateCommits();
-  readonly #health: HandlerHealth;
+  readonly #health: KindHealth;
   readonly #batch: DrainBatch;
   /** With a pace of its own: a sharded sweep's backlog lasts while rings end their rounds beside it. */
   readonly #partBatch: DrainBatch;
@@ -78,7 +78,9 @@ export class Drain {
     private readonly parts: DrainParts,
     options: DrainOptions,
   ) {
-    const health = (this.#health = new HandlerHealth(kind, parts.telemetry));
+    const goOn = (): void =>
+      this.standsStill ? this.#probeLater() : this.signal('timer', EVERYTHING_MS);
+    const health = (this.#health = new KindHealth(kind, parts.telemetry, goOn));
     const pace = () => new Pace(handler.maxBatch, options, parts.othersWaitMs);
     const own = { ...options, health, lowWater: this.lowWater };
     this.#batch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
@@ -161,7 +163,7 @@ export class Drain {
     return this.#bursting.size > 0;
   }
 
-  /** True while the handler fails for all: only probes are made. */
+  /** True while the handler, or what follows its commits, fails for all: only probes are made. */
   get standsStill(): boolean {
     return this.#health.isStopped;
   }

@@ -1,5 +1,5 @@
 import type { ClaimedBatch } from './claimed-batch';
-import type { DeadlineHandler, DueDeadline } from './deadline-handler';
+import type { DeadlineHandler, DueDeadline, FollowUpJudge } from './deadline-handler';
 import type { TimeoutTelemetry } from './telemetry';
 
 /**
@@ -13,6 +13,7 @@ export class FollowUps {
     private readonly kind: string,
     private readonly handler: DeadlineHandler,
     private readonly telemetry: Pick<TimeoutTelemetry, 'failed'>,
+    private readonly judge: FollowUpJudge,
   ) {}
 
   /** Begins what follows a batch, for those of it that were not put aside. */
@@ -22,7 +23,7 @@ export class FollowUps {
     const handled = claimed.each.filter((one) => !putAside.has(one));
     if (handled.length === 0) return;
     const work = this.handler
-      .afterCommit(handled)
+      .afterCommit(handled, this.judge)
       .catch((error: unknown) => this.telemetry.failed(`after ${this.kind}`, error))
       .finally(() => this.#underWay.delete(work));
     this.#underWay.add(work);

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClaimedBatch } from './claimed-batch';
 import { isContention, isLockTimeout } from './database-errors';
-import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
+import type { Claimant, DeadlineHandler, DueDeadline, FollowUpJudge } from './deadline-handler';
 import {
   type FailureRates,
   type HandledApart,
@@ -71,6 +71,7 @@ export interface Handling {
   /** A handler that is silent for longer is not waited for. */
   readonly answerLimitMs: number;
   readonly by: Claimant;
+  readonly judge: FollowUpJudge;
   readonly isApart: boolean;
   readonly isProbe: boolean;
   readonly isJudged: boolean;
@@ -157,10 +158,10 @@ async function handlePieces(
   mine: ClaimedBatch,
   tx: Transaction,
   answers: Answers,
-  { handler, by, isProbe, isJudged, rates, suspects }: Handling,
+  { handler, by, judge, isProbe, isJudged, rates, suspects }: Handling,
 ): Promise<HandledApart> {
   const attempt = (piece: readonly DueDeadline[]) =>
-    tx.attempt((part) => answers.to(handler.handle(piece, part, by), () => piece));
+    tx.attempt((part) => answers.to(handler.handle(piece, part, by, judge), () => piece));
   await tx.rows(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
   const result = await handleApart(mine.each, attempt, {
     ...{ rates, isContention, suspectOf: subjectNamedBy },
@@ -179,7 +180,7 @@ async function handleWhole(
   mine: ClaimedBatch,
   tx: Transaction,
   answers: Answers,
-  { handler, by }: Handling,
+  { handler, by, judge }: Handling,
 ): Promise<HandledApart> {
   try {
     const ask = <T>(question: Promise<T>) => answers.to(question, () => mine.each);
@@ -187,7 +188,11 @@ async function handleWhole(
       handler.whole && mine.count > 0
         ? await ask(handler.whole.handle(mine.subjectIds, tx, by))
         : undefined;
-    const { changed, lost, putBack = [] } = whole ?? (await ask(handler.handle(mine.each, tx, by)));
+    const {
+      changed,
+      lost,
+      putBack = [],
+    } = whole ?? (await ask(handler.handle(mine.each, tx, by, judge)));
     return { changed, lost, putBack, ...NOBODY, succeeded: mine.count };
   } catch (error) {
     throw isLockTimeout(error) ? new RowHeldError(error) : error;

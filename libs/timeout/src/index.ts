@@ -1,4 +1,4 @@
-export { armNextAttempts, type Attempt, AttemptQueue } from './attempts';
+export { armNextAttempts, type Attempt, type Attempted, AttemptQueue } from './attempts';
 export { backoffMs } from './backoff';
 export { alarmFor, type Granularity } from './alarm-for';
 export { Alarms, type AlarmsOptions } from './alarms';
@@ -25,6 +25,7 @@ export type {
   Deadline,
   DeadlineHandler,
   DueDeadline,
+  FollowUpJudge,
   WholeBatches,
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';

@@ -4,12 +4,14 @@ import {
   type BatchResult,
   type DeadlineHandler,
   type DueDeadline,
+  type FollowUpJudge,
   failpoint,
   TimeoutService,
   type Transaction,
 } from '@app/timeout';
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
+import { isBusy } from '../order/errors';
 import { SettleClosing } from './settle-closing';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
@@ -36,8 +38,9 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
   ) {
     this.#queue = new AttemptQueue(
       CONCURRENCY,
-      async (orderId) => void (await this.settling.settle(orderId)),
+      (orderId) => this.settling.settle(orderId),
       (error) => this.telemetry.failed('settle closing', error),
+      isBusy,
     );
   }
 
@@ -72,9 +75,10 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
     return { changed: attempts.length, lost: due.length - attempts.length };
   }
 
-  async afterCommit(due: readonly DueDeadline[]): Promise<void> {
+  async afterCommit(due: readonly DueDeadline[], judge: FollowUpJudge): Promise<void> {
     await failpoint('closing.claimed');
-    await this.#queue.run(due.map(({ subjectId }) => subjectId));
+    const orderIds = due.map(({ subjectId }) => subjectId);
+    await this.#queue.run(orderIds, judge);
   }
 
   onModuleDestroy(): void {

@@ -1,4 +1,4 @@
-import { failpoint, queryRows, type Transaction } from '@app/timeout';
+import { type Attempted, failpoint, queryRows, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -52,8 +52,8 @@ export class SettleClosing {
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
-  /** True when nothing is open any more; false when an answer was not final. */
-  async settle(orderId: string): Promise<boolean> {
+  /** `succeeded` where a provider has answered, if not for good, or the order is closed now. */
+  async settle(orderId: string): Promise<Attempted> {
     const asked: Asked[] = [];
     for (const payment of await this.#openPayments(orderId)) {
       asked.push({
@@ -62,15 +62,16 @@ export class SettleClosing {
       });
     }
     await failpoint('closing.answered');
-    const isSettled = await this.guard.withOrder(orderId, async (_order, tx) => {
+    const isClosed = await this.guard.withOrder(orderId, async (_order, tx) => {
       // Whatever the order is by now: money that the provider tells of is recorded.
       await this.#apply(tx, asked);
-      const isSettled = await this.#closeIfNoneOpen(tx, orderId);
+      const isClosed = await this.#closeIfNoneOpen(tx, orderId);
       await failpoint('closing.applied');
-      return isSettled;
+      return isClosed;
     });
     await failpoint('closing.settled');
-    return isSettled;
+    const isAnswered = asked.some(({ answer }) => answer.state !== 'UNKNOWN');
+    return isAnswered || isClosed ? 'succeeded' : 'nothing';
   }
 
   /**
@@ -131,8 +132,7 @@ export class SettleClosing {
         WHERE o.id = $1`,
       [orderId],
     );
-    if (!row || Number(row.open) > 0) return false;
-    if (row.status !== 'closing') return true;
+    if (row?.status !== 'closing' || Number(row.open) > 0) return false;
     const closed = await this.guard.change(tx, {
       from: 'closing',
       to: 'closed',

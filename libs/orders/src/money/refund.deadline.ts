@@ -1,10 +1,12 @@
 import {
   armNextAttempts,
+  type Attempted,
   AttemptQueue,
   type BatchResult,
   type DeadlineHandler,
   type DueDeadline,
   failpoint,
+  type FollowUpJudge,
   inTransaction,
   queryRows,
   TimeoutService,
@@ -24,6 +26,7 @@ import {
   pauseWhilePendingMs,
 } from './refund.judgement';
 import { refundKey, SettleRefunds } from './settle-refunds';
+import { isBusy } from '../order/errors';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 const CONCURRENCY = 10;
@@ -73,6 +76,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
       CONCURRENCY,
       (refundId) => this.#advance(refundId),
       (error) => telemetry.failed('run refund', error),
+      isBusy,
     );
   }
 
@@ -118,16 +122,17 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     return { changed: live.size, lost: due.length - live.size };
   }
 
-  async afterCommit(due: readonly DueDeadline[]): Promise<void> {
+  async afterCommit(due: readonly DueDeadline[], judge: FollowUpJudge): Promise<void> {
     await failpoint('refund.claimed');
-    await this.#queue.run(due.map(({ subjectId }) => subjectId));
+    const refundIds = due.map(({ subjectId }) => subjectId);
+    await this.#queue.run(refundIds, judge);
   }
 
   onModuleDestroy(): void {
     this.#queue.stop();
   }
 
-  async #advance(refundId: string): Promise<void> {
+  async #advance(refundId: string): Promise<Attempted> {
     // Read when its turn comes: a webhook may have settled it meanwhile. From here on the provider
     // may have it, and this attempt has to be seen to its end.
     const [row] = await queryRows<RefundRow>(
@@ -140,16 +145,17 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
                  r.payment_id, p.provider, p.provider_payment_id`,
       [refundId],
     );
-    if (!row) return;
+    if (!row) return 'nothing';
     const answer = await this.#ask(row);
     await failpoint('refund.answered');
     // No answer is no answer: the deadline that is armed already asks again with the same key.
-    if (answer.state === 'UNKNOWN') return;
+    if (answer.state === 'UNKNOWN') return 'nothing';
     await inTransaction(this.dataSource, async (tx) => {
       await this.settling.settle(tx, row.id, row.attempt, answer, 'answer');
       await failpoint('refund.applied');
     });
     await failpoint('refund.settled');
+    return 'succeeded';
   }
 
   #ask(row: RefundRow): Promise<RefundAnswer> {

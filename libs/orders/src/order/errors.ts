@@ -14,6 +14,10 @@ export class LastcallError extends Error {
   }
 }
 
+/** Somebody else is changing the same things: tried again, it may well succeed. */
+export const isBusy = (error: unknown): boolean =>
+  error instanceof LastcallError && error.code === 'busy';
+
 /** Every code there is, with the HTTP status it means. apps/api maps by this table. */
 export const ERROR_STATUS = {
   invalid_request: 400,

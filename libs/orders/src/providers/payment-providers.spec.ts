@@ -68,7 +68,7 @@ describe('a payment of a provider that new payments do not go to', () => {
   it('is ended where it was opened', async () => {
     await cancel();
     expect(pear.entries.get(`pay-${order.paymentId}`)?.status).toBe('closed');
-    expect(await world.get(SettleClosing).settle(order.id)).toBe(true);
+    expect(await world.get(SettleClosing).settle(order.id)).toBe('nothing');
   });
 
   it('is paid by a webhook of that provider, and of no other', async () => {

@@ -4,7 +4,6 @@ import {
   type HostPostgres,
   type InjectedAll,
   migratePlace,
-  type Tx,
 } from '@app/timeout';
 import {
   HostDeadlineHandler,
@@ -165,7 +164,7 @@ function ownHandlers(timeouts?: string): Type[] {
   @HostDeadlineHandler(REFUND_KIND, options)
   class RunRefunds {
     constructor(@Inject(TargetRefunds) private readonly refunds: TargetRefunds) {}
-    handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
       return this.refunds.handle(due, tx);
     }
   }

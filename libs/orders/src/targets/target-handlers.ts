@@ -1,11 +1,12 @@
 import { AttemptQueue, backoffMs, type Due, type Tx } from '@app/timeout';
-import { HostDeadlineHandler } from '@app/timeout/module';
+import { HostDeadlineHandler, type HostTx } from '@app/timeout/module';
 import {
   type BeforeApplicationShutdown,
   Inject,
   type OnModuleDestroy,
   type Type,
 } from '@nestjs/common';
+import { isBusy } from '../order/errors';
 import type { CloseTargetOptions } from './close-target';
 import { TargetClosing } from './target-closing';
 import { armIn, askingKind, TARGET_PARTS, type TargetParts } from './target-parts';
@@ -54,10 +55,11 @@ export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: st
         CONCURRENCY,
         (orderId) => settling.settle(kind, orderId),
         (error) => parts.telemetry.failed(`settle ${kind}`, error),
+        isBusy,
       );
     }
 
-    async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    async handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
       const ids = due.map(({ subjectId }) => subjectId);
       const { asked, busy } = await this.parts.orders.beginAttempts(tx, kind, ids);
       const delays = [
@@ -70,12 +72,13 @@ export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: st
         const fields = { kind, orderId, attempt };
         tx.afterCommit(() => this.parts.telemetry.alert('closing_takes_long', fields));
       }
-      tx.afterCommit(() => this.#ask(asked.map(({ orderId }) => orderId)));
+      const orderIds = asked.map(({ orderId }) => orderId);
+      tx.afterCommit(() => this.#ask(orderIds, tx.judge));
       return { changed: asked.length };
     }
 
-    #ask(orderIds: readonly string[]): void {
-      const work = this.#queue.run(orderIds).finally(() => this.#underWay.delete(work));
+    #ask(orderIds: readonly string[], judge: HostTx['judge']): void {
+      const work = this.#queue.run(orderIds, judge).finally(() => this.#underWay.delete(work));
       this.#underWay.add(work);
     }
 

@@ -1,4 +1,12 @@
-import { AttemptQueue, backoffMs, type Due, failpoint, type Tx } from '@app/timeout';
+import {
+  type Attempted,
+  AttemptQueue,
+  backoffMs,
+  type Due,
+  failpoint,
+  type Tx,
+} from '@app/timeout';
+import type { HostTx } from '@app/timeout/module';
 import {
   type BeforeApplicationShutdown,
   Inject,
@@ -7,6 +15,7 @@ import {
 } from '@nestjs/common';
 import { pauseAfterFailureMs, pauseWhilePendingMs } from '../money/refund.judgement';
 import { refundKey, type SettledAnswer } from '../money/settle-refunds';
+import { isBusy } from '../order/errors';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { armIn, REFUND_KIND, TARGET_PARTS, type TargetParts } from './target-parts';
@@ -53,11 +62,12 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
       CONCURRENCY,
       (refundId) => this.#advance(refundId),
       (error) => parts.telemetry.failed('run refund', error),
+      isBusy,
     );
   }
 
   /** Arms the next attempt of those that are not over, before this one is made. */
-  async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+  async handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
     const ids = due.map(({ subjectId }) => subjectId);
     // A failed attempt is over for good: the next one has a key of its own. By their ids: where Postgres
     // sees that these are open, it may look through all that are.
@@ -84,7 +94,10 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     );
     tx.afterCommit(() => {
       const work = this.#queue
-        .run(live.map(({ id }) => id))
+        .run(
+          live.map(({ id }) => id),
+          tx.judge,
+        )
         .finally(() => this.#underWay.delete(work));
       this.#underWay.add(work);
     });
@@ -169,7 +182,7 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     await Promise.all(this.#underWay);
   }
 
-  async #advance(refundId: string): Promise<void> {
+  async #advance(refundId: string): Promise<Attempted> {
     const { runtime } = this.parts;
     await failpoint('target.refund_claimed');
     // Read when its turn comes: a webhook may have settled it meanwhile.
@@ -180,12 +193,13 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
       return found;
     });
     // Not asked of Postgres: it might look through all that are open instead of for this one.
-    if (row?.status !== 'requested' && row?.status !== 'pending') return;
+    if (row?.status !== 'requested' && row?.status !== 'pending') return 'nothing';
     const answer = await this.#ask(row);
     await failpoint('target.refund_answered');
     // No answer is no answer: the deadline that is armed already asks again with the same key.
-    if (answer.state === 'UNKNOWN') return;
+    if (answer.state === 'UNKNOWN') return 'nothing';
     await runtime.inHostTransaction((tx) => this.settle(tx, row.id, row.attempt, answer));
+    return 'succeeded';
   }
 
   #ask(row: RefundRow): Promise<RefundAnswer> {

@@ -1,4 +1,4 @@
-import { failpoint, type Tx } from '@app/timeout';
+import { type Attempted, failpoint, type Tx } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { alertOfEnd, CREATE_LIMIT_S, endAtProvider } from '../closing/end-at-provider';
 import { judgeAnswer } from '../closing/provider-answer.judgement';
@@ -29,7 +29,8 @@ export class TargetSettling {
     private readonly money: TargetMoney,
   ) {}
 
-  async settle(kind: string, orderId: string): Promise<void> {
+  /** `succeeded` where a provider has answered, if not for good, or the order is closed now. */
+  async settle(kind: string, orderId: string): Promise<Attempted> {
     const { runtime, providers } = this.parts;
     const payments = await runtime.inHostTransaction(async (tx) =>
       (await this.#obey(tx, kind, orderId)) ? [] : this.closing.openPayments(tx, kind, [orderId]),
@@ -44,12 +45,15 @@ export class TargetSettling {
       asked.push({ payment, isExpired, answer });
     }
     await failpoint('target.answered');
-    await runtime.inHostTransaction(async (tx) => {
+    const isClosed = await runtime.inHostTransaction(async (tx) => {
       await this.#apply(tx, kind, asked);
-      await this.#finish(tx, kind, orderId);
+      const isClosed = await this.#finish(tx, kind, orderId);
       await failpoint('target.applied');
+      return isClosed;
     });
     await failpoint('target.settled');
+    const isAnswered = asked.some(({ answer }) => answer.state !== 'UNKNOWN');
+    return isAnswered || isClosed ? 'succeeded' : 'nothing';
   }
 
   /**
@@ -121,13 +125,14 @@ export class TargetSettling {
     await this.parts.payments.end(tx, kind, ended);
   }
 
-  async #finish(tx: Tx, kind: string, orderId: string): Promise<void> {
+  /** True where the order is closed by it. */
+  async #finish(tx: Tx, kind: string, orderId: string): Promise<boolean> {
     const { orders, timeouts } = this.parts;
     const isLocked = (await targetOf(this.parts, kind).lockOpen([orderId], tx)).get(orderId);
     if (isLocked === false) throw busy();
     const order = (await orders.lock(tx, kind, [orderId])).get(orderId);
     const left = await this.closing.openPayments(tx, kind, [orderId]);
-    if (left.length > 0) return;
+    if (left.length > 0) return false;
     if (order?.status === 'closing') {
       if (isLocked) await this.closing.close(tx, kind, [orderId], order.reason);
       // By somebody else's doing: of what comes for it now, nobody here can tell what it is for.
@@ -136,6 +141,7 @@ export class TargetSettling {
       await orders.forgetWord(tx, kind, orderId);
     }
     await timeouts.cancel(tx, { kind: askingKind(kind), subjectId: orderId });
+    return order?.status === 'closing' && isLocked === true;
   }
 }
 

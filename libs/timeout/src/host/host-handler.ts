@@ -1,4 +1,10 @@
-import type { BatchResult, DeadlineHandler, DueDeadline } from '../deadline-handler';
+import type {
+  BatchResult,
+  Claimant,
+  DeadlineHandler,
+  DueDeadline,
+  FollowUpJudge,
+} from '../deadline-handler';
 import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../transaction';
 import type { HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
@@ -34,7 +40,12 @@ export class HostHandler implements DeadlineHandler {
     return undefined;
   }
 
-  async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
+  async handle(
+    due: readonly DueDeadline[],
+    tx: Transaction,
+    _by?: Claimant,
+    judge?: FollowUpJudge,
+  ): Promise<BatchResult> {
     const ids = due.map(({ subjectId }) => subjectId);
     const found = new Map(
       (await tx.hot<Taken>(TAKE_SUBJECTS, [ids])).map((row) => [row.id, row] as const),
@@ -49,8 +60,10 @@ export class HostHandler implements DeadlineHandler {
     await enterPath(tx, this.paths.host);
     const { changed } = await this.handler.handle(
       free.map(({ kind, name, dueAt, failures }) => ({ kind, subjectId: name, dueAt, failures })),
-      hostTx(tx, (error) =>
-        this.telemetry.failed(`afterCommit of @DeadlineHandler("${this.#kind}")`, error),
+      hostTx(
+        tx,
+        (error) => this.telemetry.failed(`afterCommit of @DeadlineHandler("${this.#kind}")`, error),
+        judge,
       ),
     );
     // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
@@ -63,13 +76,20 @@ export class HostHandler implements DeadlineHandler {
 export interface HostTx extends Tx {
   /** Runs `work` so that its failure undoes what it did, hooks included, and nothing else; not within itself. It is to go by what it is given. */
   aside<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Hears what becomes of what follows the commit; there where a deadline is handled. */
+  readonly judge?: FollowUpJudge | undefined;
 }
 
 /**
  * A transaction of ours as a host is given it; `enterPath` has to be called around its use. Hooks of
  * the host that fail are told by `hookFailed`.
  */
-export const hostTx = (tx: Transaction, hookFailed?: (error: unknown) => void): HostTx => ({
+export const hostTx = (
+  tx: Transaction,
+  hookFailed?: (error: unknown) => void,
+  judge?: FollowUpJudge,
+): HostTx => ({
+  judge,
   manager: tx.manager,
   query: (sql, params = []) => tx.rows(sql, params),
   afterCommit: (hook) => tx.afterCommit(hook, hookFailed),
