@@ -42,6 +42,76 @@ const CROWD_MUTATIONS = [
     inCrowds: true,
     edits: [{ file: `${TIMEOUT}alarms.ts`, find: 'this.#keep(alarms);', replace: '' }],
   },
+  {
+    name: 'dead-worker-keeps-its-shard',
+    what: 'What a worker had of a sweep in shards as it died is left to it for good',
+    inCrowds: true,
+    edits: [
+      {
+        file: `${TIMEOUT}shards/sweep-shards.ts`,
+        find: '(lease_until IS NULL OR lease_until <= now())',
+        replace: 'lease_until IS NULL',
+      },
+      {
+        file: `${TIMEOUT}shards/sweep-shards.ts`,
+        find: 'coalesce(lease_until, begun_at + ${LEASE}) > now()',
+        replace: 'coalesce(lease_until, begun_at + ${LEASE}) > begun_at',
+      },
+    ],
+  },
+  {
+    name: 'shards-report-what-others-did',
+    what: 'A batch of a shard reports all that its round has done so far, over and over',
+    inCrowds: true,
+    edits: [
+      {
+        file: `${TIMEOUT}drain-batch.ts`,
+        find: 'await part?.keep(tx, counts, ',
+        replace: 'addCounts(total, counts);\n        await part?.keep(tx, total, ',
+      },
+    ],
+  },
+  {
+    name: 'subjects-held-for-a-bug',
+    what: 'Subjects are to blame where the handler fails for all of them',
+    inCrowds: true,
+    edits: [
+      {
+        file: `${TIMEOUT}handle-apart.ts`,
+        find: 'this.options.isJudged && isForAll',
+        replace: 'false',
+      },
+      {
+        file: `${TIMEOUT}handler-health.ts`,
+        find: 'return this.#succeededMs >= this.nowMs() - putOffMs;',
+        replace: 'return true;',
+      },
+    ],
+  },
+  {
+    name: 'nobody-probes',
+    what: 'A kind whose handler has failed waits for somebody to ring',
+    inCrowds: true,
+    edits: [
+      {
+        file: `${TIMEOUT}drain.ts`,
+        find: 'if (inMs === undefined || this.#isStopped || this.#probe) return;',
+        replace: 'if (inMs !== Infinity) return;',
+      },
+    ],
+  },
+  {
+    name: 'loan-is-never-paid',
+    what: 'A backlog gives way to others for as long as it lasts',
+    inCrowds: true,
+    edits: [
+      {
+        file: `${TIMEOUT}pace.ts`,
+        find: 'this.#loanMs -= plan.restMs + tookMs * share;',
+        replace: 'this.#loanMs -= 0 * share;',
+      },
+    ],
+  },
 ];
 
 module.exports = { CROWD_MUTATIONS };

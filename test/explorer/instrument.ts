@@ -9,12 +9,33 @@ export class FakeTime {
   nowMs = 0;
   /** What no clock setting moves. */
   uptimeMs = 0;
+  readonly #timers = new Map<object, { readonly atMs: number; readonly fire: () => void }>();
   /** True: transactions have their ids as they begin, so that ids and commits differ in order. */
   earlyIds = false;
 
   pass(ms: number): void {
     this.nowMs += ms;
     this.uptimeMs += ms;
+  }
+
+  /** Has `fire` called by {@link fireDue} when so much time has passed, unless it is cleared before. */
+  after(ms: number, fire: () => void): () => void {
+    const timer = {};
+    this.#timers.set(timer, { atMs: this.uptimeMs + ms, fire });
+    return () => this.#timers.delete(timer);
+  }
+
+  fireDue(): void {
+    for (const [timer, { atMs, fire }] of this.#timers) {
+      if (atMs > this.uptimeMs) continue;
+      this.#timers.delete(timer);
+      fire();
+    }
+  }
+
+  /** Nobody is left who waits. */
+  forgetTimers(): void {
+    this.#timers.clear();
   }
 
   /** Somebody sets the database's clock. */
@@ -120,30 +141,71 @@ function nameOf(text: string, [statement, values]: Parameters<Query>): string {
   return `${what}${subject ? ` (${String(subject).slice(-12)})` : ''}`;
 }
 
-/**
- * Timers that the product's own code sets become steps; those of packages stay real. Longer ones than
- * `longestMs` never fire.
- */
-export function instrumentTimers(scheduler: Scheduler, longestMs: number): void {
-  const { setTimeout: set, clearTimeout: clear } = globalThis;
-  const clearing = new Map<object, () => void>();
+/** Which of the product's timers go by the shop's time. */
+export interface ShopsTimers {
+  /** No longer one ever fires. */
+  readonly longestMs: number;
+  /** Outside a run so long ones, and longer, fire as {@link FakeTime} passes; the others by the machine's. */
+  readonly outsideFromMs: number;
+}
+
+/** Timers and intervals that the product's own code sets become steps; those of packages stay real. */
+export function instrumentTimers(
+  scheduler: Scheduler,
+  time: FakeTime,
+  { longestMs, outsideFromMs }: ShopsTimers,
+): void {
+  const { setTimeout: set, clearTimeout: clear, setInterval: repeat } = globalThis;
+  const clearing = new Map<unknown, () => void>();
   const none = (): void => undefined;
-  const replacement = (callback: () => void, ms?: number, ...args: unknown[]): unknown => {
-    const caller = scheduler.current && new Error().stack?.split('\n')[2];
-    if (!caller?.includes('/libs/')) return set(callback, ms, ...args);
+  const isOurs = (): boolean => new Error().stack?.split('\n')[3]?.includes('/libs/') ?? false;
+  const isReal = (ms: number): boolean => !scheduler.current && ms < outsideFromMs;
+  const later = (handle: object, ms: number, fire: () => void): void => {
+    if (ms > longestMs) return void clearing.set(handle, none);
+    clearing.set(handle, scheduler.timer(ms, fire) ?? time.after(ms, fire));
+  };
+  const newHandle = (): object => {
     const handle: object = { unref: () => handle, ref: () => handle };
-    const isStep = (ms ?? 0) <= longestMs;
-    const stop = isStep ? scheduler.timer(`timer of ${Math.round(ms ?? 0)} ms`, callback) : none;
-    clearing.set(handle, stop as () => void);
     return handle;
   };
-  globalThis.setTimeout = Object.assign(replacement, set);
-  globalThis.clearTimeout = ((handle: never) => {
-    const stop = clearing.get(handle);
-    if (!stop) return clear(handle);
+  const once = (callback: () => void, ms = 0, ...args: unknown[]): unknown => {
+    if (isReal(ms) || !isOurs()) return set(callback, ms, ...args);
+    const handle = newHandle();
+    later(handle, ms, callback);
+    return handle;
+  };
+  const often = (callback: () => void, ms = 0, ...args: unknown[]): unknown => {
+    if (isReal(ms) || !isOurs()) return repeat(callback, ms, ...args);
+    const handle = newHandle();
+    const again = (): void =>
+      later(handle, ms, () => {
+        again();
+        callback();
+      });
+    again();
+    return handle;
+  };
+  const stop = (handle: unknown): void => {
+    const end = clearing.get(handle);
+    if (!end) return clear(handle as NodeJS.Timeout);
     clearing.delete(handle);
-    stop();
-  }) as typeof clearTimeout;
+    end();
+  };
+  globalThis.setTimeout = Object.assign(once, set) as typeof setTimeout;
+  globalThis.setInterval = Object.assign(often, repeat) as typeof setInterval;
+  globalThis.clearTimeout = globalThis.clearInterval = stop as typeof clearTimeout;
+}
+
+/** What the library of timeouts measures passes with the shop's time; no two readings are alike. */
+export function instrumentMonotonicClock(time: FakeTime): void {
+  const now = performance.now.bind(performance);
+  let readingsMs = 0;
+  performance.now = () => {
+    const caller = new Error().stack?.split('\n')[2];
+    if (!caller?.includes('/libs/timeout/src/')) return now();
+    readingsMs += 0.001;
+    return time.uptimeMs + readingsMs;
+  };
 }
 
 /** The estimate of the database's clock is exact, and machines run as long as the shop's time. */

@@ -13,6 +13,8 @@ interface Parked {
   readonly actor: Actor;
   readonly label: string;
   readonly isTimer: boolean;
+  /** After how long a timer fires by itself; 0 for what is none. */
+  readonly afterMs: number;
   readonly go: () => void;
 }
 
@@ -49,6 +51,9 @@ export class Scheduler {
   #activity = 0;
   #isOn = false;
   #last: Actor | undefined;
+
+  /** Told of how much time passes where everybody waits for nothing else. */
+  waited: (ms: number) => void = () => undefined;
 
   constructor(private readonly findBlocked: FindBlocked) {}
 
@@ -127,10 +132,13 @@ export class Scheduler {
   }
 
   /** A timer of the product: fires when the schedule says. Returns how to clear it. */
-  timer(label: string, fire: () => void): (() => void) | undefined {
+  timer(afterMs: number, fire: () => void): (() => void) | undefined {
     const actor = this.current;
     if (!actor) return undefined;
-    const parked: Parked = { actor, label, isTimer: true, go: fire };
+    // What it begins is a step of its actor's, as all that this does.
+    const go = (): void => this.#actors.run(actor, fire);
+    const label = `timer of ${Math.round(afterMs)} ms`;
+    const parked: Parked = { actor, label, isTimer: true, afterMs, go };
     this.#parked.push(parked);
     return () => (this.#parked = this.#parked.filter((one) => one !== parked));
   }
@@ -163,7 +171,7 @@ export class Scheduler {
 
   #park(actor: Actor, label: string): Promise<void> {
     this.#activity += 1;
-    return new Promise((go) => this.#parked.push({ actor, label, isTimer: false, go }));
+    return new Promise((go) => this.#parked.push({ actor, label, isTimer: false, afterMs: 0, go }));
   }
 
   /** 0 goes on with the actor that went last, so that a shrunken schedule switches seldom. */
@@ -172,6 +180,7 @@ export class Scheduler {
       isTimer ? 2 : actor === this.#last ? 0 : 1;
     const ordered = [...this.#parked].sort((a, b) => rank(a) - rank(b));
     const chosen = ordered[choice % ordered.length] as Parked;
+    if (ordered.every(({ isTimer }) => isTimer)) this.waited(Math.ceil(chosen.afterMs));
     this.#parked = this.#parked.filter((one) => one !== chosen);
     this.#last = chosen.actor;
     this.trace.push(`${chosen.actor.name}: ${chosen.label}`);

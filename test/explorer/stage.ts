@@ -9,8 +9,10 @@ import {
   FakeTime,
   instrumentClock,
   instrumentConnecting,
+  instrumentMonotonicClock,
   instrumentPostgres,
   instrumentTimers,
+  type ShopsTimers,
 } from './instrument';
 import { Scheduler } from './scheduler';
 import { LockStore } from './shared-lock';
@@ -44,16 +46,17 @@ export class Stage {
     /** Leads to the database, and within it to the fake clock. */
     readonly url: string,
     readonly monitor: Client,
-    longestTimerMs: number,
+    timers: ShopsTimers,
   ) {
     instrumentClock(this.time);
-    instrumentTimers(this.scheduler, longestTimerMs);
+    instrumentTimers(this.scheduler, this.time, timers);
     instrumentConnecting(this.scheduler);
     instrumentPostgres(this.scheduler, this.time);
   }
 
-  /** No timer that is longer than `longestTimerMs` fires. */
-  static async open(longestTimerMs = Infinity): Promise<Stage> {
+  static async open(
+    timers: ShopsTimers = { longestMs: Infinity, outsideFromMs: Infinity },
+  ): Promise<Stage> {
     const database = await createTestDatabase();
     const monitor = new Client({ connectionString: database.url });
     await monitor.connect();
@@ -68,7 +71,13 @@ export class Stage {
     const limits = '-c idle_in_transaction_session_timeout=0 -c lock_timeout=0';
     url.searchParams.set('options', `-c search_path=${PATH} ${limits}`);
     await migrate({ DATABASE_URL: url.href });
-    return new Stage(database, url.href, monitor, longestTimerMs);
+    return new Stage(database, url.href, monitor, timers);
+  }
+
+  /** From now on all that waits and measures does so by the shop's time, which passes where all wait. */
+  keepTime(): void {
+    this.scheduler.waited = (ms) => this.time.pass(ms);
+    instrumentMonotonicClock(this.time);
   }
 
   async close(): Promise<void> {
@@ -133,7 +142,7 @@ const EMPTY = [
   ...['refunds', 'payments', 'order_items', 'order_events', 'idempotency_keys', 'deadlines'],
   ...['held_deadlines', 'webhook_events', 'orders', 'products'],
   ...['unfolded_stock_movements', 'stock_movements', 'order_returns', 'money_movements'],
-  ...['timeout_brakes', 'machine_clocks'],
+  ...['timeout_brakes', 'machine_clocks', 'sweep_shards'],
 ]
   .map((table) => `DELETE FROM ${table}`)
   .join(';');

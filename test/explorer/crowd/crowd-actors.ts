@@ -10,6 +10,8 @@ import type { Outside, Sent } from '../outside';
 import type { Stage } from '../stage';
 import type { AlarmStore, StoredAlarms } from './alarm-store';
 import type { CrowdAction } from './crowd-program';
+import type { Mood } from './mood';
+import { sweepInShards, takePart } from './shards';
 
 const CUSTOMER = 'ann';
 export const OPERATOR = { actor: 'olga', reason: 'the clock was set' };
@@ -38,18 +40,11 @@ export interface CrowdSurroundings {
   readonly outsider: Client | undefined;
 }
 
-/** How things are with all processes at once. */
-export interface Mood {
-  /** How long customers wait for their answers. */
-  othersWaitMs: number;
-  /** What the clock said before somebody set it and no operator has confirmed it. */
-  jumpedFromMs: number | undefined;
-}
-
 /** Things that happen to processes, not in them. */
 export const OUTSIDE_ACTIONS: readonly CrowdAction['do'][] = [
   ...(['advance', 'crash', 'lose locks', 'hold', 'linger', 'jump'] as const),
   ...(['lose alarms', 'alarms away', 'alarms back', 'others wait', 'others are served'] as const),
+  ...(['release a bug', 'roll back'] as const),
 ];
 /** Those that need a connection of somebody else. */
 export const OUTSIDERS_ACTIONS: readonly CrowdAction['do'][] = ['hold', 'linger'];
@@ -66,6 +61,8 @@ export async function actInCrowd(action: CrowdAction, around: CrowdSurroundings)
 
 async function perform(action: CrowdAction, around: CrowdSurroundings): Promise<void> {
   const { stage, store, mood, outside } = around;
+  const after = 'after' in action ? (action.after ?? 0) : 0;
+  for (let n = 0; n < after; n++) await stage.scheduler.step('is still to come', async () => {});
   switch (action.do) {
     case 'advance':
       return stage.time.pass(action.ms);
@@ -75,6 +72,12 @@ async function perform(action: CrowdAction, around: CrowdSurroundings): Promise<
     case 'others wait':
     case 'others are served':
       mood.othersWaitMs = action.do === 'others wait' ? FELT_MS : 0;
+      return;
+    case 'release a bug':
+      if (mood.bug === 'to come') mood.bug = 'out';
+      return;
+    case 'roll back':
+      if (mood.bug === 'out') mood.bug = 'rolled back';
       return;
     case 'crash':
       return around.crash(action.process);
@@ -111,6 +114,10 @@ async function work(
     case 'sweep':
       await world.timeouts.sweep.begin();
       return;
+    case 'sweep in shards':
+      return sweepInShards(world);
+    case 'take part':
+      return takePart(world);
     case 'relay':
       await world.get(RelayEvents).runOnce();
       return;

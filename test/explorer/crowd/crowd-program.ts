@@ -11,8 +11,14 @@ export interface Party {
 
 /** What an actor does in a crowd; `nth` names an order, or the first of some. */
 export type CrowdAction = { readonly process: number } & (
-  | { readonly do: 'ring' | 'look' | 'sweep' | 'relay' | 'fold' | 'crash' | 'lose locks' }
+  | { readonly do: 'ring' | 'look' | 'sweep' | 'relay' | 'fold' | 'lose locks' }
   | { readonly do: 'lose alarms' | 'alarms away' | 'alarms back' }
+  /** An operator's sweep by parts, and a worker that looks for one. */
+  | { readonly do: 'sweep in shards' }
+  /** Once in a program: a handler fails for all its subjects, until it is rolled back. */
+  | { readonly do: 'release a bug' }
+  /** `after` so many steps at which it might have come: what begins with the program has begun by then. */
+  | { readonly do: 'take part' | 'crash' | 'roll back'; readonly after?: number }
   /** The brake: somebody sets the database's clock an hour ahead; an operator has seen it. */
   | { readonly do: 'jump' | 'confirm' }
   /** The pace: the API's customers feel the drains, or no longer. */
@@ -30,6 +36,7 @@ export interface CrowdProgram {
   readonly earlyIds: boolean;
   /** For so long nobody has rung as the program begins. */
   readonly outageMs: number;
+  readonly batchTakesMs: number;
   readonly parties: readonly Party[];
   readonly actions: readonly CrowdAction[];
   readonly schedule: readonly number[];
@@ -42,13 +49,23 @@ const CROWD = 200;
 const process = fc.nat(CROWD_PROCESSES - 1);
 const nth = fc.nat(CROWD - 1);
 const BACK = ['cancel paid', 'take goods back'] as const;
-const one = <Name extends string>(...names: Name[]) => fc.constantFrom(...names);
+const one = <Name extends string | number>(...names: Name[]) => fc.constantFrom(...names);
 
 const hold = (...what: ('product' | 'order')[]): fc.Arbitrary<CrowdAction> =>
   fc.record({ process, do: fc.constant('hold' as const), what: one(...what), nth });
-type Simple = 'ring' | 'fold' | 'cancel' | 'alarms away' | (typeof BACK)[number];
+const SHARDS = ['sweep in shards', 'take part'] as const;
+const BUG = ['release a bug', 'roll back'] as const;
+type Simple =
+  | ('ring' | 'fold' | 'cancel' | 'alarms away' | 'others wait' | 'release a bug')
+  | 'sweep in shards'
+  | (typeof BACK)[number];
 const simply = (...names: Simple[]) =>
   fc.record({ process, do: one(...names), nth }) as fc.Arbitrary<CrowdAction>;
+
+const later = (what: 'take part' | 'crash' | 'roll back', by: fc.Arbitrary<number> = process) =>
+  fc.record({ process: by, do: fc.constant(what), after: one(5, 10, 20) });
+const by = (index: number, act: fc.Arbitrary<CrowdAction>): fc.Arbitrary<CrowdAction> =>
+  act.map((done) => ({ ...done, process: index }));
 
 const action: fc.Arbitrary<CrowdAction> = fc.oneof(
   {
@@ -79,6 +96,7 @@ const action: fc.Arbitrary<CrowdAction> = fc.oneof(
       do: one('lose alarms', 'alarms away', 'alarms back', 'crash', 'lose locks'),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ process, do: one(...SHARDS, ...BUG) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -98,6 +116,16 @@ const themes: readonly (readonly fc.Arbitrary<CrowdAction>[])[] = [
   [hold('product'), simply('cancel'), simply('fold'), simply('fold'), simply('fold')],
   // What was sold comes back while it is folded, and while the same order's goods are taken back.
   [simply(...BACK), simply(...BACK), simply(...BACK), simply(...BACK), simply('fold')],
+  // Two at one backlog's shards, one of them until it dies.
+  [
+    by(0, simply('sweep in shards')),
+    ...[later('take part', fc.constant(1)), later('take part', fc.constant(1))],
+    later('crash', fc.nat(1)),
+  ],
+  // A bug, found while there is work, and gone some time later.
+  [simply('release a bug'), simply('ring'), simply('ring'), later('roll back')],
+  // A backlog that gives way.
+  [simply('others wait'), simply('ring'), simply('ring')],
 ];
 
 const actions = fc.oneof(
@@ -128,7 +156,8 @@ const parties: fc.Arbitrary<Party[]> = fc
 export const crowdPrograms: fc.Arbitrary<CrowdProgram> = fc.record({
   lock: one('off', 'on'),
   earlyIds: fc.boolean(),
-  outageMs: fc.constantFrom(0, 3_000),
+  outageMs: fc.constantFrom(0, 3_000, 5_000, 5_000),
+  batchTakesMs: fc.constantFrom(100, 300),
   parties,
   actions,
   schedule: fc.array(fc.nat(7), { minLength: 80, maxLength: 160, size: 'max' }),
@@ -140,9 +169,9 @@ export function describeCrowdAction(action: CrowdAction): string {
 }
 
 export function describeCrowd(program: CrowdProgram): string {
-  const { lock, outageMs, parties, actions } = program;
+  const { lock, outageMs, batchTakesMs, parties, actions } = program;
   return [
-    `lock ${lock}, nobody rang for ${outageMs} ms${describeIds(program)}`,
+    `lock ${lock}, nobody rang for ${outageMs} ms, batches take ${batchTakesMs} ms${describeIds(program)}`,
     ...parties.map(
       ({ count, closesInMs, payments }) =>
         `${count} orders close in ${closesInMs} ms, payments: ${payments}`,

@@ -1,7 +1,5 @@
 import { NoopLock } from '@app/timeout';
 import type { Client } from 'pg';
-import { OthersWait } from '../../../libs/timeout/src/others-wait';
-import { Pace } from '../../../libs/timeout/src/pace';
 import { insertOrders, insertProduct, TEST_SKU } from '../../support/insert-orders';
 import { openWorld, type World } from '../../support/world';
 import { findFaults, heal } from '../checks';
@@ -14,7 +12,6 @@ import { AlarmStore, StoredAlarms } from './alarm-store';
 import {
   actInCrowd,
   type CrowdSurroundings,
-  type Mood,
   OUTSIDE_ACTIONS,
   OUTSIDERS_ACTIONS,
   type Process,
@@ -25,13 +22,13 @@ import {
   describeCrowd,
   describeCrowdAction,
 } from './crowd-program';
+import { BATCH, instrumentDrains } from './drains';
+import { findHeld } from './handler-bug';
 import { endOfJump } from './jump';
+import { goodMood, type Mood } from './mood';
 import { findLate } from './punctuality';
+import { findMisreported } from './shards';
 
-/** Small ones, so that a crowd takes several, by several drainers. */
-const BATCH = 40;
-/** How long each takes, so that a pace does not depend on this machine's. */
-const BATCH_TAKES_MS = 100;
 /** Things that happen to processes, not in them. */
 const OUTSIDE = -1;
 
@@ -40,21 +37,27 @@ const OUTSIDE = -1;
  * which stands still meanwhile; programs of few orders play it (checks.ts).
  */
 const LONGEST_TIMER_MS = 10_000;
+/** The shortest wait of what looks again by itself; drainers wait less for a turn, with nobody to be late. */
+const LOOKS_AGAIN_AFTER_MS = 250;
+/** Longer than anybody remembers what was wrong with others' subjects. */
+const FORGOTTEN_AFTER_MS = 61_000;
 
 /** Runs programs of many orders on the real rings, sweeps, turns and claims of several workers. */
 export class CrowdExplorer {
   readonly #processes = new Map<string, Process>();
   readonly #store: AlarmStore;
-  readonly #mood: Mood = { othersWaitMs: 0, jumpedFromMs: undefined };
+  readonly #mood: Mood = goodMood(0);
   #first: World | undefined;
 
   private constructor(private readonly stage: Stage) {
     this.#store = new AlarmStore(stage.scheduler);
-    instrumentPace(this.#mood);
+    instrumentDrains(this.#mood, stage.scheduler);
+    stage.keepTime();
   }
 
   static async open(): Promise<CrowdExplorer> {
-    return new CrowdExplorer(await Stage.open(LONGEST_TIMER_MS));
+    const timers = { longestMs: LONGEST_TIMER_MS, outsideFromMs: LOOKS_AGAIN_AFTER_MS };
+    return new CrowdExplorer(await Stage.open(timers));
   }
 
   close(): Promise<void> {
@@ -66,7 +69,9 @@ export class CrowdExplorer {
     const { time, locks, scheduler } = this.stage;
     const used: World[] = [];
     await this.stage.begin(program);
-    Object.assign(this.#mood, { othersWaitMs: 0, jumpedFromMs: undefined });
+    Object.assign(this.#mood, goodMood(program.batchTakesMs));
+    time.forgetTimers();
+    time.uptimeMs += FORGOTTEN_AFTER_MS;
     for (let i = 0; i < CROWD_PROCESSES; i++) {
       const { world } = await this.#process(program, i);
       // Time begins anew with each program, and nobody may be misled by the one before.
@@ -77,6 +82,7 @@ export class CrowdExplorer {
     const faults = await this.#play(program, outside);
     time.earlyIds = false;
     this.#mood.othersWaitMs = 0;
+    if (this.#mood.bug === 'out') this.#mood.bug = 'rolled back';
     scheduler.fireLeftTimers();
     locks.lose();
     this.#store.isAway = false;
@@ -86,8 +92,12 @@ export class CrowdExplorer {
     }
     const alive = this.#alive(program);
     faults.push(...(await findLate({ world, alarms, time, program, alive })));
+    faults.push(...(await findHeld(world)), ...this.#mood.faults);
     faults.push(...(await heal(world, outside, time)));
     faults.push(...(await findFaults(world, [...new Set([world, ...used])], outside)));
+    faults.push(...(await findMisreported(world)));
+    // Those that still stand still for what was rolled back would, in the next program too.
+    if (this.#mood.bug !== 'to come') await this.#discardAll(program);
     if (faults.length === 0) return;
     throw new BrokenPromise(faults, describeCrowd(program), scheduler.trace);
   }
@@ -162,7 +172,7 @@ export class CrowdExplorer {
       return [];
     } catch (error) {
       // Whatever it left running would disturb the next program.
-      for (let i = 0; i < CROWD_PROCESSES; i++) await this.#discard(keyOf(program, i));
+      await this.#discardAll(program);
       return [String(error)];
     } finally {
       await Promise.all(outsiders.map((outsider) => outsider.end()));
@@ -197,24 +207,15 @@ export class CrowdExplorer {
     return keys.flatMap((key) => this.#processes.get(key)?.world ?? []);
   }
 
+  async #discardAll(program: CrowdProgram): Promise<void> {
+    for (let i = 0; i < CROWD_PROCESSES; i++) await this.#discard(keyOf(program, i));
+  }
+
   async #discard(key: string): Promise<void> {
     const process = this.#processes.get(key);
     this.#processes.delete(key);
     if (process) await this.stage.cutOff(process.world);
   }
-}
-
-/** Batches are small and take the same time always, and the program says how others fare. */
-function instrumentPace(mood: Mood): void {
-  const { plan, took } = Pace.prototype;
-  Pace.prototype.plan = function (this: Pace) {
-    const given = plan.call(this);
-    return { ...given, limit: Math.min(given.limit, BATCH) };
-  };
-  Pace.prototype.took = function (this: Pace, planned, size) {
-    took.call(this, planned, size, BATCH_TAKES_MS);
-  };
-  Object.defineProperty(OthersWait.prototype, 'ms', { get: () => mood.othersWaitMs });
 }
 
 function keyOf({ lock }: CrowdProgram, index: number): string {
