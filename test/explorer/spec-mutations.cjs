@@ -144,6 +144,36 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'host-holds-longer',
+    "A host's worker that stands still holds its rows three times as long as one of ours",
+    'host/connections.spec.ts',
+    [
+      'host/connections.ts',
+      'const STANDSTILL_LIMIT_MS = 3_000;',
+      'const STANDSTILL_LIMIT_MS = 10_000;',
+    ],
+  ),
+  seeded(
+    'host-says-nothing-of-drainers',
+    'As many drainers as ever, whatever the host says',
+    'host/host-drains.spec.ts',
+    [
+      'host/timeout-runtime.ts',
+      'const drain = { ...drainDefaults, drainers };',
+      'const drain = drainDefaults;',
+    ],
+  ),
+  seeded(
+    'host-brake-stays-off',
+    'A brake that a host has asked for stops nothing',
+    'host/host-drains.spec.ts',
+    [
+      'host/host-brake.ts',
+      'if (!brake) return { kinds: [], share: null };',
+      'return { kinds: brake?.kinds ?? [], share: null };',
+    ],
+  ),
+  seeded(
     'no-probe-of-its-own',
     'A kind that stands still is tried again when somebody rings or sweeps, not before',
     'drain-handler-fault.spec.ts',

@@ -15,7 +15,7 @@ export interface DrainOptions extends PaceOptions {
   readonly answerLimitMs: number;
 }
 
-/** A single statement may take 15 s, and whoever makes none for 10 s has lost the transaction anyway. */
+/** A single statement may take 15 s; who makes none loses the transaction after what the session allows, which is no more. */
 const ANSWER_LIMIT_MS = 20_000;
 
 export const drainDefaults: DrainOptions = {

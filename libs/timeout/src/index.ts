@@ -10,6 +10,7 @@ export {
   type BackfillResult,
 } from './backfill';
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
+export { readStopped, releaseBrake, type Stopped } from './brake-desk';
 export { monotonicClock, systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
 export {
@@ -115,3 +116,4 @@ export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-al
 export { listWorkers, type WorkerView } from './worker-heartbeat';
 export { inTransaction, queryRows, Transaction, type TransactionOptions } from './transaction';
 export { Uuids } from './uuids';
+export { drainersHere } from './pace';

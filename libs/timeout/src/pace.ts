@@ -1,3 +1,12 @@
+import { availableParallelism } from 'node:os';
+
+/** Two fill two cores with Postgres beside them; more than eight wait for the disk and each other. */
+const [FEWEST_DRAINERS, MOST_DRAINERS] = [2, 8];
+
+/** As many drainers as this machine has cores, two to eight. */
+export const drainersHere = (): number =>
+  Math.min(MOST_DRAINERS, Math.max(FEWEST_DRAINERS, availableParallelism()));
+
 export interface PaceOptions {
   /** Batches of a kind under way at once, in all processes together, each on its own connection. */
   readonly drainers: number;

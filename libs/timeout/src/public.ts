@@ -27,6 +27,9 @@ export type {
   TimeoutModuleOptions,
   TimeoutOptionsFactory,
 } from './host/timeout-options';
+export type { BrakeFacts } from './brake';
+export type { Stopped } from './brake-desk';
+export type { HostBrake } from './host/host-brake';
 export { getTimeoutsToken, InjectTimeouts, Timeouts } from './host/timeouts';
 export {
   AmbiguousDeadlineHandlerError,

@@ -1,5 +1,9 @@
-import type { BrakeView } from '@app/orders';
+import type { BrakeView, Check, Config } from '@app/orders';
+
+import { Client } from 'pg';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
+import { migrateTimeouts } from '../../../libs/timeout/src/public';
+import { createTestDatabase } from '../../support/database';
 import { lastcall, lastcallJson, operatorNamed } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
@@ -34,5 +38,36 @@ describe('lastcall timeouts resume', () => {
     expect(await world.sql.rows('SELECT actor, action, reason FROM operator_actions')).toEqual([
       { actor: operatorNamed('ann'), action: 'timeouts.resume', reason: 'the clock is right' },
     ]);
+  });
+
+  it('does so beside a host with deadlines alone, too, of which doctor tells', async () => {
+    const database = await createTestDatabase();
+    await migrateTimeouts({ postgres: { url: database.url } });
+    const sql = new Client({ connectionString: database.url });
+    await sql.connect();
+    await sql.query(
+      `INSERT INTO lastcall.timeout_brakes (cause, kind, due, waiting) VALUES ('mail_down', 'trial-end', 90, 100)`,
+    );
+    const config = { DATABASE_URL: database.url } as Config;
+    const told = async () =>
+      (await lastcallJson<{ checks: Check[] }>(config, ['doctor'])).result.checks.find(
+        ({ name }) => name === 'timeouts',
+      );
+    expect(await told()).toMatchObject({
+      state: 'finding',
+      detail: expect.stringContaining('(mail_down)') as string,
+    });
+    const flags = ['--reason', 'mail is up', '--actor', 'ann', '--yes'];
+    const args = ['timeouts', 'resume', ...flags];
+    const { code, result } = await lastcallJson<{ resumed: BrakeView }>(config, args);
+    expect({ code, result }).toMatchObject({ code: 0, result: { resumed: { due: 90 } } });
+    expect((await lastcallJson(config, args)).code).toBe(4);
+    expect(await told()).toMatchObject({ state: 'ok' });
+    const kept = await sql.query('SELECT released_by, release_reason FROM lastcall.timeout_brakes');
+    expect(kept.rows).toEqual([
+      { released_by: operatorNamed('ann'), release_reason: 'mail is up' },
+    ]);
+    await sql.end();
+    await database.drop();
   });
 });

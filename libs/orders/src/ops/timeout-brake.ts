@@ -1,6 +1,7 @@
-import { inTransaction, queryRows } from '@app/timeout';
+import { findPlace, inTransaction, queryRows, readStopped, releaseBrake } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { Config } from '../config';
 import { DATABASE } from '../data-source';
 import { ASKING_KINDS } from '../order/deadline-table';
 import { LastcallError } from '../order/errors';
@@ -50,12 +51,7 @@ export class TimeoutBrake {
          RETURNING id, cause, kind, due, waiting, engaged_at AS "engagedAt"`,
           [actor, reason],
         );
-        if (!row) {
-          throw new LastcallError(
-            'timeouts_not_stopped',
-            'Timeouts are running: nothing to resume',
-          );
-        }
+        if (!row) throw notStopped();
         await tx.rows(
           `WITH put_off AS (
            DELETE FROM deadlines WHERE kind = ANY ($1) AND due_at > now() + ${LONGER_THAN_BACKOFF}
@@ -71,3 +67,29 @@ export class TimeoutBrake {
     );
   }
 }
+
+/**
+ * The brake of a shop that has deadlines or close targets alone, as {@link TimeoutBrake} has it: who lets
+ * them go on is kept with it, as there is no audit trail of ours.
+ */
+export async function openBrakeOfDeadlines({
+  DATABASE_URL: url,
+  DATABASE_SCHEMA: schema,
+}: Pick<Config, 'DATABASE_URL' | 'DATABASE_SCHEMA'>): Promise<
+  Pick<TimeoutBrake, 'read' | 'release'> & { close(): Promise<void> }
+> {
+  const place = await findPlace({ url }, schema);
+  const dataSource = await place.open({ name: 'lastcall brake', connections: 1 });
+  return {
+    read: async () => (await readStopped(dataSource)) ?? null,
+    release: async (by) => {
+      const released = await releaseBrake(dataSource, by);
+      if (!released) throw notStopped();
+      return released;
+    },
+    close: () => dataSource.destroy(),
+  };
+}
+
+const notStopped = (): LastcallError =>
+  new LastcallError('timeouts_not_stopped', 'Timeouts are running: nothing to resume');

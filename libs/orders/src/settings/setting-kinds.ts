@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import { availableParallelism } from 'node:os';
-import { parseRedisUrl } from '@app/timeout';
+import { drainersHere, parseRedisUrl } from '@app/timeout';
 import { z } from 'zod';
 import { parseDuration } from '../duration';
 
@@ -127,12 +126,7 @@ export const granularity = z.union([
   positiveDuration.refine((ms) => ms >= 10 && ms <= 60_000, 'must be "order" or 10ms to 1m'),
 ]);
 
-/** Two fill two cores with Postgres beside them; more than eight wait for the disk and each other. */
-const [FEWEST_DRAINERS, MOST_DRAINERS] = [2, 8];
-
 export const drainers = z.union([
-  z
-    .literal('auto')
-    .transform(() => Math.min(MOST_DRAINERS, Math.max(FEWEST_DRAINERS, availableParallelism()))),
+  z.literal('auto').transform(() => drainersHere()),
   wholeNumber(1, 16),
 ]);

@@ -31,6 +31,8 @@ describe('the options of TimeoutModule', () => {
       { postgres, lock: new NoopLock(), telemetry: silentTelemetry, redis: undefined },
       { postgres, driver: 'redis-zset', redis: 'redis://127.0.0.1', sweepIntervalMs: 300_000 },
       { postgres, telemetry: { failed: () => undefined } },
+      { postgres, drainers: 16, standstillLimitMs: 20_000, brake: { kinds: ['a'], share: 1 } },
+      { postgres, brake: { kinds: ['a'], suspicion: () => undefined, onEngaged: () => undefined } },
       { postgres, driver: { ...own, survey: () => Promise.reject(new Error('cannot')) } },
     ];
     expect(taken.map((one) => checkOptions(one))).toEqual(taken);
@@ -49,6 +51,15 @@ describe('the options of TimeoutModule', () => {
     [{ postgres, redis: 6379 }, '`redis` must be a URL, options or a client of ioredis'],
     [{ postgres, redis: '' }, '`redis` must be a URL, options or a client of ioredis'],
     [{ postgres, schema: 7 }, '`schema` must be a text'],
+    [{ postgres, drainers: 0 }, '`drainers` must be at least 1'],
+    [{ postgres, drainers: 17 }, '`drainers` must be at most 16'],
+    [{ postgres, standstillLimitMs: 20_001 }, '`standstillLimitMs` must be at most 20000'],
+    [{ postgres, standstillLimitMs: 0 }, '`standstillLimitMs` must be above 0'],
+    [{ postgres, brake: '20%' }, '`brake` must be { kinds, share?, suspicion?, onEngaged? }'],
+    [{ postgres, brake: { kinds: [] } }, '`brake.kinds` must be'],
+    [{ postgres, brake: { kinds: ['a'], share: 20 } }, '`brake.share` must be'],
+    [{ postgres, brake: { kinds: ['a'], suspicion: 'x' } }, '`brake.suspicion` must be'],
+    [{ postgres, brake: { kinds: ['a'], shares: 1 } }, 'there is no option "shares"'],
     [{ postgres, driver: {} }, '`driver` must be a name or a TimerDriver'],
     [
       { postgres, driver: { start: go, stop: go } },

@@ -41,6 +41,29 @@ function lacks(driver: unknown): string[] {
  */
 const MOST_SWEEP_INTERVAL_MS = 300_000;
 
+const MOST_DRAINERS = 16;
+/** A handler that is silent for longer is given up anyway. */
+const MOST_STANDSTILL_MS = 20_000;
+
+const aFunction = z.custom((value) => typeof value === 'function', orElse('a function'));
+const someNames = orElse('names of kinds, one or more');
+const aShare = orElse('above 0 and at most 1');
+
+const brake = z.strictObject(
+  {
+    kinds: z.array(z.string(someNames).min(1, someNames), someNames).min(1, someNames),
+    share: z.number(aShare).positive(aShare).max(1, aShare).optional(),
+    suspicion: aFunction.optional(),
+    onEngaged: aFunction.optional(),
+  },
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys'
+        ? undefined
+        : 'must be { kinds, share?, suspicion?, onEngaged? }',
+  },
+);
+
 const OPTIONS = {
   postgres,
   redis: z.custom(
@@ -65,6 +88,18 @@ const OPTIONS = {
       MOST_SWEEP_INTERVAL_MS,
       orElse(`at most ${MOST_SWEEP_INTERVAL_MS} (5 min): only sweeps see what is due in an hour`),
     ),
+  drainers: z
+    .int(orElse('a whole number'))
+    .min(1, orElse('at least 1'))
+    .max(MOST_DRAINERS, orElse(`at most ${MOST_DRAINERS}`)),
+  standstillLimitMs: z
+    .int(orElse('a whole number of milliseconds'))
+    .positive(orElse('above 0'))
+    .max(
+      MOST_STANDSTILL_MS,
+      orElse(`at most ${MOST_STANDSTILL_MS}: silent for so long, a handler is given up`),
+    ),
+  brake,
   telemetry,
 } satisfies Record<keyof TimeoutModuleOptions, z.ZodType>;
 

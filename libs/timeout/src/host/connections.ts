@@ -18,12 +18,10 @@ export interface HostPool {
 export type HostPostgres =
   { readonly url: string } | { readonly dataSource: HostDataSource } | { readonly pool: HostPool };
 
-/** No statement of ours takes longer; a lock is waited for so long; nobody stands still in a transaction. */
-const LIMITS = {
-  statement_timeout: 15_000,
-  lock_timeout: 1_000,
-  idle_in_transaction_session_timeout: 10_000,
-};
+/** No statement of ours takes longer; a lock is waited for so long. */
+const LIMITS = { statement_timeout: 15_000, lock_timeout: 1_000 };
+/** Nobody stands still in a transaction for longer, as in the order module. */
+const STANDSTILL_LIMIT_MS = 3_000;
 const ANSWER_LIMIT_MS = LIMITS.statement_timeout + 1_000;
 const CONNECT_LIMIT_MS = 2_000;
 
@@ -42,12 +40,20 @@ export interface Place {
   open(wish: PoolWish): Promise<DataSource>;
 }
 
-/** @throws {TypeError} for a data source that is not of Postgres, and a schema that is no plain name */
-export async function findPlace(postgres: HostPostgres, schema: string): Promise<Place> {
+/**
+ * @param standstillLimitMs so long a transaction may make no statement
+ * @throws {TypeError} for a data source that is not of Postgres, and a schema that is no plain name
+ */
+export async function findPlace(
+  postgres: HostPostgres,
+  schema: string,
+  { standstillLimitMs = STANDSTILL_LIMIT_MS }: { readonly standstillLimitMs?: number } = {},
+): Promise<Place> {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
     throw new TypeError(`schema must be a name of small letters, digits and _, not "${schema}"`);
   }
   const { said, ...base } = addressOf(postgres);
+  const limits = { ...LIMITS, idle_in_transaction_session_timeout: standstillLimitMs };
   const entities = 'dataSource' in postgres ? entitiesOf(postgres.dataSource) : {};
   return {
     schema,
@@ -68,7 +74,7 @@ export async function findPlace(postgres: HostPostgres, schema: string): Promise
           pipeline: true,
           // The host's, then ours, which win.
           options: `${said} ${startUpOptions({
-            ...(isLimited ? LIMITS : {}),
+            ...(isLimited ? limits : {}),
             search_path: schema,
             enable_seqscan: 'off',
             // A bitmap would read and sort all that is due for each batch of it.

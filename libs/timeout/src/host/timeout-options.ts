@@ -3,6 +3,7 @@ import type { Lock } from '../lock';
 import type { RedisAddress } from '../redis';
 import type { TimerDriver } from '../timer-driver';
 import type { HostPostgres } from './connections';
+import type { HostBrake } from './host-brake';
 import type { HostTelemetry } from './sound-telemetry';
 
 /** Everything but `postgres` has a default. */
@@ -22,6 +23,18 @@ export interface TimeoutModuleOptions {
   readonly migrate?: boolean;
   /** How often to look for what alarms have missed or comes near; at most 300,000, and 10,000 unless given. */
   readonly sweepIntervalMs?: number;
+  /**
+   * Batches of a kind under way at once, in all processes together, each on its own connection; 1 to 16,
+   * as many as this machine has cores unless given, two to eight.
+   */
+  readonly drainers?: number;
+  /**
+   * A handler that makes no statement for so long loses its transaction, in milliseconds: so long a process
+   * that stands still holds its rows, and one drainer's turn. At most 20,000, and 3,000 unless given.
+   */
+  readonly standstillLimitMs?: number;
+  /** Stops before much is handled at once while something is wrong, until somebody has looked; off unless given. */
+  readonly brake?: HostBrake;
   /** Where to report, `failed` at the least; Nest's logger hears of what fails unless given. */
   readonly telemetry?: HostTelemetry;
 }

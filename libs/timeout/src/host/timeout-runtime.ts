@@ -8,6 +8,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { DatabaseClock } from '../database-clock';
 import { drainDefaults } from '../drain';
+import { drainersHere } from '../pace';
 import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { ScopedDeadlineHandlerError } from '../errors';
 import { NoopLock } from '../locks/noop.lock';
@@ -18,6 +19,7 @@ import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
 import { checkOptions } from './check-options';
 import { findPlace, type Place } from './connections';
+import { brakeOf } from './host-brake';
 import {
   HANDLER_MARK,
   type HandlerMark,
@@ -39,7 +41,6 @@ const SWEEP_INTERVAL_MS = 10_000;
 const UNHEALTHY_SWEEP_MS = 1_000;
 const LEAVE_TO_TIMER_MS = 1_000;
 const ARMING_CONNECTIONS = 4;
-const DRAINERS = 2;
 
 type Handlers = readonly { readonly mark: HandlerMark; readonly wrapper: Wrapper }[];
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -68,7 +69,7 @@ export class TimeoutRuntime
     discovery: DiscoveryService,
   ): Promise<TimeoutRuntime> {
     const options = checkOptions(given);
-    const { schema = 'lastcall', role = 'ring' } = options;
+    const { schema = 'lastcall', role = 'ring', drainers = drainersHere() } = options;
     const telemetry = soundTelemetry(
       options.telemetry ?? loggedTelemetry(),
       silentTelemetry,
@@ -77,12 +78,12 @@ export class TimeoutRuntime
     const ring = role === 'ring';
     const handlers = ring ? handlersOf(discovery, name) : [];
     const kinds = handlers.map(({ mark }) => mark.kind);
-    const place = await findPlace(options.postgres, schema);
+    const place = await findPlace(options.postgres, schema, options);
     if (options.migrate ?? true) await migratePlace(place);
     const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
     const dataSource = await withOwnSessions(arming);
     const pools = [dataSource];
-    const ringing = kinds.length + 2 * DRAINERS;
+    const ringing = kinds.length + 2 * drainers;
     if (ring) pools.push(await place.open({ name: 'lastcall ring', connections: ringing }));
     const drainDataSource = pools.at(-1) ?? dataSource;
     const clock = new DatabaseClock(drainDataSource);
@@ -94,9 +95,10 @@ export class TimeoutRuntime
       unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
       leaveToTimerMs: LEAVE_TO_TIMER_MS,
     };
-    const drain = { ...drainDefaults, drainers: DRAINERS };
+    const drain = { ...drainDefaults, drainers };
     const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS };
-    const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain });
+    const brake = brakeOf(options.brake);
+    const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain, brake });
     return new TimeoutRuntime(
       service,
       new Timeouts(service, dataSource, schema),

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
+import { readStopped, releaseBrake, type Stopped } from '../brake-desk';
 import type { TimeoutService } from '../timeout.service';
 import { queryRows } from '../transaction';
 import type { HostTransaction } from './host-transaction';
@@ -89,6 +90,20 @@ export class Timeouts {
       Math.min(limit, MOST_LISTED),
     ]);
     return rows.map(armedFrom);
+  }
+
+  /** Why deadlines stand still and wait for somebody (the option `brake`); undefined while they do not. */
+  stopped(): Promise<Stopped | undefined> {
+    return readStopped(this.dataSource);
+  }
+
+  /**
+   * Lets deadlines go on that have stopped, with the next sweep of each process: what is due is handled at once.
+   * Who said so, and why, is kept. False where none stood still.
+   * @throws {TypeError} without an actor or a reason
+   */
+  async resume(by: { readonly actor: string; readonly reason: string }): Promise<boolean> {
+    return (await releaseBrake(this.dataSource, by)) !== undefined;
   }
 
   /** An alarm that rings for a transaction that was rolled back finds nothing. */

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core';
-import type { BrakeView } from '@app/orders';
+import type { ActionRun, BrakeView, TimeoutBrake } from '@app/orders';
 import { confirmTyped } from '../../confirm';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
 import { facts } from '../../text/table';
@@ -9,7 +9,7 @@ export default class TimeoutsResume extends OpsCommand {
   static override description =
     'They stop by themselves when they are about to handle a large share of everything at once ' +
     'while the clock of the database has jumped, or while most queries to the payment provider ' +
-    'fail. Look at both first: what is due is closed as soon as they go on.';
+    'fail (of a host with deadlines alone: while it suspects something). Look at both first: what is due is closed as soon as they go on.';
   static override examples = [
     '<%= config.bin %> timeouts resume --reason "clock of the new primary is right"',
   ];
@@ -20,7 +20,20 @@ export default class TimeoutsResume extends OpsCommand {
 
   async run(): Promise<{ resumed: BrakeView }> {
     const { flags } = await this.parse(TimeoutsResume);
-    const { timeoutBrake } = await this.installation();
+    const core = await import('@app/orders');
+    const config = core.loadConfigFor('look', await this.environment());
+    if (!(await core.hasDeadlinesAlone(config))) {
+      return this.#resume((await this.installation()).timeoutBrake, flags);
+    }
+    // A shop that has our deadlines alone has no tables of the order module.
+    const own = await core.openBrakeOfDeadlines(config);
+    return this.#resume(own, flags).finally(() => own.close());
+  }
+
+  async #resume(
+    timeoutBrake: Pick<TimeoutBrake, 'read' | 'release'>,
+    flags: ActionRun & { readonly yes: boolean },
+  ): Promise<{ resumed: BrakeView }> {
     const brake = await timeoutBrake.read();
     if (brake) {
       this.note(

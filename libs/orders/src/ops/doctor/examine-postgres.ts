@@ -4,11 +4,13 @@ import {
   isRefusedByPooler,
   LET_THROUGH,
   queryRows,
+  readStopped,
 } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
+import { examineBrake } from './examine-brake';
 import { examineSessions } from './examine-sessions';
 import { examineTargets } from './examine-targets';
 
@@ -41,6 +43,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ...(await role(dataSource)),
       await indexes(dataSource),
       await clock(dataSource),
+      ...(await brakeOfDeadlines(dataSource)),
       ...(await examineTargets(dataSource, config.DATABASE_SCHEMA)),
     ];
   } finally {
@@ -65,6 +68,12 @@ export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
   } finally {
     await dataSource.destroy();
   }
+}
+
+/** Where there are deadlines alone: of orders it is looked at with the rest of the installation. */
+async function brakeOfDeadlines(dataSource: DataSource): Promise<Check[]> {
+  if (!isOfDeadlines(await readDone(dataSource))) return [];
+  return [await examineBrake({ read: async () => (await readStopped(dataSource)) ?? null })];
 }
 
 async function whereIs(dataSource: DataSource): Promise<string> {

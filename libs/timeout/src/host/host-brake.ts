@@ -1,0 +1,49 @@
+import { Logger } from '@nestjs/common';
+import type { BrakeFacts, BrakeOptions } from '../brake';
+import { unattended } from '../unattended';
+
+/** A fifth, as of the order module. */
+const SHARE = 0.2;
+
+/** When a host's deadlines stop and wait for somebody, until `Timeouts.resume`. */
+export interface HostBrake {
+  /** The kinds that it stops: those whose handlers cannot be undone. */
+  readonly kinds: readonly string[];
+  /** The share of a kind's deadlines that may be due at once while something is wrong; 0.2 unless given. */
+  readonly share?: number;
+  /** A reason of the host's own to be careful, in a word; asked often. A clock that jumps always is one. */
+  readonly suspicion?: () => string | undefined;
+  /** Told once in each process; Nest's logger hears of it as well. */
+  readonly onEngaged?: (facts: BrakeFacts) => void;
+}
+
+/** As the service takes it; off where the host has given none. */
+export function brakeOf(brake: HostBrake | undefined): BrakeOptions {
+  if (!brake) return { kinds: [], share: null };
+  const { kinds, share = SHARE, suspicion, onEngaged } = brake;
+  const logger = new Logger('Timeouts');
+  const failed = (what: string) => (error: unknown) => logger.warn(`${what}: ${String(error)}`);
+  return {
+    kinds,
+    share,
+    suspicion: suspicion && (() => sound(suspicion, failed('suspicion of the brake'))),
+    onEngaged: (facts) => {
+      const { cause, kind, due, waiting } = facts;
+      logger.error(
+        `Deadlines have stopped (${cause}): ${due} of ${waiting} of kind "${kind}" were due at once. ` +
+          'Timeouts.resume lets them go on',
+      );
+      void unattended(() => onEngaged?.(facts), failed('onEngaged of the brake'));
+    },
+  };
+}
+
+/** One that throws says nothing. */
+function sound(suspicion: () => string | undefined, failed: (error: unknown) => void) {
+  try {
+    return suspicion();
+  } catch (error) {
+    failed(error);
+    return undefined;
+  }
+}

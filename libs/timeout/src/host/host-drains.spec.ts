@@ -1,0 +1,146 @@
+import 'reflect-metadata';
+import { Logger } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Pool } from 'pg';
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
+import { until } from '../../../../test/support/until';
+import {
+  DeadlineHandler,
+  type Due,
+  fromPg,
+  getTimeoutsToken,
+  type HandlesDue,
+  TimeoutModule,
+  type TimeoutModuleOptions,
+  type Timeouts,
+  type Tx,
+} from '../public';
+
+const kind = 'trial-end';
+type Handle = (due: readonly Due[], tx: Tx) => Promise<unknown>;
+
+describe('the drains of TimeoutModule', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+  const open: TestingModule[] = [];
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    pool = new Pool({ connectionString: database.url });
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await Promise.all(open.splice(0).map((module) => module.close()));
+    await pool.query('DROP SCHEMA lastcall CASCADE');
+  });
+  afterAll(async () => {
+    await pool?.end();
+    await database?.drop();
+  });
+
+  async function start(
+    options: Partial<TimeoutModuleOptions>,
+    handle: Handle,
+    maxBatch = 50,
+  ): Promise<Timeouts> {
+    @DeadlineHandler(kind, { maxBatch })
+    class EndTrials implements HandlesDue {
+      async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+        await handle(due, tx);
+        return { changed: due.length };
+      }
+    }
+    const timeouts = TimeoutModule.forRoot({
+      ...{ postgres: { pool }, driver: 'memory', sweepIntervalMs: 1_000, ...options },
+    });
+    const module = await Test.createTestingModule({
+      imports: [timeouts],
+      providers: [EndTrials],
+    }).compile();
+    module.useLogger(false);
+    await module.init();
+    open.push(module);
+    return module.get<Timeouts>(getTimeoutsToken());
+  }
+  async function arm(timeouts: Timeouts, count: number, inMs = 0): Promise<void> {
+    const client = await pool.connect();
+    const dueAt = new Date(Date.now() + inMs);
+    const subjects = Array.from({ length: count }, (_, n) => ({ kind, subjectId: `s${n}`, dueAt }));
+    await timeouts.arm(fromPg(client), subjects);
+    client.release();
+  }
+
+  it.each([1, 3])('are %i at once in all processes, where the host says so', async (drainers) => {
+    let [busy, most, done] = [0, 0, 0];
+    const handle: Handle = async (due, tx) => {
+      most = Math.max(most, ++busy);
+      await tx.query('SELECT pg_sleep(0.03)');
+      busy -= 1;
+      done += due.length;
+    };
+    const timeouts = await start({ drainers }, handle);
+    await start({ drainers }, handle);
+    await arm(timeouts, 1_000);
+    await until('all are handled', () => done >= 1_000);
+    expect(most).toBe(drainers);
+  });
+
+  it('let go of what a worker that stands still holds after as long as the host allows', async () => {
+    let stands = 0;
+    let wake = (): void => undefined;
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    const options = { standstillLimitMs: 200 };
+    const frozen = await start(options, async () => {
+      stands += 1;
+      await woken;
+    });
+    await arm(frozen, 1);
+    await until('it stands still', () => stands > 0);
+    const handled: string[] = [];
+    await start(options, async (due) => void handled.push(...due.map((one) => one.subjectId)));
+    await until('another has it', () => handled.length > 0);
+    wake();
+    expect(handled).toEqual(['s0']);
+  });
+
+  describe('beside what looks wrong', () => {
+    const many = 600;
+    let done: string[];
+    // A suspicion is judged every 250 ms: longer than that it takes.
+    const handle: Handle = async (due, tx) => {
+      await tx.query('SELECT pg_sleep(0.1)');
+      tx.afterCommit(() => done.push(...due.map((one) => one.subjectId)));
+    };
+    beforeEach(() => (done = []));
+
+    it('stop before a mass of a kind that the brake covers, and go on when somebody says so', async () => {
+      const logged = jest.spyOn(Logger.prototype, 'error');
+      const engaged = jest.fn();
+      const brake = { kinds: [kind], suspicion: () => 'mail_down', onEngaged: engaged };
+      const timeouts = await start({ brake, drainers: 1 }, handle);
+      await arm(timeouts, many);
+      await until('it is on', () => engaged.mock.calls.length > 0);
+      const facts = expect.objectContaining({ cause: 'mail_down', kind }) as object;
+      expect(engaged.mock.calls).toEqual([[facts]]);
+      expect(logged.mock.calls.join()).toMatch(/have stopped \(mail_down\): \d+ of \d+ of kind/);
+      expect(await timeouts.stopped()).toEqual(facts);
+      expect(done.length).toBeLessThan(many);
+      await expect(timeouts.resume({ actor: '', reason: 'x' })).rejects.toThrow(TypeError);
+      expect(await timeouts.resume({ actor: 'olga', reason: 'mail is up' })).toBe(true);
+      expect(await timeouts.resume({ actor: 'olga', reason: 'mail is up' })).toBe(false);
+      await until('all are handled', () => done.length === many);
+      expect(await timeouts.stopped()).toBeUndefined();
+    });
+
+    it('go on where a larger share may be due at once, or nothing is wrong', async () => {
+      const brake = { kinds: [kind], share: 0.9, suspicion: () => 'mail_down' };
+      const timeouts = await start({ brake }, handle);
+      await arm(timeouts, 2 * many, 60_000);
+      await pool.query(
+        `UPDATE lastcall.deadlines SET due_at = now() WHERE ctid = ANY (ARRAY(SELECT ctid FROM lastcall.deadlines LIMIT $1))`,
+        [many],
+      );
+      await until('all are handled', () => done.length === many);
+      expect(await timeouts.stopped()).toBeUndefined();
+    });
+  });
+});
