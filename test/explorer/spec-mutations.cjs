@@ -144,16 +144,6 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
-    'host-holds-longer',
-    "A host's worker that stands still holds its rows three times as long as one of ours",
-    'host/connections.spec.ts',
-    [
-      'host/connections.ts',
-      'const STANDSTILL_LIMIT_MS = 3_000;',
-      'const STANDSTILL_LIMIT_MS = 10_000;',
-    ],
-  ),
-  seeded(
     'host-says-nothing-of-drainers',
     'As many drainers as ever, whatever the host says',
     'host/host-drains.spec.ts',

@@ -155,7 +155,7 @@ describe('the options of a host’s data source', () => {
       await ours.destroy();
     }
   };
-  const ours = [{ statement: '15s', lock: '1s', idle: '3s' }];
+  const ours = [{ statement: '15s', lock: '1s', idle: '10s' }];
 
   it('change neither the number of our connections nor their limits', async () => {
     const options = { type: 'postgres', url: database.url, extra: ITS_OWN } as const;

@@ -20,8 +20,8 @@ export type HostPostgres =
 
 /** No statement of ours takes longer; a lock is waited for so long. */
 const LIMITS = { statement_timeout: 15_000, lock_timeout: 1_000 };
-/** Nobody stands still in a transaction for longer, as in the order module. */
-const STANDSTILL_LIMIT_MS = 3_000;
+/** Nobody stands still in a transaction for longer; the order module, whose handlers wait for nobody, has 3 s. */
+const STANDSTILL_LIMIT_MS = 10_000;
 const ANSWER_LIMIT_MS = LIMITS.statement_timeout + 1_000;
 const CONNECT_LIMIT_MS = 2_000;
 
