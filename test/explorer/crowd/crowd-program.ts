@@ -156,6 +156,7 @@ const parties: fc.Arbitrary<Party[]> = fc
 export const crowdPrograms: fc.Arbitrary<CrowdProgram> = fc.record({
   lock: one('off', 'on'),
   earlyIds: fc.boolean(),
+  // What is four seconds late may give way.
   outageMs: fc.constantFrom(0, 3_000, 5_000, 5_000),
   batchTakesMs: fc.constantFrom(100, 300),
   parties,
