@@ -69,16 +69,16 @@ describe('the process', () => {
   });
 
   it('names every wrong setting, and does not start', async () => {
-    const { code, stdout, stderr } = await start({
-      PORT: 'eighty',
-      PAYMENT_WINDOW: 'soon',
-      AUTH_JWT_SECRET: 'short',
-    }).ended;
+    const wrong = { PORT: 'eighty', PAYMENT_WINDOW: 'soon', AUTH_JWT_SECRET: 'short' };
+    const [{ code, stdout, stderr }, migrating] = await Promise.all([
+      start(wrong).ended,
+      start({ DATABASE_URL: 'x' }, 'migrate').ended,
+    ]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     for (const name of ['PORT', 'PAYMENT_WINDOW', 'AUTH_JWT_SECRET'])
       expect(stderr).toContain(name);
     expect(stderr).not.toMatch(/^\s+at /m);
-    expect((await start({ DATABASE_URL: 'x' }, 'migrate').ended).code).toBe(2);
+    expect(migrating.code).toBe(2);
   });
 
   it('says why it cannot start, in a line', async () => {
@@ -86,40 +86,6 @@ describe('the process', () => {
     expect(nowhere.code).toBe(1);
     expect(nowhere.stderr).toMatch(/^lastcall cannot start: .*DATABASE_URL.*ECONNREFUSED/m);
     expect(nowhere.stderr + nowhere.stdout).not.toContain('hunter2');
-    const first = start();
-    const { port } = new URL(await first.listening);
-    const second = await start({ PORT: port }).ended;
-    expect(second.code).toBe(1);
-    expect(second.stderr).toMatch(/^lastcall cannot start: .*EADDRINUSE/m);
-  });
-
-  it('answers 503, and fast, while Postgres is away; and recovers by itself', async () => {
-    const url = await start().listening;
-    expect((await place(url, 'before')).status).toBe(201);
-    await postgres.cut();
-    try {
-      const tookMs = startStopwatch();
-      const answers = [
-        await place(url, 'meanwhile'),
-        await fetch(`${url}/v1/products`),
-        await fetch(`${url}/health/ready`),
-      ];
-      for (const answer of answers) {
-        expect(answer.status).toBe(503);
-        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-        expect(await answer.json()).toMatchObject({ status: 503, code: 'unavailable' });
-      }
-      expect((await fetch(`${url}/health/live`)).status).toBe(200);
-      const metrics = await fetch(`${url}/metrics`, {
-        headers: { authorization: `Bearer ${await token({ scope: 'ops' })}` },
-      });
-      expect(await metrics.text()).toMatch(/^lastcall_overdue_deadlines NaN$/im);
-      expect(tookMs()).toBeLessThan(5_000);
-    } finally {
-      await postgres.restore();
-    }
-    await until('it is ready', async () => (await fetch(`${url}/health/ready`)).status === 200);
-    expect((await place(url, 'after')).status).toBe(201);
   });
 
   it('finishes what is under way when it is told to stop, and takes nothing new', async () => {
@@ -153,15 +119,58 @@ describe('the process', () => {
     expect(stdout.match(/shutting down/g)).toHaveLength(1);
   });
 
-  it('serves the documentation to everybody', async () => {
-    const url = await start({ ROLES: 'api' }).listening;
-    const page = await fetch(`${url}/`);
-    expect({ status: page.status, url: page.url }).toEqual({ status: 200, url: `${url}/docs` });
-    expect(await page.text()).toContain('swagger-ui');
-    expect((await fetch(`${url}/docs/swagger-ui.css`)).status).toBe(200);
-    const missing = await fetch(`${url}/docs/nothing.js`);
-    expect(missing.status).toBe(404);
-    expect(missing.headers.get('content-type')).toContain('application/problem+json');
+  describe('that is there to stay', () => {
+    let api: ApiProcess;
+    let url: string;
+    beforeAll(async () => {
+      api = startApiProcess(settings);
+      url = await api.listening;
+    });
+    afterAll(() => api?.stop());
+
+    it('leaves its port to nobody, and the other says so in a line', async () => {
+      const second = await start({ PORT: new URL(url).port }).ended;
+      expect(second.code).toBe(1);
+      expect(second.stderr).toMatch(/^lastcall cannot start: .*EADDRINUSE/m);
+    });
+
+    it('answers 503, and fast, while Postgres is away; and recovers by itself', async () => {
+      expect((await place(url, 'before')).status).toBe(201);
+      await postgres.cut();
+      try {
+        const tookMs = startStopwatch();
+        const answers = [
+          await place(url, 'meanwhile'),
+          await fetch(`${url}/v1/products`),
+          await fetch(`${url}/health/ready`),
+        ];
+        for (const answer of answers) {
+          expect(answer.status).toBe(503);
+          expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+          expect(await answer.json()).toMatchObject({ status: 503, code: 'unavailable' });
+        }
+        expect((await fetch(`${url}/health/live`)).status).toBe(200);
+        const metrics = await fetch(`${url}/metrics`, {
+          headers: { authorization: `Bearer ${await token({ scope: 'ops' })}` },
+        });
+        expect(await metrics.text()).toMatch(/^lastcall_overdue_deadlines NaN$/im);
+        expect(tookMs()).toBeLessThan(5_000);
+      } finally {
+        await postgres.restore();
+      }
+      await until('it is ready', async () => (await fetch(`${url}/health/ready`)).status === 200);
+      expect((await place(url, 'after')).status).toBe(201);
+    });
+
+    it('serves the documentation to everybody', async () => {
+      const page = await fetch(`${url}/`);
+      expect({ status: page.status, url: page.url }).toEqual({ status: 200, url: `${url}/docs` });
+      expect(await page.text()).toContain('swagger-ui');
+      expect((await fetch(`${url}/docs/swagger-ui.css`)).status).toBe(200);
+      const missing = await fetch(`${url}/docs/nothing.js`);
+      expect(missing.status).toBe(404);
+      expect(missing.headers.get('content-type')).toContain('application/problem+json');
+    });
   });
 });
 
