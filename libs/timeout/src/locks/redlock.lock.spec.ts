@@ -1,4 +1,6 @@
 import { Redis } from 'ioredis';
+import { until } from '../../../../test/support/until';
+import { extendOften } from '../testing/extend-often';
 import { OwnRedis } from '../testing/own-redis';
 import { describeLock } from './lock.contract';
 import { REDLOCK_DEFAULTS, RedlockLock, type RedlockLockOptions } from './redlock.lock';
@@ -48,6 +50,28 @@ describe('RedlockLock', () => {
     await held.release();
     expect(await redis.with((client) => client.dbsize())).toBe(0);
     await lock.close();
+  });
+
+  it('keeps a key from batches for as long as it is extended, and not for its first hold alone', async () => {
+    const ttlMs = 60_000;
+    const often = extendOften(ttlMs);
+    const held = await create({ ttlMs }).acquireOne('lock:order:1');
+    const [register, name] = ['{lc}:lock:single', '{lc}:lock:order:1'];
+    // As when its first hold is over by the clock.
+    await redis.with((client) => client.zadd(register, 'XX', 1, name));
+    await until('it is extended', async () => {
+      const untilMs = await redis.with((client) => client.zscore(register, name));
+      return Number(untilMs) > Date.now();
+    });
+    often.mockRestore();
+    const keys = Array.from({ length: 1_000 }, (_, index) => `lock:order:${index}`);
+    const others = await create().acquireFree(keys);
+    expect([others.outcome, others.keys.size, others.keys.has('lock:order:1')]).toEqual([
+      'contended',
+      999,
+      false,
+    ]);
+    await Promise.all([held.release(), others.release()]);
   });
 
   it('keeps its keys behind the tags it was given, and each key behind one of them', async () => {
