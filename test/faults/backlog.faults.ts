@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { alarmFor, DatabaseClock } from '@app/timeout';
 import { BullmqDriver } from '../../libs/timeout/src/bullmq';
 import { createDataSource } from '@app/orders';
-import { insertOrders } from '../support/insert-orders';
+import { insertOrders, insertProduct } from '../support/insert-orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
 import { allowed } from '../support/slowness';
@@ -10,6 +10,8 @@ import { pause } from './load';
 import { SWEEP_MS } from './rig';
 
 const CHUNK = 10_000;
+/** As many as a quick machine closes in minutes have to be in stock. */
+const PLENTY = { sku: 'MANY', onHand: 1_000_000_000 };
 /** What is promised, on a machine of one's own. */
 const OTHERS_LAG_MS = 500;
 const OTHERS_EVERY_MS = 50;
@@ -24,9 +26,11 @@ const RATE = 0.7;
 const PAUSE_MS = 60_000;
 /**
  * Each way between the processes and Postgres. What is due in a minute's pause, and until the lag is gone,
- * is five minutes' worth of all that can be closed: millions where Postgres is beside them.
+ * is five minutes' worth of all that can be closed: millions where Postgres is beside them. From here the
+ * round trips of a batch alone take longer than a batch is to take, so that batches are as small as they
+ * get, and a quick machine closes about as many as a slow one.
  */
-const DATABASE_AWAY_MS = 20;
+const DATABASE_AWAY_MS = 40;
 
 export const BACKLOG_FAULTS: readonly Fault[] = [
   {
@@ -63,11 +67,15 @@ async function place(
   };
   try {
     await client.query('BEGIN');
+    await insertProduct(sql, PLENTY.sku, PLENTY.onHand);
     for (let from = 0; from < count; from += CHUNK) {
       const offsets = Array.from({ length: Math.min(CHUNK, count - from) }, (_, n) =>
         Math.round(closesInMs(from + n)),
       );
-      await insertOrders(sql, { count: offsets.length, closesInMs: offsets });
+      await insertOrders(sql, {
+        ...{ count: offsets.length, closesInMs: offsets },
+        sku: PLENTY.sku,
+      });
     }
     await client.query('COMMIT');
     return performance.now() - startedMs;
