@@ -139,7 +139,8 @@ describe('Drain, when its handler never answers', () => {
       const one = draining(async (due, tx) => {
         if (!has(due)) return;
         const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-        await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
+        // No limit of ours is shorter than what counts as standing still.
+        await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '150ms'`);
         standStillUntilGone(store.dataSource, row?.pid ?? 0);
         throw new Error('counted');
       });
