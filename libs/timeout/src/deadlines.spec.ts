@@ -4,6 +4,7 @@ import {
   countOverdue,
   deadlinesBetween,
   insertDeadlines,
+  putBackDeadlines,
   slotsBetween,
 } from './deadlines';
 import { holdDeadlines } from './held-deadlines';
@@ -42,6 +43,23 @@ describe('deadlines', () => {
     expect(claimed.map(({ subjectId }) => subjectId).sort()).toEqual([subject(1), subject(2)]);
     expect((await claim()).map(({ subjectId }) => subjectId)).toEqual([subject(0)]);
     expect(await claim()).toEqual([]);
+  });
+
+  it.each([
+    ['nothing', [0, 0, 0], [3, 3, 3], [2, 2, 2]],
+    ['their instants', [0, 5, 0], [3, 3, 3], [2, 2, 2]],
+    ['their versions', [0, 0, 0], [3, 4, 3], [2, 2, 2]],
+    ['how often they have failed', [0, 0, 0], [3, 3, 3], [2, 0, 1]],
+    ['everything', [0, 5, 9], [1, 4, 3], [2, 0, 1]],
+  ])('are as they were armed where they differ in %s', async (_, offsetsMs, versions, failures) => {
+    const firstMs = Date.now() - 60_000;
+    const armed = offsetsMs.map((offsetMs, index) => ({
+      ...{ kind: KIND, subjectId: subject(index), dueAt: new Date(firstMs + offsetMs) },
+      ...{ version: versions[index] as number, failures: failures[index] as number },
+    }));
+    await inTransaction(store.dataSource, (tx) => putBackDeadlines(tx, armed));
+    const claimed = await claim();
+    expect([...claimed].sort((a, b) => a.subjectId.localeCompare(b.subjectId))).toEqual(armed);
   });
 
   it('of another kind are not claimed', async () => {

@@ -74,39 +74,43 @@ export async function claimDue(
 }
 
 interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
+  readonly subject_ids: string | null;
   readonly n: number;
   readonly first_due: Date | null;
   readonly last_due: Date | null;
+  /** Of any of them. */
+  readonly version: number;
+  readonly failure: number;
   /** Of those that are left, and those that others are claiming. */
   readonly oldest_ms: string;
 }
 
 function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
   const ids = Uuids.aggregated(columns.subject_ids, columns.n);
-  const valuesOf = (name: ClaimedColumn): string[] => columns[name]?.split(',') ?? [];
   const between = { oldestMs: Number(columns.first_due), newestMs: Number(columns.last_due) };
+  const readerOf = (name: ClaimedColumn, ofAll: number): ((index: number) => number) => {
+    const values = columns[name]?.split(',');
+    return (index) => (values ? Number(values[index]) : ofAll);
+  };
   return new ClaimedBatch(ids, between, () => {
-    const [dueMs, versions, failures] = [
-      valuesOf('due_ms'),
-      valuesOf('versions'),
-      valuesOf('failures'),
-    ];
+    const dueMs = readerOf('due_ms', between.oldestMs);
+    const version = readerOf('versions', columns.version);
+    const failures = readerOf('failures', columns.failure);
     return ids.each.map((subjectId, index) => ({
       kind,
       subjectId,
-      dueAt: new Date(Number(dueMs[index])),
-      version: Number(versions[index]),
-      failures: Number(failures[index]),
+      dueAt: new Date(dueMs(index)),
+      version: version(index),
+      failures: failures(index),
     }));
   });
 }
 
-/** What a claim gives back of each deadline. */
+/** What a claim gives back of each deadline beside its subject, where not all have the same. */
 const CLAIMED = {
-  subject_ids: 'subject_id',
-  due_ms: "round(date_part('epoch', due_at) * 1000)::bigint",
-  versions: 'version',
-  failures: 'failures',
+  due_ms: ["round(date_part('epoch', due_at) * 1000)::bigint", 'first_due < last_due'],
+  versions: ['version', 'version < last_version'],
+  failures: ['failures', 'failure < last_failure'],
 } as const;
 type ClaimedColumn = keyof typeof CLAIMED;
 
@@ -122,11 +126,21 @@ const claimWhere = (due: string): string => `
        AND ${due} ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
-    RETURNING subject_id, due_at, version, failures)
-  SELECT ${Object.entries(CLAIMED)
-    .map(([name, value]) => `string_agg((${value})::text, ',') AS ${name}`)
-    .join(', ')},
-         count(*)::int AS n, min(due_at) AS first_due, max(due_at) AS last_due,
+    RETURNING subject_id, due_at, version, failures
+  ), span AS MATERIALIZED (
+    SELECT count(*)::int AS n, min(due_at) AS first_due, max(due_at) AS last_due,
+           min(version) AS version, max(version) AS last_version,
+           min(failures) AS failure, max(failures) AS last_failure FROM claimed)
+  SELECT string_agg(subject_id::text, ',') AS subject_ids,
+         ${Object.entries(CLAIMED)
+           .map(([name, [value, differs]]) => {
+             const isWanted = `FILTER (WHERE (SELECT ${differs} FROM span))`;
+             return `string_agg((${value})::text, ',') ${isWanted} AS ${name}`;
+           })
+           .join(', ')},
+         ${['n', 'first_due', 'last_due', 'version', 'failure']
+           .map((name) => `(SELECT ${name} FROM span) AS ${name}`)
+           .join(', ')},
          floor(date_part('epoch', least(now(), (
            SELECT due_at FROM near_deadlines
             WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND ${due}
