@@ -19,7 +19,7 @@ const NOT_EXPORTED = {
       'ReconcileFixes RecordCaptures SigningKey TargetClosing TargetParts TargetWebhooks TimeoutService',
     ),
   // Of methods marked @internal, which no host calls.
-  internal: 'ChangeOfMany ChangedOrders Uuids',
+  internal: 'ChangeOfMany Uuids',
   // What types are made of, by TypeScript or zod; the types themselves are exported.
   inferred: 'DEADLINES SHARED schema SecretName',
 };

@@ -43,6 +43,24 @@ const overdue = async (count: number, payment?: 'open'): Promise<string[]> => {
 };
 
 describe('of a thousand overdue orders', () => {
+  it('each is told of, with how late it was', async () => {
+    await overdue(600);
+    await insertOrders(world, { count: 400, closesInMs: -31_000 });
+    const before = world.told.length;
+    await world.timeouts.runSweep();
+    const lagsMs = world.told
+      .slice(before)
+      .filter(({ name }) => name === 'closed')
+      .map(({ args: [by, lagMs] }) => {
+        expect(by).toBe('sweep');
+        return lagMs as number;
+      });
+    const late = lagsMs.filter((ms) => ms >= 31_000);
+    expect([lagsMs.length, late.length]).toEqual([1_000, 400]);
+    expect(Math.min(...lagsMs)).toBeGreaterThanOrEqual(1_000);
+    expect(Math.max(...lagsMs)).toBeLessThan(31_000 + 30_000);
+  });
+
   it('one whose row somebody holds is passed over, and closes when it is free', async () => {
     const ids = await overdue(1_000);
     const [held] = ids.splice(500, 1) as [string];

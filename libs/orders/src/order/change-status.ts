@@ -1,5 +1,5 @@
 import { isFar, type Transaction, Uuids } from '@app/timeout';
-import { type ChangedColumns, ChangedOrders } from './changed-orders';
+import { type ChangedColumns, ChangedOrders, type CountedColumns } from './changed-orders';
 import { deadlineOf, isOverdue, TIMED_KINDS } from './deadline-table';
 import { EVENT_TX, NEW_EVENT_TX } from './event-tx';
 import {
@@ -29,7 +29,11 @@ export interface StatusChange {
 }
 
 /** The same for ids that nobody has to take apart. */
-export type ChangeOfMany = Omit<StatusChange, 'orderIds'> & { readonly orderIds: Uuids };
+export interface ChangeOfMany extends Omit<StatusChange, 'orderIds'> {
+  readonly orderIds: Uuids;
+  /** True where nobody needs to know which orders have changed, as long as no deadline follows. */
+  readonly isCounted?: boolean;
+}
 
 /**
  * The instant column that a status sets, and what entering it clears. Now is when the transaction began,
@@ -43,6 +47,11 @@ const INSTANTS: Partial<Record<OrderStatus, string>> = {
   canceled: 'canceled_at = greatest(now(), paid_at)',
 };
 
+const MS = (at: string): string => `round(date_part('epoch', ${at}) * 1000)::bigint`;
+
+/** Reading a row costs Node and Postgres more than the values of a row in a long text. */
+const COLUMN = (value: string): string => `string_agg(coalesce((${value})::text, ''), ',')`;
+
 /**
  * The update of the guard (order-guard.ts), which alone calls it: the rows of orders, their history,
  * their next deadlines, and the movements of their stock. Conditional on the status, and for
@@ -55,7 +64,9 @@ export async function changeStatus(tx: Transaction, change: ChangeOfMany): Promi
   if (effect === undefined) {
     throw new Error(`The lifecycle has no change from ${change.from} to ${change.to}`);
   }
-  const [columns] = await tx.hot<ChangedColumns>(statementFor(change, effect), [
+  const kind = deadlineOf(change.to)?.kind;
+  const isCounted = change.isCounted === true && kind === undefined;
+  const [columns] = await tx.hot<unknown>(statementFor(change, effect, isCounted), [
     change.orderIds.array,
     change.from,
     change.to,
@@ -64,10 +75,12 @@ export async function changeStatus(tx: Transaction, change: ChangeOfMany): Promi
     change.actor ?? null,
     change.reason ?? change.closeReason ?? null,
   ]);
-  return ChangedOrders.read(columns as ChangedColumns, deadlineOf(change.to)?.kind);
+  return isCounted
+    ? ChangedOrders.counted(columns as CountedColumns)
+    : ChangedOrders.read(columns as ChangedColumns, kind);
 }
 
-function statementFor(change: ChangeOfMany, effect: StockEffect): string {
+function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: boolean): string {
   const { from, to, by, onlyIfOverdue, onlyIfNoPaymentOpen } = change;
   const deadline = deadlineOf(to);
   const before = deadlineOf(from);
@@ -91,16 +104,20 @@ function statementFor(change: ChangeOfMany, effect: StockEffect): string {
     )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${over ? OVER_SQL(over.kind) : ''}${
       effect === 'none' ? '' : MOVEMENTS_SQL(effect)
     }
-    SELECT count(*)::int AS n, ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
-           ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
-           ${deadline ? `, ${COLUMN(MS('due_at'))} AS due_at` : ''}
-      FROM changed`;
+    ${isCounted ? COUNTED : EACH_OF(deadline !== undefined)}`;
 }
 
-const MS = (at: string): string => `round(date_part('epoch', ${at}) * 1000)::bigint`;
+const EACH_OF = (hasDeadline: boolean): string => `
+    SELECT count(*)::int AS n, ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
+           ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
+           ${hasDeadline ? `, ${COLUMN(MS('due_at'))} AS due_at` : ''}
+      FROM changed`;
 
-/** Reading a row costs Node and Postgres more than the values of a row in a long text. */
-const COLUMN = (value: string): string => `string_agg(coalesce((${value})::text, ''), ',')`;
+/** To write an id down and read it again costs about what the order's lock does. */
+const COUNTED = `
+    SELECT coalesce(sum(n), 0)::int AS n, ${COLUMN('n')} AS counts,
+           ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
+      FROM (SELECT closes_at, count(*) AS n FROM changed GROUP BY closes_at) AS same`;
 
 /** OFFSET 0: looked up by each order's id, and never joined. */
 const OPEN_PAYMENT = `SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open' OFFSET 0`;

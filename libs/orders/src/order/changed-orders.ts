@@ -20,41 +20,62 @@ export interface ChangedColumns {
   readonly changed_at: string;
 }
 
+/** How many changed orders had the same `closes_at`; instants as above. */
+export interface CountedColumns extends Pick<ChangedColumns, 'n' | 'closes_at' | 'changed_at'> {
+  readonly counts: string | null;
+}
+
+/** So many orders were changed so long after their deadline, in milliseconds. */
+export interface SameLag {
+  readonly lagMs: number;
+  readonly count: number;
+}
+
 /** Orders that one statement has changed, as they were read: taken apart only for who looks at each. */
 export class ChangedOrders {
   static readonly none = ChangedOrders.of([]);
   #each: ChangedOrder[] | undefined;
 
   private constructor(
-    readonly orderIds: Uuids,
+    readonly count: number,
     /** False: none of them has a deadline from now on. */
     readonly haveDeadlines: boolean,
-    /** How long after its deadline each was changed that had one, in milliseconds. */
-    readonly lagsMs: () => readonly number[],
+    /** Of those that had a deadline. */
+    readonly lags: () => readonly SameLag[],
+    private readonly ids: Uuids | undefined,
     private readonly takeApart: () => ChangedOrder[],
   ) {}
 
   static of(orders: readonly ChangedOrder[]): ChangedOrders {
-    const lagsMs = (): number[] =>
+    const lags = (): SameLag[] =>
       orders.flatMap(({ closesAt, changedAt }) =>
-        closesAt ? [changedAt.getTime() - closesAt.getTime()] : [],
+        closesAt ? [{ lagMs: changedAt.getTime() - closesAt.getTime(), count: 1 }] : [],
       );
     const ids = Uuids.of(orders.map(({ orderId }) => orderId));
-    return new ChangedOrders(
-      ids,
-      orders.some(({ deadline }) => deadline),
-      lagsMs,
-      () => [...orders],
-    );
+    const haveDeadlines = orders.some(({ deadline }) => deadline);
+    return new ChangedOrders(ids.count, haveDeadlines, lags, ids, () => [...orders]);
+  }
+
+  /** Which orders they are cannot be asked then. */
+  static counted({ n, counts, closes_at, changed_at }: CountedColumns): ChangedOrders {
+    const lags = (): SameLag[] => {
+      const each = valuesOf(counts);
+      return valuesOf(closes_at).flatMap((ms, index) =>
+        ms ? [{ lagMs: Number(changed_at) - Number(ms), count: Number(each[index]) }] : [],
+      );
+    };
+    return new ChangedOrders(n, false, lags, undefined, onlyCounted);
   }
 
   /** `kind`: of the deadline that the new status has, if it has one. */
   static read(columns: ChangedColumns, kind: string | undefined): ChangedOrders {
     const ids = Uuids.aggregated(columns.ids, columns.n);
     const changedAtMs = Number(columns.changed_at);
-    const lagsMs = (): number[] =>
-      valuesOf(columns.closes_at).flatMap((ms) => (ms ? [changedAtMs - Number(ms)] : []));
-    return new ChangedOrders(ids, kind !== undefined, lagsMs, () => {
+    const lags = (): SameLag[] =>
+      valuesOf(columns.closes_at).flatMap((ms) =>
+        ms ? [{ lagMs: changedAtMs - Number(ms), count: 1 }] : [],
+      );
+    return new ChangedOrders(columns.n, kind !== undefined, lags, ids, () => {
       const [versions, closesAt, dueAt] = [
         valuesOf(columns.versions),
         valuesOf(columns.closes_at),
@@ -71,14 +92,18 @@ export class ChangedOrders {
     });
   }
 
-  get count(): number {
-    return this.orderIds.count;
+  get orderIds(): Uuids {
+    return this.ids ?? onlyCounted();
   }
 
   get each(): ChangedOrder[] {
     return (this.#each ??= this.takeApart());
   }
 }
+
+const onlyCounted = (): never => {
+  throw new Error('Orders that were only counted: which they are was not read');
+};
 
 const valuesOf = (column: string | null | undefined): string[] => column?.split(',') ?? [];
 

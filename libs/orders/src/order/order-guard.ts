@@ -93,11 +93,18 @@ export class OrderGuard {
    * after the commit. Orders that are not in the answer were somebody else's.
    */
   async change(tx: Transaction, change: StatusChange): Promise<ChangedOrder[]> {
-    return (await this.changeMany(tx, { ...change, orderIds: Uuids.of(change.orderIds) })).each;
+    return (await this.#change(tx, { ...change, orderIds: Uuids.of(change.orderIds) })).each;
   }
 
-  /** @internal {@link OrderGuard.change} for sets so large that nobody takes them apart without need. */
-  async changeMany(tx: Transaction, change: ChangeOfMany): Promise<ChangedOrders> {
+  /**
+   * @internal {@link OrderGuard.change} for sets so large that nobody takes them apart without need: how
+   * many have changed.
+   */
+  async changeMany(tx: Transaction, change: ChangeOfMany): Promise<number> {
+    return (await this.#change(tx, { ...change, isCounted: !this.hooks.hearOfOrders })).count;
+  }
+
+  async #change(tx: Transaction, change: ChangeOfMany): Promise<ChangedOrders> {
     const changed = await changeStatus(tx, change);
     await this.#follow(tx, change, changed);
     return changed;
@@ -143,13 +150,15 @@ export class OrderGuard {
     tx.afterCommit(() => this.#report(transition, changed));
     const { from, to, by, reason, closeReason } = transition;
     const told = { from, to, by, reason: reason ?? closeReason ?? null };
-    await this.hooks.run(tx, told, changed.orderIds);
+    if (this.hooks.hearOfOrders) await this.hooks.run(tx, told, changed.orderIds);
   }
 
   #report({ from, to, by }: Transition, changed: ChangedOrders): void {
     this.telemetry.transitions(from, to, by, changed.count);
     if (to !== 'closed') return;
-    for (const lagMs of changed.lagsMs()) this.telemetry.closed(by, lagMs);
+    for (const { lagMs, count } of changed.lags()) {
+      for (let told = 0; told < count; told++) this.telemetry.closed(by, lagMs);
+    }
   }
 }
 

@@ -118,6 +118,11 @@ export class OrderHooks implements OnModuleInit {
     return this.#hooks.length > 0 || this.stock !== NO_STOCK_PORT;
   }
 
+  /** True where somebody has to hear which orders change; in a command {@link run} refuses the change. */
+  get hearOfOrders(): boolean {
+    return this.hasAny || this.areElsewhere;
+  }
+
   /** @throws {Error} for a hook that is request-scoped: orders change outside of any request */
   async onModuleInit(): Promise<void> {
     const marked = this.discovery
