@@ -350,6 +350,12 @@ const SPEC_MUTATIONS = [
     'transaction.spec.ts',
     ['transaction.ts', '.catch(() => discardConnection(runner))', '.catch(() => undefined)'],
   ),
+  seeded(
+    'one-version-for-a-claim',
+    'What the deadlines of a claim have in common is taken for all, where it is not common',
+    'deadlines.spec.ts',
+    ['deadlines.ts', "'version < last_version'", "'false'"],
+  ),
 ];
 
 module.exports = { SPEC_MUTATIONS, seeded };

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { createDataSource, onDataSource, type Queryable } from '@app/orders';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -66,10 +67,27 @@ export async function createTestDatabase({
     url: url.href,
     appUrl: asApplication(url.href),
     drop: () =>
-      onServer(databaseUrl, (server) =>
-        server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
-      ),
+      onServer(databaseUrl, async (server) => {
+        await untilLeft(server, name);
+        await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      }),
   };
+}
+
+/** So long sessions may take to end that were told to. */
+const LEAVE_WITHIN_MS = 500;
+
+/**
+ * A pool that has ended hears of nobody's error any more, and its connections may still be on their way:
+ * one that is cut then ends its process.
+ */
+async function untilLeft(server: Client, database: string): Promise<void> {
+  const giveUpAtMs = performance.now() + LEAVE_WITHIN_MS;
+  const sessions = 'SELECT FROM pg_stat_activity WHERE datname = $1';
+  while ((await server.query(sessions, [database])).rowCount !== 0) {
+    if (performance.now() > giveUpAtMs) return;
+    await setTimeout(10);
+  }
 }
 
 /** The same database for the restricted user that every test server has. */
