@@ -150,7 +150,7 @@ export class OrderGuard {
     tx.afterCommit(() => this.#report(transition, changed));
     const { from, to, by, reason, closeReason } = transition;
     const told = { from, to, by, reason: reason ?? closeReason ?? null };
-    if (this.hooks.hearOfOrders) await this.hooks.run(tx, told, changed.orderIds);
+    await this.hooks.run(tx, told, changed);
   }
 
   #report({ from, to, by }: Transition, changed: ChangedOrders): void {

@@ -195,10 +195,14 @@ export class OrderHooks implements OnModuleInit {
     );
   }
 
-  /** The ids of the orders are taken apart only where somebody has to hear of them. */
-  async run(tx: Transaction, told: Omit<OrderTransition, 'orderIds'>, ids: Uuids): Promise<void> {
-    if (!this.#areToHear(ids.count)) return;
-    const change = { ...told, orderIds: ids.each };
+  /** Which orders they are is asked only where somebody has to hear of them. */
+  async run(
+    tx: Transaction,
+    told: Omit<OrderTransition, 'orderIds'>,
+    changed: { readonly count: number; readonly orderIds: Uuids },
+  ): Promise<void> {
+    if (!this.#areToHear(changed.count)) return;
+    const change = { ...told, orderIds: changed.orderIds.each };
     const { from, to, orderIds } = change;
     const effect = from === 'none' ? 'none' : (stockEffect(from, to) ?? 'none');
     const takenBack =
