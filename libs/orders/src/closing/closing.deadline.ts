@@ -51,10 +51,11 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
 
   async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
     const rows = await tx.rows<{ id: string; status: string; version: number }>(
+      // OFFSET 0: looked up by each order's id, and never read as a whole.
       `SELECT id, status, version FROM orders o
         WHERE id = ANY ($1::uuid[])
           AND (status = 'closing' OR status <> 'pending_payment' AND EXISTS
-                (SELECT 1 FROM payments p WHERE p.order_id = o.id AND p.status = 'open'))`,
+                (SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open' OFFSET 0))`,
       [due.map(({ subjectId }) => subjectId)],
     );
     const unsettled = new Map(rows.map((row) => [row.id, row]));

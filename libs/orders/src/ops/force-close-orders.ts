@@ -101,7 +101,8 @@ export class ForceCloseOrders {
       open: boolean;
     }>(
       `SELECT o.id, o.status, o.customer_id,
-              EXISTS (SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open') AS open
+              EXISTS (SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open' OFFSET 0)
+                AS open
          FROM orders o WHERE o.id = ANY ($1::uuid[])`,
       [orderIds],
     );
