@@ -11,6 +11,7 @@ import {
 } from '@app/timeout';
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
+import { HAS_OPEN_PAYMENT } from '../order/open-payment';
 import { isBusy } from '../order/errors';
 import { SettleClosing } from './settle-closing';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -51,11 +52,9 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
 
   async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
     const rows = await tx.rows<{ id: string; status: string; version: number }>(
-      // OFFSET 0: looked up by each order's id, and never read as a whole.
       `SELECT id, status, version FROM orders o
         WHERE id = ANY ($1::uuid[])
-          AND (status = 'closing' OR status <> 'pending_payment' AND EXISTS
-                (SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open' OFFSET 0))`,
+          AND (status = 'closing' OR status <> 'pending_payment' AND ${HAS_OPEN_PAYMENT})`,
       [due.map(({ subjectId }) => subjectId)],
     );
     const unsettled = new Map(rows.map((row) => [row.id, row]));

@@ -5,6 +5,7 @@ import { CloseOrder } from '../closing/close-order';
 import { type ErrorCode, LastcallError } from '../order/errors';
 import { ForceCloseOrder } from '../closing/force-close-order';
 import { OrderGuard } from '../order/order-guard';
+import { HAS_OPEN_PAYMENT } from '../order/open-payment';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { onDataSource } from '../order/order-rows';
 import type { Accountable } from '../order/operator-action';
@@ -100,9 +101,7 @@ export class ForceCloseOrders {
       customer_id: string;
       open: boolean;
     }>(
-      `SELECT o.id, o.status, o.customer_id,
-              EXISTS (SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open' OFFSET 0)
-                AS open
+      `SELECT o.id, o.status, o.customer_id, ${HAS_OPEN_PAYMENT} AS open
          FROM orders o WHERE o.id = ANY ($1::uuid[])`,
       [orderIds],
     );

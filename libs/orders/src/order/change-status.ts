@@ -2,6 +2,7 @@ import { isFar, type Transaction, Uuids } from '@app/timeout';
 import { type ChangedColumns, ChangedOrders, type CountedColumns } from './changed-orders';
 import { deadlineOf, isOverdue, TIMED_KINDS } from './deadline-table';
 import { EVENT_TX, NEW_EVENT_TX } from './event-tx';
+import { HAS_OPEN_PAYMENT } from './open-payment';
 import {
   type By,
   type CloseReason,
@@ -95,7 +96,7 @@ function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: bool
              ${instant ? `, ${instant}` : ''}
        WHERE id = ANY ($1::uuid[]) AND status = $2
              ${onlyIfOverdue ? `AND ${isOverdue(from)}` : ''}
-             ${onlyIfNoPaymentOpen ? `AND NOT EXISTS (${OPEN_PAYMENT})` : ''}
+             ${onlyIfNoPaymentOpen ? `AND NOT ${HAS_OPEN_PAYMENT}` : ''}
       RETURNING id, version, closes_at, event_tx${deadline ? `, ${deadline.dueAt} AS due_at` : ''}${over ? `, ${over.dueAt} AS over_at` : ''}
     ), history AS (
       INSERT INTO order_events
@@ -113,14 +114,11 @@ const EACH_OF = (hasDeadline: boolean): string => `
            ${hasDeadline ? `, ${COLUMN(MS('due_at'))} AS due_at` : ''}
       FROM changed`;
 
-/** To write an id down and read it again costs about what the order's lock does. */
+/** Ids would be written down, sent and read for nobody. */
 const COUNTED = `
     SELECT coalesce(sum(n), 0)::int AS n, ${COLUMN('n')} AS counts,
            ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
       FROM (SELECT closes_at, count(*) AS n FROM changed GROUP BY closes_at) AS same`;
-
-/** OFFSET 0: looked up by each order's id, and never joined. */
-const OPEN_PAYMENT = `SELECT FROM payments p WHERE p.order_id = o.id AND p.status = 'open' OFFSET 0`;
 
 /** Kinds whose deadline's instant is known from the order's row. */
 const TIMED: readonly string[] = TIMED_KINDS;
