@@ -27,8 +27,19 @@ function summary(kept: Kept): string {
     `- Placing over HTTP, durably: ${placing('groups, 1,000 SKUs', 'orders/s')} orders a second; in one ` +
       `transaction each: ${placing('one order a transaction, 1,000 SKUs', 'orders/s')}.`,
     '',
-    `Measured on ${kept.burst?.on}: ${kept.burst?.about[0]}, load generator and databases on the same cores.`,
+    `Measured with load generator and databases on the same cores: ${whereMeasured(kept)}.`,
   ].join('\n');
+}
+
+/** Questions are asked on different days, and machines. */
+function whereMeasured(kept: Kept): string {
+  const where = new Map<string, string[]>();
+  for (const question of ['burst', 'punctuality', 'placing']) {
+    const { on, about } = kept[question] as Measured;
+    const run = `on ${on}, ${about[0]}`;
+    where.set(run, [...(where.get(run) ?? []), question]);
+  }
+  return [...where].map(([run, questions]) => `${questions.join(' and ')} ${run}`).join('; ');
 }
 
 /** Looks up a cell of a question's first table by its row and its column. */
