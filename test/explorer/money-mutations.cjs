@@ -109,6 +109,14 @@ const MONEY_MUTATIONS = [
     'const now = new Date();',
   ),
   seeded(
+    'applied-webhook-stays-received',
+    'A webhook that two requests brought stays as the one that could not apply it has left it',
+    `${ORDERS}payments/receive-webhook.spec.ts`,
+    'payments/webhook-inbox.ts',
+    "WHERE stored.status = 'received' AND excluded.status <> 'received'",
+    'WHERE false',
+  ),
+  seeded(
     'repeated-create-kept',
     'A session that only the repeated call has made stays open',
     STRIPE,

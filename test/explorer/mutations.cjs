@@ -130,8 +130,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}payments/receive-webhook.ts`,
-        find: "if (status !== 'received') outcomes.set(notice, status);",
-        replace: "outcomes.set(notice, status === 'received' ? 'processed' : status);",
+        find: "if (status === 'received') later.push(webhookId);",
+        replace: '',
       },
     ],
   },

@@ -1,10 +1,10 @@
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { until } from './until';
 
-/** Resolves once so many sessions of the pool's database wait for somebody's lock. */
-export function untilLocksAreWaitedFor(pool: Pool, count: number): Promise<unknown> {
+/** Resolves once so many sessions of the database wait for somebody's lock. */
+export function untilLocksAreWaitedFor(sql: Pool | ClientBase, count: number): Promise<unknown> {
   return until(`${count} wait for a row`, async () => {
-    const { rowCount } = await pool.query(
+    const { rowCount } = await sql.query(
       `SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     );

@@ -6,7 +6,7 @@ import { ForeignMoney, type ForeignOutcome } from '../money/foreign-money';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
 import { parseRefundKey, SettleRefunds } from '../money/settle-refunds';
 import { isUuid } from '../order/uuid';
-import { settleWebhooks, type StoredWebhook, type WebhookOutcome } from './webhook-inbox';
+import { NOT_YET, type SentNotice, type WebhookOutcome } from './webhook-inbox';
 
 type Of<T extends ProviderNotice['type']> = Extract<ProviderNotice, { type: T }>;
 type RefundNotice = Of<'refund.succeeded' | 'refund.failed'>;
@@ -19,7 +19,7 @@ const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
   refund: { status: 'processed', result: 'refund_requested' },
   hold: { status: 'held', result: 'money_on_hold' },
   unknown_payment: { status: 'held', result: 'unknown_reference' },
-  busy: { status: 'received', result: 'busy' },
+  busy: NOT_YET,
 };
 
 const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
@@ -37,7 +37,7 @@ const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
 const NTH_NOTICE = `CASE WHEN provider_payment_id IS NULL THEN array_position($1::uuid[], id)
   ELSE array_position($3::text[], id || ' ' || provider_payment_id) END`;
 
-/** Applies the notices of stored webhooks to payments, orders and refunds, in sets. */
+/** Applies the notices of webhooks to payments, orders and refunds, in sets. */
 @Injectable()
 export class ApplyNotices {
   constructor(
@@ -47,20 +47,11 @@ export class ApplyNotices {
     private readonly timeouts: TimeoutService,
   ) {}
 
-  /**
-   * Applies each webhook's notice and writes its outcome into the inbox; answers with them, in
-   * order. Applying a notice again changes nothing.
-   */
-  async apply(tx: Transaction, stored: readonly StoredWebhook[]): Promise<WebhookOutcome[]> {
-    const outcomes = await this.#apply(tx, stored);
-    await settleWebhooks(tx, stored, outcomes);
-    return outcomes;
-  }
-
-  async #apply(tx: Transaction, stored: readonly StoredWebhook[]): Promise<WebhookOutcome[]> {
-    const notices = stored.map(({ notice }) => notice);
+  /** Applies each notice; answers with what became of them, in order. Applied again, one changes nothing. */
+  async apply(tx: Transaction, sent: readonly SentNotice[]): Promise<WebhookOutcome[]> {
+    const notices = sent.map(({ notice }) => notice);
     const results = new Map<ProviderNotice, WebhookOutcome>();
-    const strangers = await ofOtherProviders(tx, stored);
+    const strangers = await ofOtherProviders(tx, sent);
     const known = notices.filter((notice) => {
       if (notice.type === 'ignored')
         results.set(notice, { status: 'processed', result: 'ignored' });
@@ -180,15 +171,15 @@ const isDispute = (notice: ProviderNotice): notice is DisputeNotice =>
 /** Notices of a provider about a payment of another one: whoever sends them cannot know of it. */
 async function ofOtherProviders(
   tx: Transaction,
-  stored: readonly StoredWebhook[],
+  sent: readonly SentNotice[],
 ): Promise<Set<ProviderNotice>> {
-  const said = stored.filter(({ notice }) => 'paymentId' in notice && isUuid(notice.paymentId));
+  const said = sent.filter(({ notice }) => 'paymentId' in notice && isUuid(notice.paymentId));
   const rows = await tx.rows<{ id: string; provider: string }>(
     'SELECT id, provider FROM payments WHERE id = ANY ($1::uuid[])',
     [said.map(({ notice }) => 'paymentId' in notice && notice.paymentId)],
   );
   const owners = new Map(rows.map((row) => [row.id, row.provider]));
-  const isStranger = ({ provider, notice }: StoredWebhook): boolean => {
+  const isStranger = ({ provider, notice }: SentNotice): boolean => {
     const owner = 'paymentId' in notice ? owners.get(notice.paymentId) : undefined;
     return owner !== undefined && owner !== provider;
   };

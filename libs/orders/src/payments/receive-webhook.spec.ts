@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { inTransaction } from '@app/timeout';
 import { Client } from 'pg';
 import { insertOrders, type InsertedOrder } from '../../../../test/support/insert-orders';
+import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import { type Posted, post } from '../../../../test/support/ledger-provider';
 import { openWorld, type World } from '../../../../test/support/world';
 import { runInvariants } from '../invariants/run-invariants';
@@ -200,6 +201,29 @@ describe('ReceiveWebhook', () => {
     await world.timeouts.runSweep();
     expect(await status(order.id)).toBe('paid');
     expect(await inbox()).toEqual([{ status: 'processed', result: 'paid' }]);
+  });
+
+  it('settles what another request has stored meanwhile, and could not apply', async () => {
+    const order = await open();
+    const notice = pay(order.paymentId);
+    const { eventId } = JSON.parse(notice.body.toString()) as { eventId: string };
+    const other = new Client({ connectionString: world.config.DATABASE_URL });
+    await other.connect();
+    try {
+      await other.query('BEGIN');
+      await other.query(
+        `INSERT INTO webhook_events (id, provider, event_id, notice) VALUES ($1, 'sandbox', $2, $3)`,
+        [randomUUID(), eventId, notice.body.toString()],
+      );
+      const received = receive(notice);
+      await untilLocksAreWaitedFor(other, 1);
+      await other.query('COMMIT');
+      await received;
+    } finally {
+      await other.end();
+    }
+    expect(await inbox()).toEqual([{ status: 'processed', result: 'paid' }]);
+    expect(await status(order.id)).toBe('paid');
   });
 
   it('rejects, having stored nothing, when the database is away', async () => {

@@ -22,7 +22,7 @@ import type { ProviderNotice } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
 import { readNotice, type WebhookHeaders } from './read-notice';
-import { type StoredWebhook, storeWebhooks } from './webhook-inbox';
+import { NOT_YET, storeWebhooks, unknownAmong } from './webhook-inbox';
 
 const MAX_GROUP = 200;
 const LANES = 2;
@@ -101,45 +101,43 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     }
   }
 
-  /** Stores all and applies what may be applied now; the rest gets a deadline that applies it. */
+  /** Applies what may be applied now and stores all; the rest gets a deadline that applies it. */
   #store(
     provider: string,
     notices: readonly ProviderNotice[],
     mayApply: (notice: ProviderNotice) => boolean,
   ): Promise<WebhookResult[]> {
     const store = async (tx: Transaction): Promise<WebhookResult[]> => {
-      const fresh = await storeWebhooks(tx, provider, notices);
-      const ready = fresh.filter(({ notice }) => mayApply(notice));
-      const results = await this.applying.apply(tx, ready);
+      const fresh = await unknownAmong(tx, provider, notices);
+      const ready = fresh.filter(mayApply).map((notice) => ({ provider, notice }));
+      const applied = await this.applying.apply(tx, ready);
       await failpoint('webhook.applied');
-      const outcomes = new Map<ProviderNotice, WebhookResult>(
-        fresh.map(({ notice }) => [notice, 'deferred']),
-      );
-      ready.forEach(({ notice }, index) => {
-        const status = results[index]?.status ?? 'received';
-        if (status !== 'received') outcomes.set(notice, status);
-      });
-      await this.#applyLater(
-        tx,
-        fresh.filter(({ notice }) => outcomes.get(notice) === 'deferred'),
-      );
-      return notices.map((notice) => outcomes.get(notice) ?? 'duplicate');
+      const outcomes = new Map(ready.map(({ notice }, nth) => [notice, applied[nth]]));
+      const taken = fresh.map((notice) => ({ notice, outcome: outcomes.get(notice) ?? NOT_YET }));
+      const ids = await storeWebhooks(tx, provider, taken);
+      const results = new Map<ProviderNotice, WebhookResult>();
+      const later: string[] = [];
+      for (const { notice, outcome } of taken) {
+        const webhookId = ids.get(notice.eventId);
+        // Another request has brought it meanwhile.
+        if (webhookId === undefined) continue;
+        const { status } = outcome;
+        results.set(notice, status === 'received' ? 'deferred' : status);
+        if (status === 'received') later.push(webhookId);
+      }
+      await this.#applyLater(tx, later);
+      return notices.map((notice) => results.get(notice) ?? 'duplicate');
     };
     return inTransaction(this.dataSource, store, { isShared: true });
   }
 
-  async #applyLater(tx: Transaction, stored: readonly StoredWebhook[]): Promise<void> {
-    if (stored.length === 0) return;
+  async #applyLater(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
+    if (webhookIds.length === 0) return;
     const [clock] = await tx.rows<{ now: Date }>('SELECT now() AS now');
     const { now } = clock as { now: Date };
     await this.timeouts.arm(
       tx,
-      stored.map(({ webhookId }) => ({
-        kind: 'webhook',
-        subjectId: webhookId,
-        dueAt: now,
-        version: 1,
-      })),
+      webhookIds.map((subjectId) => ({ kind: 'webhook', subjectId, dueAt: now, version: 1 })),
     );
   }
 

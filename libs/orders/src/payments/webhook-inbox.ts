@@ -2,12 +2,15 @@ import type { Transaction } from '@app/timeout';
 import { uuidv7 } from '../order/uuid';
 import type { ProviderNotice } from '../providers/payment-provider';
 
-/** A webhook that is stored: our id of it, and the notice it brought. */
-export interface StoredWebhook {
-  readonly webhookId: string;
-  /** Who sent it; it may speak of its own payments only. */
+/** A notice, and who sent it: a provider may speak of its own payments only. */
+export interface SentNotice {
   readonly provider: string;
   readonly notice: ProviderNotice;
+}
+
+/** A webhook that is stored: our id of it, and the notice it brought. */
+export interface StoredWebhook extends SentNotice {
+  readonly webhookId: string;
 }
 
 /**
@@ -16,36 +19,59 @@ export interface StoredWebhook {
  */
 export interface WebhookOutcome {
   readonly status: 'processed' | 'held' | 'received';
-  readonly result: string;
+  readonly result: string | null;
+}
+
+/** Of what may not be applied now. */
+export const NOT_YET: WebhookOutcome = { status: 'received', result: null };
+
+/** Those of a provider's notices that no webhook has brought before, each once. */
+export async function unknownAmong(
+  tx: Transaction,
+  provider: string,
+  notices: readonly ProviderNotice[],
+): Promise<ProviderNotice[]> {
+  const rows = await tx.hot<{ event_id: string }>(
+    'SELECT event_id FROM webhook_events WHERE provider = $1 AND event_id = ANY ($2::text[])',
+    [provider, notices.map(({ eventId }) => eventId)],
+  );
+  const known = new Set(rows.map(({ event_id: eventId }) => eventId));
+  return notices.filter(({ eventId }) => {
+    const isNew = !known.has(eventId);
+    known.add(eventId);
+    return isNew;
+  });
 }
 
 /**
- * Stores webhooks, unique by provider and the provider's id. Answers with those whose notices still
- * have to be applied; one that was stored before, settled or in other hands, is not among them.
+ * Stores webhooks with what became of their notices, unique by provider and the provider's id: one row
+ * written once. Answers with our ids of those that are new, by the provider's. What another request
+ * has stored meanwhile and not applied is settled by this one.
  */
 export async function storeWebhooks(
   tx: Transaction,
   provider: string,
-  notices: readonly ProviderNotice[],
-): Promise<StoredWebhook[]> {
+  taken: readonly { readonly notice: ProviderNotice; readonly outcome: WebhookOutcome }[],
+): Promise<ReadonlyMap<string, string>> {
   const rows = await tx.hot<{ id: string; event_id: string }>(
-    `INSERT INTO webhook_events (id, provider, event_id, notice)
-     SELECT id, $2, event_id, notice FROM unnest($1::uuid[], $3::text[], $4::jsonb[])
-       AS n (id, event_id, notice) ORDER BY event_id
-     ON CONFLICT (provider, event_id) DO NOTHING RETURNING id, event_id`,
+    `INSERT INTO webhook_events AS stored (id, provider, event_id, notice, status, result, processed_at)
+     SELECT id, $2, event_id, notice, status, result, CASE WHEN status <> 'received' THEN now() END
+       FROM unnest($1::uuid[], $3::text[], $4::jsonb[], $5::text[], $6::text[])
+         AS n (id, event_id, notice, status, result) ORDER BY event_id
+     ON CONFLICT (provider, event_id) DO UPDATE
+        SET status = excluded.status, result = excluded.result, processed_at = excluded.processed_at
+      WHERE stored.status = 'received' AND excluded.status <> 'received'
+     RETURNING id, event_id`,
     [
-      notices.map(() => uuidv7()),
+      taken.map(() => uuidv7()),
       provider,
-      notices.map(({ eventId }) => eventId),
-      notices.map((notice) => JSON.stringify(notice)),
+      taken.map(({ notice }) => notice.eventId),
+      taken.map(({ notice }) => JSON.stringify(notice)),
+      taken.map(({ outcome }) => outcome.status),
+      taken.map(({ outcome }) => outcome.result),
     ],
   );
-  const byEvent = new Map(notices.map((notice) => [notice.eventId, notice]));
-  return rows.map((row) => ({
-    webhookId: row.id,
-    provider,
-    notice: byEvent.get(row.event_id) as ProviderNotice,
-  }));
+  return new Map(rows.map((row) => [row.event_id, row.id]));
 }
 
 /** Which of these wait to be applied, whoever has their rows. */

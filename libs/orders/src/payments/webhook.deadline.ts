@@ -7,7 +7,7 @@ import {
 import { Injectable } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
 import { ApplyNotices } from './apply-notices';
-import { findReceived, takeReceived } from './webhook-inbox';
+import { findReceived, settleWebhooks, takeReceived } from './webhook-inbox';
 
 /** Stored webhooks that could not be applied when they came, or that an operator replays. */
 @Injectable()
@@ -29,6 +29,7 @@ export class WebhookDeadline implements DeadlineHandler {
     const taken = new Set(stored.map(({ webhookId }) => webhookId));
     const others = due.filter(({ subjectId }) => !taken.has(subjectId));
     const results = await this.applying.apply(tx, stored);
+    await settleWebhooks(tx, stored, results);
     const busy = stored.filter((_, index) => results[index]?.status === 'received');
     const passedOver = await findReceived(
       tx,
