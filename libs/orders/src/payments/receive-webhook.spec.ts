@@ -8,7 +8,7 @@ import { openWorld, type World } from '../../../../test/support/world';
 import { runInvariants } from '../invariants/run-invariants';
 import { ApplyNotices } from './apply-notices';
 import { ReceiveWebhook } from './receive-webhook';
-import type { StoredWebhook } from './webhook-inbox';
+import { type StoredWebhook, unknownAmong } from './webhook-inbox';
 
 /** The machine's own clock is wrong; its timers go on. */
 const ALL_BUT_DATE = [
@@ -201,6 +201,15 @@ describe('ReceiveWebhook', () => {
     await world.timeouts.runSweep();
     expect(await status(order.id)).toBe('paid');
     expect(await inbox()).toEqual([{ status: 'processed', result: 'paid' }]);
+  });
+
+  it('takes what it does not know, each once, and in one order whoever is told of it', async () => {
+    await receive(post({ eventId: 'evt-2', type: 'ignored' }));
+    const told = ['evt-3', 'evt-1', 'evt-2', 'evt-3'].map((eventId) => ({ eventId }));
+    const unknown = await inTransaction(world.dataSource, (tx) =>
+      unknownAmong(tx, 'sandbox', told as never),
+    );
+    expect(unknown).toEqual([{ eventId: 'evt-1' }, { eventId: 'evt-3' }]);
   });
 
   it('settles what another request has stored meanwhile, and could not apply', async () => {

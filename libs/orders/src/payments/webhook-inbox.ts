@@ -25,7 +25,10 @@ export interface WebhookOutcome {
 /** Of what may not be applied now. */
 export const NOT_YET: WebhookOutcome = { status: 'received', result: null };
 
-/** Those of a provider's notices that no webhook has brought before, each once. */
+/**
+ * Those of a provider's notices that no webhook has brought before, each once. In one order whoever is
+ * told of them: two that apply the same ones at once wait for each other in one direction only.
+ */
 export async function unknownAmong(
   tx: Transaction,
   provider: string,
@@ -36,11 +39,12 @@ export async function unknownAmong(
     [provider, notices.map(({ eventId }) => eventId)],
   );
   const known = new Set(rows.map(({ event_id: eventId }) => eventId));
-  return notices.filter(({ eventId }) => {
+  const fresh = notices.filter(({ eventId }) => {
     const isNew = !known.has(eventId);
     known.add(eventId);
     return isNew;
   });
+  return fresh.sort((a, b) => (a.eventId < b.eventId ? -1 : 1));
 }
 
 /**
