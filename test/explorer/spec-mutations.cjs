@@ -250,20 +250,20 @@ const SPEC_MUTATIONS = [
     'locks/redlock.lock.spec.ts',
     [
       'locks/redlock-scripts.ts',
-      "if redis.call('SISMEMBER', batch, KEYS[index]) == 1 then return 0 end",
+      'if among(stored(batch), mark_of(KEYS[index])) then return 0 end',
       '',
     ],
   ),
   seeded('batches-overlap', 'Two batches hold the same order', 'locks/redlock.lock.spec.ts', [
     'locks/redlock-scripts.ts',
-    "busy = busy + #redis.call('SINTER', own, other)",
+    'if meets(other) then return 0 end',
     '',
   ]),
   seeded(
     'batch-ignores-payments',
     'A batch takes the lock of an order that is being paid',
     'locks/redlock.lock.spec.ts',
-    ['locks/redlock-scripts.ts', "busy = busy + redis.call('SISMEMBER', own, single)", ''],
+    ['locks/redlock-scripts.ts', 'if among(packed(mine), mark_of(single)) then return 0 end', ''],
   ),
   seeded(
     'register-forgets-extended',

@@ -17,25 +17,11 @@ describe('a claimed batch', () => {
 
   it('is taken apart once, and only for who looks at each', () => {
     const takeApart = jest.fn(() => dueAt(10, 10));
-    const ids = Uuids.aggregated(`${subject(0)},${subject(1)}`, 2);
+    const ids = Uuids.of([subject(0), subject(1)]);
     const batch = new ClaimedBatch(ids, { oldestMs: 10, newestMs: 10 }, takeApart);
     expect([batch.count, batch.dueBefore(10), batch.dueBefore(11)]).toEqual([2, 0, 2]);
     expect(takeApart).not.toHaveBeenCalled();
     expect(batch.each).toBe(batch.each);
     expect(takeApart).toHaveBeenCalledTimes(1);
-  });
-});
-
-describe('UUIDs as one text', () => {
-  it('are the same as their list', () => {
-    const ids = [subject(0), subject(1)];
-    const text = Uuids.aggregated(ids.join(','), 2);
-    expect([text.each, text.array]).toEqual([ids, Uuids.of(ids).array]);
-    expect([Uuids.of(ids).text, Uuids.of(ids).count]).toEqual([text.text, text.count]);
-  });
-
-  it('may be none', () => {
-    const none = Uuids.aggregated(null, 0);
-    expect([none.each, none.array, Uuids.of([]).array]).toEqual([[], '{}', '{}']);
   });
 });

@@ -76,7 +76,7 @@ export interface FollowUpJudge {
   failed(subjectId: string, error: unknown): void;
 }
 
-/** How a handler goes about batches by their subjects' ids alone, which stay one text all the way. */
+/** How a handler goes about batches by their subjects' ids alone, which stay one value all the way. */
 export interface WholeBatches {
   /** Every key to hold is this and the subject's id. */
   readonly lockPrefix: string;

@@ -74,8 +74,7 @@ export async function claimDue(
 }
 
 interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
-  readonly subject_ids: string | null;
-  readonly n: number;
+  readonly subject_ids: Buffer | null;
   readonly first_due: Date | null;
   readonly last_due: Date | null;
   /** Of any of them. */
@@ -86,7 +85,7 @@ interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
 }
 
 function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
-  const ids = Uuids.aggregated(columns.subject_ids, columns.n);
+  const ids = Uuids.sent(columns.subject_ids);
   const between = { oldestMs: Number(columns.first_due), newestMs: Number(columns.last_due) };
   const readerOf = (name: ClaimedColumn, ofAll: number): ((index: number) => number) => {
     const values = columns[name]?.split(',');
@@ -115,7 +114,7 @@ const CLAIMED = {
 type ClaimedColumn = keyof typeof CLAIMED;
 
 /**
- * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a text a column:
+ * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a value a column:
  * reading rows costs Node and Postgres more than the claim. The oldest is as it was before: what
  * others claim counts, for they may roll back.
  */
@@ -128,17 +127,17 @@ const claimWhere = (due: string): string => `
     DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
     RETURNING subject_id, due_at, version, failures
   ), span AS MATERIALIZED (
-    SELECT count(*)::int AS n, min(due_at) AS first_due, max(due_at) AS last_due,
+    SELECT min(due_at) AS first_due, max(due_at) AS last_due,
            min(version) AS version, max(version) AS last_version,
            min(failures) AS failure, max(failures) AS last_failure FROM claimed)
-  SELECT string_agg(subject_id::text, ',') AS subject_ids,
+  SELECT array_send(array_agg(subject_id)) AS subject_ids,
          ${Object.entries(CLAIMED)
            .map(([name, [value, differs]]) => {
              const isWanted = `FILTER (WHERE (SELECT ${differs} FROM span))`;
              return `string_agg((${value})::text, ',') ${isWanted} AS ${name}`;
            })
            .join(', ')},
-         ${['n', 'first_due', 'last_due', 'version', 'failure']
+         ${['first_due', 'last_due', 'version', 'failure']
            .map((name) => `(SELECT ${name} FROM span) AS ${name}`)
            .join(', ')},
          floor(date_part('epoch', least(now(), (

@@ -1,36 +1,69 @@
 /**
- * UUIDs as one text, as Postgres writes down many of them: taken apart only where somebody looks at
+ * UUIDs as Postgres sends and takes an array of many in its binary form (`array_send` and `array_recv` in
+ * its arrayfuncs.c): a head, then each of them behind its length. Taken apart only where somebody looks at
  * each, which costs more than anything else that is done with the ids of a large batch.
  */
 export class Uuids {
   #each: readonly string[] | undefined;
+  #sent: Buffer | undefined;
 
   private constructor(
-    /** By commas. */
-    readonly text: string,
     readonly count: number,
-  ) {}
-
-  static of(ids: readonly string[]): Uuids {
-    const uuids = new Uuids(ids.join(','), ids.length);
-    uuids.#each = ids;
-    return uuids;
+    known: { readonly each?: readonly string[]; readonly sent?: Buffer },
+  ) {
+    this.#each = known.each;
+    this.#sent = known.sent;
   }
 
-  /** What `string_agg(id::text, ',')` has answered. */
-  static aggregated(text: string | null, count: number): Uuids {
-    return new Uuids(text ?? '', count);
+  static of(ids: readonly string[]): Uuids {
+    return new Uuids(ids.length, { each: ids });
+  }
+
+  /** What `array_send(array_agg(id))` has answered; null: there were none. */
+  static sent(sent: Buffer | null): Uuids {
+    return sent ? new Uuids(sent.readInt32BE(COUNT_AT), { sent }) : Uuids.of([]);
   }
 
   get each(): readonly string[] {
-    return (this.#each ??= this.count === 0 ? [] : this.text.split(','));
+    return (this.#each ??= takenApart(this.#sent as Buffer, this.count));
   }
 
-  /**
-   * As a value for a `uuid[]` parameter: the driver would look at each for characters to escape.
-   * Postgres refuses what is no UUID.
-   */
-  get array(): string {
-    return `{${this.text}}`;
+  /** As a value for a `uuid[]` parameter. Postgres refuses what is no UUID. */
+  get array(): string | Buffer {
+    return this.#sent ?? `{${this.each.join(',')}}`;
   }
+
+  /** Their bytes, 16 for each: from `firstAt` on, each `stride` bytes behind the one before. */
+  get bytes(): { readonly of: Buffer; readonly firstAt: number; readonly stride: number } {
+    return { of: (this.#sent ??= putTogether(this.each)), firstAt: HEAD + LENGTH, stride: STRIDE };
+  }
+}
+
+/** One dimension, no NULLs, of UUIDs, how many, the first of them is number 1: 32 bits each. */
+const HEAD = 20;
+const COUNT_AT = 12;
+const OID_OF_UUID = 2_950;
+/** What stands before each. */
+const LENGTH = 4;
+const UUID = 16;
+const STRIDE = LENGTH + UUID;
+
+function takenApart(sent: Buffer, count: number): string[] {
+  const hex = sent.toString('hex', HEAD);
+  return Array.from({ length: count }, (_, index) => {
+    const at = 2 * (index * STRIDE + LENGTH);
+    const part = (from: number, to: number): string => hex.slice(at + from, at + to);
+    return `${part(0, 8)}-${part(8, 12)}-${part(12, 16)}-${part(16, 20)}-${part(20, 32)}`;
+  });
+}
+
+function putTogether(ids: readonly string[]): Buffer {
+  const sent = Buffer.alloc(HEAD + ids.length * STRIDE);
+  [1, 0, OID_OF_UUID, ids.length, 1].forEach((word, index) => sent.writeInt32BE(word, 4 * index));
+  ids.forEach((id, index) => {
+    const at = HEAD + index * STRIDE;
+    sent.writeInt32BE(UUID, at);
+    sent.write(id.replaceAll('-', ''), at + LENGTH, 'hex');
+  });
+  return sent;
 }

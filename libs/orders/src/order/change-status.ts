@@ -109,7 +109,7 @@ function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: bool
 }
 
 const EACH_OF = (hasDeadline: boolean): string => `
-    SELECT count(*)::int AS n, ${COLUMN('id')} AS ids, ${COLUMN('version')} AS versions,
+    SELECT count(*)::int AS n, array_send(array_agg(id)) AS ids, ${COLUMN('version')} AS versions,
            ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
            ${hasDeadline ? `, ${COLUMN(MS('due_at'))} AS due_at` : ''}
       FROM changed`;

@@ -12,7 +12,7 @@ export interface ChangedOrder {
 /** Columns of all changed orders in one row; instants as milliseconds, '' where there is none. */
 export interface ChangedColumns {
   readonly n: number;
-  readonly ids: string | null;
+  readonly ids: Buffer | null;
   readonly versions: string | null;
   readonly closes_at: string | null;
   /** Only of a status that has a deadline. */
@@ -69,7 +69,7 @@ export class ChangedOrders {
 
   /** `kind`: of the deadline that the new status has, if it has one. */
   static read(columns: ChangedColumns, kind: string | undefined): ChangedOrders {
-    const ids = Uuids.aggregated(columns.ids, columns.n);
+    const ids = Uuids.sent(columns.ids);
     const changedAtMs = Number(columns.changed_at);
     const lags = (): SameLag[] =>
       valuesOf(columns.closes_at).flatMap((ms) =>

@@ -1,7 +1,5 @@
 import type { Uuids } from '../uuids';
-
-/** Between names that are one text: no key has it. */
-const BETWEEN = '\0';
+import { type Marks, marksOf, marksOfNames } from './marks';
 
 /** Keys that are wanted together: a list, or a prefix and many ids that nobody has taken apart yet. */
 export class Keys {
@@ -10,15 +8,15 @@ export class Keys {
   private constructor(
     readonly count: number,
     private readonly takeApart: () => readonly string[],
-    /** Their names in Redis as one text, each behind a zero byte but the first. */
-    readonly text: (tag: string) => string,
+    /** What stands for them in a batch behind this tag. */
+    readonly marks: (tag: string) => Marks,
   ) {}
 
   static of(keys: readonly string[]): Keys {
     return new Keys(
       keys.length,
       () => keys,
-      (tag) => keys.map((key) => `${tag}:${key}`).join(BETWEEN),
+      (tag) => marksOfNames(namesOf(tag, keys)),
     );
   }
 
@@ -26,7 +24,7 @@ export class Keys {
     return new Keys(
       ids.count,
       () => ids.each.map((id) => `${prefix}${id}`),
-      (tag) => `${tag}:${prefix}${ids.text.replaceAll(',', `${BETWEEN}${tag}:${prefix}`)}`,
+      () => marksOf(ids),
     );
   }
 
@@ -36,6 +34,9 @@ export class Keys {
 
   /** Their names in Redis. */
   names(tag: string): string[] {
-    return this.each.map((key) => `${tag}:${key}`);
+    return namesOf(tag, this.each);
   }
 }
+
+const namesOf = (tag: string, keys: readonly string[]): string[] =>
+  keys.map((key) => `${tag}:${key}`);

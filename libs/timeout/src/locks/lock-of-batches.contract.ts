@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Held, Lock, LockOfIds } from '../lock';
 import { pause } from '../pause';
 import { extendOften } from '../testing/extend-often';
@@ -13,7 +14,7 @@ const WAYS: Readonly<Record<string, (lock: Lock, keys: readonly string[]) => Pro
   'by their names': (lock, keys) => lock.acquireFree(keys),
   'by a prefix and ids': (lock, keys) => {
     const ids = Uuids.of(keys.map((key) => key.slice(PREFIX.length)));
-    return (lock as LockOfIds).acquireFreeOf(PREFIX, Uuids.aggregated(ids.text, ids.count));
+    return (lock as LockOfIds).acquireFreeOf(PREFIX, ids);
   },
 };
 
@@ -59,6 +60,33 @@ export function describeLockOfBatches(name: string, create: (wish?: LockWish) =>
       expect([rest.outcome, rest.keys]).toEqual(['contended', new Set(keys.slice(0, -1))]);
       await Promise.all([one.release(), rest.release()]);
       expect((await acquire(other, keys)).outcome).toBe('held');
+    });
+
+    it('keeps one key from a batch whose ids lie among its own, and none where they do not', async () => {
+      // As ids are that were made one after the other: by their first bytes nobody can tell them apart.
+      const [at, made] = [
+        randomUUID().slice(0, 23),
+        Array.from({ length: 3 * LARGE }, (_, n) => n),
+      ];
+      const idAt = (n: number): string => `${at}-${n.toString(16).padStart(12, '0')}`;
+      const close = made.map((n) => `${PREFIX}${idAt(n)}`);
+      const [lock, other] = [open(), open()];
+      const held = await acquire(
+        lock,
+        close.filter((_, n) => n % 3 === 0),
+      );
+      const among = await acquire(
+        other,
+        close.filter((_, n) => n % 3 === 1 || n === 0),
+      );
+      expect([held.outcome, among.outcome]).toEqual(['held', 'contended']);
+      expect([...(among.busyForMs?.keys() ?? [])]).toEqual([close[0]]);
+      const [later, first] = [keysOf(LARGE), close[2] as string];
+      const apart = await acquire(open(), [...later.slice(1), first]);
+      expect([apart.outcome, apart.keys.size]).toEqual(['held', LARGE]);
+      const without = await acquire(other, [...keysOf(LARGE), first]);
+      expect([without.keys.size, without.keys.has(first)]).toEqual([LARGE, false]);
+      await Promise.all([held, among, apart, without].map((each) => each.release()));
     });
 
     it('holds as many batches at once as are asked for', async () => {

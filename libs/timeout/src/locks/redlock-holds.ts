@@ -1,14 +1,15 @@
 import type { Redis } from 'ioredis';
 import { ExecutionError, Lock, Redlock, ResourceLockedError } from 'redlock';
 import type { Keys } from './keys';
+import { packed } from './marks';
 import { asBatchClient, defineLockScripts, lookedAt } from './redlock-scripts';
 
 export type RedlockHold = Lock;
 
-/** So many keys and more are a batch, and are held by one set: fewer are each a key of Redis. */
+/** So many keys and more are a batch, and are held by one key of Redis: fewer are each a key of their own. */
 export const BATCH = 32;
 
-/** Redlock on one connection, in its two ways: each key by itself, and all keys of a call by a set. */
+/** Redlock on one connection, in its two ways: each key by itself, and all keys of a call by one. */
 export class RedlockHolds {
   readonly #single: Redlock;
 
@@ -20,11 +21,14 @@ export class RedlockHolds {
     this.#single = openRedlock(client, onError);
   }
 
-  /** Keys behind one tag, all or none; `asBatch`: by a set, unless they are few. */
+  /** Keys behind one tag, all or none; `asBatch`: by one key, unless they are few. */
   async acquire(tag: string, keys: Keys, ttlMs: number, asBatch: boolean): Promise<RedlockHold> {
     const looked = lookedAt(tag);
     if (asBatch && keys.count >= BATCH) {
-      const redlock = openRedlock(asBatchClient(this.client, keys.text(tag)), this.onError);
+      const redlock = openRedlock(
+        asBatchClient(this.client, packed(keys.marks(tag))),
+        this.onError,
+      );
       return redlock.acquire([...looked], ttlMs);
     }
     const names = keys.names(tag);

@@ -1,17 +1,18 @@
 import type { ClientContext, Redis, Result } from 'ioredis';
+import { PACKED } from './marks';
 
-/** So many batches are held by a set of their own at once; who finds none free locks key by key. */
-const SETS = 8;
+/** So many batches are held at once, each by a key of its own; who finds none free locks key by key. */
+const BATCHES = 8;
 /** Lua's stack ends a little above 8,000 values. */
 const SLICE = 4_000;
 
 /**
  * What scripts look at behind a tag, their first keys: the register of the keys that are held one by
- * one, each with the end of its hold in milliseconds, and the sets that hold batches.
+ * one, each with the end of its hold in milliseconds, and those that hold batches.
  */
 export function lookedAt(tag: string): readonly string[] {
-  const sets = Array.from({ length: SETS }, (_, index) => `${tag}:lock:batch:${index}`);
-  return [`${tag}:lock:single`, ...sets];
+  const batches = Array.from({ length: BATCHES }, (_, index) => `${tag}:lock:many:${index}`);
+  return [`${tag}:lock:single`, ...batches];
 }
 
 /** Hands on the keys from `from` on, as many at once as one command may have. */
@@ -22,9 +23,30 @@ const IN_SLICES = `
     end
   end`;
 
-/** A key is held by itself, or by being in a batch's set. */
-const LOOK = `${IN_SLICES}
-  local SINGLE, FIRST = KEYS[1], ${SETS + 2}
+const DIGITS = [8, 4, 4, 4, 12].map((many) => '%x'.repeat(many)).join('%-');
+/** What stands for a key in a batch, as marks.ts has it. */
+const MARK_OF = `
+  local function mark_of(name)
+    local uuid = string.match(name, '${DIGITS}$')
+    local hex = uuid and string.gsub(uuid, '-', '') or string.sub(redis.sha1hex(name), 1, ${2 * PACKED.mark})
+    return (string.gsub(hex, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
+  end`;
+/** Whether a mark is among those that marks.ts has packed; \`read\` gives bytes of them, from 1 on. */
+const AMONG = `${MARK_OF}
+  local function stored(key)
+    return function(from, to) return redis.call('GETRANGE', key, from - 1, to - 1) end
+  end
+  local function same_end(read, byte)
+    local first, last = struct.unpack('>I4I4', read(4 * byte + 1, 4 * byte + 8))
+    return first < last and read(first + 1, last) or ''
+  end
+  local function among(read, mark)
+    return string.find(same_end(read, string.byte(mark, ${PACKED.mark})), mark, 1, true) ~= nil
+  end`;
+
+/** A key is held by itself, or by being in a batch. */
+const LOOK = `${IN_SLICES} ${AMONG}
+  local SINGLE, FIRST = KEYS[1], ${BATCHES + 2}
   local function now_ms()
     local time = redis.call('TIME')
     return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -51,7 +73,7 @@ const ACQUIRE = `${LOOK}
   if held > 0 then return 0 end
   for _, batch in ipairs(batches()) do
     for index = FIRST, #KEYS do
-      if redis.call('SISMEMBER', batch, KEYS[index]) == 1 then return 0 end
+      if among(stored(batch), mark_of(KEYS[index])) then return 0 end
     end
   end
   local now = now_ms()
@@ -93,8 +115,9 @@ const RELEASE = `${IN_SLICES}
   return freed`;
 
 /**
- * All keys of a text or none, in the first set that is free, together with this hold's value. It has
- * its time before it has the keys: whatever becomes of this script, nothing stays locked for ever.
+ * All of a batch or none, by the first key that is free: with the marks it has this hold's value. Whether
+ * two batches meet is looked at only where the ranges of their marks do, which those of orders that
+ * were placed one after the other do not.
  */
 const ACQUIRE_BATCH = `${LOOK}
   local own
@@ -102,35 +125,41 @@ const ACQUIRE_BATCH = `${LOOK}
     if redis.call('EXISTS', KEYS[index]) == 0 then own = KEYS[index] end
   end
   if not own then return 0 end
-  local others = batches()
-  redis.call('SADD', own, ARGV[2])
-  redis.call('PEXPIRE', own, ARGV[3])
-  local names, count = {}, 0
-  for name in string.gmatch(ARGV[4], '[^%z]+') do
-    count = count + 1
-    names[count] = name
-    if count == ${SLICE} then
-      redis.call('SADD', own, unpack(names, 1, count))
-      count = 0
+  local mine = ARGV[4]
+  local function range(read)
+    local a, b, c, d = struct.unpack('>I4I2I4I2', read(${PACKED.table + 1}, ${PACKED.table + 2 * PACKED.range}))
+    return a * 65536 + b, c * 65536 + d
+  end
+  local function packed(text)
+    return function(from, to) return string.sub(text, from, to) end
+  end
+  local function meets(other)
+    local least, greatest = range(packed(mine))
+    local others_least, others_greatest = range(stored(other))
+    if greatest < others_least or others_greatest < least then return false end
+    local theirs = packed(redis.call('GET', other))
+    for byte = 0, 255 do
+      local some, others = same_end(packed(mine), byte), same_end(theirs, byte)
+      for at = 1, others == '' and 0 or #some, ${PACKED.mark} do
+        if string.find(others, string.sub(some, at, at + ${PACKED.mark - 1}), 1, true) then return true end
+      end
     end
+    return false
   end
-  if count > 0 then redis.call('SADD', own, unpack(names, 1, count)) end
-  local busy = 0
-  for _, other in ipairs(others) do busy = busy + #redis.call('SINTER', own, other) end
+  for _, other in ipairs(batches()) do
+    if meets(other) then return 0 end
+  end
   for _, single in ipairs(redis.call('ZRANGEBYSCORE', SINGLE, '(' .. now_ms(), '+inf')) do
-    busy = busy + redis.call('SISMEMBER', own, single)
+    if among(packed(mine), mark_of(single)) then return 0 end
   end
-  if busy > 0 then
-    redis.call('DEL', own)
-    return 0
-  end
+  redis.call('SET', own, mine .. ARGV[2], 'PX', ARGV[3])
   return #KEYS`;
 
-/** The set that has this hold's value, among the keys. */
+/** The key of the batch that ends in this hold's value. */
 const OWN_BATCH = `
   local own
   for index = 2, #KEYS do
-    if redis.call('SISMEMBER', KEYS[index], ARGV[2]) == 1 then own = KEYS[index] end
+    if redis.call('GETRANGE', KEYS[index], -#ARGV[2], -1) == ARGV[2] then own = KEYS[index] end
   end
   if not own then return 0 end`;
 
@@ -144,14 +173,14 @@ const LIVES = `${LOOK}
   for _, batch in ipairs(batches()) do
     local left = redis.call('PTTL', batch)
     for index = FIRST, #KEYS do
-      if redis.call('SISMEMBER', batch, KEYS[index]) == 1 then lives[index - FIRST + 1] = left end
+      if among(stored(batch), mark_of(KEYS[index])) then lives[index - FIRST + 1] = left end
     end
   end
   return lives`;
 
 type LockCommand<Context extends ClientContext> = (
   keys: number,
-  ...keysAndArgs: string[]
+  ...keysAndArgs: (string | Buffer)[]
 ) => Result<number, Context>;
 
 declare module 'ioredis' {
@@ -179,11 +208,11 @@ export function defineLockScripts(client: Redis): void {
   client.defineCommand('locksLive', { lua: LIVES });
 }
 
-/** The client as Redlock sees it that locks a batch, whose names are one text, by a set. */
-export function asBatchClient(client: Redis, names: string): Redis {
+/** The client as Redlock sees it that locks a batch, by the marks of its keys. */
+export function asBatchClient(client: Redis, marks: Buffer): Redis {
   const commands = {
     acquireLock: (keys: number, ...keysAndArgs: string[]) =>
-      client.acquireBatch(keys, ...keysAndArgs, names),
+      client.acquireBatch(keys, ...keysAndArgs, marks),
     extendLock: client.extendBatch.bind(client),
     releaseLock: client.releaseBatch.bind(client),
   };

@@ -114,7 +114,7 @@ export class RedlockLock implements Lock {
     if (busyForMs === 'down') return unlocked(wanted);
     const free = Keys.of(wanted.each.filter((key) => !busyForMs.has(key)));
     if (free.count === 0) return heldNothing('contended', busyForMs);
-    // None of them was busy: it was the sets that were all taken.
+    // None of them was busy: it was the batches' keys that were all taken.
     const second = await this.#attempt(tag, free, busyForMs.size > 0);
     // Somebody was faster again. They come back with the next ring, so nobody insists.
     if (second === 'contended') {

@@ -1,0 +1,45 @@
+import { Client } from 'pg';
+import { subject } from './testing/deadline-store';
+import { Uuids } from './uuids';
+
+const client = new Client({ connectionString: process.env.TEST_DATABASE_URL });
+beforeAll(() => client.connect());
+afterAll(() => client.end());
+
+const ids = Array.from({ length: 3 }, (_, nth) => subject(nth));
+
+async function ask<T>(sql: string, value: unknown): Promise<T> {
+  const { rows } = await client.query<{ answer: T }>(`SELECT ${sql} AS answer`, [value]);
+  return rows[0]?.answer as T;
+}
+
+describe('many UUIDs, as Postgres has them', () => {
+  it('are the same as their list', async () => {
+    const sent = Uuids.sent(await ask('array_send($1::uuid[])', ids));
+    expect([sent.count, sent.each]).toEqual([3, ids]);
+    expect(await ask('$1::uuid[]::text', sent.array)).toBe(`{${ids.join(',')}}`);
+    expect(await ask('$1::uuid[]::text', Uuids.of(ids).array)).toBe(`{${ids.join(',')}}`);
+  });
+
+  it('have the same bytes, wherever they come from', async () => {
+    const sent = Uuids.sent(await ask('array_send($1::uuid[])', ids)).bytes;
+    expect(Uuids.of(ids).bytes).toEqual(sent);
+    const { of, firstAt, stride } = sent;
+    const second = of.subarray(firstAt + stride, firstAt + stride + 16);
+    expect(second.toString('hex')).toBe(ids[1]?.replaceAll('-', ''));
+  });
+
+  it('may be none', async () => {
+    const none = Uuids.sent(
+      await ask('(SELECT array_send(array_agg(id)) FROM unnest($1::uuid[]) AS id)', []),
+    );
+    expect([none.count, none.each, none.array]).toEqual([0, [], '{}']);
+    expect(await ask('cardinality($1::uuid[])', none.array)).toBe(0);
+  });
+
+  it('are refused by Postgres where they are none', async () => {
+    await expect(ask('$1::uuid[]::text', Uuids.of(['tea']).array)).rejects.toThrow(
+      'invalid input syntax for type uuid',
+    );
+  });
+});
