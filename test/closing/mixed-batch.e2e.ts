@@ -1,7 +1,9 @@
 import { Client } from 'pg';
 import { insertOrders } from '../support/insert-orders';
+import { untilLocksAreWaitedFor } from '../support/lock-waits';
 import { until } from '../support/until';
 import { openWorld, type World } from '../support/world';
+import { OrderGuard } from '../../libs/orders/src/order/order-guard';
 
 /*
  * Batches are handled by the ids of their orders alone where all of them go the same way. Here a few of
@@ -10,13 +12,16 @@ import { openWorld, type World } from '../support/world';
 
 let world: World;
 let neighbour: Client;
+/** A neighbour's transaction sees who waits as it was when it first looked. */
+let watcher: Client;
 beforeAll(async () => {
   world = await openWorld();
-  neighbour = new Client({ connectionString: world.config.DATABASE_URL });
-  await neighbour.connect();
+  const connectionString = world.config.DATABASE_URL;
+  [neighbour, watcher] = [new Client({ connectionString }), new Client({ connectionString })];
+  await Promise.all([neighbour.connect(), watcher.connect()]);
 }, 60_000);
 afterAll(async () => {
-  await neighbour?.end();
+  await Promise.all([neighbour?.end(), watcher?.end()]);
   await world?.close();
 });
 afterEach(async () => {
@@ -73,6 +78,57 @@ describe('of a thousand overdue orders', () => {
       await world.timeouts.runSweep();
       return (await statuses([held]))[0] === 'closed';
     });
+  });
+
+  it('is waited for once in a while, though each batch meets it', async () => {
+    const other = await openWorld({ beside: world });
+    const closing = jest.spyOn(OrderGuard.prototype, 'changeMany');
+    const waiting = (): number =>
+      closing.mock.calls.filter(([, { onlyIfNoPayments }]) => onlyIfNoPayments).length;
+    await overdue(10);
+    await other.timeouts.runSweep();
+    expect(waiting()).toBeGreaterThan(0);
+    const [held] = (await overdue(10)) as [string];
+    await neighbour.query('BEGIN');
+    await neighbour.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [held]);
+    await other.timeouts.runSweep();
+    closing.mockClear();
+    const others = await overdue(10);
+    await other.timeouts.runSweep();
+    expect([waiting(), closing.mock.calls.length > 0]).toEqual([0, true]);
+    expect(new Set(await statuses(others))).toEqual(new Set(['closed']));
+    closing.mockRestore();
+    await other.close();
+  });
+
+  it('one that somebody begins to pay while the batch waits for it is not closed', async () => {
+    const other = await openWorld({ beside: world });
+    const [order] = await insertOrders(world, { count: 1, closesInMs: -1_000 });
+    const id = order?.id as string;
+    // Past the guard, whose lock would keep the batch away.
+    await neighbour.query('BEGIN');
+    await neighbour.query('SELECT FROM orders WHERE id = $1 FOR NO KEY UPDATE', [id]);
+    await neighbour.query(
+      `INSERT INTO payments (id, order_id, provider, amount, currency, expires_at)
+       VALUES (gen_random_uuid(), $1, 'sandbox', $2, 'EUR', now())`,
+      [id, order?.amount],
+    );
+    const sweeping = other.timeouts.runSweep();
+    await untilLocksAreWaitedFor(watcher, 1);
+    await neighbour.query('COMMIT');
+    await sweeping;
+    await until('it is behind the fence', async () => {
+      await other.timeouts.runSweep();
+      const rows = await world.rows<{ told: string }>(
+        'SELECT to_status AS told FROM order_events WHERE order_id = $1 ORDER BY version',
+        [id],
+      );
+      return rows
+        .map(({ told }) => told)
+        .join(' ')
+        .startsWith('pending_payment closing');
+    });
+    await other.close();
   });
 
   it('one whose customer got more time stays, and its deadline is lost', async () => {

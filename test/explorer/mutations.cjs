@@ -46,8 +46,44 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}closing/payment.deadline.ts`,
-        find: 'if (overdue?.n !== orderIds.count) return undefined;',
+        find: 'if (!isLockTimeout(error)) throw error;',
+        replace: 'throw error;',
+      },
+    ],
+  },
+  {
+    name: 'waits-for-a-row-again',
+    what: 'Each batch waits anew for an order whose row somebody holds beside the guard',
+    spec: 'test/closing/mixed-batch.e2e.ts',
+    edits: [
+      {
+        file: `${ORDERS}closing/payment.deadline.ts`,
+        find: 'this.#waitsFromMs = performance.now() + NO_WAITING_FOR_MS;',
         replace: '',
+      },
+    ],
+  },
+  {
+    name: 'closes-what-is-being-paid',
+    what: 'A batch that waits for an order closes it, though a payment of it was begun meanwhile',
+    spec: 'test/closing/mixed-batch.e2e.ts',
+    edits: [
+      {
+        file: `${ORDERS}order/change-status.ts`,
+        find: "${onlyIfNoPayments ? 'AND NOT has_payments' : ''}",
+        replace: "${onlyIfNoPayments ? `AND NOT ${HAS_OPEN_PAYMENT}` : ''}",
+      },
+    ],
+  },
+  {
+    name: 'payments-untold',
+    what: 'A payment is begun and its order does not know of it',
+    spec: 'libs/orders/src/payments/orders-know-payments.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}migrations/1764080000000-orders-know-payments.ts`,
+        find: 'IN (SELECT order_id FROM begun) AND NOT has_payments',
+        replace: 'IN (SELECT order_id FROM begun) AND has_payments',
       },
     ],
   },
@@ -238,7 +274,7 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}closing/payment.deadline.ts`,
-        find: 'await this.#stillOverdue(tx, due, new Set(overdue))',
+        find: 'changed < subjectIds.count ? await this.#stillOverdue(tx, batch) : []',
         replace: '[]',
       },
     ],
@@ -265,8 +301,9 @@ const MUTATIONS = [
       },
       {
         file: `${ORDERS}closing/payment.deadline.ts`,
-        find: "AND status = 'pending_payment' AND closes_at <= now()\n     FOR NO KEY",
-        replace: 'AND closes_at <= now()\n     FOR NO KEY',
+        find: 'const LOCK_OVERDUE = `SELECT id ${OVERDUE} FOR',
+        replace:
+          'const LOCK_OVERDUE = `SELECT id FROM orders WHERE id = ANY ($1::uuid[]) AND closes_at <= now() FOR',
       },
     ],
   },
@@ -278,6 +315,17 @@ const MUTATIONS = [
         file: `${ORDERS}closing/payment.deadline.ts`,
         find: 'onlyIfNoPaymentOpen: true',
         replace: 'onlyIfNoPaymentOpen: false',
+      },
+    ],
+  },
+  {
+    name: 'closed-at-once-whoever-pays',
+    what: 'A batch of overdue orders closed at once, those included that somebody began to pay',
+    edits: [
+      {
+        file: `${ORDERS}closing/payment.deadline.ts`,
+        find: 'onlyIfNoPayments: true',
+        replace: 'onlyIfNoPayments: false',
       },
     ],
   },

@@ -76,13 +76,16 @@ export interface FollowUpJudge {
   failed(subjectId: string, error: unknown): void;
 }
 
-/** How a handler goes about batches by their subjects' ids alone, which stay one value all the way. */
+/** Due deadlines whose ids are one value, and that are taken apart only for who looks at each. */
+export interface WholeBatch {
+  readonly subjectIds: Uuids;
+  readonly each: readonly DueDeadline[];
+}
+
+/** How a handler goes about batches by their subjects' ids, which stay one value all the way. */
 export interface WholeBatches {
   /** Every key to hold is this and the subject's id. */
   readonly lockPrefix: string;
-  /**
-   * As `handle`, where all of them go the same way. Undefined: they do not, and nothing was changed;
-   * `handle` is called then.
-   */
-  handle(subjectIds: Uuids, tx: Transaction, by: Claimant): Promise<BatchResult | undefined>;
+  /** As `handle`, for a batch whose keys are all held. */
+  handle(batch: WholeBatch, tx: Transaction, by: Claimant): Promise<BatchResult>;
 }

@@ -156,7 +156,11 @@ export class DrainBatch {
         const claimed = await claim(tx);
         count = claimed.count;
         if (count === 0) return [];
-        const { mine, contended, giveBack } = await lockBatch(claimed, this.handler, this.parts);
+        const { mine, contended, isLocked, giveBack } = await lockBatch(
+          claimed,
+          this.handler,
+          this.parts,
+        );
         release = giveBack;
         startedMs = performance.now();
         const handled = await handleClaimed(mine, tx, {
@@ -166,6 +170,7 @@ export class DrainBatch {
           ...{
             isApart: plan.isApart,
             isProbe: plan.isProbe,
+            isLocked,
             isJudged: this.own.health.handler.isJudged,
           },
         });

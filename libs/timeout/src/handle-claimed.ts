@@ -73,6 +73,8 @@ export interface Handling {
   readonly by: Claimant;
   readonly judge: FollowUpJudge;
   readonly isApart: boolean;
+  /** False where the locks' store was away: nobody is kept from these subjects. */
+  readonly isLocked: boolean;
   readonly isProbe: boolean;
   readonly isJudged: boolean;
   readonly rates: FailureRates;
@@ -180,19 +182,17 @@ async function handleWhole(
   mine: ClaimedBatch,
   tx: Transaction,
   answers: Answers,
-  { handler, by, judge }: Handling,
+  { handler, by, judge, isLocked }: Handling,
 ): Promise<HandledApart> {
   try {
     const ask = <T>(question: Promise<T>) => answers.to(question, () => mine.each);
-    const whole =
-      handler.whole && mine.count > 0
-        ? await ask(handler.whole.handle(mine.subjectIds, tx, by))
-        : undefined;
     const {
       changed,
       lost,
       putBack = [],
-    } = whole ?? (await ask(handler.handle(mine.each, tx, by, judge)));
+    } = handler.whole && isLocked && mine.count > 0
+      ? await ask(handler.whole.handle(mine, tx, by))
+      : await ask(handler.handle(mine.each, tx, by, judge));
     return { changed, lost, putBack, ...NOBODY, succeeded: mine.count };
   } catch (error) {
     throw isLockTimeout(error) ? new RowHeldError(error) : error;

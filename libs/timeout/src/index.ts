@@ -27,6 +27,7 @@ export type {
   DeadlineHandler,
   DueDeadline,
   FollowUpJudge,
+  WholeBatch,
   WholeBatches,
 } from './deadline-handler';
 export { countOverdue, deadlinesBetween, insertDeadlines } from './deadlines';

@@ -8,6 +8,8 @@ export interface LockedBatch {
   readonly mine: ClaimedBatch;
   /** Somebody else holds their subjects: due again in a moment. */
   readonly contended: readonly DueDeadline[];
+  /** False where the locks' store was away. */
+  readonly isLocked: boolean;
   readonly giveBack: () => Promise<void>;
 }
 
@@ -25,11 +27,13 @@ export async function lockBatch(
   { lock, clock, telemetry }: Pick<DrainParts, 'lock' | 'clock' | 'telemetry'>,
 ): Promise<LockedBatch> {
   const held = await acquire(lock, claimed, handler);
-  if (!held) return { mine: claimed, contended: [], giveBack: async () => undefined };
+  if (!held) {
+    return { mine: claimed, contended: [], isLocked: true, giveBack: async () => undefined };
+  }
   telemetry.locked(held.outcome);
   const giveBack = (): Promise<void> => held.release();
   // Nearly always: a burst need not look at each.
-  if (held.outcome === 'held') return { mine: claimed, contended: [], giveBack };
+  if (held.outcome === 'held') return { mine: claimed, contended: [], isLocked: true, giveBack };
   const nowMs = clock.nowMs();
   const mine: DueDeadline[] = [];
   const contended: DueDeadline[] = [];
@@ -43,7 +47,8 @@ export async function lockBatch(
     const waitMs = Math.min(CONTENDED_RETRY_MAX_MS, Math.max(CONTENDED_RETRY_FIRST_MS, busyForMs));
     contended.push({ ...one, dueAt: new Date(nowMs + waitMs) });
   }
-  return { mine: ClaimedBatch.of(mine), contended, giveBack };
+  const isLocked = held.outcome !== 'degraded';
+  return { mine: ClaimedBatch.of(mine), contended, isLocked, giveBack };
 }
 
 /** Undefined where no key is needed. */

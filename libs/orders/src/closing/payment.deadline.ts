@@ -4,15 +4,20 @@ import {
   type DeadlineHandler,
   type DueDeadline,
   failpoint,
+  isLockTimeout,
   TimeoutService,
   type Transaction,
   Uuids,
+  type WholeBatch,
   type WholeBatches,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
 import { ORDER_LOCK_PREFIX, orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+
+/** Whoever holds an order's row beside the guard may do so for long: no batch waits for it again so soon. */
+const NO_WAITING_FOR_MS = 10_000;
 
 /**
  * The payment deadline: closes overdue orders in sets. The fast lane takes those without a payment
@@ -25,13 +30,9 @@ export class PaymentDeadline implements DeadlineHandler {
   readonly lockKey = orderLockKey;
   readonly whole: WholeBatches = {
     lockPrefix: ORDER_LOCK_PREFIX,
-    handle: async (orderIds, tx, by) => {
-      const [overdue] = await tx.hot<{ n: number }>(COUNT_OVERDUE, [orderIds.array]);
-      if (overdue?.n !== orderIds.count) return undefined;
-      const changed = await this.#close(tx, orderIds, by);
-      return { changed, lost: orderIds.count - changed };
-    },
+    handle: (batch, tx, by) => this.#closeWhole(batch, tx, by),
   };
+  #waitsFromMs = 0;
 
   constructor(
     private readonly guard: OrderGuard,
@@ -39,23 +40,55 @@ export class PaymentDeadline implements DeadlineHandler {
   ) {}
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
-    const wanted = Uuids.of(due.map(({ subjectId }) => subjectId));
-    const rows = await tx.hot<{ id: string }>(LOCK_OVERDUE, [wanted.array]);
-    const overdue = rows.map(({ id }) => id);
-    const changed = await this.#close(tx, Uuids.of(overdue), by);
-    const putBack = await this.#stillOverdue(tx, due, new Set(overdue));
-    return { changed, lost: due.length - changed - putBack.length, putBack };
+    const subjectIds = Uuids.of(due.map(({ subjectId }) => subjectId));
+    return this.#closeFree({ subjectIds, each: due }, tx, by);
+  }
+
+  /** At once those that nobody ever began to pay, nearly always all; the rest as they come. */
+  async #closeWhole(batch: WholeBatch, tx: Transaction, by: Claimant): Promise<BatchResult> {
+    const closed = await this.#closeUnpaid(batch.subjectIds, tx, by);
+    if (closed > 0) await failpoint('close.changed');
+    return closed === batch.subjectIds.count
+      ? { changed: closed, lost: 0 }
+      : this.#closeFree(batch, tx, by, closed);
+  }
+
+  /**
+   * Closes without having locked the rows before, as the guard's locks are held: their holders wait for
+   * nobody of ours. Says how many.
+   */
+  async #closeUnpaid(orderIds: Uuids, tx: Transaction, by: Claimant): Promise<number> {
+    if (performance.now() < this.#waitsFromMs) return 0;
+    const change = { ...overdue(orderIds, by), to: 'closed', onlyIfNoPayments: true } as const;
+    try {
+      return await tx.attempt((part) => this.guard.changeMany(part, change));
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      this.#waitsFromMs = performance.now() + NO_WAITING_FOR_MS;
+      return 0;
+    }
+  }
+
+  /**
+   * Waits for nobody: what somebody is changing at this moment is passed over, and comes back. So many of
+   * the batch are `closed` already.
+   */
+  async #closeFree(
+    batch: WholeBatch,
+    tx: Transaction,
+    by: Claimant,
+    closed = 0,
+  ): Promise<BatchResult> {
+    const { subjectIds } = batch;
+    const rows = await tx.hot<{ id: string }>(LOCK_OVERDUE, [subjectIds.array]);
+    const changed = closed + (await this.#close(tx, Uuids.of(rows.map(({ id }) => id)), by));
+    const putBack = changed < subjectIds.count ? await this.#stillOverdue(tx, batch) : [];
+    return { changed, lost: subjectIds.count - changed - putBack.length, putBack };
   }
 
   /** Closes orders whose rows are locked and overdue, or fences them; says how many. */
   async #close(tx: Transaction, orderIds: Uuids, by: Claimant): Promise<number> {
-    const change = {
-      orderIds,
-      from: 'pending_payment',
-      by,
-      onlyIfOverdue: true,
-      closeReason: 'payment_timeout',
-    } as const;
+    const change = overdue(orderIds, by);
     // A statement after the locks: its snapshot is newer, so no payment slips between.
     const closed = await this.guard.changeMany(tx, {
       ...change,
@@ -72,32 +105,27 @@ export class PaymentDeadline implements DeadlineHandler {
     return changed;
   }
 
-  /** Orders whose row somebody is changing at this moment were passed over: they come back. */
-  async #stillOverdue(
-    tx: Transaction,
-    due: readonly DueDeadline[],
-    handled: ReadonlySet<string>,
-  ): Promise<DueDeadline[]> {
-    const rest = due.filter(({ subjectId }) => !handled.has(subjectId));
-    if (rest.length === 0) return [];
-    const rows = await tx.rows<{ id: string; again: Date }>(
-      `SELECT id, now() + interval '50 milliseconds' AS again FROM orders
-        WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()`,
-      [rest.map(({ subjectId }) => subjectId)],
-    );
+  async #stillOverdue(tx: Transaction, batch: WholeBatch): Promise<DueDeadline[]> {
+    const rows = await tx.hot<{ id: string; again: Date }>(STILL_OVERDUE, [batch.subjectIds.array]);
+    if (rows.length === 0) return [];
     const again = new Map(rows.map((row) => [row.id, row.again]));
-    return rest.flatMap((one) => {
+    return batch.each.flatMap((one) => {
       const dueAt = again.get(one.subjectId);
       return dueAt ? [{ ...one, dueAt }] : [];
     });
   }
 }
 
-/** Locks the rows that are overdue and pending; waits for nobody, so it cannot deadlock. */
-const LOCK_OVERDUE = `
-  SELECT id FROM orders
-   WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()
-     FOR NO KEY UPDATE SKIP LOCKED`;
+const overdue = (orderIds: Uuids, by: Claimant) => ({
+  ...{ orderIds, by, onlyIfOverdue: true },
+  from: 'pending_payment' as const,
+  closeReason: 'payment_timeout' as const,
+});
 
-/** The same for many that are overdue all, nearly always: only the count travels. */
-const COUNT_OVERDUE = `SELECT count(*)::int AS n FROM (${LOCK_OVERDUE}) AS overdue`;
+const OVERDUE = `FROM orders
+   WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()`;
+
+/** Locks the rows that are overdue and pending; waits for nobody, so it cannot deadlock. */
+const LOCK_OVERDUE = `SELECT id ${OVERDUE} FOR NO KEY UPDATE SKIP LOCKED`;
+
+const STILL_OVERDUE = `SELECT id, now() + interval '50 milliseconds' AS again ${OVERDUE}`;

@@ -27,6 +27,11 @@ export interface StatusChange {
   readonly onlyIfOverdue?: boolean;
   /** True where an order with a payment open at the provider must be left as it is. */
   readonly onlyIfNoPaymentOpen?: boolean;
+  /**
+   * The same for any payment there ever was. Unlike those that are open, one that is begun while the
+   * change waits for the order's row is seen: the rows need not be locked before.
+   */
+  readonly onlyIfNoPayments?: boolean;
 }
 
 /** The same for ids that nobody has to take apart. */
@@ -82,7 +87,7 @@ export async function changeStatus(tx: Transaction, change: ChangeOfMany): Promi
 }
 
 function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: boolean): string {
-  const { from, to, by, onlyIfOverdue, onlyIfNoPaymentOpen } = change;
+  const { from, to, by, onlyIfOverdue, onlyIfNoPaymentOpen, onlyIfNoPayments } = change;
   const deadline = deadlineOf(to);
   const before = deadlineOf(from);
   // Whoever acts on a deadline has claimed it: it is gone already.
@@ -96,6 +101,7 @@ function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: bool
              ${instant ? `, ${instant}` : ''}
        WHERE id = ANY ($1::uuid[]) AND status = $2
              ${onlyIfOverdue ? `AND ${isOverdue(from)}` : ''}
+             ${onlyIfNoPayments ? 'AND NOT has_payments' : ''}
              ${onlyIfNoPaymentOpen ? `AND NOT ${HAS_OPEN_PAYMENT}` : ''}
       RETURNING id, version, closes_at, event_tx${deadline ? `, ${deadline.dueAt} AS due_at` : ''}${over ? `, ${over.dueAt} AS over_at` : ''}
     ), history AS (
