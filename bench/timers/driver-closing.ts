@@ -108,8 +108,8 @@ export const driverClosing: Question = {
           ],
           rows: ours,
           note:
-            'From the deadline to the commit of the close: status, history and stock, by one worker with its sweep. With slots a ' +
-            'close comes up to 100 ms later, and the herd is one alarm. CPU of the worker, Postgres, Redis and the broker, ' +
+            'From the deadline to the commit of the close: status, history and stock, by one worker with its sweep. With slots ' +
+            'the herd is one alarm. CPU of the worker, Postgres, Redis and the broker, ' +
             'arming included.',
         },
         {

@@ -101,7 +101,7 @@ describe('an installation on a cluster of three masters with a replica each', ()
     const partsThatRang = async (): Promise<number> => {
       const rows = await api.rows<{ closesAt: Date }>(rung, [since]);
       const ids = rows.map(
-        ({ closesAt }) => slotAlarm(Math.ceil(closesAt.getTime() / SLOT_MS) * SLOT_MS).id,
+        ({ closesAt }) => slotAlarm(Math.ceil(closesAt.getTime() / SLOT_MS) * SLOT_MS, SLOT_MS).id,
       );
       return new Set(ids.map((id) => tagIndexOf(id, TAGS))).size;
     };

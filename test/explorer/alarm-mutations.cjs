@@ -31,8 +31,8 @@ const ALARM_MUTATIONS = [
     ],
   ),
   seeded(
-    'ended-slot-armed-once',
-    'A slot that has ended is not armed again, although its alarm may have rung before this commit',
+    'begun-slot-armed-once',
+    'A slot that has begun is not armed again, although its alarm may have rung before this commit',
     'alarms.spec.ts',
     [
       'alarms.ts',

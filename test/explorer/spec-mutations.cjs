@@ -18,10 +18,16 @@ const seeded = (name, what, spec, ...edits) => ({
 
 const SPEC_MUTATIONS = [
   seeded(
-    'many-wait-for-their-slot',
-    'Where a thousand a second come due, each waits for the end of its slot',
+    'looked-for-once-a-slot',
+    'Who hears a slot looks as it begins, and no more: what is due within it waits to be missed',
     'drain.spec.ts',
     ['drain.ts', '({ found }) => this.#lookAgain(found),', '() => undefined,'],
+  ),
+  seeded(
+    'looks-behind-its-slot',
+    'Who hears a slot goes on behind its end, beside who hears the next',
+    'drain.spec.ts',
+    ['drain.ts', '|| this.#nextDueMs > this.#looksUntilMs', '|| this.#nextDueMs === Infinity'],
   ),
   seeded(
     'ring-waits-for-drains',
@@ -29,8 +35,8 @@ const SPEC_MUTATIONS = [
     'independence.spec.ts',
     [
       'timeout.service.ts',
-      "for (const drain of this.#all()) drain.signal('timer', sinceMs);",
-      "await Promise.all(this.#all().map((drain) => drain.run('timer')));",
+      "drain.signal('timer', Math.min(...rung) - slotMs, Math.max(0, untilMs - nowMs));",
+      "await drain.run('timer');",
     ],
   ),
   seeded(

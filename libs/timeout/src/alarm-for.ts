@@ -9,18 +9,22 @@ export type Granularity = number | 'subject';
 /** Deadlines read from Postgres, and alarms armed, at once where there may be hundreds of thousands. */
 const PAGE = 1_000;
 
-/** The alarm whose ring covers this deadline: never before it is due. */
+/**
+ * The alarm whose ring covers this deadline. Of a deadline's own it rings when that is due; of a slot it
+ * rings as the slot begins, and who hears it looks whenever something of the slot is due.
+ */
 export function alarmFor(deadline: Deadline, granularity: Granularity): Alarm {
   if (granularity === 'subject') {
     const { kind, subjectId, version, dueAt } = deadline;
     // The instant is part of it: one that was put back must not be taken for its old alarm.
     return { id: `${kind}-${subjectId}-${version}-${dueAt.getTime()}`, at: dueAt };
   }
-  return slotAlarm(Math.ceil(deadline.dueAt.getTime() / granularity) * granularity);
+  return slotAlarm(Math.ceil(deadline.dueAt.getTime() / granularity) * granularity, granularity);
 }
 
-export function slotAlarm(endMs: number): Alarm {
-  return { id: `slot-${endMs}`, at: new Date(endMs) };
+/** Of the slot of `slotMs` that ends then; what is due just as it begins is the slot's before. */
+export function slotAlarm(endMs: number, slotMs: number): Alarm {
+  return { id: `slot-${endMs}`, at: new Date(endMs - slotMs) };
 }
 
 /** For arming many: between two pages whoever arms can be told to end. */
@@ -37,7 +41,8 @@ export async function slotAlarms(
   slotMs: number,
 ): Promise<Alarm[]> {
   const [after, until] = [new Date(afterMs), new Date(untilMs)];
-  return (await slotsBetween(dataSource, kinds, after, until, slotMs)).map(slotAlarm);
+  const ends = await slotsBetween(dataSource, kinds, after, until, slotMs);
+  return ends.map((endMs) => slotAlarm(endMs, slotMs));
 }
 
 /** The alarms of single deadlines that are due then, page by page. */

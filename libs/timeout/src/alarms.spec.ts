@@ -58,9 +58,9 @@ const at = (ms: number, index = 0) => ({
 });
 
 describe('alarmFor', () => {
-  it('is the end of the slot, never before the deadline', () => {
-    expect(alarmFor(at(1_000), 100)).toEqual({ id: 'slot-1000', at: new Date(1_000) });
-    expect(alarmFor(at(1_001), 100)).toEqual({ id: 'slot-1100', at: new Date(1_100) });
+  it('is the slot’s, which rings as it begins', () => {
+    expect(alarmFor(at(1_000), 100)).toEqual({ id: 'slot-1000', at: new Date(900) });
+    expect(alarmFor(at(1_001), 100)).toEqual({ id: 'slot-1100', at: new Date(1_000) });
   });
 
   it('is one for each version of an order’s deadline, if asked for', () => {
@@ -130,15 +130,15 @@ describe('Alarms', () => {
     expect(driver.calls).toBe(1);
   });
 
-  it('arms a slot again that has ended: its alarm may have rung before this commit', async () => {
+  it('arms a slot again that has begun: its alarm may have rung before this commit', async () => {
     const driver = new FakeDriver();
     const alarms = create(driver);
-    alarms.ensure([at(nowMs + 100)]);
+    alarms.ensure([at(nowMs + 200)]);
     await alarms.settled();
-    nowMs += 200;
-    alarms.ensure([at(nowMs - 150)]);
+    nowMs += 150;
+    alarms.ensure([at(nowMs + 40)]);
     await alarms.settled();
-    expect(driver.armed).toEqual([`slot-${nowMs - 100}`, `slot-${nowMs - 100}`]);
+    expect(driver.armed).toEqual([`slot-${nowMs + 50}`, `slot-${nowMs + 50}`]);
   });
 
   it('leaves what is beyond the horizon until it has come near', async () => {

@@ -47,7 +47,7 @@ const SOON_MS = 2_000;
  * armed again by `catchUp`, which those who sweep call.
  */
 export class Alarms {
-  /** Slots known to be armed, by their end. Bounded by horizon / granularity. */
+  /** Slots known to be armed, by their beginning. Bounded by horizon / granularity. */
   readonly #armedSlots = new Set<number>();
   #prunedAtMs = 0;
   #waiting = new Map<string, Alarm>();
@@ -81,7 +81,7 @@ export class Alarms {
     for (const deadline of deadlines) {
       const alarm = alarmFor(deadline, this.options.granularity);
       const atMs = alarm.at.getTime();
-      // A slot that has ended may have rung before this deadline was committed: it rings again.
+      // A slot that has begun may have rung before this deadline was committed: it rings again.
       if (atMs <= nowMs || !this.#armedSlots.has(atMs)) this.#waiting.set(alarm.id, alarm);
     }
     // While the store refuses, it is asked in its own time, not with every commit.
@@ -197,7 +197,11 @@ export class Alarms {
     const expected =
       granularity === 'subject'
         ? singleAlarms(this.dataSource, kinds, fromMs, this.#armedUntilMs)
-        : [[...this.#armedSlots].filter((endMs) => endMs > fromMs).map(slotAlarm)];
+        : [
+            [...this.#armedSlots]
+              .filter((startMs) => startMs > fromMs)
+              .map((startMs) => slotAlarm(startMs + granularity, granularity)),
+          ];
     return armLost(expected, survey, this.driver, this.health, signal);
   }
 
@@ -245,6 +249,6 @@ export class Alarms {
   #prune(nowMs: number): void {
     if (Math.abs(nowMs - this.#prunedAtMs) < 1_000) return;
     this.#prunedAtMs = nowMs;
-    for (const endMs of this.#armedSlots) if (endMs < nowMs) this.#armedSlots.delete(endMs);
+    for (const startMs of this.#armedSlots) if (startMs < nowMs) this.#armedSlots.delete(startMs);
   }
 }

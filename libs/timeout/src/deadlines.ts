@@ -82,6 +82,8 @@ interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
   readonly failure: number;
   /** Of those that are left, and those that others are claiming. */
   readonly oldest_ms: string;
+  /** From now on. */
+  readonly next_in_ms: number | null;
 }
 
 function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
@@ -91,7 +93,7 @@ function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
     const values = columns[name]?.split(',');
     return (index) => (values ? Number(values[index]) : ofAll);
   };
-  return new ClaimedBatch(ids, between, () => {
+  const takeApart = (): DueDeadline[] => {
     const dueMs = readerOf('due_ms', between.oldestMs);
     const version = readerOf('versions', columns.version);
     const failures = readerOf('failures', columns.failure);
@@ -102,7 +104,8 @@ function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
       version: version(index),
       failures: failures(index),
     }));
-  });
+  };
+  return new ClaimedBatch(ids, between, takeApart, columns.next_in_ms ?? undefined);
 }
 
 /** What a claim gives back of each deadline beside its subject, where not all have the same. */
@@ -143,7 +146,10 @@ const claimWhere = (due: string): string => `
          floor(date_part('epoch', least(now(), (
            SELECT due_at FROM near_deadlines
             WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND ${due}
-            ORDER BY kind, due_at LIMIT 1))) * 1000)::bigint AS oldest_ms
+            ORDER BY kind, due_at LIMIT 1))) * 1000)::bigint AS oldest_ms,
+         date_part('epoch', (
+           SELECT due_at FROM near_deadlines WHERE kind = $1 AND due_at > now() AND ${due}
+            ORDER BY kind, due_at LIMIT 1) - clock_timestamp()) * 1000 AS next_in_ms
     FROM claimed`;
 const CLAIM = claimWhere('true');
 const CLAIM_RANGE = claimWhere(inRange(5));

@@ -21,6 +21,8 @@ export interface DrainOwn {
   readonly pace: Pace;
   readonly health: KindHealth;
   readonly lowWater: LowWater;
+  /** Hears of each claim in how many milliseconds the next deadline is due, if there is one: else Infinity. */
+  readonly nextDueIn: (inMs: number) => void;
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
   /** A handler that is silent for longer is not waited for. */

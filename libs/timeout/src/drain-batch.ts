@@ -96,6 +96,7 @@ export class DrainBatch {
             ...([tx, this.kind, plan.limit, asked.overdueByMs, this.#lowWaterFor(asked)] as const),
             asked.part?.range,
           );
+      if (!asked.part && !plan.isProbe) this.own.nextDueIn(claimed.nextInMs);
       claimedAt.ms = entry.now.getTime();
       if (claimed.count > 0) this.own.pace.claimed(claimedAt.ms - claimed.between.oldestMs);
       return claimed;

@@ -28,12 +28,8 @@ export const drainDefaults: DrainOptions = {
 const TURN_RETRY_FIRST_MS = 10;
 const TURN_RETRY_MAX_MS = 80;
 
-/**
- * Whoever has found so many looks again soon, without a ring: where many come due, they need not
- * wait for the end of their slot. Fewer are not worth a transaction of their own.
- */
-const MANY = 10;
-const LOOK_AGAIN_MS = 30;
+/** Who has found some looks for those that follow no sooner, so that they come in sets. */
+const APART_MS = 30;
 
 /** A round under way: its drainers by their places, and what it did so far. */
 interface Round {
@@ -69,6 +65,10 @@ export class Drain {
   #runId: string | undefined;
   readonly #bursting = new Set<Round>();
   #again: NodeJS.Timeout | undefined;
+  /** Until then this process looks whenever something comes due: a slot of it rings. By the monotonic clock. */
+  #looksUntilMs = 0;
+  /** When the next one is due, by the same; none: Infinity. */
+  #nextDueMs = Infinity;
   #probe: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -82,17 +82,20 @@ export class Drain {
       this.standsStill ? this.#probeLater() : this.signal('timer', EVERYTHING_MS);
     const health = (this.#health = new KindHealth(kind, parts.telemetry, goOn));
     const pace = () => new Pace(handler.maxBatch, options, parts.othersWaitMs);
-    const own = { ...options, health, lowWater: this.lowWater };
+    const nextDueIn = (inMs: number): void => void (this.#nextDueMs = performance.now() + inMs);
+    const own = { ...options, health, lowWater: this.lowWater, nextDueIn };
     this.#batch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
     this.#partBatch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
   }
 
   /**
    * Handles what is due, in the background: what fails is told, and comes back with the next
-   * signal. `sinceMs`: what asks for it is not due earlier, in milliseconds since the epoch.
+   * signal. `sinceMs`: what asks for it is not due earlier, in milliseconds since the epoch. From now on
+   * and for `looksForMs` it goes on with whatever comes due.
    */
-  signal(by: Claimant, sinceMs: number): void {
+  signal(by: Claimant, sinceMs: number, looksForMs = 0): void {
     this.lowWater.lower(sinceMs);
+    this.#looksUntilMs = Math.max(this.#looksUntilMs, performance.now() + looksForMs);
     this.#startInBackground(by);
   }
 
@@ -110,11 +113,11 @@ export class Drain {
   }
 
   #lookAgain(found: number): void {
-    if (found < MANY || this.#isStopped || this.#again) return;
-    this.#again = setTimeout(() => {
-      this.#again = undefined;
-      this.#startInBackground('timer');
-    }, LOOK_AGAIN_MS).unref();
+    clearTimeout(this.#again);
+    if (this.#isStopped || this.#nextDueMs > this.#looksUntilMs) return;
+    const dueInMs = Math.ceil(this.#nextDueMs - performance.now());
+    const inMs = Math.max(found > 0 ? APART_MS : 1, dueInMs);
+    this.#again = setTimeout(() => this.#startInBackground('timer'), inMs).unref();
   }
 
   /** While the kind stands still, what rings is refused: it is found by the probe that follows. */

@@ -25,6 +25,8 @@ import { VerifyAlarms } from './verify-alarms';
 const STOP_LIMIT_MS = 10_000;
 /** What was made due just now was made so by a transaction that is not older. */
 const JUST_NOW_MS = 5_000;
+/** What is due as its slot ends is looked for a little behind it. */
+const BEHIND_ITS_END_MS = 10;
 
 /**
  * Deadlines for any subject: `arm` inside your transaction, and the handler of the kind is called
@@ -205,15 +207,17 @@ export class TimeoutService {
     // Asked of the database each time: an alarm taken too early would leave its slot to the sweep.
     const nowMs = (await this.parts.clock.measure()).getTime();
     const isEarly = ({ at }: Alarm): boolean => at.getTime() > nowMs;
-    const firstMs = Math.min(
-      ...alarms.filter((one) => !isEarly(one)).map(({ at }) => at.getTime()),
-    );
-    if (firstMs < Infinity) {
+    const rung = alarms.filter((one) => !isEarly(one)).map(({ at }) => at.getTime());
+    if (rung.length > 0) {
       // Only told: kinds wait for themselves, and the alarms are done.
-      // A ring may be late, or for what was committed late: it names the slot where to look from.
+      // A ring may be late, or for what was committed late: it names the slot where to look from. And
+      // in versions before this one slots rang at their ends.
       const { granularity } = this.options;
-      const sinceMs = firstMs - (granularity === 'subject' ? 0 : granularity);
-      for (const drain of this.#all()) drain.signal('timer', sinceMs);
+      const slotMs = granularity === 'subject' ? 0 : granularity;
+      const untilMs = slotMs === 0 ? 0 : Math.max(...rung) + slotMs + BEHIND_ITS_END_MS;
+      for (const drain of this.#all()) {
+        drain.signal('timer', Math.min(...rung) - slotMs, Math.max(0, untilMs - nowMs));
+      }
     }
     return alarms
       .filter(isEarly)

@@ -224,7 +224,7 @@ export class VerifyAlarms {
   get #at(): string {
     const { granularity } = this.parts;
     if (granularity === 'subject') return 'due_at';
-    return `to_timestamp((${slotEnd(granularity)}) / 1000.0)`;
+    return `to_timestamp((${slotEnd(granularity)} - ${Math.trunc(granularity)}) / 1000.0)`;
   }
 }
 
