@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { World } from './world';
 
+/** As `npm start` and the image start it; the peers have the same. */
+const NODE_FLAGS = ['--max-semi-space-size=64'];
 const LASTCALL = join(__dirname, '..', 'apps', 'api', 'src', 'main.js');
 const COMPETITORS = join(__dirname, 'competitors');
 /** Competitors hand a hundred thousand orders to their timers before they are ready. */
@@ -30,7 +32,7 @@ export async function startLastcall(
 ): Promise<Api> {
   const file = program ? join(COMPETITORS, `${program}.js`) : LASTCALL;
   // For a profile: BENCH_NODE_FLAGS='--cpu-prof --cpu-prof-dir=/tmp'.
-  const flags = process.env.BENCH_NODE_FLAGS?.split(' ') ?? [];
+  const flags = [...NODE_FLAGS, ...(process.env.BENCH_NODE_FLAGS?.split(' ') ?? [])];
   const env = { ...world.env, LOG_LEVEL: 'info', ...settings };
   const { child, match } = await start([...flags, file], env, /"url":"([^"]+)"/);
   return { ...running(child, 'SIGTERM'), url: match[1] as string };
@@ -51,7 +53,11 @@ export async function startProgram(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<BenchProcess> {
-  const { child } = await start([join(__dirname, `${program}.js`), ...args], env, /^ready$/m);
+  const { child } = await start(
+    [...NODE_FLAGS, join(__dirname, `${program}.js`), ...args],
+    env,
+    /^ready$/m,
+  );
   return running(child, 'SIGKILL');
 }
 
