@@ -62,8 +62,11 @@ describe('Dockerfile', () => {
       [],
     );
     const [command] = instructions.filter(({ name }) => name === 'CMD').slice(-1);
-    const [, entry] = JSON.parse(command?.rest ?? '[]') as string[];
-    expect(existsSync(join(project, sourceOf(entry ?? '')))).toBe(true);
+    const args = JSON.parse(command?.rest ?? '[]') as string[];
+    expect(existsSync(join(project, sourceOf(args.at(-1) ?? '')))).toBe(true);
+    // As `npm start` runs it.
+    const launcher = read('scripts/launcher/launch.mjs');
+    expect(launcher).toContain(`const APP_FLAGS = ['${args.slice(1, -1).join("', '")}'];`);
   });
 
   it('installs the command line where package.json says it is', () => {
