@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { until } from '../../../test/support/until';
 import { timed } from '../../timeout/src/testing/awake-time';
 import { GroupCommit, type GroupCommitOptions, HeldElsewhere } from './group-commit';
 
@@ -118,6 +119,39 @@ describe('GroupCommit', () => {
     commits.finish();
     commits.finish();
     await Promise.all([...both, drained]);
+  });
+
+  it('lets requests gather beside a group, until it takes long or a full one waits', async () => {
+    const commits = new Commits();
+    const groups = create(commits, { lanes: 2, maxGroup: 2, nextLaneAfterMs: 60_000 });
+    const all = [groups.submit('a')];
+    await turn();
+    all.push(groups.submit('b'));
+    await turn();
+    expect(commits.groups).toEqual([['a']]);
+    all.push(groups.submit('c'));
+    await turn();
+    expect(commits.groups).toEqual([['a'], ['b', 'c']]);
+    all.push(groups.submit('d'));
+    commits.finish();
+    await turn();
+    // The lane that is free leaves it to the other, whose group has begun just now.
+    expect(commits.groups).toHaveLength(2);
+    commits.finish();
+    await turn();
+    expect(commits.groups).toEqual([['a'], ['b', 'c'], ['d']]);
+    commits.finish();
+    await Promise.all(all);
+    const slow = new Commits();
+    const others = create(slow, { lanes: 2, nextLaneAfterMs: 20 });
+    const both = ['e', 'f'].map(async (request) => {
+      if (request === 'f') await turn();
+      return others.submit(request);
+    });
+    await until('the second has a lane of its own', async () => slow.groups.length === 2);
+    slow.finish();
+    slow.finish();
+    expect(await Promise.all(both)).toEqual(['e!', 'f!']);
   });
 
   it('answers every request once, with its own answer, whatever fails', async () => {

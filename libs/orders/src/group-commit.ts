@@ -5,6 +5,11 @@ export interface GroupCommitOptions<Request> {
   readonly maxGroup: number;
   /** Groups under way at once; each uses one connection. */
   readonly lanes: number;
+  /**
+   * A further lane begins once the newest group has been under way for so long, or a full one waits:
+   * until then requests gather, as a large group costs less than two small ones. Default: at once.
+   */
+  readonly nextLaneAfterMs?: number;
   /** The most requests that may wait; the next one is refused by `overflow`. */
   readonly maxWaiting: number;
   readonly overflow: () => Error;
@@ -60,6 +65,8 @@ const SHARE_OF_HELD = 0.1;
 export class GroupCommit<Request, Result> {
   #waiting: Waiting<Request, Result>[] = [];
   #busyLanes = 0;
+  #newestBeganMs = -Infinity;
+  #nextLane: NodeJS.Timeout | undefined;
   #idle: (() => void)[] = [];
   /** What the groups under way need. */
   readonly #inUse = new Set<string>();
@@ -112,14 +119,17 @@ export class GroupCommit<Request, Result> {
   }
 
   #fillLanes(): void {
-    if (this.#busyLanes >= this.options.lanes) return;
+    if (this.#busyLanes >= this.options.lanes || !this.#hasTurn(0)) return;
     this.#busyLanes += 1;
+    this.#newestBeganMs = performance.now();
     // The group is cut after the requests that this turn of the event loop still brings.
     setImmediate(() => void this.#runLane());
   }
 
   async #runLane(): Promise<void> {
-    for (let group = this.#cutGroup(); group.length > 0; group = this.#cutGroup()) {
+    let group = this.#cutGroup();
+    while (group.length > 0) {
+      this.#newestBeganMs = performance.now();
       const needs = new Set(group.flatMap((one) => one.needs));
       const isAlone = this.#held.areSuspect([...needs]);
       if (isAlone) this.#isOneAlone = true;
@@ -127,10 +137,25 @@ export class GroupCommit<Request, Result> {
       await this.#settle(group);
       for (const need of needs) this.#inUse.delete(need);
       if (isAlone) this.#isOneAlone = false;
+      group = this.#hasTurn(1) ? this.#cutGroup() : [];
     }
     this.#busyLanes -= 1;
     this.#wakeUpLater();
     if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Whether a lane may begin a group beside `own` and the others; if not yet, it is asked again in time. */
+  #hasTurn(own: 0 | 1): boolean {
+    const { nextLaneAfterMs = 0, maxGroup } = this.options;
+    if (this.#busyLanes <= own || this.#waiting.length >= maxGroup) return true;
+    const inMs = this.#newestBeganMs + nextLaneAfterMs - performance.now();
+    if (inMs <= 0) return true;
+    if (this.#nextLane) return false;
+    this.#nextLane = setTimeout(() => {
+      this.#nextLane = undefined;
+      if (this.#waiting.length > 0) this.#fillLanes();
+    }, Math.ceil(inMs));
+    return false;
   }
 
   /** What goes next: those who may fail their neighbours by themselves, in turns with all others. */

@@ -26,6 +26,8 @@ import { NOT_YET, storeWebhooks, unknownAmong } from './webhook-inbox';
 
 const MAX_GROUP = 200;
 const LANES = 2;
+/** More than a small group takes: many at once are taken by both. */
+const NEXT_LANE_AFTER_MS = 20;
 const MAX_WAITING = 10_000;
 
 /**
@@ -52,6 +54,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       new GroupCommit((notices) => this.#takeGroup(provider, notices), {
         maxGroup: MAX_GROUP,
         lanes: LANES,
+        nextLaneAfterMs: NEXT_LANE_AFTER_MS,
         maxWaiting: MAX_WAITING,
         overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
         isEverybodys: isInfrastructureError,

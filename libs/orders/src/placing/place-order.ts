@@ -24,6 +24,8 @@ export interface PlaceCommand {
 const MAX_GROUP = 200;
 /** Two commits overlap; more would only want the same products. */
 const LANES = 2;
+/** More than a group takes, unless the disk is slow. */
+const NEXT_LANE_AFTER_MS = 20;
 /** About two seconds of placing at full speed: beyond it a clear 503 is kinder than a long wait. */
 const MAX_WAITING = 10_000;
 
@@ -42,6 +44,7 @@ export class PlaceOrder implements OnApplicationShutdown {
       {
         maxGroup: MAX_GROUP,
         lanes: LANES,
+        nextLaneAfterMs: NEXT_LANE_AFTER_MS,
         maxWaiting: MAX_WAITING,
         overflow: () =>
           new LastcallError('busy', 'Too many orders are being placed; try again soon'),
