@@ -81,9 +81,22 @@ const MUTATIONS = [
     spec: 'libs/orders/src/payments/orders-know-payments.spec.ts',
     edits: [
       {
-        file: `${ORDERS}migrations/1764080000000-orders-know-payments.ts`,
+        file: `${ORDERS}migrations/1764080001000-payments-tell-orders.ts`,
         find: 'IN (SELECT order_id FROM begun) AND NOT has_payments',
         replace: 'IN (SELECT order_id FROM begun) AND has_payments',
+      },
+    ],
+  },
+  {
+    name: 'held-orders-untold',
+    what: 'Orders without a deadline are not told of the payments from before they could know',
+    spec: 'libs/orders/src/payments/orders-know-payments.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}migrations/1764080002000-unpaid-orders-have-payments.ts`,
+        find: 'AND id IN (SELECT order_id FROM payments)',
+        replace:
+          'AND id IN (SELECT order_id FROM payments) AND id IN (SELECT subject_id FROM deadlines)',
       },
     ],
   },

@@ -27,7 +27,9 @@ import { HistoryDigest1763945000000 } from './migrations/1763945000000-history-d
 import { FoldByIds1763946000000 } from './migrations/1763946000000-fold-by-ids';
 import { FoldBySku1763980000000 } from './migrations/1763980000000-fold-by-sku';
 import { HistoryReachesBySnapshot1763990000000 } from './migrations/1763990000000-history-reaches-by-snapshot';
-import { OrdersKnowPayments1764080000000 } from './migrations/1764080000000-orders-know-payments';
+import { OrdersHavePayments1764080000000 } from './migrations/1764080000000-orders-have-payments';
+import { PaymentsTellOrders1764080001000 } from './migrations/1764080001000-payments-tell-orders';
+import { UnpaidOrdersHavePayments1764080002000 } from './migrations/1764080002000-unpaid-orders-have-payments';
 import { PaymentsWithRoom1764070000000 } from './migrations/1764070000000-payments-with-room';
 import { WebhooksGivenUp1764000000000 } from './migrations/1764000000000-webhooks-given-up';
 import { EndsOfHistoryByIndex1764010000000 } from './migrations/1764010000000-ends-of-history-by-index';
@@ -115,7 +117,9 @@ const MIGRATIONS = [
   EraseWhatOperatorsWrote1764060000000,
   ExtensionKeys1764060001000,
   PaymentsWithRoom1764070000000,
-  OrdersKnowPayments1764080000000,
+  OrdersHavePayments1764080000000,
+  PaymentsTellOrders1764080001000,
+  UnpaidOrdersHavePayments1764080002000,
 ];
 
 /** Injection token of the data source of everything that customers wait for. */

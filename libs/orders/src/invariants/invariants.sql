@@ -306,8 +306,14 @@ WITH seen AS (
      AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.order_id = o.id
                         AND (p.hold_reason IS NOT NULL OR EXISTS (
                           SELECT 1 FROM operator_actions a WHERE a.subject_id = p.id)))
+), untold AS (
+  -- It would be closed while a payment of it may still be open.
+  SELECT o.id FROM orders o
+   WHERE o.id IN (SELECT order_id FROM seen) AND o.status = 'pending_payment'
+     AND NOT o.has_payments AND EXISTS (SELECT 1 FROM payments p WHERE p.order_id = o.id)
 )
-SELECT (SELECT count(*) FROM apart) + (SELECT count(*) FROM unpaid) AS violations;
+SELECT (SELECT count(*) FROM apart) + (SELECT count(*) FROM unpaid)
+     + (SELECT count(*) FROM untold) AS violations;
 
 -- 14. stock_moved_by_orders: No stock is held or released but by an order's own movements
 -- A transaction's movements, folded or not, are the lines of the orders that it changed, and what came

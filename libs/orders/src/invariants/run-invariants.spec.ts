@@ -205,6 +205,10 @@ const PLANTED: Record<number, readonly [what: string, ...sql: string[]][]> = {
         WHERE order_id = $ORDER`,
     ],
     [
+      'a payment that its order does not know of',
+      `UPDATE orders SET has_payments = false WHERE id = $ORDER`,
+    ],
+    [
       'an order shipped without its money',
       `UPDATE orders SET status = 'shipped', paid_at = now(), shipped_at = now()
         WHERE id = $ORDER`,

@@ -1,7 +1,9 @@
 import { Client } from 'pg';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
-import { OrdersKnowPayments1764080000000 } from '../migrations/1764080000000-orders-know-payments';
+import { OrdersHavePayments1764080000000 } from '../migrations/1764080000000-orders-have-payments';
+import { PaymentsTellOrders1764080001000 } from '../migrations/1764080001000-payments-tell-orders';
+import { UnpaidOrdersHavePayments1764080002000 } from '../migrations/1764080002000-unpaid-orders-have-payments';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -43,13 +45,29 @@ describe('an order', () => {
     expect(await known([none, other])).toEqual([false, true]);
   });
 
-  it('that was unpaid when it was taught so knows of those before', async () => {
-    const migration = new OrdersKnowPayments1764080000000();
+  it('that was unpaid when it was taught so knows of those before, whatever became of its deadline', async () => {
     const runner = (await world.owner.dataSource()).createQueryRunner();
-    await migration.down(runner);
-    const [none, open] = [await ids(1), await ids(1, 'open')];
-    await migration.up(runner);
+    const migrations = [
+      new OrdersHavePayments1764080000000(),
+      new PaymentsTellOrders1764080001000(),
+      new UnpaidOrdersHavePayments1764080002000(),
+    ];
+    for (const one of [...migrations].reverse()) await one.down(runner);
+    const [none, open, held, lost] = [...(await ids(1)), ...(await ids(3, 'open'))] as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    await world.rows(
+      `WITH taken AS (DELETE FROM deadlines WHERE subject_id = $1 RETURNING *)
+       INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
+       SELECT kind, subject_id, due_at, version, 8, 'a bug' FROM taken`,
+      [held],
+    );
+    await world.rows('DELETE FROM deadlines WHERE subject_id = $1', [lost]);
+    for (const one of migrations) await one.up(runner);
     await runner.release();
-    expect(await known([...none, ...open])).toEqual([false, true]);
+    expect(await known([none, open, held, lost])).toEqual([false, true, true, true]);
   });
 });
