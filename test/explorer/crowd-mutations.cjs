@@ -33,7 +33,7 @@ const CROWD_MUTATIONS = [
     what: 'Claims begin behind what another worker has claimed and then does not handle',
     inCrowds: true,
     edits: [
-      { file: `${TIMEOUT}deadlines.ts`, find: 'least(now(), (', replace: 'coalesce(now(), (' },
+      { file: `${TIMEOUT}claim-due.ts`, find: 'least(now(), (', replace: 'coalesce(now(), (' },
     ],
   },
   {

@@ -20,14 +20,46 @@ const SPEC_MUTATIONS = [
   seeded(
     'looked-for-once-a-slot',
     'Who hears a slot looks as it begins, and no more: what is due within it waits to be missed',
-    'drain.spec.ts',
-    ['drain.ts', '({ found }) => this.#lookAgain(found),', '() => undefined,'],
+    'slot-watch.spec.ts',
+    ['slot-watch.ts', 'atMs === Infinity) return;', 'atMs !== 0) return;'],
   ),
   seeded(
     'looks-behind-its-slot',
     'Who hears a slot goes on behind its end, beside who hears the next',
-    'drain.spec.ts',
-    ['drain.ts', '|| this.#nextDueMs > this.#looksUntilMs', '|| this.#nextDueMs === Infinity'],
+    'slot-watch.spec.ts',
+    ['claim-due.ts', 'AND due_at <= $5::timestamptz', "AND coalesce($5, now()) <= 'infinity'"],
+  ),
+  seeded(
+    'looks-all-the-time',
+    'Who hears a slot looks for what is due in it without a pause',
+    'slot-watch.spec.ts',
+    [
+      'slot-watch.ts',
+      'Math.max(found > 0 ? APART_MS : 1, Math.ceil(atMs - performance.now()))',
+      '1',
+    ],
+  ),
+  seeded(
+    'looks-while-it-may-not',
+    'Who hears a slot looks all the time for what is due, while a round may claim nothing',
+    'slot-watch.spec.ts',
+    ['slot-watch.ts', 'this.#nextMs = this.#backMs = Infinity;', ''],
+  ),
+  seeded(
+    'put-back-rings-as-well',
+    'What comes back to a slot that is watched has the slot rung once more',
+    'slot-watch.spec.ts',
+    ['drain-aside.ts', 'const unseen = part ? back :', 'const unseen = back.length > 0 ? back :'],
+  ),
+  seeded(
+    'oldest-seeks-the-future',
+    'A claim reads on in the future for the oldest that is due, through all that was paid in time',
+    'low-water.spec.ts',
+    [
+      'claim-due.ts',
+      "due_at >= ${since('$4::timestamptz')} AND due_at <= now() AND ${due}\n            ORDER BY",
+      "due_at >= ${since('$4::timestamptz')} AND ${due}\n            ORDER BY",
+    ],
   ),
   seeded(
     'ring-waits-for-drains',
@@ -35,7 +67,7 @@ const SPEC_MUTATIONS = [
     'independence.spec.ts',
     [
       'timeout.service.ts',
-      "drain.signal('timer', Math.min(...rung) - slotMs, Math.max(0, untilMs - nowMs));",
+      "drain.signal('timer', Math.min(...rung) - slotMs, untilMs);",
       "await drain.run('timer');",
     ],
   ),
@@ -320,7 +352,7 @@ const SPEC_MUTATIONS = [
     'deleted-by-place-alone',
     'A claim deletes by ctid, which names a row in one partition only',
     'far-deadlines.spec.ts',
-    ['deadlines.ts', '(SELECT place FROM picked)) AND ${IS_PICKED}', '(SELECT place FROM picked))'],
+    ['claim-due.ts', '(SELECT place FROM picked)) AND ${IS_PICKED}', '(SELECT place FROM picked))'],
   ),
   seeded(
     'unknown-kinds-stop-the-boot',
@@ -360,7 +392,7 @@ const SPEC_MUTATIONS = [
     'one-version-for-a-claim',
     'What the deadlines of a claim have in common is taken for all, where it is not common',
     'deadlines.spec.ts',
-    ['deadlines.ts', "'version < last_version'", "'false'"],
+    ['claim-due.ts', "'version < last_version'", "'false'"],
   ),
 ];
 

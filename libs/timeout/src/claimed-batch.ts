@@ -10,7 +10,7 @@ export class ClaimedBatch {
     /** When the first of them was due, and the last, in milliseconds since the epoch. */
     readonly between: { readonly oldestMs: number; readonly newestMs: number },
     private readonly takeApart: () => readonly DueDeadline[],
-    /** In how many milliseconds the next deadline of its kind is due; Infinity: there is none. */
+    /** In how many milliseconds the next one that was asked for is due; Infinity: there is none. */
     readonly nextInMs = Infinity,
   ) {}
 

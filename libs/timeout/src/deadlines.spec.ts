@@ -1,6 +1,5 @@
+import { claimDue, claimExactly } from './claim-due';
 import {
-  claimDue,
-  claimExactly,
   countOverdue,
   deadlinesBetween,
   insertDeadlines,

@@ -1,7 +1,8 @@
 import type { ClaimedBatch } from './claimed-batch';
 import { isCanceledStatement, isContention } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
-import { claimExactly, putBackDeadlines } from './deadlines';
+import { claimExactly } from './claim-due';
+import { putBackDeadlines } from './deadlines';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { type Failed, FailureRates, HandlerFaultError } from './handle-apart';
@@ -9,6 +10,7 @@ import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-clai
 import type { KindHealth } from './kind-health';
 import type { LowWater } from './low-water';
 import type { Pace } from './pace';
+import type { SlotWatch } from './slot-watch';
 import { isSubjectsFault, setAside } from './subject-failure';
 import { Suspects } from './suspects';
 import { inTransaction, type Transaction } from './transaction';
@@ -21,8 +23,7 @@ export interface DrainOwn {
   readonly pace: Pace;
   readonly health: KindHealth;
   readonly lowWater: LowWater;
-  /** Hears of each claim in how many milliseconds the next deadline is due, if there is one: else Infinity. */
-  readonly nextDueIn: (inMs: number) => void;
+  readonly watch: SlotWatch;
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
   /** A handler that is silent for longer is not waited for. */
@@ -61,6 +62,12 @@ export class DrainAside {
   putOff({ locked, left }: Aside): DueDeadline[] {
     const held = [...locked.map(({ due }) => due), ...left];
     return this.suspects.putOff(held, this.parts.clock.nowMs());
+  }
+
+  /** Those that are back. A part's sweep is not who watches slots. */
+  armAgain(back: readonly DueDeadline[], part: Part | undefined): void {
+    const unseen = part ? back : back.filter(({ dueAt }) => !this.own.watch.expects(dueAt));
+    this.parts.alarms.ensure(unseen);
   }
 
   setAside(tx: Transaction, failed: Aside['failed']): Promise<void> {
@@ -145,7 +152,7 @@ export class DrainAside {
       await this.setAside(tx, aside.failed);
       await part?.keep(tx, counts, 0);
       tx.afterCommit(() => {
-        this.parts.alarms.ensure(back);
+        this.armAgain(back, part);
         addCounts(total, counts);
         this.learn(0, aside);
       });

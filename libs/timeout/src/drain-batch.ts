@@ -2,7 +2,8 @@ import { type BatchEntry, enterBatch } from './batch-entry';
 import { claimSome } from './claim-some';
 import { ClaimedBatch } from './claimed-batch';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
-import { claimDue, putBackDeadlines } from './deadlines';
+import { claimDue } from './claim-due';
+import { putBackDeadlines } from './deadlines';
 import { DrainAside, type DrainOwn } from './drain-aside';
 import { addCounts, type DrainCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
@@ -92,11 +93,7 @@ export class DrainBatch {
       if (plan.restMs > 0) await pause(plan.restMs);
       claimed = plan.isProbe
         ? await claimSome(tx, this.kind, plan.limit)
-        : await claimDue(
-            ...([tx, this.kind, plan.limit, asked.overdueByMs, this.#lowWaterFor(asked)] as const),
-            asked.part?.range,
-          );
-      if (!asked.part && !plan.isProbe) this.own.nextDueIn(claimed.nextInMs);
+        : await this.#claimDue(tx, plan.limit, asked);
       claimedAt.ms = entry.now.getTime();
       if (claimed.count > 0) this.own.pace.claimed(claimedAt.ms - claimed.between.oldestMs);
       return claimed;
@@ -134,6 +131,20 @@ export class DrainBatch {
       if (brake.wantsToJudge(entry.clockNow, askedMs)) return 'unjudged';
     }
     return entry.hasTurn ? undefined : 'no turn';
+  }
+
+  async #claimDue(tx: Transaction, limit: number, asked: Asked): Promise<ClaimedBatch> {
+    const { watch } = this.own;
+    const { part, overdueByMs } = asked;
+    // Who leaves to others what has just come due says nothing of what is next.
+    const watches = !part && overdueByMs === 0;
+    const claimed = await claimDue(tx, this.kind, limit, overdueByMs, {
+      lowWater: this.#lowWaterFor(asked),
+      ...(part && { range: part.range }),
+      ...(watches && { nextUntilMs: watch.untilMs }),
+    });
+    if (watches) watch.nextIn(claimed.nextInMs);
+    return claimed;
   }
 
   /** What was due before a sharded sweep began is that one's, while somebody is at it. */
@@ -184,7 +195,7 @@ export class DrainBatch {
         await part?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
         const aside = [...[...failed, ...locked].map(({ due }) => due), ...left];
         tx.afterCommit(() => {
-          this.parts.alarms.ensure(back);
+          this.#aside.armAgain(back, part);
           addCounts(total, counts);
           this.#tellOfLateness(claimed, claimedAt.ms);
           if (mine.count > 0) this.#aside.learn(handled.succeeded, handled);

@@ -67,37 +67,6 @@ describe('Drain', () => {
     expect(one.isBursting).toBe(false);
   });
 
-  it('handles what comes due while its slot lasts, each when it is due', async () => {
-    await store.add(KIND, [-1, 150, 152, 300]);
-    const dueMs = (await store.deadlines()).map(({ due_at: dueAt }) => dueAt.getTime());
-    const handler = new Effects(500);
-    const one = drain(handler);
-    one.signal('timer', 0, 60_000);
-    await until('all are handled', () => Promise.resolve(handler.batches.flat().length === 4));
-    const { batches } = handler;
-    expect(batches.flat()).toEqual([0, 1, 2, 3].map((nth) => subject(nth)));
-    // One ring, and no look but those for what is due: a machine that stands still finds more at once.
-    expect(batches.length).toBeGreaterThan(1);
-    expect(batches.filter(({ length }) => length === 0)).toEqual([]);
-    expect((await store.now()).getTime()).toBeGreaterThanOrEqual(dueMs[3] as number);
-    one.stop();
-    await one.idle();
-  });
-
-  it('leaves what is due behind its slot to the ring of the next', async () => {
-    await store.add(KIND, [-1, 60_000]);
-    const timers = jest.spyOn(globalThis, 'setTimeout');
-    const handler = new Effects(500);
-    const one = drain(handler);
-    one.signal('timer', 0, 30_000);
-    await one.idle();
-    expect(handler.batches).toEqual([[subject(0)]]);
-    const longMs = timers.mock.calls.map(([, delayMs]) => delayMs ?? 0).filter((ms) => ms > 25_000);
-    expect(longMs).toEqual([]);
-    timers.mockRestore();
-    one.stop();
-  });
-
   it('shares deadlines between drains that run at once', async () => {
     await store.add(KIND, Array<number>(200).fill(-1));
     const counts = await Promise.all([1, 2, 3].map(() => drain(new Effects(20)).run('sweep')));

@@ -7,6 +7,7 @@ import { LateCommits } from './late-commits';
 import { EVERYTHING_MS, LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
+import { SlotWatch } from './slot-watch';
 
 export interface DrainOptions extends PaceOptions {
   /** After so many failures a subject is held for an operator. */
@@ -27,9 +28,6 @@ export const drainDefaults: DrainOptions = {
 /** A drainer without a turn asks again: soon, for most are given back soon, then less often. */
 const TURN_RETRY_FIRST_MS = 10;
 const TURN_RETRY_MAX_MS = 80;
-
-/** Who has found some looks for those that follow no sooner, so that they come in sets. */
-const APART_MS = 30;
 
 /** A round under way: its drainers by their places, and what it did so far. */
 interface Round {
@@ -64,11 +62,7 @@ export class Drain {
   /** The sweep whose parts came last. */
   #runId: string | undefined;
   readonly #bursting = new Set<Round>();
-  #again: NodeJS.Timeout | undefined;
-  /** Until then this process looks whenever something comes due: a slot of it rings. By the monotonic clock. */
-  #looksUntilMs = 0;
-  /** When the next one is due, by the same; none: Infinity. */
-  #nextDueMs = Infinity;
+  readonly #watch: SlotWatch;
   #probe: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -82,20 +76,23 @@ export class Drain {
       this.standsStill ? this.#probeLater() : this.signal('timer', EVERYTHING_MS);
     const health = (this.#health = new KindHealth(kind, parts.telemetry, goOn));
     const pace = () => new Pace(handler.maxBatch, options, parts.othersWaitMs);
-    const nextDueIn = (inMs: number): void => void (this.#nextDueMs = performance.now() + inMs);
-    const own = { ...options, health, lowWater: this.lowWater, nextDueIn };
+    const watch = (this.#watch = new SlotWatch(
+      () => this.#startInBackground('timer'),
+      parts.clock,
+    ));
+    const own = { ...options, health, lowWater: this.lowWater, watch };
     this.#batch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
     this.#partBatch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
   }
 
   /**
    * Handles what is due, in the background: what fails is told, and comes back with the next
-   * signal. `sinceMs`: what asks for it is not due earlier, in milliseconds since the epoch. From now on
-   * and for `looksForMs` it goes on with whatever comes due.
+   * signal. `sinceMs`: what asks for it is not due earlier. Until `untilMs` it goes on with whatever
+   * comes due. Both by the database's clock, in milliseconds since the epoch.
    */
-  signal(by: Claimant, sinceMs: number, looksForMs = 0): void {
+  signal(by: Claimant, sinceMs: number, untilMs?: number): void {
     this.lowWater.lower(sinceMs);
-    this.#looksUntilMs = Math.max(this.#looksUntilMs, performance.now() + looksForMs);
+    if (untilMs !== undefined) this.#watch.extend(untilMs);
     this.#startInBackground(by);
   }
 
@@ -106,18 +103,9 @@ export class Drain {
   }
 
   #startInBackground(by: Claimant): void {
-    this.#start(by, 0).then(
-      ({ found }) => this.#lookAgain(found),
-      (error: unknown) => this.parts.telemetry.failed(`drain ${this.kind}`, error),
+    this.#start(by, 0).catch((error: unknown) =>
+      this.parts.telemetry.failed(`drain ${this.kind}`, error),
     );
-  }
-
-  #lookAgain(found: number): void {
-    clearTimeout(this.#again);
-    if (this.#isStopped || this.#nextDueMs > this.#looksUntilMs) return;
-    const dueInMs = Math.ceil(this.#nextDueMs - performance.now());
-    const inMs = Math.max(found > 0 ? APART_MS : 1, dueInMs);
-    this.#again = setTimeout(() => this.#startInBackground('timer'), inMs).unref();
   }
 
   /** While the kind stands still, what rings is refused: it is found by the probe that follows. */
@@ -157,7 +145,7 @@ export class Drain {
   /** No batch begins from now on; the one under way ends. */
   stop(): void {
     this.#isStopped = true;
-    clearTimeout(this.#again);
+    this.#watch.stop();
     clearTimeout(this.#probe);
   }
 
@@ -195,12 +183,14 @@ export class Drain {
     const batch = asked.part ? this.#partBatch : this.#batch;
     const round: Round = { batch, asked, total, drainers: new Map() };
     batch.pace.roundBegins();
+    if (!asked.part && asked.overdueByMs === 0) this.#watch.roundBegins();
     this.#send(round, 0);
     // All of them, whatever becomes of one: nobody's transaction goes on behind the round's back.
     while (round.drainers.size > 0) await Promise.all(round.drainers.values());
     await batch.released();
     this.#bursting.delete(round);
     this.#probeLater();
+    if (!asked.part) this.#watch.roundEnded(total.found);
     ended();
     if (round.failure) throw round.failure.error;
     // A part is done while others of its sweep are not.

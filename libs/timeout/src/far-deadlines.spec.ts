@@ -1,4 +1,5 @@
-import { claimDue, insertDeadlines } from './deadlines';
+import { claimDue } from './claim-due';
+import { insertDeadlines } from './deadlines';
 import { bringNear } from './far-deadlines';
 import { oldestLags } from './oldest-lags';
 import { DeadlineStore, subject } from './testing/deadline-store';

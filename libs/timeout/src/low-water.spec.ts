@@ -1,5 +1,5 @@
 import { DatabaseClock } from './database-clock';
-import { claimDue } from './deadlines';
+import { claimDue, type ClaimOptions } from './claim-due';
 import { NoopLock } from './locks/noop.lock';
 import { LowWater } from './low-water';
 import { oldestLags } from './oldest-lags';
@@ -55,7 +55,10 @@ describe('claims with an old snapshot open', () => {
   beforeEach(() => store.empty());
 
   const claim = (mark: LowWater, limit = 5_000) =>
-    inTransaction(store.dataSource, async (tx) => (await claimDue(tx, KIND, limit, 0, mark)).each);
+    inTransaction(
+      store.dataSource,
+      async (tx) => (await claimDue(tx, KIND, limit, 0, { lowWater: mark })).each,
+    );
 
   /** Blocks of the table and its index that this transaction has looked at. */
   const blocksRead = async (tx: Transaction): Promise<number> => {
@@ -65,10 +68,11 @@ describe('claims with an old snapshot open', () => {
     );
     return Number(row?.n);
   };
-  const blocksOfAClaim = (mark: LowWater): Promise<number> =>
+  const blocksOfAClaim = (options: ClaimOptions): Promise<number> =>
     inTransaction(store.dataSource, async (tx) => {
-      const before = await blocksRead(tx);
-      expect((await claimDue(tx, KIND, 1, 0, mark)).count).toBe(1);
+      const [before, due] = [await blocksRead(tx), (await store.deadlines()).length];
+      const { count } = await claimDue(tx, KIND, 1, 0, options);
+      expect(count).toBe(Math.min(1, due));
       return (await blocksRead(tx)) - before;
     });
 
@@ -87,12 +91,35 @@ describe('claims with an old snapshot open', () => {
       while ((await claim(mark)).length > 0);
       await store.add(KIND, [-1, 60_000]);
       await claim(mark, 0);
-      const marked = await blocksOfAClaim(mark);
+      const marked = await blocksOfAClaim({ lowWater: mark });
       await store.add(KIND, [-1]);
-      const all = await blocksOfAClaim(new LowWater());
+      const all = await blocksOfAClaim({});
       expect(marked).toBeLessThan(30);
       // What it would be otherwise: else the test shows nothing.
       expect(all).toBeGreaterThan(200);
+    } finally {
+      await snapshot.rollbackTransaction();
+      await snapshot.release();
+    }
+  });
+
+  it('read nothing of what was paid before it was due, where they look for what is next', async () => {
+    const snapshot = store.dataSource.createQueryRunner();
+    await snapshot.startTransaction('REPEATABLE READ');
+    try {
+      await snapshot.query('SELECT count(*) FROM deadlines');
+      await store.rows(
+        `INSERT INTO deadlines (kind, due_at, subject_id)
+         SELECT $1, now() + interval '1 minute' + i * interval '1 millisecond', gen_random_uuid()
+           FROM generate_series(1, $2::int) AS i`,
+        [KIND, GONE],
+      );
+      await store.rows('DELETE FROM deadlines');
+      const nextUntilMs = (await store.now()).getTime() + 100;
+      expect(await blocksOfAClaim({ nextUntilMs })).toBeLessThan(30);
+      // What it would be otherwise: else the test shows nothing.
+      const hour = { nextUntilMs: nextUntilMs + 3_600_000 };
+      expect(await blocksOfAClaim(hour)).toBeGreaterThan(200);
     } finally {
       await snapshot.rollbackTransaction();
       await snapshot.release();

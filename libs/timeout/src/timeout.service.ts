@@ -25,8 +25,6 @@ import { VerifyAlarms } from './verify-alarms';
 const STOP_LIMIT_MS = 10_000;
 /** What was made due just now was made so by a transaction that is not older. */
 const JUST_NOW_MS = 5_000;
-/** What is due as its slot ends is looked for a little behind it. */
-const BEHIND_ITS_END_MS = 10;
 
 /**
  * Deadlines for any subject: `arm` inside your transaction, and the handler of the kind is called
@@ -214,9 +212,9 @@ export class TimeoutService {
       // in versions before this one slots rang at their ends.
       const { granularity } = this.options;
       const slotMs = granularity === 'subject' ? 0 : granularity;
-      const untilMs = slotMs === 0 ? 0 : Math.max(...rung) + slotMs + BEHIND_ITS_END_MS;
+      const untilMs = slotMs === 0 ? undefined : Math.max(...rung) + slotMs;
       for (const drain of this.#all()) {
-        drain.signal('timer', Math.min(...rung) - slotMs, Math.max(0, untilMs - nowMs));
+        drain.signal('timer', Math.min(...rung) - slotMs, untilMs);
       }
     }
     return alarms

@@ -1,0 +1,138 @@
+import { ClaimedBatch } from './claimed-batch';
+import type { Deadline, DueDeadline } from './deadline-handler';
+import { LowWater, since } from './low-water';
+import { IS_PICKED } from './picked';
+import { type DeadlineRange, inRange, rangeParams } from './shards/deadline-range';
+import type { Transaction } from './transaction';
+import { Uuids } from './uuids';
+
+/**
+ * Claims up to `limit` deadlines of a kind that have been due for at least `overdueByMs`, oldest
+ * first, and takes them out of the table; rows that somebody else is claiming are passed over.
+ * A rollback puts them back.
+ */
+export async function claimDue(
+  tx: Transaction,
+  kind: string,
+  limit: number,
+  overdueByMs: number,
+  { lowWater = new LowWater(), range, nextUntilMs }: ClaimOptions = {},
+): Promise<ClaimedBatch> {
+  const look = lowWater.begin();
+  let oldestMs: number | undefined;
+  try {
+    const [columns] = await tx.hot<ClaimedColumns>(range ? CLAIM_RANGE : CLAIM, [
+      ...[kind, limit, overdueByMs, new Date(look.fromMs)],
+      nextUntilMs === undefined ? null : new Date(nextUntilMs),
+      ...(range ? rangeParams(range) : []),
+    ]);
+    oldestMs = Number((columns as ClaimedColumns).oldest_ms);
+    return batchOf(kind, columns as ClaimedColumns);
+  } finally {
+    lowWater.end(look, oldestMs);
+  }
+}
+
+export interface ClaimOptions {
+  /** It looks from there on, and raises it. */
+  readonly lowWater?: LowWater;
+  /** Within these alone. */
+  readonly range?: DeadlineRange;
+  /** It says when the next one is due, if that is until then: milliseconds since the epoch. */
+  readonly nextUntilMs?: number | undefined;
+}
+
+interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
+  readonly subject_ids: Buffer | null;
+  readonly first_due: Date | null;
+  readonly last_due: Date | null;
+  /** Of any of them. */
+  readonly version: number;
+  readonly failure: number;
+  /** Of those that are left, and those that others are claiming. */
+  readonly oldest_ms: string;
+  /** From now on. */
+  readonly next_in_ms: number | null;
+}
+
+function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
+  const ids = Uuids.sent(columns.subject_ids);
+  const between = { oldestMs: Number(columns.first_due), newestMs: Number(columns.last_due) };
+  const readerOf = (name: ClaimedColumn, ofAll: number): ((index: number) => number) => {
+    const values = columns[name]?.split(',');
+    return (index) => (values ? Number(values[index]) : ofAll);
+  };
+  const takeApart = (): DueDeadline[] => {
+    const dueMs = readerOf('due_ms', between.oldestMs);
+    const version = readerOf('versions', columns.version);
+    const failures = readerOf('failures', columns.failure);
+    return ids.each.map((subjectId, index) => ({
+      kind,
+      subjectId,
+      dueAt: new Date(dueMs(index)),
+      version: version(index),
+      failures: failures(index),
+    }));
+  };
+  return new ClaimedBatch(ids, between, takeApart, columns.next_in_ms ?? undefined);
+}
+
+/** What a claim gives back of each deadline beside its subject, where not all have the same. */
+const CLAIMED = {
+  due_ms: ["round(date_part('epoch', due_at) * 1000)::bigint", 'first_due < last_due'],
+  versions: ['version', 'version < last_version'],
+  failures: ['failures', 'failure < last_failure'],
+} as const;
+type ClaimedColumn = keyof typeof CLAIMED;
+
+/**
+ * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a value a column:
+ * reading rows costs Node and Postgres more than the claim. The oldest is as it was before: what
+ * others claim counts, for they may roll back.
+ */
+const claimWhere = (due: string): string => `
+  WITH picked AS MATERIALIZED (
+    SELECT ctid AS place, due_at, subject_id FROM near_deadlines
+     WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND due_at <= now() - $3 * interval '1 millisecond'
+       AND ${due} ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  ), claimed AS (
+    DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
+    RETURNING subject_id, due_at, version, failures
+  ), span AS MATERIALIZED (
+    SELECT min(due_at) AS first_due, max(due_at) AS last_due,
+           min(version) AS version, max(version) AS last_version,
+           min(failures) AS failure, max(failures) AS last_failure FROM claimed)
+  SELECT array_send(array_agg(subject_id)) AS subject_ids,
+         ${Object.entries(CLAIMED)
+           .map(([name, [value, differs]]) => {
+             const isWanted = `FILTER (WHERE (SELECT ${differs} FROM span))`;
+             return `string_agg((${value})::text, ',') ${isWanted} AS ${name}`;
+           })
+           .join(', ')},
+         ${['first_due', 'last_due', 'version', 'failure']
+           .map((name) => `(SELECT ${name} FROM span) AS ${name}`)
+           .join(', ')},
+         floor(date_part('epoch', least(now(), (
+           SELECT due_at FROM near_deadlines
+            WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND due_at <= now() AND ${due}
+            ORDER BY kind, due_at LIMIT 1))) * 1000)::bigint AS oldest_ms,
+         date_part('epoch', (
+           SELECT due_at FROM near_deadlines
+            WHERE kind = $1 AND due_at > now() AND due_at <= $5::timestamptz AND ${due}
+            ORDER BY kind, due_at LIMIT 1) - clock_timestamp()) * 1000 AS next_in_ms
+    FROM claimed`;
+const CLAIM = claimWhere('true');
+const CLAIM_RANGE = claimWhere(inRange(6));
+
+/** Takes one deadline out of the table; false when somebody else has it. */
+export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {
+  const rows = await tx.rows(
+    `DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM near_deadlines
+        WHERE kind = $1 AND due_at = $2 AND subject_id = $3 FOR UPDATE SKIP LOCKED))
+        AND kind = $1 AND due_at = $2 AND subject_id = $3
+     RETURNING 1`,
+    [deadline.kind, deadline.dueAt, deadline.subjectId],
+  );
+  return rows.length > 0;
+}

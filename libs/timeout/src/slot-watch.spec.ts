@@ -1,0 +1,139 @@
+import type { DataSource, QueryRunner } from 'typeorm';
+import { until } from '../../../test/support/until';
+import { Brake } from './brake';
+import type { DeadlineHandler } from './deadline-handler';
+import { Drain, drainDefaults } from './drain';
+import type { Lock } from './lock';
+import { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
+import { DeadlineStore, subject } from './testing/deadline-store';
+import { drainParts, Effects } from './testing/drain-harness';
+import { HandDriver } from './testing/hand-driver';
+
+const KIND = 'payment';
+
+describe('A slot that has rung', () => {
+  let store: DeadlineStore;
+  let driver: HandDriver;
+  /** How often it was looked. */
+  let looks: number;
+  let drain: Drain | undefined;
+  beforeAll(async () => {
+    store = await DeadlineStore.open();
+    const runner = store.dataSource.createQueryRunner();
+    await new TimeoutBrakes1763600020000().up(runner);
+    await runner.release();
+  });
+  afterAll(() => store?.close());
+  beforeEach(async () => {
+    await store.empty();
+    await store.dataSource.query('TRUNCATE timeout_brakes, machine_clocks');
+    [driver, looks] = [new HandDriver(), 0];
+  });
+  afterEach(async () => {
+    drain?.stop();
+    await drain?.idle();
+  });
+
+  /** Rings a slot that ends in so many milliseconds. */
+  async function ring(
+    handler: DeadlineHandler,
+    endsInMs: number,
+    given: { readonly lock?: Lock; readonly brake?: Brake } = {},
+  ): Promise<Drain> {
+    // Each look is a transaction of its own, on a connection that is taken for it.
+    const createQueryRunner = (): QueryRunner => {
+      looks += 1;
+      return store.dataSource.createQueryRunner();
+    };
+    const dataSource = Object.create(store.dataSource, {
+      createQueryRunner: { value: createQueryRunner },
+    }) as DataSource;
+    const parts = drainParts(dataSource, KIND, { driver, ...given });
+    drain = new Drain(KIND, handler, parts, { ...drainDefaults, drainers: 1 });
+    drain.signal('timer', 0, (await store.now()).getTime() + endsInMs);
+    return drain;
+  }
+
+  const dueMs = async (): Promise<number[]> =>
+    (await store.deadlines()).map(({ due_at: dueAt }) => dueAt.getTime());
+  const handled = (handler: Effects, count: number) =>
+    until('all are handled', () => Promise.resolve(handler.batches.flat().length >= count));
+
+  it('has all that comes due in it handled, each when it is due, by a look for each set', async () => {
+    await store.add(KIND, [-1, 150, 152, 300]);
+    const due = await dueMs();
+    const handler = new Effects(500);
+    await ring(handler, 60_000);
+    await handled(handler, 4);
+    const { batches } = handler;
+    expect(batches.flat()).toEqual([0, 1, 2, 3].map((nth) => subject(nth)));
+    expect((await store.now()).getTime()).toBeGreaterThanOrEqual(due[3] as number);
+    // A machine that stands still finds more at once; none has to look for one more than twice.
+    expect(looks).toBeGreaterThan(1);
+    expect(looks).toBeLessThanOrEqual(8);
+  });
+
+  it('leaves what is due behind its end to the ring of the next', async () => {
+    await store.add(KIND, [-1, 60_000]);
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const handler = new Effects(500);
+    const one = await ring(handler, 30_000);
+    await handled(handler, 1);
+    await one.idle();
+    expect(handler.batches).toEqual([[subject(0)]]);
+    const longMs = timers.mock.calls.map(([, delayMs]) => delayMs ?? 0).filter((ms) => ms > 25_000);
+    expect(longMs).toEqual([]);
+    timers.mockRestore();
+  });
+
+  /** How often it was looked when all is past that was armed. */
+  async function looksInTheEnd(one: Drain): Promise<number> {
+    const endMs = Math.max(...(await dueMs()));
+    await until('all is past', async () => (await store.now()).getTime() > endMs + 100);
+    await one.idle();
+    return looks;
+  }
+
+  it('is not looked for again and again while an operator has to look first', async () => {
+    const brake = new Brake(store.dataSource, { kinds: [KIND], share: 0.2 });
+    await store.add(KIND, [-1, 150, 152]);
+    const engage = `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('by hand', 'payment', 1, 1)`;
+    const handler = new Effects(500, (_, tx) => tx.rows(engage));
+    const one = await ring(handler, 60_000, { brake });
+    await handled(handler, 1);
+    // The brake's judgement before the first claim, that claim, and the look that finds the brake on.
+    expect(await looksInTheEnd(one)).toBeLessThanOrEqual(4);
+    expect(handler.batches.flat()).toEqual([subject(0)]);
+  });
+
+  it('is not looked for again and again while the handler fails for all', async () => {
+    await store.add(KIND, [...Array<number>(30).fill(-1), 150, 152]);
+    const one = await ring(new Effects(500, () => Promise.reject(new TypeError('a bug'))), 60_000);
+    await until('the kind stands still', () => one.standsStill);
+    const standing = looks;
+    // Its probes, of which there is one a second at first.
+    expect((await looksInTheEnd(one)) - standing).toBeLessThanOrEqual(3);
+  });
+
+  it('looks itself for what it has put back, and has nobody ring for it', async () => {
+    await store.add(KIND, [-2, -1]);
+    let isFirst = true;
+    const held = async (): Promise<void> => undefined;
+    const lock: Lock = {
+      acquireFree: async (keys) => {
+        const free = isFirst ? keys.slice(1) : keys;
+        isFirst = false;
+        return { keys: new Set(free), outcome: 'contended', release: held };
+      },
+      acquireOne: () => Promise.reject(new Error('batches wait for nobody')),
+      close: held,
+    };
+    const handler = new Effects(500);
+    const one = await ring(handler, 60_000, { lock });
+    await handled(handler, 2);
+    await one.idle();
+    expect(handler.batches.flat()).toEqual([subject(1), subject(0)]);
+    expect(driver.armed).toEqual([]);
+    expect(looks).toBeLessThanOrEqual(3);
+  });
+});
