@@ -1,8 +1,10 @@
 import { Client } from 'pg';
+import { RedlockLock, type Transaction } from '@app/timeout';
+import { testServers } from '../support/database';
 import { insertOrders } from '../support/insert-orders';
 import { untilLocksAreWaitedFor } from '../support/lock-waits';
 import { until } from '../support/until';
-import { openWorld, type World } from '../support/world';
+import { openWorld, type World, type WorldOptions } from '../support/world';
 import { OrderGuard } from '../../libs/orders/src/order/order-guard';
 
 /*
@@ -15,7 +17,7 @@ let neighbour: Client;
 /** A neighbour's transaction sees who waits as it was when it first looked. */
 let watcher: Client;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await shop();
   const connectionString = world.config.DATABASE_URL;
   [neighbour, watcher] = [new Client({ connectionString }), new Client({ connectionString })];
   await Promise.all([neighbour.connect(), watcher.connect()]);
@@ -29,6 +31,12 @@ afterEach(async () => {
   await world.rows('TRUNCATE orders, deadlines CASCADE');
 });
 
+/** With locks that keep others away: its batches may wait for a row. */
+const shop = (options: WorldOptions = {}): Promise<World> =>
+  openWorld({
+    ...options,
+    lock: new RedlockLock({ redis: testServers().redisUrl, onError: () => undefined }),
+  });
 const statuses = async (ids: readonly string[]): Promise<string[]> => {
   const rows = await world.rows<{ id: string; status: string }>(
     'SELECT id, status FROM orders WHERE id = ANY ($1::uuid[])',
@@ -36,6 +44,15 @@ const statuses = async (ids: readonly string[]): Promise<string[]> => {
   );
   return ids.map((id) => rows.find((row) => row.id === id)?.status ?? 'gone');
 };
+/** Batches wait for a row until a watcher has seen it, however slow the machine is. */
+function waitingForLong(): jest.SpyInstance {
+  const { changeMany } = OrderGuard.prototype;
+  const change = async function (this: OrderGuard, ...[tx, wanted]: Parameters<typeof changeMany>) {
+    await (tx).rows(`SET LOCAL lock_timeout = '20s'`);
+    return changeMany.call(this, tx, wanted);
+  };
+  return jest.spyOn(OrderGuard.prototype, 'changeMany').mockImplementation(change);
+}
 const overdue = async (count: number, payment?: 'open'): Promise<string[]> => {
   const orders = await insertOrders(world, {
     ...{ count, closesInMs: -1_000 },
@@ -81,7 +98,7 @@ describe('of a thousand overdue orders', () => {
   });
 
   it('is waited for once in a while, though each batch meets it', async () => {
-    const other = await openWorld({ beside: world });
+    const other = await shop({ beside: world });
     const closing = jest.spyOn(OrderGuard.prototype, 'changeMany');
     const waiting = (): number =>
       closing.mock.calls.filter(([, { onlyIfNoPayments }]) => onlyIfNoPayments).length;
@@ -101,8 +118,20 @@ describe('of a thousand overdue orders', () => {
     await other.close();
   });
 
-  it('one that somebody begins to pay while the batch waits for it is not closed', async () => {
+  it('is not waited for where no lock keeps others away', async () => {
     const other = await openWorld({ beside: world });
+    const closing = jest.spyOn(OrderGuard.prototype, 'changeMany');
+    const ids = await overdue(100);
+    await other.timeouts.runSweep();
+    expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
+    const waiting = closing.mock.calls.filter(([, { onlyIfNoPayments }]) => onlyIfNoPayments);
+    expect([closing.mock.calls.length > 0, waiting]).toEqual([true, []]);
+    closing.mockRestore();
+    await other.close();
+  });
+
+  it('one that somebody begins to pay while the batch waits for it is not closed', async () => {
+    const other = await shop({ beside: world });
     const [order] = await insertOrders(world, { count: 1, closesInMs: -1_000 });
     const id = order?.id as string;
     // Past the guard, whose lock would keep the batch away.
@@ -113,6 +142,7 @@ describe('of a thousand overdue orders', () => {
        VALUES (gen_random_uuid(), $1, 'sandbox', $2, 'EUR', now())`,
       [id, order?.amount],
     );
+    const closing = waitingForLong();
     const sweeping = other.timeouts.runSweep();
     await untilLocksAreWaitedFor(watcher, 1);
     await neighbour.query('COMMIT');
@@ -128,6 +158,7 @@ describe('of a thousand overdue orders', () => {
         .join(' ')
         .startsWith('pending_payment closing');
     });
+    closing.mockRestore();
     await other.close();
   });
 

@@ -73,7 +73,7 @@ export interface Handling {
   readonly by: Claimant;
   readonly judge: FollowUpJudge;
   readonly isApart: boolean;
-  /** False where the locks' store was away: nobody is kept from these subjects. */
+  /** False where the locks' store was away, or there is none: nobody is kept from these subjects. */
   readonly isLocked: boolean;
   readonly isProbe: boolean;
   readonly isJudged: boolean;

@@ -8,7 +8,7 @@ export interface LockedBatch {
   readonly mine: ClaimedBatch;
   /** Somebody else holds their subjects: due again in a moment. */
   readonly contended: readonly DueDeadline[];
-  /** False where the locks' store was away. */
+  /** False where the locks' store was away, or there is none. */
   readonly isLocked: boolean;
   readonly giveBack: () => Promise<void>;
 }
@@ -32,8 +32,9 @@ export async function lockBatch(
   }
   telemetry.locked(held.outcome);
   const giveBack = (): Promise<void> => held.release();
+  const isLocked = held.outcome !== 'degraded' && !lock.excludesNobody;
   // Nearly always: a burst need not look at each.
-  if (held.outcome === 'held') return { mine: claimed, contended: [], isLocked: true, giveBack };
+  if (held.outcome === 'held') return { mine: claimed, contended: [], isLocked, giveBack };
   const nowMs = clock.nowMs();
   const mine: DueDeadline[] = [];
   const contended: DueDeadline[] = [];
@@ -47,7 +48,6 @@ export async function lockBatch(
     const waitMs = Math.min(CONTENDED_RETRY_MAX_MS, Math.max(CONTENDED_RETRY_FIRST_MS, busyForMs));
     contended.push({ ...one, dueAt: new Date(nowMs + waitMs) });
   }
-  const isLocked = held.outcome !== 'degraded';
   return { mine: ClaimedBatch.of(mine), contended, isLocked, giveBack };
 }
 

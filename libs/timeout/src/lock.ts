@@ -21,6 +21,8 @@ export interface Held {
 
 /** The guard's mutual exclusion. It saves work; it is not what keeps orders correct. */
 export interface Lock {
+  /** Whoever has one may meet somebody all the same: nothing is to be done that counts on being alone. */
+  readonly excludesNobody?: true;
   /**
    * Takes what is free of `keys` and waits for nobody. One round trip when all are free; at most
    * three: a second try with those that were free when the store was asked about each.
