@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { RedlockLock, type Transaction } from '@app/timeout';
+import { RedlockLock } from '@app/timeout';
 import { testServers } from '../support/database';
 import { insertOrders } from '../support/insert-orders';
 import { untilLocksAreWaitedFor } from '../support/lock-waits';

@@ -294,9 +294,25 @@ const SPEC_MUTATIONS = [
   ),
   seeded('batches-overlap', 'Two batches hold the same order', 'locks/redlock.lock.spec.ts', [
     'locks/redlock-scripts.ts',
-    'if meets(other) then return 0 end',
+    'if meets(mine, other) then return 0 end',
     '',
   ]),
+  seeded(
+    'each-by-itself-ignores-batches',
+    'Keys that are many and held each by itself are those of a batch as well',
+    'locks/redlock-holds.spec.ts',
+    ['locks/redlock-scripts.ts', 'if meets(ARGV[4], batch) then return 0 end', ''],
+  ),
+  seeded(
+    'marks-by-one-byte',
+    'The marks of a batch are found by their last byte, which is the same in all of some UUIDs',
+    'locks/marks.spec.ts',
+    [
+      'locks/marks.ts',
+      'for (let one = 0; one < MARK; one++) sums',
+      'for (let one = MARK - 1; one < MARK; one++) sums',
+    ],
+  ),
   seeded(
     'batch-ignores-payments',
     'A batch takes the lock of an order that is being paid',

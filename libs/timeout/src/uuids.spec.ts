@@ -22,11 +22,11 @@ describe('many UUIDs, as Postgres has them', () => {
   });
 
   it('have the same bytes, wherever they come from', async () => {
-    const sent = Uuids.sent(await ask('array_send($1::uuid[])', ids)).bytes;
-    expect(Uuids.of(ids).bytes).toEqual(sent);
-    const { of, firstAt, stride } = sent;
-    const second = of.subarray(firstAt + stride, firstAt + stride + 16);
-    expect(second.toString('hex')).toBe(ids[1]?.replaceAll('-', ''));
+    const hexOf = ({ of, firstAt, stride }: Uuids['bytes']): string[] =>
+      ids.map((_, nth) => of.toString('hex', firstAt + nth * stride, firstAt + nth * stride + 16));
+    const hex = ids.map((id) => id.replaceAll('-', ''));
+    const sent = Uuids.sent(await ask('array_send($1::uuid[])', ids));
+    expect([hexOf(sent.bytes), hexOf(Uuids.of(ids).bytes)]).toEqual([hex, hex]);
   });
 
   it('may be none', async () => {
@@ -38,7 +38,10 @@ describe('many UUIDs, as Postgres has them', () => {
   });
 
   it('are refused by Postgres where they are none', async () => {
-    await expect(ask('$1::uuid[]::text', Uuids.of(['tea']).array)).rejects.toThrow(
+    const tea = Uuids.of(['tea']);
+    expect(tea.bytes.of).toHaveLength(16);
+    // Also once somebody has asked for their bytes.
+    await expect(ask('$1::uuid[]::text', tea.array)).rejects.toThrow(
       'invalid input syntax for type uuid',
     );
   });

@@ -5,7 +5,8 @@
  */
 export class Uuids {
   #each: readonly string[] | undefined;
-  #sent: Buffer | undefined;
+  readonly #sent: Buffer | undefined;
+  #packed: Buffer | undefined;
 
   private constructor(
     readonly count: number,
@@ -33,16 +34,16 @@ export class Uuids {
     return this.#sent ?? `{${this.each.join(',')}}`;
   }
 
-  /** Their bytes, 16 for each: from `firstAt` on, each `stride` bytes behind the one before. */
+  /** Their bytes, 16 for each: from `firstAt` on, each `stride` bytes behind the one before. What is no UUID has some. */
   get bytes(): { readonly of: Buffer; readonly firstAt: number; readonly stride: number } {
-    return { of: (this.#sent ??= putTogether(this.each)), firstAt: HEAD + LENGTH, stride: STRIDE };
+    if (this.#sent) return { of: this.#sent, firstAt: HEAD + LENGTH, stride: STRIDE };
+    return { of: (this.#packed ??= bytesOf(this.each)), firstAt: 0, stride: UUID };
   }
 }
 
 /** One dimension, no NULLs, of UUIDs, how many, the first of them is number 1: 32 bits each. */
 const HEAD = 20;
 const COUNT_AT = 12;
-const OID_OF_UUID = 2_950;
 /** What stands before each. */
 const LENGTH = 4;
 const UUID = 16;
@@ -57,13 +58,8 @@ function takenApart(sent: Buffer, count: number): string[] {
   });
 }
 
-function putTogether(ids: readonly string[]): Buffer {
-  const sent = Buffer.alloc(HEAD + ids.length * STRIDE);
-  [1, 0, OID_OF_UUID, ids.length, 1].forEach((word, index) => sent.writeInt32BE(word, 4 * index));
-  ids.forEach((id, index) => {
-    const at = HEAD + index * STRIDE;
-    sent.writeInt32BE(UUID, at);
-    sent.write(id.replaceAll('-', ''), at + LENGTH, 'hex');
-  });
-  return sent;
+function bytesOf(ids: readonly string[]): Buffer {
+  const bytes = Buffer.alloc(ids.length * UUID);
+  ids.forEach((id, index) => bytes.write(id.replaceAll('-', ''), index * UUID, UUID, 'hex'));
+  return bytes;
 }

@@ -8,7 +8,7 @@ import type { Uuids } from '../uuids';
 const MARK = 16;
 const UUID_AT_END = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A place for each value of a mark's last byte, and one for the end: offsets from the beginning. */
+/** A place for each value of what a mark's bytes add up to, and one for the end: offsets from the beginning. */
 const TABLE = 257 * 4;
 /** Those of UUIDs that were made together are close to each other: so much of a mark tells how close. */
 const RANGE = 6;
@@ -27,6 +27,16 @@ export interface Marks {
 
 export const marksOf = (ids: Uuids): Marks => ({ ...ids.bytes, count: ids.count });
 
+/** One after the other, as {@link Marks} are read in order. */
+export function inOrder({ of, firstAt, stride, count }: Marks): Buffer {
+  if (stride === MARK) return of.subarray(firstAt, firstAt + count * MARK);
+  const row = Buffer.allocUnsafe(count * MARK);
+  for (let nth = 0; nth < count; nth++) {
+    of.copy(row, nth * MARK, firstAt + nth * stride, firstAt + nth * stride + MARK);
+  }
+  return row;
+}
+
 /** `names`: of keys as they are in the store. */
 export function marksOfNames(names: readonly string[]): Marks {
   return { of: Buffer.concat(names.map(markOf)), firstAt: 0, stride: MARK, count: names.length };
@@ -40,30 +50,33 @@ function markOf(name: string): Buffer {
 }
 
 /**
- * Marks so that one is found without reading them all: a table of where those with each last byte
- * begin, the least and the greatest by their first bytes, and the marks, by their last bytes. It is
- * read by redlock-scripts.ts, and costs nothing to write, to keep and to free beside a set.
+ * Marks so that one is found without reading them all: a table of where those begin whose bytes add up
+ * to each value (mod 256), the least and the greatest by their first bytes, and the marks, by their sums. All
+ * bytes, as in each version of UUIDs others are the same. It is read by redlock-scripts.ts, and costs
+ * nothing to write, to keep and to free beside a set.
  */
 export function packed({ of, firstAt, stride, count }: Marks): Buffer {
   const next = new Uint32Array(257);
+  const sums = new Uint8Array(count);
   let [least, greatest] = [Infinity, -Infinity];
   for (let nth = 0, at = firstAt; nth < count; nth++, at += stride) {
-    next[(of[at + MARK - 1] as number) + 1]! += MARK;
+    for (let one = 0; one < MARK; one++) sums[nth]! += of[at + one] as number;
+    next[(sums[nth] as number) + 1]! += MARK;
     const first = of.readUIntBE(at, RANGE);
     if (first < least) least = first;
     if (first > greatest) greatest = first;
   }
   const pack = Buffer.allocUnsafe(FIRST + count * MARK);
-  for (let byte = 0, begin = FIRST; byte <= 256; byte++) {
-    begin = next[byte] = begin + (next[byte] as number);
-    pack.writeUInt32BE(begin, 4 * byte);
+  for (let sum = 0, begin = FIRST; sum <= 256; sum++) {
+    begin = next[sum] = begin + (next[sum] as number);
+    pack.writeUInt32BE(begin, 4 * sum);
   }
   pack.writeUIntBE(least, TABLE, RANGE);
   pack.writeUIntBE(greatest, TABLE + RANGE, RANGE);
   for (let nth = 0, at = firstAt; nth < count; nth++, at += stride) {
-    const byte = of[at + MARK - 1] as number;
-    const to = next[byte] as number;
-    next[byte] = to + MARK;
+    const sum = sums[nth] as number;
+    const to = next[sum] as number;
+    next[sum] = to + MARK;
     for (let one = 0; one < MARK; one++) pack[to + one] = of[at + one] as number;
   }
   return pack;

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { ExecutionError, Lock, Redlock, ResourceLockedError } from 'redlock';
 import type { Keys } from './keys';
-import { packed } from './marks';
-import { asBatchClient, defineLockScripts, lookedAt } from './redlock-scripts';
+import { inOrder, packed } from './marks';
+import { asClientOfMany, defineLockScripts, lookedAt } from './redlock-scripts';
 
 export type RedlockHold = Lock;
 
@@ -25,14 +25,11 @@ export class RedlockHolds {
   async acquire(tag: string, keys: Keys, ttlMs: number, asBatch: boolean): Promise<RedlockHold> {
     const looked = lookedAt(tag);
     if (asBatch && keys.count >= BATCH) {
-      const redlock = openRedlock(
-        asBatchClient(this.client, packed(keys.marks(tag))),
-        this.onError,
-      );
-      return redlock.acquire([...looked], ttlMs);
+      return this.#ofMany(tag, keys, true).acquire([...looked], ttlMs);
     }
     const names = keys.names(tag);
-    const hold = await this.#single.acquire([...looked, ...names], ttlMs);
+    const redlock = keys.count < BATCH ? this.#single : this.#ofMany(tag, keys, false);
+    const hold = await redlock.acquire([...looked, ...names], ttlMs);
     const { value, attempts, expiration } = hold;
     // Extended and given back by what holds it, and not by all that was looked at.
     return new Lock(this.#single, [looked[0] as string, ...names], value, attempts, expiration);
@@ -41,7 +38,14 @@ export class RedlockHolds {
   /** For how long each of the keys is held still, in milliseconds; below 0: it is free. */
   livesOf(tag: string, keys: Keys): Promise<number[]> {
     const looked = [...lookedAt(tag), ...keys.names(tag)];
-    return this.client.locksLive(looked.length, ...looked);
+    if (keys.count < BATCH) return this.client.locksLive(looked.length, ...looked);
+    const marks = keys.marks(tag);
+    return this.client.locksLive(looked.length, ...looked, packed(marks), inOrder(marks));
+  }
+
+  #ofMany(tag: string, keys: Keys, asBatch: boolean): Redlock {
+    const marks = packed(keys.marks(tag));
+    return openRedlock(asClientOfMany(this.client, marks, asBatch), this.onError);
   }
 }
 

@@ -23,29 +23,60 @@ const IN_SLICES = `
     end
   end`;
 
-const DIGITS = [8, 4, 4, 4, 12].map((many) => '%x'.repeat(many)).join('%-');
+const DIGITS = [8, 4, 4, 4, 12].map((many) => `(${'%x'.repeat(many)})`).join('%-');
 /** What stands for a key in a batch, as marks.ts has it. */
 const MARK_OF = `
   local function mark_of(name)
-    local uuid = string.match(name, '${DIGITS}$')
-    local hex = uuid and string.gsub(uuid, '-', '') or string.sub(redis.sha1hex(name), 1, ${2 * PACKED.mark})
-    return (string.gsub(hex, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
+    local a, b, c, d, e = string.match(name, '${DIGITS}$')
+    local hex = a and a .. b .. c .. d .. e or redis.sha1hex(name)
+    local function word(from) return tonumber(string.sub(hex, from, from + 7), 16) end
+    return struct.pack('>I4I4I4I4', word(1), word(9), word(17), word(25))
   end`;
 /** Whether a mark is among those that marks.ts has packed; \`read\` gives bytes of them, from 1 on. */
 const AMONG = `${MARK_OF}
   local function stored(key)
     return function(from, to) return redis.call('GETRANGE', key, from - 1, to - 1) end
   end
-  local function same_end(read, byte)
-    local first, last = struct.unpack('>I4I4', read(4 * byte + 1, 4 * byte + 8))
+  local function packed(text)
+    return function(from, to) return string.sub(text, from, to) end
+  end
+  local function same_sum(read, sum)
+    local first, last = struct.unpack('>I4I4', read(4 * sum + 1, 4 * sum + 8))
     return first < last and read(first + 1, last) or ''
   end
+  local function sum_of(mark)
+    local sum = 0
+    for _, byte in ipairs({ string.byte(mark, 1, ${PACKED.mark}) }) do sum = sum + byte end
+    return sum % 256
+  end
   local function among(read, mark)
-    return string.find(same_end(read, string.byte(mark, ${PACKED.mark})), mark, 1, true) ~= nil
+    return string.find(same_sum(read, sum_of(mark)), mark, 1, true) ~= nil
+  end`;
+/**
+ * Whether two that marks.ts has packed have a mark in common: looked at only where the ranges of their marks
+ * meet, which those of orders that were placed one after the other do not. \`theirs\`: the key of one.
+ */
+const MEETS = `
+  local function range(read)
+    local a, b, c, d = struct.unpack('>I4I2I4I2', read(${PACKED.table + 1}, ${PACKED.table + 2 * PACKED.range}))
+    return a * 65536 + b, c * 65536 + d
+  end
+  local function meets(mine, theirs)
+    local least, greatest = range(packed(mine))
+    local others_least, others_greatest = range(stored(theirs))
+    if greatest < others_least or others_greatest < least then return false end
+    local read = packed(redis.call('GET', theirs))
+    for sum = 0, 255 do
+      local some, others = same_sum(packed(mine), sum), same_sum(read, sum)
+      for at = 1, others == '' and 0 or #some, ${PACKED.mark} do
+        if string.find(others, string.sub(some, at, at + ${PACKED.mark - 1}), 1, true) then return true end
+      end
+    end
+    return false
   end`;
 
 /** A key is held by itself, or by being in a batch. */
-const LOOK = `${IN_SLICES} ${AMONG}
+const LOOK = `${IN_SLICES} ${AMONG} ${MEETS}
   local SINGLE, FIRST = KEYS[1], ${BATCHES + 2}
   local function now_ms()
     local time = redis.call('TIME')
@@ -62,8 +93,9 @@ const LOOK = `${IN_SLICES} ${AMONG}
   end`;
 
 /**
- * All keys or none, each by itself: the number of keys, or 0 when one of them is held. What needs memory
- * is written first: a full Redis refuses a script's first write, and none after it.
+ * All keys or none, each by itself: the number of keys, or 0 when one of them is held. Of many their marks are
+ * given as well, packed. What needs memory is written first: a full Redis refuses a script's first write, and
+ * none after it.
  */
 const ACQUIRE = `${LOOK}
   local held = 0
@@ -72,8 +104,12 @@ const ACQUIRE = `${LOOK}
   end)
   if held > 0 then return 0 end
   for _, batch in ipairs(batches()) do
-    for index = FIRST, #KEYS do
-      if among(stored(batch), mark_of(KEYS[index])) then return 0 end
+    if ARGV[4] then
+      if meets(ARGV[4], batch) then return 0 end
+    else
+      for index = FIRST, #KEYS do
+        if among(stored(batch), mark_of(KEYS[index])) then return 0 end
+      end
     end
   end
   local now = now_ms()
@@ -114,11 +150,7 @@ const RELEASE = `${IN_SLICES}
   end)
   return freed`;
 
-/**
- * All of a batch or none, by the first key that is free: with the marks it has this hold's value. Whether
- * two batches meet is looked at only where the ranges of their marks do, which those of orders that
- * were placed one after the other do not.
- */
+/** All of a batch or none, by the first key that is free: with the marks it has this hold's value. */
 const ACQUIRE_BATCH = `${LOOK}
   local own
   for index = FIRST - 1, 2, -1 do
@@ -126,28 +158,8 @@ const ACQUIRE_BATCH = `${LOOK}
   end
   if not own then return 0 end
   local mine = ARGV[4]
-  local function range(read)
-    local a, b, c, d = struct.unpack('>I4I2I4I2', read(${PACKED.table + 1}, ${PACKED.table + 2 * PACKED.range}))
-    return a * 65536 + b, c * 65536 + d
-  end
-  local function packed(text)
-    return function(from, to) return string.sub(text, from, to) end
-  end
-  local function meets(other)
-    local least, greatest = range(packed(mine))
-    local others_least, others_greatest = range(stored(other))
-    if greatest < others_least or others_greatest < least then return false end
-    local theirs = packed(redis.call('GET', other))
-    for byte = 0, 255 do
-      local some, others = same_end(packed(mine), byte), same_end(theirs, byte)
-      for at = 1, others == '' and 0 or #some, ${PACKED.mark} do
-        if string.find(others, string.sub(some, at, at + ${PACKED.mark - 1}), 1, true) then return true end
-      end
-    end
-    return false
-  end
   for _, other in ipairs(batches()) do
-    if meets(other) then return 0 end
+    if meets(mine, other) then return 0 end
   end
   for _, single in ipairs(redis.call('ZRANGEBYSCORE', SINGLE, '(' .. now_ms(), '+inf')) do
     if among(packed(mine), mark_of(single)) then return 0 end
@@ -166,14 +178,26 @@ const OWN_BATCH = `
 const EXTEND_BATCH = `${OWN_BATCH} redis.call('PEXPIRE', own, ARGV[3]) return #KEYS`;
 const RELEASE_BATCH = `${OWN_BATCH} redis.call('DEL', own) return #KEYS`;
 
-/** For how long each key is held still, in milliseconds; below 0: it is free. */
+/**
+ * For how long each key is held still, in milliseconds; below 0: it is free. Of many their marks are given as
+ * well: packed, and in the order of the keys.
+ */
 const LIVES = `${LOOK}
   local lives = {}
   for index = FIRST, #KEYS do lives[index - FIRST + 1] = redis.call('PTTL', KEYS[index]) end
+  local mine, row = ARGV[1], ARGV[2]
   for _, batch in ipairs(batches()) do
     local left = redis.call('PTTL', batch)
-    for index = FIRST, #KEYS do
-      if among(stored(batch), mark_of(KEYS[index])) then lives[index - FIRST + 1] = left end
+    if not mine then
+      for index = FIRST, #KEYS do
+        if among(stored(batch), mark_of(KEYS[index])) then lives[index - FIRST + 1] = left end
+      end
+    elseif meets(mine, batch) then
+      local read = packed(redis.call('GET', batch))
+      for nth = 1, #lives do
+        local at = ${PACKED.mark} * nth
+        if among(read, string.sub(row, at - ${PACKED.mark - 1}, at)) then lives[nth] = left end
+      end
     end
   end
   return lives`;
@@ -185,10 +209,13 @@ type LockCommand<Context extends ClientContext> = (
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
+    acquireLock: LockCommand<Context>;
+    extendLock: LockCommand<Context>;
+    releaseLock: LockCommand<Context>;
     acquireBatch: LockCommand<Context>;
     extendBatch: LockCommand<Context>;
     releaseBatch: LockCommand<Context>;
-    locksLive(keys: number, ...names: string[]): Result<number[], Context>;
+    locksLive(keys: number, ...namesAndMarks: (string | Buffer)[]): Result<number[], Context>;
   }
 }
 
@@ -208,13 +235,16 @@ export function defineLockScripts(client: Redis): void {
   client.defineCommand('locksLive', { lua: LIVES });
 }
 
-/** The client as Redlock sees it that locks a batch, by the marks of its keys. */
-export function asBatchClient(client: Redis, marks: Buffer): Redis {
+/** The client as Redlock sees it that locks many keys, whose marks are packed: by one key for all, or each by itself. */
+export function asClientOfMany(client: Redis, marks: Buffer, asBatch: boolean): Redis {
+  const [acquire, extend, release] = asBatch
+    ? [client.acquireBatch, client.extendBatch, client.releaseBatch]
+    : [client.acquireLock, client.extendLock, client.releaseLock];
   const commands = {
     acquireLock: (keys: number, ...keysAndArgs: string[]) =>
-      client.acquireBatch(keys, ...keysAndArgs, marks),
-    extendLock: client.extendBatch.bind(client),
-    releaseLock: client.releaseBatch.bind(client),
+      acquire.call(client, keys, ...keysAndArgs, marks),
+    extendLock: extend.bind(client),
+    releaseLock: release.bind(client),
   };
   return commands as unknown as Redis;
 }
