@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { RedlockLock } from '@app/timeout';
+import { RedlockLock, type Transaction } from '@app/timeout';
 import { testServers } from '../support/database';
 import { insertOrders } from '../support/insert-orders';
 import { untilLocksAreWaitedFor } from '../support/lock-waits';
@@ -44,15 +44,20 @@ const statuses = async (ids: readonly string[]): Promise<string[]> => {
   );
   return ids.map((id) => rows.find((row) => row.id === id)?.status ?? 'gone');
 };
-/** Batches wait for a row until a watcher has seen it, however slow the machine is. */
-function waitingForLong(): jest.SpyInstance {
+/** Something is done first, with those updates of a batch that wait for rows. */
+function waitingFirst(work: (tx: Transaction) => Promise<unknown>): jest.SpyInstance {
   const { changeMany } = OrderGuard.prototype;
   const change = async function (this: OrderGuard, ...[tx, wanted]: Parameters<typeof changeMany>) {
-    await (tx).rows(`SET LOCAL lock_timeout = '20s'`);
+    if (wanted.onlyIfNoPayments) await work(tx);
     return changeMany.call(this, tx, wanted);
   };
   return jest.spyOn(OrderGuard.prototype, 'changeMany').mockImplementation(change);
 }
+/** Batches wait for a row until a watcher has seen it, however slow the machine is. */
+const forLong = (tx: Transaction): Promise<unknown> =>
+  tx.rows(
+    `SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '20s', true)`,
+  );
 const overdue = async (count: number, payment?: 'open'): Promise<string[]> => {
   const orders = await insertOrders(world, {
     ...{ count, closesInMs: -1_000 },
@@ -118,6 +123,45 @@ describe('of a thousand overdue orders', () => {
     await other.close();
   });
 
+  it('is waited for some milliseconds, and all such rows together no longer than a second', async () => {
+    const other = await shop({ beside: world });
+    const limits: unknown[] = [];
+    const closing = waitingFirst(async (tx) => {
+      // After what the batch has sent, and before its update.
+      const [row] = await tx.rows(
+        `SELECT current_setting('lock_timeout') AS row, current_setting('statement_timeout') AS all`,
+      );
+      limits.push(row);
+    });
+    const ids = await overdue(10);
+    await other.timeouts.runSweep();
+    expect(limits[0]).toEqual({ row: '10ms', all: '1s' });
+    expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
+    closing.mockRestore();
+    await other.close();
+  });
+
+  it('is passed over where the update has taken too long, and no batch tries again so soon', async () => {
+    const other = await shop({ beside: world });
+    let tries = 0;
+    const closing = waitingFirst(async (tx) => {
+      tries += 1;
+      await tx.rows(`SET LOCAL statement_timeout = 20`);
+      await tx.rows('SELECT pg_sleep(60)');
+    });
+    const [unpaid, paying] = [await overdue(10), await overdue(1, 'open')];
+    const before = world.told.length;
+    expect(await other.timeouts.runSweep()).toMatchObject({ failed: 0, lost: 0 });
+    const more = await overdue(10);
+    await other.timeouts.runSweep();
+    expect(tries).toBe(1);
+    expect(new Set(await statuses([...unpaid, ...more]))).toEqual(new Set(['closed']));
+    expect(await statuses(paying)).not.toEqual(['pending_payment']);
+    expect(world.told.slice(before).filter(({ name }) => name === 'batchFailed')).toEqual([]);
+    closing.mockRestore();
+    await other.close();
+  });
+
   it('is not waited for where no lock keeps others away', async () => {
     const other = await openWorld({ beside: world });
     const closing = jest.spyOn(OrderGuard.prototype, 'changeMany');
@@ -142,7 +186,7 @@ describe('of a thousand overdue orders', () => {
        VALUES (gen_random_uuid(), $1, 'sandbox', $2, 'EUR', now())`,
       [id, order?.amount],
     );
-    const closing = waitingForLong();
+    const closing = waitingFirst(forLong);
     const sweeping = other.timeouts.runSweep();
     await untilLocksAreWaitedFor(watcher, 1);
     await neighbour.query('COMMIT');

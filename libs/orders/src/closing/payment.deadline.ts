@@ -4,6 +4,7 @@ import {
   type DeadlineHandler,
   type DueDeadline,
   failpoint,
+  isCanceledStatement,
   isLockTimeout,
   TimeoutService,
   type Transaction,
@@ -16,7 +17,13 @@ import { HandlesKind } from '../order/handles-kind';
 import { ORDER_LOCK_PREFIX, orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 
-/** Whoever holds an order's row beside the guard may do so for long: no batch waits for it again so soon. */
+/**
+ * A batch waits no longer for an order's row, which only somebody beside the guard can hold; and no longer
+ * for all of them: who changes one order after the other would keep it waiting at each.
+ */
+const ROW_WAIT_MS = 10;
+const UPDATE_LIMIT_MS = 1_000;
+/** Who was met once may be met by each batch: none waits again so soon. */
 const NO_WAITING_FOR_MS = 10_000;
 
 /**
@@ -60,11 +67,20 @@ export class PaymentDeadline implements DeadlineHandler {
   async #closeUnpaid(orderIds: Uuids, tx: Transaction, by: Claimant): Promise<number> {
     if (performance.now() < this.#waitsFromMs) return 0;
     const change = { ...overdue(orderIds, by), to: 'closed', onlyIfNoPayments: true } as const;
+    const begunMs = performance.now();
+    const waitNoMore = (): void => void (this.#waitsFromMs = performance.now() + NO_WAITING_FOR_MS);
     try {
-      return await tx.attempt((part) => this.guard.changeMany(part, change));
+      const closed = await tx.attempt(async (part) => {
+        const limited = part.hot(WITHIN_LIMITS, []);
+        const [changed] = await Promise.all([this.guard.changeMany(part, change), limited]);
+        return changed;
+      });
+      if (performance.now() - begunMs > UPDATE_LIMIT_MS / 2) waitNoMore();
+      if (closed < orderIds.count) await tx.rows('SET LOCAL statement_timeout TO DEFAULT');
+      return closed;
     } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      this.#waitsFromMs = performance.now() + NO_WAITING_FOR_MS;
+      if (!isLockTimeout(error) && !isCanceledStatement(error)) throw error;
+      waitNoMore();
       return 0;
     }
   }
@@ -121,6 +137,10 @@ const overdue = (orderIds: Uuids, by: Claimant) => ({
   from: 'pending_payment' as const,
   closeReason: 'payment_timeout' as const,
 });
+
+/** Sent with the update, ahead of it. */
+const WITHIN_LIMITS = `SELECT set_config('lock_timeout', '${ROW_WAIT_MS}', true),
+       set_config('statement_timeout', '${UPDATE_LIMIT_MS}', true)`;
 
 const OVERDUE = `FROM orders
    WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()`;
