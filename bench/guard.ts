@@ -2,7 +2,7 @@ import { type Held, NoopLock, RedlockLock, Uuids } from '@app/timeout';
 import { cpuBetween, cpuMicrosEach } from './cpu';
 import { cpuGoal, type Question } from './question';
 import { median } from './statistics';
-import { createWorld } from './world';
+import { createWorld, type World } from './world';
 
 const BATCH = 500;
 const SIZES = [1, BATCH];
@@ -20,19 +20,20 @@ export const guard: Question = {
     const lock = new RedlockLock({ redis: servers.redisUrl, onError });
     const redlock: Take = (ids) => lock.acquireFreeOf(PREFIX, ids);
     const noop = new NoopLock();
-    const noLock: Take = ({ each }) => noop.acquireFree(each.map((id) => `${PREFIX}${id}`));
+    const noLock: Take = () => noop.acquireFree([]);
     try {
       const rows = [];
       for (const size of SIZES) {
         const orders = quick ? size * 4 : size === 1 ? LOCKED / 50 : LOCKED;
-        await timePerOrder(redlock, size, orders);
+        const batches = await sentBatches(world, size, orders);
+        await timePerOrder(redlock, batches);
         const times = [];
         const cpus = [];
         for (let i = 0; i < rounds; i++) {
           const before = world.cpu([process.pid]);
-          const withLock = await timePerOrder(redlock, size, orders);
+          const withLock = await timePerOrder(redlock, batches);
           const between = world.cpu([process.pid]);
-          times.push(withLock - (await timePerOrder(noLock, size, orders)));
+          times.push(withLock - (await timePerOrder(noLock, batches)));
           const none = cpuBetween(between, world.cpu([process.pid]));
           cpus.push(cpuMicrosEach(cpuBetween(none, cpuBetween(before, between)), orders));
         }
@@ -59,14 +60,20 @@ export const guard: Question = {
 
 type Take = (ids: Uuids) => Promise<Held>;
 
-/** The ids come as a claim has them from Postgres, and are of orders placed one after the other. */
-async function timePerOrder(take: Take, size: number, orders: number): Promise<number> {
-  const idAt = (nth: number): string =>
-    `0199a3c0-7b6e-7c53-9d6c-${nth.toString(16).padStart(12, '0')}`;
-  const batches = Array.from({ length: orders / size }, (_, batch) =>
-    Uuids.sent(Uuids.of(Array.from({ length: size }, (_, i) => idAt(batch * size + i))).bytes.of),
+/** Ids as a claim has them from Postgres, of orders placed one after the other. */
+async function sentBatches({ pool }: World, size: number, orders: number): Promise<Buffer[]> {
+  const { rows } = await pool.query<{ sent: Buffer }>(
+    `SELECT array_send(array_agg(('0199a3c0-7b6e-7c53-9d6c-' || lpad(to_hex(n), 12, '0'))::uuid ORDER BY n)) AS sent
+       FROM generate_series(0, $2::int - 1) AS n GROUP BY n / $1::int`,
+    [size, orders],
   );
-  for (const { bytes } of batches) bytes satisfies object;
+  return rows.map(({ sent }) => sent);
+}
+
+/** Microseconds. */
+async function timePerOrder(take: Take, sent: readonly Buffer[]): Promise<number> {
+  const batches = sent.map((one) => Uuids.sent(one));
+  const orders = batches.reduce((sum, { count }) => sum + count, 0);
   const startedMs = performance.now();
   for (const ids of batches) {
     const held = await take(ids);

@@ -25,7 +25,7 @@ export interface Lock {
   readonly excludesNobody?: true;
   /**
    * Takes what is free of `keys` and waits for nobody. One round trip when all are free; at most
-   * three: a second try with those that were free when the store was asked about each.
+   * four: further tries with those that were free when the store was asked about each.
    */
   acquireFree(keys: readonly string[]): Promise<Held>;
   /** Takes one key, waiting a bounded, jittered time for whoever holds it. */

@@ -1,3 +1,10 @@
+/** 16 for each: from `firstAt` on, each `stride` bytes behind the one before. */
+export interface Bytes {
+  readonly of: Buffer;
+  readonly firstAt: number;
+  readonly stride: number;
+}
+
 /**
  * UUIDs as Postgres sends and takes an array of many in its binary form (`array_send` and `array_recv` in
  * its arrayfuncs.c): a head, then each of them behind its length. Taken apart only where somebody looks at
@@ -6,7 +13,7 @@
 export class Uuids {
   #each: readonly string[] | undefined;
   readonly #sent: Buffer | undefined;
-  #packed: Buffer | undefined;
+  #packed: Bytes | undefined;
 
   private constructor(
     readonly count: number,
@@ -34,12 +41,14 @@ export class Uuids {
     return this.#sent ?? `{${this.each.join(',')}}`;
   }
 
-  /** Their bytes, 16 for each: from `firstAt` on, each `stride` bytes behind the one before. What is no UUID has some. */
-  get bytes(): { readonly of: Buffer; readonly firstAt: number; readonly stride: number } {
+  /** Undefined where one of them is no UUID. */
+  get bytes(): Bytes | undefined {
     if (this.#sent) return { of: this.#sent, firstAt: HEAD + LENGTH, stride: STRIDE };
-    return { of: (this.#packed ??= bytesOf(this.each)), firstAt: 0, stride: UUID };
+    return (this.#packed ??= bytesOf(this.each));
   }
 }
+
+const IS_UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** One dimension, no NULLs, of UUIDs, how many, the first of them is number 1: 32 bits each. */
 const HEAD = 20;
@@ -58,8 +67,8 @@ function takenApart(sent: Buffer, count: number): string[] {
   });
 }
 
-function bytesOf(ids: readonly string[]): Buffer {
-  const bytes = Buffer.alloc(ids.length * UUID);
-  ids.forEach((id, index) => bytes.write(id.replaceAll('-', ''), index * UUID, UUID, 'hex'));
-  return bytes;
+function bytesOf(ids: readonly string[]): Bytes | undefined {
+  if (!ids.every((id) => IS_UUID.test(id))) return undefined;
+  const of = Buffer.from(ids.join('').replaceAll('-', ''), 'hex');
+  return { of, firstAt: 0, stride: UUID };
 }

@@ -1,5 +1,5 @@
 import type { Uuids } from '../uuids';
-import { type Marks, marksOf, marksOfNames } from './marks';
+import { type Marks, marksOfNames } from './marks';
 
 /** Keys that are wanted together: a list, or a prefix and many ids that nobody has taken apart yet. */
 export class Keys {
@@ -21,11 +21,11 @@ export class Keys {
   }
 
   static prefixed(prefix: string, ids: Uuids): Keys {
-    return new Keys(
-      ids.count,
-      () => ids.each.map((id) => `${prefix}${id}`),
-      () => marksOf(ids),
-    );
+    const eachOf = (): string[] => ids.each.map((id) => `${prefix}${id}`);
+    return new Keys(ids.count, eachOf, (tag) => {
+      const { bytes, count } = ids;
+      return bytes ? { ...bytes, count } : marksOfNames(namesOf(tag, eachOf()));
+    });
   }
 
   get each(): readonly string[] {

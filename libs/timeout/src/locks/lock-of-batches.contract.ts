@@ -95,6 +95,12 @@ export function describeLockOfBatches(name: string, create: (wish?: LockWish) =>
       expect(held.map(({ outcome }) => outcome)).toEqual(batches.map(() => 'held'));
       const other = open();
       for (const keys of batches) expect((await acquire(other, keys)).keys.size).toBe(0);
+      // One that is busy keeps nobody from the rest.
+      const more = keysOf(LARGE);
+      const busy = await other.acquireOne(more[3] as string);
+      const rest = await acquire(other, more);
+      expect([rest.outcome, rest.keys.size]).toEqual(['contended', LARGE - 1]);
+      await Promise.all([busy.release(), rest.release()]);
       await Promise.all(held.map((each) => each.release()));
       expect((await acquire(other, batches.flat())).outcome).toBe('held');
     });

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Uuids } from '../uuids';
-import { inOrder, marksOf, marksOfNames, packed, PACKED } from './marks';
+import { Keys } from './keys';
+import { inOrder, type Marks, marksOfNames, packed, PACKED } from './marks';
 
 const MANY = 8_000;
 const hex = (n: number, digits: number): string => n.toString(16).padStart(digits, '0');
@@ -9,6 +10,9 @@ const rest = (seed: number, bytes: number): string =>
     .update(String(seed))
     .digest('hex')
     .slice(0, 2 * bytes);
+
+const marksOf = (ids: readonly string[]): Marks =>
+  Keys.prefixed('lock:order:', Uuids.of(ids)).marks('{lc}');
 
 /** Many ids of one making, as each version of UUIDs has them, by the number of the id. */
 const MAKINGS: Readonly<Record<string, (n: number) => string>> = {
@@ -24,7 +28,7 @@ const MAKINGS: Readonly<Record<string, (n: number) => string>> = {
 describe('the marks of a batch', () => {
   it.each(Object.entries(MAKINGS))('are found among few, where its ids are of %s', (_, idOf) => {
     const ids = Array.from({ length: MANY }, (__, n) => idOf(n));
-    const pack = packed(marksOf(Uuids.of(ids)));
+    const pack = packed(marksOf(ids));
     const ends = Array.from({ length: 257 }, (__, sum) => pack.readUInt32BE(4 * sum));
     expect(ends.at(-1)).toBe(PACKED.table + 2 * PACKED.range + MANY * PACKED.mark);
     const inOne = ends.slice(1).map((end, sum) => (end - (ends[sum] as number)) / PACKED.mark);
@@ -37,10 +41,7 @@ describe('the marks of a batch', () => {
       (one) =>
         `${one.slice(0, 8)}-${one.slice(8, 12)}-${one.slice(12, 16)}-${one.slice(16, 20)}-${one.slice(20)}`,
     );
-    const [ofIds, ofNames] = [
-      marksOf(Uuids.of(ids)),
-      marksOfNames(ids.map((id) => `lock:order:${id}`)),
-    ];
+    const [ofIds, ofNames] = [marksOf(ids), marksOfNames(ids.map((id) => `lock:order:${id}`))];
     expect(packed(ofIds)).toEqual(packed(ofNames));
     expect(inOrder(ofIds).toString('hex')).toBe(ids.join('').replaceAll('-', ''));
     const sent = Buffer.concat(
@@ -49,5 +50,14 @@ describe('the marks of a batch', () => {
     const apart = { of: sent, firstAt: 4, stride: 20, count: ids.length };
     expect(inOrder(apart)).toEqual(inOrder(ofIds));
     expect(packed(apart)).toEqual(packed(ofIds));
+  });
+
+  it('of what is no UUID are those of its names', () => {
+    const teas = Array.from({ length: 40 }, (_, n) => `tea-${n}`);
+    const names = marksOfNames(teas.map((tea) => `{lc}:lock:order:${tea}`));
+    expect(inOrder(marksOf(teas))).toEqual(inOrder(names));
+    expect(
+      new Set(teas.map((_, n) => inOrder(names).toString('hex', 16 * n, 16 * n + 16))).size,
+    ).toBe(40);
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Uuids } from '../uuids';
+import type { Bytes } from '../uuids';
 
 /**
  * What stands for a key in a batch: the UUID at its end, or what its name hashes to. Two keys that end
@@ -17,15 +17,10 @@ const FIRST = TABLE + 2 * RANGE;
 /** The layout of {@link packed}, for who reads it in Redis: bytes, but the last. */
 export const PACKED = { table: TABLE, range: RANGE, mark: MARK } as const;
 
-/** Marks as they stand in a store: `stride` bytes from each to the next. */
-export interface Marks {
-  readonly of: Buffer;
-  readonly firstAt: number;
-  readonly stride: number;
+/** So many marks, as they stand in a store. */
+export interface Marks extends Bytes {
   readonly count: number;
 }
-
-export const marksOf = (ids: Uuids): Marks => ({ ...ids.bytes, count: ids.count });
 
 /** One after the other, as {@link Marks} are read in order. */
 export function inOrder({ of, firstAt, stride, count }: Marks): Buffer {

@@ -114,8 +114,11 @@ export class RedlockLock implements Lock {
     if (busyForMs === 'down') return unlocked(wanted);
     const free = Keys.of(wanted.each.filter((key) => !busyForMs.has(key)));
     if (free.count === 0) return heldNothing('contended', busyForMs);
-    // None of them was busy: it was the batches' keys that were all taken.
-    const second = await this.#attempt(tag, free, busyForMs.size > 0);
+    let second = busyForMs.size > 0 ? await this.#attempt(tag, free, true) : 'contended';
+    // The batches' keys may all be taken: so they are where none of these was busy.
+    if (second === 'contended' && (busyForMs.size === 0 || free.count >= BATCH)) {
+      second = await this.#attempt(tag, free, false);
+    }
     // Somebody was faster again. They come back with the next ring, so nobody insists.
     if (second === 'contended') {
       const allForMs = wanted.each.map((key) => [key, busyForMs.get(key) ?? 0] as const);
