@@ -49,7 +49,31 @@ const SPEC_MUTATIONS = [
     'put-back-rings-as-well',
     'What comes back to a slot that is watched has the slot rung once more',
     'slot-watch.spec.ts',
-    ['drain-aside.ts', 'const unseen = part ? back :', 'const unseen = back.length > 0 ? back :'],
+    ['drain-aside.ts', '      return false;\n', '      return true;\n'],
+  ),
+  seeded(
+    'watch-ends-as-its-slot-begins',
+    'Who hears a slot watches it until it begins',
+    'slot-watch.spec.ts',
+    ['timeout.service.ts', 'Math.max(...rung) + slotMs;', 'Math.max(...rung);'],
+  ),
+  seeded(
+    'slot-forgotten-by-who-ends',
+    'A process that ends takes the rest of the slots that it watches along',
+    'slot-watch.spec.ts',
+    ['drain.ts', 'if (slotEndMs !== undefined) this.parts.alarms.ringAgain(slotEndMs);', ''],
+  ),
+  seeded(
+    'rings-for-who-ends',
+    'What rings in a process that ends is spent, though nothing is handled there',
+    'slot-watch.spec.ts',
+    ['timeout.service.ts', 'if (this.#isStopping) return', 'if (this.#isStopping && false) return'],
+  ),
+  seeded(
+    'looks-behind-what-comes-back',
+    'What comes back to a slot that is watched lies before where its claims look',
+    'slot-watch.spec.ts',
+    ['drain-aside.ts', 'lowWater.lower(one.dueAt.getTime());', ''],
   ),
   seeded(
     'oldest-seeks-the-future',

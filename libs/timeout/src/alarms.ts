@@ -37,6 +37,8 @@ const MOST_WAITING = 20_000;
 const ARM_ANYWAY_MS = 25_000;
 /** Every so many calls of `catchUp` read through what the store holds. */
 const LOOK_THROUGH_EVERY = 6;
+/** What this process makes of the database's clock may be behind by so much. */
+const CLOCK_ERROR_MS = 50;
 /** What rings so soon may be gone because it rang. */
 const SOON_MS = 2_000;
 
@@ -82,10 +84,20 @@ export class Alarms {
       const alarm = alarmFor(deadline, this.options.granularity);
       const atMs = alarm.at.getTime();
       // A slot that has begun may have rung before this deadline was committed: it rings again.
-      if (atMs <= nowMs || !this.#armedSlots.has(atMs)) this.#waiting.set(alarm.id, alarm);
+      if (atMs <= nowMs + CLOCK_ERROR_MS || !this.#armedSlots.has(atMs))
+        this.#waiting.set(alarm.id, alarm);
     }
     // While the store refuses, it is asked in its own time, not with every commit.
     if (this.#waiting.size > 0 && !this.#retry && !this.#closed) this.#flushing ??= this.#flush();
+  }
+
+  /** Whoever has heard the slot that ends then looks no longer: somebody else may. In the background. */
+  ringAgain(slotEndMs: number): void {
+    const { granularity } = this.options;
+    if (granularity === 'subject') return;
+    const alarm = slotAlarm(slotEndMs, granularity);
+    this.#waiting.set(alarm.id, alarm);
+    if (!this.#retry && !this.#closed) this.#flushing ??= this.#flush();
   }
 
   /** Resolves when everything handed to `ensure` so far was armed, or refused once by the store. */

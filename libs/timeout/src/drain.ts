@@ -145,7 +145,8 @@ export class Drain {
   /** No batch begins from now on; the one under way ends. */
   stop(): void {
     this.#isStopped = true;
-    this.#watch.stop();
+    const slotEndMs = this.#watch.stop();
+    if (slotEndMs !== undefined) this.parts.alarms.ringAgain(slotEndMs);
     clearTimeout(this.#probe);
   }
 

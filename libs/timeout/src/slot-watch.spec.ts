@@ -1,13 +1,17 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { until } from '../../../test/support/until';
 import { Brake } from './brake';
+import { DatabaseClock } from './database-clock';
 import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults } from './drain';
 import type { Lock } from './lock';
+import { NoopLock } from './locks/noop.lock';
 import { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
+import { silentTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { HandDriver } from './testing/hand-driver';
+import { TimeoutService } from './timeout.service';
 
 const KIND = 'payment';
 
@@ -39,6 +43,8 @@ describe('A slot that has rung', () => {
     handler: DeadlineHandler,
     endsInMs: number,
     given: { readonly lock?: Lock; readonly brake?: Brake } = {},
+    /** So far ahead of it is what this process takes for the database's clock. */
+    aheadMs = 0,
   ): Promise<Drain> {
     // Each look is a transaction of its own, on a connection that is taken for it.
     const createQueryRunner = (): QueryRunner => {
@@ -48,7 +54,10 @@ describe('A slot that has rung', () => {
     const dataSource = Object.create(store.dataSource, {
       createQueryRunner: { value: createQueryRunner },
     }) as DataSource;
-    const parts = drainParts(dataSource, KIND, { driver, ...given });
+    const parts = {
+      ...drainParts(dataSource, KIND, { driver, ...given }),
+      clock: { nowMs: () => Date.now() + aheadMs, freshen: async () => undefined },
+    };
     drain = new Drain(KIND, handler, parts, { ...drainDefaults, drainers: 1 });
     drain.signal('timer', 0, (await store.now()).getTime() + endsInMs);
     return drain;
@@ -115,25 +124,91 @@ describe('A slot that has rung', () => {
     expect((await looksInTheEnd(one)) - standing).toBeLessThanOrEqual(3);
   });
 
-  it('looks itself for what it has put back, and has nobody ring for it', async () => {
-    await store.add(KIND, [-2, -1]);
+  /** Somebody holds the first key that is asked for, once. */
+  function holdingTheFirst(): Lock {
     let isFirst = true;
-    const held = async (): Promise<void> => undefined;
-    const lock: Lock = {
+    const release = async (): Promise<void> => undefined;
+    return {
       acquireFree: async (keys) => {
         const free = isFirst ? keys.slice(1) : keys;
         isFirst = false;
-        return { keys: new Set(free), outcome: 'contended', release: held };
+        return { keys: new Set(free), outcome: 'contended', release };
       },
       acquireOne: () => Promise.reject(new Error('batches wait for nobody')),
-      close: held,
+      close: release,
     };
+  }
+
+  it('looks itself for what it has put back, and has nobody ring for it', async () => {
+    await store.add(KIND, [-2, -1]);
     const handler = new Effects(500);
-    const one = await ring(handler, 60_000, { lock });
+    const one = await ring(handler, 60_000, { lock: holdingTheFirst() });
     await handled(handler, 2);
     await one.idle();
     expect(handler.batches.flat()).toEqual([subject(1), subject(0)]);
     expect(driver.armed).toEqual([]);
     expect(looks).toBeLessThanOrEqual(3);
+  });
+
+  it('rings once more where its process ends before, and not where nothing is left', async () => {
+    await store.add(KIND, [-1, 20_000]);
+    const handler = new Effects(500);
+    const one = await ring(handler, 30_000);
+    await handled(handler, 1);
+    await one.idle();
+    one.stop();
+    await until('the rest is armed', () => driver.armed.length > 0);
+    const inMs = (driver.armed[0]?.at.getTime() ?? 0) - (await store.now()).getTime();
+    expect(inMs).toBeGreaterThan(20_000);
+    expect(inMs).toBeLessThan(30_000);
+    driver.armed.splice(0);
+    await store.empty();
+    const other = await ring(handler, 60_000);
+    await other.run('timer');
+    other.stop();
+    expect(driver.armed).toEqual([]);
+  });
+
+  it('has what it has put back found where this process takes the database’s clock for earlier', async () => {
+    const parts = { lock: holdingTheFirst() };
+    await store.add(KIND, [-2, -1]);
+    const handler = new Effects(500);
+    const one = await ring(handler, 60_000, parts, -400);
+    await handled(handler, 2);
+    await one.idle();
+    expect(handler.batches.flat()).toEqual([subject(1), subject(0)]);
+  });
+});
+
+describe('A process that hears slots', () => {
+  let store: DeadlineStore;
+  beforeAll(async () => (store = await DeadlineStore.open()));
+  afterAll(() => store?.close());
+
+  it('watches each to its end, and leaves it to others once it stops', async () => {
+    const driver = new HandDriver();
+    const { dataSource } = store;
+    const clock = new DatabaseClock(dataSource);
+    const parts = { dataSource, drainDataSource: dataSource, clock, telemetry: silentTelemetry };
+    const timeouts = new TimeoutService(
+      { ...parts, driver, lock: new NoopLock() },
+      {
+        ...{ kinds: [KIND], granularity: 60_000, horizonMs: 60_000 },
+        sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+      },
+    );
+    const handler = new Effects();
+    timeouts.handle(KIND, handler);
+    await timeouts.start();
+    await store.add(KIND, [150, 152, 62_000]);
+    const due = (await store.deadlines()).map(({ due_at: dueAt }) => dueAt.getTime());
+    const alarm = { id: 'slot', at: new Date((await store.now()).getTime() - 1_000) };
+    expect(await driver.ring([alarm])).toEqual([]);
+    await until('those of the slot are handled', () => handler.batches.flat().length === 2);
+    expect((await store.now()).getTime()).toBeGreaterThanOrEqual(due[1] as number);
+    await timeouts.idle();
+    expect(await store.deadlines()).toHaveLength(1);
+    await timeouts.stop();
+    expect(await driver.ring([alarm])).toEqual([{ id: 'slot', inMs: 100 }]);
   });
 });

@@ -59,8 +59,10 @@ export class SlotWatch {
     this.#timer = setTimeout(this.look, inMs).unref();
   }
 
-  stop(): void {
+  /** The end of the slot, where something is still to be looked for in it: somebody else has to. */
+  stop(): number | undefined {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    return Math.min(this.#nextMs, this.#backMs) === Infinity ? undefined : this.#untilMs;
   }
 }

@@ -23,6 +23,8 @@ import { VerifyAlarms } from './verify-alarms';
 
 /** Below what a process gets to end in (docs/operations.md). */
 const STOP_LIMIT_MS = 10_000;
+/** What rings in a process that ends rings again so much later, for another one. */
+const FOR_OTHERS_MS = 100;
 /** What was made due just now was made so by a transaction that is not older. */
 const JUST_NOW_MS = 5_000;
 
@@ -37,6 +39,7 @@ export class TimeoutService {
   readonly backfill: Backfill;
   readonly verifyAlarms: VerifyAlarms;
   readonly brake: Brake;
+  #isStopping = false;
   readonly #drains = new Map<string, Drain>();
   readonly #othersWait: OthersWait | undefined;
 
@@ -159,8 +162,11 @@ export class TimeoutService {
 
   /** Stops ringing, and waits for the batches under way: the rest of what is due has to wait. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.shardedSweep.stop();
     for (const drain of this.#all()) drain.stop();
+    // What their slots still have rings for others: the driver takes no alarms once it has stopped.
+    await this.alarms.settled();
     await this.sweep.stop();
     await this.parts.driver.stop();
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
@@ -202,6 +208,7 @@ export class TimeoutService {
   }
 
   async #ring(alarms: readonly Alarm[]): Promise<RingAnswer> {
+    if (this.#isStopping) return alarms.map(({ id }) => ({ id, inMs: FOR_OTHERS_MS }));
     // Asked of the database each time: an alarm taken too early would leave its slot to the sweep.
     const nowMs = (await this.parts.clock.measure()).getTime();
     const isEarly = ({ at }: Alarm): boolean => at.getTime() > nowMs;

@@ -38,7 +38,7 @@ export function drainParts(
 ): DrainParts {
   const telemetry = { ...silentTelemetry, ...told };
   const clock = { nowMs: () => Date.now(), freshen: async () => undefined };
-  const options = { granularity: 100, horizonMs: 1_000, kinds: [kind] };
+  const options = { granularity: 100, horizonMs: 60_000, kinds: [kind] };
   const health = new TimerStoreHealth(telemetry);
   const alarms = new Alarms(dataSource, driver, clock, health, options);
   return {
