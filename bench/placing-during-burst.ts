@@ -3,7 +3,7 @@ import { fillPendingOrders, fillProducts, settle } from './orders-table';
 import { startLastcall } from './processes';
 import { type BenchOptions, type Question, ratioGoal } from './question';
 import { medianOf } from './statistics';
-import { createWorld } from './world';
+import { createWorld, type World } from './world';
 
 /** A shop that is busy, not one that is flooded: what a burst adds shows only below the limit. */
 const CONNECTIONS = 20;
@@ -17,8 +17,8 @@ export const placingDuringBurst: Question = {
   name: 'placing-during-burst',
   asks: 'How much longer does placing take while a burst of orders closes?',
   async answer(options) {
-    const calm: LoadResult[] = [];
-    const busy: LoadResult[] = [];
+    const calm: Placed[] = [];
+    const busy: Placed[] = [];
     const closing = options.quick ? QUICK_BURST : BURST;
     for (let round = 1; round <= options.rounds; round++) {
       calm.push(await placeBeside(options, 0));
@@ -32,13 +32,14 @@ export const placingDuringBurst: Question = {
       tables: [
         {
           title: `POST /v1/orders, ${CONNECTIONS} connections; API and worker are two processes`,
-          columns: ['meanwhile', 'orders/s', 'p50, ms', 'p99, ms', 'failed'],
+          columns: ['meanwhile', 'orders/s', 'p50, ms', 'p99, ms', 'failed', 'last closed, ms'],
           rows: rows.map(([name, all]) => [
             name,
             Math.round(medianOf(all, (one) => one.perSecond)),
             medianOf(all, (one) => one.p50Ms),
             medianOf(all, (one) => one.p99Ms),
             all.reduce((sum, one) => sum + one.failed, 0),
+            medianOf(all, (one) => one.closedAfterMs) || '',
           ]),
           note: `The burst begins as the ${SECONDS} s of placing do.`,
         },
@@ -54,10 +55,22 @@ export const placingDuringBurst: Question = {
   },
 };
 
-async function placeBeside(
-  { servers, quick, say }: BenchOptions,
-  count: number,
-): Promise<LoadResult> {
+interface Placed extends LoadResult {
+  /** The last of those that closed, after they were due. */
+  readonly closedAfterMs: number;
+}
+
+async function lastClosedMs({ pool }: World, count: number): Promise<number> {
+  const { rows } = await pool.query<{ n: number; ms: number }>(
+    `SELECT count(*)::int AS n, (1000 * extract(epoch FROM max(closed_at - closes_at)))::int AS ms
+       FROM orders WHERE status = 'closed'`,
+  );
+  const [closed] = rows;
+  if (closed?.n !== count) throw new Error(`${closed?.n} of ${count} orders have closed`);
+  return closed.ms;
+}
+
+async function placeBeside({ servers, quick, say }: BenchOptions, count: number): Promise<Placed> {
   const world = await createWorld(servers);
   try {
     await fillProducts(world);
@@ -77,8 +90,9 @@ async function placeBeside(
         { connections: CONNECTIONS, seconds: quick ? 2 : SECONDS },
         next,
       );
+      const closedAfterMs = count > 0 ? await lastClosedMs(world, count) : 0;
       say(`${count} closing: ${Math.round(result.perSecond)}/s, p99 ${result.p99Ms} ms`);
-      return result;
+      return { ...result, closedAfterMs };
     } finally {
       await api.stop();
       await worker.stop();

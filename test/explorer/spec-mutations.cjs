@@ -134,6 +134,18 @@ const SPEC_MUTATIONS = [
     ['pace.ts', 'oldestLagMs * yieldShare - this.#lentMs', 'oldestLagMs * yieldShare'],
   ),
   seeded(
+    'courteous-for-ever',
+    'A herd that goes on leaves customers a core for as long as it does',
+    'pace.spec.ts',
+    ['pace.ts', 'else if (isAlone) this.#courteousForMs -= tookMs;', ''],
+  ),
+  seeded(
+    'herd-takes-all-cores',
+    'A herd that is due now leaves customers no core',
+    'pace.spec.ts',
+    ['pace.ts', 'isAnyoneThere ? Math.max(1, drainers - 1) : drainers', 'drainers'],
+  ),
+  seeded(
     'parts-at-the-pace-of-rings',
     "Rings begin their rounds in the middle of a sharded sweep's, and each part is a backlog",
     'drain-parts.spec.ts',

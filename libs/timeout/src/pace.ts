@@ -49,6 +49,8 @@ const LARGEST_LATE = 1_000;
 const SMALL_COSTS = 1 / 3;
 /** and where one drainer does the work of all. */
 const ALONE_COSTS = 2 / 3;
+/** What is due now leaves others a core for so long: most herds are over by then. */
+const COURTEOUS_FOR_MS = 2_000;
 /** Batches for which others count who were there, or felt it: while it gives way, nobody feels it. */
 const REMEMBERED_FOR = 20;
 
@@ -57,8 +59,8 @@ const REMEMBERED_FOR = 20;
  * A burst is to be over soon. What is late goes in small batches, by one drainer where others are
  * there, and where they feel it all the same, it gives way: it leaves them half of the time. But it may
  * lose a twentieth of how late it was as a round began in this way, no longer, however many rounds there
- * are until it is worked off. So what is due now yields to
- * nobody, and no backlog falls behind by yielding, however fast more comes due.
+ * are until it is worked off. What is due now leaves them a core for two seconds at the most. So no
+ * backlog falls behind by yielding, however fast more comes due.
  */
 export class Pace {
   #size: number;
@@ -69,6 +71,8 @@ export class Pace {
   #loanMs = 0;
   /** So much was lent for it, in however many rounds. */
   #lentMs = 0;
+  /** For so long it may still leave others a core, while it is not late. */
+  #courteousForMs = COURTEOUS_FOR_MS;
   #feltFor = 0;
   #thereFor = 0;
 
@@ -82,18 +86,40 @@ export class Pace {
 
   /** For the next batch. */
   plan(): Plan {
-    const { drainers, targetBatchMs, feltFromMs } = this.options;
+    const { drainers } = this.options;
     // How late it is shows by the first claim.
     if (!this.#isRoundKnown) return this.#atMost(FIRST, { drainers });
-    if (this.#loanMs <= 0) return this.#atMost(this.#size, { drainers });
     // Nobody is asked in a burst that may not give way.
-    const waitMs = this.othersWaitMs();
-    if (waitMs > 0) this.#thereFor = REMEMBERED_FOR;
-    if (waitMs >= feltFromMs) this.#feltFor = REMEMBERED_FOR;
+    if (!this.#mayGiveWay) return this.#atMost(this.#size, { drainers });
+    this.#askOthers();
+    if (this.#isLate) return this.#planLate();
+    const isAnyoneThere = this.#thereFor > 0;
+    return this.#atMost(this.#size, {
+      drainers: isAnyoneThere ? Math.max(1, drainers - 1) : drainers,
+    });
+  }
+
+  #planLate(): Plan {
+    const { drainers, targetBatchMs } = this.options;
     if (this.#thereFor === 0) return this.#atMost(LARGEST_LATE, { drainers });
     if (this.#feltFor === 0) return this.#atMost(LARGEST_LATE, { drainers: 1 });
     const restMs = Math.min(this.#lastMs, targetBatchMs);
     return this.#atMost(LARGEST_LATE, { drainers: 1, restMs, givesWay: true });
+  }
+
+  #askOthers(): void {
+    const waitMs = this.othersWaitMs();
+    if (waitMs > 0) this.#thereFor = REMEMBERED_FOR;
+    if (waitMs >= this.options.feltFromMs) this.#feltFor = REMEMBERED_FOR;
+  }
+
+  /** So late, as one of its rounds began, that something was lent for it. */
+  get #isLate(): boolean {
+    return this.#lentMs > 0;
+  }
+
+  get #mayGiveWay(): boolean {
+    return (this.#isLate ? this.#loanMs : this.#courteousForMs) > 0;
   }
 
   #atMost(most: number, plan: Pick<Plan, 'drainers'> & Partial<Plan>): Plan {
@@ -109,6 +135,7 @@ export class Pace {
   /** The backlog is worked off: what is late from now on is another. */
   caughtUp(): void {
     this.#loanMs = this.#lentMs = 0;
+    this.#courteousForMs = COURTEOUS_FOR_MS;
   }
 
   /** A batch has claimed; the oldest of it is overdue by so much. */
@@ -124,7 +151,7 @@ export class Pace {
       this.#lentMs += moreMs;
     }
     // Nobody has been asked yet.
-    this.#thereFor = REMEMBERED_FOR;
+    if (this.#isLate) this.#thereFor = REMEMBERED_FOR;
   }
 
   /** A batch of `size` took so long. Smaller ones than allowed say nothing about the size. */
@@ -141,10 +168,11 @@ export class Pace {
   }
 
   #pay(plan: Plan, tookMs: number): void {
-    if (!this.#loanMs) return;
     const isAlone = plan.drainers < this.options.drainers;
-    const share = plan.givesWay ? 1 : isAlone ? ALONE_COSTS : plan.isSmall ? SMALL_COSTS : 0;
-    this.#loanMs -= plan.restMs + tookMs * share;
+    if (this.#isLate) {
+      const share = plan.givesWay ? 1 : isAlone ? ALONE_COSTS : plan.isSmall ? SMALL_COSTS : 0;
+      this.#loanMs -= plan.restMs + tookMs * share;
+    } else if (isAlone) this.#courteousForMs -= tookMs;
     this.#thereFor = Math.max(0, this.#thereFor - 1);
     this.#feltFor = Math.max(0, this.#feltFor - 1);
   }
