@@ -36,7 +36,7 @@ const ALARM_MUTATIONS = [
     'alarms.spec.ts',
     [
       'alarms.ts',
-      'if (atMs <= nowMs || !this.#armedSlots.has(atMs))',
+      'if (atMs <= nowMs + CLOCK_ERROR_MS || !this.#armedSlots.has(atMs))',
       'if (!this.#armedSlots.has(atMs))',
     ],
   ),
@@ -101,7 +101,7 @@ const ALARM_MUTATIONS = [
     'drain.spec.ts',
     [
       'drain-batch.ts',
-      'this.parts.alarms.ensure(back);\n          addCounts(total, counts);\n          this.#tell',
+      'this.#aside.armAgain(back, part);\n          addCounts(total, counts);\n          this.#tell',
       'addCounts(total, counts);\n          this.#tell',
     ],
   ),

@@ -46,7 +46,7 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}closing/payment.deadline.ts`,
-        find: 'if (!isLockTimeout(error)) throw error;',
+        find: 'if (!isLockTimeout(error) && !isCanceledStatement(error)) throw error;',
         replace: 'throw error;',
       },
     ],
@@ -58,8 +58,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}closing/payment.deadline.ts`,
-        find: 'this.#waitsFromMs = performance.now() + NO_WAITING_FOR_MS;',
-        replace: '',
+        find: 'void (this.#waitsFromMs = performance.now() + NO_WAITING_FOR_MS);',
+        replace: 'undefined;',
       },
     ],
   },
