@@ -1,10 +1,10 @@
 import { Client } from 'pg';
-import { RedlockLock, type Transaction } from '@app/timeout';
+import { type Lock, NoopLock, RedlockLock, type Transaction } from '@app/timeout';
 import { testServers } from '../support/database';
 import { insertOrders } from '../support/insert-orders';
 import { untilLocksAreWaitedFor } from '../support/lock-waits';
 import { until } from '../support/until';
-import { openWorld, type World, type WorldOptions } from '../support/world';
+import { openWorld, type World } from '../support/world';
 import { OrderGuard } from '../../libs/orders/src/order/order-guard';
 
 /*
@@ -16,8 +16,10 @@ let world: World;
 let neighbour: Client;
 /** A neighbour's transaction sees who waits as it was when it first looked. */
 let watcher: Client;
+const lockErrors: Error[] = [];
+const others: World[] = [];
 beforeAll(async () => {
-  world = await shop();
+  world = await openWorld({ lock: keepingOthersAway() });
   const connectionString = world.config.DATABASE_URL;
   [neighbour, watcher] = [new Client({ connectionString }), new Client({ connectionString })];
   await Promise.all([neighbour.connect(), watcher.connect()]);
@@ -25,18 +27,30 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([neighbour?.end(), watcher?.end()]);
   await world?.close();
+  expect(lockErrors).toEqual([]);
 });
 afterEach(async () => {
+  jest.restoreAllMocks();
   await neighbour.query('ROLLBACK');
+  await Promise.all(others.splice(0).map((other) => other.close()));
   await world.rows('TRUNCATE orders, deadlines CASCADE');
 });
 
-/** With locks that keep others away: its batches may wait for a row. */
-const shop = (options: WorldOptions = {}): Promise<World> =>
-  openWorld({
-    ...options,
-    lock: new RedlockLock({ redis: testServers().redisUrl, onError: () => undefined }),
+/** Batches may wait for a row where they have such a lock. */
+const keepingOthersAway = (): Lock =>
+  new RedlockLock({
+    redis: testServers().redisUrl,
+    onError: (error) => lockErrors.push(error),
+    // A machine that stands still is no Redis that is away.
+    callTimeoutMs: 10_000,
+    ttlMs: 20_000,
   });
+/** Another process of the shop, which has met nobody yet. */
+async function beside(lock = keepingOthersAway()): Promise<World> {
+  const other = await openWorld({ beside: world, lock });
+  others.push(other);
+  return other;
+}
 const statuses = async (ids: readonly string[]): Promise<string[]> => {
   const rows = await world.rows<{ id: string; status: string }>(
     'SELECT id, status FROM orders WHERE id = ANY ($1::uuid[])',
@@ -44,15 +58,19 @@ const statuses = async (ids: readonly string[]): Promise<string[]> => {
   );
   return ids.map((id) => rows.find((row) => row.id === id)?.status ?? 'gone');
 };
-/** Something is done first, with those updates of a batch that wait for rows. */
-function waitingFirst(work: (tx: Transaction) => Promise<unknown>): jest.SpyInstance {
+type Change = Parameters<OrderGuard['changeMany']>[1];
+/** Something is done before each of a batch's updates. */
+function first(work: (tx: Transaction, change: Change) => Promise<unknown>): void {
   const { changeMany } = OrderGuard.prototype;
-  const change = async function (this: OrderGuard, ...[tx, wanted]: Parameters<typeof changeMany>) {
-    if (wanted.onlyIfNoPayments) await work(tx);
+  const change = async function (this: OrderGuard, tx: Transaction, wanted: Change) {
+    await work(tx, wanted);
     return changeMany.call(this, tx, wanted);
   };
-  return jest.spyOn(OrderGuard.prototype, 'changeMany').mockImplementation(change);
+  jest.spyOn(OrderGuard.prototype, 'changeMany').mockImplementation(change);
 }
+/** Before those that wait for rows. */
+const waitingFirst = (work: (tx: Transaction) => Promise<unknown>): void =>
+  first(async (tx, { onlyIfNoPayments }) => (onlyIfNoPayments ? work(tx) : undefined));
 /** Batches wait for a row until a watcher has seen it, however slow the machine is. */
 const forLong = (tx: Transaction): Promise<unknown> =>
   tx.rows(
@@ -103,7 +121,7 @@ describe('of a thousand overdue orders', () => {
   });
 
   it('is waited for once in a while, though each batch meets it', async () => {
-    const other = await shop({ beside: world });
+    const other = await beside();
     const closing = jest.spyOn(OrderGuard.prototype, 'changeMany');
     const waiting = (): number =>
       closing.mock.calls.filter(([, { onlyIfNoPayments }]) => onlyIfNoPayments).length;
@@ -115,36 +133,37 @@ describe('of a thousand overdue orders', () => {
     await neighbour.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [held]);
     await other.timeouts.runSweep();
     closing.mockClear();
-    const others = await overdue(10);
+    const more = await overdue(10);
     await other.timeouts.runSweep();
     expect([waiting(), closing.mock.calls.length > 0]).toEqual([0, true]);
-    expect(new Set(await statuses(others))).toEqual(new Set(['closed']));
-    closing.mockRestore();
-    await other.close();
+    expect(new Set(await statuses(more))).toEqual(new Set(['closed']));
   });
 
   it('is waited for some milliseconds, and all such rows together no longer than a second', async () => {
-    const other = await shop({ beside: world });
+    const other = await beside();
     const limits: unknown[] = [];
-    const closing = waitingFirst(async (tx) => {
-      // After what the batch has sent, and before its update.
+    // After what the batch has sent, and before its update.
+    first(async (tx) => {
       const [row] = await tx.rows(
         `SELECT current_setting('lock_timeout') AS row, current_setting('statement_timeout') AS all`,
       );
       limits.push(row);
     });
     const ids = await overdue(10);
+    await overdue(1, 'open');
     await other.timeouts.runSweep();
-    expect(limits[0]).toEqual({ row: '10ms', all: '1s' });
+    // What follows in the transaction has the limits that it had before.
+    expect(limits.slice(0, 2)).toEqual([
+      { row: '10ms', all: '1s' },
+      { row: '250ms', all: '15s' },
+    ]);
     expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
-    closing.mockRestore();
-    await other.close();
   });
 
   it('is passed over where the update has taken too long, and no batch tries again so soon', async () => {
-    const other = await shop({ beside: world });
+    const other = await beside();
     let tries = 0;
-    const closing = waitingFirst(async (tx) => {
+    waitingFirst(async (tx) => {
       tries += 1;
       await tx.rows(`SET LOCAL statement_timeout = 20`);
       await tx.rows('SELECT pg_sleep(60)');
@@ -158,24 +177,20 @@ describe('of a thousand overdue orders', () => {
     expect(new Set(await statuses([...unpaid, ...more]))).toEqual(new Set(['closed']));
     expect(await statuses(paying)).not.toEqual(['pending_payment']);
     expect(world.told.slice(before).filter(({ name }) => name === 'batchFailed')).toEqual([]);
-    closing.mockRestore();
-    await other.close();
   });
 
   it('is not waited for where no lock keeps others away', async () => {
-    const other = await openWorld({ beside: world });
+    const other = await beside(new NoopLock());
     const closing = jest.spyOn(OrderGuard.prototype, 'changeMany');
     const ids = await overdue(100);
     await other.timeouts.runSweep();
     expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
     const waiting = closing.mock.calls.filter(([, { onlyIfNoPayments }]) => onlyIfNoPayments);
     expect([closing.mock.calls.length > 0, waiting]).toEqual([true, []]);
-    closing.mockRestore();
-    await other.close();
   });
 
   it('one that somebody begins to pay while the batch waits for it is not closed', async () => {
-    const other = await shop({ beside: world });
+    const other = await beside();
     const [order] = await insertOrders(world, { count: 1, closesInMs: -1_000 });
     const id = order?.id as string;
     // Past the guard, whose lock would keep the batch away.
@@ -186,7 +201,7 @@ describe('of a thousand overdue orders', () => {
        VALUES (gen_random_uuid(), $1, 'sandbox', $2, 'EUR', now())`,
       [id, order?.amount],
     );
-    const closing = waitingFirst(forLong);
+    waitingFirst(forLong);
     const sweeping = other.timeouts.runSweep();
     await untilLocksAreWaitedFor(watcher, 1);
     await neighbour.query('COMMIT');
@@ -202,8 +217,6 @@ describe('of a thousand overdue orders', () => {
         .join(' ')
         .startsWith('pending_payment closing');
     });
-    closing.mockRestore();
-    await other.close();
   });
 
   it('one whose customer got more time stays, and its deadline is lost', async () => {

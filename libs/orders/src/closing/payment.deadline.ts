@@ -71,12 +71,15 @@ export class PaymentDeadline implements DeadlineHandler {
     const waitNoMore = (): void => void (this.#waitsFromMs = performance.now() + NO_WAITING_FOR_MS);
     try {
       const closed = await tx.attempt(async (part) => {
-        const limited = part.hot(WITHIN_LIMITS, []);
-        const [changed] = await Promise.all([this.guard.changeMany(part, change), limited]);
+        const limited = part.hot<LimitsBefore>(WITHIN_LIMITS, []);
+        const [[before], changed] = await Promise.all([
+          limited,
+          this.guard.changeMany(part, change),
+        ]);
+        await part.hot(AS_BEFORE, [before?.row_wait, before?.statement_limit]);
         return changed;
       });
       if (performance.now() - begunMs > UPDATE_LIMIT_MS / 2) waitNoMore();
-      if (closed < orderIds.count) await tx.rows('SET LOCAL statement_timeout TO DEFAULT');
       return closed;
     } catch (error) {
       if (!isLockTimeout(error) && !isCanceledStatement(error)) throw error;
@@ -138,9 +141,18 @@ const overdue = (orderIds: Uuids, by: Claimant) => ({
   closeReason: 'payment_timeout' as const,
 });
 
-/** Sent with the update, ahead of it. */
-const WITHIN_LIMITS = `SELECT set_config('lock_timeout', '${ROW_WAIT_MS}', true),
-       set_config('statement_timeout', '${UPDATE_LIMIT_MS}', true)`;
+interface LimitsBefore {
+  readonly row_wait: string;
+  readonly statement_limit: string;
+}
+
+/** Sent with the update, ahead of it. OFFSET 0: what was before is read before it is changed. */
+const WITHIN_LIMITS = `SELECT *, set_config('lock_timeout', '${ROW_WAIT_MS}', true),
+       set_config('statement_timeout', '${UPDATE_LIMIT_MS}', true)
+  FROM (SELECT current_setting('lock_timeout') AS row_wait,
+               current_setting('statement_timeout') AS statement_limit OFFSET 0) AS before`;
+/** Releasing a savepoint does not set them back. */
+const AS_BEFORE = `SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`;
 
 const OVERDUE = `FROM orders
    WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()`;
