@@ -203,11 +203,12 @@ describe('a herd that is due now', () => {
   });
 
   it('does so for two seconds, in however many rounds, and then again once all is done', () => {
-    const pace = herd(1);
+    const pace = herd(1, 5);
     const courteousMs = (): number => {
       let spentMs = 0;
-      for (; pace.plan().drainers === 3 && spentMs < 10_000; spentMs += 100) {
-        took(pace, 100);
+      for (; pace.plan().drainers === 4 && spentMs < 10_000; spentMs += 100) {
+        // At the same time.
+        for (let drainer = 0; drainer < 4; drainer++) took(pace, 100);
         pace.roundBegins();
         pace.claimed(200);
       }

@@ -168,11 +168,12 @@ export class Pace {
   }
 
   #pay(plan: Plan, tookMs: number): void {
-    const isAlone = plan.drainers < this.options.drainers;
+    const isByFewer = plan.drainers < this.options.drainers;
     if (this.#isLate) {
-      const share = plan.givesWay ? 1 : isAlone ? ALONE_COSTS : plan.isSmall ? SMALL_COSTS : 0;
+      const share = plan.givesWay ? 1 : isByFewer ? ALONE_COSTS : plan.isSmall ? SMALL_COSTS : 0;
       this.#loanMs -= plan.restMs + tookMs * share;
-    } else if (isAlone) this.#courteousForMs -= tookMs;
+      // So many batches are under way at once.
+    } else if (isByFewer) this.#courteousForMs -= tookMs / plan.drainers;
     this.#thereFor = Math.max(0, this.#thereFor - 1);
     this.#feltFor = Math.max(0, this.#feltFor - 1);
   }
