@@ -36,7 +36,7 @@ const ALARM_MUTATIONS = [
     'alarms.spec.ts',
     [
       'alarms.ts',
-      'if (atMs <= nowMs + CLOCK_ERROR_MS || !this.#armedSlots.has(atMs))',
+      'if (isBegun || !this.#armedSlots.has(atMs))',
       'if (!this.#armedSlots.has(atMs))',
     ],
   ),

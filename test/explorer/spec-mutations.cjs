@@ -49,7 +49,7 @@ const SPEC_MUTATIONS = [
     'put-back-rings-as-well',
     'What comes back to a slot that is watched has the slot rung once more',
     'slot-watch.spec.ts',
-    ['drain-aside.ts', '      return false;\n', '      return true;\n'],
+    ['drain-aside.ts', 'const unseen = part ? back :', 'const unseen = back.length > 0 ? back :'],
   ),
   seeded(
     'watch-ends-as-its-slot-begins',
@@ -73,7 +73,19 @@ const SPEC_MUTATIONS = [
     'looks-behind-what-comes-back',
     'What comes back to a slot that is watched lies before where its claims look',
     'slot-watch.spec.ts',
-    ['drain-aside.ts', 'lowWater.lower(one.dueAt.getTime());', ''],
+    ['slot-watch.ts', 'this.lowWater.lower(dueAt.getTime());', ''],
+  ),
+  seeded(
+    'slot-forgotten-amid-a-look',
+    'A process that ends while it looks takes what it would have found in the slot along',
+    'slot-watch.spec.ts',
+    ['slot-watch.ts', 'this.#isLooking || this.#atMs < Infinity', 'this.#atMs < Infinity'],
+  ),
+  seeded(
+    'courtesy-paid-by-each',
+    'A herd leaves customers a core for the shorter, the more drainers there are',
+    'pace.spec.ts',
+    ['pace.ts', 'this.#courteousForMs -= tookMs / plan.drainers', 'this.#courteousForMs -= tookMs'],
   ),
   seeded(
     'oldest-seeks-the-future',
@@ -137,7 +149,7 @@ const SPEC_MUTATIONS = [
     'courteous-for-ever',
     'A herd that goes on leaves customers a core for as long as it does',
     'pace.spec.ts',
-    ['pace.ts', 'else if (isAlone) this.#courteousForMs -= tookMs;', ''],
+    ['pace.ts', 'this.#courteousForMs -= tookMs / plan.drainers', 'this.#courteousForMs -= 0'],
   ),
   seeded(
     'herd-takes-all-cores',

@@ -84,20 +84,19 @@ export class Alarms {
       const alarm = alarmFor(deadline, this.options.granularity);
       const atMs = alarm.at.getTime();
       // A slot that has begun may have rung before this deadline was committed: it rings again.
-      if (atMs <= nowMs + CLOCK_ERROR_MS || !this.#armedSlots.has(atMs))
-        this.#waiting.set(alarm.id, alarm);
+      const isBegun = atMs <= nowMs + CLOCK_ERROR_MS;
+      if (isBegun || !this.#armedSlots.has(atMs)) this.#waiting.set(alarm.id, alarm);
     }
-    // While the store refuses, it is asked in its own time, not with every commit.
-    if (this.#waiting.size > 0 && !this.#retry && !this.#closed) this.#flushing ??= this.#flush();
+    this.#flushSoon();
   }
 
-  /** Whoever has heard the slot that ends then looks no longer: somebody else may. In the background. */
+  /** Arms the slot that ends then once more, in the background: whoever has heard it looks no longer. */
   ringAgain(slotEndMs: number): void {
     const { granularity } = this.options;
     if (granularity === 'subject') return;
     const alarm = slotAlarm(slotEndMs, granularity);
     this.#waiting.set(alarm.id, alarm);
-    if (!this.#retry && !this.#closed) this.#flushing ??= this.#flush();
+    this.#flushSoon();
   }
 
   /** Resolves when everything handed to `ensure` so far was armed, or refused once by the store. */
@@ -148,6 +147,11 @@ export class Alarms {
     this.#epoch += 1;
     this.#armedSlots.clear();
     this.#armedUntilMs = 0;
+  }
+
+  #flushSoon(): void {
+    // While the store refuses, it is asked in its own time, not with every commit.
+    if (this.#waiting.size > 0 && !this.#retry && !this.#closed) this.#flushing ??= this.#flush();
   }
 
   async #flush(): Promise<void> {

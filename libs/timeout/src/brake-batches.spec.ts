@@ -1,7 +1,6 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { Brake, type BrakeFacts, type BrakeOptions } from './brake';
 import { Drain, drainDefaults } from './drain';
-import { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
 import { DeadlineStore } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { Gate } from './testing/gate';
@@ -16,16 +15,10 @@ describe('The brake, asked by every batch', () => {
   let store: DeadlineStore;
   let uptimeMs: number;
   let machines = 0;
-  beforeAll(async () => {
-    store = await DeadlineStore.open();
-    const runner = store.dataSource.createQueryRunner();
-    await new TimeoutBrakes1763600020000().up(runner);
-    await runner.release();
-  });
+  beforeAll(async () => (store = await DeadlineStore.open()));
   afterAll(() => store?.close());
   beforeEach(async () => {
     await store.empty();
-    await store.dataSource.query('TRUNCATE timeout_brakes, machine_clocks');
     uptimeMs = 10 * HOUR_MS;
     await store.add(KIND, Array<number>(DUE).fill(-1_000));
   });

@@ -1,5 +1,4 @@
 import { Brake, type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
-import { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
 import { DeadlineStore } from './testing/deadline-store';
 
 const HOUR_MS = 3_600_000;
@@ -9,16 +8,10 @@ let store: DeadlineStore;
 let uptimeMs = 0;
 let machines = 0;
 
-beforeAll(async () => {
-  store = await DeadlineStore.open();
-  const runner = store.dataSource.createQueryRunner();
-  await new TimeoutBrakes1763600020000().up(runner);
-  await runner.release();
-});
+beforeAll(async () => (store = await DeadlineStore.open()));
 afterAll(() => store?.close());
 beforeEach(async () => {
   await store.empty();
-  await store.dataSource.query('TRUNCATE timeout_brakes, machine_clocks');
   uptimeMs = 1_000_000;
   machines += 1;
 });

@@ -66,14 +66,7 @@ export class DrainAside {
 
   /** Those that are back. A part's sweep is not who watches slots. */
   armAgain(back: readonly DueDeadline[], part: Part | undefined): void {
-    const { watch, lowWater } = this.own;
-    const isExpected = ({ dueAt }: DueDeadline): boolean => !part && watch.expects(dueAt);
-    const unseen = back.filter((one) => {
-      if (!isExpected(one)) return true;
-      // Nobody rings who would say from where to look.
-      lowWater.lower(one.dueAt.getTime());
-      return false;
-    });
+    const unseen = part ? back : back.filter(({ dueAt }) => !this.own.watch.expects(dueAt));
     this.parts.alarms.ensure(unseen);
   }
 

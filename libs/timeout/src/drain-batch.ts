@@ -32,6 +32,10 @@ export interface Asked {
   readonly part?: Part;
 }
 
+/** Who leaves some of it to others says nothing of what is next. */
+export const claimsAllThatIsDue = ({ part, overdueByMs }: Asked): boolean =>
+  !part && overdueByMs === 0;
+
 /** A batch that is handled in pieces is no larger: each piece is a savepoint of its transaction. */
 const LARGEST_APART = 1_000;
 /** How many are tried to see whether the handler works again. */
@@ -136,8 +140,7 @@ export class DrainBatch {
   async #claimDue(tx: Transaction, limit: number, asked: Asked): Promise<ClaimedBatch> {
     const { watch } = this.own;
     const { part, overdueByMs } = asked;
-    // Who leaves to others what has just come due says nothing of what is next.
-    const watches = !part && overdueByMs === 0;
+    const watches = claimsAllThatIsDue(asked);
     const claimed = await claimDue(tx, this.kind, limit, overdueByMs, {
       lowWater: this.#lowWaterFor(asked),
       ...(part && { range: part.range }),

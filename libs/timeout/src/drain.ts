@@ -1,5 +1,5 @@
 import type { Claimant, DeadlineHandler } from './deadline-handler';
-import { type Asked, DrainBatch } from './drain-batch';
+import { type Asked, claimsAllThatIsDue, DrainBatch } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { KindHealth } from './kind-health';
@@ -79,6 +79,7 @@ export class Drain {
     const watch = (this.#watch = new SlotWatch(
       () => this.#startInBackground('timer'),
       parts.clock,
+      this.lowWater,
     ));
     const own = { ...options, health, lowWater: this.lowWater, watch };
     this.#batch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
@@ -184,7 +185,7 @@ export class Drain {
     const batch = asked.part ? this.#partBatch : this.#batch;
     const round: Round = { batch, asked, total, drainers: new Map() };
     batch.pace.roundBegins();
-    if (!asked.part && asked.overdueByMs === 0) this.#watch.roundBegins();
+    if (claimsAllThatIsDue(asked)) this.#watch.roundBegins();
     this.#send(round, 0);
     // All of them, whatever becomes of one: nobody's transaction goes on behind the round's back.
     while (round.drainers.size > 0) await Promise.all(round.drainers.values());

@@ -76,12 +76,21 @@ describe('claims with an old snapshot open', () => {
       return (await blocksRead(tx)) - before;
     });
 
-  it('read nothing of what is gone', async () => {
-    const mark = new LowWater();
+  async function besideASnapshot(work: () => Promise<void>): Promise<void> {
     const snapshot = store.dataSource.createQueryRunner();
     await snapshot.startTransaction('REPEATABLE READ');
     try {
       await snapshot.query('SELECT count(*) FROM deadlines');
+      await work();
+    } finally {
+      await snapshot.rollbackTransaction();
+      await snapshot.release();
+    }
+  }
+
+  it('read nothing of what is gone', async () => {
+    const mark = new LowWater();
+    await besideASnapshot(async () => {
       await store.rows(
         `INSERT INTO deadlines (kind, due_at, subject_id)
          SELECT $1, now() - (i + 10) * interval '1 millisecond', gen_random_uuid()
@@ -97,17 +106,11 @@ describe('claims with an old snapshot open', () => {
       expect(marked).toBeLessThan(30);
       // What it would be otherwise: else the test shows nothing.
       expect(all).toBeGreaterThan(200);
-    } finally {
-      await snapshot.rollbackTransaction();
-      await snapshot.release();
-    }
+    });
   });
 
   it('read nothing of what was paid before it was due, where they look for what is next', async () => {
-    const snapshot = store.dataSource.createQueryRunner();
-    await snapshot.startTransaction('REPEATABLE READ');
-    try {
-      await snapshot.query('SELECT count(*) FROM deadlines');
+    await besideASnapshot(async () => {
       await store.rows(
         `INSERT INTO deadlines (kind, due_at, subject_id)
          SELECT $1, now() + interval '1 minute' + i * interval '1 millisecond', gen_random_uuid()
@@ -120,10 +123,7 @@ describe('claims with an old snapshot open', () => {
       // What it would be otherwise: else the test shows nothing.
       const hour = { nextUntilMs: nextUntilMs + 3_600_000 };
       expect(await blocksOfAClaim(hour)).toBeGreaterThan(200);
-    } finally {
-      await snapshot.rollbackTransaction();
-      await snapshot.release();
-    }
+    });
   });
 
   it('look at everything when the mark is in the future: the clock was set back', async () => {

@@ -1,3 +1,6 @@
+import type { Clock } from './clock';
+import type { LowWater } from './low-water';
+
 /** Who has found some looks for those that follow no sooner, so that they come in sets. */
 const APART_MS = 30;
 
@@ -11,12 +14,15 @@ export class SlotWatch {
   /** When to look, by the monotonic clock: for the next as the last claim has seen it, and for what was put back. */
   #nextMs = Infinity;
   #backMs = Infinity;
+  /** A round is under way of which no claim has answered yet: it may find anything. */
+  #isLooking = false;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(
     private readonly look: () => void,
-    private readonly clock: { readonly nowMs: () => number },
+    private readonly clock: Pick<Clock, 'nowMs'>,
+    private readonly lowWater: LowWater,
   ) {}
 
   /** When the watch ends; undefined before the first slot. */
@@ -33,11 +39,13 @@ export class SlotWatch {
   roundBegins(): void {
     clearTimeout(this.#timer);
     this.#nextMs = this.#backMs = Infinity;
+    this.#isLooking = true;
   }
 
   /** A claim of it has answered: the next that is due before the watch ends is due in so long; Infinity: there is none. */
   nextIn(inMs: number): void {
     this.#nextMs = performance.now() + inMs;
+    this.#isLooking = false;
   }
 
   /** True when it will look for what was put back to this instant: nobody has to ring for it. */
@@ -45,6 +53,8 @@ export class SlotWatch {
     if (this.#isStopped || this.#untilMs === undefined || dueAt.getTime() > this.#untilMs) {
       return false;
     }
+    // Nobody rings who would say from where to look.
+    this.lowWater.lower(dueAt.getTime());
     const inMs = dueAt.getTime() - this.clock.nowMs();
     this.#backMs = Math.min(this.#backMs, performance.now() + inMs);
     return true;
@@ -53,16 +63,21 @@ export class SlotWatch {
   /** A round has ended that has found so many. */
   roundEnded(found: number): void {
     clearTimeout(this.#timer);
-    const atMs = Math.min(this.#nextMs, this.#backMs);
+    this.#isLooking = false;
+    const atMs = this.#atMs;
     if (this.#isStopped || atMs === Infinity) return;
     const inMs = Math.max(found > 0 ? APART_MS : 1, Math.ceil(atMs - performance.now()));
     this.#timer = setTimeout(this.look, inMs).unref();
   }
 
-  /** The end of the slot, where something is still to be looked for in it: somebody else has to. */
+  /** The end of the slot, where something may still have to be looked for in it: somebody else has to. */
   stop(): number | undefined {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    return Math.min(this.#nextMs, this.#backMs) === Infinity ? undefined : this.#untilMs;
+    return this.#isLooking || this.#atMs < Infinity ? this.#untilMs : undefined;
+  }
+
+  get #atMs(): number {
+    return Math.min(this.#nextMs, this.#backMs);
   }
 }

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { insertDeadlines } from '../deadlines';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
+import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
 import { inTransaction, queryRows } from '../transaction';
@@ -15,7 +16,7 @@ export interface StoredDeadline {
   readonly failures: number;
 }
 
-/** A database of a test's own that holds nothing but deadlines and a table to have effects on. */
+/** A database of a test's own that holds nothing but deadlines, what is kept of their handling, and a table to have effects on. */
 export class DeadlineStore {
   private constructor(
     readonly dataSource: DataSource,
@@ -37,6 +38,7 @@ export class DeadlineStore {
       extra: { pipeline: true },
       migrations: [
         Deadlines1763600000000,
+        TimeoutBrakes1763600020000,
         NearAndFarDeadlines1763700210000,
         SweepShards1763930020000,
       ],
@@ -53,7 +55,9 @@ export class DeadlineStore {
   }
 
   async empty(): Promise<void> {
-    await this.dataSource.query('TRUNCATE deadlines, held_deadlines, sweep_shards, effects');
+    const tables =
+      'deadlines, held_deadlines, sweep_shards, timeout_brakes, machine_clocks, effects';
+    await this.dataSource.query(`TRUNCATE ${tables}`);
   }
 
   rows<T>(sql: string, params: readonly unknown[] = []): Promise<T[]> {
