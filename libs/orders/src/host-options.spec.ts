@@ -67,10 +67,27 @@ describe('telemetry of a host, as the order module calls it', () => {
       expect(telemetry).toHaveProperty(key, expect.any(Function));
     }
     telemetry.closed('timer', 1);
+    // Or it would be told of none of them.
+    expect(telemetry.closedMany).toBeUndefined();
     for (let turn = 0; turn < 2; turn++) telemetry.alert('money_on_hold', {});
     expect(told).toEqual(['money_on_hold', 'money_on_hold']);
     const said = 'telemetry.alert fails, which is said once: statsd is away';
     expect(warn.mock.calls).toEqual([[said]]);
+  });
+
+  it('hears of many orders at once where it has a way to', () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
+    const closedMany = jest.fn().mockImplementationOnce(() => {
+      throw new Error('statsd is away');
+    });
+    const given = { failed: () => undefined, alert: () => undefined, closedMany };
+    const { telemetry } = hostSetUp({ postgres, payments, telemetry: given });
+    for (let turn = 0; turn < 2; turn++) telemetry.closedMany?.('timer', 12, 8_000);
+    expect(closedMany.mock.calls).toEqual([
+      ['timer', 12, 8_000],
+      ['timer', 12, 8_000],
+    ]);
+    expect(warn).toHaveBeenCalledTimes(1);
   });
 });
 

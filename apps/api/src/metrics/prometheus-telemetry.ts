@@ -7,9 +7,10 @@ import {
   type WebhookResult,
 } from '@app/orders';
 import { Injectable } from '@nestjs/common';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Logger } from '../logging/logger';
 import { QuietPeriods } from '../logging/quiet-periods';
+import { CountedHistogram } from './counted-histogram';
 
 /** From the precision of a timer to the lateness of a sweep that found a day's backlog, in seconds. */
 const LAG_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400];
@@ -176,8 +177,12 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   }
 
   closed(by: By, lagMs: number): void {
+    this.closedMany(by, lagMs, 1);
+  }
+
+  closedMany(by: By, lagMs: number, count: number): void {
     // Closed early, by a customer or an operator, is not late at all.
-    this.#closeLag.observe({ by }, Math.max(0, lagMs) / 1_000);
+    this.#closeLag.observeMany({ by }, Math.max(0, lagMs) / 1_000, count);
   }
 
   race(winner: 'payment' | 'close'): void {
@@ -338,8 +343,8 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     help: string,
     labelNames: readonly L[],
     buckets: readonly number[],
-  ): Histogram<L> {
-    return new Histogram({
+  ): CountedHistogram<L> {
+    return new CountedHistogram({
       name: `lastcall_${name}`,
       help,
       labelNames: [...labelNames],

@@ -5,8 +5,12 @@ import { type HostOrdersTelemetry, type OrdersTelemetry, silentOrdersTelemetry }
 const NAME = 'Orders';
 
 /** What a host gives, whole and guarded against its failing; Nest's logger hears of it where it gives none. */
-export const hostTelemetry = (given: HostOrdersTelemetry = loggedTelemetry()): OrdersTelemetry =>
-  soundTelemetry(given, silentOrdersTelemetry, NAME);
+export function hostTelemetry(given: HostOrdersTelemetry = loggedTelemetry()): OrdersTelemetry {
+  const called: OrdersTelemetry = given.closedMany
+    ? { ...silentOrdersTelemetry, closedMany: () => undefined }
+    : silentOrdersTelemetry;
+  return soundTelemetry(given, called, NAME);
+}
 
 /** Nest's logger hears of what fails and of alerts: for hosts that give no telemetry of their own. */
 function loggedTelemetry(): OrdersTelemetry {

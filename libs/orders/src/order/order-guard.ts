@@ -157,7 +157,8 @@ export class OrderGuard {
     this.telemetry.transitions(from, to, by, changed.count);
     if (to !== 'closed') return;
     for (const { lagMs, count } of changed.lags()) {
-      for (let told = 0; told < count; told++) this.telemetry.closed(by, lagMs);
+      if (this.telemetry.closedMany) this.telemetry.closedMany(by, lagMs, count);
+      else for (let told = 0; told < count; told++) this.telemetry.closed(by, lagMs);
     }
   }
 }

@@ -16,6 +16,8 @@ export interface OrdersTelemetry extends TimeoutTelemetry {
   transitions(from: OrderStatus | 'none', to: OrderStatus, by: By, count: number): void;
   /** An order was closed `lagMs` after its deadline (negative when a customer or operator closed it early). */
   closed(by: By, lagMs: number): void;
+  /** So many orders at once, all as late as each other; without this `closed` is called for each. */
+  closedMany?(by: By, lagMs: number, count: number): void;
   /** A payment and a close met; who won. */
   race(winner: 'payment' | 'close'): void;
   webhook(result: WebhookResult): void;
