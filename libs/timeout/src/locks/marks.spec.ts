@@ -52,6 +52,22 @@ describe('the marks of a batch', () => {
     expect(packed(apart)).toEqual(packed(ofIds));
   });
 
+  it('tell batches apart that were made in one millisecond, by the least and the greatest of each', () => {
+    const ids = Array.from(
+      { length: 100 },
+      (_, n) => `019aa000-0000-7${hex(n, 3)}-9abc-${rest(n, 6)}`,
+    );
+    const endsOf = (some: readonly string[]): string[] => {
+      const ends = packed(marksOf([...some].reverse())).toString('hex', PACKED.table);
+      const digits = 2 * PACKED.range;
+      return [ends.slice(0, digits), ends.slice(digits, 2 * digits)];
+    };
+    const ends = [...endsOf(ids.slice(0, 50)), ...endsOf(ids.slice(50))];
+    const of = (n: number) => ids[n]?.replaceAll('-', '').slice(0, 2 * PACKED.range);
+    expect(ends).toEqual([of(0), of(49), of(50), of(99)]);
+    expect(new Set(ends).size).toBe(4);
+  });
+
   it('of what is no UUID are those of its names', () => {
     const teas = Array.from({ length: 40 }, (_, n) => `tea-${n}`);
     const names = marksOfNames(teas.map((tea) => `{lc}:lock:order:${tea}`));

@@ -58,13 +58,19 @@ const AMONG = `${MARK_OF}
  */
 const MEETS = `
   local function range(read)
-    local a, b, c, d = struct.unpack('>I4I2I4I2', read(${PACKED.table + 1}, ${PACKED.table + 2 * PACKED.range}))
-    return a * 65536 + b, c * 65536 + d
+    local ends = read(${PACKED.table + 1}, ${PACKED.table + 2 * PACKED.range})
+    return { struct.unpack('>I4I4I4', ends) }, { struct.unpack('>I4I4I4', ends, ${PACKED.range + 1}) }
+  end
+  local function less(one, other)
+    for word = 1, 3 do
+      if one[word] ~= other[word] then return one[word] < other[word] end
+    end
+    return false
   end
   local function meets(mine, theirs)
     local least, greatest = range(packed(mine))
     local others_least, others_greatest = range(stored(theirs))
-    if greatest < others_least or others_greatest < least then return false end
+    if less(greatest, others_least) or less(others_greatest, least) then return false end
     local read = packed(redis.call('GET', theirs))
     for sum = 0, 255 do
       local some, others = same_sum(packed(mine), sum), same_sum(read, sum)
