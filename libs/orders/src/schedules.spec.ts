@@ -110,14 +110,14 @@ describe('the schedules', () => {
     expect(failures).toEqual([['retention', new Error('no database')]]);
   });
 
-  it('relay every two seconds in a burst, and at once after it', async () => {
+  it('relay every two seconds and fold every other turn in a burst, and at once after it', async () => {
     const { turns, load } = startSchedules();
     await pass(250);
     load.isBursting = true;
     await pass(10_000);
-    expect(turns.relay).toBe(1 + 5);
+    expect(turns).toMatchObject({ relay: 1 + 5, fold: 1 + 20 });
     load.isBursting = false;
     await pass(250);
-    expect(turns.relay).toBe(1 + 5 + 1);
+    expect(turns).toMatchObject({ relay: 1 + 5 + 1, fold: 1 + 20 + 1 });
   });
 });

@@ -22,12 +22,14 @@ const MINUTE_MS = 60_000;
 
 /** What was released can be had again within a second; what is wanted before is folded by placing. */
 const FOLD_EVERY_MS = 250;
+/** Every other turn, then: each run touches all products that a burst gives back, and the fewer runs, the less. */
+const FOLD_IN_A_BURST_AFTER_MS = 300;
 const RELAY_EVERY_MS = 250;
 /** Sooner than a person looks whether their system has heard. */
 const DELIVER_EVERY_MS = 500;
 /** An operator waits for what a command has left to this process. */
 const ERRANDS_EVERY_MS = 500;
-const RELAY_IN_A_BURST_EVERY_MS = 2_000;
+const RELAY_IN_A_BURST_AFTER_MS = 2_000;
 /** A run reads for a second or so, in every worker: often enough to know within minutes. */
 const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
 /** What the console tells of closes is that old at the most. */
@@ -45,7 +47,6 @@ const SHIPMENTS_EVERY_MS = 10 * MINUTE_MS;
 @Injectable()
 export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutdown {
   #turns: Turns[] = [];
-  #relayEndedMs = 0;
 
   constructor(
     private readonly foldStock: FoldStock,
@@ -73,10 +74,19 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       // Several workers share the products by SKIP LOCKED.
       every(
         FOLD_EVERY_MS,
-        (stopping) => foldStock.runOnce(() => stopping.aborted),
+        this.#inABurstAfter(FOLD_IN_A_BURST_AFTER_MS, (stopping) =>
+          foldStock.runOnce(() => stopping.aborted),
+        ),
         told('fold stock'),
       ),
-      every(RELAY_EVERY_MS, (stopping) => this.#relayEvents(stopping), told('relay events')),
+      every(
+        RELAY_EVERY_MS,
+        // What a burst has left behind is not relayed to its end by who is told to end.
+        this.#inABurstAfter(RELAY_IN_A_BURST_AFTER_MS, (stopping) =>
+          this.relay.runOnce(() => stopping.aborted || timeouts.isBursting),
+        ),
+        told('relay events'),
+      ),
       // One of the workers, by a lock of Postgres.
       every(
         SEAL_EVERY_MS,
@@ -126,17 +136,21 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * In a burst of closing one batch every two seconds: orders close on time first, and the shop
-   * hears of it right after.
+   * In a burst of closing so long after the end of its last turn at the earliest: orders close on time first,
+   * and the shop hears of it right after.
    */
-  async #relayEvents(stopping: AbortSignal): Promise<void> {
-    const soonestMs = this.#relayEndedMs + RELAY_IN_A_BURST_EVERY_MS;
-    if (this.timeouts.isBursting && performance.now() < soonestMs) return;
-    try {
-      // What a burst has left behind is not relayed to its end by who is told to end.
-      await this.relay.runOnce(() => stopping.aborted || this.timeouts.isBursting);
-    } finally {
-      this.#relayEndedMs = performance.now();
-    }
+  #inABurstAfter(
+    restMs: number,
+    runOnce: (stopping: AbortSignal) => Promise<unknown>,
+  ): (stopping: AbortSignal) => Promise<void> {
+    let soonestMs = 0;
+    return async (stopping) => {
+      if (this.timeouts.isBursting && performance.now() < soonestMs) return;
+      try {
+        await runOnce(stopping);
+      } finally {
+        soonestMs = performance.now() + restMs;
+      }
+    };
   }
 }
