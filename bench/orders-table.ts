@@ -91,7 +91,7 @@ export async function settle({ pool }: World): Promise<void> {
   await pool.query('CHECKPOINT');
 }
 
-const POLL_MS = 250;
+const POLL_MS = 50;
 
 /** Until their stock is back, too. Looks rarely, as looking costs the same cores. */
 export async function untilAllClosed(world: World): Promise<void> {
