@@ -58,6 +58,10 @@ const MS = (at: string): string => `round(date_part('epoch', ${at}) * 1000)::big
 /** Reading a row costs Node and Postgres more than the values of a row in a long text. */
 const COLUMN = (value: string): string => `string_agg(coalesce((${value})::text, ''), ',')`;
 
+/** Read from each instant at which some were due, or said of the one at which all were. */
+const BY_INSTANT = (each: string, ofAll: string): string =>
+  `CASE WHEN first_due < last_due THEN (SELECT ${each} FROM same) ELSE ${ofAll} END`;
+
 /**
  * The update of the guard (order-guard.ts), which alone calls it: the rows of orders, their history,
  * their next deadlines, and the movements of their stock. Conditional on the status, and for
@@ -107,7 +111,7 @@ function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: bool
     ), history AS (
       INSERT INTO order_events
              (order_id, version, type, from_status, to_status, by, actor, reason, tx)
-      SELECT id, version, 'order.' || $3, $2, $3, $5, $6, $7, event_tx FROM changed
+      SELECT id, version, 'order.${to}', $2, $3, $5, $6, $7, event_tx FROM changed
     )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${over ? OVER_SQL(over.kind) : ''}${
       effect === 'none' ? '' : MOVEMENTS_SQL(effect)
     }
@@ -120,11 +124,15 @@ const EACH_OF = (hasDeadline: boolean): string => `
            ${hasDeadline ? `, ${COLUMN(MS('due_at'))} AS due_at` : ''}
       FROM changed`;
 
-/** Ids would be written down, sent and read for nobody. */
-const COUNTED = `
-    SELECT coalesce(sum(n), 0)::int AS n, ${COLUMN('n')} AS counts,
-           ${COLUMN(MS('closes_at'))} AS closes_at, ${MS('now()')} AS changed_at
-      FROM (SELECT closes_at, count(*) AS n FROM changed GROUP BY closes_at) AS same`;
+/** Ids would be written down, sent and read for nobody; nor is anything sorted where all were due at once. */
+const COUNTED = `, span AS MATERIALIZED (
+      SELECT count(*)::int AS n, count(closes_at) AS due, min(closes_at) AS first_due,
+             max(closes_at) AS last_due FROM changed
+    ), same AS MATERIALIZED (SELECT closes_at, count(*) AS n FROM changed GROUP BY closes_at)
+    SELECT n, ${MS('now()')} AS changed_at,
+           ${BY_INSTANT(COLUMN('n'), 'due::text')} AS counts,
+           ${BY_INSTANT(COLUMN(MS('closes_at')), `(${MS('first_due')})::text`)} AS closes_at
+      FROM span`;
 
 /** Kinds whose deadline's instant is known from the order's row. */
 const TIMED: readonly string[] = TIMED_KINDS;
