@@ -145,21 +145,28 @@ function nameOf(text: string, [statement, values]: Parameters<Query>): string {
 export interface ShopsTimers {
   /** No longer one ever fires. */
   readonly longestMs: number;
-  /** Outside a run so long ones, and longer, fire as {@link FakeTime} passes; the others by the machine's. */
+  /** Outside a run so long ones, and longer, fire as {@link FakeTime} passes; the others by the machine's, */
   readonly outsideFromMs: number;
+  /** but not those that these set: parts of files' paths. */
+  readonly outsideOf?: readonly string[];
 }
 
 /** Timers and intervals that the product's own code sets become steps; those of packages stay real. */
 export function instrumentTimers(
   scheduler: Scheduler,
   time: FakeTime,
-  { longestMs, outsideFromMs }: ShopsTimers,
+  { longestMs, outsideFromMs, outsideOf = [] }: ShopsTimers,
 ): void {
   const { setTimeout: set, clearTimeout: clear, setInterval: repeat } = globalThis;
   const clearing = new Map<unknown, () => void>();
   const none = (): void => undefined;
-  const isOurs = (): boolean => new Error().stack?.split('\n')[3]?.includes('/libs/') ?? false;
-  const isReal = (ms: number): boolean => !scheduler.current && ms < outsideFromMs;
+  /** By the machine's time: whoever asks has been called by who sets a timer. */
+  const isReal = (ms: number): boolean => {
+    const setter = new Error().stack?.split('\n')[3] ?? '';
+    if (!setter.includes('/libs/')) return true;
+    const isShort = ms < outsideFromMs && !outsideOf.some((file) => setter.includes(file));
+    return !scheduler.current && isShort;
+  };
   const later = (handle: object, ms: number, fire: () => void): void => {
     if (ms > longestMs) return void clearing.set(handle, none);
     clearing.set(handle, scheduler.timer(ms, fire) ?? time.after(ms, fire));
@@ -169,13 +176,13 @@ export function instrumentTimers(
     return handle;
   };
   const once = (callback: () => void, ms = 0, ...args: unknown[]): unknown => {
-    if (isReal(ms) || !isOurs()) return set(callback, ms, ...args);
+    if (isReal(ms)) return set(callback, ms, ...args);
     const handle = newHandle();
     later(handle, ms, callback);
     return handle;
   };
   const often = (callback: () => void, ms = 0, ...args: unknown[]): unknown => {
-    if (isReal(ms) || !isOurs()) return repeat(callback, ms, ...args);
+    if (isReal(ms)) return repeat(callback, ms, ...args);
     const handle = newHandle();
     const again = (): void =>
       later(handle, ms, () => {
