@@ -24,6 +24,28 @@ const SPEC_MUTATIONS = [
     ['slot-watch.ts', 'atMs === Infinity) return;', 'atMs !== 0) return;'],
   ),
   seeded(
+    'done-behind-the-front',
+    'A round is over once a claim behind the front finds less than it wanted: what came before it waits',
+    'claim-front.spec.ts',
+    ['drain-batch.ts', 'sawAll = !isFull && !look?.from;', 'sawAll = !isFull;'],
+  ),
+  seeded(
+    'front-for-ever',
+    'While a burst lasts, no claim looks at what came before the front',
+    'claim-front.spec.ts',
+    [
+      'claim-front.ts',
+      'isFresh ? this.#place : undefined',
+      'isFresh || true ? this.#place : undefined',
+    ],
+  ),
+  seeded(
+    'front-past-what-came-back',
+    'A claim that began before a batch was rolled back moves the front past what came back',
+    'claim-front.spec.ts',
+    ['claim-front.ts', 'if (look.generation !== this.#generation) return;', ''],
+  ),
+  seeded(
     'looks-behind-its-slot',
     'Who hears a slot goes on behind its end, beside who hears the next',
     'slot-watch.spec.ts',
@@ -93,8 +115,8 @@ const SPEC_MUTATIONS = [
     'low-water.spec.ts',
     [
       'claim-due.ts',
-      "due_at >= ${since('$4::timestamptz')} AND due_at <= now() AND ${due}\n            ORDER BY",
-      "due_at >= ${since('$4::timestamptz')} AND ${due}\n            ORDER BY",
+      'due_at >= ${MARK} AND due_at <= now() AND ${due}\n            ORDER BY',
+      'due_at >= ${MARK} AND ${due}\n            ORDER BY',
     ],
   ),
   seeded(
@@ -355,10 +377,16 @@ const SPEC_MUTATIONS = [
     'marks-by-one-byte',
     'The marks of a batch are found by their last byte, which is the same in all of some UUIDs',
     'locks/marks.spec.ts',
+    ['locks/marks.ts', 'let one = at; one < at + MARK', 'let one = at + MARK - 1; one < at + MARK'],
+  ),
+  seeded(
+    'batches-do-not-meet-at-their-ends',
+    'Two batches that have but the last of one and the first of the other in common are both held',
+    'locks/redlock.lock.spec.ts',
     [
-      'locks/marks.ts',
-      'for (let one = 0; one < MARK; one++) sums',
-      'for (let one = MARK - 1; one < MARK; one++) sums',
+      'locks/redlock-scripts.ts',
+      'if less(greatest, others_least)',
+      'if not less(others_least, greatest)',
     ],
   ),
   seeded(

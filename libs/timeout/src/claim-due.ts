@@ -1,8 +1,13 @@
 import { ClaimedBatch } from './claimed-batch';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { LowWater, since } from './low-water';
-import { IS_PICKED } from './picked';
-import { type DeadlineRange, inRange, rangeParams } from './shards/deadline-range';
+import { IS_PICKED, PLACE } from './picked';
+import {
+  type DeadlinePlace,
+  type DeadlineRange,
+  inRange,
+  rangeParams,
+} from './shards/deadline-range';
 import type { Transaction } from './transaction';
 import { Uuids } from './uuids';
 
@@ -16,7 +21,7 @@ export async function claimDue(
   kind: string,
   limit: number,
   overdueByMs: number,
-  { lowWater = new LowWater(), range, nextUntilMs }: ClaimOptions = {},
+  { lowWater = new LowWater(), range, nextUntilMs, from }: ClaimOptions = {},
 ): Promise<ClaimedBatch> {
   const look = lowWater.begin();
   let oldestMs: number | undefined;
@@ -24,7 +29,9 @@ export async function claimDue(
     const [columns] = await tx.hot<ClaimedColumns>(range ? CLAIM_RANGE : CLAIM, [
       ...[kind, limit, overdueByMs, new Date(look.fromMs)],
       nextUntilMs === undefined ? null : new Date(nextUntilMs),
-      ...(range ? rangeParams(range) : []),
+      ...(range
+        ? rangeParams(range)
+        : [from?.dueAt ?? new Date(look.fromMs), from?.subjectId ?? FIRST_ID]),
     ]);
     oldestMs = Number((columns as ClaimedColumns).oldest_ms);
     return batchOf(kind, columns as ClaimedColumns);
@@ -33,6 +40,8 @@ export async function claimDue(
   }
 }
 
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
 export interface ClaimOptions {
   /** It looks from there on, and raises it. */
   readonly lowWater?: LowWater;
@@ -40,12 +49,16 @@ export interface ClaimOptions {
   readonly range?: DeadlineRange;
   /** It says when the next one is due, if that is until then: milliseconds since the epoch. */
   readonly nextUntilMs?: number | undefined;
+  /** It looks for none before that one; of a range: it has no effect. */
+  readonly from?: DeadlinePlace | undefined;
 }
 
 interface ClaimedColumns extends Record<ClaimedColumn, string | null> {
   readonly subject_ids: Buffer | null;
   readonly first_due: Date | null;
   readonly last_due: Date | null;
+  /** Of those that were due last, the last. */
+  readonly last_id: string | null;
   /** Of any of them. */
   readonly version: number;
   readonly failure: number;
@@ -74,7 +87,9 @@ function batchOf(kind: string, columns: ClaimedColumns): ClaimedBatch {
       failures: failures(index),
     }));
   };
-  return new ClaimedBatch(ids, between, takeApart, columns.next_in_ms ?? undefined);
+  const { last_due: dueAt, last_id: subjectId, next_in_ms: nextInMs } = columns;
+  const last = dueAt && subjectId ? { dueAt, subjectId } : undefined;
+  return new ClaimedBatch(ids, between, takeApart, nextInMs ?? undefined, last);
 }
 
 /** What a claim gives back of each deadline beside its subject, where not all have the same. */
@@ -85,16 +100,18 @@ const CLAIMED = {
 } as const;
 type ClaimedColumn = keyof typeof CLAIMED;
 
+const MARK = since('$4::timestamptz');
+
 /**
  * Found by ctid alone, so that no plan can turn it into a scan. All rows in one, a value a column:
  * reading rows costs Node and Postgres more than the claim. The oldest is as it was before: what
  * others claim counts, for they may roll back.
  */
-const claimWhere = (due: string): string => `
+const claimWhere = (begin: string, due: string): string => `
   WITH picked AS MATERIALIZED (
-    SELECT ctid AS place, due_at, subject_id FROM near_deadlines
-     WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND due_at <= now() - $3 * interval '1 millisecond'
-       AND ${due} ORDER BY kind, due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+    SELECT ${PLACE} FROM near_deadlines
+     WHERE kind = $1 AND ${begin} AND due_at <= now() - $3 * interval '1 millisecond'
+       AND ${due} ORDER BY kind, due_at, subject_id LIMIT $2 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
     RETURNING subject_id, due_at, version, failures
@@ -112,17 +129,19 @@ const claimWhere = (due: string): string => `
          ${['first_due', 'last_due', 'version', 'failure']
            .map((name) => `(SELECT ${name} FROM span) AS ${name}`)
            .join(', ')},
+         (SELECT subject_id FROM picked ORDER BY due_at DESC, subject_id DESC LIMIT 1) AS last_id,
          floor(date_part('epoch', least(now(), (
            SELECT due_at FROM near_deadlines
-            WHERE kind = $1 AND due_at >= ${since('$4::timestamptz')} AND due_at <= now() AND ${due}
+            WHERE kind = $1 AND due_at >= ${MARK} AND due_at <= now() AND ${due}
             ORDER BY kind, due_at LIMIT 1))) * 1000)::bigint AS oldest_ms,
          date_part('epoch', (
            SELECT due_at FROM near_deadlines
             WHERE kind = $1 AND due_at > now() AND due_at <= $5::timestamptz AND ${due}
             ORDER BY kind, due_at LIMIT 1) - clock_timestamp()) * 1000 AS next_in_ms
     FROM claimed`;
-const CLAIM = claimWhere('true');
-const CLAIM_RANGE = claimWhere(inRange(6));
+/** As one pair: of two conditions, the index would begin at either. */
+const CLAIM = claimWhere(`(due_at, subject_id) >= (${since('$6::timestamptz')}, $7::uuid)`, 'true');
+const CLAIM_RANGE = claimWhere(`due_at >= ${MARK}`, inRange(6));
 
 /** Takes one deadline out of the table; false when somebody else has it. */
 export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { DueDeadline } from './deadline-handler';
+import type { DeadlinePlace } from './shards/deadline-range';
 import { Uuids } from './uuids';
 
 /** Due deadlines that one batch has claimed, as they were read: taken apart only for who looks at each. */
@@ -12,6 +13,8 @@ export class ClaimedBatch {
     private readonly takeApart: () => readonly DueDeadline[],
     /** In how many milliseconds the next one that was asked for is due; Infinity: there is none. */
     readonly nextInMs = Infinity,
+    /** None of them is behind it in the order in which they are claimed; undefined: nobody has looked. */
+    readonly last?: DeadlinePlace,
   ) {}
 
   static of(due: readonly DueDeadline[]): ClaimedBatch {

@@ -1,4 +1,5 @@
 import { type BatchEntry, enterBatch } from './batch-entry';
+import { ClaimFront } from './claim-front';
 import { claimSome } from './claim-some';
 import { ClaimedBatch } from './claimed-batch';
 import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
@@ -14,6 +15,7 @@ import { LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { SERVICE_LEVEL_MS } from './service-level';
+import type { DeadlinePlace } from './shards/deadline-range';
 import { inTransaction, type Transaction } from './transaction';
 
 /**
@@ -59,6 +61,7 @@ export class DrainBatch {
   /** Locks on their way back. The next batch has other subjects, so it need not wait for them. */
   readonly #releasing = new Set<Promise<void>>();
   readonly #aside: DrainAside;
+  readonly #front = new ClaimFront();
 
   constructor(
     private readonly kind: string,
@@ -84,7 +87,10 @@ export class DrainBatch {
     let refused: BatchOutcome | undefined;
     let claimed = NOTHING;
     const claimedAt = { ms: 0 };
+    let sawAll = false;
     const claim = async (tx: Transaction): Promise<ClaimedBatch> => {
+      // Of an attempt that was rolled back.
+      if (claimed.count > 0) this.#front.fall();
       claimed = NOTHING;
       const { brake } = this.parts;
       const { timesEngaged } = brake;
@@ -95,9 +101,13 @@ export class DrainBatch {
       if (refused) return claimed;
       // Having the turn, so that nobody else makes use of the rest.
       if (plan.restMs > 0) await pause(plan.restMs);
+      const look = asked.part || plan.isProbe ? undefined : this.#front.begin();
       claimed = plan.isProbe
         ? await claimSome(tx, this.kind, plan.limit)
-        : await this.#claimDue(tx, plan.limit, asked);
+        : await this.#claimDue(tx, plan.limit, asked, look?.from);
+      const isFull = claimed.count === plan.limit;
+      sawAll = !isFull && !look?.from;
+      if (look) this.#front.end(look, isFull ? claimed.last : undefined);
       claimedAt.ms = entry.now.getTime();
       if (claimed.count > 0) this.own.pace.claimed(claimedAt.ms - claimed.between.oldestMs);
       return claimed;
@@ -109,8 +119,9 @@ export class DrainBatch {
       this.followUps.begin(claimed, aside);
       if (health.isStopped) return 'stopped';
       // Of a probe, rows that somebody holds are left out.
-      return plan.isProbe || claimed.count === plan.limit ? 'more' : 'all';
+      return plan.isProbe || !sawAll ? 'more' : 'all';
     } catch (error) {
+      this.#front.fall();
       return this.#aside.rolledBack(error, { claimed, ...plan }, asked.part, total);
     }
   }
@@ -137,12 +148,17 @@ export class DrainBatch {
     return entry.hasTurn ? undefined : 'no turn';
   }
 
-  async #claimDue(tx: Transaction, limit: number, asked: Asked): Promise<ClaimedBatch> {
+  async #claimDue(
+    tx: Transaction,
+    limit: number,
+    asked: Asked,
+    from?: DeadlinePlace,
+  ): Promise<ClaimedBatch> {
     const { watch } = this.own;
     const { part, overdueByMs } = asked;
     const watches = claimsAllThatIsDue(asked);
     const claimed = await claimDue(tx, this.kind, limit, overdueByMs, {
-      lowWater: this.#lowWaterFor(asked),
+      ...{ lowWater: this.#lowWaterFor(asked), from },
       ...(part && { range: part.range }),
       ...(watches && { nextUntilMs: watch.untilMs }),
     });

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { IS_PICKED } from './picked';
+import { IS_PICKED, PLACE } from './picked';
 import { queryRows } from './transaction';
 
 /**
@@ -42,7 +42,7 @@ export async function bringNear(
 
 const BRING_NEAR = `
   WITH picked AS MATERIALIZED (
-    SELECT ctid AS place, due_at, subject_id FROM far_deadlines
+    SELECT ${PLACE} FROM far_deadlines
      WHERE kind = $1 AND due_at <= now() + $2 * interval '1 millisecond'
      ORDER BY kind, due_at LIMIT $3 FOR UPDATE SKIP LOCKED
   ), gone AS (
