@@ -33,7 +33,7 @@ const NO_WAITING_FOR_MS = 10_000;
 @Injectable()
 @HandlesKind('payment')
 export class PaymentDeadline implements DeadlineHandler {
-  readonly maxBatch = 8_000;
+  readonly maxBatch = 12_000;
   readonly lockKey = orderLockKey;
   readonly whole: WholeBatches = {
     lockPrefix: ORDER_LOCK_PREFIX,
