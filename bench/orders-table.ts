@@ -91,9 +91,10 @@ export async function settle({ pool }: World): Promise<void> {
   await pool.query('CHECKPOINT');
 }
 
+/** Sooner than the relay goes on, which waits for the end of a burst and is none of its cost. */
 const POLL_MS = 50;
 
-/** Until their stock is back, too. Looks rarely, as looking costs the same cores. */
+/** Until their stock is back, too. */
 export async function untilAllClosed(world: World): Promise<void> {
   for (let closed = false; !closed;) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
