@@ -52,6 +52,8 @@ const AMONG = `${MARK_OF}
   local function among(read, mark)
     return string.find(same_sum(read, sum_of(mark)), mark, 1, true) ~= nil
   end`;
+/** Numbers of 32 bits, as Lua's are exact up to 53. */
+const RANGE_WORDS = PACKED.range / 4;
 /**
  * Whether two that marks.ts has packed have a mark in common: looked at only where the ranges of their marks
  * meet, which those of orders that were placed one after the other do not. \`theirs\`: the key of one.
@@ -59,10 +61,11 @@ const AMONG = `${MARK_OF}
 const MEETS = `
   local function range(read)
     local ends = read(${PACKED.table + 1}, ${PACKED.table + 2 * PACKED.range})
-    return { struct.unpack('>I4I4I4', ends) }, { struct.unpack('>I4I4I4', ends, ${PACKED.range + 1}) }
+    local words = '>${'I4'.repeat(RANGE_WORDS)}'
+    return { struct.unpack(words, ends) }, { struct.unpack(words, ends, ${PACKED.range + 1}) }
   end
   local function less(one, other)
-    for word = 1, 3 do
+    for word = 1, ${RANGE_WORDS} do
       if one[word] ~= other[word] then return one[word] < other[word] end
     end
     return false
