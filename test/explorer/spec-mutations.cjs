@@ -27,7 +27,7 @@ const SPEC_MUTATIONS = [
     'done-behind-the-front',
     'A round is over once a claim behind the front finds less than it wanted: what came before it waits',
     'claim-front.spec.ts',
-    ['drain-batch.ts', 'sawAll = !isFull && !look?.from;', 'sawAll = !isFull;'],
+    ['drain-batch.ts', 'return [claimed, !isFull && !look?.from];', 'return [claimed, !isFull];'],
   ),
   seeded(
     'front-for-ever',

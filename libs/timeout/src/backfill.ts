@@ -6,6 +6,7 @@ import { failpoint } from './failpoint';
 import { inTransaction, queryRows } from './transaction';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { armsAlarms, TimerAbilityError } from './timer-limits';
+import { NIL } from './uuids';
 
 export interface BackfillOptions {
   /** Only deadlines due at this instant or later. */
@@ -70,7 +71,6 @@ export class BackfillCursorError extends Error {
   }
 }
 
-const NIL = '00000000-0000-0000-0000-000000000000';
 /** Before every deadline there can be. */
 const EARLIEST = new Date(0);
 const RATE_TICK_MS = 250;

@@ -9,7 +9,7 @@ import {
   rangeParams,
 } from './shards/deadline-range';
 import type { Transaction } from './transaction';
-import { Uuids } from './uuids';
+import { NIL, Uuids } from './uuids';
 
 /**
  * Claims up to `limit` deadlines of a kind that have been due for at least `overdueByMs`, oldest
@@ -31,7 +31,7 @@ export async function claimDue(
       nextUntilMs === undefined ? null : new Date(nextUntilMs),
       ...(range
         ? rangeParams(range)
-        : [from?.dueAt ?? new Date(look.fromMs), from?.subjectId ?? FIRST_ID]),
+        : [from?.dueAt ?? new Date(look.fromMs), from?.subjectId ?? NIL]),
     ]);
     oldestMs = Number((columns as ClaimedColumns).oldest_ms);
     return batchOf(kind, columns as ClaimedColumns);
@@ -39,8 +39,6 @@ export async function claimDue(
     lowWater.end(look, oldestMs);
   }
 }
-
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 export interface ClaimOptions {
   /** It looks from there on, and raises it. */

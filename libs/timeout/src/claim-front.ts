@@ -12,8 +12,7 @@ export interface FrontLook {
 
 /**
  * How far a kind's batches in this process have claimed. What they have claimed is locked until they commit, and
- * whoever claimed beside them would read each of those rows to find it so, which is a quarter of what a claim
- * costs where two empty a herd. So it begins behind them.
+ * whoever claimed beside them would read each of those rows to find it so. So it begins behind them.
  *
  * What is to be had before the front all the same (it came back, was committed late, or somebody held its row) is
  * found by the claims that look at everything: the first one, one each half a second, the next after a batch

@@ -15,7 +15,6 @@ import { LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { SERVICE_LEVEL_MS } from './service-level';
-import type { DeadlinePlace } from './shards/deadline-range';
 import { inTransaction, type Transaction } from './transaction';
 
 /**
@@ -101,13 +100,10 @@ export class DrainBatch {
       if (refused) return claimed;
       // Having the turn, so that nobody else makes use of the rest.
       if (plan.restMs > 0) await pause(plan.restMs);
-      const look = asked.part || plan.isProbe ? undefined : this.#front.begin();
-      claimed = plan.isProbe
-        ? await claimSome(tx, this.kind, plan.limit)
-        : await this.#claimDue(tx, plan.limit, asked, look?.from);
-      const isFull = claimed.count === plan.limit;
-      sawAll = !isFull && !look?.from;
-      if (look) this.#front.end(look, isFull ? claimed.last : undefined);
+      // Of a probe, rows that somebody holds are left out.
+      [claimed, sawAll] = plan.isProbe
+        ? [await claimSome(tx, this.kind, plan.limit), false]
+        : await this.#claimDue(tx, plan.limit, asked);
       claimedAt.ms = entry.now.getTime();
       if (claimed.count > 0) this.own.pace.claimed(claimedAt.ms - claimed.between.oldestMs);
       return claimed;
@@ -118,8 +114,7 @@ export class DrainBatch {
       if (plan.isProbe) health.followUps.probeBegins();
       this.followUps.begin(claimed, aside);
       if (health.isStopped) return 'stopped';
-      // Of a probe, rows that somebody holds are left out.
-      return plan.isProbe || !sawAll ? 'more' : 'all';
+      return sawAll ? 'all' : 'more';
     } catch (error) {
       this.#front.fall();
       return this.#aside.rolledBack(error, { claimed, ...plan }, asked.part, total);
@@ -148,22 +143,25 @@ export class DrainBatch {
     return entry.hasTurn ? undefined : 'no turn';
   }
 
+  /** With what is claimed, whether nothing more was to be had. */
   async #claimDue(
     tx: Transaction,
     limit: number,
     asked: Asked,
-    from?: DeadlinePlace,
-  ): Promise<ClaimedBatch> {
+  ): Promise<[ClaimedBatch, sawAll: boolean]> {
     const { watch } = this.own;
     const { part, overdueByMs } = asked;
     const watches = claimsAllThatIsDue(asked);
+    const look = part ? undefined : this.#front.begin();
     const claimed = await claimDue(tx, this.kind, limit, overdueByMs, {
-      ...{ lowWater: this.#lowWaterFor(asked), from },
+      ...{ lowWater: this.#lowWaterFor(asked), from: look?.from },
       ...(part && { range: part.range }),
       ...(watches && { nextUntilMs: watch.untilMs }),
     });
     if (watches) watch.nextIn(claimed.nextInMs);
-    return claimed;
+    const isFull = claimed.count === limit;
+    if (look) this.#front.end(look, isFull ? claimed.last : undefined);
+    return [claimed, !isFull && !look?.from];
   }
 
   /** What was due before a sharded sweep began is that one's, while somebody is at it. */

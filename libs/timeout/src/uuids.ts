@@ -1,3 +1,6 @@
+/** The least UUID there is (RFC 9562, 5.9). */
+export const NIL = '00000000-0000-0000-0000-000000000000';
+
 /** 16 for each: from `firstAt` on, each `stride` bytes behind the one before. */
 export interface Bytes {
   readonly of: Buffer;
