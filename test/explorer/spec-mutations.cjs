@@ -230,6 +230,12 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
+    'second-drainer-waits-for-the-first',
+    'A herd has one drainer until its first batch is committed',
+    'drain.spec.ts',
+    ['drain-batch.ts', 'if (claimed.count === plan.limit && !plan.isApart) moreIsDue();', ''],
+  ),
+  seeded(
     'follow-ups-never-to-blame',
     'What follows the commits of a kind fails for all, and stops nothing',
     'drain-follow-ups.spec.ts',

@@ -77,8 +77,11 @@ export class DrainBatch {
     return this.own.pace;
   }
 
-  /** Handles one batch, and adds to `total` what it did. */
-  async handle(asked: Asked, total: DrainCounts): Promise<BatchOutcome> {
+  /**
+   * Handles one batch, and adds to `total` what it did. `moreIsDue` is called as soon as it has claimed as
+   * many as it may: others begin while it is under way.
+   */
+  async handle(asked: Asked, total: DrainCounts, moreIsDue: () => void): Promise<BatchOutcome> {
     const { health } = this.own;
     // Probes look anywhere: a part leaves them to the others.
     if (health.waits || (asked.part && health.isStopped)) return 'stopped';
@@ -106,6 +109,7 @@ export class DrainBatch {
         : await this.#claimDue(tx, plan.limit, asked);
       claimedAt.ms = entry.now.getTime();
       if (claimed.count > 0) this.own.pace.claimed(claimedAt.ms - claimed.between.oldestMs);
+      if (claimed.count === plan.limit && !plan.isApart) moreIsDue();
       return claimed;
     };
     try {

@@ -4,6 +4,7 @@ import { Drain, drainDefaults, type DrainOptions } from './drain';
 import type { Held, Lock } from './lock';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
+import { Gate } from './testing/gate';
 import { HandDriver } from './testing/hand-driver';
 
 const KIND = 'payment';
@@ -63,8 +64,22 @@ describe('Drain', () => {
     const seen: boolean[] = [];
     const one: Drain = drain(new Effects(10, async () => void seen.push(one.isBursting)));
     await one.run('timer');
-    expect(seen).toEqual([false, true, true]);
+    expect(seen).toEqual([true, true, true]);
     expect(one.isBursting).toBe(false);
+  });
+
+  it('begins another batch while the first, which is full, is under way', async () => {
+    await store.add(KIND, Array<number>(20).fill(-1));
+    const both = new Gate();
+    let begun = 0;
+    const handler = new Effects(10, () => {
+      begun += 1;
+      if (begun === 2) both.open();
+      return both.pass();
+    });
+    expect(await drain(handler, parts(), { drainers: 2 }).run('timer')).toMatchObject({
+      found: 20,
+    });
   });
 
   it('shares deadlines between drains that run at once', async () => {

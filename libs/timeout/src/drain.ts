@@ -210,13 +210,13 @@ export class Drain {
   /** One drainer's work. The first place asks for a turn until it gets one, the others go home. */
   async #empty(round: Round, place: number): Promise<void> {
     let retryMs = TURN_RETRY_FIRST_MS;
+    const moreIsDue = (): void => this.#sendMore(round);
     while (!this.#isStopped && !round.failure && this.#hasPlace(round, place)) {
-      const outcome = await round.batch.handle(round.asked, round.total);
+      const outcome = await round.batch.handle(round.asked, round.total, moreIsDue);
       switch (outcome) {
         case 'more':
-          this.#bursting.add(round);
           retryMs = TURN_RETRY_FIRST_MS;
-          this.#sendMore(round);
+          moreIsDue();
           break;
         case 'no turn':
           if (place > 0) return;
@@ -241,6 +241,7 @@ export class Drain {
 
   /** More is due than a batch takes: every place that the pace allows is filled. */
   #sendMore(round: Round): void {
+    this.#bursting.add(round);
     const { drainers } = round.batch.pace.plan();
     for (let place = 0; place < drainers; place++) {
       if (!round.drainers.has(place)) this.#send(round, place);
