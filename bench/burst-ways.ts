@@ -8,6 +8,8 @@ export interface Way {
   readonly whose: 'ours' | 'plain' | 'batch';
   /** The share of the orders that it is given: where each is a transaction, fewer tell as well. */
   readonly share: number;
+  /** It has closed nothing before. */
+  readonly isFresh?: boolean;
   /** Hands every order to a timer before it is ready. */
   readonly armsEach: boolean;
   /** Of a peer's batch mode: what it is tried with before it is compared. */
@@ -56,10 +58,12 @@ const batch = (name: string, program: string, tunings: Way['tunings'] & object):
 });
 
 export const OURS = 'lastcall (slots)';
+export const OURS_FRESH = 'lastcall (slots), started just before';
 export const OURS_SMALL = 'lastcall (slots), a tenth of the orders';
 
 export const WAYS: readonly Way[] = [
   ours(OURS, 1),
+  { ...ours(OURS_FRESH, 1), isFresh: true },
   ours(OURS_SMALL, PLAIN_SHARE),
   ours('lastcall (one alarm an order)', 1, { TIMER_GRANULARITY: 'order' }),
   plain('BullMQ, a job, a lock and a transaction an order', 'bullmq'),

@@ -1,7 +1,7 @@
 import { burstFindings } from './burst-report';
 import { type BurstRun, type Tuned, type Way, WAYS } from './burst-ways';
 import { cpuBetween } from './cpu';
-import { closeAtTheLimit, LIMIT_BATCHES } from './limit';
+import { LIMIT_BATCHES, openLimit } from './limit';
 import {
   assertClosedCompletely,
   closeTimes,
@@ -18,6 +18,9 @@ const QUICK_ORDERS = 2_000;
 const QUICK_PLAIN_ORDERS = 300;
 /** What the peers' batch modes are tuned with. */
 const TUNING_ORDERS = 20_000;
+/** Closed shortly before, so that programs, connections and plans are as warm as in a shop that is open. */
+const WARM_UP_ORDERS = 6_000;
+const WARM_UP_AHEAD_S = 3;
 
 export const burst: Question = {
   name: 'burst',
@@ -71,16 +74,22 @@ async function burstOnce(
 ): Promise<BurstRun> {
   // Long enough to hand every order to a timer; doubled where this machine is slower than thought.
   const armsEach = way.armsEach && !quick;
-  for (let leadS = (quick ? 4 : 10) + (armsEach ? count / 5_000 : 0); ; leadS *= 2) {
+  const warmUp = quick || way.isFresh ? 0 : Math.round(WARM_UP_ORDERS * way.share);
+  for (let leadS = (quick ? 4 : 13) + (armsEach ? count / 5_000 : 0); ; leadS *= 2) {
     const world = await createWorld(servers);
     try {
       await fillProducts(world);
+      if (warmUp > 0) {
+        await fillPendingOrders(world, { count: warmUp, dueInS: leadS - WARM_UP_AHEAD_S });
+      }
       const dueAt = await fillPendingOrders(world, { count, dueInS: leadS });
       await settle(world);
       const worker = await way.start(world, tuning);
       try {
         if (dueAt.getTime() - Date.now() < 1_000) continue;
-        return await measure(world, worker.pid, dueAt, count);
+        const run = await measure(world, worker.pid, dueAt);
+        await assertClosedCompletely(world, warmUp + count);
+        return { ...run, orders: count };
       } finally {
         await worker.stop();
       }
@@ -90,24 +99,32 @@ async function burstOnce(
   }
 }
 
-async function measure(world: World, pid: number, dueAt: Date, count: number): Promise<BurstRun> {
+async function measure(world: World, pid: number, dueAt: Date): Promise<Omit<BurstRun, 'orders'>> {
   await new Promise((resolve) => setTimeout(resolve, dueAt.getTime() - Date.now() - 100));
   const before = world.cpu([pid]);
   await untilAllClosed(world);
   const cpu = cpuBetween(before, world.cpu([pid]));
-  await assertClosedCompletely(world, count);
-  return { ...(await closeTimes(world)), orders: count, cpu };
+  return { ...(await closeTimes(world, dueAt)), cpu };
 }
 
 async function limitOnce({ servers }: BenchOptions, count: number, batch: number): Promise<number> {
   const world = await createWorld(servers);
   try {
     await fillProducts(world);
-    await fillPendingOrders(world, { count, dueInS: -1 });
-    await settle(world);
-    const perSecond = await closeAtTheLimit(world, count, batch);
-    await assertClosedCompletely(world, count);
-    return perSecond;
+    const limit = await openLimit(world, batch);
+    try {
+      const close = async (orders: number): Promise<number> => {
+        await fillPendingOrders(world, { count: orders, dueInS: -1 });
+        await settle(world);
+        return limit.closeAll();
+      };
+      await close(WARM_UP_ORDERS);
+      const tookMs = await close(count);
+      await assertClosedCompletely(world, WARM_UP_ORDERS + count);
+      return (1_000 * count) / tookMs;
+    } finally {
+      limit.close();
+    }
   } finally {
     await world.close();
   }

@@ -32,7 +32,7 @@ export const growth: Question = {
           await fillPendingOrders(world, { count: DUE, dueInS: -1 });
           await settle(world);
           sweeps.push(await timeLook(world));
-          claims.push(1e6 / (await closeAtTheLimit(world, DUE, 1_000)));
+          claims.push((1_000 * (await closeAtTheLimit(world, 1_000))) / DUE);
         }
         const [look, close] = [median(sweeps), median(claims)].map(Math.round);
         say(`${finished} finished: look ${look} us, close ${close} us an order`);

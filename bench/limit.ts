@@ -4,22 +4,39 @@ const CLOSERS = 2;
 /** The best of them counts: none is the best everywhere. */
 export const LIMIT_BATCHES = [1_000, 5_000] as const;
 
+export interface Limit {
+  /** How long it took to close all that is due, in milliseconds. */
+  closeAll(): Promise<number>;
+  close(): void;
+}
+
 /**
  * Closes what is due with the batch SQL alone, in a stored procedure on two connections: no
  * client, no lock in Redis, no alarm. Nothing that closes by such SQL can be faster.
  */
-export async function closeAtTheLimit(world: World, count: number, batch: number): Promise<number> {
+export async function openLimit(world: World, batch: number): Promise<Limit> {
   await world.pool.query(PROCEDURE);
   const clients = await Promise.all(Array.from({ length: CLOSERS }, () => world.pool.connect()));
+  for (const client of clients) {
+    await client.query('SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off');
+  }
+  return {
+    closeAll: async () => {
+      const startedMs = performance.now();
+      await Promise.all(clients.map((client) => client.query(`CALL close_overdue(${batch})`)));
+      return performance.now() - startedMs;
+    },
+    close: () => clients.forEach((client) => client.release(true)),
+  };
+}
+
+/** The same for once: how long it took, in milliseconds. */
+export async function closeAtTheLimit(world: World, batch: number): Promise<number> {
+  const limit = await openLimit(world, batch);
   try {
-    for (const client of clients) {
-      await client.query('SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off');
-    }
-    const startedMs = performance.now();
-    await Promise.all(clients.map((client) => client.query(`CALL close_overdue(${batch})`)));
-    return (1_000 * count) / (performance.now() - startedMs);
+    return await limit.closeAll();
   } finally {
-    for (const client of clients) client.release(true);
+    limit.close();
   }
 }
 

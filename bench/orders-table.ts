@@ -101,8 +101,8 @@ export async function untilAllClosed(world: World): Promise<void> {
     const [row] = await world.rows<{ closed: boolean }>(
       // The youngest is among the last: until it is closed, nobody has to read them all.
       `SELECT CASE WHEN (SELECT status FROM orders ORDER BY id DESC LIMIT 1) <> 'pending_payment'
-                   THEN NOT EXISTS (SELECT FROM orders WHERE status = 'pending_payment')
-                    AND NOT EXISTS (SELECT FROM unfolded_stock_movements)
+                   THEN NOT EXISTS (SELECT FROM unfolded_stock_movements)
+                    AND NOT EXISTS (SELECT FROM orders WHERE status = 'pending_payment')
                    ELSE false END AS closed`,
     );
     closed = row?.closed ?? false;

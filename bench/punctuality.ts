@@ -7,7 +7,7 @@ import {
   untilAllClosed,
 } from './orders-table';
 import { type BenchProcess, startCompetitor, startLastcall } from './processes';
-import { type BenchOptions, type Question, ratioGoal } from './question';
+import type { BenchOptions, Goal, Question } from './question';
 import { createWorld, type World } from './world';
 
 const PER_SECOND = 1_000;
@@ -22,7 +22,6 @@ interface Way {
   start(world: World): Promise<BenchProcess>;
 }
 
-const DBOS = `DBOS, a sleeping workflow an order, ${DBOS_PER_SECOND} a second`;
 const WAYS: readonly Way[] = [
   {
     name: 'lastcall (slots)',
@@ -38,7 +37,7 @@ const WAYS: readonly Way[] = [
     start: (world) => startCompetitor(world, 'graphile-worker'),
   },
   {
-    name: DBOS,
+    name: `DBOS, a sleeping workflow an order, ${DBOS_PER_SECOND} a second`,
     perSecond: DBOS_PER_SECOND,
     start: (world) => startCompetitor(world, 'dbos', ['--sleep']),
   },
@@ -58,8 +57,8 @@ export const punctuality: Question = {
       options.say(`${way.name}: p50 ${Math.round(lag.p50Ms)} ms, p99 ${Math.round(lag.p99Ms)} ms`);
       rows.push({ name: way.name, ...lag });
     }
-    const [ours, dbos] = [rows[0], rows.find(({ name }) => name === DBOS)];
-    if (!ours || !dbos) throw new Error('Nothing was measured');
+    const [ours] = rows;
+    if (!ours) throw new Error('Nothing was measured');
     return {
       tables: [
         {
@@ -69,7 +68,7 @@ export const punctuality: Question = {
             row.name,
             ...[row.firstMs, row.p50Ms, row.p99Ms, row.lastMs].map(Math.round),
           ]),
-          note: 'One run of a minute each: it holds its own repetitions. The goals stand for 50 and 100 ms, where DBOS took 37 and 147.',
+          note: 'One run of a minute each: it holds its own repetitions. How late an order is hangs on when it is looked for, and little on the speed of the machine: so the goals are milliseconds.',
         },
       ],
       charts: [
@@ -84,20 +83,8 @@ export const punctuality: Question = {
         },
       ],
       goals: [
-        ratioGoal(
-          `p50 against DBOS at ${DBOS_PER_SECOND} a second: at most 1.35`,
-          [ours.p50Ms / dbos.p50Ms],
-          {
-            most: 1.35,
-          },
-        ),
-        ratioGoal(
-          `p99 against DBOS at ${DBOS_PER_SECOND} a second: at most 0.68`,
-          [ours.p99Ms / dbos.p99Ms],
-          {
-            most: 0.68,
-          },
-        ),
+        below('p50', ours.p50Ms, 50),
+        below('p99', ours.p99Ms, 100),
         {
           text: 'nothing early',
           met: ours.firstMs >= 0,
@@ -107,6 +94,12 @@ export const punctuality: Question = {
     };
   },
 };
+
+const below = (name: string, lagMs: number, mostMs: number): Goal => ({
+  text: `${name} below ${mostMs} ms`,
+  met: lagMs < mostMs,
+  measured: `${Math.round(lagMs)} ms`,
+});
 
 async function closeEvenly({ servers, quick }: BenchOptions, way: Way) {
   const seconds = quick ? QUICK_SECONDS : SECONDS;
