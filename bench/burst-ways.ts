@@ -25,9 +25,18 @@ export interface BurstRun extends CloseTimes {
 /** What was measured, a place for each round. */
 export interface BurstRuns {
   readonly ways: ReadonlyMap<Way, readonly BurstRun[]>;
-  /** Orders a second of the SQL alone, with each size of batch. */
-  readonly limits: ReadonlyMap<number, readonly number[]>;
+  readonly turns: readonly Turn[];
   readonly tuned: readonly Tuned[];
+}
+
+/**
+ * Orders a second within two minutes: of lastcall, of the SQL alone with each size of batch, and of the
+ * peer whose batch mode is the fastest.
+ */
+export interface Turn {
+  readonly ours: number;
+  readonly limits: readonly number[];
+  readonly batch: number | undefined;
 }
 
 /** How a peer's batch mode was tried: each setting, and its orders a second. */

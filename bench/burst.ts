@@ -1,5 +1,5 @@
 import { burstFindings } from './burst-report';
-import { type BurstRun, type Tuned, type Way, WAYS } from './burst-ways';
+import { type BurstRun, OURS, type Turn, type Tuned, type Way, WAYS } from './burst-ways';
 import { cpuBetween } from './cpu';
 import { LIMIT_BATCHES, openLimit } from './limit';
 import {
@@ -18,6 +18,8 @@ const QUICK_ORDERS = 2_000;
 const QUICK_PLAIN_ORDERS = 300;
 /** What the peers' batch modes are tuned with. */
 const TUNING_ORDERS = 20_000;
+/** For each round: no ratio swings as much as that of two that take a second each. */
+const TURNS_A_ROUND = 2;
 /** Closed shortly before, so that programs, connections and plans are as warm as in a shop that is open. */
 const WARM_UP_ORDERS = 6_000;
 const WARM_UP_AHEAD_S = 3;
@@ -32,7 +34,7 @@ export const burst: Question = {
     const tuned = options.quick ? [] : await tuneAll(options, ways);
     const tuningOf = (way: Way) => tuned.find((one) => one.way === way)?.best;
     const runs = new Map<Way, BurstRun[]>(ways.map((way) => [way, []]));
-    const limits = new Map<number, number[]>(LIMIT_BATCHES.map((batch) => [batch, []]));
+    const turns: Turn[] = [];
     for (let round = 1; round <= options.rounds; round++) {
       for (const way of ways) {
         const count = options.quick ? quickOrders(way) : orders * way.share;
@@ -40,9 +42,12 @@ export const burst: Question = {
         runs.get(way)?.push(run);
         options.say(`${way.name}: ${Math.round(run.perSecond).toLocaleString('en-US')}/s`);
       }
-      for (const [batch, all] of limits) all.push(await limitOnce(options, orders, batch));
+      const rival = fastestBatch(runs);
+      for (let turn = 1; turn <= (options.quick ? 1 : TURNS_A_ROUND); turn++) {
+        turns.push(await takeTurn(options, orders, rival, rival && tuningOf(rival)));
+      }
     }
-    return burstFindings({ ways: runs, limits, tuned });
+    return burstFindings({ ways: runs, turns, tuned });
   },
 };
 
@@ -105,6 +110,30 @@ async function measure(world: World, pid: number, dueAt: Date): Promise<Omit<Bur
   await untilAllClosed(world);
   const cpu = cpuBetween(before, world.cpu([pid]));
   return { ...(await closeTimes(world, dueAt)), cpu };
+}
+
+/** By the round that was last. */
+function fastestBatch(runs: ReadonlyMap<Way, readonly BurstRun[]>): Way | undefined {
+  const batches = [...runs].filter(([{ whose }]) => whose === 'batch');
+  const speedOf = ([, all]: (typeof batches)[number]): number => all.at(-1)?.perSecond ?? 0;
+  return batches.sort((one, other) => speedOf(other) - speedOf(one))[0]?.[0];
+}
+
+/** What the closest ratios are told by, one right behind the other. */
+async function takeTurn(
+  options: BenchOptions,
+  orders: number,
+  rival: Way | undefined,
+  tuning: readonly string[] | undefined,
+): Promise<Turn> {
+  const way = WAYS.find(({ name }) => name === OURS) as Way;
+  const { perSecond: ours } = await burstOnce(options, way, orders);
+  const limits = [];
+  for (const batch of LIMIT_BATCHES) limits.push(await limitOnce(options, orders, batch));
+  const batch = rival ? (await burstOnce(options, rival, orders, tuning)).perSecond : undefined;
+  const [one, limit, other] = [ours, Math.max(...limits), batch ?? NaN].map(Math.round);
+  options.say(`a turn: ${one}/s, the limit ${limit}/s, ${rival?.name ?? 'no peer'} ${other}/s`);
+  return { ours, limits, batch };
 }
 
 async function limitOnce({ servers }: BenchOptions, count: number, batch: number): Promise<number> {
