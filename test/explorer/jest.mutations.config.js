@@ -3,5 +3,6 @@
 module.exports = {
   ...require('../../jest.config'),
   rootDir: '../..',
+  testMatch: ['<rootDir>/{apps,libs,test}/**/*.{spec,e2e,long}.ts'],
   transform: { '\\.m?[jt]s$': '<rootDir>/test/explorer/mutating-transform.cjs' },
 };

@@ -1,10 +1,10 @@
 // Seeded bugs of close targets that a test of their mechanism has to find; see mutations.cjs.
 
 const TARGETS = 'libs/orders/src/targets/';
-const WAITS = 'test/hosts/target-waits.e2e.ts';
+const WAITS = 'test/hosts/target-waits.long.ts';
 const REFERENCES = 'test/hosts/target-references.e2e.ts';
 const JUDGEMENT = 'libs/orders/src/targets/target-refund.judgement.spec.ts';
-const REFUNDS = 'test/hosts/target-refunds.e2e.ts';
+const REFUNDS = 'test/hosts/target-refunds.long.ts';
 
 /**
  * @param {string} name
