@@ -120,6 +120,10 @@ function wholeNumber(flag: string, text: string | undefined): number | undefined
   throw new Error(`--${flag} must be a whole number, not "${text}"`);
 }
 
+// Of a process that a signal ends nobody hears the exit, by which programs that it has started are ended.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => process.exit(1));
+}
 main().then(
   () => process.exit(0),
   (error: unknown) => {

@@ -70,6 +70,9 @@ function start(
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
   return new Promise((resolve, reject) => {
     let output = '';
     const fail = (why: string): void => {
@@ -95,14 +98,11 @@ function start(
 
 function running(child: ChildProcess, signal: NodeJS.Signals): BenchProcess {
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const kill = (): void => void child.kill('SIGKILL');
-  process.once('exit', kill);
   return {
     pid: child.pid as number,
     async stop() {
       child.kill(signal);
       await exited;
-      process.off('exit', kill);
     },
   };
 }
