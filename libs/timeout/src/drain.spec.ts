@@ -62,24 +62,24 @@ describe('Drain', () => {
   it('calls it a burst while more is due than one batch takes', async () => {
     await store.add(KIND, Array<number>(25).fill(-1));
     const seen: boolean[] = [];
-    const one: Drain = drain(new Effects(10, async () => void seen.push(one.isBursting)));
+    const handler = new Effects(10, async () => void seen.push(one.isBursting));
+    const one: Drain = drain(handler, parts(), { drainers: 1 });
     await one.run('timer');
-    expect(seen).toEqual([true, true, true]);
+    expect(seen).toEqual([false, true, true]);
     expect(one.isBursting).toBe(false);
   });
 
   it('begins another batch while the first, which is full, is under way', async () => {
     await store.add(KIND, Array<number>(20).fill(-1));
-    const both = new Gate();
-    let begun = 0;
-    const handler = new Effects(10, () => {
-      begun += 1;
-      if (begun === 2) both.open();
-      return both.pass();
-    });
-    expect(await drain(handler, parts(), { drainers: 2 }).run('timer')).toMatchObject({
-      found: 20,
-    });
+    const gate = new Gate();
+    const handler = new Effects(10, () => gate.pass());
+    const round = drain(handler, parts(), { drainers: 2 }).run('timer');
+    try {
+      await until('two batches are under way', () => handler.batches.length === 2);
+    } finally {
+      gate.open();
+    }
+    expect(await round).toMatchObject({ found: 20, changed: 20 });
   });
 
   it('shares deadlines between drains that run at once', async () => {

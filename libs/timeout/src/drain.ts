@@ -215,6 +215,7 @@ export class Drain {
       const outcome = await round.batch.handle(round.asked, round.total, moreIsDue);
       switch (outcome) {
         case 'more':
+          this.#bursting.add(round);
           retryMs = TURN_RETRY_FIRST_MS;
           moreIsDue();
           break;
@@ -241,7 +242,6 @@ export class Drain {
 
   /** More is due than a batch takes: every place that the pace allows is filled. */
   #sendMore(round: Round): void {
-    this.#bursting.add(round);
     const { drainers } = round.batch.pace.plan();
     for (let place = 0; place < drainers; place++) {
       if (!round.drainers.has(place)) this.#send(round, place);
