@@ -131,8 +131,8 @@ async function takeTurn(
   const limits = [];
   for (const batch of LIMIT_BATCHES) limits.push(await limitOnce(options, orders, batch));
   const batch = rival ? (await burstOnce(options, rival, orders, tuning)).perSecond : undefined;
-  const [one, limit, other] = [ours, Math.max(...limits), batch ?? NaN].map(Math.round);
-  options.say(`a turn: ${one}/s, the limit ${limit}/s, ${rival?.name ?? 'no peer'} ${other}/s`);
+  const speeds = [ours, ...limits, ...(batch === undefined ? [] : [batch])].map(Math.round);
+  options.say(`lastcall, the limits, the fastest batch mode: ${speeds.join(', ')}/s`);
   return { ours, limits, batch };
 }
 

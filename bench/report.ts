@@ -21,9 +21,10 @@ export interface Measured {
 }
 
 const HOW_TO_READ =
-  'No goal hangs on an absolute figure: the same commit did 21,580 orders/s and, an hour later elsewhere, 59,478. A goal is ' +
+  'No goal of speed hangs on an absolute figure: the same commit did 21,580 orders/s and, an hour later elsewhere, 59,478. A goal is ' +
   'a ratio of what was measured in turns in one run, its median over the rounds (each of them in brackets), or CPU time of ' +
-  'Node, Postgres and Redis for a piece of work. A second and milliseconds stand beside them and tell of the machine.';
+  'Node, Postgres and Redis for a piece of work. A second and milliseconds stand beside them and tell of the machine; ' +
+  'how late orders are that come due evenly is judged in milliseconds, as it hangs on when they are looked for.';
 
 /** The document: a section for each question that has been measured, in their order. */
 export function asMarkdown(
