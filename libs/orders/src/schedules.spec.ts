@@ -33,7 +33,7 @@ function startSchedules() {
     errands: 0,
     retention: 0,
   };
-  const load = { isBursting: false };
+  const load = { isBursting: false, turnTakesMs: 0 };
   const failures: [string, unknown][] = [];
   const stops = new Map<string, () => boolean>();
   const count = (what: keyof typeof turns) => ({
@@ -41,6 +41,9 @@ function startSchedules() {
       turns[what] += 1;
       if (givesWay) stops.set(what, givesWay);
       if (what === 'retention') throw new Error('no database');
+      if (load.turnTakesMs > 0) {
+        await new Promise((resolve) => setTimeout(resolve, load.turnTakesMs));
+      }
     },
   });
   const schedules = new Schedules(
@@ -58,7 +61,7 @@ function startSchedules() {
       ended: async () => undefined,
     } as unknown as DeliverWebhooks,
     count('errands') as unknown as CarryOutErrands,
-    load as TimeoutService,
+    load as unknown as TimeoutService,
     {
       failed: (what: string, error: unknown) => failures.push([what, error]),
     } as unknown as OrdersTelemetry,
@@ -119,5 +122,12 @@ describe('the schedules', () => {
     load.isBursting = false;
     await pass(250);
     expect(turns).toMatchObject({ relay: 1 + 5 + 1, fold: 1 + 20 + 1 });
+  });
+
+  it('fold every other turn in a burst where folding itself takes a turn, too', async () => {
+    const { turns, load } = startSchedules();
+    Object.assign(load, { isBursting: true, turnTakesMs: 240 });
+    await pass(10_000);
+    expect(turns.fold).toBe(20);
   });
 });

@@ -136,21 +136,19 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * In a burst of closing so long after the end of its last turn at the earliest: orders close on time first,
+   * In a burst of closing so long after its last turn began at the earliest: orders close on time first,
    * and the shop hears of it right after.
    */
   #inABurstAfter(
-    restMs: number,
+    apartMs: number,
     runOnce: (stopping: AbortSignal) => Promise<unknown>,
   ): (stopping: AbortSignal) => Promise<void> {
     let soonestMs = 0;
     return async (stopping) => {
-      if (this.timeouts.isBursting && performance.now() < soonestMs) return;
-      try {
-        await runOnce(stopping);
-      } finally {
-        soonestMs = performance.now() + restMs;
-      }
+      const nowMs = performance.now();
+      if (this.timeouts.isBursting && nowMs < soonestMs) return;
+      soonestMs = nowMs + apartMs;
+      await runOnce(stopping);
     };
   }
 }
