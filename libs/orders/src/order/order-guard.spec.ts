@@ -1,4 +1,4 @@
-import { type Held, type Lock, NoopLock, Transaction } from '@app/timeout';
+import { type Held, inTransaction, type Lock, NoopLock, Transaction } from '@app/timeout';
 import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { until } from '../../../../test/support/until';
@@ -16,6 +16,8 @@ const CLOSE = {
   by: 'timer',
   closeReason: 'payment_timeout',
 } as const;
+
+const LATER = { count: 1, closesInMs: 60_000 };
 
 /** Six callers for each, on two pools of 20 connections. */
 const ORDERS = 8;
@@ -102,6 +104,22 @@ describe('OrderGuard', () => {
     );
     expect(owed).toHaveLength(3);
     expect(moved).toEqual(owed);
+  });
+
+  it('appends what comes back in the order of the products, which are folded beside each other', async () => {
+    const skus = Array.from({ length: 60 }, (_, n) => `${n % 2 ? 'p' : 'P'}-${(n * 37) % 60}`);
+    const orders = [];
+    for (const sku of skus) orders.push(...(await insertOrders(world, { ...LATER, sku })));
+    const orderIds = orders.map(({ id }) => id);
+    const changed = await inTransaction(world.dataSource, (tx) =>
+      guard.change(tx, { ...CLOSE, orderIds }),
+    );
+    expect(changed).toHaveLength(skus.length);
+    const moved = await world.rows<{ sku: string }>(
+      `SELECT sku FROM unfolded_stock_movements WHERE sku = ANY ($1::text[]) ORDER BY id`,
+      [skus],
+    );
+    expect(moved.map(({ sku }) => sku)).toEqual([...skus].sort());
   });
 
   it('changes an order once: the second finds it changed and changes nothing', async () => {
