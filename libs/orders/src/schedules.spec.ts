@@ -34,6 +34,7 @@ function startSchedules() {
     retention: 0,
   };
   const load = { isBursting: false, turnTakesMs: 0 };
+  const folding = { isBehind: false };
   const failures: [string, unknown][] = [];
   const stops = new Map<string, () => boolean>();
   const count = (what: keyof typeof turns) => ({
@@ -47,7 +48,7 @@ function startSchedules() {
     },
   });
   const schedules = new Schedules(
-    count('fold') as unknown as FoldStock,
+    Object.assign(folding, count('fold')) as unknown as FoldStock,
     count('relay') as unknown as RelayEvents,
     count('seals') as unknown as SealHistory,
     count('digest') as unknown as DigestHistory,
@@ -67,7 +68,7 @@ function startSchedules() {
     } as unknown as OrdersTelemetry,
   );
   schedules.onApplicationBootstrap();
-  return { schedules, turns, load, failures, stops };
+  return { schedules, turns, load, folding, failures, stops };
 }
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
@@ -129,5 +130,19 @@ describe('the schedules', () => {
     Object.assign(load, { isBursting: true, turnTakesMs: 240 });
     await pass(10_000);
     expect(turns.fold).toBe(20);
+  });
+
+  it('give way to folding that is behind as to closing', async () => {
+    const { turns, folding, stops } = startSchedules();
+    await pass(250);
+    folding.isBehind = true;
+    await pass(10_000);
+    expect(turns.relay).toBe(1 + 5);
+    expect(turns.fanOut).toBe(0);
+    const giveWay = ['relay', 'digest'].map((what) => stops.get(what)?.());
+    expect(giveWay).toEqual([true, true]);
+    folding.isBehind = false;
+    await pass(500);
+    expect(turns).toMatchObject({ relay: 1 + 5 + 2, fanOut: 1 });
   });
 });

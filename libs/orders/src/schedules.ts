@@ -68,7 +68,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     const told = (what: string) => ({
       onError: (error: unknown) => this.telemetry.failed(what, error),
     });
-    const { foldStock, seals, digest, timeouts, invariants, waits, shipments, retention } = this;
+    const { foldStock, seals, digest, invariants, waits, shipments, retention } = this;
     const { errands } = this;
     this.#turns = [
       // Several workers share the products by SKIP LOCKED.
@@ -83,19 +83,19 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
         RELAY_EVERY_MS,
         // What a burst has left behind is not relayed to its end by who is told to end.
         this.#inABurstAfter(RELAY_IN_A_BURST_AFTER_MS, (stopping) =>
-          this.relay.runOnce(() => stopping.aborted || timeouts.isBursting),
+          this.relay.runOnce(() => stopping.aborted || this.#isBursting),
         ),
         told('relay events'),
       ),
       // One of the workers, by a lock of Postgres.
       every(
         SEAL_EVERY_MS,
-        (stopping) => seals.runOnce(() => stopping.aborted || timeouts.isBursting),
+        (stopping) => seals.runOnce(() => stopping.aborted || this.#isBursting),
         told('seal history'),
       ),
       every(
         DIGEST_EVERY_MS,
-        (stopping) => digest.runOnce(() => stopping.aborted || timeouts.isBursting),
+        (stopping) => digest.runOnce(() => stopping.aborted || this.#isBursting),
         told('digest history'),
       ),
       every(DELIVER_EVERY_MS, (stopping) => this.#deliver(stopping), told('deliver webhooks')),
@@ -128,9 +128,14 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     await this.deliveries.ended();
   }
 
+  /** Its stock has to come back as well: of many products that takes longer than the closing. */
+  get #isBursting(): boolean {
+    return this.timeouts.isBursting || this.foldStock.isBehind;
+  }
+
   /** Orders close on time first: in a burst nothing is written down, and what is, is sent. */
   async #deliver(stopping: AbortSignal): Promise<void> {
-    const givesWay = () => stopping.aborted || this.timeouts.isBursting;
+    const givesWay = () => stopping.aborted || this.#isBursting;
     if (!givesWay()) await this.fanOut.runOnce(givesWay);
     await this.deliveries.start(stopping);
   }
@@ -146,7 +151,7 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
     let soonestMs = 0;
     return async (stopping) => {
       const nowMs = performance.now();
-      if (this.timeouts.isBursting && nowMs < soonestMs) return;
+      if (this.#isBursting && nowMs < soonestMs) return;
       soonestMs = nowMs + apartMs;
       await runOnce(stopping);
     };
