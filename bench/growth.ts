@@ -1,7 +1,7 @@
 import { createDataSource, loadConfig } from '@app/orders';
 import { countOverdue } from '@app/timeout';
 import { closeAtTheLimit } from './limit';
-import { fillPendingOrders, fillProducts, settle } from './orders-table';
+import { fillPendingOrders, fillProducts, settle, SKU_AT } from './orders-table';
 import { flatGoal, type Question } from './question';
 import { median } from './statistics';
 import { createWorld, type World } from './world';
@@ -85,7 +85,7 @@ async function fillFinished({ pool }: World, count: number): Promise<void> {
        RETURNING id
      )
      INSERT INTO order_items (order_id, sku, quantity, unit_price)
-     SELECT id, 'SKU-' || lpad(n::text, 4, '0'), 1, 1000 FROM made, (VALUES (1), (2)) AS line (n)`,
+     SELECT id, ${SKU_AT('n')}, 1, 1000 FROM made, (VALUES (1), (2)) AS line (n)`,
     [count],
   );
 }

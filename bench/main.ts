@@ -13,6 +13,7 @@ import { firstBurst } from './first-burst';
 import { growth } from './growth';
 import { guard } from './guard';
 import { machine } from './machine';
+import { manyProducts } from './many-products';
 import { placing } from './placing';
 import { poison } from './poison';
 import { placingDuringBurst } from './placing-during-burst';
@@ -30,6 +31,7 @@ const TIMER_QUESTIONS: readonly Question[] = [drivers, driverClosing, driverFaul
 const QUESTIONS: readonly Question[] = [
   burst,
   firstBurst,
+  manyProducts,
   punctuality,
   placing,
   webhooks,

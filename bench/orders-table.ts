@@ -3,13 +3,15 @@ import type { World } from './world';
 export const SKUS = 1_000;
 const PLENTY = 1_000_000_000;
 
-export const skuAt = (index: number): string => `SKU-${String(index).padStart(4, '0')}`;
+export const skuAt = (index: number): string => `SKU-${String(index).padStart(6, '0')}`;
+/** The same in SQL. */
+export const SKU_AT = (index: string): string => `'SKU-' || to_char(${index}, 'FM000000')`;
 
 /** Products with more stock than any benchmark can sell. */
 export async function fillProducts({ pool }: World, count = SKUS): Promise<void> {
   await pool.query(
     `INSERT INTO products (sku, name, unit_price, currency, on_hand, available)
-     SELECT 'SKU-' || lpad(i::text, 4, '0'), 'Product ' || i, 1000 + i, 'EUR', $2, $2
+     SELECT ${SKU_AT('i')}, 'Product ' || i, 1000 + i, 'EUR', $2, $2
        FROM generate_series(0, $1 - 1) AS i`,
     [count, PLENTY],
   );
@@ -22,6 +24,8 @@ export interface PendingOrders {
   /** They are due evenly over this time; 0 = all at the same instant. */
   readonly spreadS?: number;
   readonly customers?: number;
+  /** Of so many products. */
+  readonly products?: number;
 }
 
 /**
@@ -30,7 +34,7 @@ export interface PendingOrders {
  */
 export async function fillPendingOrders(
   { pool }: World,
-  { count, dueInS, spreadS = 0, customers = 1_000 }: PendingOrders,
+  { count, dueInS, spreadS = 0, customers = 1_000, products = SKUS }: PendingOrders,
 ): Promise<Date> {
   const client = await pool.connect();
   try {
@@ -58,9 +62,9 @@ export async function fillPendingOrders(
       `INSERT INTO order_items (order_id, sku, quantity, unit_price)
        SELECT id, p.sku, 1, p.unit_price
          FROM draft, LATERAL (VALUES (0), (1)) AS line (n),
-              LATERAL (SELECT 'SKU-' || lpad(((i * 7 + n * 13) % $1)::text, 4, '0') AS sku) AS s
+              LATERAL (SELECT ${SKU_AT('(i * 7 + n * 13) % $1::int')} AS sku) AS s
          JOIN products p ON p.sku = s.sku ORDER BY i, n`,
-      [SKUS],
+      [products],
     );
     await client.query(
       `UPDATE products p SET reserved = reserved + n, available = available - n
