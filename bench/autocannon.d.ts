@@ -28,5 +28,12 @@ declare module 'autocannon' {
     readonly timeouts: number;
   }
 
-  export default function autocannon(options: Options): Promise<Result>;
+  interface Run extends Promise<Result> {
+    on(
+      event: 'response',
+      hear: (client: unknown, status: number, bytes: number, tookMs: number) => void,
+    ): this;
+  }
+
+  export default function autocannon(options: Options): Run;
 }
