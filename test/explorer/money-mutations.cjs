@@ -85,6 +85,14 @@ const MONEY_MUTATIONS = [
     '(await Promise.all(lanes)).map((value) => ({ status: "fulfilled", value }) as const)',
   ),
   seeded(
+    'lanes-outlast-their-end',
+    'A process that is told to end folds on by both lanes',
+    `${ORDERS}stock/fold-stock-lanes.spec.ts`,
+    'stock/fold-stock.ts',
+    'if (isLast(done) || stops()) break',
+    'if (isLast(done)) break',
+  ),
+  seeded(
     'relay-beside-late-stock',
     'Events are relayed while the stock of a burst is not back',
     `${ORDERS}schedules.spec.ts`,

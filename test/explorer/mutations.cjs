@@ -155,8 +155,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}stock/fold-stock.ts`,
-        find: 'row.looked_at < TO_LOOK_AT || stops()',
-        replace: 'row.looked_at < TO_LOOK_AT',
+        find: 'if (isLast(first) || stops()) return',
+        replace: 'if (isLast(first)) return',
       },
     ],
   },

@@ -66,6 +66,15 @@ describe('FoldStock, where more waits than one statement folds', () => {
     expect(await waiting()).toEqual([]);
   });
 
+  it('ends each lane after its statement when it is told to stop', async () => {
+    const { stock, statements } = folding();
+    // The mark, the first one alone, and one of each lane; what is under way by then ends as well.
+    const { folded } = await stock.runOnce(() => statements.ended >= 4);
+    expect(statements.ended).toBe(5);
+    expect(await waiting()).toHaveLength(MANY - folded);
+    expect(folded).toBeLessThan(MANY);
+  });
+
   it('says that it is behind once that takes a quarter of a second', async () => {
     const gate = new Gate();
     const { stock } = folding((nth) => (nth === 2 ? gate.pass() : undefined));
