@@ -70,8 +70,10 @@ export const OURS = 'lastcall (slots)';
 export const OURS_FRESH = 'lastcall (slots), started just before';
 export const OURS_SMALL = 'lastcall (slots), a tenth of the orders';
 
+export const OURS_WAY = ours(OURS, 1);
+
 export const WAYS: readonly Way[] = [
-  ours(OURS, 1),
+  OURS_WAY,
   { ...ours(OURS_FRESH, 1), isFresh: true },
   ours(OURS_SMALL, PLAIN_SHARE),
   ours('lastcall (one alarm an order)', 1, { TIMER_GRANULARITY: 'order' }),

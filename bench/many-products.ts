@@ -1,55 +1,35 @@
-import { cpuBetween, type CpuSeconds } from './cpu';
-import {
-  assertClosedCompletely,
-  closeTimes,
-  fillPendingOrders,
-  fillProducts,
-  settle,
-  untilAllClosed,
-} from './orders-table';
-import { startLastcall } from './processes';
+import { burstOnce } from './burst-once';
+import { type BurstRun, OURS_WAY } from './burst-ways';
 import { CPU_COLUMNS, cpuCells, type Question } from './question';
 import { medianOf } from './statistics';
-import { createWorld, type World } from './world';
+import type { World } from './world';
 
 const ORDERS = 100_000;
 const QUICK_ORDERS = 1_000;
 /** A boutique, a department store, and a mail-order house. */
 const CATALOGUES = [1_000, 10_000, 50_000] as const;
-/** Closed shortly before, as in a shop that is open. */
-const WARM_UP_SHARE = 0.06;
-const WARM_UP_AHEAD_S = 3;
-/** To write so many orders down a second. */
-const FILLED_A_SECOND = 10_000;
 const MOST_UNTIL_BACK_MS = 1_000;
 
-interface Herd {
-  readonly perSecond: number;
-  readonly lastMs: number;
+interface Herd extends BurstRun {
   readonly untilBackMs: number;
-  readonly cpu: CpuSeconds;
 }
 
-/** Whether a herd over many products, none of which comes twice in a batch, gives its stock back as fast. */
+/** Of few products each comes many times in a batch, and is one movement; of many, each line is one. */
 export const manyProducts: Question = {
   name: 'many-products',
   asks: 'How soon can be had again what a burst gives back, in shops with few and with many products?',
-  async answer({ servers, quick, rounds, orders, say }) {
+  async answer(options) {
+    const { quick, rounds, orders, say } = options;
     const count = orders ?? (quick ? QUICK_ORDERS : ORDERS);
     const herds = new Map<number, Herd[]>(CATALOGUES.map((products) => [products, []]));
     for (let round = 0; round < rounds; round++) {
       for (const products of CATALOGUES) {
-        const world = await createWorld(servers);
-        try {
-          const herd = await closeHerd(world, products, count);
-          herds.get(products)?.push(herd);
-          const { perSecond, untilBackMs } = herd;
-          say(
-            `${products} products: ${Math.round(perSecond)}/s, back ${Math.round(untilBackMs)} ms`,
-          );
-        } finally {
-          await world.close();
-        }
+        let untilBackMs = NaN;
+        const look = async (world: World) => void (untilBackMs = await longestUntilBack(world));
+        const run = await burstOnce(options, OURS_WAY, count, { products, look });
+        herds.get(products)?.push({ ...run, untilBackMs });
+        const [perSecond, backMs] = [run.perSecond, untilBackMs].map(Math.round);
+        say(`${products} products: ${perSecond}/s, back ${backMs} ms`);
       }
     }
     return {
@@ -88,28 +68,6 @@ export const manyProducts: Question = {
     };
   },
 };
-
-async function closeHerd(world: World, products: number, count: number): Promise<Herd> {
-  await fillProducts(world, products);
-  const warmUp = Math.round(count * WARM_UP_SHARE);
-  const dueInS = 8 + count / FILLED_A_SECOND;
-  await fillPendingOrders(world, { count: warmUp, dueInS: dueInS - WARM_UP_AHEAD_S, products });
-  const due = await fillPendingOrders(world, { count, dueInS, products });
-  await settle(world);
-  const worker = await startLastcall(world, { settings: { ROLES: 'worker' } });
-  try {
-    const leftMs = due.getTime() - Date.now();
-    if (leftMs < 1_000) throw new Error('The orders came due before all were written down');
-    await new Promise((resolve) => setTimeout(resolve, leftMs - 100));
-    const before = world.cpu([worker.pid]);
-    await untilAllClosed(world);
-    const cpu = cpuBetween(before, world.cpu([worker.pid]));
-    await assertClosedCompletely(world, warmUp + count);
-    return { ...(await closeTimes(world, due)), untilBackMs: await longestUntilBack(world), cpu };
-  } finally {
-    await worker.stop();
-  }
-}
 
 /** By the commits of those who appended a movement and of those who folded it. */
 async function longestUntilBack(world: World): Promise<number> {

@@ -2,7 +2,7 @@ import autocannon from 'autocannon';
 import { orderRequests } from './load';
 import { fillPendingOrders, fillProducts, settle } from './orders-table';
 import { startLastcall } from './processes';
-import { type BenchOptions, type Question, ratioGoal } from './question';
+import { type BenchOptions, type Cell, type Question, ratioGoal } from './question';
 import { medianOf, percentile } from './statistics';
 import { createWorld, type World } from './world';
 
@@ -29,23 +29,26 @@ export const placingDuringBurst: Question = {
     const turns = options.quick ? 1 : TURNS_A_ROUND * options.rounds;
     const all: Placed[] = [];
     for (let turn = 1; turn <= turns; turn++) all.push(await placeThrough(options, closing));
-    const rows = [
-      ['nothing closes yet', (one: Placed) => one.calm, undefined],
-      [`${closing.toLocaleString('en-US')} orders close`, (one: Placed) => one.busy, closedMs],
-    ] as const;
+    const row = (name: string, windows: readonly Window[], lastMs: Cell): Cell[] => [
+      name,
+      Math.round(medianOf(windows, (one) => one.perSecond)),
+      medianOf(windows, (one) => one.p50Ms).toFixed(1),
+      medianOf(windows, (one) => one.p99Ms).toFixed(1),
+      lastMs,
+    ];
+    const calm = all.map((one) => one.calm);
+    const busy = all.map((one) => one.busy);
+    const closedAfterMs = medianOf(all, (one) => one.closedAfterMs);
     const failed = all.reduce((sum, one) => sum + one.failed, 0);
     return {
       tables: [
         {
           title: `POST /v1/orders, ${CONNECTIONS} connections; API and worker are two processes`,
           columns: ['meanwhile', 'orders/s', 'p50, ms', 'p99, ms', 'last closed, ms'],
-          rows: rows.map(([name, windowOf, lastMs]) => [
-            name,
-            Math.round(medianOf(all, (one) => windowOf(one).perSecond)),
-            medianOf(all, (one) => windowOf(one).p50Ms).toFixed(1),
-            medianOf(all, (one) => windowOf(one).p99Ms).toFixed(1),
-            lastMs ? medianOf(all, lastMs) : '',
-          ]),
+          rows: [
+            row('nothing closes yet', calm, ''),
+            row(`${closing.toLocaleString('en-US')} orders close`, busy, closedAfterMs),
+          ],
           note:
             `One load, placed without a pause: after ${WARM_UP_S} s of it, ${SECONDS} s before the burst and ${SECONDS} s from ` +
             `its instant on. Medians of ${turns} turns; ${failed} requests failed.`,
@@ -75,8 +78,6 @@ interface Placed {
   /** The last of those that closed, after they were due. */
   readonly closedAfterMs: number;
 }
-
-const closedMs = (one: Placed): number => one.closedAfterMs;
 
 async function lastClosedMs({ pool }: World, count: number): Promise<number> {
   const { rows } = await pool.query<{ n: number; ms: number }>(
