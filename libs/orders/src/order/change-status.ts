@@ -173,8 +173,7 @@ const QUANTITY = {
  * folded into the products later, so that a change of status waits for no product and holds none.
  * That tx is this transaction's nearly always: their lines are asked for by one array and never
  * joined. The few others had an event before that was committed under a greater one. In the order of
- * their SKUs, so that those that are folded together are neighbours in every table and index: of 50,000
- * products that halves what folding takes.
+ * their SKUs, so that those that are folded together are neighbours in every table and index.
  */
 const MOVEMENTS_SQL = (effect: Exclude<StockEffect, 'none'>): string => `, moved AS (
       INSERT INTO unfolded_stock_movements (tx, sku, effect, quantity)
