@@ -155,8 +155,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}stock/fold-stock.ts`,
-        find: 'if (isLast(first) || stops()) return',
-        replace: 'if (isLast(first)) return',
+        find: 'if (isOver || stops()) return',
+        replace: 'if (isOver) return',
       },
     ],
   },

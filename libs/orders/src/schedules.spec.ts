@@ -34,7 +34,7 @@ function startSchedules() {
     retention: 0,
   };
   const load = { isBursting: false, turnTakesMs: 0 };
-  const folding = { isBehind: false };
+  const folding = { isBehind: false, isResting: false };
   const failures: [string, unknown][] = [];
   const stops = new Map<string, () => boolean>();
   const count = (what: keyof typeof turns) => ({
@@ -130,6 +130,16 @@ describe('the schedules', () => {
     Object.assign(load, { isBursting: true, turnTakesMs: 240 });
     await pass(10_000);
     expect(turns.fold).toBe(20);
+  });
+
+  it('fold nothing while folding rests, and at once after it', async () => {
+    const { turns, folding } = startSchedules();
+    folding.isResting = true;
+    await pass(1_000);
+    expect(turns.fold).toBe(0);
+    folding.isResting = false;
+    await pass(250);
+    expect(turns.fold).toBe(1);
   });
 
   it('give way to folding that is behind as to closing', async () => {

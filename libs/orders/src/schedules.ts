@@ -74,9 +74,9 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       // Several workers share the products by SKIP LOCKED.
       every(
         FOLD_EVERY_MS,
-        this.#inABurstAfter(FOLD_IN_A_BURST_AFTER_MS, (stopping) =>
-          foldStock.runOnce(() => stopping.aborted),
-        ),
+        this.#inABurstAfter(FOLD_IN_A_BURST_AFTER_MS, async (stopping) => {
+          if (!foldStock.isResting) await foldStock.runOnce(() => stopping.aborted);
+        }),
         told('fold stock'),
       ),
       every(

@@ -1,4 +1,4 @@
-import type { DataSource, QueryRunner } from 'typeorm';
+import { countStatements } from '../../../../test/support/count-statements';
 import { openWorld, type World } from '../../../../test/support/world';
 import { Gate } from '../../../timeout/src/testing/gate';
 import { FoldStock } from './fold-stock';
@@ -24,26 +24,9 @@ describe('FoldStock, where more waits than one statement folds', () => {
 
   const waiting = () => world.rows('SELECT FROM unfolded_stock_movements');
 
-  /** Over connections that are counted; `ended` hears of each statement, and holds up its end. */
-  function folding(ended: (nth: number) => Promise<void> | void = () => undefined) {
-    const statements = { underWay: 0, atOnce: 0, ended: 0 };
-    const real = world.drainDataSource;
-    const createQueryRunner = (): QueryRunner => {
-      const runner = real.createQueryRunner();
-      const release = runner.release.bind(runner);
-      statements.underWay += 1;
-      statements.atOnce = Math.max(statements.atOnce, statements.underWay);
-      runner.release = async () => {
-        await release();
-        try {
-          await ended(++statements.ended);
-        } finally {
-          statements.underWay -= 1;
-        }
-      };
-      return runner;
-    };
-    return { stock: new FoldStock({ createQueryRunner } as DataSource), statements };
+  function folding(ended?: (nth: number) => Promise<void> | void) {
+    const { dataSource, statements } = countStatements(world.drainDataSource, ended);
+    return { stock: new FoldStock(dataSource), statements };
   }
 
   it('folds by two lanes, each movement once', async () => {

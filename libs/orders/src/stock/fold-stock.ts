@@ -20,6 +20,12 @@ const MAX_STEPS = 250;
 const LANES = 2;
 /** A run takes milliseconds; one that takes so long has what many orders of many products gave back. */
 const BEHIND_AFTER_MS = 250;
+/** More statements in a row than other lanes hold products: then one looks at many, as it will fold none. */
+const MANY_IN_VAIN = 20;
+const TO_LOOK_AT_IN_VAIN = 4_000;
+/** So long a run looks at what others hold; it rests for so many times as long then. */
+const MAX_VAIN_MS = 80;
+const RESTS = 3;
 
 interface Step {
   readonly last_id: string;
@@ -27,15 +33,31 @@ interface Step {
   readonly folded: number;
 }
 
+/** Where folding goes on: '0' once it has come to the end. */
+interface Place {
+  readonly afterId: string;
+  /** Statements in a row, up to there, that found all their products held. */
+  readonly inVain: number;
+}
+
+interface Lane {
+  readonly folded: number;
+  readonly next: Place;
+  readonly vainMs: number;
+}
+
 /**
  * Folds stock movements into the products. Changes of status only append movements, so they wait
- * for no product; here nobody waits for them: a product whose row somebody holds is left for the
- * next run. Several processes may do this at once, and so do the lanes of a run.
+ * for no product; here nobody waits for them: a product whose row somebody holds is left for
+ * another run. Several processes may do this at once, and so do the lanes of a run.
  */
 @Injectable()
 export class FoldStock {
   #raisedMs = -Infinity;
   #beganMs: number | undefined;
+  /** Where the next run begins: behind what the last one had time for. */
+  #next: Place = BEGINNING;
+  #restsUntilMs = -Infinity;
 
   constructor(@Inject(CLOSERS) private readonly dataSource: DataSource) {}
 
@@ -44,7 +66,16 @@ export class FoldStock {
     return this.#beganMs !== undefined && performance.now() - this.#beganMs > BEHIND_AFTER_MS;
   }
 
-  /** All that waits, or what one statement of each lane folds once it `stops`. */
+  /** True where the last run has looked at little but products that others hold: let them end first. */
+  get isResting(): boolean {
+    return performance.now() < this.#restsUntilMs;
+  }
+
+  /**
+   * All that waits, or what one statement of each lane folds once it `stops`. Of what others hold it
+   * looks at a part, so that thousands of products which a merchant's UPDATE has for a minute cost
+   * little and hide nothing: the next run goes on behind it.
+   */
   async runOnce(stops: () => boolean = () => false): Promise<FoldCounts> {
     this.#beganMs = performance.now();
     try {
@@ -56,34 +87,70 @@ export class FoldStock {
   }
 
   async #foldAll(stops: () => boolean): Promise<number> {
-    const first = await this.#step('0');
-    if (isLast(first) || stops()) return first.folded;
+    let all = 0;
+    for (;;) {
+      const from = this.#next;
+      const folded = await this.#foldOn(stops);
+      all += folded;
+      // Once others have let go of what it was among, all of it.
+      const beganAmong = from.afterId !== BEGINNING.afterId || from.inVain > 0;
+      if (!beganAmong || folded === 0 || this.#next.inVain > 0 || stops()) return all;
+    }
+  }
+
+  /** From where the last run ended. */
+  async #foldOn(stops: () => boolean): Promise<number> {
+    let [folded, count, place] = [0, 1, this.#next];
+    if (place.inVain < MANY_IN_VAIN) {
+      const first = await this.#step(place.afterId, TO_LOOK_AT);
+      folded = first.folded;
+      const isOver = first.looked_at < TO_LOOK_AT;
+      place = isOver ? BEGINNING : after(first, place);
+      this.#next = place;
+      if (isOver || stops()) return folded;
+      count = LANES;
+    }
     // They pass over each other's products, and so over each other.
-    const lanes = Array.from({ length: LANES }, () => this.#foldFrom(first.last_id, stops));
-    let folded = first.folded;
+    const lanes = Array.from({ length: count }, (_, nth) => this.#foldFrom(place, stops, nth > 0));
     // All of them, whatever becomes of one: no transaction goes on behind the run's back.
+    const done: Lane[] = [];
     for (const lane of await Promise.allSettled(lanes)) {
       if (lane.status === 'rejected') throw lane.reason;
-      folded += lane.value;
+      done.push(lane.value);
     }
-    return folded;
+    const { next, vainMs } = done[0] as Lane;
+    this.#next = next;
+    if (next.inVain >= MANY_IN_VAIN) {
+      this.#restsUntilMs = performance.now() + RESTS * Math.min(vainMs, MAX_VAIN_MS);
+    }
+    return done.reduce((sum, lane) => sum + lane.folded, folded);
   }
 
-  async #foldFrom(id: string, stops: () => boolean): Promise<number> {
+  /** To the end, or as far as a run goes. One that only helps ends where there is nothing to help with. */
+  async #foldFrom(from: Place, stops: () => boolean, helps: boolean): Promise<Lane> {
+    let place = from;
     let folded = 0;
-    for (let afterId = id, step = 0; step < MAX_STEPS; step++) {
-      const done = await this.#step(afterId);
+    let vainMs = 0;
+    for (let step = 0; step < MAX_STEPS; step++) {
+      const startedMs = performance.now();
+      const isVain = place.inVain >= MANY_IN_VAIN;
+      const toLookAt = isVain ? TO_LOOK_AT_IN_VAIN : TO_LOOK_AT;
+      const done = await this.#step(place.afterId, toLookAt);
       folded += done.folded;
-      if (isLast(done) || stops()) break;
-      afterId = done.last_id;
+      // Whoever held them has let go: by many small statements again, of both lanes.
+      if (isVain && done.folded > 0) return { folded, next: { ...place, inVain: 0 }, vainMs: 0 };
+      vainMs = done.folded > 0 ? 0 : vainMs + performance.now() - startedMs;
+      place = after(done, place);
+      if (done.looked_at < toLookAt) return { folded, next: { ...place, afterId: '0' }, vainMs };
+      if (stops() || vainMs > MAX_VAIN_MS || (helps && place.inVain >= MANY_IN_VAIN)) break;
     }
-    return folded;
+    return { folded, next: place, vainMs };
   }
 
-  async #step(afterId: string): Promise<Step> {
+  async #step(afterId: string, toLookAt: number): Promise<Step> {
     const [step] = await queryRows<Step>(this.dataSource, 'SELECT * FROM fold_stock($1, $2, $3)', [
       afterId,
-      TO_LOOK_AT,
+      toLookAt,
       MOST,
     ]);
     return step as Step;
@@ -116,7 +183,11 @@ export async function foldLocked(
   return new Map(rows.map(({ sku, available }) => [sku, available]));
 }
 
-const isLast = ({ looked_at: lookedAt }: Step): boolean => lookedAt < TO_LOOK_AT;
+const BEGINNING: Place = { afterId: '0', inVain: 0 };
+
+function after({ last_id: afterId, looked_at: lookedAt, folded }: Step, { inVain }: Place): Place {
+  return { afterId, inVain: folded > 0 || lookedAt === 0 ? 0 : inVain + 1 };
+}
 
 /** Beyond that it is enough to know that there are very many. */
 const MOST_COUNTED = 100_000;
