@@ -149,6 +149,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'ring-for-no-instant',
+    what: 'A ring whose instant its store has lost spoils from where claims look, for good',
+    spec: 'libs/timeout/src/independence.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/timeout.service.ts',
+        find: 'at.getTime() || EVERYTHING_MS',
+        replace: 'at.getTime()',
+      },
+    ],
+  },
+  {
     name: 'folding-outlasts-its-end',
     what: 'A process that is told to end folds all stock movements that wait',
     spec: 'libs/orders/src/stock/fold-stock.spec.ts',

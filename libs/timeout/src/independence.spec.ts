@@ -80,6 +80,20 @@ describe('while one kind’s drain takes its time', () => {
     expect(await store.deadlines()).toEqual([]);
   });
 
+  it('a ring whose instant its store has lost finds everything, and harms no ring after it', async () => {
+    const failed = jest.fn();
+    const { timeouts, driver, quick } = service(new Effects(), { failed });
+    await timeouts.start();
+    await insert(SLOW, 1, '-1h');
+    await insert(QUICK, 2, '-1h');
+    await driver.ring([{ id: 'slot-1', at: new Date(NaN) }]);
+    await until('what waits', async () => (await store.deadlines()).length === 0);
+    await driver.ring([{ id: 'slot-2', at: await insert(QUICK, 3, '-1ms') }]);
+    await until('the next one', () => quick.batches.flat().includes(subject(3)));
+    await timeouts.stop();
+    expect(failed).not.toHaveBeenCalled();
+  });
+
   it('a sweep arms, says so and is done; what it sent out is told when it is back', async () => {
     const gate = newGate();
     const [swept, sweptUp] = [jest.fn(), jest.fn()];

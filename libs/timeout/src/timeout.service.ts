@@ -10,6 +10,7 @@ import {
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
+import { EVERYTHING_MS } from './low-water';
 import { ShardedSweep } from './shards/sharded-sweep';
 import { Sweep, type SweepCounts } from './sweep';
 import { OthersWait } from './others-wait';
@@ -212,7 +213,8 @@ export class TimeoutService {
     // Asked of the database each time: an alarm taken too early would leave its slot to the sweep.
     const nowMs = (await this.parts.clock.measure()).getTime();
     const isEarly = ({ at }: Alarm): boolean => at.getTime() > nowMs;
-    const rung = alarms.filter((one) => !isEarly(one)).map(({ at }) => at.getTime());
+    // One whose instant its store has lost may be for anything.
+    const rung = alarms.filter((one) => !isEarly(one)).map(({ at }) => at.getTime() || EVERYTHING_MS);
     if (rung.length > 0) {
       // Only told: kinds wait for themselves, and the alarms are done.
       // A ring may be late, or for what was committed late: it names the slot where to look from. And

@@ -54,6 +54,19 @@ describe('BullmqDriver', () => {
     expect(left).toEqual([]);
   });
 
+  it.each(['{}', '{"atMs":"x"}', 'no JSON'])('lists an alarm that holds %s', async (data) => {
+    const driver = bench.open();
+    const alarm = alarmIn(60);
+    await driver.arm([alarm]);
+    await redis.with(async (client) => {
+      const [key] = await client.keys(`*:${alarm.id}`);
+      await client.hset(key as string, 'data', data);
+    });
+    const listed: unknown[] = [];
+    for await (const one of (await driver.survey()).alarms()) listed.push(one);
+    expect(listed).toEqual([{ id: alarm.id, at: new Date(0) }]);
+  });
+
   /** One that looks often whether its worker hears, and what it tells of. */
   const watchful = (lookEveryMs: number, concurrency = 4) => {
     const told: string[] = [];

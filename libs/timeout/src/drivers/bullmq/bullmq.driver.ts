@@ -175,7 +175,7 @@ export class BullmqDriver implements TimerDriver {
       if (error) throw new AlarmStoreError('Reading the alarms failed', error);
       // Gone meanwhile: it has rung or was disarmed.
       if (typeof data !== 'string') return [];
-      return [{ id, at: new Date((JSON.parse(data) as AlarmData).atMs) }];
+      return [{ id, at: instantIn(data) }];
     });
   }
 
@@ -239,6 +239,16 @@ export class BullmqDriver implements TimerDriver {
 
   #refuseIfStopped(): void {
     if (this.#stopping) throw new AlarmStoreError('The BullMQ driver was stopped');
+  }
+}
+
+/** As it was armed; the beginning of time, which no alarm is for, where that is not to be read. */
+function instantIn(data: string): Date {
+  try {
+    const { atMs } = JSON.parse(data) as Partial<AlarmData>;
+    return new Date(typeof atMs === 'number' ? atMs : 0);
+  } catch {
+    return new Date(0);
   }
 }
 
