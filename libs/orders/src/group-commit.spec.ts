@@ -86,6 +86,19 @@ describe('GroupCommit', () => {
     expect(commits.groups).toHaveLength(1);
   });
 
+  it('tells who waits behind a group at once of what meets them as well', async () => {
+    const commits = new Commits();
+    commits.fails = () => away;
+    const groups = create(commits, { isForAllWaiting: (error) => error === away });
+    const first = groups.submit('a');
+    await turn();
+    const all = Promise.allSettled([first, ...['b', 'c'].map((r) => groups.submit(r))]);
+    commits.finish();
+    expect((await all).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect(commits.groups).toEqual([['a']]);
+    await groups.drained();
+  });
+
   it('refuses more than may wait', async () => {
     const commits = new Commits();
     const groups = create(commits, { maxWaiting: 2 });

@@ -21,6 +21,8 @@ export interface GroupCommitOptions<Request> {
   readonly tired?: (needs: readonly string[]) => Error;
   /** True for errors that splitting a group cannot cure, such as a database that is away. */
   readonly isEverybodys: (error: unknown) => boolean;
+  /** True for those of them that took long, and would meet all who wait behind the group as well. */
+  readonly isForAllWaiting?: (error: unknown) => boolean;
 }
 
 /** The answer for a request that needs what somebody else holds: it is tried again in a while. */
@@ -240,6 +242,9 @@ export class GroupCommit<Request, Result> {
     } catch (error) {
       if (group.length === 1 || this.options.isEverybodys(error)) {
         for (const { reject } of group) reject(error);
+        if (this.options.isForAllWaiting?.(error)) {
+          for (const { reject } of this.#waiting.splice(0)) reject(error);
+        }
         return;
       }
       const middle = Math.ceil(group.length / 2);

@@ -18,14 +18,28 @@ const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 const CONNECTION_TROUBLE =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable/i;
 
-/** The SQLSTATE of a database error, wherever TypeORM has wrapped it; undefined for any other. */
-export function sqlStateOf(error: unknown): string | undefined {
+interface Said {
+  readonly code: string;
+  /** What it was about; of a row it names the place, in any language. */
+  readonly where?: string;
+  /** The function of Postgres that has said it. */
+  readonly routine?: string;
+}
+
+/** What the database has said, wherever TypeORM has wrapped it; undefined for any other error. */
+function saidBy(error: unknown): Said | undefined {
   for (let cause: unknown = error; types.isNativeError(cause);) {
     const { code, driverError } = cause as { code?: unknown; driverError?: unknown };
-    if (typeof code === 'string' && SQLSTATE.test(code)) return code;
-    cause = types.isNativeError(driverError) ? driverError : cause.cause;
+    const isWrapper = types.isNativeError(driverError);
+    if (!isWrapper && typeof code === 'string' && SQLSTATE.test(code)) return cause as Error & Said;
+    cause = isWrapper ? driverError : cause.cause;
   }
   return undefined;
+}
+
+/** The SQLSTATE of a database error, wherever TypeORM has wrapped it; undefined for any other. */
+export function sqlStateOf(error: unknown): string | undefined {
+  return saidBy(error)?.code;
 }
 
 /**
@@ -44,6 +58,22 @@ export function isContention(error: unknown): boolean {
 /** True when a lock was waited for as long as that may take: who holds it may go on to do so. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
+}
+
+const ROW = /\(\d+,\d+\)/;
+/** Of a wait that has ended; who asks with NOWAIT hears it from elsewhere. */
+const WAITED = 'ProcessInterrupts';
+
+/** True when the lock that was waited for is on no row but on a table, as CREATE INDEX or ALTER TABLE has one. */
+export function isTableLocked(error: unknown): boolean {
+  const said = saidBy(error);
+  if (said?.code !== LOCK_NOT_AVAILABLE || said.routine !== WAITED) return false;
+  return !ROW.test(said.where ?? '');
+}
+
+/** True where all who ask for the same would fail alike: nothing that one of them asked for has caused it. */
+export function isEverybodys(error: unknown): boolean {
+  return isInfrastructureError(error) || isTableLocked(error);
 }
 
 /**

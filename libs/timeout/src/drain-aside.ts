@@ -5,7 +5,7 @@ import { claimExactly } from './claim-due';
 import { putBackDeadlines } from './deadlines';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
-import { type Failed, FailureRates, HandlerFaultError } from './handle-apart';
+import { type Failed, FailureRates, HandlerFaultError, TableLockedError } from './handle-apart';
 import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
 import type { KindHealth } from './kind-health';
 import type { LowWater } from './low-water';
@@ -103,6 +103,11 @@ export class DrainAside {
       // Tells nothing of subjects.
       this.rates.forget();
       return 'stopped';
+    }
+    if (error instanceof TableLockedError) {
+      // Once it is free, all go on as they did before.
+      this.#apartFor = 0;
+      throw error;
     }
     const silence = UnansweredError.in(error);
     if (silence) return this.#doubt(silence, limit, part, total);

@@ -1,9 +1,11 @@
 import { DataSource, type QueryRunner } from 'typeorm';
+import { isTableLocked } from './database-errors';
 import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults } from './drain';
 import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
+import { inTransaction } from './transaction';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
@@ -103,5 +105,41 @@ describe('Drain, when somebody holds a row', () => {
     await letGo();
     await makeDue();
     expect(await one.run('timer')).toEqual({ ...NOTHING, found: 300, changed: 300 });
+  });
+
+  it('is told from a table by what Postgres says, and by no NOWAIT', async () => {
+    const asking = (sql: string) =>
+      inTransaction(store.dataSource, async (tx) => {
+        await tx.rows('SET LOCAL lock_timeout = 1');
+        return tx.rows(sql);
+      }).then(
+        () => 'free',
+        (error: unknown) => isTableLocked(error),
+      );
+    await hold([held]);
+    const one = `id = '${held}'`;
+    expect(await asking(`UPDATE things SET id = id WHERE ${one}`)).toBe(false);
+    expect(await asking(`SELECT FROM things WHERE ${one} FOR UPDATE NOWAIT`)).toBe(false);
+    expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe('free');
+    await holder.query('LOCK TABLE things IN SHARE MODE');
+    expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe(true);
+    await letGo();
+  });
+
+  it('or a whole table, tells of it, puts nobody aside, and handles all as a whole once it is free', async () => {
+    await store.add(KIND, Array<number>(300).fill(-1_000));
+    await holder.query('LOCK TABLE things IN SHARE MODE');
+    const handler = needing();
+    const one = draining(handler);
+    const before = await store.deadlines();
+    for (let round = 0; round < 3; round++) {
+      await expect(one.run('timer')).rejects.toThrow('A table is locked');
+    }
+    expect(await store.deadlines()).toEqual(before);
+    expect(one.standsStill).toBe(false);
+    await letGo();
+    handler.batches.length = 0;
+    expect(await one.run('timer')).toEqual({ ...NOTHING, found: 300, changed: 300 });
+    expect(handler.batches).toHaveLength(1);
   });
 });

@@ -36,6 +36,14 @@ interface FailureRate {
   succeeded: number;
 }
 
+/** Each that was tried has waited in vain for a table, and none succeeded: it is locked for all of them. */
+export class TableLockedError extends Error {
+  /** No cause: contention is tried again at once. */
+  constructor(readonly failure: unknown) {
+    super(`A table is locked: ${String(failure)}`);
+  }
+}
+
 /** Of those that are tried for the first time, and of those that have failed before. */
 export class FailureRates {
   readonly fresh: FailureRate = { failed: 0, succeeded: 0 };
@@ -64,6 +72,8 @@ export interface ApartOptions {
   readonly isJudged: boolean;
   /** True where somebody else's lock was waited for in vain. */
   readonly isContention?: (error: unknown) => boolean;
+  /** True where that lock was on a table. */
+  readonly isTableLocked?: (error: unknown) => boolean;
   /** True for those that are tried alone, after all the others. */
   readonly isSuspect?: (due: DueDeadline) => boolean;
   /** The one that an error names. */
@@ -80,6 +90,7 @@ type Attempt = (piece: readonly DueDeadline[]) => Promise<BatchResult>;
  * waited for so often, what is not handled yet is left.
  *
  * @throws {HandlerFaultError} when `isJudged`, and the first of them all fail
+ * @throws {TableLockedError} when the first of them all wait for a table in vain
  * @throws what `attempt` throws that is not `isSubjectsFault`
  */
 export async function handleApart(
@@ -119,6 +130,7 @@ class Apart {
     succeeded: 0,
   };
   #waits = 0;
+  #waitsForTables = 0;
   #left: DueDeadline[] = [];
   #rate: FailureRate = { failed: 0, succeeded: 0 };
 
@@ -165,6 +177,9 @@ class Apart {
     } catch (error) {
       if (!this.options.isSubjectsFault(error)) throw error;
       if (this.options.isContention?.(error)) this.#waits += 1;
+      if (this.options.isTableLocked?.(error)) this.#waitsForTables += 1;
+      const isForAll = this.total.succeeded === 0 && this.#waitsForTables >= MANY;
+      if (isForAll) throw new TableLockedError(error);
       return { error };
     }
   }

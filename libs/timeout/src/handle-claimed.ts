@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClaimedBatch } from './claimed-batch';
-import { isContention, isLockTimeout } from './database-errors';
+import { isContention, isLockTimeout, isTableLocked } from './database-errors';
 import type { Claimant, DeadlineHandler, DueDeadline, FollowUpJudge } from './deadline-handler';
 import {
   type FailureRates,
@@ -86,6 +86,7 @@ export interface Handling {
  *
  * @throws {HandlerFaultError} when none could be handled, and it is judged by that
  * @throws {RowHeldError} as a whole only
+ * @throws {TableLockedError} in pieces only
  * @throws {UnansweredError} then nothing that the handler does by `tx` has an effect any more
  */
 export async function handleClaimed(
@@ -166,7 +167,7 @@ async function handlePieces(
     tx.attempt((part) => answers.to(handler.handle(piece, part, by, judge), () => piece));
   await tx.rows(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
   const result = await handleApart(mine.each, attempt, {
-    ...{ rates, isContention, suspectOf: subjectNamedBy },
+    ...{ rates, isContention, isTableLocked, suspectOf: subjectNamedBy },
     isSubjectsFault: (error) => !answers.silence && isSubjectsFault(error),
     isJudged: !isProbe && isJudged,
     isSuspect: (one) => suspects.has(one),

@@ -16,8 +16,10 @@ export { DatabaseClock } from './database-clock';
 export {
   isCanceledStatement,
   isContention,
+  isEverybodys,
   isLockTimeout,
   isInfrastructureError,
+  isTableLocked,
   sqlStateOf,
 } from './database-errors';
 export type {

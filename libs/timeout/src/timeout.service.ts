@@ -214,7 +214,9 @@ export class TimeoutService {
     const nowMs = (await this.parts.clock.measure()).getTime();
     const isEarly = ({ at }: Alarm): boolean => at.getTime() > nowMs;
     // One whose instant its store has lost may be for anything.
-    const rung = alarms.filter((one) => !isEarly(one)).map(({ at }) => at.getTime() || EVERYTHING_MS);
+    const rung = alarms
+      .filter((one) => !isEarly(one))
+      .map(({ at }) => at.getTime() || EVERYTHING_MS);
     if (rung.length > 0) {
       // Only told: kinds wait for themselves, and the alarms are done.
       // A ring may be late, or for what was committed late: it names the slot where to look from. And

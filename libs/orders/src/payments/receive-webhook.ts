@@ -2,7 +2,8 @@ import {
   DatabaseClock,
   failpoint,
   inTransaction,
-  isInfrastructureError,
+  isEverybodys,
+  isTableLocked,
   type Lock,
   queryRows,
   TimeoutService,
@@ -29,6 +30,8 @@ const LANES = 2;
 /** More than a small group takes: many at once are taken by both. */
 const NEXT_LANE_AFTER_MS = 20;
 const MAX_WAITING = 10_000;
+/** A table that a group had to wait for in vain is locked for longer: what comes meanwhile is stored. */
+const APPLY_LATER_FOR_MS = 1_000;
 
 /**
  * Takes a provider's webhooks: verified on the raw bytes, stored, and applied in the same
@@ -40,6 +43,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
   /** By provider's name: a busy one's notices wait for each other, and for nobody else's. */
   readonly #groups: ReadonlyMap<string, GroupCommit<ProviderNotice, WebhookResult>>;
   readonly #clock: DatabaseClock;
+  #appliesFromMs = -Infinity;
 
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
@@ -57,7 +61,8 @@ export class ReceiveWebhook implements OnApplicationShutdown {
         nextLaneAfterMs: NEXT_LANE_AFTER_MS,
         maxWaiting: MAX_WAITING,
         overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
-        isEverybodys: isInfrastructureError,
+        isEverybodys,
+        isForAllWaiting: isTableLocked,
       });
     this.#groups = new Map(providers.names.map((name) => [name, group(name)]));
   }
@@ -84,6 +89,8 @@ export class ReceiveWebhook implements OnApplicationShutdown {
   }
 
   async #takeGroup(provider: string, notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
+    // Nobody waits in vain for what the group before has waited for.
+    if (performance.now() < this.#appliesFromMs) return this.#store(provider, notices, () => false);
     const orders = await this.#ordersOf(notices);
     const held = await this.lock.acquireFree([...new Set(orders.values())].map(orderLockKey));
     this.telemetry.locked(held.outcome);
@@ -96,7 +103,11 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       await failpoint('webhook.stored');
       return results;
     } catch (error) {
-      if (notices.length > 1 || isInfrastructureError(error)) throw error;
+      if (isTableLocked(error)) {
+        this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
+        return await this.#store(provider, notices, () => false);
+      }
+      if (notices.length > 1 || isEverybodys(error)) throw error;
       if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
       return await this.#store(provider, notices, () => false);
     } finally {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { failpoint, inTransaction, isInfrastructureError } from '@app/timeout';
+import { failpoint, inTransaction, isEverybodys, isTableLocked } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -51,7 +51,8 @@ export class PlaceOrder implements OnApplicationShutdown {
         keyOf,
         needsOf: ({ items }) => items.map(({ sku }) => sku),
         tired: inUse,
-        isEverybodys: isInfrastructureError,
+        isEverybodys,
+        isForAllWaiting: isTableLocked,
       },
     );
   }

@@ -1,4 +1,4 @@
-import { backoffMs, type Due, failpoint, isInfrastructureError, type Tx } from '@app/timeout';
+import { backoffMs, type Due, failpoint, isEverybodys, isTableLocked, type Tx } from '@app/timeout';
 import type { HostTx } from '@app/timeout/module';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { GroupCommit } from '../group-commit';
@@ -55,7 +55,8 @@ export class TargetWebhooks implements OnApplicationShutdown {
         lanes: LANES,
         maxWaiting: MAX_WAITING,
         overflow: () => new LastcallError('busy', 'Too many webhooks at once; send it again'),
-        isEverybodys: isInfrastructureError,
+        isEverybodys,
+        isForAllWaiting: isTableLocked,
       });
     this.#groups = new Map(parts.providers.names.map((name) => [name, group(name)]));
   }
