@@ -197,6 +197,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'slow-kinds-take-all-connections',
+    what: 'Each slow kind takes all the drainers it may have, until no connection is left',
+    spec: 'libs/timeout/src/further-drainers.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/drain.ts',
+        find: 'if (place > 0 && !further.take()) return;',
+        replace: '',
+      },
+    ],
+  },
+  {
     name: 'ring-for-no-instant',
     what: 'A ring whose instant its store has lost spoils from where claims look, for good',
     spec: 'libs/timeout/src/independence.spec.ts',

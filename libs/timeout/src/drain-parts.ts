@@ -3,6 +3,7 @@ import type { Alarms } from './alarms';
 import type { Brake } from './brake';
 import type { Clock } from './clock';
 import type { DrainCounts } from './drain-counts';
+import type { FurtherDrainers } from './further-drainers';
 import type { Lock } from './lock';
 import type { LowWater } from './low-water';
 import type { DeadlineRange } from './shards/deadline-range';
@@ -19,6 +20,8 @@ export interface DrainParts {
   /** The database's clock, for when to look again. */
   readonly clock: Clock;
   readonly telemetry: TimeoutTelemetry;
+  /** Of all kinds together. */
+  readonly further: FurtherDrainers;
   /** How long others wait for their answers at present, in milliseconds. */
   readonly othersWaitMs: () => number;
   /** What of the kind is due before is left to a sharded sweep, in milliseconds since the epoch. */

@@ -201,9 +201,14 @@ export class Drain {
   }
 
   #send(round: Round, place: number): void {
+    const { further } = this.parts;
+    if (place > 0 && !further.take()) return;
     const drainer = this.#empty(round, place)
       .catch((error: unknown) => void (round.failure ??= { error }))
-      .finally(() => round.drainers.delete(place));
+      .finally(() => {
+        if (place > 0) further.giveBack();
+        round.drainers.delete(place);
+      });
     round.drainers.set(place, drainer);
   }
 

@@ -3,6 +3,7 @@ import { Backfill } from './backfill';
 import { Brake } from './brake';
 import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
 import { findAlarm } from './find-alarm';
+import { FurtherDrainers } from './further-drainers';
 import { insertDeadlines, waitingKinds } from './deadlines';
 import { Drain, drainDefaults } from './drain';
 import {
@@ -42,6 +43,7 @@ export class TimeoutService {
   readonly brake: Brake;
   #isStopping = false;
   readonly #drains = new Map<string, Drain>();
+  readonly #further: FurtherDrainers;
   readonly #othersWait: OthersWait | undefined;
 
   constructor(
@@ -72,6 +74,8 @@ export class TimeoutService {
       telemetry,
       options.sweep,
     );
+    const { drainers = drainDefaults.drainers } = options.drain ?? {};
+    this.#further = FurtherDrainers.ofTwoKinds(drainers);
     const { othersWaitMs } = options;
     this.#othersWait =
       othersWaitMs &&
@@ -98,7 +102,8 @@ export class TimeoutService {
     const othersWaitMs = (): number => this.#othersWait?.ms ?? 0;
     const leftToRunMs = (of: string): number => this.shardedSweep.leftToRunMs(of);
     const waits = { othersWaitMs, leftToRunMs };
-    const parts = { dataSource, lock, alarms, brake, clock, telemetry, ...waits };
+    const further = this.#further;
+    const parts = { dataSource, lock, alarms, brake, clock, telemetry, further, ...waits };
     this.#drains.set(
       kind,
       new Drain(kind, handler, parts, { ...drainDefaults, ...this.options.drain }),

@@ -3,6 +3,7 @@ import { Alarms } from '../alarms';
 import { Brake } from '../brake';
 import type { DeadlineHandler, DueDeadline } from '../deadline-handler';
 import type { DrainParts } from '../drain-parts';
+import { FurtherDrainers } from '../further-drainers';
 import type { Lock } from '../lock';
 import { NoopLock } from '../locks/noop.lock';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
@@ -48,6 +49,7 @@ export function drainParts(
     brake,
     clock,
     telemetry,
+    further: new FurtherDrainers(Infinity),
     othersWaitMs: () => 0,
     leftToRunMs: () => 0,
   };
