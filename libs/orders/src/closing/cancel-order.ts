@@ -5,8 +5,12 @@ import { CloseOrder } from './close-order';
 import { LastcallError, orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+import type { OrderStatus } from '../order/order.lifecycle';
 import { ReadOrder } from './read-order';
 import { SettleClosing } from './settle-closing';
+
+/** What an order is that somebody has canceled; `closing`: its provider still has to answer. */
+const CANCELED: ReadonlySet<OrderStatus> = new Set(['closing', 'closed', 'canceled'] as const);
 
 /** A customer closes their unpaid order; under CANCEL_PAID also cancels one that is not shipped. */
 @Injectable()
@@ -23,10 +27,20 @@ export class CancelOrder {
   /**
    * The order afterwards: `closed`, or `closing` while the provider still has to answer; `canceled`
    * when it was paid, and its money goes back.
-   * @throws {LastcallError} order_not_found, order_not_cancelable, busy
+   * @throws {LastcallError} order_not_found; order_not_cancelable, also where the provider says that
+   * it is paid and it may not be canceled then; busy
    */
   async cancel(orderId: string, customerId: string): Promise<OrderView> {
-    const outcome = await this.guard.withOrder(orderId, async (order, tx) => {
+    const outcome = await this.#begin(orderId, customerId);
+    if (outcome === 'closing') await this.settling.settleSoon(orderId);
+    const order = await this.reading.read(orderId, customerId);
+    if (CANCELED.has(order.status)) return order;
+    // A payment that was under way has won: as if asked only now, of a paid order.
+    return this.cancel(orderId, customerId);
+  }
+
+  #begin(orderId: string, customerId: string): Promise<'closed' | 'closing' | 'canceled'> {
+    return this.guard.withOrder(orderId, async (order, tx) => {
       if (order.customerId !== customerId) throw orderNotFound();
       if (order.status === 'paid' && this.config.CANCEL_PAID === 'until_shipped') {
         await this.paid.cancel(order, tx, { by: 'customer', actor: customerId });
@@ -44,7 +58,5 @@ export class CancelOrder {
         { status: order.status },
       );
     });
-    if (outcome === 'closing') await this.settling.settleSoon(orderId);
-    return this.reading.read(orderId, customerId);
   }
 }

@@ -18,7 +18,8 @@ export class ForceCloseOrder {
 
   /**
    * The order afterwards: `closed`, or `closing` while the provider still has to answer.
-   * @throws {LastcallError} order_not_found; order_not_closable, as for a paid order; busy
+   * @throws {LastcallError} order_not_found; order_not_closable, as for a paid order, also where only
+   * the provider knew that it is paid; busy
    */
   async forceClose(
     orderId: string,
@@ -39,6 +40,13 @@ export class ForceCloseOrder {
       );
     });
     if (outcome === 'closing') await this.settling.settleSoon(orderId);
-    return this.reading.read(orderId);
+    const order = await this.reading.read(orderId);
+    if (order.status === 'closed' || order.status === 'closing') return order;
+    // A payment that was under way has won: the provider said so after we had set the fence.
+    throw new LastcallError(
+      'order_not_closable',
+      `Order ${orderId} was paid meanwhile and is now ${order.status}`,
+      { orderId, status: order.status },
+    );
   }
 }

@@ -190,7 +190,7 @@ export class OrdersController {
   @Post(':id/cancel')
   @Scope('orders')
   @Answers(200, 'Order', {
-    summary: 'Cancel an order that is not paid',
+    summary: 'Cancel an order that is not paid, or not shipped where the shop allows that',
     refusals: ['order_not_found', 'order_not_cancelable', 'busy'],
   })
   cancel(

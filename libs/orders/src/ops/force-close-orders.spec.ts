@@ -1,5 +1,6 @@
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { statusesOf } from '../../../../test/support/order-statuses';
+import { openOrder, paidOrder } from '../../../../test/support/paid-order';
 import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
 import { startTcpProxy } from '../../../../test/support/tcp-proxy';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -87,6 +88,18 @@ describe('ForceCloseOrders', () => {
     ]);
     const statuses = await statusesOf(world, ids);
     expect(statuses.filter((status) => status === 'closed')).toHaveLength(17);
+  });
+
+  it('skips what was paid, whether we knew or hear of it from the provider', async () => {
+    const orders = [await paidOrder(world), await openOrder(world)];
+    world.provider.pay(orders[1]?.paymentId ?? '', new Date());
+    const ids = orders.map(({ id }) => id);
+    expect(await forceCloseOf(world).run(ids, OLGA)).toEqual(
+      ids.map((orderId) => ({
+        ...{ orderId, outcome: 'skipped', status: 'paid', why: 'order_not_closable' },
+        message: expect.stringContaining(`Order ${orderId} `),
+      })),
+    );
   });
 
   it('ends early when the database is gone, and tells what was done before', async () => {

@@ -138,11 +138,8 @@ export class ForceCloseOrders {
     const status = run.dryRun
       ? await this.#rehearse(orderId, run)
       : (await this.one.forceClose(orderId, run)).status;
-    // A payment that was under way has won: the provider said so after we had set the fence.
-    const isClosed = status === 'closed' || status === 'closing';
-    if (isClosed) return { orderId, outcome: status, status, why: null, message: null };
-    const message = `It was paid meanwhile and is now ${status}`;
-    return { orderId, outcome: 'skipped', status, why: 'order_not_closable', message };
+    const outcome = status === 'closing' ? 'closing' : 'closed';
+    return { orderId, outcome, status, why: null, message: null };
   }
 
   /** The very transaction of {@link ForceCloseOrder}, undone at its end. */
