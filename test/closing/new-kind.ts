@@ -15,6 +15,7 @@ const EDITS = [
     status: 'completed',
     dueAt: "completed_at + receive_within_ms * interval '1 millisecond'",
     offWhenNull: 'receive_within_ms',
+    putOffBy: null,
     version: 'version',
     stopsForBrake: false,
   },

@@ -11,9 +11,15 @@ export interface Placed extends InsertedOrder {
   readonly paymentId: string;
 }
 
+/** Of an order's policy, where it is not as everybody's. */
+interface Waits {
+  readonly shipWithinMs?: number;
+  readonly receiveWithinMs?: number;
+}
+
 /** Pays orders of a world and tells it what happens to their money, as the provider would. */
 export function moneyOf(world: () => World) {
-  const placed = async (wanted: { shipWithinMs?: number } = {}): Promise<Placed> => {
+  const placed = async (wanted: Waits = {}): Promise<Placed> => {
     const [order] = await insertOrders(world(), {
       ...{ count: 1, closesInMs: 60_000, payment: 'open', quantity: 2, ...wanted },
     });
@@ -39,7 +45,7 @@ export function moneyOf(world: () => World) {
     placed,
     receive,
     tell,
-    paid: async (wanted: { shipWithinMs?: number } = {}): Promise<Placed> => {
+    paid: async (wanted: Waits = {}): Promise<Placed> => {
       const order = await placed(wanted);
       await receive(world().provider.pay(order.paymentId, new Date()) as Posted);
       return order;

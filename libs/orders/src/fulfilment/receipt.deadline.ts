@@ -7,6 +7,7 @@ import {
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { isInDispute } from '../money/balance';
+import { DEADLINES } from '../order/deadline-table';
 import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
@@ -41,10 +42,10 @@ export class ReceiptDeadline implements DeadlineHandler {
     };
   }
 
-  /** Money that is unsettled pauses the completion: these are looked at again in an hour. */
+  /** Money that is unsettled pauses the completion: these are looked at again later. */
   async #paused(tx: Transaction, taken: readonly DueDeadline[]): Promise<Map<string, Date>> {
     const rows = await tx.rows<{ order_id: string; again: Date }>(
-      `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again
+      `SELECT DISTINCT p.order_id, now() + interval '${DEADLINES.receipt.putOffBy}' AS again
          FROM payments p
         WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR EXISTS (
                 SELECT 1 FROM refunds r

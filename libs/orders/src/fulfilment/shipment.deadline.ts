@@ -8,6 +8,7 @@ import {
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { isInDispute } from '../money/balance';
+import { DEADLINES } from '../order/deadline-table';
 import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
@@ -54,11 +55,12 @@ export class ShipmentDeadline implements DeadlineHandler {
 
   /**
    * Money that is on hold or disputed cannot be sent back, and an order must not be canceled without
-   * its money: these are looked at again in an hour. Hold and dispute have alerts of their own.
+   * its money: these are looked at again later. Hold and dispute have alerts of their own.
    */
   async #undecided(tx: Transaction, taken: readonly DueDeadline[]): Promise<Map<string, Date>> {
     const rows = await tx.rows<{ order_id: string; again: Date }>(
-      `SELECT DISTINCT p.order_id, now() + interval '1 hour' AS again FROM payments p
+      `SELECT DISTINCT p.order_id, now() + interval '${DEADLINES.shipment.putOffBy}' AS again
+         FROM payments p
         WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR ${isInDispute('p.id')})`,
       [taken.map(({ subjectId }) => subjectId)],
     );

@@ -30,7 +30,7 @@ export interface DeadlinesReport {
   readonly missing: DeadlineFindings;
   /** A deadline of something that does not exist: its handler has nothing to do. */
   readonly orphaned: DeadlineFindings;
-  /** The order's deadline is much later than the order says. */
+  /** The order's deadline is much later than the order says, and nobody has put it off until then. */
   readonly wrong: DeadlineFindings;
   /** Failed too often; an operator releases them. */
   readonly held: DeadlineFindings;
@@ -59,7 +59,7 @@ const UNLIKE = `
    WHERE h.subject_id IS NULL
      AND (a.subject_id IS NULL
           OR (w.kind IN (${inList(TIMED_KINDS)})
-              AND a.due_at > greatest(w.due_at, now()) + ${TOO_LATE}))`;
+              AND a.due_at > w.latest + ${TOO_LATE}))`;
 
 /** Of a kind that we know: those of a host, or of a newer version, have subjects of their own. */
 const IS_OURS = `kind IN (${inList(DEADLINE_KINDS)})`;

@@ -6,6 +6,11 @@ type DeadlineRule = {
   readonly dueAt: string;
   /** The column that switches the deadline off by being NULL, as a part of `dueAt`; null: none. */
   readonly offWhenNull: string | null;
+  /**
+   * For how long its handler puts off what it finds undecided, as an SQL interval; null: it never
+   * does, or not by a row's instant ({@link AT_ONCE}).
+   */
+  readonly putOffBy: string | null;
   /** What counts the deadlines of one row, as SQL over the row. */
   readonly version: string;
   /**
@@ -33,6 +38,7 @@ export const DEADLINES = {
     status: 'pending_payment',
     dueAt: 'closes_at',
     offWhenNull: 'closes_at',
+    putOffBy: null,
     version: 'version',
     stopsForBrake: true,
   },
@@ -41,6 +47,7 @@ export const DEADLINES = {
     status: 'closing',
     dueAt: AT_ONCE,
     offWhenNull: null,
+    putOffBy: null,
     version: 'version',
     stopsForBrake: false,
   },
@@ -49,6 +56,7 @@ export const DEADLINES = {
     status: 'paid',
     dueAt: "paid_at + ship_within_ms * interval '1 millisecond'",
     offWhenNull: 'ship_within_ms',
+    putOffBy: '1 hour',
     version: 'version',
     stopsForBrake: true,
   },
@@ -57,6 +65,7 @@ export const DEADLINES = {
     status: 'shipped',
     dueAt: "shipped_at + receive_within_ms * interval '1 millisecond'",
     offWhenNull: 'receive_within_ms',
+    putOffBy: '1 hour',
     version: 'version',
     stopsForBrake: true,
   },
@@ -65,6 +74,7 @@ export const DEADLINES = {
     status: ['requested', 'pending', 'failed'],
     dueAt: AT_ONCE,
     offWhenNull: null,
+    putOffBy: null,
     version: 'attempt',
     stopsForBrake: false,
   },
@@ -73,6 +83,7 @@ export const DEADLINES = {
     status: 'received',
     dueAt: AT_ONCE,
     offWhenNull: null,
+    putOffBy: null,
     version: '1',
     stopsForBrake: false,
   },
@@ -115,10 +126,16 @@ export function isOverdue(status: OrderStatus): string {
 export const inList = (words: readonly string[]): string =>
   words.map((word) => `'${word}'`).join(', ');
 
-/** Everything that waits for a deadline now: kind, subject_id, due_at and version, as SQL. */
+/**
+ * Everything that waits for a deadline now, as SQL: kind, subject_id, due_at and version; and `latest`,
+ * the last instant for which its handler may have put it off by now.
+ */
 export const WAITING = RULES.map(
-  ([kind, { table, status, dueAt, offWhenNull, version }]) =>
-    `SELECT '${kind}' AS kind, id AS subject_id, ${dueAt} AS due_at, ${version} AS version FROM ${table}
+  ([kind, { table, status, dueAt, offWhenNull, putOffBy, version }]) =>
+    `SELECT '${kind}' AS kind, id AS subject_id, ${dueAt} AS due_at, ${version} AS version,
+            CASE WHEN ${dueAt} > now() THEN ${dueAt}
+                 ELSE now() + interval '${putOffBy ?? '0'}' END AS latest
+       FROM ${table}
       WHERE status IN (${inList([status].flat())})
             ${offWhenNull ? `AND ${offWhenNull} IS NOT NULL` : ''}`,
 ).join(' UNION ALL ');
