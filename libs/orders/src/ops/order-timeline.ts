@@ -30,9 +30,16 @@ export async function readHappenings(sql: Queryable, orderId: string): Promise<T
   return rows.flatMap(({ entries }) => entries ?? []);
 }
 
-export function ofHistory(event: OrderEventView): TimelineEntry {
-  const { at, type: what, by, actor, reason } = event;
-  return { ...NOTHING, at, kind: 'order', what, by, actor, reason };
+/**
+ * The events of one order, in the order of their versions. Each says when its transaction began, which
+ * may be before it had waited for the change before: none is told for earlier than that.
+ */
+export function ofHistory(events: readonly OrderEventView[]): TimelineEntry[] {
+  let latest = '';
+  return events.map(({ at, type: what, by, actor, reason }) => {
+    if (at > latest) latest = at;
+    return { ...NOTHING, at: latest, kind: 'order', what, by, actor, reason };
+  });
 }
 
 export function ofDeadline(deadline: {

@@ -68,7 +68,7 @@ export async function readOrderDetails(
     readHappenings(sql, orderId),
   ]);
   const timeline = inOrderOfTime([
-    ...history.map(ofHistory),
+    ...ofHistory(history),
     ...happenings,
     ...deadlines.map(ofDeadline),
     ...held.map(ofHeld),
