@@ -222,9 +222,11 @@ describe('of a thousand overdue orders', () => {
   it('one whose customer got more time stays, and its deadline is lost', async () => {
     const ids = await overdue(1_000);
     const [later] = ids.splice(500, 1) as [string];
-    await world.rows(`UPDATE orders SET closes_at = now() + interval '1 hour' WHERE id = $1`, [
-      later,
-    ]);
+    await world.rows(
+      `UPDATE orders SET closes_at = now() + interval '1 hour', version = version + 1
+        WHERE id = $1`,
+      [later],
+    );
     expect(await world.timeouts.runSweep()).toMatchObject({ changed: 999, putBack: 0, lost: 1 });
     expect(new Set(await statuses(ids))).toEqual(new Set(['closed']));
     expect(await statuses([later])).toEqual(['pending_payment']);

@@ -383,7 +383,7 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}closing/payment.deadline.ts`,
-        find: 'changed < subjectIds.count ? await this.#stillOverdue(tx, batch) : []',
+        find: 'changed < subjectIds.count ? await this.#stillPending(tx, batch) : []',
         replace: '[]',
       },
     ],

@@ -101,7 +101,7 @@ export class PaymentDeadline implements DeadlineHandler {
     const { subjectIds } = batch;
     const rows = await tx.hot<{ id: string }>(LOCK_OVERDUE, [subjectIds.array]);
     const changed = closed + (await this.#close(tx, Uuids.of(rows.map(({ id }) => id)), by));
-    const putBack = changed < subjectIds.count ? await this.#stillOverdue(tx, batch) : [];
+    const putBack = changed < subjectIds.count ? await this.#stillPending(tx, batch) : [];
     return { changed, lost: subjectIds.count - changed - putBack.length, putBack };
   }
 
@@ -124,13 +124,15 @@ export class PaymentDeadline implements DeadlineHandler {
     return changed;
   }
 
-  async #stillOverdue(tx: Transaction, batch: WholeBatch): Promise<DueDeadline[]> {
-    const rows = await tx.hot<{ id: string; again: Date }>(STILL_OVERDUE, [batch.subjectIds.array]);
+  /** Of an order that was given more time, a newer deadline is armed already. */
+  async #stillPending(tx: Transaction, batch: WholeBatch): Promise<DueDeadline[]> {
+    const rows = await tx.hot<StillPending>(STILL_PENDING, [batch.subjectIds.array]);
     if (rows.length === 0) return [];
-    const again = new Map(rows.map((row) => [row.id, row.again]));
+    const pending = new Map(rows.map((row) => [row.id, row]));
     return batch.each.flatMap((one) => {
-      const dueAt = again.get(one.subjectId);
-      return dueAt ? [{ ...one, dueAt }] : [];
+      const { again, only_version } = pending.get(one.subjectId) ?? {};
+      const comesBack = again && (only_version ?? one.version) === one.version;
+      return comesBack ? [{ ...one, dueAt: again }] : [];
     });
   }
 }
@@ -146,6 +148,14 @@ interface LimitsBefore {
   readonly statement_limit: string;
 }
 
+interface StillPending {
+  readonly id: string;
+  /** Null: never. */
+  readonly again: Date | null;
+  /** Null: whichever. */
+  readonly only_version: number | null;
+}
+
 /** Sent with the update, ahead of it. OFFSET 0: what was before is read before it is changed. */
 const WITHIN_LIMITS = `SELECT *, set_config('lock_timeout', '${ROW_WAIT_MS}', true),
        set_config('statement_timeout', '${UPDATE_LIMIT_MS}', true)
@@ -154,10 +164,13 @@ const WITHIN_LIMITS = `SELECT *, set_config('lock_timeout', '${ROW_WAIT_MS}', tr
 /** Releasing a savepoint does not set them back. */
 const AS_BEFORE = `SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)`;
 
-const OVERDUE = `FROM orders
-   WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment' AND closes_at <= now()`;
+const PENDING = `FROM orders WHERE id = ANY ($1::uuid[]) AND status = 'pending_payment'`;
+const OVERDUE = `${PENDING} AND closes_at <= now()`;
 
 /** Locks the rows that are overdue and pending; waits for nobody, so it cannot deadlock. */
 const LOCK_OVERDUE = `SELECT id ${OVERDUE} FOR NO KEY UPDATE SKIP LOCKED`;
 
-const STILL_OVERDUE = `SELECT id, now() + interval '50 milliseconds' AS again ${OVERDUE}`;
+/** One that is not due yet, as its deadline was moved by hand, comes back when it is. */
+const STILL_PENDING = `SELECT id, CASE WHEN closes_at > now() THEN version END AS only_version,
+       CASE WHEN closes_at <= now() THEN now() + interval '50 milliseconds' ELSE closes_at END AS again
+  ${PENDING}`;

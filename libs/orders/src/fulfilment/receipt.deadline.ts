@@ -23,7 +23,7 @@ export class ReceiptDeadline implements DeadlineHandler {
   constructor(private readonly guard: OrderGuard) {}
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
-    const { taken, busy } = await takeOverdue(tx, 'shipped', due);
+    const { taken, back } = await takeOverdue(tx, 'shipped', due);
     const paused = await this.#paused(tx, taken);
     const ready = taken.filter(({ subjectId }) => !paused.has(subjectId));
     const completed = await this.guard.change(tx, {
@@ -34,7 +34,7 @@ export class ReceiptDeadline implements DeadlineHandler {
       reason: 'receipt_timeout',
       onlyIfOverdue: true,
     });
-    const putBack = [...busy, ...putOff(taken, paused)];
+    const putBack = [...back, ...putOff(taken, paused)];
     return {
       changed: completed.length,
       lost: due.length - completed.length - putBack.length,

@@ -28,7 +28,7 @@ export class ShipmentDeadline implements DeadlineHandler {
   ) {}
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
-    const { taken, busy } = await takeOverdue(tx, 'paid', due);
+    const { taken, back } = await takeOverdue(tx, 'paid', due);
     const undecided = await this.#undecided(tx, taken);
     const ready = taken.filter(({ subjectId }) => !undecided.has(subjectId));
     const canceled = await this.guard.change(tx, {
@@ -45,7 +45,7 @@ export class ShipmentDeadline implements DeadlineHandler {
       canceled.map(({ orderId }) => orderId),
       'shipment_timeout',
     );
-    const putBack = [...busy, ...putOff(taken, undecided)];
+    const putBack = [...back, ...putOff(taken, undecided)];
     return {
       changed: canceled.length,
       lost: due.length - canceled.length - putBack.length,

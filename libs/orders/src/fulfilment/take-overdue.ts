@@ -1,12 +1,12 @@
 import type { DueDeadline, Transaction } from '@app/timeout';
-import { isOverdue } from '../order/deadline-table';
+import { deadlineOf, isOverdue } from '../order/deadline-table';
 
 /** Due deadlines of orders that are overdue indeed. */
 interface Overdue {
   /** Their rows are held by this transaction. */
   readonly taken: readonly DueDeadline[];
-  /** Somebody is changing these at this moment: to be put back. */
-  readonly busy: readonly DueDeadline[];
+  /** To be put back: somebody is changing their orders at this moment, or these are not due yet. */
+  readonly back: readonly DueDeadline[];
 }
 
 /**
@@ -18,20 +18,22 @@ export async function takeOverdue(
   status: 'paid' | 'shipped',
   due: readonly DueDeadline[],
 ): Promise<Overdue> {
-  const overdue = `id = ANY ($1::uuid[]) AND status = '${status}' AND ${isOverdue(status)}`;
+  const waiting = `id = ANY ($1::uuid[]) AND status = '${status}'`;
   const rows = await tx.rows<{ id: string }>(
-    `SELECT id FROM orders WHERE ${overdue} FOR NO KEY UPDATE SKIP LOCKED`,
+    `SELECT id FROM orders WHERE ${waiting} AND ${isOverdue(status)} FOR NO KEY UPDATE SKIP LOCKED`,
     [due.map(({ subjectId }) => subjectId)],
   );
   const ids = new Set(rows.map(({ id }) => id));
   const taken = due.filter(({ subjectId }) => ids.has(subjectId));
   const rest = due.filter(({ subjectId }) => !ids.has(subjectId));
-  if (rest.length === 0) return { taken, busy: [] };
+  if (rest.length === 0) return { taken, back: [] };
+  const dueAt = deadlineOf(status)?.dueAt;
   const again = await tx.rows<{ id: string; at: Date }>(
-    `SELECT id, now() + interval '1 second' AS at FROM orders WHERE ${overdue}`,
+    `SELECT id, greatest(${dueAt}, now() + interval '1 second') AS at
+       FROM orders WHERE ${waiting} AND ${dueAt} IS NOT NULL`,
     [rest.map(({ subjectId }) => subjectId)],
   );
-  return { taken, busy: putOff(rest, new Map(again.map(({ id, at }) => [id, at]))) };
+  return { taken, back: putOff(rest, new Map(again.map(({ id, at }) => [id, at]))) };
 }
 
 /** Those of them that are to be looked at again, by when that is. */
