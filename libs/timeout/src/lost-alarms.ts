@@ -17,10 +17,19 @@ export async function armLost(
   let armed = 0;
   for (const alarms of inPages(lost)) {
     if (signal?.aborted) break;
-    await driver.arm(alarms);
+    await armAnew(alarms, driver);
     armed += alarms.length;
   }
   return armed;
+}
+
+/**
+ * Arms what a survey has missed. A store that has lost a part may have kept what makes it take an id for
+ * one that is armed already, as BullMQ does a job that is in no list: that goes first.
+ */
+export async function armAnew(alarms: readonly Alarm[], driver: TimerDriver): Promise<void> {
+  await driver.disarm(alarms.map(({ id }) => id));
+  await driver.arm(alarms);
 }
 
 /** None where `signal` ends it: of what was not compared to its end nobody knows what is lost. */

@@ -1,5 +1,6 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import type { Granularity } from './alarm-for';
+import { armAnew } from './lost-alarms';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { unseenAlarms } from './timer-limits';
 
@@ -189,7 +190,7 @@ export class VerifyAlarms {
       disarmed += page.length;
     }
     for await (const page of pages(runner, 'alarms_unlike', ['missing', 'wrong'])) {
-      await this.parts.driver.arm(page);
+      await armAnew(page, this.parts.driver);
       armed += page.length;
     }
     return { armed, disarmed };

@@ -3,8 +3,11 @@ import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { until } from '../../../../../test/support/until';
 import { systemClock } from '../../clock';
+import { armLost } from '../../lost-alarms';
+import { silentTelemetry } from '../../telemetry';
 import { OwnRedis } from '../../testing/own-redis';
-import { alarmIn, Bench, type DriverUnderTest } from '../driver-bench';
+import { TimerStoreHealth } from '../../timer-store-health';
+import { alarmIn, Bench, type DriverUnderTest, surveyed } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
 import { BULLMQ_ABILITIES } from './bullmq.abilities';
 import { BullmqDriver } from './bullmq.driver';
@@ -93,6 +96,17 @@ describe('BullmqDriver', () => {
       host.disconnect();
     }
     expect(told).toEqual([]);
+  });
+
+  it('holds an alarm again of which Redis has lost the place and not the job', async () => {
+    const [driver, alarm] = [bench.open(), alarmIn(60_000)];
+    await driver.arm([alarm]);
+    await redis.with(async (client) => {
+      for (const key of await client.keys('*:delayed')) await client.zrem(key, alarm.id);
+    });
+    const health = new TimerStoreHealth(silentTelemetry);
+    expect(await armLost([[alarm]], await driver.survey(), driver, health)).toBe(1);
+    expect([...(await surveyed(driver)).keys()]).toEqual([alarm.id]);
   });
 
   it('leaves no connection open where BullMQ refuses it', async () => {
