@@ -158,6 +158,15 @@ describe('loadConfig', () => {
     expect(complaint({ [name]: value })).toMatch(new RegExp(`^  ${name} `, 'm'));
   });
 
+  it.each([
+    [{ PAYMENT_WINDOW: '100000d' }, 'PAYMENT_WINDOW must be at most 3650d, not "100000d"'],
+    [{ SHIP_WITHIN: `${'9'.repeat(400)}d` }, 'SHIP_WITHIN must be at most 3650d'],
+    [{ SWEEP_INTERVAL: '301s', PAYMENT_GRACE: '0s' }, 'SWEEP_INTERVAL must be at most 5m'],
+    [{ TIMER_HORIZON: '25h' }, 'TIMER_HORIZON must be at most 1d'],
+  ])('says how long at most for %j', (change, said) => {
+    expect(complaint(change)).toContain(said);
+  });
+
   it('names everything that is wrong at once, and no secret', () => {
     const message = complaint({ PORT: 'x', ROLES: 'y', AUTH_JWT_SECRET: 'hunter2' });
     for (const name of ['PORT', 'ROLES', 'AUTH_JWT_SECRET']) expect(message).toContain(name);

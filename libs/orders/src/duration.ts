@@ -1,15 +1,16 @@
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** Longest duration accepted: ten years keeps every instant inside what Date and Postgres share. */
-const MAX_MS = 3_650 * UNIT_MS.d;
+export const LONGEST_DURATION_MS = 3_650 * UNIT_MS.d;
 
-/** Parses `250ms`, `10s`, `10m`, `2h` or `30d` into milliseconds; undefined when it is none. */
+/** Parses `250ms`, `10s`, `10m`, `2h` or `30d` into milliseconds; undefined when it is none, or too long. */
 export function parseDuration(text: string): number | undefined {
-  const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text.trim());
-  if (!match) return undefined;
-  const durationMs = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
-  return durationMs <= MAX_MS ? durationMs : undefined;
+  const durationMs = durationIn(text);
+  return durationMs <= LONGEST_DURATION_MS ? durationMs : undefined;
 }
+
+/** True for a duration that is longer than {@link LONGEST_DURATION_MS}. */
+export const isTooLong = (text: string): boolean => durationIn(text) > LONGEST_DURATION_MS;
 
 /** As {@link parseDuration} reads it, in the largest unit that divides it: `90s`, `10m`, `0ms`. */
 export function durationText(durationMs: number): string {
@@ -19,4 +20,10 @@ export function durationText(durationMs: number): string {
     1,
   ];
   return `${durationMs / unitMs}${unit}`;
+}
+
+/** In milliseconds; NaN when it is none. */
+function durationIn(text: string): number {
+  const [, count, unit] = /^(\d+)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
+  return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }

@@ -25,6 +25,10 @@ import {
 
 /** Stock waits for as long. */
 const LONGEST_EXTENSION_MS = 3_600_000;
+/** As a host's own module may sweep. */
+const LONGEST_SWEEP_INTERVAL_MS = 300_000;
+/** Each process remembers the slots that it has armed. */
+const LONGEST_HORIZON_MS = 86_400_000;
 
 const own = z.object({
   /** 127.0.0.1 lets only this machine connect; a container needs 0.0.0.0 to be reached. */
@@ -54,12 +58,22 @@ const own = z.object({
   PAYMENT_GRACE: duration.prefault('1m'),
   SHIP_WITHIN: orOff(positiveDuration).prefault('30d'),
   RECEIVE_WITHIN: orOff(positiveDuration).prefault('14d'),
-  SWEEP_INTERVAL: positiveDuration.prefault('10s'),
+  SWEEP_INTERVAL: positiveDuration
+    .refine(
+      (ms) => ms <= LONGEST_SWEEP_INTERVAL_MS,
+      'must be at most 5m: sweeps find what has lost its alarm, and arm what comes near',
+    )
+    .prefault('10s'),
   DRAINERS: drainers.prefault('auto'),
   /** The driver that needs nothing which is not set, when none is named. */
   TIMER_DRIVER: z.enum([...timerDriverKinds().keys()]),
   TIMER_GRANULARITY: granularity.prefault('100ms'),
-  TIMER_HORIZON: positiveDuration.prefault('15m'),
+  TIMER_HORIZON: positiveDuration
+    .refine(
+      (ms) => ms <= LONGEST_HORIZON_MS,
+      'must be at most 1d: what is due later waits in Postgres',
+    )
+    .prefault('15m'),
   BLAST_RADIUS: orOff(percentage).prefault('20%'),
   MAX_OPEN_ORDERS: orOff(wholeNumber(1, 10_000)).prefault('20'),
   MAX_HELD_UNITS: orOff(wholeNumber(1, 1_000_000)).prefault('200'),

@@ -1,12 +1,15 @@
 import { isIP } from 'node:net';
 import { drainersHere, parseRedisUrl } from '@app/timeout';
 import { z } from 'zod';
-import { parseDuration } from '../duration';
+import { durationText, isTooLong, LONGEST_DURATION_MS, parseDuration } from '../duration';
 
 export const duration = z.string().transform((text, context) => {
   const durationMs = parseDuration(text);
   if (durationMs !== undefined) return durationMs;
-  context.addIssue(`must be a duration such as 250ms, 10s, 10m or 30d, not "${text}"`);
+  const wanted = isTooLong(text)
+    ? `at most ${durationText(LONGEST_DURATION_MS)}`
+    : 'a duration such as 250ms, 10s, 10m or 30d';
+  context.addIssue(`must be ${wanted}, not "${text}"`);
   return z.NEVER;
 });
 

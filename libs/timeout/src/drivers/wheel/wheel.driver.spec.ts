@@ -160,6 +160,19 @@ describe('WheelDriver', () => {
     expect([[...alarms.keys()], lastSeq, torn]).toEqual([['far-2', 'far-3'], 3, 0]);
   });
 
+  it.each([
+    ['that is a file', (file: string) => file],
+    ['below a file', (file: string) => join(file, 'wheel')],
+    ['where none can be', () => '/proc/lastcall/wheel'],
+  ])('refuses a folder %s, and says what to do', async (_, folderOf) => {
+    const file = join(root, 'file');
+    appendFileSync(file, '');
+    const folder = folderOf(file);
+    await expect(open(folder).arm([far(1)])).rejects.toThrow(
+      `TIMER_WHEEL_FOLDER must be a folder that this process can make and write to, not ${folder}`,
+    );
+  });
+
   it('refuses a folder that another process uses, and says what to do', async () => {
     const folder = join(root, 'shared');
     const one = open(folder);
