@@ -12,6 +12,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { undeclaredImports } from './undeclared-imports.mjs';
 
 const project = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 export const OUT = join(project, 'dist.packages');
@@ -55,7 +56,10 @@ function read(path) {
 function cliManifest() {
   const { name, version, description, license, engines, oclif, dependencies } =
     read('package.json');
-  const used = ['@oclif/core', '@oclif/plugin-autocomplete', 'cli-progress', 'cli-table3', 'jose'];
+  const used = [
+    ...['@oclif/core', '@oclif/plugin-autocomplete', 'cli-progress', 'cli-table3', 'csv-parse'],
+    'jose',
+  ];
   const peers = [
     ...['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'],
     ...['bullmq', 'ioredis', 'stripe'],
@@ -94,6 +98,9 @@ function filesBelow(folder) {
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 }
 
+/** @param {string} file */
+const isCode = (file) => /\.(d\.ts|js)$/.test(file);
+
 /** @param {typeof PACKAGES[number]} one */
 function build({ folder, source, manifest }) {
   const target = join(OUT, folder);
@@ -110,7 +117,9 @@ function build({ folder, source, manifest }) {
       extends: join(project, 'tsconfig.json'),
       compilerOptions: {
         ...{ noEmit: false, allowJs: false, checkJs: false, incremental: false },
-        ...{ declaration: true, sourceMap: true, inlineSources: true },
+        // The command is for nobody to import.
+        declaration: folder !== 'cli',
+        ...{ sourceMap: true, inlineSources: true },
         // Types are checked with the sources; what declares none of its own is said by inference.
         noCheck: true,
         tsBuildInfoFile: null,
@@ -133,7 +142,7 @@ function build({ folder, source, manifest }) {
   for (const file of filesBelow(sources).filter((path) => path.endsWith('.sql'))) {
     copyFileSync(file, join(target, 'lib', relative(sources, file)));
   }
-  for (const file of filesBelow(join(target, 'lib')).filter((path) => /\.(d\.ts|js)$/.test(path))) {
+  for (const file of filesBelow(join(target, 'lib')).filter(isCode)) {
     const text = readFileSync(file, 'utf8');
     const shipped = Object.entries(SHIPPED_NAMES).reduce(
       (so, [ours, theirs]) =>
@@ -147,7 +156,15 @@ function build({ folder, source, manifest }) {
     mkdirSync(join(target, 'bin'));
     copyFileSync(join(project, 'scripts/packages/cli-bin.cjs'), join(target, 'bin', 'run.js'));
   }
-  writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
+  const described = manifest();
+  const undeclared = undeclaredImports(target, filesBelow(target).filter(isCode), described);
+  if (undeclared.length > 0) {
+    const { name } = described;
+    throw new Error(
+      `${name} imports what its package.json does not name: ${undeclared.join(', ')}`,
+    );
+  }
+  writeFileSync(join(target, 'package.json'), `${JSON.stringify(described, null, 2)}\n`);
   copyFileSync(join(project, 'LICENSE'), join(target, 'LICENSE'));
   const readme = join(project, source, 'README.md');
   if (existsSync(readme)) copyFileSync(readme, join(target, 'README.md'));
