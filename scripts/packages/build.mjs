@@ -52,18 +52,21 @@ function read(path) {
   return JSON.parse(readFileSync(join(project, path), 'utf8'));
 }
 
-/** The command is described by the project's own package.json, which has its name, too. */
+/**
+ * The command is described by the project's own package.json, which has its name, too. What the libraries
+ * cannot be without is the host's here as well: beside a second Nest theirs would find nothing. What a host
+ * may leave out comes with the command, which looks into hosts of every kind.
+ */
 function cliManifest() {
   const { name, version, description, license, engines, oclif, dependencies } =
     read('package.json');
+  const { peerDependencies, peerDependenciesMeta } = read('libs/orders/package.json');
   const used = [
     ...['@oclif/core', '@oclif/plugin-autocomplete', 'cli-progress', 'cli-table3', 'csv-parse'],
     'jose',
   ];
-  const peers = [
-    ...['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'],
-    ...['bullmq', 'ioredis', 'stripe'],
-  ];
+  const peers = Object.entries(peerDependencies);
+  const isOptional = (/** @type {[string, unknown]} */ [peer]) => peer in peerDependenciesMeta;
   return {
     ...{ name, version, description: `The command of ${name}: ${description}`, license, engines },
     type: 'commonjs',
@@ -78,8 +81,10 @@ function cliManifest() {
     dependencies: {
       '@lastcall/orders': version,
       '@lastcall/timeout': version,
-      ...Object.fromEntries([...used, ...peers].map((one) => [one, dependencies[one]])),
+      ...Object.fromEntries(used.map((one) => [one, dependencies[one]])),
+      ...Object.fromEntries(peers.filter(isOptional)),
     },
+    peerDependencies: Object.fromEntries(peers.filter((peer) => !isOptional(peer))),
   };
 }
 

@@ -14,6 +14,7 @@ import { reportApi, sayForgotten } from '../../scripts/packages/api-report.mjs';
 import { buildPackages } from '../../scripts/packages/build.mjs';
 import { exampleFiles, INSTALL, installHost, run } from '../../scripts/packages/install-host.mjs';
 import { installTools } from '../../scripts/packages/tools.mjs';
+import { runCommands } from './commands.mjs';
 import { adoptingSnippets, readmeProgram } from './snippets.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -67,7 +68,9 @@ async function withDatabase(use) {
 function runSlice(folder, node, { module, adapter }) {
   return withDatabase((url) => {
     const env = { DATABASE_URL: url, REDIS_URL: redisUrl, ADAPTER: adapter };
-    return run(node, ['--no-warnings', `shop.${module}`], { cwd: folder, env }).trim();
+    const told = run(node, ['--no-warnings', `shop.${module}`], { cwd: folder, env }).trim();
+    runCommands(folder, node, env);
+    return told;
   });
 }
 
