@@ -23,6 +23,12 @@ import { OrderGuard } from '../order/order-guard';
  */
 const ROW_WAIT_MS = 10;
 const UPDATE_LIMIT_MS = 1_000;
+/**
+ * What somebody holds is looked at again after a part of the time for which it has been found held, from
+ * the shortest to the longest; each at another instant, so that who is due between them is not kept waiting.
+ */
+const PART_OF_HELD = 1 / 4;
+const [SHORTEST_MS, LONGEST_MS] = [50, 5_000];
 /** Who was met once may be met by each batch: none waits again so soon. */
 const NO_WAITING_FOR_MS = 10_000;
 
@@ -130,9 +136,9 @@ export class PaymentDeadline implements DeadlineHandler {
     if (rows.length === 0) return [];
     const pending = new Map(rows.map((row) => [row.id, row]));
     return batch.each.flatMap((one) => {
-      const { again, only_version } = pending.get(one.subjectId) ?? {};
-      const comesBack = again && (only_version ?? one.version) === one.version;
-      return comesBack ? [{ ...one, dueAt: again }] : [];
+      const row = pending.get(one.subjectId);
+      if (!row || (row.only_version ?? one.version) !== one.version) return [];
+      return [{ ...one, dueAt: row.is_overdue ? againAt(row, one) : row.closes_at }];
     });
   }
 }
@@ -150,8 +156,9 @@ interface LimitsBefore {
 
 interface StillPending {
   readonly id: string;
-  /** Null: never. */
-  readonly again: Date | null;
+  readonly closes_at: Date;
+  readonly is_overdue: boolean;
+  readonly now: Date;
   /** Null: whichever. */
   readonly only_version: number | null;
 }
@@ -171,6 +178,13 @@ const OVERDUE = `${PENDING} AND closes_at <= now()`;
 const LOCK_OVERDUE = `SELECT id ${OVERDUE} FOR NO KEY UPDATE SKIP LOCKED`;
 
 /** One that is not due yet, as its deadline was moved by hand, comes back when it is. */
-const STILL_PENDING = `SELECT id, CASE WHEN closes_at > now() THEN version END AS only_version,
-       CASE WHEN closes_at <= now() THEN now() + interval '50 milliseconds' ELSE closes_at END AS again
-  ${PENDING}`;
+const STILL_PENDING = `SELECT id, closes_at, closes_at <= now() AS is_overdue, now(),
+       CASE WHEN closes_at > now() THEN version END AS only_version
+  ${PENDING} AND closes_at IS NOT NULL`;
+
+/** Its deadline was put off to when it has come now, the last time that it was found held. */
+function againAt({ now, closes_at: closesAt }: StillPending, { dueAt }: DueDeadline): Date {
+  const heldMs = dueAt.getTime() - closesAt.getTime();
+  const mostMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, PART_OF_HELD * heldMs));
+  return new Date(now.getTime() + mostMs * (0.5 + Math.random() / 2));
+}
