@@ -8,6 +8,7 @@ const RELAY = `${ORDERS}events/relay-events.spec.ts`;
 const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
 const WAITS = `${ORDERS}ops/waits.spec.ts`;
 const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
+const ATTEMPTS = `${ORDERS}money/refund-attempts.spec.ts`;
 const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
 const ERASURE = `${ORDERS}ops/erase-customer.spec.ts`;
 
@@ -427,6 +428,38 @@ const MONEY_MUTATIONS = [
     'money/refund.deadline.ts',
     "date_trunc('milliseconds', updated_at) <= now()",
     "updated_at <= now() + interval '1 day'",
+  ),
+  seeded(
+    'old-success-of-earlier-attempt',
+    'The old success of a refund that failed contradicts the attempt after it',
+    ATTEMPTS,
+    'money/refund.judgement.ts',
+    'if (facts.hasFailed) return UNCHANGED;',
+    'if (facts.hasFailed && attempt === facts.attempt) return UNCHANGED;',
+  ),
+  seeded(
+    'success-lost-in-attention',
+    'The success of an attempt is not booked while its refund waits for an operator',
+    ATTEMPTS,
+    'money/refund.judgement.ts',
+    "return status === 'succeeded' ?",
+    "return status === 'succeeded' || status === 'needs_attention' ?",
+  ),
+  seeded(
+    'failure-lost-in-attention',
+    'The failure of an attempt is not recorded while its refund waits for an operator',
+    ATTEMPTS,
+    'money/refund.judgement.ts',
+    "if (status === 'needs_attention') return { to: 'needs_attention' };",
+    "if (status === 'needs_attention') return UNCHANGED;",
+  ),
+  seeded(
+    'sent-beside-an-attempt',
+    'A refund that an operator retries is sent anew while an attempt of it has not failed',
+    ATTEMPTS,
+    'ops/refunds.ts',
+    'return askedAt !== null &&',
+    'return askedAt === undefined &&',
   ),
   seeded(
     'verify-deletes-hosts',

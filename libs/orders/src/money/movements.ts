@@ -39,6 +39,24 @@ export interface Movement {
 }
 
 /**
+ * True where this refund of the provider is recorded as failed, whether or not it had succeeded before.
+ * The caller has locked the refund's row, by a statement before: one that waits for the row sees nothing
+ * of what its holder records.
+ */
+export async function isRecordedAsFailed(
+  tx: Transaction,
+  paymentId: string,
+  ref: string,
+): Promise<boolean> {
+  const rows = await tx.rows(
+    `SELECT 1 FROM money_movements
+      WHERE payment_id = $1 AND kind IN ('refund_failed', 'refund_reversed') AND ref = $2`,
+    [paymentId, ref],
+  );
+  return rows.length > 0;
+}
+
+/**
  * Appends movements, in the transaction of what they are about. Answers with those that are new:
  * one that is known changes nothing, so whatever was told twice moves money once.
  */

@@ -12,7 +12,12 @@ const PENDING = { state: 'PENDING', providerRefundId: 're_1' } as const;
 const facts = (status: RefundFacts['status'], attempt = 1): RefundFacts => ({
   status,
   attempt,
-  providerRefundId: status === 'requested' ? null : 're_1',
+  hasFailed: false,
+});
+/** What is told of is recorded as failed. */
+const known = (status: RefundFacts['status'], attempt = 1): RefundFacts => ({
+  ...facts(status, attempt),
+  hasFailed: true,
 });
 
 describe('the pauses of refunds', () => {
@@ -69,13 +74,30 @@ describe('judgeRefund', () => {
   });
 
   it('knows a success that is told of after the failure for an old story', () => {
-    expect(judgeRefund(facts('failed'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
-    expect(judgeRefund(facts('needs_attention'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+    expect(judgeRefund(known('failed'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+    expect(judgeRefund(known('needs_attention'), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+    for (const status of ['requested', 'pending', 'failed', 'succeeded'] as const) {
+      expect(judgeRefund(known(status, 2), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
+    }
+  });
+
+  it('counts a failure once, also where another refund of the provider has ended it since', () => {
+    for (const status of ['failed', 'needs_attention', 'succeeded'] as const) {
+      expect(judgeRefund(known(status), 1, FAILED)).toEqual({ to: 'unchanged' });
+    }
+  });
+
+  it('hears the end of the attempt under way while an earlier one waits for an operator', () => {
+    const waits = facts('needs_attention', 2);
+    expect(judgeRefund(waits, 2, SUCCEEDED)).toEqual({ to: 'succeeded' });
+    expect(judgeRefund(waits, 2, FAILED)).toEqual({ to: 'needs_attention' });
   });
 
   it('takes another refund of the provider, made by hand, for what it is', () => {
     const byHand = { state: 'SUCCEEDED', providerRefundId: 're_by_hand' } as const;
-    expect(judgeRefund(facts('needs_attention'), 1, byHand)).toEqual({ to: 'succeeded' });
+    for (const status of ['failed', 'needs_attention'] as const) {
+      expect(judgeRefund(facts(status), 1, byHand)).toEqual({ to: 'succeeded' });
+    }
   });
 
   it('sends no further attempt when an earlier one is said to have succeeded', () => {

@@ -30,7 +30,8 @@ export interface RefundFacts {
   readonly status: RefundStatus;
   /** The attempt under way, or the last one. */
   readonly attempt: number;
-  readonly providerRefundId: string | null;
+  /** The provider's refund that is told of is recorded as failed, whichever attempt made it. */
+  readonly hasFailed: boolean;
   /** True where no earlier attempt stands as made, and one that did would have been noted. */
   readonly isOnlyOne?: boolean;
 }
@@ -46,7 +47,7 @@ const UNCHANGED: RefundJudgement = { to: 'unchanged' };
 /**
  * Decides what an answer means, in whatever order answers come. A refund at a provider may go
  * from succeeded to failed, days later, and never back: so a failure has the last word about its
- * attempt, and a success that is told of after it is an old story.
+ * refund, and what is told of that afterwards is an old story, whichever attempt is under way.
  */
 export function judgeRefund(
   facts: RefundFacts,
@@ -56,23 +57,21 @@ export function judgeRefund(
   // It is owed no longer, and no notice makes it so: what became of the attempts that had failed, the
   // provider's ledger says, where the refund of a canceled one is nobody's of ours.
   if (facts.status === 'canceled') return UNCHANGED;
+  if (facts.hasFailed) return UNCHANGED;
   const isCurrent = attempt === facts.attempt;
   switch (answer.state) {
     case 'PENDING':
       return isCurrent && facts.status === 'requested' ? { to: 'pending' } : UNCHANGED;
     case 'SUCCEEDED':
-      return isCurrent ? judgeSuccess(facts, answer.providerRefundId) : judgeOldSuccess(facts);
+      return isCurrent ? judgeSuccess(facts) : judgeOldSuccess(facts);
     case 'FAILED':
       return isCurrent ? judgeFailure(facts) : UNCHANGED;
   }
 }
 
-function judgeSuccess(facts: RefundFacts, providerRefundId: string): RefundJudgement {
-  if (facts.status === 'succeeded') return UNCHANGED;
-  const isOver = facts.status === 'failed' || facts.status === 'needs_attention';
-  // Another refund of the provider than the one that failed: made by hand, the money is back.
-  const isOldStory = isOver && facts.providerRefundId === providerRefundId;
-  return isOldStory ? UNCHANGED : { to: 'succeeded' };
+/** Also of one that waits for an operator: it is by none of the refunds that have failed. */
+function judgeSuccess({ status }: RefundFacts): RefundJudgement {
+  return status === 'succeeded' ? UNCHANGED : { to: 'succeeded' };
 }
 
 /**
@@ -85,7 +84,9 @@ function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
 }
 
 function judgeFailure({ status, attempt, isOnlyOne }: RefundFacts): RefundJudgement {
-  if (status === 'failed' || status === 'needs_attention') return UNCHANGED;
+  if (status === 'failed') return UNCHANGED;
+  // The attempt that was under way as an earlier one contradicted itself: recorded, and sent no more.
+  if (status === 'needs_attention') return { to: 'needs_attention' };
   if (attempt >= MAX_REFUND_ATTEMPTS) {
     return { to: 'needs_attention', alert: 'refund_needs_attention' };
   }

@@ -1,49 +1,20 @@
 import { inTransaction } from '@app/timeout';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
-import { until } from '../../../../test/support/until';
+import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { openWorld, type World } from '../../../../test/support/world';
-import { CreateRefund } from '../ops/create-refund';
 import { cancelUnowed } from './cancel-unowed';
-import type { MovementSource } from './movements';
-import { RefundDeadline } from './refund.deadline';
-import { type SettledAnswer, SettleRefunds } from './settle-refunds';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
-const OLGA = { actor: 'olga', reason: 'case 9' };
 const FAILED = { state: 'FAILED', providerRefundId: 're-1', why: 'account closed' } as const;
 const { paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
 
-/** A refund that a paid order owes. */
-async function owed(order: Placed, amount: number): Promise<string> {
-  await world.get(CreateRefund).create(order.id, { ...OLGA, amount });
-  const [refund] = await refundsOf(order);
-  return (refund as { id: string }).id;
-}
-
-const settle = (
-  id: string,
-  attempt: number,
-  answer: SettledAnswer,
-  source: MovementSource = 'webhook',
-) =>
-  inTransaction(world.dataSource, (tx) =>
-    world.get(SettleRefunds).settle(tx, id, attempt, answer, source),
-  );
-
-/** What a deadline of it does that is due now, before the provider is asked. */
-const comesDue = (subjectId: string) =>
-  inTransaction(world.dataSource, (tx) =>
-    world
-      .get(RefundDeadline)
-      .handle([{ kind: 'refund', subjectId, version: 1, dueAt: new Date(), failures: 0 }], tx),
-  );
-
-const pauseIsOver = (id: string) =>
-  world.rows(`UPDATE refunds SET updated_at = now() - interval '2 seconds' WHERE id = $1`, [id]);
+const { owed, settle, comesDue, pauseIsOver, isAsked, untilOneWaits } = refundAttemptsOf(
+  () => world,
+);
 
 const ownKey = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 1_000 });
 
@@ -81,13 +52,7 @@ describe('a refund that is owed no longer', () => {
       canceling = inTransaction(world.drainDataSource, (other) =>
         cancelUnowed(other, world.timeouts, [id]),
       );
-      await until('the other waits for the row', async () => {
-        const waiting = await world.rows(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database()
-              AND wait_event_type = 'Lock' AND query LIKE '%''canceled''%'`,
-        );
-        return waiting.length > 0;
-      });
+      await untilOneWaits("%'canceled'%");
     });
     await canceling;
     expect(await refundsOf(order)).toMatchObject([{ status: 'requested', amount: '800' }]);
@@ -105,7 +70,7 @@ describe('a refund at the provider', () => {
   it('is none of the same amount that somebody makes by hand meanwhile', async () => {
     const order = await paid();
     const id = await owed(order, 300);
-    await world.rows('UPDATE refunds SET asked_at = now() WHERE id = $1', [id]);
+    await isAsked(id);
     await refunded(order, 300, 're-by-hand');
     expect((await read(order)).balance).toMatchObject({ refunded: 300 });
     await tell(order, 'refund.succeeded', { ...ownKey(id), amount: 300 });
@@ -126,7 +91,7 @@ describe('a refund that somebody made by hand', () => {
   it('is told of again without being taken for ours that is still owed', async () => {
     const order = await paid();
     const id = await owed(order, 300);
-    await world.rows('UPDATE refunds SET asked_at = now() WHERE id = $1', [id]);
+    await isAsked(id);
     await refunded(order, 300, 're-by-hand');
     await settle(id, 1, FAILED);
     await refunded(order, 300, 're-by-hand');
@@ -165,7 +130,7 @@ describe('a refund that failed', () => {
   it('and has gone back after all is settled by what the ledger says', async () => {
     const order = await paid();
     const id = await owed(order, 300);
-    await settle(id, 1, FAILED);
+    await settle(id, 1, { state: 'FAILED', providerRefundId: null, why: 'try later' });
     await pauseIsOver(id);
     await comesDue(id);
     const success = { state: 'SUCCEEDED', providerRefundId: 're-1' } as const;

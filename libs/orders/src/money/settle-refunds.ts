@@ -2,7 +2,12 @@ import { TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
-import { type MovementKind, type MovementSource, recordMovements } from './movements';
+import {
+  isRecordedAsFailed,
+  type MovementKind,
+  type MovementSource,
+  recordMovements,
+} from './movements';
 import {
   judgeRefund,
   pauseAfterFailureMs,
@@ -61,7 +66,11 @@ export class SettleRefunds {
     );
     if (!row) return false;
     const { status, provider_refund_id: providerRefundId } = row;
-    const facts = { status, attempt: row.attempt, providerRefundId };
+    const ref = answer.providerRefundId || providerRefundId || refundKey(refundId, attempt);
+    // A success without an id names none that failed: somebody may have made it by hand.
+    const named = answer.state === 'FAILED' ? ref : answer.providerRefundId;
+    const hasFailed = await isRecordedAsFailed(tx, row.payment_id, named);
+    const facts = { status, attempt: row.attempt, hasFailed };
     const judgement = judgeRefund(facts, attempt, answer);
     if (judgement.to === 'unchanged') return false;
     // An earlier attempt's success is none of the attempt that stands in the row.
@@ -69,7 +78,6 @@ export class SettleRefunds {
     await this.#write(tx, refundId, judgement.to, answer, ofCurrent);
     const kind = movementOf(facts, answer, judgement);
     if (kind) {
-      const ref = answer.providerRefundId || providerRefundId || refundKey(refundId, attempt);
       const reason = answer.state === 'FAILED' ? answer.why : null;
       const { order_id: orderId, payment_id: paymentId, currency } = row;
       const amount = Number(row.amount);

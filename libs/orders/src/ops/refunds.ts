@@ -1,7 +1,9 @@
-import { inTransaction, queryRows, TimeoutService } from '@app/timeout';
+import { inTransaction, queryRows, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { isRecordedAsFailed } from '../money/movements';
+import { refundKey } from '../money/settle-refunds';
 import { LastcallError } from '../order/errors';
 import type { RefundReason, RefundStatus } from '../order/order';
 import { type ActionRun, recordAction } from '../order/operator-action';
@@ -51,7 +53,10 @@ export class ListRefunds {
   }
 }
 
-/** An operator lets a refund that was given up be tried again, with a key of its own. */
+/**
+ * An operator lets a refund that was given up be tried again, with a key of its own. An attempt that was
+ * sent and has not failed is not over: that one is gone on with, by its key, and none is sent beside it.
+ */
 @Injectable()
 export class RetryRefund {
   constructor(
@@ -66,8 +71,10 @@ export class RetryRefund {
   ): Promise<RefundEntry> {
     return rehearse<RefundEntry>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
-        const [refund] = await tx.rows<{ status: RefundStatus }>(
-          'SELECT status FROM refunds WHERE id = $1 FOR NO KEY UPDATE',
+        const [refund] = await tx.rows<LastAttempt>(
+          `SELECT status, attempt, payment_id AS "paymentId", asked_at AS "askedAt",
+                  provider_refund_id AS "providerRefundId"
+             FROM refunds WHERE id = $1 FOR NO KEY UPDATE`,
           [refundId],
         );
         if (!refund) throw new LastcallError('refund_not_found', `There is no refund ${refundId}`);
@@ -75,9 +82,9 @@ export class RetryRefund {
           const message = `Refund ${refundId} is ${refund.status}: ${WHY_NOT[refund.status]}`;
           throw new LastcallError('refund_not_retryable', message, { status: refund.status });
         }
+        const how = (await isUnresolved(tx, refundId, refund)) ? ASKED_AFTER : SENT_ANEW;
         const [entry] = await tx.rows<RefundEntry & { now: Date }>(
-          `UPDATE refunds r SET status = 'requested', attempt = r.attempt + 1,
-                provider_refund_id = NULL, asked_at = NULL, updated_at = now()
+          `UPDATE refunds r SET ${how}, updated_at = now()
            FROM payments p
           WHERE r.id = $1 AND r.status = 'needs_attention' AND p.id = r.payment_id
          RETURNING ${ENTRY}, now() AS now`,
@@ -92,6 +99,28 @@ export class RetryRefund {
       }),
     );
   }
+}
+
+interface LastAttempt {
+  readonly status: RefundStatus;
+  readonly attempt: number;
+  readonly paymentId: string;
+  readonly askedAt: Date | null;
+  readonly providerRefundId: string | null;
+}
+
+const SENT_ANEW = `status = 'requested', attempt = r.attempt + 1, provider_refund_id = NULL,
+                asked_at = NULL`;
+const ASKED_AFTER = `status = CASE WHEN r.provider_refund_id IS NULL THEN 'requested' ELSE 'pending' END`;
+
+/** The provider may have it, and has not said that it failed: sent anew, the money could go back twice. */
+async function isUnresolved(
+  tx: Transaction,
+  refundId: string,
+  { attempt, paymentId, askedAt, providerRefundId }: LastAttempt,
+): Promise<boolean> {
+  const ref = providerRefundId ?? refundKey(refundId, attempt);
+  return askedAt !== null && !(await isRecordedAsFailed(tx, paymentId, ref));
 }
 
 const WHY_NOT: Readonly<Record<Exclude<RefundStatus, 'needs_attention'>, string>> = {

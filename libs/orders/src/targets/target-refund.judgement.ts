@@ -12,7 +12,8 @@ export interface MadeAttempt {
   readonly isDismissed: boolean;
 }
 
-export interface TargetRefundFacts extends RefundFacts {
+export interface TargetRefundFacts extends Omit<RefundFacts, 'hasFailed'> {
+  readonly providerRefundId: string | null;
   readonly made: readonly MadeAttempt[];
 }
 
@@ -42,7 +43,8 @@ export function judgeTargetRefund(
     const made = known ? withFailure(before, known) : before;
     return judgement(judgeFailure(facts, attempt, answer, known, made), made, before);
   }
-  const judged = judgeRefund(facts, attempt, answer);
+  const hasFailed = attempt === facts.attempt && isRowsFailure(facts, answer);
+  const judged = judgeRefund({ ...facts, hasFailed }, attempt, answer);
   if (answer.state === 'PENDING') return judgement(judged, before, before);
   // What is said of the current attempt after its failure is an old story, and changes nothing.
   const isMade =
@@ -64,6 +66,15 @@ function knownOf({ status, attempt, made }: TargetRefundFacts): readonly MadeAtt
 function isOldStory({ providerRefundId }: MadeAttempt, answer: SettledAnswer): boolean {
   const told = answer.providerRefundId || null;
   return answer.state === 'FAILED' || [null, providerRefundId].includes(told);
+}
+
+/** What is told of is the refund by which the current attempt is over. */
+function isRowsFailure(
+  { status, providerRefundId }: TargetRefundFacts,
+  told: SettledAnswer,
+): boolean {
+  const isOver = status === 'failed' || status === 'needs_attention';
+  return isOver && providerRefundId === told.providerRefundId;
 }
 
 function withSuccess(
@@ -103,7 +114,7 @@ function judgeFailure(
   // Written down, so that its success is an old story when it is told of later.
   if (isCurrent && facts.status === 'needs_attention') return { to: 'needs_attention' };
   if (isCurrent && others.length === 0) {
-    return judgeRefund({ ...facts, isOnlyOne: true }, attempt, answer);
+    return judgeRefund({ ...facts, hasFailed: false, isOnlyOne: true }, attempt, answer);
   }
   if (facts.status === 'succeeded' && known) {
     // Of those that are dismissed one may have been fetched back: whether the money is back, a person knows.

@@ -1,0 +1,133 @@
+import { inTransaction } from '@app/timeout';
+import type { LedgerEntry } from '../../../../test/support/ledger-provider';
+import { brokenInvariants, moneyOf } from '../../../../test/support/money';
+import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
+import { openWorld, type World } from '../../../../test/support/world';
+import { RetryRefund } from '../ops/refunds';
+import { Reconcile } from '../reconciling/reconcile';
+import { type SettledAnswer, SettleRefunds } from './settle-refunds';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+const made = (n: number) => ({ state: 'SUCCEEDED', providerRefundId: `re-${n}` }) as const;
+const pending = (n: number) => ({ state: 'PENDING', providerRefundId: `re-${n}` }) as const;
+const failed = (n: number) =>
+  ({ state: 'FAILED', providerRefundId: `re-${n}`, why: 'account closed' }) as const;
+/** Nothing was made, as far as the provider says. */
+const REFUSED = { state: 'FAILED', providerRefundId: null, why: 'try later' } as const;
+
+const { paid, tell, refunded, read, refundsOf } = moneyOf(() => world);
+const { owed, settle, comesDue, pauseIsOver, isAsked, untilOneWaits } = refundAttemptsOf(
+  () => world,
+);
+const firstOf = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 300 });
+
+/** Its first attempt ended so, and the second is under way: the provider has it, where it says so. */
+async function triedAgain(id: string, first: SettledAnswer, second?: SettledAnswer): Promise<void> {
+  await settle(id, 1, first, 'answer');
+  await pauseIsOver(id);
+  await comesDue(id);
+  await isAsked(id);
+  if (second) await settle(id, 2, second, 'answer');
+}
+
+/** The first attempt was refused and made after all, as is told while the second is under way. */
+async function contradicted(id: string, second?: SettledAnswer): Promise<void> {
+  await triedAgain(id, REFUSED, second);
+  await settle(id, 1, made(1));
+}
+
+const retry = (id: string) => new RetryRefund(world.dataSource, world.timeouts).retry(id, OLGA);
+
+describe('a success that is told of late, of an attempt that has failed', () => {
+  it.each([
+    ['before it was known here', [pending(1), failed(1)]],
+    ['after it was booked', [made(1), failed(1)]],
+  ])('%s keeps the next attempt from nothing', async (_, [first, last]) => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, first as SettledAnswer, 'answer');
+    await triedAgain(id, last as SettledAnswer, pending(2));
+    await tell(order, 'refund.succeeded', firstOf(id));
+    expect(await refundsOf(order)).toMatchObject([{ status: 'pending', attempt: 2 }]);
+    await settle(id, 2, made(2), 'answer');
+    await tell(order, 'refund.succeeded', firstOf(id));
+    await tell(order, 'refund.failed', firstOf(id));
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded', attempt: 2 }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+
+  it('is one also where the failure is being recorded at this moment', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    let telling: Promise<boolean> | undefined;
+    await inTransaction(world.dataSource, async (tx) => {
+      await world.get(SettleRefunds).settle(tx, id, 1, failed(1), 'answer');
+      telling = inTransaction(world.drainDataSource, (other) =>
+        world.get(SettleRefunds).settle(other, id, 1, made(1), 'webhook'),
+      );
+      await untilOneWaits('%FOR NO KEY UPDATE OF r%');
+    });
+    expect(await telling).toBe(false);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'failed' }]);
+  });
+
+  it('leaves what was paid out by hand since alone', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, failed(1), 'answer');
+    await refunded(order, 300, 're-by-hand');
+    await tell(order, 'refund.failed', { ...firstOf(id), why: 'account closed' });
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded', attempt: 1 }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+});
+
+describe('a second attempt beside a first that is said to be made', () => {
+  it('is booked by the second, and the first by reconciling: the buyer has both', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await contradicted(id, pending(2));
+    const alerts = world.told.filter(({ name }) => name === 'alert').map(({ args }) => args);
+    expect(alerts).toContainEqual([
+      'refund_contradiction',
+      expect.objectContaining({ attempt: 1 }),
+    ]);
+    expect(await settle(id, 2, made(2))).toBe(true);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+    const { refunds } = world.provider.entries.get(`pay-${order.paymentId}`) as LedgerEntry;
+    refunds.push({ id: 're-1', amount: 300, key: id }, { id: 're-2', amount: 300, key: `${id}-2` });
+    const since = new Date(Date.now() - 60_000);
+    await world.get(Reconcile).run({ since, onDifference: () => undefined, fixFor: OLGA });
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
+  });
+
+  it('is not booked by a success of the second that is told of after its failure', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await contradicted(id, pending(2));
+    expect(await settle(id, 2, failed(2))).toBe(true);
+    expect(await settle(id, 2, made(2))).toBe(false);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention', attempt: 2 }]);
+    expect(await retry(id)).toMatchObject({ status: 'requested', attempt: 3 });
+  });
+
+  it.each([
+    ['asked after', pending(2), 'pending'],
+    ['sent by the same key', undefined, 'requested'],
+  ])('is %s, and not sent anew, as an operator retries it', async (_, second, status) => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await contradicted(id, second);
+    expect(await retry(id)).toMatchObject({ status, attempt: 2 });
+    expect(await world.rows('SELECT FROM deadlines WHERE subject_id = $1', [id])).not.toHaveLength(
+      0,
+    );
+    await settle(id, 2, failed(2), 'answer');
+    expect(await refundsOf(order)).toMatchObject([{ status: 'failed', attempt: 2 }]);
+  });
+});

@@ -1,0 +1,59 @@
+import { inTransaction } from '@app/timeout';
+import type { MovementSource } from '../../libs/orders/src/money/movements';
+import { RefundDeadline } from '../../libs/orders/src/money/refund.deadline';
+import { type SettledAnswer, SettleRefunds } from '../../libs/orders/src/money/settle-refunds';
+import { CreateRefund } from '../../libs/orders/src/ops/create-refund';
+import type { Placed } from './money';
+import { until } from './until';
+import type { World } from './world';
+
+const OLGA = { actor: 'olga', reason: 'case 9' };
+
+/** Drives the attempts of a world's refunds step by step: nothing comes due there by itself. */
+export function refundAttemptsOf(world: () => World) {
+  return {
+    /** A refund that a paid order owes. */
+    owed: async (order: Placed, amount: number): Promise<string> => {
+      await world()
+        .get(CreateRefund)
+        .create(order.id, { ...OLGA, amount });
+      const [refund] = await world().rows<{ id: string }>(
+        'SELECT id FROM refunds WHERE payment_id = $1',
+        [order.paymentId],
+      );
+      return (refund as { id: string }).id;
+    },
+    settle: (
+      id: string,
+      attempt: number,
+      answer: SettledAnswer,
+      source: MovementSource = 'webhook',
+    ): Promise<boolean> =>
+      inTransaction(world().dataSource, (tx) =>
+        world().get(SettleRefunds).settle(tx, id, attempt, answer, source),
+      ),
+    /** What a deadline of it does that is due now, before the provider is asked. */
+    comesDue: (subjectId: string) =>
+      inTransaction(world().dataSource, (tx) =>
+        world()
+          .get(RefundDeadline)
+          .handle([{ kind: 'refund', subjectId, version: 1, dueAt: new Date(), failures: 0 }], tx),
+      ),
+    pauseIsOver: (id: string) =>
+      world().rows(`UPDATE refunds SET updated_at = now() - interval '2 seconds' WHERE id = $1`, [
+        id,
+      ]),
+    isAsked: (id: string) =>
+      world().rows('UPDATE refunds SET asked_at = now() WHERE id = $1', [id]),
+    /** Some connection waits for a row, in a statement like this. */
+    untilOneWaits: (query: string) =>
+      until('the other waits for the row', async () => {
+        const waiting = await world().rows(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database()
+              AND wait_event_type = 'Lock' AND query LIKE $1`,
+          [query],
+        );
+        return waiting.length > 0;
+      }),
+  };
+}
