@@ -106,6 +106,16 @@ describe('a second attempt beside a first that is said to be made', () => {
     expect((await read(order)).balance).toMatchObject({ refunded: 600 });
   });
 
+  it('takes nothing back by failing, once the first is booked', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await contradicted(id, pending(2));
+    expect(await settle(id, 2, made(1), 'reconcile')).toBe(true);
+    expect(await settle(id, 2, failed(2))).toBe(false);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+
   it('is not booked by a success of the second that is told of after its failure', async () => {
     const order = await paid();
     const id = await owed(order, 300);

@@ -65,6 +65,11 @@ describe('judgeRefund', () => {
     });
   });
 
+  it('leaves money alone that is back by another refund of the provider', () => {
+    const back = { ...facts('succeeded', 2), isBackByAnother: true };
+    expect(judgeRefund(back, 2, FAILED)).toEqual({ to: 'unchanged' });
+  });
+
   it('sends no third one by itself, as the first may have been made after all', () => {
     expect(judgeRefund(facts('succeeded', 2), 1, SUCCEEDED)).toEqual({ to: 'unchanged' });
     expect(judgeRefund(facts('succeeded', 2), 2, FAILED)).toEqual({

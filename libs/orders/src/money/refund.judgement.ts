@@ -32,6 +32,8 @@ export interface RefundFacts {
   readonly attempt: number;
   /** The provider's refund that is told of is recorded as failed, whichever attempt made it. */
   readonly hasFailed: boolean;
+  /** The money is back by another refund of the provider than the one that is told of. */
+  readonly isBackByAnother?: boolean;
   /** True where no earlier attempt stands as made, and one that did would have been noted. */
   readonly isOnlyOne?: boolean;
 }
@@ -83,8 +85,9 @@ function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
   return { to: 'needs_attention', alert: 'refund_contradiction' };
 }
 
-function judgeFailure({ status, attempt, isOnlyOne }: RefundFacts): RefundJudgement {
-  if (status === 'failed') return UNCHANGED;
+function judgeFailure(facts: RefundFacts): RefundJudgement {
+  const { status, attempt, isOnlyOne, isBackByAnother } = facts;
+  if (status === 'failed' || isBackByAnother) return UNCHANGED;
   // The attempt that was under way as an earlier one contradicted itself: recorded, and sent no more.
   if (status === 'needs_attention') return { to: 'needs_attention' };
   if (attempt >= MAX_REFUND_ATTEMPTS) {

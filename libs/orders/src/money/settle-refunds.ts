@@ -70,7 +70,8 @@ export class SettleRefunds {
     // A success without an id names none that failed: somebody may have made it by hand.
     const named = answer.state === 'FAILED' ? ref : answer.providerRefundId;
     const hasFailed = await isRecordedAsFailed(tx, row.payment_id, named);
-    const facts = { status, attempt: row.attempt, hasFailed };
+    const isBackByAnother = status === 'succeeded' && ref !== (providerRefundId ?? ref);
+    const facts = { status, attempt: row.attempt, hasFailed, isBackByAnother };
     const judgement = judgeRefund(facts, attempt, answer);
     if (judgement.to === 'unchanged') return false;
     // An earlier attempt's success is none of the attempt that stands in the row.
