@@ -1,12 +1,6 @@
 /** `@lastcall/orders/http`: the controllers, guards and filters that apps/api serves, for hosts. */
 export { Access, assertGranted, Public, type RouteAccess, Scope } from './http/access';
-export {
-  type Caller,
-  type HttpReply,
-  type HttpRequest,
-  isSubject,
-  type ScopeName,
-} from './http/caller';
+export type { Caller, HttpReply, HttpRequest, ScopeName } from './http/caller';
 export { CallerGuard, type HostCaller, type ReadCaller } from './http/caller.guard';
 export { answerTo, type ErrorAnswer, RETRY_AFTER_SECONDS } from './http/error-problem';
 export { Costly, Unlimited } from './http/limits';
@@ -39,7 +33,6 @@ export {
 export { HttpProblemFilter } from './http/problem.filter';
 export {
   codeOf,
-  type FieldError,
   HTTP_ERROR_CODES,
   problem,
   type Problem,
@@ -47,12 +40,14 @@ export {
   type ProblemCode,
   statusOf,
 } from './http/problem';
+export type { FieldError } from './order/read-input';
+export { isSubject } from './order/subject';
+export { idempotencyKey } from './placing/place-rules';
 export { ProductsController } from './http/products.controller';
 export {
   cancelOrderBody,
   customerExtensionBody,
   forceCloseBody,
-  idempotencyKey,
   lastEventId,
   listDeliveriesQuery,
   listOrdersQuery,

@@ -2,7 +2,8 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { Reflector } from '@nestjs/core';
 import { LastcallError } from '../order/errors';
 import { Access, assertGranted } from './access';
-import { type HttpRequest, isSubject, type ScopeName } from './caller';
+import { isSubject } from '../order/subject';
+import type { HttpRequest, ScopeName } from './caller';
 
 /** Who a host says has called. */
 export interface HostCaller {

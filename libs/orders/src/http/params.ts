@@ -1,10 +1,11 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { z } from 'zod';
 import { LastcallError, orderNotFound } from '../order/errors';
+import { invalidInput, readInput } from '../order/read-input';
 import { isUuid } from '../order/uuid';
+import { idempotencyKey } from '../placing/place-rules';
 import type { HttpRequest } from './caller';
-import { invalidInput, readInput } from './read-input';
-import { idempotencyKey, lastEventId, productSku } from './requests';
+import { lastEventId, productSku } from './requests';
 
 /*
  * Parameter decorators that read and check in one go. They answer synchronously, which spares the

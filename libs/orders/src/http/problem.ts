@@ -1,4 +1,5 @@
 import { ERROR_STATUS, type ErrorCode } from '../order/errors';
+import type { FieldError } from '../order/read-input';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
@@ -20,12 +21,6 @@ export const HTTP_ERROR_CODES = {
 } as const;
 
 export type ProblemCode = ErrorCode | (typeof HTTP_ERROR_CODES)[keyof typeof HTTP_ERROR_CODES];
-
-export interface FieldError {
-  /** As in `items[0].quantity`, or the name of a header or query parameter. */
-  readonly field: string;
-  readonly message: string;
-}
 
 /** The body of every answer of 400 and above (RFC 9457); further members are facts of its code. */
 export interface Problem {

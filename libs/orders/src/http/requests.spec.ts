@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { LastcallError } from '../order/errors';
-import type { FieldError } from './problem';
-import { readInput } from './read-input';
+import { type FieldError, readInput } from '../order/read-input';
 import {
   forceCloseBody,
   listOrdersQuery,

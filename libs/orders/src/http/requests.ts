@@ -6,27 +6,23 @@ import { ALL_EVENTS, EVENT_TYPES } from '../deliveries/message';
 import { REASON_LENGTH } from '../order/operator-action';
 import { ORDER_STATUSES, type OrderStatus } from '../order/order.lifecycle';
 import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
+import { unlessMissing, wholeNumber } from '../order/read-input';
 import { UUID } from '../order/uuid';
-import { MAX_NAME_LENGTH, MAX_UNIT_PRICE, SKU, SKU_RULE } from '../stock/product-rules';
+import {
+  expectedTotal,
+  itemsOf,
+  MAX_AMOUNT,
+  MAX_ITEMS,
+  orderLine,
+  sku,
+} from '../placing/place-rules';
+import { MAX_NAME_LENGTH, MAX_UNIT_PRICE, SKU } from '../stock/product-rules';
 import { MAX_LISTED_PRODUCTS } from '../stock/products';
 
 /** What callers may send, to the letter: unknown fields are refused, and these feed the OpenAPI. */
 
-const MAX_ITEMS = 50;
-const MAX_QUANTITY = 999;
-const MAX_AMOUNT = 1_000_000_000_000;
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
-
-/** A field that is not there is said to be missing (read-input.ts), and not to be of a wrong kind. */
-const unlessMissing = (message: string) => ({
-  error: ({ input }: { input?: unknown }) => (input === undefined ? undefined : message),
-});
-
-const wholeNumber = (min: number, max: number) => {
-  const message = `must be a whole number from ${min} to ${max}`;
-  return z.int(unlessMissing(message)).min(min, message).max(max, message);
-};
 
 const text = (min: number, max: number) => {
   const message = `must have ${min} to ${max} characters`;
@@ -41,40 +37,12 @@ const text = (min: number, max: number) => {
   );
 };
 
-const sku = z
-  .string(unlessMissing('must be a text'))
-  .regex(SKU, SKU_RULE)
-  .meta({ examples: ['TEA-SENCHA'] });
-
-const orderLine = z.strictObject({
-  sku,
-  quantity: wholeNumber(1, MAX_QUANTITY).meta({ examples: [2] }),
-});
-
 export const placeOrderBody = z
   .strictObject({
-    items: z
-      .array(orderLine, unlessMissing('must be a list'))
-      .min(1, `must have 1 to ${MAX_ITEMS} items`)
-      .max(MAX_ITEMS, `must have 1 to ${MAX_ITEMS} items`)
-      // Lines of one product are one: many small ones are no way around the limit of each.
-      .refine((lines) => mostOfOneSku(lines) <= MAX_QUANTITY || lines.some(isTooMany), {
-        message: `must have at most ${MAX_QUANTITY} of one sku, all its lines together`,
-      }),
-    expectedTotal: wholeNumber(0, MAX_AMOUNT)
-      .describe('What the customer was shown, in minor units; another price is refused')
-      .optional(),
+    items: itemsOf(orderLine),
+    expectedTotal,
   })
   .meta({ examples: [{ items: [{ sku: 'TEA-SENCHA', quantity: 2 }] }] });
-
-/** Complained about already, by its own name. */
-const isTooMany = ({ quantity }: { quantity: number }): boolean => quantity > MAX_QUANTITY;
-
-function mostOfOneSku(lines: readonly { sku: string; quantity: number }[]): number {
-  const sums = new Map<string, number>();
-  for (const { sku, quantity } of lines) sums.set(sku, (sums.get(sku) ?? 0) + quantity);
-  return Math.max(...sums.values());
-}
 
 export const noBody = z.strictObject({}).nullish();
 
@@ -283,12 +251,6 @@ export const settleOrderBody = z.strictObject({
 });
 export const customerExtensionBody = z.strictObject({ seconds });
 export const operatorExtensionBody = z.strictObject({ seconds, reason });
-
-/** Visible ASCII: it goes through proxies and into logs unchanged. */
-export const idempotencyKey = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters')
-  .meta({ examples: ['7f1c2a4e-order-1'] });
 
 /** The id of an order event, as an earlier event of the stream had it. */
 export const lastEventId = z

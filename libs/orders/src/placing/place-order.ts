@@ -9,6 +9,8 @@ import { GroupCommit, HeldElsewhere } from '../group-commit';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { HeldInHostError } from '../order/order-hooks';
+import { readInput } from '../order/read-input';
+import { placeCommand } from './place-rules';
 import { placeGroup, type PlaceOutcome } from './place-group';
 import { sumBySku } from '../stock/products';
 import { keyOf, type PlaceRequest } from './write-orders';
@@ -59,16 +61,17 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   /**
    * Places an order, or answers with the one that this key has placed before.
-   * @throws {LastcallError} idempotency_key_reused, unknown_sku, mixed_currencies, total_changed,
+   * What is passed is checked as HTTP checks it, whatever type it has at run time.
+   * @throws {LastcallError} invalid_request, idempotency_key_reused, unknown_sku, mixed_currencies, total_changed,
    *   out_of_stock, too_many_open_orders, busy; nothing has been written then.
    */
   async place(command: PlaceCommand): Promise<{ order: OrderView; replayed: boolean }> {
-    const { expectedTotal } = command;
-    const items = mergeLines(command.items);
+    const { customerId, idempotencyKey, expectedTotal, ...given } = read(command);
+    const items = mergeLines(given.items);
     const asked = expectedTotal === undefined ? items : { items, expectedTotal };
     const outcome = await this.#groups.submit({
-      customerId: command.customerId,
-      idempotencyKey: command.idempotencyKey,
+      customerId,
+      idempotencyKey,
       bodyHash: hash('sha256', JSON.stringify(asked), 'base64'),
       items,
       expectedTotal,
@@ -102,6 +105,13 @@ export class PlaceOrder implements OnApplicationShutdown {
       return [new HeldElsewhere(heldInHost(request, error), true)];
     }
   }
+}
+
+/** @throws {LastcallError} invalid_request, with fields named as HTTP names them */
+function read({ customerId, idempotencyKey, items, expectedTotal }: PlaceCommand): PlaceCommand {
+  const given = { customerId, 'Idempotency-Key': idempotencyKey, items, expectedTotal };
+  const { 'Idempotency-Key': key, ...command } = readInput(placeCommand, given);
+  return { ...command, idempotencyKey: key };
 }
 
 /** A stock's locks are of its products; of a hook's nobody knows: those are this request's own matter. */

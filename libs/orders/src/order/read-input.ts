@@ -1,6 +1,11 @@
-import type { z } from 'zod';
-import { LastcallError } from '../order/errors';
-import type { FieldError } from './problem';
+import { z } from 'zod';
+import { LastcallError } from './errors';
+
+export interface FieldError {
+  /** As in `items[0].quantity`, or the name of a header or query parameter. */
+  readonly field: string;
+  readonly message: string;
+}
 
 /** More errors than a person mends at once say nothing more. */
 const MAX_ERRORS = 20;
@@ -51,3 +56,13 @@ function fieldName(path: readonly PropertyKey[]): string {
     return name ? `${name}.${String(part)}` : String(part);
   }, '');
 }
+
+/** A field that is not there is said to be missing, and not to be of a wrong kind. */
+export const unlessMissing = (message: string) => ({
+  error: ({ input }: { input?: unknown }) => (input === undefined ? undefined : message),
+});
+
+export const wholeNumber = (min: number, max: number) => {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.int(unlessMissing(message)).min(min, message).max(max, message);
+};
