@@ -82,7 +82,7 @@ export class ExtendWindow {
       }),
     );
     if (!command.dryRun) await this.#extendPayments(orderId);
-    return { order: await this.reading.read(orderId), replayed };
+    return { order: await this.reading.readOfAnyCustomer(orderId), replayed };
   }
 
   /** The order has its time by now, whatever becomes of what is open at providers. */

@@ -40,7 +40,7 @@ export class ForceCloseOrder {
       );
     });
     if (outcome === 'closing') await this.settling.settleSoon(orderId);
-    const order = await this.reading.read(orderId);
+    const order = await this.reading.readOfAnyCustomer(orderId);
     if (order.status === 'closed' || order.status === 'closing') return order;
     // A payment that was under way has won: the provider said so after we had set the fence.
     throw new LastcallError(

@@ -6,7 +6,7 @@ import { OrderHooks } from '../order/order-hooks';
 import { StartPayment } from '../payments/start-payment';
 import { CancelOrder } from './cancel-order';
 import { ExtendWindow } from './extend-window';
-import { ReadOrder } from './read-order';
+import { ListOrders, ReadOrder } from './read-order';
 
 let world: World;
 beforeAll(async () => (world = await openWorld({ settings: { CUSTOMER_EXTENSION: '1m' } })));
@@ -24,14 +24,35 @@ const failEachClose = (): void =>
     if (to === 'closed') throw BROKEN;
   });
 
+describe("a customer's own orders", () => {
+  it.each([undefined, null, '', 'a\0', 7, { length: 1 }, 'bob'])(
+    'are not shown to %p',
+    async (who) => {
+      const id = await overdueOrder();
+      const reading = world.get(ReadOrder).read(id, who as string);
+      await expect(reading).rejects.toMatchObject({ code: 'order_not_found' });
+      const filter = { customerId: who as string, limit: 20 };
+      expect(await world.get(ListOrders).list(filter)).toEqual({ items: [], nextCursor: null });
+      expect(await statusesOf(world, [id])).toEqual(['pending_payment']);
+    },
+  );
+
+  it('are shown to them, and to whoever asks for those of any customer', async () => {
+    const id = await overdueOrder();
+    expect(await world.get(ReadOrder).read(id, 'ann')).toMatchObject({ id, status: 'closed' });
+    expect(await world.get(ReadOrder).readOfAnyCustomer(id)).toMatchObject({ customerId: 'ann' });
+    expect(await world.get(ListOrders).list({ limit: 1 })).toMatchObject({ items: [{ id }] });
+  });
+});
+
 describe('reading an overdue order', () => {
   it('answers with it as it is where closing it fails, and tells of it', async () => {
     const id = await overdueOrder();
     failEachClose();
-    expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'pending_payment' });
+    expect(await world.get(ReadOrder).read(id, 'ann')).toMatchObject({ status: 'pending_payment' });
     expect(world.told).toContainEqual({ name: 'failed', args: [PASSIVE_CLOSE, BROKEN] });
     jest.restoreAllMocks();
-    expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'closed' });
+    expect(await world.get(ReadOrder).read(id, 'ann')).toMatchObject({ status: 'closed' });
   });
 
   it('opens no payment for it then, gives it no more time, and cancels nothing', async () => {
@@ -52,12 +73,14 @@ describe('reading an overdue order', () => {
     try {
       await holder.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [id]);
       const beganMs = performance.now();
-      expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'pending_payment' });
+      expect(await world.get(ReadOrder).read(id, 'ann')).toMatchObject({
+        status: 'pending_payment',
+      });
       expect(performance.now() - beganMs).toBeLessThan(1_000);
     } finally {
       await holder.rollbackTransaction();
       await holder.release();
     }
-    expect(await world.get(ReadOrder).read(id)).toMatchObject({ status: 'closed' });
+    expect(await world.get(ReadOrder).read(id, 'ann')).toMatchObject({ status: 'closed' });
   });
 });

@@ -32,7 +32,7 @@ export class ShipOrder {
         { status: order.status },
       );
     });
-    return this.reading.read(orderId);
+    return this.reading.readOfAnyCustomer(orderId);
   }
 }
 

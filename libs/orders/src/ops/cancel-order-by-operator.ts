@@ -33,7 +33,7 @@ export class CancelOrderByOperator {
         return end(await this.canceling.cancel(order, tx, { by: 'operator', ...accountable }));
       }),
     );
-    return { order: await this.reading.read(orderId), refundIds };
+    return { order: await this.reading.readOfAnyCustomer(orderId), refundIds };
   }
 }
 

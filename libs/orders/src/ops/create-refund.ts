@@ -63,7 +63,7 @@ export class CreateRefund {
         return end({ refundIds: ids, replayed: false });
       }),
     );
-    return { order: await this.reading.read(orderId), ...made };
+    return { order: await this.reading.readOfAnyCustomer(orderId), ...made };
   }
 }
 

@@ -49,7 +49,7 @@ export class SettleOrder {
         end();
       }),
     );
-    return this.reading.read(orderId);
+    return this.reading.readOfAnyCustomer(orderId);
   }
 }
 
