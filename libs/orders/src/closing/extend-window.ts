@@ -75,7 +75,7 @@ export class ExtendWindow {
         ]);
         if (!row) throw notExtendable(order.status);
         await this.timeouts.arm(tx, [
-          { kind: 'payment', subjectId: orderId, dueAt: row.closes_at, version: row.version },
+          { kind: 'payment', subjectId: order.id, dueAt: row.closes_at, version: row.version },
         ]);
         await rememberKey(tx, orderId, command);
         return end(false);

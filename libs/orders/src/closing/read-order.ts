@@ -5,6 +5,7 @@ import { DATABASE } from '../data-source';
 import { CloseOrder } from './close-order';
 import { LastcallError, orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
+import { orderIdOf } from '../order/order-id';
 import { OrderGuard } from '../order/order-guard';
 import type { Page } from '../order/page';
 import { onDataSource, readOrders } from '../order/order-rows';
@@ -41,7 +42,8 @@ export class ReadOrder {
     return this.#read(orderId, () => true);
   }
 
-  async #read(orderId: string, isTheirs: (order: OrderView) => boolean): Promise<OrderView> {
+  async #read(given: string, isTheirs: (order: OrderView) => boolean): Promise<OrderView> {
+    const orderId = orderIdOf(given);
     const order = await this.#find(orderId);
     if (!isTheirs(order)) throw orderNotFound();
     if (!isOverdue(order) || (await this.timeouts.brake.stops())) return order;

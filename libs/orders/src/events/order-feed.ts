@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { orderIdOf } from '../order/order-id';
 import { FINAL_STATUSES } from '../order/order.lifecycle';
 import { onDataSource } from '../order/order-rows';
 import { type OrderEventView, readHistory } from './read-history';
@@ -28,14 +29,16 @@ export class OrderFeed {
    * to a final status, or `signal` aborts. Begins with the first where no event of this order has that
    * version: who was told another order's is told again what it may know, and misses nothing.
    * Whose order it is, is for the caller to ask first.
+   * @throws {LastcallError} order_not_found for an id that cannot exist
    */
   async *follow(
     orderId: string,
     afterVersion: string | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<OrderEventView> {
+    const id = orderIdOf(orderId);
     const sql = onDataSource(this.dataSource);
-    let events = await readHistory(sql, [orderId]);
+    let events = await readHistory(sql, [id]);
     let seen = BigInt(find(events, afterVersion)?.version ?? 0);
     while (!signal.aborted) {
       for (const event of events) {
@@ -45,14 +48,18 @@ export class OrderFeed {
       }
       const last = events.at(-1);
       if (last && FINAL_STATUSES.has(last.to)) return;
-      events = await this.#nextLook(orderId, signal);
+      events = await this.#nextLook(id, signal);
     }
   }
 
-  /** True when the history has ended, and whoever has seen `afterVersion` has seen all of it. */
+  /**
+   * True when the history has ended, and whoever has seen `afterVersion` has seen all of it.
+   * @throws {LastcallError} order_not_found for an id that cannot exist
+   */
   async isOver(orderId: string, afterVersion: string | undefined): Promise<boolean> {
+    const id = orderIdOf(orderId);
     if (afterVersion === undefined) return false;
-    const events = await readHistory(onDataSource(this.dataSource), [orderId]);
+    const events = await readHistory(onDataSource(this.dataSource), [id]);
     const last = events.at(-1);
     return last !== undefined && FINAL_STATUSES.has(last.to) && find(events, afterVersion) === last;
   }

@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { z } from 'zod';
-import { LastcallError, orderNotFound } from '../order/errors';
+import { LastcallError } from '../order/errors';
+import { orderIdOf } from '../order/order-id';
 import { invalidInput, readInput } from '../order/read-input';
 import { isUuid } from '../order/uuid';
 import { idempotencyKey } from '../placing/place-rules';
@@ -29,9 +30,7 @@ export const InputQuery = (schema: z.ZodType): ParameterDecorator =>
 
 /** The order's id. One that cannot exist is answered like one that does not. */
 export const OrderId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
-  const { id } = requestOf(context).params;
-  if (id === undefined || !isUuid(id)) throw orderNotFound();
-  return id.toLowerCase();
+  return orderIdOf(requestOf(context).params.id);
 });
 
 /** The id of a webhook endpoint. One that cannot exist is answered like one that does not. */

@@ -50,16 +50,16 @@ export class CreateRefund {
     const { amount, restock: returned = [], dryRun = false, actor, reason } = command;
     const accountable = { actor, reason };
     const made = await rehearse<Omit<CreatedRefund, 'order'>>(dryRun, (end) =>
-      this.guard.withOrder(orderId, async ({ status }, tx) => {
-        const known = await findByKey(tx, orderId, command);
+      this.guard.withOrder(orderId, async ({ id, status }, tx) => {
+        const known = await findByKey(tx, id, command);
         if (known) return end({ refundIds: known, replayed: true });
-        await this.guard.takeBack(tx, await restock(tx, { id: orderId, status }, returned));
-        const parts = await allot(tx, orderId, amount);
+        await this.guard.takeBack(tx, await restock(tx, { id, status }, returned));
+        const parts = await allot(tx, id, amount);
         const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
         await recordAction(tx, 'refund.create', 'refund', ids, accountable);
         const cause = { by: 'operator', closeReason: 'operator_canceled', ...accountable } as const;
-        await this.money.settle(tx, [orderId], { cause });
-        await rememberKey(tx, orderId, command, ids);
+        await this.money.settle(tx, [id], { cause });
+        await rememberKey(tx, id, command, ids);
         return end({ refundIds: ids, replayed: false });
       }),
     );

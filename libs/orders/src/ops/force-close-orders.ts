@@ -10,6 +10,7 @@ import type { OrderStatus } from '../order/order.lifecycle';
 import { onDataSource } from '../order/order-rows';
 import type { Accountable } from '../order/operator-action';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { isUuid } from '../order/uuid';
 import { toEach } from './each-subject';
 
 /** Orders to close, by what they are; at least one condition beside the limit. */
@@ -103,7 +104,7 @@ export class ForceCloseOrders {
     }>(
       `SELECT o.id, o.status, o.customer_id, ${HAS_OPEN_PAYMENT} AS open
          FROM orders o WHERE o.id = ANY ($1::uuid[])`,
-      [orderIds],
+      [orderIds.filter(isUuid)],
     );
     const found = new Map(rows.map((row) => [row.id, row]));
     return orderIds.map((orderId) => {

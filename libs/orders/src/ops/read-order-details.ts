@@ -2,6 +2,7 @@ import type { Alarm, Deadline, HeldDeadline } from '@app/timeout';
 import { type OrderEventView, readHistory } from '../events/read-history';
 import { orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
+import { orderIdOf } from '../order/order-id';
 import { type Queryable, readOrders } from '../order/order-rows';
 import {
   inOrderOfTime,
@@ -54,8 +55,9 @@ export type FindAlarm = (deadline: Deadline) => Promise<Alarm | undefined>;
 export async function readOrderDetails(
   sql: Queryable,
   findAlarm: FindAlarm,
-  orderId: string,
+  given: string,
 ): Promise<OrderDetailsView> {
+  const orderId = orderIdOf(given);
   const order = (await readOrders(sql, [orderId])).get(orderId);
   if (!order) throw orderNotFound();
   const paymentIds = order.payments.map(({ id }) => id);

@@ -6,6 +6,7 @@ import { type ChangeOfMany, changeStatus, type StatusChange } from './change-sta
 import { type ChangedOrder, ChangedOrders } from './changed-orders';
 import { LastcallError, orderNotFound } from './errors';
 import { orderLockKey } from './order';
+import { orderIdOf } from './order-id';
 import type { By, CloseReason, OrderStatus } from './order.lifecycle';
 import { type OrderDraft, OrderHooks } from './order-hooks';
 import type { StockLine } from './stock-port';
@@ -74,12 +75,13 @@ export class OrderGuard {
     work: (order: GuardedOrder, tx: Transaction) => Promise<T>,
     { skipsHeld = false }: { readonly skipsHeld?: boolean } = {},
   ): Promise<T> {
-    const held = await this.lock.acquireOne(orderLockKey(orderId));
+    const id = orderIdOf(orderId);
+    const held = await this.lock.acquireOne(orderLockKey(id));
     this.telemetry.locked(held.outcome);
     try {
       if (held.outcome === 'contended') throw beingChanged();
       return await inTransaction(this.dataSource, async (tx) => {
-        const order = await readGuarded(tx, orderId, skipsHeld);
+        const order = await readGuarded(tx, id, skipsHeld);
         if (!order) throw skipsHeld ? beingChanged() : orderNotFound();
         return work(order, tx);
       });

@@ -60,12 +60,11 @@ export class StartPayment {
    *   again goes on with the same payment, or opens another one if there is none), busy
    */
   async start(command: StartPaymentCommand): Promise<StartedPayment> {
-    const { orderId, customerId } = command;
     // Looking at an overdue order closes it; where that fails, its window is over all the same.
-    await this.reading.read(orderId, customerId);
+    const { id: orderId } = await this.reading.read(command.orderId, command.customerId);
     const chosen = this.providers.choose(command.provider);
     this.#checkReturn(command.returnUrl);
-    const { payment, planned, replayed } = await this.#plan(command, chosen);
+    const { payment, planned, replayed } = await this.#plan({ ...command, orderId }, chosen);
     if (planned) {
       const provider = this.providers.of(planned.provider);
       await failpoint('payment.opened');
