@@ -68,7 +68,8 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
       },
       { cause: error },
     );
-  if (UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '')) {
+  const lacksTables = UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '');
+  if (lacksTables || error instanceof core.MissingTablesError) {
     return dependencyDown(
       'The database is not migrated to this version',
       'npm start migrates; or: node dist/apps/api/src/migrate.js',

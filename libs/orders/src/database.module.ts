@@ -11,6 +11,7 @@ import { API_CONNECTIONS_NAME } from './api-wait';
 import type { Config } from './config';
 import { CLOSERS, DATABASE, dataSourceOptions, type PoolOptions } from './data-source';
 import { DEADLINE_KINDS } from './order/deadline-table';
+import { withTables } from './missing-tables';
 import { type OrdersSetUp, SET_UP } from './set-up';
 
 const API_CONNECTIONS = 20;
@@ -55,7 +56,12 @@ function pool(provide: symbol, optionsOf: (config: Config) => PoolOptions): Prov
   return {
     provide,
     inject: [SET_UP],
-    useFactory: async ({ config }: OrdersSetUp) =>
-      withOwnSessions(await openSessions(new DataSource(dataSourceOptions(optionsOf(config))))),
+    useFactory: async ({ config }: OrdersSetUp) => {
+      const dataSource = new DataSource(dataSourceOptions(optionsOf(config)));
+      return withTables(
+        await withOwnSessions(await openSessions(dataSource)),
+        config.DATABASE_SCHEMA,
+      );
+    },
   };
 }

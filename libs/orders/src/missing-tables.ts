@@ -1,0 +1,34 @@
+import { queryRows } from '@app/timeout';
+import type { DataSource } from 'typeorm';
+
+/** Our tables are not where this process looks for them: nobody has migrated yet, or another schema. */
+export class MissingTablesError extends Error {
+  readonly code = 'missing_tables';
+
+  constructor(schema: string) {
+    super(
+      `The schema "${schema}" has no tables of lastcall's orders, or this user of Postgres may not see them. ` +
+        'Make them before anything starts: migrate(hostOptionsAsConfig(options)) in a host, ' +
+        'node dist/apps/api/src/migrate.js for the ready-made server.',
+    );
+    this.name = 'MissingTablesError';
+  }
+}
+
+/**
+ * The same connections, if they lead to our tables; else they are closed.
+ * @throws {MissingTablesError}
+ */
+export async function withTables(dataSource: DataSource, schema: string): Promise<DataSource> {
+  try {
+    const [table] = await queryRows<{ exists: boolean }>(
+      dataSource,
+      `SELECT to_regclass('order_events') IS NOT NULL AS exists`,
+    );
+    if (!table?.exists) throw new MissingTablesError(schema);
+    return dataSource;
+  } catch (error) {
+    await dataSource.destroy();
+    throw error;
+  }
+}
