@@ -19,9 +19,10 @@ export interface ApiProcess {
 export function startApiProcess(
   settings: Readonly<Record<string, string>>,
   script = 'main',
+  folder = ROOT,
 ): ApiProcess {
-  const child = spawn(process.execPath, [`dist/apps/api/src/${script}.js`], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, [join(ROOT, `dist/apps/api/src/${script}.js`)], {
+    cwd: folder,
     env: {
       PATH: process.env.PATH,
       PORT: '0',

@@ -30,6 +30,8 @@ export interface RunOptions {
   /** True: in a process of its own, as are those that get an input, a terminal or a signal. */
   readonly alone?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** Where it is started, in a process of its own. */
+  readonly folder?: string;
   /** What is typed or piped in; nothing when undefined. */
   readonly input?: string;
   /** True: on a pseudo-terminal, where stdout and stderr are one. */
@@ -52,8 +54,8 @@ export function lastcall(
   args: readonly string[],
   options: RunOptions = {},
 ): Promise<Ended> {
-  const { alone, tty, interrupt, input } = options;
-  const isAlone = alone || tty || interrupt !== undefined || input !== undefined;
+  const { alone, tty, interrupt, input, folder } = options;
+  const isAlone = alone || tty || [interrupt, input, folder].some((one) => one !== undefined);
   return isAlone ? runAlone(config, args, options) : runInHost(config, args, options);
 }
 
@@ -106,6 +108,7 @@ function runAlone(
   const command = [process.execPath, BIN, ...args];
   const [program, ...rest] = options.tty ? onTerminal(command) : command;
   const child = spawn(program as string, rest, {
+    cwd: options.folder,
     env: { ...environment(config), ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
     timeout: LIMIT_MS,

@@ -1,5 +1,6 @@
 import {
   Deadlines1763600000000,
+  NODE_POSTGRES,
   sessionAddress,
   startUpOptions,
   Workers1763600010000,
@@ -210,6 +211,7 @@ export function dataSourceOptions({
   };
   return {
     type: 'postgres',
+    ...NODE_POSTGRES,
     url,
     migrations: MIGRATIONS,
     migrationsTableName: MIGRATIONS_TABLE,

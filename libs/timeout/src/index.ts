@@ -79,6 +79,7 @@ export { RedlockLock } from './locks/redlock.lock';
 export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
 export { isFar } from './far-deadlines';
 export { findAlarm } from './find-alarm';
+export { NODE_POSTGRES } from './node-postgres';
 export { NearAndFarDeadlines1763700210000 } from './migrations/1763700210000-near-and-far-deadlines';
 export { Deadlines1763600000000 } from './migrations/1763600000000-deadlines';
 export { SweepShards1763930020000 } from './migrations/1763930020000-sweep-shards';

@@ -1,5 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { NODE_POSTGRES } from '../node-postgres';
 import { openSessions } from '../pooler';
 import { sessionAddress, startUpOptions } from '../session-settings';
 
@@ -151,7 +152,7 @@ function addressAt(address: string | undefined, beside = ''): Address & { url?: 
   return { ...POSTGRES, url, said: options ?? beside };
 }
 
-const POSTGRES = { type: 'postgres' };
+const POSTGRES = { type: 'postgres', ...NODE_POSTGRES };
 
 const withoutUndefined = (given: object): object =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
