@@ -34,6 +34,8 @@ export interface RunOptions {
   readonly folder?: string;
   /** What is typed or piped in; nothing when undefined. */
   readonly input?: string;
+  /** What a shell has behind the command, as in `| head`: the first that fails tells the exit code. */
+  readonly shell?: string;
   /** True: on a pseudo-terminal, where stdout and stderr are one. */
   readonly tty?: boolean;
   /**
@@ -54,8 +56,9 @@ export function lastcall(
   args: readonly string[],
   options: RunOptions = {},
 ): Promise<Ended> {
-  const { alone, tty, interrupt, input, folder } = options;
-  const isAlone = alone || tty || [interrupt, input, folder].some((one) => one !== undefined);
+  const { alone, tty, ...rest } = options;
+  const ofItsOwn = [rest.interrupt, rest.input, rest.folder, rest.shell];
+  const isAlone = alone || tty || ofItsOwn.some((one) => one !== undefined);
   return isAlone ? runAlone(config, args, options) : runInHost(config, args, options);
 }
 
@@ -106,7 +109,7 @@ function runAlone(
   options: RunOptions,
 ): Promise<Ended> {
   const command = [process.execPath, BIN, ...args];
-  const [program, ...rest] = options.tty ? onTerminal(command) : command;
+  const [program, ...rest] = startedBy(command, options);
   const child = spawn(program as string, rest, {
     cwd: options.folder,
     env: { ...environment(config), ...options.env },
@@ -204,15 +207,23 @@ function environment(config: Config | undefined): Record<string, string> {
   };
 }
 
+function startedBy(command: readonly string[], { tty, shell }: RunOptions): readonly string[] {
+  if (tty) return onTerminal(command);
+  if (shell === undefined) return command;
+  return ['bash', '-c', `set -o pipefail; ${quoted(command)} ${shell}`];
+}
+
+const quoted = (command: readonly string[]): string =>
+  command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+
 /** `script` of util-linux gives a terminal and passes the exit code on, that of the command alone. */
 function onTerminal(command: readonly string[]): string[] {
-  const quoted = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
   return [
     'script',
     '--quiet',
     '--return',
     '--command',
-    `stty cols 200; exec ${quoted}`,
+    `stty cols 200; exec ${quoted(command)}`,
     '/dev/null',
   ];
 }

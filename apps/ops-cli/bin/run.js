@@ -5,7 +5,7 @@ const { existsSync, readdirSync, statSync } = require('node:fs');
 const { join, resolve } = require('node:path');
 
 const projectFolder = resolve(__dirname, '..', '..', '..');
-const built = join(projectFolder, 'dist', 'apps', 'ops-cli', 'src', 'ops-command.js');
+const built = join(projectFolder, 'dist', 'apps', 'ops-cli', 'src', 'run-to-its-end.js');
 
 if (!existsSync(built)) {
   console.error('lastcall is not built yet.\nNext: npm run build   (npm start does it, too)');
@@ -18,11 +18,7 @@ if (newestSourceMs() > statSync(built).mtimeMs) {
 // Nest comes as ES modules, which Node 20 loads with a warning that is of no use to operators.
 process.removeAllListeners('warning');
 
-const { execute, settings } = require('@oclif/core');
-settings.enableAutoTranspile = false;
-
-// Connections that are slow to close must not keep a finished command from ending.
-void execute({ dir: __dirname }).then(() => process.exit());
+void require(built).runToItsEnd(__dirname);
 
 /** Of the command's own sources: 0 where only the build was installed. */
 function newestSourceMs() {

@@ -52,7 +52,10 @@ export default class Stats extends OpsCommand {
     { statistics }: Installation,
     { interval, count = Infinity }: { interval: number; count?: number | undefined },
   ): Promise<undefined> {
-    const signal = interruption(() => undefined);
+    const interrupted = interruption(() => undefined);
+    const unread = new AbortController();
+    process.stdout.once('error', () => unread.abort());
+    const signal = AbortSignal.any([interrupted, unread.signal]);
     for (let n = 1; n <= count && !signal.aborted; n++) {
       const view = await statistics.read();
       if (this.jsonEnabled()) process.stdout.write(`${printableJson(view)}\n`);
@@ -60,7 +63,7 @@ export default class Stats extends OpsCommand {
       else process.stdout.write(`${printableLines(statisticsText(view))}\n\n`);
       if (n < count) await sleep(interval * 1_000, undefined, { signal }).catch(() => undefined);
     }
-    if (signal.aborted) this.endWith(EXIT.interrupted);
+    if (interrupted.aborted) this.endWith(EXIT.interrupted);
   }
 }
 
