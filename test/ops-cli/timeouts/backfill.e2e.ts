@@ -81,13 +81,16 @@ describe('lastcall timeouts backfill', () => {
       const all = { total: 1_000, done: 1_000, overdue: 100, interrupted: false };
       const dry = await backfill(query, '--dry-run');
       expect(dry.result).toMatchObject({ ...all, dryRun: true, armed: 1_000, already: 0 });
+      expect(dry.result.newKinds).toEqual(['trial-end']);
+      expect(dry.stderr).toContain('nothing was armed of the kind "trial-end" before');
       expect(await armed()).toEqual({ n: 0 });
       const last = JSON.stringify(['trial-end', '899']);
       // As an earlier run had come to its end there: by the bytes of text, 9, 90, 900 and on follow.
       const rest = await backfill(`${query}\n;`, '--batch', '50', '--resume', last);
       expect(rest.result).toMatchObject({ total: 111, done: 111, armed: 111 });
       const again = await backfill(query, '--batch', '300');
-      expect(again.result).toMatchObject({ ...all, armed: 889, already: 111 });
+      expect(again.result).toMatchObject({ ...all, armed: 889, already: 111, newKinds: [] });
+      expect(again.stderr).not.toContain('warning');
       expect(again.result.cursor).toBe(JSON.stringify(['trial-end', '999']));
       expect(await armed()).toEqual({ n: 1_000 });
     });

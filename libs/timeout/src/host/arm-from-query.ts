@@ -40,6 +40,8 @@ export interface ArmFromQueryProgress {
 
 export interface ArmFromQueryResult extends ArmFromQueryProgress {
   readonly interrupted: boolean;
+  /** Kinds of the query of which nothing was armed before, twenty at the most: a name mistyped is one. */
+  readonly newKinds: readonly string[];
 }
 
 /** The query, or the place to resume at, is not what it has to be; nothing has been armed. */
@@ -59,6 +61,7 @@ interface Summary {
   readonly incomplete: string;
   readonly example: string | null;
   readonly twice: string | null;
+  readonly kinds: readonly string[] | null;
 }
 
 const STATEMENT_LIMIT_MS = 300_000;
@@ -80,7 +83,8 @@ export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFro
     await Promise.all([reader.connect(), writer.connect()]);
     await open(reader, path, options.query);
     const rows = GIVEN(options.query);
-    const total = await examine(reader, rows, after);
+    const { total, kinds } = await examine(reader, rows, after);
+    const newKinds = await notArmed(writer, schema, kinds);
     const subjects = new Subjects(schema);
     const declare = `DECLARE waiting NO SCROLL CURSOR FOR
       SELECT kind, subject, due, due <= now() AS overdue FROM (${rows} WHERE (kind, subject) > ($1, $2)) AS given ORDER BY kind, subject`;
@@ -90,10 +94,11 @@ export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFro
     };
     const startedMs = performance.now();
     for (;;) {
-      if (signal?.aborted && progress.done < total) return { ...progress, interrupted: true };
+      if (signal?.aborted && progress.done < total)
+        return { ...progress, newKinds, interrupted: true };
       const { rows: page } = await reader.query<Row>(`FETCH ${options.batch} FROM waiting`);
       const last = page.at(-1);
-      if (!last) return { ...progress, interrupted: false };
+      if (!last) return { ...progress, newKinds, interrupted: false };
       const armed = await subjects.armMissing(
         { query: async (sql, params) => (await writer.query(sql, [...params])).rows as unknown[] },
         page.map(({ kind, subject, due }) => ({ kind, subjectId: subject, dueAt: due })),
@@ -143,7 +148,7 @@ async function examine(
   reader: Client,
   rows: string,
   after: { readonly kind: string; readonly subject: string },
-): Promise<number> {
+): Promise<{ readonly total: number; readonly kinds: readonly string[] }> {
   const examined = await reader
     .query<Summary>(
       `WITH given AS MATERIALIZED (
@@ -156,7 +161,9 @@ async function examine(
                 AS example,
               (SELECT json_build_array(kind, subject)::text FROM given
                 GROUP BY kind, subject HAVING count(*) > 1
-                ORDER BY kind, subject LIMIT 1) AS twice
+                ORDER BY kind, subject LIMIT 1) AS twice,
+              (SELECT json_agg(kind) FROM (SELECT DISTINCT kind FROM given ORDER BY kind LIMIT 20) AS k)
+                AS kinds
          FROM given`,
       [after.kind, after.subject],
     )
@@ -167,7 +174,7 @@ async function examine(
           : 'it has to give three columns, in this order: kind, subject, due';
       throw new ArmFromQueryError(`The query fails: ${error.message} (${hint})`, { cause: error });
     });
-  const { total, incomplete, example, twice } = examined.rows[0] as Summary;
+  const { total, incomplete, example, twice, kinds } = examined.rows[0] as Summary;
   if (Number(incomplete) > 0) {
     const message = `${incomplete} rows of the query lack kind, subject or due, as ${example}`;
     throw new ArmFromQueryError(`${message}; nothing was armed`);
@@ -175,7 +182,20 @@ async function examine(
   if (twice !== null) {
     throw new ArmFromQueryError(`The query gives ${twice} twice; nothing was armed`);
   }
-  return Number(total);
+  return { total: Number(total), kinds: kinds ?? [] };
+}
+
+async function notArmed(
+  writer: Client,
+  schema: string,
+  kinds: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await writer.query<{ kind: string }>(
+    `SELECT kind FROM unnest($1::text[]) AS given (kind)
+      WHERE NOT EXISTS (SELECT FROM "${schema}".timeout_subjects s WHERE s.kind = given.kind)`,
+    [kinds],
+  );
+  return rows.map(({ kind }) => kind);
 }
 
 function placeOf(cursor: string | undefined): { readonly kind: string; readonly subject: string } {

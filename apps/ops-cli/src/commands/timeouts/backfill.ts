@@ -113,6 +113,12 @@ export default class TimeoutsBackfill extends OpsCommand {
     const tookMs = Math.round(performance.now() - startedMs);
     const outcome = { ...result, dryRun, cursor: result.cursor ?? null, tookMs };
     this.log(describeQuery(outcome));
+    for (const kind of outcome.newKinds) {
+      this.note(
+        `warning: nothing was armed of the kind ${JSON.stringify(kind)} before: where no process ` +
+          'handles it by this very name its deadlines wait for ever; lastcall doctor tells',
+      );
+    }
     if (outcome.interrupted) {
       this.#tellHowToResume(quoted(outcome.cursor ?? flags.resume), ' --from-query ...');
     }

@@ -42,3 +42,25 @@ describe('examinePostgres, on its sessions', () => {
     expect(check?.fix).toContain('ALTER ROLE');
   });
 });
+
+describe("examinePostgres, on deadlines of a host's kinds", () => {
+  const kinds = async () => {
+    const checks = await examinePostgres(world.config);
+    return checks.find(({ name }) => name === "overdue deadlines of a host's kinds");
+  };
+
+  it('finds those that nobody has handled for longer than a sweep takes', async () => {
+    await world.rows(`
+      INSERT INTO deadlines (kind, subject_id, due_at)
+      SELECT kind, gen_random_uuid(), now() - due
+        FROM (VALUES ('payment', interval '1 hour'), ('payments', interval '1 hour'),
+                     ('trial-end', interval '1 second'), ('trial-end', interval '-1 day')) AS v (kind, due)`);
+    expect(await kinds()).toMatchObject({
+      state: 'finding',
+      detail: expect.stringMatching(/^1 of "payments", the oldest by 36\d\d s$/) as string,
+      fix: expect.stringContaining('handles this kind') as string,
+    });
+    await world.rows(`DELETE FROM deadlines WHERE kind = 'payments'`);
+    expect(await kinds()).toMatchObject({ state: 'ok' });
+  });
+});

@@ -9,8 +9,11 @@ import {
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
+import { DEADLINE_KINDS } from '../../order/deadline-table';
+import { SWEEP_ALLOWANCE_MS } from '../statistics';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
 import { examineBrake } from './examine-brake';
+import { examineKinds } from './examine-kinds';
 import { examineSessions } from './examine-sessions';
 import { examineTargets } from './examine-targets';
 
@@ -44,6 +47,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       await indexes(dataSource),
       await clock(dataSource),
       ...(await brakeOfDeadlines(dataSource)),
+      ...(await kindsOfHosts(dataSource, config)),
       ...(await examineTargets(dataSource, config.DATABASE_SCHEMA)),
     ];
   } finally {
@@ -74,6 +78,15 @@ export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
 async function brakeOfDeadlines(dataSource: DataSource): Promise<Check[]> {
   if (!isOfDeadlines(await readDone(dataSource))) return [];
   return [await examineBrake({ read: async () => (await readStopped(dataSource)) ?? null })];
+}
+
+/** Those of orders have a check of their own, with the rest of the installation. */
+async function kindsOfHosts(dataSource: DataSource, config: Config): Promise<Check[]> {
+  const done = await readDone(dataSource);
+  if (!done.has(SUBJECTS)) return [];
+  const known = isOfDeadlines(done) ? [] : DEADLINE_KINDS;
+  const limitMs = config.SWEEP_INTERVAL + SWEEP_ALLOWANCE_MS;
+  return [await examineKinds(dataSource, { known, limitMs })];
 }
 
 async function whereIs(dataSource: DataSource): Promise<string> {
