@@ -91,6 +91,20 @@ describe('lastcall', () => {
     expect(stderr).toContain('SWEEP_INTERVAL must be a duration');
   });
 
+  it('gives the stack of what nobody thought of, as it says', async () => {
+    const list = (env: Record<string, string>) =>
+      lastcall(world.config, ['orders', 'list'], { env, alone: true });
+    await world.rows('REVOKE SELECT ON orders FROM lastcall_app');
+    try {
+      const { code, stderr } = await list({});
+      const [, DEBUG = ''] = /DEBUG=(\S+) for the stack/.exec(stderr) ?? [];
+      expect([code, stderr]).toEqual([1, expect.not.stringMatching(/^ +at /m)]);
+      expect((await list({ DEBUG })).stderr).toMatch(/permission denied[^]*^ +at .+\.js:\d+/m);
+    } finally {
+      await world.rows('GRANT SELECT ON orders TO lastcall_app');
+    }
+  });
+
   it('makes tokens that the API takes', async () => {
     const args = ['token', '--sub', 'ann', '--scope', 'orders'];
     const ways = await inFourWays(world.config, args);

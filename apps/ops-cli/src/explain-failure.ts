@@ -124,7 +124,7 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
       exitCode: EXIT.unexpected,
       what: error instanceof Error ? error.message : String(error),
       why: 'this is a bug or something nobody thought of',
-      next: 'run it again with DEBUG=lastcall:* for the stack, and report it',
+      next: 'run it again with DEBUG=oclif:lastcall:* for the stack, and report it',
     },
     { cause: error },
   );
