@@ -24,7 +24,7 @@ describe('sharedSettings', () => {
       },
       ...{ SHIP_WITHIN: 'off', BLAST_RADIUS: '7%', MAX_HELD_SHARE: 'off', MAX_OPEN_ORDERS: '3' },
       ...{ PAYMENT_PROVIDERS: 'stripe,sandbox', STRIPE_ASYNC_METHODS: 'on', LATE_PAYMENT: 'hold' },
-      ...{ CUSTOMER_EXTENSION: '120s' },
+      ...{ CUSTOMER_EXTENSION: '120s', WEBHOOKS_ALLOW_PRIVATE: 'on' },
     },
     { TIMER_GRANULARITY: 'order', BLAST_RADIUS: 'off', CUSTOMER_EXTENSION: 'off' },
   ])('are read back as what they were: %j', (env) => {

@@ -10,6 +10,7 @@ const orOff =
     value === null ? 'off' : text(value);
 const percentage: Text<number> = (share) => `${Math.round(share * 100)}%`;
 const limit = orOff<number>(String);
+const onOrOff: Text<boolean> = (isOn) => (isOn ? 'on' : 'off');
 
 /**
  * The settings that all processes of an installation have to share, and how they are written in the
@@ -30,11 +31,12 @@ const SHARED = {
   MAX_HELD_SHARE: orOff(percentage),
   MAX_UNPAID_IN_A_ROW: limit,
   PAYMENT_PROVIDERS: (names) => names.join(','),
-  STRIPE_ASYNC_METHODS: (isOn) => (isOn ? 'on' : 'off'),
+  STRIPE_ASYNC_METHODS: onOrOff,
   LATE_PAYMENT: same,
   CANCEL_PAID: same,
   CUSTOMER_EXTENSION: orOff(durationText),
   CUSTOMER_EXTENSIONS: String,
+  WEBHOOKS_ALLOW_PRIVATE: onOrOff,
 } as const satisfies { readonly [Name in keyof Settings]?: Text<Settings[Name]> };
 
 export type SharedName = keyof typeof SHARED;
