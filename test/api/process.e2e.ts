@@ -86,6 +86,11 @@ describe('the process', () => {
     expect(nowhere.code).toBe(1);
     expect(nowhere.stderr).toMatch(/^lastcall cannot start: .*DATABASE_URL.*ECONNREFUSED/m);
     expect(nowhere.stderr + nowhere.stdout).not.toContain('hunter2');
+    const unmigrated = await start({ DATABASE_SCHEMA: 'elsewhere' }).ended;
+    expect(unmigrated.code).toBe(1);
+    expect(unmigrated.stderr).toMatch(
+      /^lastcall cannot start: .*DATABASE_SCHEMA.*migrate\.js.*does not exist$/m,
+    );
   });
 
   it('finishes what is under way when it is told to stop, and takes nothing new', async () => {

@@ -91,6 +91,13 @@ describe('lastcall', () => {
     expect(stderr).toContain('SWEEP_INTERVAL must be a duration');
   });
 
+  it('names what migrates, and the schema that may be wrong', async () => {
+    const env = { DATABASE_SCHEMA: 'elsewhere' };
+    const { code, stderr } = await lastcall(world.config, ['orders', 'list'], { env });
+    expect(code).toBe(6);
+    expect(stderr).toMatch(/Next: .*migrate\.js.*DATABASE_SCHEMA/);
+  });
+
   it('gives the stack of what nobody thought of, as it says', async () => {
     const list = (env: Record<string, string>) =>
       lastcall(world.config, ['orders', 'list'], { env, alone: true });

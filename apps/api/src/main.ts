@@ -6,8 +6,11 @@ import {
   loadConfig,
   WITHOUT_REDIS,
 } from '@app/orders';
+import { sqlStateOf } from '@app/timeout';
 import { type Api, createApi, listen } from './create-app';
 import { shutDownOnSignals } from './shut-down';
+
+const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
 
 async function main(): Promise<void> {
   const config = settingsOrExit();
@@ -43,7 +46,14 @@ function exitOnBugs({ logger }: Api): void {
 
 main().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
-  const where = isInfrastructureError(error) ? 'nothing answers at DATABASE_URL: ' : '';
-  console.error(`lastcall cannot start: ${where}${message}`);
+  console.error(`lastcall cannot start: ${meaningOf(error)}${message}`);
   process.exit(1);
 });
+
+/** Of what Postgres says, for who has to mend it. */
+function meaningOf(error: unknown): string {
+  if (isInfrastructureError(error)) return 'nothing answers at DATABASE_URL: ';
+  if (!UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '')) return '';
+  const mend = 'run node dist/apps/api/src/migrate.js, or mend DATABASE_SCHEMA';
+  return `the schema that DATABASE_SCHEMA names is not migrated to this version: ${mend}: `;
+}

@@ -72,7 +72,7 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
   if (lacksTables || error instanceof core.MissingTablesError) {
     return dependencyDown(
       'The database is not migrated to this version',
-      'npm start migrates; or: node dist/apps/api/src/migrate.js',
+      'npm start migrates; or: node dist/apps/api/src/migrate.js; or set the DATABASE_SCHEMA that it is in',
     );
   }
   if (isCanceledStatement(error)) {
