@@ -1,16 +1,20 @@
-import { inTransaction } from '@app/timeout';
+import { type DueDeadline, inTransaction, type Transaction } from '@app/timeout';
+import type { Type } from '@nestjs/common';
 import type { MovementSource } from '../../libs/orders/src/money/movements';
-import { RefundDeadline } from '../../libs/orders/src/money/refund.deadline';
 import { type SettledAnswer, SettleRefunds } from '../../libs/orders/src/money/settle-refunds';
 import { CreateRefund } from '../../libs/orders/src/ops/create-refund';
 import type { Placed } from './money';
 import { until } from './until';
 import type { World } from './world';
 
+interface RefundHandler {
+  handle(due: readonly DueDeadline[], tx: Transaction): Promise<unknown>;
+}
+
 const OLGA = { actor: 'olga', reason: 'case 9' };
 
-/** Drives the attempts of a world's refunds step by step: nothing comes due there by itself. */
-export function refundAttemptsOf(world: () => World) {
+/** Drives the attempts of a world's refunds step by step, by their handler: nothing comes due there by itself. */
+export function refundAttemptsOf(world: () => World, handler: Type<RefundHandler>) {
   return {
     /** A refund that a paid order owes. */
     owed: async (order: Placed, amount: number): Promise<string> => {
@@ -36,7 +40,7 @@ export function refundAttemptsOf(world: () => World) {
     comesDue: (subjectId: string) =>
       inTransaction(world().dataSource, (tx) =>
         world()
-          .get(RefundDeadline)
+          .get(handler)
           .handle([{ kind: 'refund', subjectId, version: 1, dueAt: new Date(), failures: 0 }], tx),
       ),
     pauseIsOver: (id: string) =>

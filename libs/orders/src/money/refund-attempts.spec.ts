@@ -5,6 +5,7 @@ import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { openWorld, type World } from '../../../../test/support/world';
 import { RetryRefund } from '../ops/refunds';
 import { Reconcile } from '../reconciling/reconcile';
+import { RefundDeadline } from './refund.deadline';
 import { type SettledAnswer, SettleRefunds } from './settle-refunds';
 
 let world: World;
@@ -23,6 +24,7 @@ const REFUSED = { state: 'FAILED', providerRefundId: null, why: 'try later' } as
 const { paid, tell, refunded, read, refundsOf } = moneyOf(() => world);
 const { owed, settle, comesDue, pauseIsOver, isAsked, untilOneWaits } = refundAttemptsOf(
   () => world,
+  RefundDeadline,
 );
 const firstOf = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 300 });
 

@@ -3,6 +3,7 @@ import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support
 import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { openWorld, type World } from '../../../../test/support/world';
 import { cancelUnowed } from './cancel-unowed';
+import { RefundDeadline } from './refund.deadline';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -14,6 +15,7 @@ const { paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world)
 
 const { owed, settle, comesDue, pauseIsOver, isAsked, untilOneWaits } = refundAttemptsOf(
   () => world,
+  RefundDeadline,
 );
 
 const ownKey = (id: string) => ({ idempotencyKey: id, providerRefundId: 're-1', amount: 1_000 });
