@@ -89,7 +89,7 @@ describe('the process', () => {
     const unmigrated = await start({ DATABASE_SCHEMA: 'elsewhere' }).ended;
     expect(unmigrated.code).toBe(1);
     expect(unmigrated.stderr).toMatch(
-      /^lastcall cannot start: .*DATABASE_SCHEMA.*migrate\.js.*does not exist$/m,
+      /^lastcall cannot start: The schema "elsewhere" .*migrate\.js.*DATABASE_SCHEMA/m,
     );
   });
 

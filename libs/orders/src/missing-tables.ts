@@ -9,7 +9,8 @@ export class MissingTablesError extends Error {
     super(
       `The schema "${schema}" has no tables of lastcall's orders, or this user of Postgres may not see them. ` +
         'Make them before anything starts: migrate(hostOptionsAsConfig(options)) in a host, ' +
-        'node dist/apps/api/src/migrate.js for the ready-made server.',
+        'node dist/apps/api/src/migrate.js for the ready-made server. ' +
+        'Or name the schema that has them (DATABASE_SCHEMA, or the option "schema").',
     );
     this.name = 'MissingTablesError';
   }

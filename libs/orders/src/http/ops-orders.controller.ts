@@ -30,7 +30,8 @@ export class OpsOrdersController {
     @InputQuery(searchOrdersQuery) query: z.output<typeof searchOrdersQuery>,
   ): Promise<Page<OrderView>> {
     const { customer: customerId, id: idPrefix, ...rest } = query;
-    return this.orders.list({ customerId, idPrefix, ...rest });
+    const ofOne = customerId !== undefined && { customerId };
+    return this.orders.list({ ...ofOne, idPrefix, ...rest });
   }
 
   @Get(':id')
