@@ -146,8 +146,8 @@ const MONEY_MUTATIONS = [
     "Pieces that come back are booked here, and the host's own stock never hears of them",
     `${ORDERS}order/stock-port.spec.ts`,
     'ops/create-refund.ts',
-    'await this.guard.takeBack(tx, await restock(tx, { id: orderId, status }, returned));',
-    'await restock(tx, { id: orderId, status }, returned);',
+    'await this.guard.takeBack(tx, await restock(tx, { id, status }, returned));',
+    'await restock(tx, { id, status }, returned);',
   ),
   seeded(
     'asked-at-the-first-provider',
