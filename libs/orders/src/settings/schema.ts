@@ -25,10 +25,10 @@ import {
 
 /** Stock waits for as long. */
 const LONGEST_EXTENSION_MS = 3_600_000;
-/** As a host's own module may sweep. */
-const LONGEST_SWEEP_INTERVAL_MS = 300_000;
+/** What needs it at all needs it daily; and Postgres counts these milliseconds by integers. */
+const LONGEST_SWEEP_INTERVAL_MS = 86_400_000;
 /** Each process remembers the slots that it has armed. */
-const LONGEST_HORIZON_MS = 86_400_000;
+const LONGEST_HORIZON_MS = 7 * 86_400_000;
 
 const own = z.object({
   /** 127.0.0.1 lets only this machine connect; a container needs 0.0.0.0 to be reached. */
@@ -61,7 +61,7 @@ const own = z.object({
   SWEEP_INTERVAL: positiveDuration
     .refine(
       (ms) => ms <= LONGEST_SWEEP_INTERVAL_MS,
-      'must be at most 5m: sweeps find what has lost its alarm, and arm what comes near',
+      'must be at most 1d: sweeps find what has lost its alarm, and arm what comes near',
     )
     .prefault('10s'),
   DRAINERS: drainers.prefault('auto'),
@@ -71,7 +71,7 @@ const own = z.object({
   TIMER_HORIZON: positiveDuration
     .refine(
       (ms) => ms <= LONGEST_HORIZON_MS,
-      'must be at most 1d: what is due later waits in Postgres',
+      'must be at most 7d: what is due later waits in Postgres',
     )
     .prefault('15m'),
   BLAST_RADIUS: orOff(percentage).prefault('20%'),

@@ -92,9 +92,11 @@ export class FoldStock {
       const from = this.#next;
       const folded = await this.#foldOn(stops);
       all += folded;
-      // Once others have let go of what it was among, all of it.
+      // Once others have let go of what it was among, all of it: also what lies before where it began.
       const beganAmong = from.afterId !== BEGINNING.afterId || from.inVain > 0;
-      if (!beganAmong || folded === 0 || this.#next.inVain > 0 || stops()) return all;
+      const { afterId, inVain } = this.#next;
+      const getsOn = inVain === 0 && (folded > 0 || afterId === BEGINNING.afterId);
+      if (!beganAmong || !getsOn || stops()) return all;
     }
   }
 
