@@ -51,10 +51,13 @@ describe('Drain, when its handler never answers', () => {
     const options = { ...drainDefaults, drainers: 1, answerLimitMs: LIMIT_MS };
     return new Drain(KIND, new Effects(1_000, before), parts, options);
   };
-  /** Resolves once Postgres has ended the session of `tx`, as it does where one stands still. */
+  /**
+   * Resolves once Postgres has ended the session of `tx`, as it does where one stands still: no sooner than
+   * any session is ended, as an answer within that time is believed.
+   */
   const standStill = async (tx: Transaction): Promise<void> => {
     const [row] = await tx.rows<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '10ms'`);
+    await tx.rows(`SET LOCAL idle_in_transaction_session_timeout = '110ms'`);
     await until('the session has ended', async () => {
       const sessions = await store.rows('SELECT FROM pg_stat_activity WHERE pid = $1', [row?.pid]);
       return sessions.length === 0;
