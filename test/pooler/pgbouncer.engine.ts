@@ -97,7 +97,7 @@ async function asOwner(databaseUrl: string, ...statements: readonly string[]): P
 
 /** The first finding of `doctor` of such a database. */
 async function findingOf({ appUrl }: TestDatabase) {
-  const world = { DATABASE_URL: appUrl, DATABASE_SCHEMA: 'lastcall' };
+  const world = { DATABASE_URL: appUrl, DATABASE_SCHEMA: 'lastcall', SWEEP_INTERVAL: 10_000 };
   const checks = await examinePostgres(world as Parameters<typeof examinePostgres>[0]);
   return checks.find(({ name, state }) => name === 'sessions' || state === 'unknown');
 }
