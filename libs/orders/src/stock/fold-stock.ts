@@ -102,7 +102,9 @@ export class FoldStock {
 
   /** From where the last run ended. */
   async #foldOn(stops: () => boolean): Promise<number> {
-    let [folded, count, place] = [0, 1, this.#next];
+    let place = this.#next;
+    let folded = 0;
+    let count = 1;
     if (place.inVain < MANY_IN_VAIN) {
       const first = await this.#step(place.afterId, TO_LOOK_AT);
       folded = first.folded;
