@@ -3,14 +3,12 @@ import {
   type Config,
   ConfigError,
   isInfrastructureError,
+  isOfOtherVersion,
   loadConfig,
   WITHOUT_REDIS,
 } from '@app/orders';
-import { sqlStateOf } from '@app/timeout';
 import { type Api, createApi, listen } from './create-app';
 import { shutDownOnSignals } from './shut-down';
-
-const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
 
 async function main(): Promise<void> {
   const config = settingsOrExit();
@@ -53,7 +51,7 @@ main().catch((error: unknown) => {
 /** Of what Postgres says, for who has to mend it. */
 function meaningOf(error: unknown): string {
   if (isInfrastructureError(error)) return 'nothing answers at DATABASE_URL: ';
-  if (!UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '')) return '';
+  if (!isOfOtherVersion(error)) return '';
   const mend = 'run node dist/apps/api/src/migrate.js, or mend DATABASE_SCHEMA';
   return `the schema that DATABASE_SCHEMA names is not migrated to this version: ${mend}: `;
 }

@@ -3,7 +3,6 @@ import { CommandFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 
 const NOT_RUNNING = 'no running installation was found';
-const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
 
 /** Turns whatever was thrown into what an operator can act on. */
 export async function explainFailure(error: unknown, commandId: string): Promise<CommandFailure> {
@@ -51,7 +50,6 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
     isContention,
     isRefusedByPooler,
     PoolerRefusalError,
-    sqlStateOf,
     SweepUnderWayError,
     TimerAbilityError,
     TransactionPoolingError,
@@ -68,8 +66,7 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
       },
       { cause: error },
     );
-  const lacksTables = UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '');
-  if (lacksTables || error instanceof core.MissingTablesError) {
+  if (core.isOfOtherVersion(error) || error instanceof core.MissingTablesError) {
     return dependencyDown(
       'The database is not migrated to this version',
       'npm start migrates; or: node dist/apps/api/src/migrate.js; or set the DATABASE_SCHEMA that it is in',

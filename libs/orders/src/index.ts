@@ -26,7 +26,7 @@ export {
   type PoolOptions,
 } from './data-source';
 export { migrate, type MigrationTarget } from './migrate';
-export { MissingTablesError } from './missing-tables';
+export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export {

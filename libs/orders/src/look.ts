@@ -28,7 +28,7 @@ export {
   settingsOf,
 } from './config';
 export { createDataSource } from './data-source';
-export { MissingTablesError } from './missing-tables';
+export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
 export { ERROR_STATUS, LastcallError, reasonOf } from './order/errors';
 export { REASON_LENGTH } from './order/operator-action';

@@ -1,5 +1,11 @@
-import { queryRows } from '@app/timeout';
+import { queryRows, sqlStateOf } from '@app/timeout';
 import type { DataSource } from 'typeorm';
+
+const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
+
+/** True where the database lacks a table or a column that this version asks for. */
+export const isOfOtherVersion = (error: unknown): boolean =>
+  UNDEFINED_TABLE_OR_COLUMN.test(sqlStateOf(error) ?? '');
 
 /** Our tables are not where this process looks for them: nobody has migrated yet, or another schema. */
 export class MissingTablesError extends Error {
