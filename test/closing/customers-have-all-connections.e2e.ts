@@ -7,7 +7,7 @@ import { openWorld, type World } from '../support/world';
 
 /* One process serves customers, rings and sweeps; its customers wait, and have all of its connections. */
 
-const API_CONNECTIONS = 20;
+const API_CONNECTIONS = 16;
 
 let world: World;
 let driver: HandDriver;

@@ -149,6 +149,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'relay-taken-for-a-customer',
+    what: 'A burst leaves a core to the relay, as if a customer were waiting',
+    spec: 'libs/orders/src/api-wait.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}events/relay-events.ts`,
+        find: '@Inject(BACKGROUND)',
+        replace: "@Inject(require('../data-source').DATABASE)",
+      },
+    ],
+  },
+  {
     name: 'table-blamed-on-its-subjects',
     what: 'A table that somebody has locked is blamed on the orders that were tried, one by one',
     spec: 'libs/timeout/src/drain-held-rows.spec.ts',

@@ -131,6 +131,9 @@ export const DATABASE = Symbol('LastcallDatabase');
  */
 export const CLOSERS = Symbol('LastcallClosers');
 
+/** Injection token of the data source of what nobody waits for: relay, seals, invariants, retention. */
+export const BACKGROUND = Symbol('LastcallBackground');
+
 /** Where our tables are: a schema of our own, beside whatever else the database holds. */
 export const DEFAULT_SCHEMA = 'lastcall';
 /** Where they were before they had one, and the neighbours' are. */

@@ -9,12 +9,14 @@ import {
 import { DataSource } from 'typeorm';
 import { API_CONNECTIONS_NAME } from './api-wait';
 import type { Config } from './config';
-import { CLOSERS, DATABASE, dataSourceOptions, type PoolOptions } from './data-source';
+import { BACKGROUND, CLOSERS, DATABASE, dataSourceOptions, type PoolOptions } from './data-source';
 import { DEADLINE_KINDS } from './order/deadline-table';
 import { withTables } from './missing-tables';
 import { type OrdersSetUp, SET_UP } from './set-up';
 
-const API_CONNECTIONS = 20;
+const API_CONNECTIONS = 16;
+/** Few of it takes long at the same time. */
+const BACKGROUND_CONNECTIONS = 4;
 
 /**
  * The order module's own connections, by tokens that nobody else has: the host's `DataSource`, and
@@ -25,25 +27,37 @@ export class DatabaseModule implements OnApplicationShutdown {
   constructor(
     @Inject(DATABASE) private readonly database: DataSource,
     @Inject(CLOSERS) private readonly closers: DataSource,
+    @Inject(BACKGROUND) private readonly background: DataSource,
   ) {}
 
-  static forRoot(setUp: DynamicModule): DynamicModule {
+  /** `hasBackground`: by connections of its own, which drains do not take for customers. */
+  static forRoot(setUp: DynamicModule, hasBackground: boolean): DynamicModule {
     return {
       module: DatabaseModule,
       imports: [setUp],
-      providers: [pool(DATABASE, apiPool), pool(CLOSERS, closersPool)],
-      exports: [DATABASE, CLOSERS],
+      providers: [
+        ...[pool(DATABASE, apiPool), pool(CLOSERS, closersPool)],
+        hasBackground
+          ? pool(BACKGROUND, backgroundPool)
+          : { provide: BACKGROUND, useExisting: DATABASE },
+      ],
+      exports: [DATABASE, CLOSERS, BACKGROUND],
     };
   }
 
   /** After everything that uses them has stopped, which it does before the shutdown. */
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.database.destroy(), this.closers.destroy()]);
+    const pools = new Set([this.database, this.closers, this.background]);
+    await Promise.all(Array.from(pools, (one) => one.destroy()));
   }
 }
 
 const apiPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema }: Config): PoolOptions => {
   return { url, schema, name: API_CONNECTIONS_NAME, connections: API_CONNECTIONS };
+};
+
+const backgroundPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema }: Config): PoolOptions => {
+  return { url, schema, name: 'lastcall background', connections: BACKGROUND_CONNECTIONS };
 };
 
 const closersPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema, DRAINERS }: Config) => {

@@ -229,7 +229,7 @@ function assemble(
     ],
     exports: [SET_UP, ProviderSuspicion, ORDER_LOCK],
   };
-  const database = DatabaseModule.forRoot(setUp);
+  const database = DatabaseModule.forRoot(setUp, ring);
   return {
     module: OrdersModule,
     global: true,

@@ -2,7 +2,7 @@ import { queryRows } from '@app/timeout';
 import { FORGET_DELIVERIES } from './deliveries/forget-deliveries';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { DATABASE } from './data-source';
+import { BACKGROUND } from './data-source';
 import { ForgetLimits } from './placing/forget-limits';
 
 export interface RetentionCounts {
@@ -55,7 +55,7 @@ const forgetKeys = (table: string, owner: string): string => `
 export class Retention {
   readonly #limits: ForgetLimits;
 
-  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {
+  constructor(@Inject(BACKGROUND) private readonly dataSource: DataSource) {
     this.#limits = new ForgetLimits(dataSource);
   }
 

@@ -2,7 +2,7 @@ import { failpoint, inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { trying, waitingFor } from '../order/advisory-locks';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { currentWindow, type Window } from '../events/event-window';
 import { ALL_EVENTS } from './message';
 
@@ -20,7 +20,7 @@ export const RETRY_FOR = '3 days';
  */
 @Injectable()
 export class FanOutEvents {
-  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
+  constructor(@Inject(BACKGROUND) private readonly dataSource: DataSource) {}
 
   async runOnce(stops = (): boolean => false): Promise<{ written: number }> {
     let written = 0;

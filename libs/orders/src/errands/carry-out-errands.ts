@@ -1,7 +1,7 @@
 import { inTransaction, isInfrastructureError, queryRows, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import { CreateRefund } from '../ops/create-refund';
 import { refusalOf } from '../ops/each-subject';
@@ -44,7 +44,7 @@ export class CarryOutErrands {
   readonly #kinds: ErrandKinds;
 
   constructor(
-    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(BACKGROUND) private readonly dataSource: DataSource,
     private readonly hooks: OrderHooks,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
     canceling: CancelOrderByOperator,

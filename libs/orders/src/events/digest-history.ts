@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { trying } from '../order/advisory-locks';
 import { nextWindow } from './event-window';
 
@@ -28,7 +28,7 @@ const BUCKET_OF = (lagMs: string): string =>
  */
 @Injectable()
 export class DigestHistory {
-  constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
+  constructor(@Inject(BACKGROUND) private readonly dataSource: DataSource) {}
 
   /** Reads what is new, or one window while `givesWay` says so. One process at a time. */
   async runOnce(

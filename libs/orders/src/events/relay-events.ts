@@ -2,7 +2,7 @@ import { inTransaction, type Transaction, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { trying } from '../order/advisory-locks';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { currentWindow, type Window } from './event-window';
 import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
 
@@ -35,7 +35,7 @@ const MAX_ROUNDS = 200;
 @Injectable()
 export class RelayEvents {
   constructor(
-    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(BACKGROUND) private readonly dataSource: DataSource,
     @Inject(EVENT_STREAM) private readonly stream: EventStream,
   ) {}
 

@@ -2,7 +2,7 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { trying } from '../order/advisory-locks';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { nextWindow, type TxWindow } from './event-window';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import {
@@ -32,7 +32,7 @@ const MAX_WINDOWS = 100;
 @Injectable()
 export class SealHistory {
   constructor(
-    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(BACKGROUND) private readonly dataSource: DataSource,
     @Inject(SEAL_KEY) private readonly key: string | null,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}

@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { NEW_EVENT_TX } from '../order/event-tx';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import type { Queryable } from '../order/order-rows';
@@ -23,7 +23,7 @@ const MAX_BATCHES = 100;
 @Injectable()
 export class WarnShipments {
   constructor(
-    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(BACKGROUND) private readonly dataSource: DataSource,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { type Settings, SETTINGS } from '../config';
 import { onDataSource } from '../order/order-rows';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
@@ -24,7 +24,7 @@ export class WatchInvariants {
   #last: readonly InvariantReading[] = [];
 
   constructor(
-    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(BACKGROUND) private readonly dataSource: DataSource,
     @Inject(SETTINGS) private readonly config: Settings,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}

@@ -1,7 +1,7 @@
 import { inTransaction, TimeLimitError, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { DATABASE } from '../data-source';
+import { BACKGROUND } from '../data-source';
 import { TELL_OF_ALERT, type TellOfAlert } from '../order/telemetry';
 import { ALL_WAITS, type WaitName, WAITS } from './waits';
 
@@ -14,7 +14,7 @@ const GIVEN_WITHIN_MS = 2_000;
 @Injectable()
 export class WatchWaits {
   constructor(
-    @Inject(DATABASE) private readonly dataSource: DataSource,
+    @Inject(BACKGROUND) private readonly dataSource: DataSource,
     @Inject(TELL_OF_ALERT) private readonly tell: TellOfAlert,
   ) {}
 
