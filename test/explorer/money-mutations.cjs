@@ -134,6 +134,14 @@ const MONEY_MUTATIONS = [
     'await',
   ),
   seeded(
+    'much-stock-waits-for-its-turn',
+    'What a burst gives back of tens of thousands of products waits for every other turn of folding',
+    `${ORDERS}schedules.spec.ts`,
+    'schedules.ts',
+    '() => foldStock.hasMuch(),',
+    'undefined,',
+  ),
+  seeded(
     'relay-beside-late-stock',
     'Events are relayed while the stock of a burst is not back',
     `${ORDERS}schedules.spec.ts`,

@@ -34,7 +34,7 @@ function startSchedules() {
     retention: 0,
   };
   const load = { isBursting: false, turnTakesMs: 0 };
-  const folding = { isBehind: false, isResting: false };
+  const folding = { isBehind: false, isResting: false, hasMuch: async () => false };
   const failures: [string, unknown][] = [];
   const stops = new Map<string, () => boolean>();
   const count = (what: keyof typeof turns) => ({
@@ -130,6 +130,15 @@ describe('the schedules', () => {
     Object.assign(load, { isBursting: true, turnTakesMs: 240 });
     await pass(10_000);
     expect(turns.fold).toBe(20);
+  });
+
+  it('fold each turn in a burst that gives back much', async () => {
+    const { turns, load, folding } = startSchedules();
+    await pass(250);
+    load.isBursting = true;
+    folding.hasMuch = async () => true;
+    await pass(10_000);
+    expect(turns.fold).toBe(1 + 40);
   });
 
   it('fold nothing while folding rests, and at once after it', async () => {

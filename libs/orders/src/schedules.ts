@@ -22,7 +22,10 @@ const MINUTE_MS = 60_000;
 
 /** What was released can be had again within a second; what is wanted before is folded by placing. */
 const FOLD_EVERY_MS = 250;
-/** Every other turn, then: each run touches all products that a burst gives back, and the fewer runs, the less. */
+/**
+ * Every other turn, then: each run touches all products that a burst gives back, and the fewer runs, the less.
+ * Where much waits, hardly any product is among it twice: the sooner it begins, the sooner it is back.
+ */
 const FOLD_IN_A_BURST_AFTER_MS = 300;
 const RELAY_EVERY_MS = 250;
 /** Sooner than a person looks whether their system has heard. */
@@ -74,9 +77,13 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
       // Several workers share the products by SKIP LOCKED.
       every(
         FOLD_EVERY_MS,
-        this.#inABurstAfter(FOLD_IN_A_BURST_AFTER_MS, async (stopping) => {
-          if (!foldStock.isResting) await foldStock.runOnce(() => stopping.aborted);
-        }),
+        this.#inABurstAfter(
+          FOLD_IN_A_BURST_AFTER_MS,
+          async (stopping) => {
+            if (!foldStock.isResting) await foldStock.runOnce(() => stopping.aborted);
+          },
+          () => foldStock.hasMuch(),
+        ),
         told('fold stock'),
       ),
       every(
@@ -141,17 +148,18 @@ export class Schedules implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * In a burst of closing so long after its last turn began at the earliest: orders close on time first,
-   * and the shop hears of it right after.
+   * In a burst of closing so long after its last turn began at the earliest, unless it `isUrgent`: orders
+   * close on time first, and the shop hears of it right after.
    */
   #inABurstAfter(
     apartMs: number,
     runOnce: (stopping: AbortSignal) => Promise<unknown>,
+    isUrgent = async (): Promise<boolean> => false,
   ): (stopping: AbortSignal) => Promise<void> {
     let soonestMs = 0;
     return async (stopping) => {
       const nowMs = performance.now();
-      if (this.#isBursting && nowMs < soonestMs) return;
+      if (this.#isBursting && nowMs < soonestMs && !(await isUrgent())) return;
       soonestMs = nowMs + apartMs;
       await runOnce(stopping);
     };

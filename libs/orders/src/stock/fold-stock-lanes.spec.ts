@@ -78,4 +78,16 @@ describe('FoldStock, where more waits than one statement folds', () => {
       now.mockRestore();
     }
   });
+
+  it('says whether much waits, behind where folding begins', async () => {
+    const { stock } = folding();
+    const { length } = await waiting();
+    expect(await stock.hasMuch(length)).toBe(true);
+    expect(await stock.hasMuch(length + 1)).toBe(false);
+    await world.rows(
+      'UPDATE stock_folding SET from_id = (SELECT min(id) FROM unfolded_stock_movements)',
+    );
+    expect(await stock.hasMuch(length)).toBe(false);
+    await world.rows('UPDATE stock_folding SET from_id = 0');
+  });
 });

@@ -12,6 +12,8 @@ export interface FoldCounts {
 const TO_LOOK_AT = 250;
 /** Movements one statement folds: of few products there may be many. */
 const MOST = 2_000;
+/** Lanes fold them in a tenth of a second; a herd gives back as many in a quarter where there are tens of thousands of products. */
+const MUCH = 20_000;
 /** Longer than transactions that append movements take. */
 const RAISE_EVERY_S = 10;
 /** Statements of a lane in one run: half a million movements, then the next run goes on. */
@@ -69,6 +71,18 @@ export class FoldStock {
   /** True where the last run has looked at little but products that others hold: let them end first. */
   get isResting(): boolean {
     return performance.now() < this.#restsUntilMs;
+  }
+
+  /** True where so many movements wait. */
+  async hasMuch(movements = MUCH): Promise<boolean> {
+    const [row] = await queryRows<{ count: number }>(
+      this.dataSource,
+      `SELECT count(*)::int FROM (
+         SELECT FROM unfolded_stock_movements
+          WHERE id > (SELECT from_id FROM stock_folding) ORDER BY id LIMIT $1) AS waiting`,
+      [movements],
+    );
+    return row?.count === movements;
   }
 
   /**
