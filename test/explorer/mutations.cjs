@@ -149,6 +149,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'values-as-the-database-likes',
+    what: 'An address says how dates and bytes are written, which nobody here can read then',
+    spec: 'libs/orders/src/data-source.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}data-source.ts`,
+        find: '${startUpOptions(settings)} ${said} ${startUpOptions(UNDERSTOOD)}',
+        replace: '${startUpOptions(settings)} ${said}',
+      },
+    ],
+  },
+  {
     name: 'relay-taken-for-a-customer',
     what: 'A burst leaves a core to the relay, as if a customer were waiting',
     spec: 'libs/orders/src/api-wait.spec.ts',

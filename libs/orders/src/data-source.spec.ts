@@ -1,8 +1,10 @@
+import { UNDERSTOOD } from '@app/timeout';
 import { DataSource } from 'typeorm';
 import { openWorld, type World } from '../../../test/support/world';
 import { dataSourceOptions } from './data-source';
 
 const SETTINGS = [
+  ...Object.keys(UNDERSTOOD),
   ...['search_path', 'default_transaction_isolation', 'enable_seqscan', 'enable_bitmapscan'],
   ...['application_name', 'lock_timeout', 'work_mem'],
 ];
@@ -41,6 +43,8 @@ describe('a connection whose address says more than where it leads', () => {
     enable_bitmapscan: 'off',
     application_name: 'lastcall closers',
     lock_timeout: '1s',
+    ...UNDERSTOOD,
+    DateStyle: 'ISO, MDY',
   };
 
   it('has what the product relies on, and what the address says beside it', async () => {
@@ -48,12 +52,14 @@ describe('a connection whose address says more than where it leads', () => {
     expect(await settingsOf(said)).toEqual({ ...ours, work_mem: '5MB' });
   });
 
-  it('follows the address where both speak of the same', async () => {
-    const options = '-c search_path=elsewhere,lastcall -c lock_timeout=5s';
+  it('follows the address where both speak of the same, but for how values are written', async () => {
+    const options =
+      '-c search_path=elsewhere,lastcall -c lock_timeout=5s -c DateStyle=German -c bytea_output=escape';
     expect(await settingsOf({ options })).toMatchObject({
       ...ours,
       search_path: 'elsewhere,lastcall',
       lock_timeout: '5s',
+      DateStyle: 'ISO, DMY',
     });
   });
 });

@@ -3,6 +3,7 @@ import {
   NODE_POSTGRES,
   sessionAddress,
   startUpOptions,
+  UNDERSTOOD,
   Workers1763600010000,
 } from '@app/timeout';
 import {
@@ -179,6 +180,7 @@ export const LIMITS = {
 
 /** What every session of ours has beside its limits and its path. */
 export const SESSION = {
+  ...UNDERSTOOD,
   /** What TimeoutService and the guard rely on, whatever the database's own default is. */
   default_transaction_isolation: 'read committed',
   /**
@@ -227,8 +229,8 @@ export function dataSourceOptions({
       // A statement that follows another need not wait for its answer, as with savepoints.
       pipeline: true,
       keepAlive: true,
-      // What the address says itself (`?options=-c ...`) comes last and wins.
-      options: `${startUpOptions(settings)} ${said}`,
+      // What the address says itself (`?options=-c ...`) wins, but for how we understand each other.
+      options: `${startUpOptions(settings)} ${said} ${startUpOptions(UNDERSTOOD)}`,
     },
   };
 }

@@ -58,7 +58,7 @@ export {
   type ArmFromQueryProgress,
   type ArmFromQueryResult,
 } from './host/arm-from-query';
-export { sessionAddress, startUpOptions } from './session-settings';
+export { sessionAddress, startUpOptions, UNDERSTOOD } from './session-settings';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
 export { assertOptions, hasMethods, having, isObject, orElse } from './host/option-kinds';
 export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';

@@ -22,6 +22,23 @@ export function sessionAddress(address: string): { url: string; options: string 
   return { url: url.href, options };
 }
 
+/**
+ * How values are written and statements are read in each session of ours, whatever the database's, or the
+ * role's, own way is: as node-postgres takes them apart, and as our SQL is meant. Dates keep the order of
+ * day and month that the database has: nothing of ours is written so that it mattered.
+ */
+export const UNDERSTOOD = {
+  DateStyle: 'ISO',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  // Less rounds instants to seconds, as they are read in milliseconds since the epoch.
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+  transform_null_equals: 'off',
+  quote_all_identifiers: 'off',
+} as const;
+
 /** Settings of Postgres as a session's start-up options; those that are named again later win. */
 export const startUpOptions = (settings: Readonly<Record<string, string | number>>): string =>
   Object.entries(settings)

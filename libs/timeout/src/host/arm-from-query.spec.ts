@@ -7,6 +7,20 @@ describe('armFromQuery', () => {
   beforeAll(async () => (database = await createMigratedDatabase()));
   afterAll(() => database?.drop());
 
+  it('reads instants of a database that writes them in its own way, and days in its order', async () => {
+    const settings = '-c DateStyle=German,DMY -c TimeZone=UTC';
+    const url = `${database.url}?options=${encodeURIComponent(settings)}`;
+    const query = `SELECT 'lease-end', 'a', '05.12.2099'`;
+    expect(await armFromQuery({ url, query, batch: 10 })).toMatchObject({ armed: 1 });
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query<{ dueAt: Date }>(
+      `SELECT due_at AS "dueAt" FROM timeout_subjects WHERE kind = 'lease-end'`,
+    );
+    await client.end();
+    expect(rows).toEqual([{ dueAt: new Date('2099-12-05T00:00:00Z') }]);
+  });
+
   it('rests between pages for longer than a transaction of the database may stand still', async () => {
     const client = new Client({ connectionString: database.url });
     await client.connect();

@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { sqlStateOf } from '../database-errors';
 import { pause } from '../pause';
+import { UNDERSTOOD } from '../session-settings';
 import { searchPathOf } from './connections';
 import { Subjects } from './subjects';
 
@@ -138,6 +139,8 @@ async function open(reader: Client, path: string, query: string): Promise<void> 
   await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await reader.query(`SELECT set_config('search_path', $1, true)`, [path]);
   await reader.query(`SET LOCAL statement_timeout = ${STATEMENT_LIMIT_MS}`);
+  // As node-postgres reads instants; what the query itself writes in days and months keeps its order.
+  await reader.query(`SET LOCAL DateStyle = ${UNDERSTOOD.DateStyle}`);
   // It stands still while a page is armed, and while the rate asks for a rest.
   await reader.query('SET LOCAL idle_in_transaction_session_timeout = 0');
 }

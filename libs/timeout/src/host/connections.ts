@@ -2,7 +2,7 @@ import { Client, type ClientConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { NODE_POSTGRES } from '../node-postgres';
 import { openSessions } from '../pooler';
-import { sessionAddress, startUpOptions } from '../session-settings';
+import { sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings';
 
 /** TypeORM's data source of the host, of whichever version: where it leads to is used, and its entities. */
 export interface HostDataSource {
@@ -75,6 +75,7 @@ export async function findPlace(
           pipeline: true,
           // The host's, then ours, which win.
           options: `${said} ${startUpOptions({
+            ...UNDERSTOOD,
             ...(isLimited ? limits : {}),
             search_path: schema,
             enable_seqscan: 'off',

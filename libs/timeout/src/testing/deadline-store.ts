@@ -6,6 +6,7 @@ import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
+import { startUpOptions, UNDERSTOOD } from '../session-settings';
 import { inTransaction, queryRows } from '../transaction';
 
 export interface StoredDeadline {
@@ -35,7 +36,7 @@ export class DeadlineStore {
       type: 'postgres',
       url: url.href,
       poolSize: 8,
-      extra: { pipeline: true },
+      extra: { pipeline: true, options: startUpOptions(UNDERSTOOD) },
       migrations: [
         Deadlines1763600000000,
         TimeoutBrakes1763600020000,

@@ -23,7 +23,7 @@ export async function examineSessions(dataSource: DataSource): Promise<Check> {
     [[...Object.keys(SESSION), ...Object.keys(LIMITS)]],
   );
   const wanted = new Map<string, string>(Object.entries(SESSION));
-  const others = rows.filter(({ name, setting }) => setting !== (wanted.get(name) ?? setting));
+  const others = rows.filter(({ name, setting }) => !isAs(setting, wanted.get(name)));
   const unlimited = rows.filter(({ name, setting }) => name in LIMITS && setting === '0');
   const wrong = [...others, ...unlimited].map(({ name, setting }) => `${name} = ${setting}`);
   if (wrong.length === 0) return ok('postgres', 'sessions', 'have our settings and limits');
@@ -35,3 +35,7 @@ export async function examineSessions(dataSource: DataSource): Promise<Check> {
       'the user (ALTER ROLE ... SET ...): docs/operations.md, "Postgres"',
   );
 }
+
+/** Of several parts (`DateStyle` is `ISO, DMY`), the first is what is asked for. */
+const isAs = (setting: string, wanted: string | undefined): boolean =>
+  wanted === undefined || setting === wanted || setting.startsWith(`${wanted}, `);
