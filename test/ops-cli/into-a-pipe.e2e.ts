@@ -20,11 +20,8 @@ describe('lastcall into a pipe', () => {
   const list = (shell: string) =>
     lastcall(world.config, ['orders', 'list', '--limit', String(ORDERS), '--json'], { shell });
 
-  it.each([
-    ['at once', '| cat'],
-    ['that takes its time', '| (sleep 11; cat)'],
-  ])('says all of it to a reader %s', async (_, shell) => {
-    const { code, stdout, stderr } = await list(shell);
+  it('says all of it', async () => {
+    const { code, stdout, stderr } = await list('| cat');
     expect([code, stderr]).toEqual([0, '']);
     expect((JSON.parse(stdout) as { items: OrderView[] }).items).toHaveLength(ORDERS);
   });
