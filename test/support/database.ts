@@ -46,18 +46,22 @@ export interface TestDatabaseOptions {
   readonly databaseUrl?: string;
   /** Names the database that it becomes a copy of. Default: empty. */
   readonly template?: (server: Client) => Promise<string>;
+  /** Of an empty one. Default: the server's. */
+  readonly encoding?: string;
 }
 
 /** A database of its own. */
 export async function createTestDatabase({
   databaseUrl = testServers().databaseUrl,
   template,
+  encoding,
 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `test_${process.pid}_${randomBytes(4).toString('hex')}`;
   await onServer(databaseUrl, async (server) => {
     await server.query(CREATE_APPLICATION_USER);
     const copied = template ? ` TEMPLATE ${await template(server)}` : '';
-    await server.query(`CREATE DATABASE ${name}${copied}`);
+    const encoded = encoding ? ` TEMPLATE template0 LOCALE 'C' ENCODING '${encoding}'` : copied;
+    await server.query(`CREATE DATABASE ${name}${encoded}`);
     // For tests that connect by themselves; the application's own connections say where they look.
     await server.query(`ALTER DATABASE ${name} SET search_path = lastcall, public`);
   });

@@ -1,3 +1,4 @@
+import { createTestDatabase } from '../../../../../test/support/database';
 import { openWorld, type World } from '../../../../../test/support/world';
 import { examinePostgres } from './examine-postgres';
 
@@ -40,6 +41,26 @@ describe('examinePostgres, on its sessions', () => {
     expect(check).toMatchObject({ state: 'finding' });
     expect(check?.detail).toContain('enable_seqscan = on, statement_timeout = 0');
     expect(check?.fix).toContain('ALTER ROLE');
+  });
+});
+
+describe('examinePostgres, on how the database writes text', () => {
+  const encoding = async (url: string) => {
+    const checks = await examinePostgres({ ...world.config, DATABASE_URL: url });
+    return checks.find(({ name }) => name === 'encoding');
+  };
+
+  it('is content with one that has every character, and warns of another', async () => {
+    expect(await encoding(world.ownerUrl)).toMatchObject({ state: 'ok', detail: 'UTF8' });
+    const latin = await createTestDatabase({ encoding: 'LATIN1' });
+    try {
+      expect(await encoding(latin.url)).toMatchObject({
+        state: 'warning',
+        detail: expect.stringContaining('LATIN1') as string,
+      });
+    } finally {
+      await latin.drop();
+    }
   });
 });
 

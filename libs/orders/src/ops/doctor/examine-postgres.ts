@@ -106,6 +106,7 @@ async function settingsOf(dataSource: DataSource): Promise<Check[]> {
     max: number;
     used: number;
     read_only: boolean;
+    encoding: string;
   }>(
     dataSource,
     `SELECT current_setting('server_version_num')::int / 10000 AS version,
@@ -113,7 +114,7 @@ async function settingsOf(dataSource: DataSource): Promise<Check[]> {
             current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS sync,
             current_setting('max_connections')::int AS max,
             (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
-            pg_is_in_recovery() AS read_only`,
+            pg_is_in_recovery() AS read_only, current_setting('server_encoding') AS encoding`,
   );
   if (!row) return [];
   const isDurable = row.fsync === 'on' && row.sync !== 'off';
@@ -132,6 +133,14 @@ async function settingsOf(dataSource: DataSource): Promise<Check[]> {
       row.read_only ? 'this is a read-only standby' : 'takes writes',
       'point DATABASE_URL at the primary',
     ),
+    row.encoding === 'UTF8'
+      ? ok('postgres', 'encoding', row.encoding)
+      : warning(
+          'postgres',
+          'encoding',
+          `${row.encoding}: what is written with a character that it has not is refused, as a reason or a notice may be`,
+          "move to a database made with TEMPLATE template0 ENCODING 'UTF8'",
+        ),
     expectation(
       'postgres',
       'durability',
