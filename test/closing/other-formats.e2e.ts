@@ -36,7 +36,7 @@ async function havingItsOwnWay(database: TestDatabase): Promise<TestDatabase> {
   return database;
 }
 
-it('has its orders closed on time, and their stock given back', async () => {
+it('has its orders closed, none early, and their stock given back', async () => {
   const database = await havingItsOwnWay(await createMigratedDatabase());
   const world = await openWorld({ databaseUrl: database.appUrl, ring: true });
   try {
@@ -58,7 +58,7 @@ it('has its orders closed on time, and their stock given back', async () => {
   }
 });
 
-it('has deadlines of a host on time', async () => {
+it('has deadlines of a host handled', async () => {
   const database = await havingItsOwnWay(await createTestDatabase());
   const pool = new Pool({ connectionString: database.url });
   const handled: string[] = [];

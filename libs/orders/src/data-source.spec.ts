@@ -1,10 +1,11 @@
-import { UNDERSTOOD } from '@app/timeout';
+import { startUpOptions } from '@app/timeout';
 import { DataSource } from 'typeorm';
 import { openWorld, type World } from '../../../test/support/world';
 import { dataSourceOptions } from './data-source';
 
 const SETTINGS = [
-  ...Object.keys(UNDERSTOOD),
+  ...['DateStyle', 'IntervalStyle', 'bytea_output', 'extra_float_digits', 'array_nulls'],
+  ...['standard_conforming_strings', 'transform_null_equals', 'quote_all_identifiers'],
   ...['search_path', 'default_transaction_isolation', 'enable_seqscan', 'enable_bitmapscan'],
   ...['application_name', 'lock_timeout', 'work_mem'],
 ];
@@ -43,8 +44,9 @@ describe('a connection whose address says more than where it leads', () => {
     enable_bitmapscan: 'off',
     application_name: 'lastcall closers',
     lock_timeout: '1s',
-    ...UNDERSTOOD,
-    DateStyle: 'ISO, MDY',
+    ...{ DateStyle: 'ISO, MDY', IntervalStyle: 'postgres', bytea_output: 'hex' },
+    ...{ extra_float_digits: '1', standard_conforming_strings: 'on', array_nulls: 'on' },
+    ...{ transform_null_equals: 'off', quote_all_identifiers: 'off' },
   };
 
   it('has what the product relies on, and what the address says beside it', async () => {
@@ -53,8 +55,12 @@ describe('a connection whose address says more than where it leads', () => {
   });
 
   it('follows the address where both speak of the same, but for how values are written', async () => {
-    const options =
-      '-c search_path=elsewhere,lastcall -c lock_timeout=5s -c DateStyle=German -c bytea_output=escape';
+    const itsOwnWay = {
+      ...{ DateStyle: 'German', IntervalStyle: 'sql_standard', bytea_output: 'escape' },
+      ...{ extra_float_digits: '-3', standard_conforming_strings: 'off', array_nulls: 'off' },
+      ...{ transform_null_equals: 'on', quote_all_identifiers: 'on' },
+    };
+    const options = `-c search_path=elsewhere,lastcall -c lock_timeout=5s ${startUpOptions(itsOwnWay)}`;
     expect(await settingsOf({ options })).toMatchObject({
       ...ours,
       search_path: 'elsewhere,lastcall',

@@ -178,9 +178,8 @@ export const LIMITS = {
   idle_in_transaction_session_timeout: IDLE_TRANSACTION_LIMIT_MS,
 };
 
-/** What every session of ours has beside its limits and its path. */
-export const SESSION = {
-  ...UNDERSTOOD,
+/** What an address may say otherwise. */
+const OURS = {
   /** What TimeoutService and the guard rely on, whatever the database's own default is. */
   default_transaction_isolation: 'read committed',
   /**
@@ -189,6 +188,9 @@ export const SESSION = {
    */
   enable_seqscan: 'off',
 };
+/** What every session of ours has beside its limits and its path. */
+export const SESSION = { ...OURS, ...UNDERSTOOD };
+
 /** A bitmap reads and sorts all that is due for each batch of it (docs/adr/0043). */
 const CLAIMING = { enable_bitmapscan: 'off' };
 
@@ -209,7 +211,7 @@ export function dataSourceOptions({
 }: PoolOptions): DataSourceOptions {
   const { url, options: said = '' } = sessionAddress(address);
   const settings = {
-    ...SESSION,
+    ...OURS,
     ...(claims ? CLAIMING : {}),
     ...(isLimited ? LIMITS : {}),
     search_path: searchPath(schema),

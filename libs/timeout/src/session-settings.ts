@@ -31,7 +31,7 @@ export const UNDERSTOOD = {
   DateStyle: 'ISO',
   IntervalStyle: 'postgres',
   bytea_output: 'hex',
-  // Less rounds instants to seconds, as they are read in milliseconds since the epoch.
+  // Less rounds instants, as they are read in milliseconds since the epoch.
   extra_float_digits: '1',
   standard_conforming_strings: 'on',
   array_nulls: 'on',
