@@ -1,20 +1,32 @@
 import * as fc from 'fast-check';
 import { until } from '../../../test/support/until';
 import { timed } from '../../timeout/src/testing/awake-time';
-import { GroupCommit, type GroupCommitOptions, HeldElsewhere } from './group-commit';
+import {
+  GroupCommit,
+  type GroupCommitOptions,
+  HeldElsewhere,
+  type HowToCarryOut,
+} from './group-commit';
 
 const away = new Error('away');
 const poison = new Error('poison');
+const held = new Error('held');
 
 /** A database that answers when it is told to. */
 class Commits {
   readonly groups: string[][] = [];
+  /** Each group in a word, and whether it was told that it has waited. */
+  readonly told: [string, boolean][] = [];
   readonly #open: (() => void)[] = [];
   fails: (group: readonly string[]) => Error | undefined = () => undefined;
   holds = true;
 
-  readonly carryOut = async (group: readonly string[]): Promise<string[]> => {
+  readonly carryOut = async (
+    group: readonly string[],
+    { haveWaited }: HowToCarryOut,
+  ): Promise<string[]> => {
     this.groups.push([...group]);
+    this.told.push([group.join(''), haveWaited]);
     if (this.holds) await new Promise<void>((resolve) => this.#open.push(resolve));
     const error = this.fails(group);
     if (error) throw error;
@@ -74,6 +86,26 @@ describe('GroupCommit', () => {
     ]);
     expect(results[4]?.status).toBe('rejected');
     expect(commits.groups.map(({ length }) => length)).toEqual([8, 4, 4, 2, 1, 1, 2]);
+  });
+
+  it('tells pieces of a group that has waited for somebody to wait no longer', async () => {
+    const commits = new Commits();
+    commits.holds = false;
+    commits.fails = (group) =>
+      group.includes('c') ? held : group.includes('a') ? poison : undefined;
+    const groups = create(commits, { isHeld: (error) => error === held });
+    await Promise.allSettled(['a', 'b', 'c', 'd'].map((r) => groups.submit(r)));
+    expect(commits.told.map(([group, haveWaited]) => `${group} ${haveWaited}`)).toEqual([
+      'abcd false',
+      'ab true',
+      'a true',
+      'b true',
+      'cd true',
+      'c true',
+      'd true',
+    ]);
+    await groups.submit('e');
+    expect(commits.told.at(-1)).toEqual(['e', false]);
   });
 
   it('fails all, without splitting, when nobody’s request is at fault', async () => {

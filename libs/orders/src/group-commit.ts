@@ -23,6 +23,8 @@ export interface GroupCommitOptions<Request> {
   readonly isEverybodys: (error: unknown) => boolean;
   /** True for those of them that took long, and would meet all who wait behind the group as well. */
   readonly isForAllWaiting?: (error: unknown) => boolean;
+  /** True where somebody holds what a request needs: it was waited for in vain, for as long as anybody may. */
+  readonly isHeld?: (error: unknown) => boolean;
 }
 
 /** The answer for a request that needs what somebody else holds: it is tried again in a while. */
@@ -32,6 +34,11 @@ export class HeldElsewhere {
     /** True where it cost the whole group: who needs any of it goes by itself until one has succeeded. */
     readonly failsGroups = false,
   ) {}
+}
+
+export interface HowToCarryOut {
+  /** They have waited for what one of them needs: its part of them is to wait no longer, or all of them would. */
+  readonly haveWaited: boolean;
 }
 
 interface Waiting<Request, Result> {
@@ -81,6 +88,7 @@ export class GroupCommit<Request, Result> {
     /** Carries out a group and answers in its order; what rejects has had no effect. */
     private readonly carryOut: (
       requests: readonly Request[],
+      how: HowToCarryOut,
     ) => Promise<readonly (Result | HeldElsewhere)[]>,
     private readonly options: GroupCommitOptions<Request>,
   ) {}
@@ -224,9 +232,10 @@ export class GroupCommit<Request, Result> {
     this.#wakeUp = setTimeout(() => this.#fillLanes(), Math.max(1, inMs));
   }
 
-  async #settle(group: readonly Waiting<Request, Result>[]): Promise<void> {
+  async #settle(group: readonly Waiting<Request, Result>[], haveWaited = false): Promise<void> {
     try {
-      const results = await this.carryOut(group.map(({ request }) => request));
+      const requests = group.map(({ request }) => request);
+      const results = await this.carryOut(requests, { haveWaited });
       const again: Waiting<Request, Result>[] = [];
       group.forEach((waiting, index) => {
         const result = results[index] as Result | HeldElsewhere;
@@ -248,17 +257,18 @@ export class GroupCommit<Request, Result> {
         return;
       }
       const middle = Math.ceil(group.length / 2);
-      await this.#settlePart(group.slice(0, middle));
-      await this.#settlePart(group.slice(middle));
+      const have = haveWaited || (this.options.isHeld?.(error) ?? false);
+      await this.#settlePart(group.slice(0, middle), have);
+      await this.#settlePart(group.slice(middle), have);
     }
   }
 
   /** Of a group that has failed; without those who need what is known by now to fail groups. */
-  async #settlePart(part: readonly Waiting<Request, Result>[]): Promise<void> {
+  async #settlePart(part: readonly Waiting<Request, Result>[], haveWaited: boolean): Promise<void> {
     const suspects = part.filter(({ needs }) => this.#held.areSuspect(needs));
     this.#putBack(suspects);
     const others = part.filter((waiting) => !suspects.includes(waiting));
-    if (others.length > 0) await this.#settle(others);
+    if (others.length > 0) await this.#settle(others, haveWaited);
   }
 
   #putBack(again: readonly Waiting<Request, Result>[]): void {

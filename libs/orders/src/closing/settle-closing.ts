@@ -102,7 +102,7 @@ export class SettleClosing {
     );
     const outcomes = await this.captures.record(tx, captured, 'answer');
     if (outcomes.includes('busy')) {
-      throw new LastcallError('busy', 'Somebody is changing a product of this order');
+      throw new LastcallError('busy', 'Somebody is changing this order, its payment or one of its products');
     }
     const closed: string[] = [];
     for (const { ref, isExpired, answer } of asked) {

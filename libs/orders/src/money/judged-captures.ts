@@ -36,7 +36,7 @@ export interface Judged {
 }
 
 /**
- * Locks the orders' rows, then reads them with their payments afresh. Where somebody holds one it is
+ * Locks the rows of payments and their orders, then reads them afresh. Where somebody holds one it is
  * `busy`: the money of the others does not wait for it.
  */
 export async function lockRows(
@@ -45,9 +45,10 @@ export async function lockRows(
 ): Promise<Map<Capture, CaptureRow | 'busy'>> {
   const paymentIds = captures.map(({ paymentId }) => paymentId);
   const free = await tx.hot<{ id: string }>(
-    `SELECT id FROM orders
-      WHERE id = ANY (ARRAY(SELECT order_id FROM payments WHERE id = ANY ($1::uuid[])))
-        FOR NO KEY UPDATE SKIP LOCKED`,
+    `SELECT mine.id FROM (
+       SELECT id, order_id FROM payments
+        WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE SKIP LOCKED) AS mine, LATERAL (
+       SELECT FROM orders WHERE id = mine.order_id FOR NO KEY UPDATE SKIP LOCKED) AS o`,
     [paymentIds],
   );
   const isFree = new Set(free.map(({ id }) => id));
@@ -57,7 +58,7 @@ export async function lockRows(
   for (const capture of captures) {
     const row = byId.get(capture.paymentId);
     if (!row) continue;
-    if (!isFree.has(row.order_id)) {
+    if (!isFree.has(row.payment_id)) {
       found.set(capture, 'busy');
       continue;
     }

@@ -1,11 +1,12 @@
 import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import type { ProviderNotice } from '../providers/payment-provider';
-import { findOwedRefund } from '../money/find-owed-refund';
+import { findOwedRefund, findRefundByKey } from '../money/find-refund';
 import { ForeignMoney, type ForeignOutcome } from '../money/foreign-money';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
-import { parseRefundKey, SettleRefunds } from '../money/settle-refunds';
+import { SettleRefunds } from '../money/settle-refunds';
 import { isUuid } from '../order/uuid';
+import { type EndNotice, type EndOutcome, endPayments } from './end-payments';
 import { NOT_YET, type SentNotice, type WebhookOutcome } from './webhook-inbox';
 
 type Of<T extends ProviderNotice['type']> = Extract<ProviderNotice, { type: T }>;
@@ -22,20 +23,20 @@ const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
   busy: NOT_YET,
 };
 
+const END_RESULTS: Record<EndOutcome, WebhookOutcome> = {
+  ended: { status: 'processed', result: 'payment_ended' },
+  known: CAPTURE_RESULTS.known,
+  unknown_payment: CAPTURE_RESULTS.unknown_payment,
+  busy: NOT_YET,
+};
+
 const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
   recorded: { status: 'processed', result: 'recorded' },
   known: { status: 'processed', result: 'known' },
   unknown_payment: { status: 'held', result: 'unknown_reference' },
   contradiction: { status: 'held', result: 'dispute_contradiction' },
-  busy: CAPTURE_RESULTS.busy,
+  busy: NOT_YET,
 };
-
-/**
- * The notice that ends a payment, by its place: what is said of another payment of the provider, with
- * our reference, does not end ours. Without an answer to our create call its id there is not known.
- */
-const NTH_NOTICE = `CASE WHEN provider_payment_id IS NULL THEN array_position($1::uuid[], id)
-  ELSE array_position($3::text[], id || ' ' || provider_payment_id) END`;
 
 /** Applies the notices of webhooks to payments, orders and refunds, in sets. */
 @Injectable()
@@ -61,7 +62,7 @@ export class ApplyNotices {
     });
     // Money first: a negative event in the same batch must not beat it.
     await this.#capture(tx, known.filter(isSuccess), results);
-    await this.#close(tx, known.filter(isNegative), results);
+    await this.#end(tx, known.filter(isNegative), results);
     for (const notice of known.filter(isRefund)) {
       results.set(notice, await this.#refund(tx, notice));
     }
@@ -84,52 +85,15 @@ export class ApplyNotices {
     });
   }
 
-  async #close(
+  async #end(
     tx: Transaction,
-    notices: readonly Of<'payment.failed' | 'payment.closed'>[],
+    notices: readonly EndNotice[],
     results: Map<ProviderNotice, WebhookOutcome>,
   ): Promise<void> {
-    if (notices.length === 0) return;
-    const rows = await tx.rows<{ nth: number; order_id: string; closing: boolean; due_at: Date }>(
-      `WITH ended AS (
-         UPDATE payments SET status = ($2::text[])[${NTH_NOTICE}]
-          WHERE id = ANY ($1::uuid[]) AND ${NTH_NOTICE} IS NOT NULL AND status = 'open'
-          RETURNING ${NTH_NOTICE} AS nth, order_id
-       )
-       SELECT e.nth, e.order_id, o.status = 'closing' AS closing, now() AS due_at
-         FROM ended e, LATERAL (SELECT status FROM orders WHERE id = e.order_id OFFSET 0) AS o`,
-      [
-        notices.map((notice) => notice.paymentId),
-        notices.map((notice) => (notice.type === 'payment.failed' ? 'failed' : 'closed')),
-        notices.map((notice) => `${notice.paymentId} ${notice.providerPaymentId}`),
-      ],
-    );
-    // An order behind the fence was waiting for just this.
-    await this.timeouts.arm(
-      tx,
-      rows
-        .filter((row) => row.closing)
-        .map((row) => ({
-          kind: 'closing',
-          subjectId: row.order_id,
-          dueAt: row.due_at,
-          version: 1,
-        })),
-    );
-    const ended = new Set(rows.map((row) => row.nth));
-    const exists = await existing(
-      tx,
-      notices.map((notice) => notice.paymentId),
-    );
-    for (const [index, notice] of notices.entries()) {
-      const result = ended.has(index + 1) ? 'payment_ended' : 'known';
-      results.set(
-        notice,
-        exists.has(notice.paymentId)
-          ? { status: 'processed', result }
-          : CAPTURE_RESULTS.unknown_payment,
-      );
-    }
+    const outcomes = await endPayments(tx, this.timeouts, notices);
+    notices.forEach((notice, index) => {
+      results.set(notice, END_RESULTS[outcomes[index] as EndOutcome]);
+    });
   }
 
   /** Made in the provider's dashboard, by none of our requests. */
@@ -143,12 +107,12 @@ export class ApplyNotices {
   }
 
   async #refund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
-    const target = notice.idempotencyKey
-      ? parseRefundKey(notice.idempotencyKey)
+    const { idempotencyKey } = notice;
+    const target = idempotencyKey
+      ? await findRefundByKey(tx, idempotencyKey)
       : await findOwedRefund(tx, notice);
-    const isOurs =
-      target && (await tx.rows('SELECT 1 FROM refunds WHERE id = $1', [target.refundId]));
-    if (!target || isOurs?.length === 0) return this.#foreignRefund(tx, notice);
+    if (target === 'busy') return NOT_YET;
+    if (!target) return this.#foreignRefund(tx, notice);
     const { refundId, attempt } = target;
     const answer =
       notice.type === 'refund.succeeded'
@@ -186,17 +150,9 @@ async function ofOtherProviders(
   return new Set(said.filter(isStranger).map(({ notice }) => notice));
 }
 
-async function existing(tx: Transaction, paymentIds: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.rows<{ id: string }>(
-    'SELECT id FROM payments WHERE id = ANY ($1::uuid[])',
-    [paymentIds],
-  );
-  return new Set(rows.map((row) => row.id));
-}
-
 const isSuccess = (notice: ProviderNotice): notice is Of<'payment.succeeded'> =>
   notice.type === 'payment.succeeded';
-const isNegative = (notice: ProviderNotice): notice is Of<'payment.failed' | 'payment.closed'> =>
+const isNegative = (notice: ProviderNotice): notice is EndNotice =>
   notice.type === 'payment.failed' || notice.type === 'payment.closed';
 const isRefund = (notice: ProviderNotice): notice is RefundNotice =>
   notice.type === 'refund.succeeded' || notice.type === 'refund.failed';

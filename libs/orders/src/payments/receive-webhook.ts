@@ -3,6 +3,7 @@ import {
   failpoint,
   inTransaction,
   isEverybodys,
+  isLockTimeout,
   isTableLocked,
   type Lock,
   queryRows,
@@ -107,7 +108,9 @@ export class ReceiveWebhook implements OnApplicationShutdown {
         this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
         return await this.#store(provider, notices, () => false);
       }
-      if (notices.length > 1 || isEverybodys(error)) throw error;
+      // Whoever holds what one of them needs is waited for once, and not by each half of them again.
+      const isApart = notices.length === 1 || isLockTimeout(error);
+      if (!isApart || isEverybodys(error)) throw error;
       if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
       return await this.#store(provider, notices, () => false);
     } finally {

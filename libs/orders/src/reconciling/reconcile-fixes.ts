@@ -2,7 +2,7 @@ import { inTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { findOwedRefund } from '../money/find-owed-refund';
+import { findOwedRefund } from '../money/find-refund';
 import { ForeignMoney } from '../money/foreign-money';
 import { RecordCaptures } from '../money/record-captures';
 import { SettleRefunds } from '../money/settle-refunds';
@@ -55,6 +55,7 @@ export class ReconcileFixes {
     return inTransaction(this.dataSource, async (tx) => {
       const { providerId: providerRefundId } = move;
       const owed = mayBeOurs && (await findOwedRefund(tx, { ...move, providerRefundId }));
+      if (owed === 'busy') throw busy();
       if (owed) {
         const answer = { state: 'SUCCEEDED', providerRefundId } as const;
         const { refundId, attempt } = owed;

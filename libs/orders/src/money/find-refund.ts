@@ -1,0 +1,69 @@
+import type { Transaction } from '@app/timeout';
+import { parseRefundKey } from './settle-refunds';
+
+/** What a provider says of a refund that it made. */
+interface MadeRefund {
+  readonly paymentId: string;
+  /** Null where it says none. */
+  readonly providerRefundId: string | null;
+  /** Minor units. */
+  readonly amount: number;
+}
+
+/** An attempt at a refund of ours, its row locked. */
+export interface FoundRefund {
+  readonly refundId: string;
+  readonly attempt: number;
+}
+
+/** The refund of which a provider speaks by our idempotency key; `busy` where somebody holds its row. */
+export async function findRefundByKey(
+  tx: Transaction,
+  idempotencyKey: string,
+): Promise<FoundRefund | 'busy' | undefined> {
+  const target = parseRefundKey(idempotencyKey);
+  if (!target) return undefined;
+  const found = await lockFound(tx, 'SELECT id, attempt FROM refunds WHERE id = $1', [
+    target.refundId,
+  ]);
+  return typeof found === 'object' ? target : found;
+}
+
+/**
+ * A refund without our key: the refund that it names, else one that is still owed, by the payment
+ * and the amount, when that is unambiguous: somebody made by hand what we could not. One that the
+ * provider may have been asked for is told of by its own key: this is another. So is one that is
+ * booked as nobody's already, of which the provider tells once more. `busy` where somebody holds its row.
+ */
+export function findOwedRefund(
+  tx: Transaction,
+  { paymentId, amount, providerRefundId }: MadeRefund,
+): Promise<FoundRefund | 'busy' | undefined> {
+  return lockFound(
+    tx,
+    `SELECT id, attempt FROM refunds
+      WHERE payment_id = $1 AND (provider_refund_id = $3 OR amount = $2
+        AND (status IN ('failed', 'needs_attention') OR status = 'requested' AND asked_at IS NULL)
+        AND NOT EXISTS (
+          SELECT 1 FROM refunds named WHERE named.payment_id = $1 AND named.provider_refund_id = $3)
+        AND NOT EXISTS (
+          SELECT 1 FROM money_movements m
+           WHERE m.payment_id = $1 AND m.kind = 'foreign_refund' AND m.ref = $3))`,
+    [paymentId, amount, providerRefundId],
+  );
+}
+
+/** The only one that `sql` finds. One that is another by the time it is locked is looked for again, as a busy one. */
+async function lockFound(
+  tx: Transaction,
+  sql: string,
+  params: readonly unknown[],
+): Promise<FoundRefund | 'busy' | undefined> {
+  const candidates = await tx.rows(sql, params);
+  if (candidates.length !== 1) return undefined;
+  const [mine, other] = await tx.rows<{ id: string; attempt: number }>(
+    `${sql} FOR NO KEY UPDATE SKIP LOCKED`,
+    params,
+  );
+  return mine && !other ? { refundId: mine.id, attempt: mine.attempt } : 'busy';
+}
