@@ -5,7 +5,7 @@ import { DATABASE } from '../data-source';
 import { CloseOrder } from './close-order';
 import { LastcallError, orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
-import { orderIdOf } from '../order/order-id';
+import { orderIdOf } from '../order/given-id';
 import { OrderGuard } from '../order/order-guard';
 import type { Page } from '../order/page';
 import { onDataSource, readOrders } from '../order/order-rows';

@@ -7,6 +7,7 @@ import { type ActionRun, recordAction } from '../order/operator-action';
 import { onDataSource } from '../order/order-rows';
 import { isInstant } from '../order/page';
 import { rehearse } from '../order/rehearse';
+import { isUuid } from '../order/uuid';
 import { readEndpoint } from './endpoints';
 import { RETRY_FOR } from './fan-out';
 
@@ -125,10 +126,10 @@ async function assertThere(
     `SELECT id FROM unnest($2::uuid[]) AS named (id)
       WHERE (SELECT endpoint_id FROM webhook_deliveries d WHERE d.id = named.id)
             IS DISTINCT FROM $1::uuid`,
-    [endpointId, ids],
+    [endpointId, ids.filter(isUuid)],
   );
-  if (missing.length === 0) return;
-  const deliveries = missing.map(({ id }) => id);
+  const deliveries = [...ids.filter((id) => !isUuid(id)), ...missing.map(({ id }) => id)];
+  if (deliveries.length === 0) return;
   const more = deliveries.length > 1 ? ` and ${deliveries.length - 1} more` : '';
   throw new LastcallError(
     'webhook_delivery_not_found',

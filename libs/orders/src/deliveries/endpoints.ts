@@ -5,6 +5,7 @@ import { SETTINGS, type Settings } from '../config';
 import { DATABASE } from '../data-source';
 import { oldestUnfinished } from '../events/event-window';
 import { LastcallError } from '../order/errors';
+import { idOf } from '../order/given-id';
 import {
   type Accountable,
   type ActionRun,
@@ -119,8 +120,8 @@ export class WebhookEndpoints {
    * Nothing is sent to it any more. What is under way ends.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async delete(id: string, accountable: Accountable): Promise<{ readonly id: string }> {
-    return this.#change(id, 'webhook_endpoint.delete', accountable, async (tx) => {
+  async delete(given: string, accountable: Accountable): Promise<{ readonly id: string }> {
+    return this.#change(given, 'webhook_endpoint.delete', accountable, async (tx, id) => {
       await tx.rows(
         `UPDATE webhook_endpoints SET status = 'deleted', status_at = now(), secret = '',
                 previous_secret = NULL WHERE id = $1`,
@@ -135,9 +136,9 @@ export class WebhookEndpoints {
    * side can change at its leisure; none before it does.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async rotate(id: string, overlapMs: number, accountable: Accountable): Promise<WithSecret> {
+  async rotate(given: string, overlapMs: number, accountable: Accountable): Promise<WithSecret> {
     const secret = newSecret();
-    return this.#change(id, 'webhook_endpoint.rotate', accountable, async (tx) => {
+    return this.#change(given, 'webhook_endpoint.rotate', accountable, async (tx, id) => {
       await tx.rows(
         `UPDATE webhook_endpoints
             SET previous_secret = CASE WHEN $3::float8 > 0 THEN secret END,
@@ -153,8 +154,8 @@ export class WebhookEndpoints {
    * Sends again what waits, and from now on; also what was switched off by its failures.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async switchOn(id: string, run: ActionRun): Promise<WebhookEndpoint> {
-    return this.#change(id, 'webhook_endpoint.switch_on', run, async (tx) => {
+  async switchOn(given: string, run: ActionRun): Promise<WebhookEndpoint> {
+    return this.#change(given, 'webhook_endpoint.switch_on', run, async (tx, id) => {
       await tx.rows(
         `UPDATE webhook_endpoints SET status = 'on', status_reason = NULL, status_at = now(),
                 failing_since = NULL, failures = 0, paused_until = NULL WHERE id = $1`,
@@ -168,7 +169,8 @@ export class WebhookEndpoints {
    * Sends a test event at once, once, whatever the endpoint is, and tells how it went.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async test(id: string): Promise<Attempt> {
+  async test(given: string): Promise<Attempt> {
+    const id = idOf(given, endpointNotFound);
     const [row] = await onDataSource(this.dataSource).rows<{
       url: string;
       secret: string;
@@ -186,12 +188,13 @@ export class WebhookEndpoints {
     return postWebhook(message, { allowPrivate: this.settings.WEBHOOKS_ALLOW_PRIVATE });
   }
 
-  #change<T>(
-    id: string,
+  async #change<T>(
+    given: string,
     action: OperatorAction,
     run: ActionRun,
-    work: (tx: Transaction) => Promise<T>,
+    work: (tx: Transaction, id: string) => Promise<T>,
   ): Promise<T> {
+    const id = idOf(given, endpointNotFound);
     return rehearse<T>(run.dryRun ?? false, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const found = await tx.rows(
@@ -200,7 +203,7 @@ export class WebhookEndpoints {
         );
         if (found.length === 0) throw endpointNotFound();
         await record(tx, action, id, run);
-        return end(await work(tx));
+        return end(await work(tx, id));
       }),
     );
   }
@@ -215,7 +218,8 @@ function record(
   return recordAction(tx, action, 'webhook_endpoint', [id], accountable);
 }
 
-export async function readEndpoint(sql: Queryable, id: string): Promise<WebhookEndpoint> {
+export async function readEndpoint(sql: Queryable, given: string): Promise<WebhookEndpoint> {
+  const id = idOf(given, endpointNotFound);
   const [endpoint] = await sql.rows<WebhookEndpoint>(
     `SELECT ${ENTRY} FROM webhook_endpoints WHERE id = $1 AND status <> 'deleted'`,
     [id],

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { orderIdOf } from '../order/order-id';
+import { orderIdOf } from '../order/given-id';
 import { FINAL_STATUSES } from '../order/order.lifecycle';
 import { onDataSource } from '../order/order-rows';
 import { type OrderEventView, readHistory } from './read-history';

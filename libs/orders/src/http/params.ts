@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { z } from 'zod';
 import { LastcallError } from '../order/errors';
-import { orderIdOf } from '../order/order-id';
+import { orderIdOf } from '../order/given-id';
 import { invalidInput, readInput } from '../order/read-input';
 import { isUuid } from '../order/uuid';
 import { idempotencyKey } from '../placing/place-rules';

@@ -3,6 +3,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
+import { idOf } from '../order/given-id';
+import { webhookNotFound } from './webhooks';
 import { type ActionRun, recordAction } from '../order/operator-action';
 import { rehearse } from '../order/rehearse';
 
@@ -16,9 +18,10 @@ export class DismissWebhook {
    * @throws {LastcallError} webhook_not_found, webhook_not_dismissable
    */
   async dismiss(
-    webhookId: string,
+    given: string,
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<{ readonly id: string }> {
+    const webhookId = idOf(given, () => webhookNotFound(given));
     return rehearse<{ id: string }>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const [webhook] = await tx.rows<{ status: string; payment_id: string | null }>(
@@ -28,9 +31,7 @@ export class DismissWebhook {
           WHERE w.id = $1 FOR NO KEY UPDATE OF w`,
           [webhookId],
         );
-        if (!webhook) {
-          throw new LastcallError('webhook_not_found', `There is no stored webhook ${webhookId}`);
-        }
+        if (!webhook) throw webhookNotFound(webhookId);
         const { status, payment_id: paymentId } = webhook;
         if (status !== 'held' || paymentId) throw refusal(webhookId, status, paymentId);
         await tx.rows(

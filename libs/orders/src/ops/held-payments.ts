@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import type { HoldReason } from '../money/capture.judgement';
 import { LastcallError } from '../order/errors';
+import { idOf } from '../order/given-id';
 import type { RefundReason } from '../order/order';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { ForeignMoney } from '../money/foreign-money';
@@ -87,10 +88,11 @@ export class SettlePayment {
 
   /** @throws {LastcallError} payment_not_found, payment_not_settleable, busy */
   async settle(
-    paymentId: string,
+    given: string,
     decision: PaymentDecision,
     { dryRun = false, ...accountable }: SettleRun,
   ): Promise<SettledPayment> {
+    const paymentId = idOf(given, () => paymentNotFound(given));
     const orderId = await this.#orderOf(paymentId);
     return rehearse<SettledPayment>(dryRun, (end) =>
       this.guard.withOrder(orderId, async (_order, tx) => {
@@ -106,7 +108,7 @@ export class SettlePayment {
       'SELECT order_id FROM payments WHERE id = $1',
       [paymentId],
     );
-    if (!row) throw new LastcallError('payment_not_found', `There is no payment ${paymentId}`);
+    if (!row) throw paymentNotFound(paymentId);
     return row.order_id;
   }
 
@@ -205,6 +207,9 @@ async function lockHeld(tx: Transaction, paymentId: string): Promise<HeldPayment
   if (!payment?.holdReason) throw notSettleable(paymentId, 'it is not on hold');
   return payment;
 }
+
+const paymentNotFound = (paymentId: string): LastcallError =>
+  new LastcallError('payment_not_found', `There is no payment ${paymentId}`);
 
 function notSettleable(paymentId: string, why: string): LastcallError {
   return new LastcallError('payment_not_settleable', `Payment ${paymentId}: ${why}`, { paymentId });

@@ -2,7 +2,7 @@ import type { Alarm, Deadline, HeldDeadline } from '@app/timeout';
 import { type OrderEventView, readHistory } from '../events/read-history';
 import { orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
-import { orderIdOf } from '../order/order-id';
+import { orderIdOf } from '../order/given-id';
 import { type Queryable, readOrders } from '../order/order-rows';
 import {
   inOrderOfTime,

@@ -5,6 +5,7 @@ import { DATABASE } from '../data-source';
 import { isRecordedAsFailed } from '../money/movements';
 import { refundKey } from '../money/settle-refunds';
 import { LastcallError } from '../order/errors';
+import { idOf } from '../order/given-id';
 import type { RefundReason, RefundStatus } from '../order/order';
 import { type ActionRun, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
@@ -65,10 +66,8 @@ export class RetryRefund {
   ) {}
 
   /** @throws {LastcallError} refund_not_found, refund_not_retryable */
-  async retry(
-    refundId: string,
-    { dryRun = false, ...accountable }: ActionRun,
-  ): Promise<RefundEntry> {
+  async retry(given: string, { dryRun = false, ...accountable }: ActionRun): Promise<RefundEntry> {
+    const refundId = idOf(given, () => refundNotFound(given));
     return rehearse<RefundEntry>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const [refund] = await tx.rows<LastAttempt>(
@@ -77,7 +76,7 @@ export class RetryRefund {
              FROM refunds WHERE id = $1 FOR NO KEY UPDATE`,
           [refundId],
         );
-        if (!refund) throw new LastcallError('refund_not_found', `There is no refund ${refundId}`);
+        if (!refund) throw refundNotFound(refundId);
         if (refund.status !== 'needs_attention') {
           const message = `Refund ${refundId} is ${refund.status}: ${WHY_NOT[refund.status]}`;
           throw new LastcallError('refund_not_retryable', message, { status: refund.status });
@@ -130,3 +129,6 @@ const WHY_NOT: Readonly<Record<Exclude<RefundStatus, 'needs_attention'>, string>
   succeeded: 'the money has gone back',
   canceled: 'it is owed no longer',
 };
+
+const refundNotFound = (refundId: string): LastcallError =>
+  new LastcallError('refund_not_found', `There is no refund ${refundId}`);

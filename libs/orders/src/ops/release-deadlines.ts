@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { type ActionRun, recordAction } from '../order/operator-action';
 import { rehearse } from '../order/rehearse';
+import { isUuid } from '../order/uuid';
 
 /** An operator lets held deadlines be handled again, once what made them fail is mended. */
 @Injectable()
@@ -15,7 +16,10 @@ export class ReleaseDeadlines {
 
   /** Answers with the subjects that were held and are due now. */
   release(
-    which: {
+    {
+      kind,
+      subjectIds: given,
+    }: {
       readonly kind?: string | undefined;
       readonly subjectIds?: readonly string[] | undefined;
     },
@@ -23,7 +27,7 @@ export class ReleaseDeadlines {
   ): Promise<{ kind: string; subjectId: string }[]> {
     return rehearse<{ kind: string; subjectId: string }[]>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
-        const released = await releaseHeld(tx, which);
+        const released = await releaseHeld(tx, { kind, subjectIds: given?.filter(isUuid) });
         this.timeouts.armed(tx, released);
         const subjectIds = released.map(({ subjectId }) => subjectId);
         await recordAction(tx, 'deadline.release', 'deadline', subjectIds, accountable);

@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
+import { idOf } from '../order/given-id';
 import { type ActionRun, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
 import { rehearse } from '../order/rehearse';
@@ -39,9 +40,10 @@ export class ReplayWebhook {
 
   /** @throws {LastcallError} webhook_not_found, webhook_not_replayable */
   async replay(
-    webhookId: string,
+    given: string,
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<WebhookEntry> {
+    const webhookId = idOf(given, () => webhookNotFound(given));
     return rehearse<WebhookEntry>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const [entry] = await tx.rows<WebhookEntry & { now: Date }>(
@@ -66,9 +68,7 @@ export class ReplayWebhook {
       'SELECT result FROM webhook_events WHERE id = $1',
       [webhookId],
     );
-    if (!row) {
-      return new LastcallError('webhook_not_found', `There is no stored webhook ${webhookId}`);
-    }
+    if (!row) return webhookNotFound(webhookId);
     return new LastcallError(
       'webhook_not_replayable',
       `Webhook ${webhookId} was processed (${row.result ?? 'no result'}); it has had its effect`,
@@ -76,3 +76,6 @@ export class ReplayWebhook {
     );
   }
 }
+
+export const webhookNotFound = (webhookId: string): LastcallError =>
+  new LastcallError('webhook_not_found', `There is no stored webhook ${webhookId}`);

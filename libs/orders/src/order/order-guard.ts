@@ -6,7 +6,7 @@ import { type ChangeOfMany, changeStatus, type StatusChange } from './change-sta
 import { type ChangedOrder, ChangedOrders } from './changed-orders';
 import { LastcallError, orderNotFound } from './errors';
 import { orderLockKey } from './order';
-import { orderIdOf } from './order-id';
+import { orderIdOf } from './given-id';
 import type { By, CloseReason, OrderStatus } from './order.lifecycle';
 import { type OrderDraft, OrderHooks } from './order-hooks';
 import type { StockLine } from './stock-port';
