@@ -1,7 +1,9 @@
+import { Client } from 'pg';
 import { beginHeldOpen } from '../../../../test/support/held-open';
 import { countStatements } from '../../../../test/support/count-statements';
 import { insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
+import { LIMITS } from '../data-source';
 import { FoldStock } from './fold-stock';
 
 /** A merchant's UPDATE of a catalogue has not ended while a herd gives back what it sells. */
@@ -150,5 +152,33 @@ describe('FoldStock, beside somebody who holds a thousand products', () => {
       await stock.runOnce();
       expect(stock.isResting).toBe(false);
     }
+  });
+});
+
+describe('FoldStock, beside somebody who has locked the folded movements', () => {
+  let world: World;
+  beforeAll(async () => (world = await openWorld()));
+  afterAll(() => world?.close());
+
+  it('keeps no product from those who want it', async () => {
+    await insertProduct(world, 'A', 100);
+    await world.rows('UPDATE products SET reserved = 1, available = 99');
+    await world.rows(
+      `INSERT INTO unfolded_stock_movements (sku, effect, quantity) VALUES ('A', 'release', 1)`,
+    );
+    const operator = new Client({ connectionString: world.ownerUrl });
+    await operator.connect();
+    await operator.query('BEGIN');
+    await operator.query('LOCK TABLE lastcall.stock_movements IN SHARE MODE');
+    const waitsMs: number[] = [];
+    for (let run = 0; run < 3; run++) {
+      const startedMs = performance.now();
+      await expect(world.get(FoldStock).runOnce()).rejects.toThrow('lock timeout');
+      waitsMs.push(performance.now() - startedMs);
+    }
+    // The session's own limit is a second, in whatever run.
+    expect(Math.min(...waitsMs)).toBeLessThan(LIMITS.lock_timeout);
+    await operator.end();
+    expect(await world.get(FoldStock).runOnce()).toEqual({ folded: 1 });
   });
 });
