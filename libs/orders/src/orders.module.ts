@@ -27,6 +27,7 @@ import { ExtendPayments } from './closing/extend-payments';
 import { CancelOrder } from './closing/cancel-order';
 import { CarryOutErrands } from './errands/carry-out-errands';
 import { CancelPaid } from './closing/cancel-paid';
+import { CancelWishes } from './closing/cancel-wishes';
 import { CancelOrderByOperator } from './ops/cancel-order-by-operator';
 import { CreateRefund } from './ops/create-refund';
 import { SettleOrder } from './ops/settle-order';
@@ -132,6 +133,7 @@ const USE_CASES = [
   CancelOrder,
   CancelOrderByOperator,
   CancelPaid,
+  CancelWishes,
   CloseOrder,
   ConfirmReceipt,
   CreateRefund,

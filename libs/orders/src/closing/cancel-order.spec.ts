@@ -1,7 +1,13 @@
-import { brokenInvariants, openOrder, type Payable } from '../../../../test/support/paid-order';
+import type { Posted } from '../../../../test/support/ledger-provider';
+import {
+  brokenInvariants,
+  openOrder,
+  type Payable,
+  receive,
+  tell,
+} from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
-import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import { readOrders } from '../order/order-rows';
 import { CancelOrder } from './cancel-order';
 import { ForceCloseOrder } from './force-close-order';
@@ -72,20 +78,13 @@ describe('canceling an order that was paid, as its provider says when it is aske
     expect(await read(order.id)).toMatchObject({ status: 'paid' });
   });
 
-  it('is refused once it is shipped: its merchant was faster', async () => {
+  it('leaves its merchant no time to ship it', async () => {
     const order = await paidUnheard(lenient);
-    meanwhile(lenient, () => lenient.get(ShipOrder).ship(order.id, 'mia'));
-    await expect(cancel(lenient, order)).rejects.toMatchObject({
-      ...{ code: 'order_not_cancelable', fields: { status: 'shipped' } },
-    });
-  });
-
-  it('is done where somebody else has canceled it', async () => {
-    const order = await paidUnheard(lenient);
-    const canceling = lenient.get(CancelOrderByOperator);
-    meanwhile(lenient, () => canceling.cancel(order.id, OLGA));
-    expect(await cancel(lenient, order)).toMatchObject({
-      ...{ status: 'canceled', closeReason: 'operator_canceled' },
+    const shipping = jest.fn(() => lenient.get(ShipOrder).ship(order.id, 'mia'));
+    meanwhile(lenient, () => shipping().catch(() => undefined));
+    expect(await cancel(lenient, order)).toMatchObject({ status: 'canceled' });
+    await expect(shipping.mock.results[0]?.value).rejects.toMatchObject({
+      code: 'order_not_shippable',
     });
   });
 
@@ -102,10 +101,56 @@ describe('canceling an order that was paid, as its provider says when it is aske
     expect(status).toBe(canceled.status === 'fulfilled' ? 'canceled' : 'shipped');
   });
 
-  it('answers with the fence while the provider has not answered', async () => {
-    const order = await paidUnheard(lenient);
-    lenient.provider.unreachable = 'before';
-    expect(await cancel(lenient, order)).toMatchObject({ status: 'closing' });
+  describe('answers with the fence while the provider has not answered, and then', () => {
+    async function fenced(world: World): Promise<Payable> {
+      const order = await openOrder(world);
+      world.provider.unreachable = 'before';
+      expect(await cancel(world, order)).toMatchObject({ status: 'closing' });
+      world.provider.unreachable = undefined;
+      return order;
+    }
+
+    it.each([
+      ['tells that it was paid', (posted: Posted) => receive(lenient, posted)],
+      ['says so when it is asked', async () => undefined],
+    ])('cancels it, once the provider %s', async (_how, hear) => {
+      const order = await fenced(lenient);
+      await hear(lenient.provider.pay(order.paymentId, new Date()) as Posted);
+      await lenient.get(SettleClosing).settle(order.id);
+      expect(await read(order.id)).toMatchObject({
+        ...{ status: 'canceled', closeReason: 'customer_canceled' },
+        payments: [{ refund: { reason: 'customer_canceled', amount: order.amount } }],
+      });
+    });
+
+    it('leaves it paid where a paid one stays paid', async () => {
+      const order = await fenced(strict);
+      strict.provider.pay(order.paymentId, new Date());
+      await strict.get(SettleClosing).settle(order.id);
+      expect(await read(order.id)).toMatchObject({ status: 'paid' });
+    });
+
+    it('leaves one paid that an operator has closed by force', async () => {
+      const order = await openOrder(lenient);
+      lenient.provider.unreachable = 'before';
+      expect(await forceClose(lenient, order)).toMatchObject({ status: 'closing' });
+      lenient.provider.unreachable = undefined;
+      lenient.provider.pay(order.paymentId, new Date());
+      await lenient.get(SettleClosing).settle(order.id);
+      expect(await read(order.id)).toMatchObject({ status: 'paid' });
+    });
+
+    it('leaves one paid whose money is on hold, and those beside it are paid', async () => {
+      const order = await fenced(lenient);
+      const other = await openOrder(lenient);
+      const notices = [order, other].map(
+        ({ paymentId }) => lenient.provider.pay(paymentId, new Date()) as Posted,
+      );
+      await tell(lenient, order, 'dispute.opened', { disputeId: `dp-${order.id}`, amount: 1_000 });
+      await Promise.all(notices.map((notice) => receive(lenient, notice)));
+      expect(await read(order.id)).toMatchObject({ status: 'paid' });
+      expect(await read(other.id)).toMatchObject({ status: 'paid' });
+    });
   });
 });
 

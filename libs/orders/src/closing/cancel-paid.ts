@@ -25,7 +25,7 @@ export class CancelPaid {
    * @throws {LastcallError} order_not_cancelable, also while the money is disputed or on hold
    */
   async cancel(
-    order: GuardedOrder,
+    order: Pick<GuardedOrder, 'id' | 'status'>,
     tx: Transaction,
     { by, actor, reason }: CancelPaidCommand,
   ): Promise<string[]> {
@@ -39,7 +39,10 @@ export class CancelPaid {
   }
 }
 
-async function assertDecided(tx: Transaction, order: GuardedOrder): Promise<void> {
+async function assertDecided(
+  tx: Transaction,
+  order: Pick<GuardedOrder, 'id' | 'status'>,
+): Promise<void> {
   const balances = await readBalances(tx, [order.id]);
   const isDisputed = balances.some(({ inDispute }) => inDispute > 0);
   if (!isDisputed && balances.every(({ held }) => held === 0)) return;

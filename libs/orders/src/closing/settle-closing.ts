@@ -5,6 +5,7 @@ import { DATABASE } from '../data-source';
 import { LastcallError } from '../order/errors';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
+import { CancelWishes } from './cancel-wishes';
 import { alertOfEnd, CREATE_LIMIT_S, endAtProvider } from './end-at-provider';
 import { judgeAnswer } from './provider-answer.judgement';
 import type { PaymentRef, PaymentRequest, ProviderAnswer } from '../providers/payment-provider';
@@ -48,6 +49,7 @@ export class SettleClosing {
     @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly captures: RecordCaptures,
+    private readonly wishes: CancelWishes,
     private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
@@ -102,8 +104,16 @@ export class SettleClosing {
     );
     const outcomes = await this.captures.record(tx, captured, 'answer');
     if (outcomes.includes('busy')) {
-      throw new LastcallError('busy', 'Somebody is changing this order, its payment or one of its products');
+      throw new LastcallError(
+        'busy',
+        'Somebody is changing this order, its payment or one of its products',
+      );
     }
+    await this.wishes.carryOut(
+      tx,
+      captured.map(({ paymentId }) => paymentId),
+      outcomes,
+    );
     const closed: string[] = [];
     for (const { ref, isExpired, answer } of asked) {
       if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);

@@ -1,6 +1,7 @@
 import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import type { ProviderNotice } from '../providers/payment-provider';
+import { CancelWishes } from '../closing/cancel-wishes';
 import { findOwedRefund, findRefundByKey } from '../money/find-refund';
 import { ForeignMoney, type ForeignOutcome } from '../money/foreign-money';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
@@ -43,6 +44,7 @@ const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
 export class ApplyNotices {
   constructor(
     private readonly captures: RecordCaptures,
+    private readonly wishes: CancelWishes,
     private readonly refunds: SettleRefunds,
     private readonly foreign: ForeignMoney,
     private readonly timeouts: TimeoutService,
@@ -80,6 +82,8 @@ export class ApplyNotices {
     results: Map<ProviderNotice, WebhookOutcome>,
   ): Promise<void> {
     const outcomes = await this.captures.record(tx, notices, 'webhook');
+    const paymentIds = notices.map(({ paymentId }) => paymentId);
+    await this.wishes.carryOut(tx, paymentIds, outcomes);
     notices.forEach((notice, index) => {
       results.set(notice, CAPTURE_RESULTS[outcomes[index] as CaptureOutcome]);
     });
