@@ -53,8 +53,6 @@ const SETTINGS = {
   shared_buffers: '256MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // The queries are short: compiling them costs more than it saves.
-  jit: 'off',
 };
 
 /** The Postgres that makes checksums unless it is told not to. */

@@ -7,11 +7,15 @@ const SETTINGS = [
   ...['DateStyle', 'IntervalStyle', 'bytea_output', 'extra_float_digits', 'array_nulls'],
   ...['standard_conforming_strings', 'transform_null_equals', 'quote_all_identifiers'],
   ...['search_path', 'default_transaction_isolation', 'enable_seqscan', 'enable_bitmapscan'],
-  ...['application_name', 'lock_timeout', 'work_mem'],
+  ...['jit', 'application_name', 'lock_timeout', 'work_mem'],
 ];
 
 let world: World;
-beforeAll(async () => (world = await openWorld()));
+beforeAll(async () => {
+  world = await openWorld();
+  // As it is where Postgres comes with a compiler, unless somebody has said otherwise.
+  await world.rows(`ALTER DATABASE "${new URL(world.ownerUrl).pathname.slice(1)}" SET jit = on`);
+});
 afterAll(() => world?.close());
 
 /** What a connection has that claims, opened by an address that says this beside where it leads. */
@@ -42,6 +46,7 @@ describe('a connection whose address says more than where it leads', () => {
     default_transaction_isolation: 'read committed',
     enable_seqscan: 'off',
     enable_bitmapscan: 'off',
+    jit: 'off',
     application_name: 'lastcall closers',
     lock_timeout: '1s',
     ...{ DateStyle: 'ISO, MDY', IntervalStyle: 'postgres', bytea_output: 'hex' },

@@ -187,6 +187,11 @@ const OURS = {
    * made while the table was still empty, would be kept until somebody analyzes it.
    */
   enable_seqscan: 'off',
+  /**
+   * Before 18, what must be read as a whole all the same counts as very expensive by that: Postgres would
+   * compile such a statement each time, for tenths of a second, though it is of one row.
+   */
+  jit: 'off',
 };
 /** What every session of ours has beside its limits and its path. */
 export const SESSION = { ...OURS, ...UNDERSTOOD };

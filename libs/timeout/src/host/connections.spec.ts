@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { Pool } from 'pg';
+import { Client, Pool } from 'pg';
 import { DataSource, Entity, PrimaryColumn } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { queryRows } from '../transaction';
@@ -8,7 +8,14 @@ import { findPlace, type HostPostgres } from './connections';
 import { migratePlace } from './migrate-timeouts';
 
 let database: TestDatabase;
-beforeAll(async () => (database = await createTestDatabase()));
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  // As it is where Postgres comes with a compiler, unless somebody has said otherwise.
+  await client.query(`ALTER DATABASE "${new URL(database.url).pathname.slice(1)}" SET jit = on`);
+  await client.end();
+});
 afterAll(() => database?.drop());
 
 const SAID = '-c search_path=shop -c work_mem=5MB';
@@ -16,6 +23,7 @@ const OURS = {
   search_path: 'lastcall_timeout',
   default_transaction_isolation: 'read committed',
   enable_seqscan: 'off',
+  jit: 'off',
   application_name: 'lastcall drains',
 };
 

@@ -79,6 +79,8 @@ export async function findPlace(
             ...(isLimited ? limits : {}),
             search_path: schema,
             enable_seqscan: 'off',
+            // By that, what is read as a whole all the same counts as so expensive that it is compiled each time.
+            jit: 'off',
             // A bitmap would read and sort all that is due for each batch of it.
             enable_bitmapscan: 'off',
             default_transaction_isolation: 'read committed',
