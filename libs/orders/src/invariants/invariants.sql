@@ -185,7 +185,9 @@ SELECT count(*) AS violations FROM seen w
        -- Money that was told of and processed is in the books.
        OR (notice ->> 'type' = 'payment.succeeded' AND result <> 'dismissed' AND NOT EXISTS (
              SELECT 1 FROM payments p JOIN payments paid ON paid.order_id = p.order_id
-              WHERE p.id::text = notice ->> 'paymentId' AND paid.status = 'succeeded'
+              WHERE p.id = CASE WHEN notice ->> 'paymentId' ~ '^[0-9a-f-]{36}$'
+                                THEN (notice ->> 'paymentId')::uuid END
+                AND paid.status = 'succeeded'
                 AND coalesce(paid.provider_payment_id = notice ->> 'providerPaymentId', true)))
    END;
 

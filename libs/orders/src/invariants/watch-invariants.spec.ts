@@ -1,6 +1,8 @@
+import { countStatements } from '../../../../test/support/count-statements';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { Gauges } from '../ops/gauges';
+import type { OrdersTelemetry } from '../order/telemetry';
 import { INVARIANTS } from './run-invariants';
 import { WatchInvariants } from './watch-invariants';
 
@@ -48,6 +50,24 @@ describe('what is watched for the metrics', () => {
     query.mockRestore();
     runner.mockRestore();
     expect(new Set(Object.values(violations()))).toEqual(new Set([null]));
+  });
+
+  it('is nothing, and told of, where one could not be found out in time', async () => {
+    const { dataSource } = countStatements(world.dataSource, (nth) => {
+      // The first finds out where to begin.
+      if (nth === 9) throw Object.assign(new Error('canceled'), { code: '57014' });
+    });
+    const telemetry = { failed: jest.fn(), alert: jest.fn() };
+    const watch = new WatchInvariants(
+      dataSource,
+      world.config,
+      telemetry as unknown as OrdersTelemetry,
+    );
+    await watch.runOnce();
+    expect(watch.last.filter(({ violations: found }) => found === null)).toEqual([
+      { name: 'webhooks_settled', violations: null },
+    ]);
+    expect(telemetry.failed).toHaveBeenCalledWith('invariant webhooks_settled', expect.any(Error));
   });
 
   it('is how long a refund waits to be sent, and what is on hold', async () => {

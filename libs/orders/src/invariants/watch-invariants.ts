@@ -44,6 +44,12 @@ export class WatchInvariants {
         name,
         violations: incomplete ? null : violations,
       }));
+      for (const { name, tookMs } of results.filter(({ incomplete }) => incomplete)) {
+        const error = new Error(
+          `It was given up after ${tookMs} ms: nobody knows whether it holds`,
+        );
+        this.telemetry.failed(`invariant ${name}`, error);
+      }
       const broken = this.#last.filter(({ violations }) => violations);
       for (const { name, violations } of broken) {
         if (!OF_LATENESS.has(name)) this.telemetry.alert('invariant_broken', { name, violations });
