@@ -14,7 +14,8 @@ const SCRATCH = 'lastcall_scratch';
 /**
  * What these migrations make, found out by running them in a schema that is gone afterwards: no list
  * has to be kept beside them, and nothing of the neighbours' is ever on it. To `role`, if there is one,
- * every table is given first: what is left is what the migrations leave it.
+ * every table is given first: what is left is what the migrations leave it. A function that they leave to
+ * everybody is its own, too: a database may give everybody none.
  */
 export async function ownObjects(
   runner: QueryRunner,
@@ -29,6 +30,10 @@ export async function ownObjects(
       await runner.query(
         `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCRATCH}
            GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${quoted(role)}`,
+      );
+      // As it is unless an owner has taken that from everybody.
+      await runner.query(
+        `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCRATCH} GRANT EXECUTE ON FUNCTIONS TO PUBLIC`,
       );
     }
     for (const migration of oldestFirst(migrations)) await migration.up(runner);
@@ -53,6 +58,8 @@ const OBJECTS = `
     FROM pg_class c WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p', 'v')
   UNION ALL
   SELECT 'FUNCTION', quote_ident(proname) || '(' || pg_get_function_identity_arguments(p.oid) || ')',
-         ARRAY(SELECT a.privilege_type FROM aclexplode(p.proacl) a JOIN pg_roles r ON r.oid = a.grantee
-                WHERE r.rolname = $2 ORDER BY 1)
+         ARRAY(SELECT DISTINCT a.privilege_type
+                 FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+                 LEFT JOIN pg_roles r ON r.oid = a.grantee
+                WHERE a.grantee = 0 OR r.rolname = $2 ORDER BY 1)
     FROM pg_proc p WHERE pronamespace = $1::regnamespace`;
