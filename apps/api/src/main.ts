@@ -5,6 +5,7 @@ import {
   isInfrastructureError,
   isOfOtherVersion,
   loadConfig,
+  postgresRefusal,
   WITHOUT_REDIS,
 } from '@app/orders';
 import { type Api, createApi, listen } from './create-app';
@@ -50,6 +51,8 @@ main().catch((error: unknown) => {
 
 /** Of what Postgres says, for who has to mend it. */
 function meaningOf(error: unknown): string {
+  const refused = postgresRefusal(error);
+  if (refused) return `${refused.what}: ${refused.mend}: `;
   if (isInfrastructureError(error)) return 'nothing answers at DATABASE_URL: ';
   if (!isOfOtherVersion(error)) return '';
   const mend = 'run node dist/apps/api/src/migrate.js, or mend DATABASE_SCHEMA';

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { ConfigError, loadConfig } from '@app/orders';
+import { ConfigError, loadConfig, postgresRefusal } from '@app/orders';
 import { migrateDatabase } from './migrate-database';
 
 /*
@@ -18,6 +18,8 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
-  console.error(error instanceof ConfigError ? message : `The migrations failed: ${message}`);
+  const refused = postgresRefusal(error);
+  const why = refused ? `${message} (${refused.what}: ${refused.mend})` : message;
+  console.error(error instanceof ConfigError ? message : `The migrations failed: ${why}`);
   process.exitCode = error instanceof ConfigError ? 2 : 1;
 });

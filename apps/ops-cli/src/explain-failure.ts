@@ -109,6 +109,8 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
   if (pooler instanceof PoolerRefusalError || pooler instanceof TransactionPoolingError) {
     return dependencyDown(pooler.message, 'change its settings; lastcall doctor looks closer');
   }
+  const refused = core.postgresRefusal(error);
+  if (refused) return dependencyDown(refused.what, `${refused.mend}; lastcall doctor looks closer`);
   if (core.isInfrastructureError(error)) {
     return dependencyDown(
       'Postgres does not answer',

@@ -28,6 +28,7 @@ export {
 export { migrate, type MigrationTarget } from './migrate';
 export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
+export { postgresRefusal } from './order/postgres-refusal';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export {
   ERROR_STATUS,

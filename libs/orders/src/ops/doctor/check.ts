@@ -1,4 +1,5 @@
 import { reasonOf } from '../../order/errors';
+import { postgresRefusal } from '../../order/postgres-refusal';
 
 /** What was looked at, and how it is. */
 export interface Check {
@@ -48,4 +49,28 @@ export function expectation(
   fix: string,
 ): Check {
   return holds ? ok(area, name, detail) : finding(area, name, detail, fix);
+}
+
+/** What is looked at together; the name is what stands there where that fails. */
+export type Look = readonly [
+  area: Check['area'],
+  name: string,
+  look: () => Promise<readonly Check[]>,
+];
+
+/**
+ * One after the other: the doctor is no load test. What cannot be looked at is a finding, and keeps
+ * nothing else from being looked at.
+ */
+export async function lookAtAll(looks: readonly Look[]): Promise<Check[]> {
+  const checks: Check[] = [];
+  for (const [area, name, look] of looks) {
+    try {
+      checks.push(...(await look()));
+    } catch (error) {
+      const mend = postgresRefusal(error)?.mend ?? 'mend what it says; lastcall doctor looks again';
+      checks.push(unknown(area, name, error, mend));
+    }
+  }
+  return checks;
 }

@@ -7,6 +7,7 @@ import { type Settings, SETTINGS } from '../../config';
 import { SEAL_KEY } from '../../events/seal';
 import { Gauges } from '../gauges';
 import { onDataSource } from '../../order/order-rows';
+import { postgresRefusal } from '../../order/postgres-refusal';
 import { RELAY_IS_STUCK } from '../../order/event-tx';
 import { Overview } from '../overview';
 import { RedisOwner } from '../redis-owner';
@@ -22,7 +23,7 @@ import { describeWork, mended, StrandedWork } from '../../providers/stranded-wor
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { TimeoutBrake } from '../timeout-brake';
 import { VerifyDeadlines } from '../verify-deadlines';
-import { type Check, expectation, finding, ok, unknown } from './check';
+import { type Check, expectation, finding, lookAtAll, ok, unknown } from './check';
 import { examineBrake } from './examine-brake';
 import { examineHistory } from './examine-history';
 import { examineRedisOwner } from './examine-redis-owner';
@@ -58,20 +59,19 @@ export class ExamineInstallation {
    */
   async run({ wholeHistory = false, canSweep = true } = {}): Promise<Check[]> {
     const sql = onDataSource(this.dataSource);
-    // One after the other: the doctor is no load test.
-    return [
-      ...(await examineRedisOwner(this.redisOwner)),
-      ...(await this.#workers()),
-      await examineBrake(this.brake),
-      ...(await this.#flow(canSweep)),
-      ...(await examineWaits(onDataSource(this.dataSource))),
-      await this.#relay(),
-      ...(await this.#deadlines()),
-      await this.#alarms(),
-      ...(await this.#providers()),
-      ...(await examineHistory(sql, { key: this.sealKey, wholeHistory })),
-      ...(await examineInvariants(sql, this.#latenessLimitMs)),
-    ];
+    return lookAtAll([
+      ['redis', 'owner', () => examineRedisOwner(this.redisOwner)],
+      ['workers', 'alive', () => this.#workers()],
+      ['timer', 'brake', async () => [await examineBrake(this.brake)]],
+      ['flow', 'overdue deadlines', () => this.#flow(canSweep)],
+      ['flow', 'waits', () => examineWaits(sql)],
+      ['flow', 'event relay', async () => [await this.#relay()]],
+      ['flow', 'deadlines', () => this.#deadlines()],
+      ['flow', 'alarms', async () => [await this.#alarms()]],
+      ['provider', 'all', () => this.#providers()],
+      ['history', 'seals', () => examineHistory(sql, { key: this.sealKey, wholeHistory })],
+      ['invariants', 'all', () => examineInvariants(sql, this.#latenessLimitMs)],
+    ]);
   }
 
   async #workers(): Promise<Check[]> {
@@ -200,7 +200,8 @@ export class ExamineInstallation {
         late.count > 0 ? `${START_WORKER}, then ${fix}` : fix,
       );
     } catch (error) {
-      return unknown('flow', 'alarms', error, 'mend Redis, then lastcall timeouts verify');
+      const mend = postgresRefusal(error)?.mend ?? 'mend Redis';
+      return unknown('flow', 'alarms', error, `${mend}; then lastcall timeouts verify`);
     }
   }
 

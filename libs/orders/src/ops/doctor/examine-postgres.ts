@@ -1,6 +1,5 @@
 import {
   DatabaseClock,
-  isInfrastructureError,
   isRefusedByPooler,
   LET_THROUGH,
   queryRows,
@@ -9,16 +8,16 @@ import {
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
 import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
+import { postgresRefusal } from '../../order/postgres-refusal';
 import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { SWEEP_ALLOWANCE_MS } from '../statistics';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
 import { examineBrake } from './examine-brake';
 import { examineKinds } from './examine-kinds';
+import { examineServer } from './examine-server';
 import { examineSessions } from './examine-sessions';
 import { examineTargets } from './examine-targets';
 
-/** xid8 and pg_current_xact_id, which the event relay reads by, came with 13. */
-const OLDEST_VERSION = 13;
 /** Alarms are late or early by what the clocks differ. */
 const CLOCK_LIMIT_MS = 1_000;
 /** The first tables of the order module, and those of a host's deadlines. */
@@ -34,13 +33,13 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
   } catch (error) {
     const fix = isRefusedByPooler(error)
       ? LET_THROUGH
-      : 'start Postgres (npm start does) and check DATABASE_URL';
+      : (postgresRefusal(error)?.mend ?? 'start Postgres (npm start does) and check DATABASE_URL');
     return [unknown('postgres', 'reachable', error, fix)];
   }
   try {
     return [
       ok('postgres', 'reachable', await whereIs(dataSource)),
-      ...(await settingsOf(dataSource)),
+      ...(await examineServer(dataSource)),
       await examineSessions(dataSource),
       await migrations(dataSource),
       ...(await role(dataSource)),
@@ -57,15 +56,15 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
 
 /**
  * True for a shop that has deadlines or close targets alone: no settings, Redis or providers of ours are to
- * be looked at. False also where Postgres is away.
+ * be looked at. False also where Postgres cannot be reached.
  */
 export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
   const dataSource = createDataSource(config, 'lastcall doctor', 1);
   try {
     await dataSource.initialize();
-  } catch (error) {
-    if (isInfrastructureError(error)) return false;
-    throw error;
+  } catch {
+    // Why it cannot be reached, examinePostgres tells.
+    return false;
   }
   try {
     return isOfDeadlines(await readDone(dataSource));
@@ -95,67 +94,6 @@ async function whereIs(dataSource: DataSource): Promise<string> {
     'SELECT current_database() AS name, current_user AS role',
   );
   return `database ${row?.name} as ${row?.role}`;
-}
-
-async function settingsOf(dataSource: DataSource): Promise<Check[]> {
-  const [row] = await queryRows<{
-    version: number;
-    version_text: string;
-    fsync: string;
-    sync: string;
-    max: number;
-    used: number;
-    read_only: boolean;
-    encoding: string;
-  }>(
-    dataSource,
-    `SELECT current_setting('server_version_num')::int / 10000 AS version,
-            current_setting('server_version') AS version_text,
-            current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS sync,
-            current_setting('max_connections')::int AS max,
-            (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
-            pg_is_in_recovery() AS read_only, current_setting('server_encoding') AS encoding`,
-  );
-  if (!row) return [];
-  const isDurable = row.fsync === 'on' && row.sync !== 'off';
-  return [
-    expectation(
-      'postgres',
-      'version',
-      row.version >= OLDEST_VERSION,
-      row.version_text,
-      `upgrade to ${OLDEST_VERSION} or newer`,
-    ),
-    expectation(
-      'postgres',
-      'primary',
-      !row.read_only,
-      row.read_only ? 'this is a read-only standby' : 'takes writes',
-      'point DATABASE_URL at the primary',
-    ),
-    row.encoding === 'UTF8'
-      ? ok('postgres', 'encoding', row.encoding)
-      : warning(
-          'postgres',
-          'encoding',
-          `${row.encoding}: what is written with a character that it has not is refused, as a reason or a notice may be`,
-          "move to a database made with TEMPLATE template0 ENCODING 'UTF8'",
-        ),
-    expectation(
-      'postgres',
-      'durability',
-      isDurable,
-      `fsync ${row.fsync}, synchronous_commit ${row.sync}`,
-      'turn both on: an order that was answered must survive a crash',
-    ),
-    expectation(
-      'postgres',
-      'connections',
-      row.used < row.max * 0.8,
-      `${row.used} of ${row.max} in use`,
-      'raise max_connections, or run fewer processes (30 to 46 connections each)',
-    ),
-  ];
 }
 
 async function migrations(dataSource: DataSource): Promise<Check> {

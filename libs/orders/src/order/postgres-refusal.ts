@@ -1,0 +1,60 @@
+import { sqlStateOf } from '@app/timeout';
+
+/** What Postgres, or the connection to it, has refused, and how to mend that. */
+export interface PostgresRefusal {
+  readonly what: string;
+  readonly mend: string;
+}
+
+const ANOTHER_LOGIN: PostgresRefusal = {
+  what: 'Postgres refuses the login',
+  mend:
+    'check the user and the password in DATABASE_URL, and pg_hba.conf there; one that takes connections by TLS ' +
+    'alone wants ?sslmode=verify-full behind the address',
+};
+const NOT_TRUSTED: PostgresRefusal = {
+  what: 'The certificate of Postgres is not trusted',
+  mend:
+    'name the authority behind DATABASE_URL (?sslmode=verify-full&sslrootcert=FILE) or in NODE_EXTRA_CA_CERTS; ' +
+    'on a network that you trust, ?sslmode=no-verify does without',
+};
+
+/** By SQLSTATE. */
+const REFUSALS: Readonly<Record<string, PostgresRefusal>> = {
+  '28P01': ANOTHER_LOGIN,
+  '28000': ANOTHER_LOGIN,
+  '3D000': {
+    what: 'There is no such database',
+    mend: 'check the name at the end of DATABASE_URL, or make it (CREATE DATABASE)',
+  },
+  '53300': {
+    what: 'Postgres has no connection left',
+    mend: 'raise max_connections, or end what holds them (pg_stat_activity): each process has up to 46',
+  },
+  '25006': {
+    what: 'Postgres takes no writes here',
+    mend:
+      'point DATABASE_URL at the primary; where it leads there, take default_transaction_read_only from this user ' +
+      'or database, which a full disk may have brought',
+  },
+  '42501': {
+    what: 'The user of DATABASE_URL lacks a right',
+    mend:
+      'run node dist/apps/api/src/migrate.js as the owner, with DATABASE_ROLE=lastcall_app: it grants what our tables and functions need; ' +
+      'temporary tables are granted by GRANT TEMPORARY ON DATABASE',
+  },
+};
+
+/** By Node's own code. */
+const OF_TLS =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
+
+/** Undefined for whatever else goes wrong, a server that is away included. */
+export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return REFUSALS[state];
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (OF_TLS.test(String((cause as { code?: unknown }).code))) return NOT_TRUSTED;
+  }
+  return undefined;
+}
