@@ -1,4 +1,4 @@
-import { openSessions, runMigrations, withOwnSessions } from '@app/timeout';
+import { lifting, openSessions, runMigrations, withOwnSessions } from '@app/timeout';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { ADVISORY_LOCKS } from './order/advisory-locks';
 import {
@@ -35,6 +35,8 @@ export async function migrate({
   try {
     const turn = dataSource.createQueryRunner();
     try {
+      // It waits for others who migrate, and stands still while another connection does.
+      await turn.query(lifting());
       await turn.query(`SELECT pg_advisory_lock(${ADVISORY_LOCKS.migrate})`);
       await createSchema(turn, schema);
       await moveToSchema(turn, schema, dataSource.migrations);

@@ -11,6 +11,7 @@ export {
 } from './backfill';
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { readStopped, releaseBrake, type Stopped } from './brake-desk';
+export { lifting } from './lift-limits';
 export { monotonicClock, systemClock, type Clock } from './clock';
 export { DatabaseClock } from './database-clock';
 export {

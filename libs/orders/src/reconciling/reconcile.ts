@@ -1,3 +1,4 @@
+import { lifting } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { trying } from '../order/advisory-locks';
@@ -86,6 +87,8 @@ export class Reconcile {
   async runOnce(signal?: AbortSignal): Promise<ReconcileCounts | undefined> {
     const runner = this.dataSource.createQueryRunner();
     try {
+      // It stands still while other connections compare.
+      await runner.query(lifting('idle_session_timeout'));
       const sql = `SELECT ${trying('reconcile', 'session')} AS leads`;
       const [turn] = (await runner.query(sql)) as { leads: boolean }[];
       return turn?.leads ? await this.#tonight(signal) : undefined;

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { limitSessions } from '../../../../test/support/limit-sessions';
 import { createMigratedDatabase } from '../../../../test/support/migrated-database';
 import { armFromQuery } from './arm-from-query';
 
@@ -21,14 +22,11 @@ describe('armFromQuery', () => {
     expect(rows).toEqual([{ dueAt: new Date('2099-12-05T00:00:00Z') }]);
   });
 
-  it('rests between pages for longer than a transaction of the database may stand still', async () => {
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
-    const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
-    await client.query(
-      `ALTER DATABASE ${rows[0]?.name} SET idle_in_transaction_session_timeout = '200ms'`,
-    );
-    await client.end();
+  it('rests between pages for longer than a session, or a transaction, of the database may last', async () => {
+    await limitSessions(database.url, {
+      ...{ idle_in_transaction_session_timeout: '200ms', idle_session_timeout: '200ms' },
+      transaction_timeout: '700ms',
+    });
     const query = `SELECT 'trial-end', i, now() + interval '1 day' FROM generate_series(1, 3) AS i`;
     const armed = await armFromQuery({ url: database.url, query, batch: 1, ratePerSecond: 2 });
     expect(armed).toMatchObject({ armed: 3, interrupted: false });

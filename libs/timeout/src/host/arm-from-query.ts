@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { sqlStateOf } from '../database-errors';
+import { lifting } from '../lift-limits';
 import { pause } from '../pause';
 import { UNDERSTOOD } from '../session-settings';
 import { searchPathOf } from './connections';
@@ -82,6 +83,7 @@ export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFro
   for (const one of [reader, writer]) one.on('error', () => undefined);
   try {
     await Promise.all([reader.connect(), writer.connect()]);
+    await writer.query(lifting('idle_session_timeout'));
     await open(reader, path, options.query);
     const rows = GIVEN(options.query);
     const { total, kinds } = await examine(reader, rows, after);
@@ -135,6 +137,8 @@ async function open(reader: Client, path: string, query: string): Promise<void> 
   if (!/^\s*(select|with)\b/i.test(query)) {
     throw new ArmFromQueryError('The query has to begin with SELECT or WITH');
   }
+  // It lasts as long as what is armed by it.
+  await reader.query(lifting('transaction_timeout'));
   // One snapshot, and no way to change anything in it.
   await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await reader.query(`SELECT set_config('search_path', $1, true)`, [path]);

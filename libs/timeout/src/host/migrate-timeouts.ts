@@ -6,6 +6,7 @@ import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shar
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
+import { lifting } from '../lift-limits';
 import { withOwnSessions } from '../pooler';
 import { runMigrations } from '../run-migrations';
 import type { Place } from './connections';
@@ -44,6 +45,8 @@ export async function migratePlace(place: Place, more: Migrations = []): Promise
   try {
     const turn = dataSource.createQueryRunner();
     try {
+      // It waits for others who migrate, and stands still while another connection does.
+      await turn.query(lifting());
       await turn.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
       const sql = 'SELECT to_regnamespace($1) IS NULL AS missing';
       const [row] = (await turn.query(sql, [place.schema])) as { missing: boolean }[];

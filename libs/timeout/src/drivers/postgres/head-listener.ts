@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Client, type PoolConfig } from 'pg';
+import { lifting } from '../../lift-limits';
 import { withTimeLimit } from '../../time-limit';
 import { CHANNEL, headNoticeOf } from './alarm-table';
 
@@ -61,6 +62,7 @@ export class HeadListener {
     client.on('end', () => this.#lost(client, undefined, this.#nextRetryMs()));
     try {
       await client.connect();
+      await client.query(lifting('idle_session_timeout'));
       await client.query(`LISTEN ${CHANNEL}`);
     } catch (error) {
       return this.#lost(client, error as Error, this.#nextRetryMs());
