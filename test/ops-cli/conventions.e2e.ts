@@ -98,15 +98,11 @@ describe('lastcall', () => {
     expect(stderr).toMatch(/Next: .*migrate\.js.*DATABASE_SCHEMA/);
   });
 
-  it('gives the stack of what nobody thought of, as it says', async () => {
-    const list = (env: Record<string, string>) =>
-      lastcall(world.config, ['orders', 'list'], { env, alone: true });
+  it('says what is missing, where it is a right', async () => {
     await world.rows('REVOKE SELECT ON orders FROM lastcall_app');
     try {
-      const { code, stderr } = await list({});
-      const [, DEBUG = ''] = /DEBUG=(\S+) for the stack/.exec(stderr) ?? [];
-      expect([code, stderr]).toEqual([1, expect.not.stringMatching(/^ +at /m)]);
-      expect((await list({ DEBUG })).stderr).toMatch(/permission denied[^]*^ +at .+\.js:\d+/m);
+      const { code, stderr } = await lastcall(world.config, ['orders', 'list'], { alone: true });
+      expect([code, stderr]).toEqual([6, expect.stringMatching(/lacks a right[^]*migrate\.js/)]);
     } finally {
       await world.rows('GRANT SELECT ON orders TO lastcall_app');
     }
@@ -133,6 +129,25 @@ describe('lastcall', () => {
     expect(code).toBe(0);
     const lines = stdout.trim().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as StatisticsView).open.total)).toEqual([5, 5]);
+  });
+
+  it('gives the stack of what nobody thought of, as it says', async () => {
+    const list = (env: Record<string, string>) =>
+      lastcall(world.config, ['orders', 'list'], { env, alone: true });
+    await world.rows('ALTER TABLE orders RENAME TO kept_orders');
+    await world.rows(
+      'CREATE VIEW orders AS SELECT * FROM kept_orders WHERE 1 / (length(id::text) - 36) = 1',
+    );
+    await world.rows('GRANT SELECT ON orders TO lastcall_app');
+    try {
+      const { code, stderr } = await list({});
+      const [, DEBUG = ''] = /DEBUG=(\S+) for the stack/.exec(stderr) ?? [];
+      expect([code, stderr]).toEqual([1, expect.not.stringMatching(/^ +at /m)]);
+      expect((await list({ DEBUG })).stderr).toMatch(/division by zero[^]*^ +at .+\.js:\d+/m);
+    } finally {
+      await world.rows('DROP VIEW orders');
+      await world.rows('ALTER TABLE kept_orders RENAME TO orders');
+    }
   });
 
   it('watches in place on a terminal, until Ctrl-C', async () => {

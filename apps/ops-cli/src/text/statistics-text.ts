@@ -5,15 +5,15 @@ import { durationText } from './wording';
 
 /** One screen: what waits, how late closes were, who made them, and whether the parts are well. */
 export function statisticsText(view: StatisticsView): string {
-  const { open, closing, lag, races, refunds, timer } = view;
+  const { open, closing, races, refunds, timer } = view;
   const sections: [string, string][] = [
     [
       'Unpaid orders',
       facts([
-        ['open', open.isMore ? `more than ${open.total}` : open.total],
-        ['due in 1 min', open.dueIn1m],
-        ['due in 5 min', open.dueIn5m],
-        ['due in 10 min', open.dueIn10m],
+        ['open', openText(open, open.total)],
+        ['due in 1 min', openText(open, open.dueIn1m)],
+        ['due in 5 min', openText(open, open.dueIn5m)],
+        ['due in 10 min', openText(open, open.dueIn10m)],
         ['closing', closing],
         ['overdue deadlines', alarmIf(view.overdueDeadlines, overdueText(view))],
       ]),
@@ -21,7 +21,7 @@ export function statisticsText(view: StatisticsView): string {
     [
       'Closes of the last 60 minutes',
       facts([
-        ['lag p50 / p99 / max', [lag.p50Ms, lag.p99Ms, lag.maxMs].map(durationText).join(' / ')],
+        ['lag p50 / p99 / max', lagText(view)],
         ['closed by', countsText(view.closedBy)],
         ['counted up to', `${durationText(uncountedMs(view))} ago`],
         ['races', `${races.wonInGrace} paid in the grace period, ${races.lost} paid too late`],
@@ -57,6 +57,18 @@ export function statisticsText(view: StatisticsView): string {
 /** Never negative: the two instants are of two clocks. */
 const uncountedMs = ({ at, closesCountedTo }: StatisticsView): number =>
   Math.max(0, Date.parse(at) - Date.parse(closesCountedTo));
+
+/** What is due last is not counted where there is more: whoever is as many as all that were may be more, too. */
+const openText = ({ isMore, total }: StatisticsView['open'], count: number): string =>
+  isMore && count === total ? `more than ${count}` : String(count);
+
+/** Nobody was late, and nobody in time, where nothing was closed by its deadline. */
+function lagText({ lag, closedBy }: StatisticsView): string {
+  const closes = BY_DEADLINE.some((by) => (closedBy[by] ?? 0) > 0);
+  return closes ? [lag.p50Ms, lag.p99Ms, lag.maxMs].map(durationText).join(' / ') : 'none closed';
+}
+
+const BY_DEADLINE: readonly string[] = ['timer', 'sweep', 'passive'];
 
 function overdueText({ overdueDeadlines, oldestLagMs }: StatisticsView): string {
   return overdueDeadlines === 0
