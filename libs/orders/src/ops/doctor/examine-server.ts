@@ -43,7 +43,9 @@ export async function examineServer(dataSource: DataSource): Promise<Check[]> {
       : warning(
           'postgres',
           'encoding',
-          `${row.encoding}: what is written with a character that it has not is refused, as a reason or a notice may be`,
+          row.encoding === 'SQL_ASCII'
+            ? 'SQL_ASCII: bytes are kept as they come, whatever characters they are of'
+            : `${row.encoding}: what is written with a character that it has not is refused, as a reason or a notice may be`,
           "move to a database made with TEMPLATE template0 ENCODING 'UTF8'",
         ),
     expectation(
