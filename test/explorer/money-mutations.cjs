@@ -513,7 +513,7 @@ const MONEY_MUTATIONS = [
     'hand-made-for-ours',
     'A refund that somebody makes by hand is taken for ours that is at the provider',
     REFUNDS,
-    'money/find-owed-refund.ts',
+    'money/find-refund.ts',
     "status = 'requested' AND asked_at IS NULL)",
     "status = 'requested')",
   ),

@@ -323,8 +323,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}money/judged-captures.ts`,
-        find: 'FOR NO KEY UPDATE SKIP LOCKED`,',
-        replace: 'FOR NO KEY UPDATE`,',
+        find: 'FOR NO KEY UPDATE SKIP LOCKED) AS o`,',
+        replace: 'FOR NO KEY UPDATE) AS o`,',
       },
     ],
   },
@@ -501,9 +501,9 @@ const MUTATIONS = [
     what: 'A late notice of failure undoes a recorded payment',
     edits: [
       {
-        file: `${ORDERS}payments/apply-notices.ts`,
-        find: "IS NOT NULL AND status = 'open'\n",
-        replace: 'IS NOT NULL\n',
+        file: `${ORDERS}payments/end-payments.ts`,
+        find: " AND status = 'open' FOR NO KEY",
+        replace: ' FOR NO KEY',
       },
     ],
   },
