@@ -47,9 +47,9 @@ async function digest(): Promise<string> {
   const tables = ['orders', 'order_items', 'order_events', 'payments', 'refunds', 'products'];
   const texts = ['deadlines', 'idempotency_keys', 'operator_actions', ...tables].map(
     (table) =>
-      `SELECT '${table}', md5(coalesce(string_agg(t::text, '' ORDER BY t::text), '')) FROM ${table} t`,
+      `SELECT '${table}' AS name, md5(coalesce(string_agg(t::text, '' ORDER BY t::text), '')) FROM ${table} t`,
   );
-  return JSON.stringify(await app.rows(texts.join(' UNION ALL ')));
+  return JSON.stringify(await app.rows(`${texts.join(' UNION ALL ')} ORDER BY name`));
 }
 
 const wild = fc.oneof(
