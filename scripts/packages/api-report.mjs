@@ -15,7 +15,7 @@ const REPORTS = join(project, 'etc');
 const NOT_EXPORTED = {
   // What Nest injects into constructors that no host calls.
   injected:
-    'ApplyNotices CancelPaid CloseOrder EventStream ExtendPayments ForeignMoney HeldElsewhere OrderHooks '.concat(
+    'ApplyNotices CancelPaid CancelWishes CloseOrder EventStream ExtendPayments ForeignMoney HeldElsewhere OrderHooks '.concat(
       'ReconcileFixes RecordCaptures SigningKey TargetClosing TargetParts TargetWebhooks TimeoutService',
     ),
   // Of methods marked @internal, which no host calls.

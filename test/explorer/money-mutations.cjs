@@ -440,7 +440,7 @@ const MONEY_MUTATIONS = [
   seeded(
     'reconciling-ends-at-a-fault',
     'An order whose hook throws ends the comparison at its page each night',
-    RECONCILE,
+    `${ORDERS}reconciling/reconcile-unsettled.long.ts`,
     'reconciling/reconcile.ts',
     "return 'failed';",
     'throw error;',

@@ -211,7 +211,7 @@ const MUTATIONS = [
   {
     name: 'webhooks-wait-for-tables',
     what: 'Webhooks wait for a locked table to be applied, and are not stored',
-    spec: 'test/closing/locked-table.e2e.ts',
+    spec: 'test/closing/locked-table.long.ts',
     edits: [
       {
         file: `${ORDERS}payments/receive-webhook.ts`,
@@ -331,7 +331,7 @@ const MUTATIONS = [
   {
     name: 'host-locks-hold-up-groups',
     what: 'What a hook or the stock of the host waits for, all orders of its group wait for',
-    spec: 'libs/orders/src/order/held-in-host.spec.ts',
+    spec: 'libs/orders/src/order/held-in-host.long.ts',
     edits: [
       {
         file: `${ORDERS}order/order-hooks.ts`,

@@ -28,7 +28,7 @@ export {
 export { migrate, type MigrationTarget } from './migrate';
 export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
-export { postgresRefusal } from './order/postgres-refusal';
+export { type PostgresRefusal, postgresRefusal } from './order/postgres-refusal';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export {
   ERROR_STATUS,
@@ -47,7 +47,7 @@ export type { ErrandArgs, ErrandKinds, ErrandName, ErrandResult } from './errand
 export { ErrandError, leaveErrand } from './errands/leave-errand';
 export { ForceCloseOrder } from './closing/force-close-order';
 export { Gauges, type GaugesView } from './ops/gauges';
-export { GroupCommit, type GroupCommitOptions } from './group-commit';
+export { GroupCommit, type GroupCommitOptions, type HowToCarryOut } from './group-commit';
 export {
   type Invariant,
   type InvariantOptions,

@@ -30,7 +30,7 @@ export {
 export { createDataSource } from './data-source';
 export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
-export { postgresRefusal } from './order/postgres-refusal';
+export { type PostgresRefusal, postgresRefusal } from './order/postgres-refusal';
 export { ERROR_STATUS, LastcallError, reasonOf } from './order/errors';
 export { REASON_LENGTH } from './order/operator-action';
 export { onDataSource } from './order/order-rows';

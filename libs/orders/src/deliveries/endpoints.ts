@@ -120,14 +120,14 @@ export class WebhookEndpoints {
    * Nothing is sent to it any more. What is under way ends.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async delete(given: string, accountable: Accountable): Promise<{ readonly id: string }> {
-    return this.#change(given, 'webhook_endpoint.delete', accountable, async (tx, id) => {
+  async delete(id: string, accountable: Accountable): Promise<{ readonly id: string }> {
+    return this.#change(id, 'webhook_endpoint.delete', accountable, async (tx, ownId) => {
       await tx.rows(
         `UPDATE webhook_endpoints SET status = 'deleted', status_at = now(), secret = '',
                 previous_secret = NULL WHERE id = $1`,
-        [id],
+        [ownId],
       );
-      return { id };
+      return { id: ownId };
     });
   }
 
@@ -136,17 +136,17 @@ export class WebhookEndpoints {
    * side can change at its leisure; none before it does.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async rotate(given: string, overlapMs: number, accountable: Accountable): Promise<WithSecret> {
+  async rotate(id: string, overlapMs: number, accountable: Accountable): Promise<WithSecret> {
     const secret = newSecret();
-    return this.#change(given, 'webhook_endpoint.rotate', accountable, async (tx, id) => {
+    return this.#change(id, 'webhook_endpoint.rotate', accountable, async (tx, ownId) => {
       await tx.rows(
         `UPDATE webhook_endpoints
             SET previous_secret = CASE WHEN $3::float8 > 0 THEN secret END,
                 previous_until = now() + $3 * interval '1 millisecond', secret = $2
           WHERE id = $1`,
-        [id, secret, overlapMs],
+        [ownId, secret, overlapMs],
       );
-      return { endpoint: await readEndpoint(tx, id), secret };
+      return { endpoint: await readEndpoint(tx, ownId), secret };
     });
   }
 
@@ -154,14 +154,14 @@ export class WebhookEndpoints {
    * Sends again what waits, and from now on; also what was switched off by its failures.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async switchOn(given: string, run: ActionRun): Promise<WebhookEndpoint> {
-    return this.#change(given, 'webhook_endpoint.switch_on', run, async (tx, id) => {
+  async switchOn(id: string, run: ActionRun): Promise<WebhookEndpoint> {
+    return this.#change(id, 'webhook_endpoint.switch_on', run, async (tx, ownId) => {
       await tx.rows(
         `UPDATE webhook_endpoints SET status = 'on', status_reason = NULL, status_at = now(),
                 failing_since = NULL, failures = 0, paused_until = NULL WHERE id = $1`,
-        [id],
+        [ownId],
       );
-      return readEndpoint(tx, id);
+      return readEndpoint(tx, ownId);
     });
   }
 
@@ -169,8 +169,8 @@ export class WebhookEndpoints {
    * Sends a test event at once, once, whatever the endpoint is, and tells how it went.
    * @throws {LastcallError} webhook_endpoint_not_found
    */
-  async test(given: string): Promise<Attempt> {
-    const id = idOf(given, endpointNotFound);
+  async test(id: string): Promise<Attempt> {
+    const ownId = idOf(id, endpointNotFound);
     const [row] = await onDataSource(this.dataSource).rows<{
       url: string;
       secret: string;
@@ -180,11 +180,16 @@ export class WebhookEndpoints {
       `SELECT url, secret, CASE WHEN previous_until > now() THEN previous_secret END AS previous,
               now()::timestamptz(3) AS now
          FROM webhook_endpoints WHERE id = $1 AND status <> 'deleted'`,
-      [id],
+      [ownId],
     );
     if (!row) throw endpointNotFound();
     const secrets = row.previous === null ? [row.secret] : [row.secret, row.previous];
-    const message = { id: `msg_${uuidv7()}`, url: row.url, secrets, body: testBody(id, row.now) };
+    const message = {
+      id: `msg_${uuidv7()}`,
+      url: row.url,
+      secrets,
+      body: testBody(ownId, row.now),
+    };
     return postWebhook(message, { allowPrivate: this.settings.WEBHOOKS_ALLOW_PRIVATE });
   }
 
@@ -218,11 +223,11 @@ function record(
   return recordAction(tx, action, 'webhook_endpoint', [id], accountable);
 }
 
-export async function readEndpoint(sql: Queryable, given: string): Promise<WebhookEndpoint> {
-  const id = idOf(given, endpointNotFound);
+export async function readEndpoint(sql: Queryable, id: string): Promise<WebhookEndpoint> {
+  const ownId = idOf(id, endpointNotFound);
   const [endpoint] = await sql.rows<WebhookEndpoint>(
     `SELECT ${ENTRY} FROM webhook_endpoints WHERE id = $1 AND status <> 'deleted'`,
-    [id],
+    [ownId],
   );
   if (!endpoint) throw endpointNotFound();
   return withTexts(endpoint);

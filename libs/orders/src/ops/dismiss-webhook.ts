@@ -18,10 +18,10 @@ export class DismissWebhook {
    * @throws {LastcallError} webhook_not_found, webhook_not_dismissable
    */
   async dismiss(
-    given: string,
+    webhookId: string,
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<{ readonly id: string }> {
-    const webhookId = idOf(given, () => webhookNotFound(given));
+    const id = idOf(webhookId, () => webhookNotFound(webhookId));
     return rehearse<{ id: string }>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const [webhook] = await tx.rows<{ status: string; payment_id: string | null }>(
@@ -29,18 +29,18 @@ export class DismissWebhook {
            LEFT JOIN payments p ON p.provider = w.provider AND p.hold_reason IS NOT NULL
             AND p.provider_payment_id = w.notice ->> 'providerPaymentId'
           WHERE w.id = $1 FOR NO KEY UPDATE OF w`,
-          [webhookId],
+          [id],
         );
-        if (!webhook) throw webhookNotFound(webhookId);
+        if (!webhook) throw webhookNotFound(id);
         const { status, payment_id: paymentId } = webhook;
-        if (status !== 'held' || paymentId) throw refusal(webhookId, status, paymentId);
+        if (status !== 'held' || paymentId) throw refusal(id, status, paymentId);
         await tx.rows(
           `UPDATE webhook_events SET status = 'processed', result = 'dismissed',
                 processed_at = now() WHERE id = $1`,
-          [webhookId],
+          [id],
         );
-        await recordAction(tx, 'webhook.dismiss', 'webhook', [webhookId], accountable);
-        return end({ id: webhookId });
+        await recordAction(tx, 'webhook.dismiss', 'webhook', [id], accountable);
+        return end({ id });
       }),
     );
   }

@@ -88,15 +88,15 @@ export class SettlePayment {
 
   /** @throws {LastcallError} payment_not_found, payment_not_settleable, busy */
   async settle(
-    given: string,
+    paymentId: string,
     decision: PaymentDecision,
     { dryRun = false, ...accountable }: SettleRun,
   ): Promise<SettledPayment> {
-    const paymentId = idOf(given, () => paymentNotFound(given));
-    const orderId = await this.#orderOf(paymentId);
+    const id = idOf(paymentId, () => paymentNotFound(paymentId));
+    const orderId = await this.#orderOf(id);
     return rehearse<SettledPayment>(dryRun, (end) =>
       this.guard.withOrder(orderId, async (_order, tx) => {
-        const outcome = await this.#decide(tx, paymentId, decision, accountable);
+        const outcome = await this.#decide(tx, id, decision, accountable);
         return end(dryRun ? { ...outcome, refundId: null } : outcome);
       }),
     );

@@ -66,34 +66,37 @@ export class RetryRefund {
   ) {}
 
   /** @throws {LastcallError} refund_not_found, refund_not_retryable */
-  async retry(given: string, { dryRun = false, ...accountable }: ActionRun): Promise<RefundEntry> {
-    const refundId = idOf(given, () => refundNotFound(given));
+  async retry(
+    refundId: string,
+    { dryRun = false, ...accountable }: ActionRun,
+  ): Promise<RefundEntry> {
+    const id = idOf(refundId, () => refundNotFound(refundId));
     return rehearse<RefundEntry>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const [refund] = await tx.rows<LastAttempt>(
           `SELECT status, attempt, payment_id AS "paymentId", asked_at AS "askedAt",
                   provider_refund_id AS "providerRefundId"
              FROM refunds WHERE id = $1 FOR NO KEY UPDATE`,
-          [refundId],
+          [id],
         );
-        if (!refund) throw refundNotFound(refundId);
+        if (!refund) throw refundNotFound(id);
         if (refund.status !== 'needs_attention') {
-          const message = `Refund ${refundId} is ${refund.status}: ${WHY_NOT[refund.status]}`;
+          const message = `Refund ${id} is ${refund.status}: ${WHY_NOT[refund.status]}`;
           throw new LastcallError('refund_not_retryable', message, { status: refund.status });
         }
-        const how = (await isUnresolved(tx, refundId, refund)) ? ASKED_AFTER : SENT_ANEW;
+        const how = (await isUnresolved(tx, id, refund)) ? ASKED_AFTER : SENT_ANEW;
         const [entry] = await tx.rows<RefundEntry & { now: Date }>(
           `UPDATE refunds r SET ${how}, updated_at = now()
            FROM payments p
           WHERE r.id = $1 AND r.status = 'needs_attention' AND p.id = r.payment_id
          RETURNING ${ENTRY}, now() AS now`,
-          [refundId],
+          [id],
         );
         const { now, ...view } = entry as RefundEntry & { now: Date };
         await this.timeouts.arm(tx, [
-          { kind: 'refund', subjectId: refundId, dueAt: now, version: view.attempt },
+          { kind: 'refund', subjectId: id, dueAt: now, version: view.attempt },
         ]);
-        await recordAction(tx, 'refund.retry', 'refund', [refundId], accountable);
+        await recordAction(tx, 'refund.retry', 'refund', [id], accountable);
         return end(view);
       }),
     );
@@ -115,10 +118,10 @@ const ASKED_AFTER = `status = CASE WHEN r.provider_refund_id IS NULL THEN 'reque
 /** The provider may have it, and has not said that it failed: sent anew, the money could go back twice. */
 async function isUnresolved(
   tx: Transaction,
-  refundId: string,
+  id: string,
   { attempt, paymentId, askedAt, providerRefundId }: LastAttempt,
 ): Promise<boolean> {
-  const ref = providerRefundId ?? refundKey(refundId, attempt);
+  const ref = providerRefundId ?? refundKey(id, attempt);
   return askedAt !== null && !(await isRecordedAsFailed(tx, paymentId, ref));
 }
 

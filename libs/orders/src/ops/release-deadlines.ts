@@ -16,10 +16,7 @@ export class ReleaseDeadlines {
 
   /** Answers with the subjects that were held and are due now. */
   release(
-    {
-      kind,
-      subjectIds: given,
-    }: {
+    which: {
       readonly kind?: string | undefined;
       readonly subjectIds?: readonly string[] | undefined;
     },
@@ -27,7 +24,10 @@ export class ReleaseDeadlines {
   ): Promise<{ kind: string; subjectId: string }[]> {
     return rehearse<{ kind: string; subjectId: string }[]>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
-        const released = await releaseHeld(tx, { kind, subjectIds: given?.filter(isUuid) });
+        const released = await releaseHeld(tx, {
+          ...which,
+          subjectIds: which.subjectIds?.filter(isUuid),
+        });
         this.timeouts.armed(tx, released);
         const subjectIds = released.map(({ subjectId }) => subjectId);
         await recordAction(tx, 'deadline.release', 'deadline', subjectIds, accountable);

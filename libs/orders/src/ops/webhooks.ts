@@ -40,23 +40,21 @@ export class ReplayWebhook {
 
   /** @throws {LastcallError} webhook_not_found, webhook_not_replayable */
   async replay(
-    given: string,
+    webhookId: string,
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<WebhookEntry> {
-    const webhookId = idOf(given, () => webhookNotFound(given));
+    const id = idOf(webhookId, () => webhookNotFound(webhookId));
     return rehearse<WebhookEntry>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const [entry] = await tx.rows<WebhookEntry & { now: Date }>(
           `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
           WHERE id = $1 AND status <> 'processed' RETURNING ${ENTRY}, now() AS now`,
-          [webhookId],
+          [id],
         );
-        if (!entry) throw await this.#refusal(webhookId);
+        if (!entry) throw await this.#refusal(id);
         const { now, ...view } = entry;
-        await this.timeouts.arm(tx, [
-          { kind: 'webhook', subjectId: webhookId, dueAt: now, version: 1 },
-        ]);
-        await recordAction(tx, 'webhook.replay', 'webhook', [webhookId], accountable);
+        await this.timeouts.arm(tx, [{ kind: 'webhook', subjectId: id, dueAt: now, version: 1 }]);
+        await recordAction(tx, 'webhook.replay', 'webhook', [id], accountable);
         return end(view);
       }),
     );
