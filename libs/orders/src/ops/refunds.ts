@@ -118,10 +118,10 @@ const ASKED_AFTER = `status = CASE WHEN r.provider_refund_id IS NULL THEN 'reque
 /** The provider may have it, and has not said that it failed: sent anew, the money could go back twice. */
 async function isUnresolved(
   tx: Transaction,
-  id: string,
+  refundId: string,
   { attempt, paymentId, askedAt, providerRefundId }: LastAttempt,
 ): Promise<boolean> {
-  const ref = providerRefundId ?? refundKey(id, attempt);
+  const ref = providerRefundId ?? refundKey(refundId, attempt);
   return askedAt !== null && !(await isRecordedAsFailed(tx, paymentId, ref));
 }
 

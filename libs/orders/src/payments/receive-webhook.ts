@@ -108,11 +108,10 @@ export class ReceiveWebhook implements OnApplicationShutdown {
         this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
         return await this.#store(provider, notices, () => false);
       }
-      const isOfHost = error instanceof HeldInHostError;
       // Whoever holds what one of them needs is waited for once, and not by each half of them again.
-      const isForLater = notices.length === 1 || (isLockTimeout(error) && !isOfHost);
+      const isForLater = notices.length === 1 || isLockTimeout(error);
       if (!isForLater || isEverybodys(error)) throw error;
-      if (!isOfHost) this.telemetry.failed('apply webhook', error);
+      if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
       return await this.#store(provider, notices, () => false);
     } finally {
       await held.release();

@@ -64,7 +64,7 @@ export class PlaceOrder implements OnApplicationShutdown {
         tired: inUse,
         isEverybodys,
         isForAllWaiting: isTableLocked,
-        isHeld,
+        isHeld: isLockTimeout,
       },
     );
   }
@@ -120,10 +120,6 @@ export class PlaceOrder implements OnApplicationShutdown {
   }
 }
 
-/** A host's hooks and its stock are waited for for much less. */
-const isHeld = (error: unknown): boolean =>
-  isLockTimeout(error) && !(error instanceof HeldInHostError);
-
 /**
  * Of a group that has waited for somebody's lock.
  * @throws {LastcallError} busy: it is one of these that needs it
@@ -133,7 +129,7 @@ async function patientNoMore<T>(tx: Transaction, work: () => Promise<T>): Promis
   try {
     return await work();
   } catch (error) {
-    throw isHeld(error) ? inUse([]) : error;
+    throw isLockTimeout(error) ? inUse([]) : error;
   }
 }
 
