@@ -1,0 +1,33 @@
+import { limitSessions } from '../../../../test/support/limit-sessions';
+import { createMigratedDatabase } from '../../../../test/support/migrated-database';
+import { until } from '../../../../test/support/until';
+import { openWorld } from '../../../../test/support/world';
+import { Reconcile } from './reconcile';
+
+it('keeps its turn for longer than a session of the database may stand still', async () => {
+  const database = await createMigratedDatabase();
+  try {
+    await limitSessions(database.url, { idle_session_timeout: '100ms' });
+    const first = await openWorld({ databaseUrl: database.appUrl });
+    const second = await openWorld({ beside: first });
+    let pages = 0;
+    first.provider.around = async (call) => {
+      if (call !== 'ledger' || ++pages > 1) return;
+      await until('its turn has stood still for long, or is over', async () => {
+        const turns = await first.rows<{ is_long: boolean }>(
+          `SELECT now() - state_change > interval '300 ms' AS is_long
+             FROM pg_stat_activity JOIN pg_locks USING (pid)
+            WHERE locktype = 'advisory' AND granted AND datname = current_database()`,
+        );
+        return turns.every(({ is_long: isLong }) => isLong);
+      });
+      expect(await second.get(Reconcile).runOnce()).toBeUndefined();
+    };
+    await first.get(Reconcile).runOnce();
+    expect(pages).toBe(1);
+    await second.close();
+    await first.close();
+  } finally {
+    await database.drop();
+  }
+});
