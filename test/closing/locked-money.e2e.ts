@@ -82,22 +82,16 @@ const untilApplied = (isApplied: () => Promise<boolean>): Promise<unknown> =>
   });
 
 describe('while somebody holds the row of a payment', () => {
-  it('199 others are paid, and its money is recorded once it is free', async () => {
+  it.each([
+    ['are paid', paidNotice, 'succeeded'],
+    ['are ended, as they failed', failedNotice, 'failed'],
+  ])('199 others %s, and this one once it is free', async (_what, noticeOf, status) => {
     const paymentIds = (await orders(200)).map(({ paymentId }) => paymentId);
     await holds('UPDATE payments SET amount = amount WHERE id = $1', [paymentIds[HELD]]);
-    expect(await sendAll(paymentIds.map(paidNotice))).toBeLessThan(STRANGERS_WITHIN_MS);
-    expect(await without('succeeded', paymentIds)).toEqual([HELD]);
+    expect(await sendAll(paymentIds.map(noticeOf))).toBeLessThan(STRANGERS_WITHIN_MS);
+    expect(await without(status, paymentIds)).toEqual([HELD]);
     await support.query('ROLLBACK');
-    await untilApplied(async () => (await without('succeeded', paymentIds)).length === 0);
-  });
-
-  it('199 others are ended that failed, and this one once it is free', async () => {
-    const paymentIds = (await orders(200)).map(({ paymentId }) => paymentId);
-    await holds('UPDATE payments SET amount = amount WHERE id = $1', [paymentIds[HELD]]);
-    expect(await sendAll(paymentIds.map(failedNotice))).toBeLessThan(STRANGERS_WITHIN_MS);
-    expect(await without('failed', paymentIds)).toEqual([HELD]);
-    await support.query('ROLLBACK');
-    await untilApplied(async () => (await without('failed', paymentIds)).length === 0);
+    await untilApplied(async () => (await without(status, paymentIds)).length === 0);
   });
 });
 

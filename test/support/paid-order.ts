@@ -35,6 +35,13 @@ export async function paidOrder(world: World, wanted: PayableOrder = {}): Promis
   return order;
 }
 
+/** Its buyer has paid, and the provider's notice of that is still on its way, or lost. */
+export async function paidUnheard(world: World): Promise<Payable> {
+  const order = await openOrder(world);
+  world.provider.pay(order.paymentId, new Date());
+  return order;
+}
+
 /** Closes an order whose provider does not answer: it stays behind the fence. */
 export async function closeUnanswered(
   world: World,

@@ -2,6 +2,7 @@ import type { Posted } from '../../../../test/support/ledger-provider';
 import {
   brokenInvariants,
   openOrder,
+  paidUnheard,
   type Payable,
   receive,
   tell,
@@ -30,13 +31,6 @@ afterEach(async () => {
   for (const { provider } of [strict, lenient]) provider.unreachable = undefined;
   expect(await brokenInvariants(strict)).toEqual([]);
 });
-
-/** Its buyer has paid, and the provider's notice of that is still on its way. */
-async function paidUnheard(world: World): Promise<Payable> {
-  const order = await openOrder(world);
-  world.provider.pay(order.paymentId, new Date());
-  return order;
-}
 
 const read = async (id: string) => (await readOrders(strict, [id])).get(id);
 const cancel = (world: World, { id }: Payable) => world.get(CancelOrder).cancel(id, 'ann');

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { openOrder, type Payable } from '../../../../test/support/paid-order';
+import { paidUnheard, type Payable } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import type { HookTx } from '../order/hook-tx';
 import { type HooksOrders, OrderHook, type OrderTransition } from '../order/order-hooks';
@@ -16,13 +16,6 @@ beforeEach(async () => {
   found = [];
 });
 afterEach(() => world.close());
-
-/** The buyer has paid, and the notice was lost. */
-const paidUnheard = async (): Promise<Payable> => {
-  const order = await openOrder(world);
-  world.provider.pay(order.paymentId, new Date());
-  return order;
-};
 
 /** The host's coupons: there is a bug for one order, and a row that somebody holds for another. */
 @OrderHook()
@@ -69,7 +62,7 @@ describe('a difference that cannot be settled', () => {
     ['somebody holds the order', holdRow],
   ])('is counted and told of once where %s, and hides nothing behind it', async (_, spoil) => {
     const orders: Payable[] = [];
-    for (let i = 0; i < 5; i++) orders.push(await paidUnheard());
+    for (let i = 0; i < 5; i++) orders.push(await paidUnheard(world));
     const [bad, ...good] = orders as [Payable, ...Payable[]];
     await spoil(bad.id);
     const counts = await host.get(Reconcile).runOnce();
@@ -91,7 +84,7 @@ describe('a difference that cannot be settled', () => {
   });
 
   it('is settled by the next run, once what was in its way is gone', async () => {
-    const { id } = await paidUnheard();
+    const { id } = await paidUnheard(world);
     breakHook(id);
     const reconcile = (more: { resume?: string; signal?: AbortSignal }) =>
       host.get(Reconcile).run({

@@ -1,6 +1,6 @@
 import { inTransaction } from '@app/timeout';
 import type { LedgerEntry, Posted } from '../../../../test/support/ledger-provider';
-import { openOrder, type Payable, paidOrder, receive } from '../../../../test/support/paid-order';
+import { paidUnheard, type Payable, paidOrder, receive } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { SettleRefunds } from '../money/settle-refunds';
 import { CreateRefund } from '../ops/create-refund';
@@ -26,19 +26,13 @@ const run = (options: { resume?: string; signal?: AbortSignal; fixFor?: typeof O
     onDifference: (one) => void found.push(one),
     ...options,
   });
-/** The buyer has paid, and the notice was lost. */
-const paidUnheard = async (): Promise<Payable> => {
-  const order = await openOrder(world);
-  world.provider.pay(order.paymentId, new Date());
-  return order;
-};
 const openDifferences = async () => (await world.get(Gauges).read()).reconcileDifferences;
 const alerts = () => world.told.filter(({ name }) => name === 'alert').map(({ args }) => args[0]);
 
 describe('a comparison with the provider', () => {
   it('that was interrupted goes on behind its last page, and tells nothing twice', async () => {
     const orders: Payable[] = [];
-    for (let i = 0; i < 5; i++) orders.push(await paidUnheard());
+    for (let i = 0; i < 5; i++) orders.push(await paidUnheard(world));
     const interruption = new AbortController();
     let pages = 0;
     world.provider.around = async (call) => {
@@ -74,7 +68,7 @@ describe('a comparison with the provider', () => {
     await expect(closing.close(undefined, OLGA)).rejects.toMatchObject({
       code: 'reconcile_run_not_found',
     });
-    const order = await paidUnheard();
+    const order = await paidUnheard(world);
     const { runId } = await run();
     expect(await openDifferences()).toBe(1);
     expect(await closing.close(undefined, OLGA)).toEqual({ id: runId, differences: 1 });
@@ -87,7 +81,7 @@ describe('a comparison with the provider', () => {
     ]);
     expect(await run()).toMatchObject({ differences: 1, closed: 1 });
     expect(await openDifferences()).toBe(0);
-    await paidUnheard();
+    await paidUnheard(world);
     expect(await run()).toMatchObject({ differences: 2, closed: 1 });
     expect(await openDifferences()).toBe(1);
     expect((await readOrders(world, [order.id])).get(order.id)?.status).toBe('pending_payment');
@@ -113,7 +107,7 @@ describe('a comparison with the provider', () => {
   });
 
   it('settles at night what is safe, in one of several workers, and calls for the rest', async () => {
-    const order = await paidUnheard();
+    const order = await paidUnheard(world);
     const gone = await paidOrder(world);
     world.provider.entries.delete(`pay-${gone.paymentId}`);
     const beside = await openWorld({ beside: world });
@@ -128,7 +122,7 @@ describe('a comparison with the provider', () => {
   });
 
   it('settles at night also what an operator has just looked at, and left', async () => {
-    await paidUnheard();
+    await paidUnheard(world);
     const interruption = new AbortController();
     world.provider.around = async () => interruption.abort();
     await run({ signal: interruption.signal });
@@ -139,7 +133,7 @@ describe('a comparison with the provider', () => {
   });
 
   it('goes on at night with what another worker did not live to end', async () => {
-    for (let i = 0; i < 3; i++) await paidUnheard();
+    for (let i = 0; i < 3; i++) await paidUnheard(world);
     const interruption = new AbortController();
     world.provider.around = async () => interruption.abort();
     const first = await world.get(Reconcile).runOnce(interruption.signal);
