@@ -189,7 +189,7 @@ const OURS = {
   enable_seqscan: 'off',
   /**
    * Before 18, what must be read as a whole all the same counts as very expensive by that: Postgres would
-   * compile such a statement each time, for tenths of a second, though it is of one row.
+   * compile such a statement each time, though it is of one row.
    */
   jit: 'off',
 };
