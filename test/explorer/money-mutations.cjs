@@ -194,7 +194,15 @@ const MONEY_MUTATIONS = [
     'A canceled order whose money is disputed has the payments beside it fail',
     `${ORDERS}closing/cancel-order.spec.ts`,
     'closing/cancel-wishes.ts',
-    "if (!(error instanceof LastcallError && error.code === 'order_not_cancelable')) throw error;",
+    'if (isForNow(error)) throw error;',
+    'throw error;',
+  ),
+  seeded(
+    'refused-wish-holds-the-payment',
+    'A canceled order that the host will not have canceled has its payment wait for an operator',
+    `${ORDERS}closing/cancel-order.spec.ts`,
+    'closing/cancel-wishes.ts',
+    "tx.afterCommit(() => this.telemetry.failed('cancel a paid order', error));",
     'throw error;',
   ),
   seeded(

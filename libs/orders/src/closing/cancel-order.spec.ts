@@ -9,6 +9,8 @@ import {
 } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
+import type { HookTx } from '../order/hook-tx';
+import { type HooksOrders, OrderHook, type OrderTransition } from '../order/order-hooks';
 import { readOrders } from '../order/order-rows';
 import { CancelOrder } from './cancel-order';
 import { ForceCloseOrder } from './force-close-order';
@@ -144,6 +146,50 @@ describe('canceling an order that was paid, as its provider says when it is aske
       await Promise.all(notices.map((notice) => receive(lenient, notice)));
       expect(await read(order.id)).toMatchObject({ status: 'paid' });
       expect(await read(other.id)).toMatchObject({ status: 'paid' });
+    });
+  });
+});
+
+describe('where the host will not have a paid order canceled', () => {
+  @OrderHook()
+  class KeepsWhatIsPaid implements HooksOrders {
+    async onTransition({ from, to }: OrderTransition, tx: HookTx): Promise<void> {
+      if (from === 'paid' && to === 'canceled') await tx.query('SELECT 1 / 0');
+    }
+  }
+  let host: World;
+  beforeAll(async () => {
+    const settings = { CANCEL_PAID: 'until_shipped' };
+    host = await openWorld({ beside: strict, settings, hooks: [KeepsWhatIsPaid] });
+  });
+  afterAll(() => host?.close());
+
+  async function fenced(): Promise<Payable> {
+    const order = await openOrder(host);
+    host.provider.unreachable = 'before';
+    expect(await cancel(host, order)).toMatchObject({ status: 'closing' });
+    host.provider.unreachable = undefined;
+    return order;
+  }
+
+  it.each([
+    ['tells that it was paid', (posted: Posted) => receive(host, posted)],
+    ['says so when it is asked', async () => undefined],
+  ])('stays paid, with its money recorded, once the provider %s', async (_how, hear) => {
+    const [order, other] = [await fenced(), await openOrder(host)];
+    await Promise.all([
+      hear(host.provider.pay(order.paymentId, new Date()) as Posted),
+      receive(host, host.provider.pay(other.paymentId, new Date()) as Posted),
+    ]);
+    await host.get(SettleClosing).settle(order.id);
+    const { status, payments } = (await read(order.id)) ?? {};
+    expect({ status, payments }).toMatchObject({
+      ...{ status: 'paid', payments: [{ status: 'succeeded', refund: null }] },
+    });
+    expect(await read(other.id)).toMatchObject({ status: 'paid' });
+    expect(host.told).toContainEqual({
+      name: 'failed',
+      args: ['cancel a paid order', expect.objectContaining({ message: 'division by zero' })],
     });
   });
 });

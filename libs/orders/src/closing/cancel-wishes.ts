@@ -1,8 +1,10 @@
-import type { Transaction } from '@app/timeout';
+import { isContention, isInfrastructureError, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Settings, SETTINGS } from '../config';
 import type { CaptureOutcome } from '../money/record-captures';
 import { LastcallError } from '../order/errors';
+import { HeldInHostError } from '../order/order-hooks';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { CancelPaid } from './cancel-paid';
 
 interface WishRow {
@@ -19,9 +21,13 @@ export class CancelWishes {
   constructor(
     private readonly canceling: CancelPaid,
     @Inject(SETTINGS) private readonly config: Settings,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
-  /** `outcomes` of captures for these payments, in their order. What may not be canceled yet stays paid. */
+  /**
+   * `outcomes` of captures for these payments, in their order. What may not be canceled yet stays paid, and so
+   * does what the host will not have canceled: the money is recorded in any case.
+   */
   async carryOut(
     tx: Transaction,
     paymentIds: readonly string[],
@@ -32,14 +38,22 @@ export class CancelWishes {
     if (paid.length === 0) return;
     const wishes = await tx.hot<WishRow>(WISHES, [paid]);
     for (const { id, actor } of wishes) {
+      const cancel = (part: Transaction) =>
+        this.canceling.cancel({ id, status: 'paid' }, part, { by: 'customer', actor });
       try {
-        await this.canceling.cancel({ id, status: 'paid' }, tx, { by: 'customer', actor });
+        await tx.aside(cancel);
       } catch (error) {
-        if (!(error instanceof LastcallError && error.code === 'order_not_cancelable')) throw error;
+        if (isForNow(error)) throw error;
+        if (error instanceof LastcallError && error.code === 'order_not_cancelable') continue;
+        tx.afterCommit(() => this.telemetry.failed('cancel a paid order', error));
       }
     }
   }
 }
+
+/** All of it is tried again, later or with less beside it. */
+const isForNow = (error: unknown): boolean =>
+  error instanceof HeldInHostError || isContention(error) || isInfrastructureError(error);
 
 /** Their customer's fence was what came right before the payment. */
 const WISHES = `
