@@ -270,10 +270,11 @@ function assemble(
 }
 
 const prefixOf = ({ parts }: OrdersSetUp): string => parts.redisPrefix ?? REDIS_PREFIX;
-const redisFailed =
-  ({ telemetry }: OrdersSetUp) =>
+const toldAs =
+  (what: string, { telemetry }: OrdersSetUp) =>
   (error: Error): void =>
-    telemetry.failed('redis', error);
+    telemetry.failed(what, error);
+const redisFailed = (setUp: OrdersSetUp) => toldAs('redis', setUp);
 
 const LOCK: Provider = {
   provide: ORDER_LOCK,
@@ -395,7 +396,7 @@ async function timeoutOptions(
       dataSource: made.dataSource,
       databaseClock: clock,
       prefix: prefixOf(setUp),
-      onError: redisFailed(setUp),
+      onError: toldAs(`timer driver ${config.TIMER_DRIVER}`, setUp),
     }));
   return {
     ring,
