@@ -68,7 +68,10 @@ export default class Doctor extends OpsCommand {
     return [
       examineProcesses(running),
       ...(await examineHooks(dataSource, running)),
-      ...(await examine.run({ wholeHistory, canSweep })),
+      ...(await examine.run({
+        ...{ wholeHistory, canSweep },
+        tellOfSlow: (what) => this.note(`Still looking: ${what}`),
+      })),
     ];
   }
 }

@@ -18,3 +18,26 @@ it('what cannot be looked at is a finding, and keeps nothing else from being loo
     ok('flow', 'waits', 'none'),
   ]);
 });
+
+describe('of what takes long', () => {
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  it('tells what it is at after two seconds, and of nothing else', async () => {
+    const told: string[] = [];
+    const takes = (ms: number) => async () => {
+      await jest.advanceTimersByTimeAsync(ms);
+      return [];
+    };
+    await lookAtAll(
+      [
+        ['flow', 'deadlines', takes(1_999)],
+        ['invariants', 'all', takes(2_001)],
+        ['history', 'seals', () => Promise.reject(new Error('no'))],
+      ],
+      (what) => told.push(what),
+    );
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(told).toEqual(['invariants, all']);
+  });
+});

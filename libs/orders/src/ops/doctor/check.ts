@@ -58,18 +58,30 @@ export type Look = readonly [
   look: () => Promise<readonly Check[]>,
 ];
 
+/** Nobody wonders before. */
+const SLOW_MS = 2_000;
+
+/** Hears of what has been looked at for two seconds: in a shop of millions some of it takes many. */
+export type TellOfSlow = (what: string) => void;
+
 /**
  * One after the other: the doctor is no load test. What cannot be looked at is a finding, and keeps
  * nothing else from being looked at.
  */
-export async function lookAtAll(looks: readonly Look[]): Promise<Check[]> {
+export async function lookAtAll(
+  looks: readonly Look[],
+  tellOfSlow: TellOfSlow = () => undefined,
+): Promise<Check[]> {
   const checks: Check[] = [];
   for (const [area, name, look] of looks) {
+    const slow = setTimeout(() => tellOfSlow(`${area}, ${name}`), SLOW_MS);
     try {
       checks.push(...(await look()));
     } catch (error) {
       const mend = postgresRefusal(error)?.mend ?? 'mend what it says; lastcall doctor looks again';
       checks.push(unknown(area, name, error, mend));
+    } finally {
+      clearTimeout(slow);
     }
   }
   return checks;

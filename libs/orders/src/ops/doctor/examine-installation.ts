@@ -23,7 +23,16 @@ import { describeWork, mended, StrandedWork } from '../../providers/stranded-wor
 import { isSilent, SWEEP_ALLOWANCE_MS } from '../statistics';
 import { TimeoutBrake } from '../timeout-brake';
 import { VerifyDeadlines } from '../verify-deadlines';
-import { type Check, expectation, finding, lookAtAll, ok, unknown } from './check';
+import {
+  type Check,
+  expectation,
+  finding,
+  type Look,
+  lookAtAll,
+  ok,
+  type TellOfSlow,
+  unknown,
+} from './check';
 import { examineBrake } from './examine-brake';
 import { examineHistory } from './examine-history';
 import { examineRedisOwner } from './examine-redis-owner';
@@ -34,6 +43,12 @@ const START_WORKER = 'npm start, or ROLES=worker node dist/apps/api/src/main.js'
 const CLOCK_LIMIT_MS = 1_000;
 const RELAY_LIMIT_SECONDS = 30;
 const PROVIDER_ANSWER_LIMIT_MS = 1_000;
+
+export interface ExamineOptions {
+  readonly wholeHistory?: boolean;
+  readonly canSweep?: boolean;
+  readonly tellOfSlow?: TellOfSlow;
+}
 
 /** Looks at how the work flows: needs a database that is there and migrated. */
 @Injectable()
@@ -57,9 +72,11 @@ export class ExamineInstallation {
    * With `wholeHistory` all that was ever sealed is read again: minutes, where there are millions.
    * Without `canSweep` only the host's processes sweep, as they alone have its code.
    */
-  async run({ wholeHistory = false, canSweep = true } = {}): Promise<Check[]> {
+  async run({ wholeHistory = false, canSweep = true, tellOfSlow }: ExamineOptions = {}): Promise<
+    Check[]
+  > {
     const sql = onDataSource(this.dataSource);
-    return lookAtAll([
+    const looks: Look[] = [
       ['redis', 'owner', () => examineRedisOwner(this.redisOwner)],
       ['workers', 'alive', () => this.#workers()],
       ['timer', 'brake', async () => [await examineBrake(this.brake)]],
@@ -71,7 +88,8 @@ export class ExamineInstallation {
       ['provider', 'all', () => this.#providers()],
       ['history', 'seals', () => examineHistory(sql, { key: this.sealKey, wholeHistory })],
       ['invariants', 'all', () => examineInvariants(sql, this.#latenessLimitMs)],
-    ]);
+    ];
+    return lookAtAll(looks, tellOfSlow);
   }
 
   async #workers(): Promise<Check[]> {
