@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ExamineInstallation } from './doctor/examine-installation';
+import { ExamineProviders } from './doctor/examine-providers';
 import { ConsoleActions } from './console-actions';
 import { ConsoleView } from './console-view';
 import { DismissWebhook } from './dismiss-webhook';
@@ -45,5 +46,5 @@ const USE_CASES = [
 ];
 
 /** What operators do beside the storefront; import it next to `OrdersModule.forRoot`. */
-@Module({ providers: USE_CASES, exports: USE_CASES })
+@Module({ providers: [...USE_CASES, ExamineProviders], exports: USE_CASES })
 export class OpsModule {}

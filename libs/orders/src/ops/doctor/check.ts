@@ -51,6 +51,13 @@ export function expectation(
   return holds ? ok(area, name, detail) : finding(area, name, detail, fix);
 }
 
+/** For people: how long ago, or how late. */
+export function ago(durationMs: number): string {
+  return durationMs < 10_000
+    ? `${(durationMs / 1_000).toFixed(1)} s`
+    : `${Math.round(durationMs / 1_000)} s`;
+}
+
 /** What is looked at together; the name is what stands there where that fails. */
 export type Look = readonly [
   area: Check['area'],
