@@ -15,8 +15,8 @@ const REPORTS = join(project, 'etc');
 const NOT_EXPORTED = {
   // What Nest injects into constructors that no host calls.
   injected:
-    'ApplyNotices CancelPaid CancelWishes CloseOrder EventStream ExtendPayments ForeignMoney HeldElsewhere OrderHooks '.concat(
-      'ReconcileFixes RecordCaptures SigningKey TargetClosing TargetParts TargetWebhooks TimeoutService',
+    'ApplyNotices CancelPaid CancelWishes CloseOrder EventStream ExamineProviders ExtendPayments ForeignMoney '.concat(
+      'HeldElsewhere OrderHooks ReconcileFixes RecordCaptures SigningKey TargetClosing TargetParts TargetWebhooks TimeoutService',
     ),
   // Of methods marked @internal, which no host calls.
   internal: 'ChangeOfMany Uuids',

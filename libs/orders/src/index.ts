@@ -67,11 +67,11 @@ export type {
   RefundView,
   Shipment,
 } from './order/order';
-export type { Check } from './ops/doctor/check';
+export type { Check, TellOfSlow } from './ops/doctor/check';
 export { WITHOUT_REDIS } from './ops/doctor/examine-redis';
 export { examineDependencies } from './ops/doctor/examine-dependencies';
 export { examinePostgres, hasDeadlinesAlone } from './ops/doctor/examine-postgres';
-export { ExamineInstallation } from './ops/doctor/examine-installation';
+export { ExamineInstallation, type ExamineOptions } from './ops/doctor/examine-installation';
 export {
   type ClosableFilter,
   type ClosePlan,

@@ -104,6 +104,14 @@ describe('lastcall timeouts backfill', () => {
         '1000 rows of the query lack kind, subject or due',
       ],
       [
+        `SELECT 'a', id, 'infinity'::timestamptz FROM public.trials`,
+        '1000 rows of the query cannot be armed, as ["a", "1", "infinity"]',
+      ],
+      [
+        `SELECT repeat('k', 501), id, now() FROM public.trials`,
+        'a kind has 500 bytes at most, a subject 2000, and due is in the years 1 to 9999',
+      ],
+      [
         `WITH gone AS (DELETE FROM public.trials RETURNING id) SELECT 'a', id, now() FROM gone`,
         'query fails',
       ],

@@ -4,6 +4,7 @@ import { lifting } from '../lift-limits';
 import { pause } from '../pause';
 import { UNDERSTOOD } from '../session-settings';
 import { searchPathOf } from './connections';
+import { MOST_BYTES } from './sound-deadline';
 import { Subjects } from './subjects';
 
 export interface ArmFromQueryOptions {
@@ -61,6 +62,7 @@ interface Row {
 interface Summary {
   readonly total: string;
   readonly incomplete: string;
+  readonly unsound: string;
   readonly example: string | null;
   readonly twice: string | null;
   readonly kinds: readonly string[] | null;
@@ -150,6 +152,10 @@ async function open(reader: Client, path: string, query: string): Promise<void> 
 }
 
 const MAY_NOT = '42501';
+const IS_INCOMPLETE = `(kind IS NULL OR subject IS NULL OR due IS NULL OR kind = '' OR subject = '')`;
+/** What `Timeouts.arm` refuses as well. */
+const IS_UNSOUND = `(octet_length(kind) > ${MOST_BYTES.kind} OR octet_length(subject) > ${MOST_BYTES.subjectId}
+  OR due < '0001-01-01Z' OR due >= '10000-01-01Z')`;
 
 async function examine(
   reader: Client,
@@ -161,10 +167,10 @@ async function examine(
       `WITH given AS MATERIALIZED (
          ${rows} WHERE kind IS NULL OR subject IS NULL OR (kind, subject) > ($1, $2))
        SELECT count(*) AS total,
-              count(*) FILTER (WHERE kind IS NULL OR subject IS NULL OR due IS NULL OR kind = '' OR subject = '')
-                AS incomplete,
-              (SELECT json_build_array(kind, subject, due)::text FROM given
-                WHERE kind IS NULL OR subject IS NULL OR due IS NULL OR kind = '' OR subject = '' LIMIT 1)
+              count(*) FILTER (WHERE ${IS_INCOMPLETE}) AS incomplete,
+              count(*) FILTER (WHERE ${IS_UNSOUND}) AS unsound,
+              (SELECT json_build_array(left(kind, 100), left(subject, 100), due)::text FROM given
+                WHERE ${IS_INCOMPLETE} OR ${IS_UNSOUND} ORDER BY ${IS_INCOMPLETE} DESC LIMIT 1)
                 AS example,
               (SELECT json_build_array(kind, subject)::text FROM given
                 GROUP BY kind, subject HAVING count(*) > 1
@@ -181,9 +187,15 @@ async function examine(
           : 'it has to give three columns, in this order: kind, subject, due';
       throw new ArmFromQueryError(`The query fails: ${error.message} (${hint})`, { cause: error });
     });
-  const { total, incomplete, example, twice, kinds } = examined.rows[0] as Summary;
+  const { total, incomplete, unsound, example, twice, kinds } = examined.rows[0] as Summary;
   if (Number(incomplete) > 0) {
     const message = `${incomplete} rows of the query lack kind, subject or due, as ${example}`;
+    throw new ArmFromQueryError(`${message}; nothing was armed`);
+  }
+  if (Number(unsound) > 0) {
+    const { kind, subjectId } = MOST_BYTES;
+    const may = `a kind has ${kind} bytes at most, a subject ${subjectId}, and due is in the years 1 to 9999`;
+    const message = `${unsound} rows of the query cannot be armed, as ${example}: ${may}`;
     throw new ArmFromQueryError(`${message}; nothing was armed`);
   }
   if (twice !== null) {

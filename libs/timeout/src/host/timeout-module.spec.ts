@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { randomBytes } from 'node:crypto';
 import { Injectable, Scope, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Pool } from 'pg';
@@ -187,13 +188,58 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     await pool.end();
   });
 
-  it('names what is wrong with a deadline, and arms none of its list', async () => {
+  it.each<[string, object, string]>([
+    ['no subject', { subjectId: '' }, 'no subjectId'],
+    ['a number', { subjectId: 7 }, 'subjectId is a number'],
+    ['a NUL', { subjectId: 'a\0b' }, 'subjectId has a character that Postgres does not keep'],
+    ['half a character', { subjectId: '\uD800' }, 'subjectId has a character that Postgres'],
+    [
+      'a long subject',
+      { subjectId: 'ü'.repeat(1_001) },
+      'subjectId has 2002 bytes: 2000 are the most',
+    ],
+    ['a long kind', { kind: 'k'.repeat(501) }, 'kind has 501 bytes: 500 are the most'],
+    ['a date that is none', { dueAt: new Date('x') }, 'no valid Date'],
+    ['one before our time', { dueAt: new Date('0000-12-31T23:59:59Z') }, 'years 1 to 9999'],
+    ['one far behind it', { dueAt: new Date(8.64e15) }, 'years 1 to 9999'],
+  ])(
+    'names what is wrong with a deadline, and arms none of its list: %s',
+    async (_, wrong, why) => {
+      const tx = fromTypeOrm(host.manager);
+      const good = { kind, subjectId: 'good', dueAt: inMs(60_000) };
+      const arming = timeouts.arm(tx, [good, { ...good, ...wrong }]);
+      await expect(arming).rejects.toThrow(TypeError);
+      await expect(arming).rejects.toThrow(why);
+      const ending = timeouts.reschedule(tx, { ...good, ...wrong });
+      await expect(ending).rejects.toThrow(why);
+      expect(await timeouts.list({ kind })).toEqual([]);
+    },
+  );
+
+  it('arms what is as long, as early and as late as may be', async () => {
     const tx = fromTypeOrm(host.manager);
-    const good = { kind, subjectId: 'good', dueAt: inMs(60_000) };
-    const arm = (wrong: object) => timeouts.arm(tx, [good, { ...good, ...wrong }]);
-    await expect(arm({ subjectId: '' })).rejects.toThrow('no subjectId');
-    await expect(arm({ dueAt: new Date('x') })).rejects.toThrow('no valid Date');
-    expect(await timeouts.list({ kind })).toEqual([]);
+    const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
+    const longest = { kind: noise(500), subjectId: noise(2_000), dueAt: inMs(60_000) };
+    await timeouts.arm(tx, [
+      longest,
+      { kind: 'odd', subjectId: 'first', dueAt: new Date('0001-01-01T00:00:00Z') },
+      { kind: 'odd', subjectId: 'last', dueAt: new Date('9999-12-31T23:59:59.999Z') },
+    ]);
+    expect(await timeouts.get(longest)).toMatchObject(longest);
+    const [first, last] = await timeouts.list({ kind: 'odd' });
+    expect([first?.dueAt, last?.dueAt].map((at) => at?.toISOString())).toEqual([
+      '0001-01-01T00:00:00.000Z',
+      '9999-12-31T23:59:59.999Z',
+    ]);
+    expect(await timeouts.cancel(tx, [longest, ...(await timeouts.list({ kind: 'odd' }))])).toBe(3);
+  });
+
+  it('answers for a subject that cannot be as for one that nobody has armed', async () => {
+    const tx = fromTypeOrm(host.manager);
+    for (const subjectId of ['a\0b', '\uD800', 'x'.repeat(100_000)]) {
+      expect(await timeouts.get({ kind, subjectId })).toBeUndefined();
+      expect(await timeouts.cancel(tx, { kind, subjectId })).toBe(0);
+    }
   });
 
   it('puts nobody else aside for a subject that fails', async () => {

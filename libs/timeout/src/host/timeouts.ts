@@ -4,6 +4,7 @@ import { readStopped, releaseBrake, type Stopped } from '../brake-desk';
 import type { TimeoutService } from '../timeout.service';
 import { queryRows } from '../transaction';
 import type { HostTransaction } from './host-transaction';
+import { assertSound, canBeArmed } from './sound-deadline';
 import {
   type ArmedDeadline,
   armedFrom,
@@ -43,7 +44,8 @@ export class Timeouts {
 
   /**
    * Arms one deadline or many, in one statement of the caller's transaction.
-   * @throws {TypeError} for an empty kind or subject, and a date that is none
+   * @throws {TypeError} for a kind of more than 500 bytes or a subject of more than 2,000, for what is empty, no
+   *   text or not to be kept, and for a date that is none, or not in the years 1 to 9999
    */
   async arm(tx: HostTransaction, deadlines: HostDeadline | readonly HostDeadline[]): Promise<void> {
     const given = listOf(deadlines);
@@ -64,11 +66,13 @@ export class Timeouts {
 
   /** Takes deadlines back, and says how many there were. */
   cancel(tx: HostTransaction, subjects: SubjectRef | readonly SubjectRef[]): Promise<number> {
-    return this.#subjects.cancel(tx, listOf(subjects));
+    return this.#subjects.cancel(tx, listOf(subjects).filter(canBeArmed));
   }
 
   /** The deadline of this subject, as committed; undefined when it has none. */
-  async get({ kind, subjectId }: SubjectRef): Promise<ArmedDeadline | undefined> {
+  async get(subject: SubjectRef): Promise<ArmedDeadline | undefined> {
+    if (!canBeArmed(subject)) return undefined;
+    const { kind, subjectId } = subject;
     const [row] = await queryRows<ArmedRow>(this.dataSource, READ_SUBJECT, [kind, subjectId]);
     return row && armedFrom(row);
   }
@@ -119,11 +123,3 @@ export class Timeouts {
 
 const listOf = <T extends object>(given: T | readonly T[]): readonly T[] =>
   Array.isArray(given) ? (given as readonly T[]) : [given as T];
-
-function assertSound({ kind, subjectId, dueAt }: HostDeadline): void {
-  if (!kind) throw new TypeError('A deadline has a kind: the one of its @DeadlineHandler');
-  if (!subjectId) throw new TypeError(`A deadline of kind "${kind}" has no subjectId`);
-  if (!(dueAt instanceof Date) || Number.isNaN(dueAt.getTime())) {
-    throw new TypeError(`dueAt of "${kind}" for "${subjectId}" is no valid Date`);
-  }
-}
