@@ -34,8 +34,11 @@ import { examineWorkers, START_WORKER } from './examine-workers';
 
 const RELAY_LIMIT_SECONDS = 30;
 
+/** How an installation is to be examined. */
 export interface ExamineOptions {
+  /** True: all that was ever sealed is read again, which takes minutes where there are millions. Default: false. */
   readonly wholeHistory?: boolean;
+  /** False where only the host's processes sweep, as they alone have its code. Default: true. */
   readonly canSweep?: boolean;
   readonly tellOfSlow?: TellOfSlow;
 }
@@ -56,10 +59,6 @@ export class ExamineInstallation {
     @Inject(SEAL_KEY) private readonly sealKey: string | null,
   ) {}
 
-  /**
-   * With `wholeHistory` all that was ever sealed is read again: minutes, where there are millions.
-   * Without `canSweep` only the host's processes sweep, as they alone have its code.
-   */
   async run({ wholeHistory = false, canSweep = true, tellOfSlow }: ExamineOptions = {}): Promise<
     Check[]
   > {
