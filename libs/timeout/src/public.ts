@@ -30,6 +30,7 @@ export type {
 export type { BrakeFacts } from './brake';
 export type { Stopped } from './brake-desk';
 export type { HostBrake } from './host/host-brake';
+export { ReservedKindError } from './host/kinds-of-orders';
 export { getTimeoutsToken, InjectTimeouts, Timeouts } from './host/timeouts';
 export {
   AmbiguousDeadlineHandlerError,

@@ -4,6 +4,7 @@ import { lifting } from '../lift-limits';
 import { pause } from '../pause';
 import { UNDERSTOOD } from '../session-settings';
 import { searchPathOf } from './connections';
+import { assertNotOfOrders, KINDS_OF_ORDERS, ReservedKindError } from './kinds-of-orders';
 import { MOST_BYTES } from './sound-deadline';
 import { Subjects } from './subjects';
 
@@ -65,6 +66,7 @@ interface Summary {
   readonly unsound: string;
   readonly example: string | null;
   readonly twice: string | null;
+  readonly of_orders: readonly string[] | null;
   readonly kinds: readonly string[] | null;
 }
 
@@ -88,7 +90,8 @@ export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFro
     await writer.query(lifting('idle_session_timeout'));
     await open(reader, path, options.query);
     const rows = GIVEN(options.query);
-    const { total, kinds } = await examine(reader, rows, after);
+    const { total, kinds, ofOrders } = await examine(reader, rows, after);
+    await assertFree(writer, schema, ofOrders);
     const newKinds = await notArmed(writer, schema, kinds);
     const subjects = new Subjects(schema);
     const declare = `DECLARE waiting NO SCROLL CURSOR FOR
@@ -151,6 +154,13 @@ async function open(reader: Client, path: string, query: string): Promise<void> 
   await reader.query('SET LOCAL idle_in_transaction_session_timeout = 0');
 }
 
+interface Examined {
+  readonly total: number;
+  readonly kinds: readonly string[];
+  /** Of these, those that the order module has as well. */
+  readonly ofOrders: readonly string[];
+}
+
 const MAY_NOT = '42501';
 const IS_INCOMPLETE = `(kind IS NULL OR subject IS NULL OR due IS NULL OR kind = '' OR subject = '')`;
 /** What `Timeouts.arm` refuses as well. */
@@ -161,7 +171,7 @@ async function examine(
   reader: Client,
   rows: string,
   after: { readonly kind: string; readonly subject: string },
-): Promise<{ readonly total: number; readonly kinds: readonly string[] }> {
+): Promise<Examined> {
   const examined = await reader
     .query<Summary>(
       `WITH given AS MATERIALIZED (
@@ -175,10 +185,11 @@ async function examine(
               (SELECT json_build_array(kind, subject)::text FROM given
                 GROUP BY kind, subject HAVING count(*) > 1
                 ORDER BY kind, subject LIMIT 1) AS twice,
+              (SELECT json_agg(DISTINCT kind) FROM given WHERE kind = ANY ($3::text[])) AS of_orders,
               (SELECT json_agg(kind) FROM (SELECT DISTINCT kind FROM given ORDER BY kind LIMIT 20) AS k)
                 AS kinds
          FROM given`,
-      [after.kind, after.subject],
+      [after.kind, after.subject, KINDS_OF_ORDERS],
     )
     .catch((error: Error) => {
       const hint =
@@ -187,7 +198,15 @@ async function examine(
           : 'it has to give three columns, in this order: kind, subject, due';
       throw new ArmFromQueryError(`The query fails: ${error.message} (${hint})`, { cause: error });
     });
-  const { total, incomplete, unsound, example, twice, kinds } = examined.rows[0] as Summary;
+  const {
+    total,
+    incomplete,
+    unsound,
+    example,
+    twice,
+    kinds,
+    of_orders: ofOrders,
+  } = examined.rows[0] as Summary;
   if (Number(incomplete) > 0) {
     const message = `${incomplete} rows of the query lack kind, subject or due, as ${example}`;
     throw new ArmFromQueryError(`${message}; nothing was armed`);
@@ -201,7 +220,18 @@ async function examine(
   if (twice !== null) {
     throw new ArmFromQueryError(`The query gives ${twice} twice; nothing was armed`);
   }
-  return { total: Number(total), kinds: kinds ?? [] };
+  return { total: Number(total), kinds: kinds ?? [], ofOrders: ofOrders ?? [] };
+}
+
+async function assertFree(writer: Client, schema: string, kinds: readonly string[]): Promise<void> {
+  const query = async (sql: string, params: readonly unknown[]) =>
+    (await writer.query<Record<string, unknown>>(sql, [...params])).rows;
+  try {
+    await assertNotOfOrders(kinds, schema, query);
+  } catch (error) {
+    if (error instanceof ReservedKindError) throw new ArmFromQueryError(error.message);
+    throw error;
+  }
 }
 
 async function notArmed(

@@ -146,8 +146,10 @@ export class TimeoutRuntime
     if (this.ring) await this.service.assertAllHandled();
   }
 
-  onApplicationBootstrap(): Promise<void> {
-    return this.run.start();
+  async onApplicationBootstrap(): Promise<void> {
+    // Now the order module of the same application has made its tables.
+    await this.timeouts.assertFree(this.handlers.map(({ mark }) => mark.kind));
+    await this.run.start();
   }
 
   beforeApplicationShutdown(): Promise<void> {

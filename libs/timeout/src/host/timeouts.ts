@@ -4,6 +4,7 @@ import { readStopped, releaseBrake, type Stopped } from '../brake-desk';
 import type { TimeoutService } from '../timeout.service';
 import { queryRows } from '../transaction';
 import type { HostTransaction } from './host-transaction';
+import { assertNotOfOrders } from './kinds-of-orders';
 import { assertSound, canBeArmed } from './sound-deadline';
 import {
   type ArmedDeadline,
@@ -37,7 +38,7 @@ export class Timeouts {
   constructor(
     private readonly service: TimeoutService,
     private readonly dataSource: DataSource,
-    schema: string,
+    private readonly schema: string,
   ) {
     this.#subjects = new Subjects(schema);
   }
@@ -46,14 +47,26 @@ export class Timeouts {
    * Arms one deadline or many, in one statement of the caller's transaction.
    * @throws {TypeError} for a kind of more than 500 bytes or a subject of more than 2,000, for what is empty, no
    *   text or not to be kept, and for a date that is none, or not in the years 1 to 9999
+   * @throws {ReservedKindError} for a kind of the order module's, where that has its tables in the same schema
    */
   async arm(tx: HostTransaction, deadlines: HostDeadline | readonly HostDeadline[]): Promise<void> {
     const given = listOf(deadlines);
     if (given.length === 0) return;
     given.forEach(assertSound);
+    await this.assertFree(given.map(({ kind }) => kind));
     // One statement cannot arm a subject twice: the last one is meant.
     const last = new Map(given.map((one) => [JSON.stringify([one.kind, one.subjectId]), one]));
     this.#ring(tx, await this.#subjects.arm(tx, [...last.values()]));
+  }
+
+  /**
+   * @internal
+   * @throws {ReservedKindError}
+   */
+  assertFree(kinds: readonly string[]): Promise<void> {
+    const query = (sql: string, params: readonly unknown[]) =>
+      queryRows(this.dataSource, sql, params);
+    return assertNotOfOrders(kinds, this.schema, query);
   }
 
   /** Arms at another instant; false when the subject has no deadline of this kind (any more). */
