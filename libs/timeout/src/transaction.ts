@@ -4,7 +4,14 @@ import { isContention } from './database-errors';
 import { fencedManager } from './fenced-manager';
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
-import { discardConnection, type Connection, nameOf, send, type Statement } from './send-statement';
+import {
+  discardConnection,
+  type Connection,
+  nameOf,
+  resetSession,
+  send,
+  type Statement,
+} from './send-statement';
 import { unattended } from './unattended';
 
 /** Postgres gives a statement up by itself; whoever waits for the answer waits a little longer. */
@@ -32,6 +39,7 @@ interface Whole {
   readonly isShared: boolean;
   savepoint?: Savepoint;
   hasLentManager?: true;
+  isLent?: true;
   answerLimit?: Pick<Statement, 'query_timeout'>;
 }
 
@@ -64,6 +72,16 @@ export class Transaction {
   get manager(): EntityManager {
     this.#whole.hasLentManager = true;
     return (this.#manager ??= fencedManager(this.runner, () => this.#assertOpen()));
+  }
+
+  /** From here on others use it: what they set for the session ends with the transaction, as what they set for that. */
+  lend(): void {
+    this.#whole.isLent = true;
+  }
+
+  /** True where others have used it, or an attempt in it. */
+  get isLent(): boolean {
+    return this.#whole.isLent ?? false;
   }
 
   /**
@@ -286,6 +304,7 @@ async function attemptTransaction<T>(
       await runner.rollbackTransaction().catch(() => discardConnection(runner));
     throw isLost ? new ConnectionLostError(error) : error;
   } finally {
+    if (tx.isLent) await resetSession(runner);
     await runner.release();
   }
   tx.committed();

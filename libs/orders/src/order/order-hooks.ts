@@ -224,6 +224,7 @@ export class OrderHooks implements OnModuleInit {
   async #enterHost<T>(tx: Transaction, work: (hookTx: HookTx) => Promise<T>): Promise<T> {
     const limit = tx.isShared ? `${SHARED_LOCK_LIMIT_MS}ms` : undefined;
     const before = await enter(tx, this.#paths.host, limit);
+    tx.lend();
     const done = work({
       manager: tx.manager,
       query: (sql, params = []) => tx.rows(sql, params),

@@ -27,6 +27,28 @@ class EndTrials implements HandlesDue {
   }
 }
 
+/** What tenants are told apart by, and whatever else a host may think of; each twice, so that connections come again. */
+const SETTINGS = [
+  'SET search_path = pg_temp',
+  `SELECT set_config('search_path', 'nowhere', false)`,
+  'SET ROLE pg_monitor',
+  'SET DateStyle = German',
+  `SET statement_timeout = '1ms'`,
+  'SET default_transaction_read_only = on',
+].flatMap((one) => [one, `${one};`, `${one};;`]);
+
+/** Each subject is a statement for it to run. */
+@DeadlineHandler('tenant')
+class SetsItsSession implements HandlesDue {
+  readonly seen: string[] = [];
+
+  async handle(due: readonly Due[], tx: Tx): Promise<{ changed: number }> {
+    for (const { subjectId } of due) await tx.query(subjectId);
+    this.seen.push(...due.map(({ subjectId }) => subjectId));
+    return { changed: due.length };
+  }
+}
+
 describe('a handler of a host', () => {
   let database: TestDatabase;
   const open: TestingModule[] = [];
@@ -110,5 +132,22 @@ describe('a handler of a host', () => {
       'Deadlines of kind "trial-edn" wait, and nobody here handles them: mark a provider with ' +
       '@DeadlineHandler("trial-edn"), unless another service does';
     expect(said.filter((text) => text.includes('trial-edn'))).toEqual([words, words]);
+  });
+
+  it('leaves those who have its connection next as they were, whatever it sets for the session', async () => {
+    const module = await start(SetsItsSession);
+    await module.init();
+    const runtime = module.get<TimeoutRuntime>(runtimeToken('default'));
+    const { seen } = module.get(SetsItsSession);
+    for (const [nth, statement] of SETTINGS.entries()) {
+      const dueAt = new Date();
+      await runtime.inHostTransaction((tx) =>
+        runtime.timeouts.arm(tx, { kind: 'tenant', subjectId: statement, dueAt }),
+      );
+      await until('it is handled', () => Promise.resolve(seen.length > nth));
+      await runtime.service.idle();
+    }
+    expect(seen).toEqual(SETTINGS);
+    expect(told).toEqual([]);
   });
 });

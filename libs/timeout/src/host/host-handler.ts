@@ -88,13 +88,16 @@ export const hostTx = (
   tx: Transaction,
   hookFailed?: (error: unknown) => void,
   judge?: FollowUpJudge,
-): HostTx => ({
-  judge,
-  manager: tx.manager,
-  query: (sql, params = []) => tx.rows(sql, params),
-  afterCommit: (hook) => tx.afterCommit(hook, hookFailed),
-  aside: (work) => tx.aside((part) => work(hostTx(part, hookFailed))),
-});
+): HostTx => {
+  tx.lend();
+  return {
+    judge,
+    manager: tx.manager,
+    query: (sql, params = []) => tx.rows(sql, params),
+    afterCommit: (hook) => tx.afterCommit(hook, hookFailed),
+    aside: (work) => tx.aside((part) => work(hostTx(part, hookFailed))),
+  };
+};
 
 export const enterPath = (tx: Transaction, path: string): Promise<unknown> =>
   tx.rows(`SELECT set_config('search_path', $1, true)`, [path]);
