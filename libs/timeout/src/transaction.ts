@@ -19,6 +19,22 @@ const ANSWERS_WITHIN_MS = 1_000;
 /** `idle_in_transaction_session_timeout` has passed. */
 const STOOD_STILL = '25P03';
 
+/** Ends the transaction, or begins another one, whatever it is preceded by. `ROLLBACK TO` a savepoint does not. */
+const ENDS =
+  /^\s*(?:COMMIT|END|ABORT|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b))\b/i;
+
+/** Somebody who was lent a transaction would end it himself. Nothing was sent. */
+export class TransactionIsLentError extends Error {
+  readonly code = 'transaction_is_lent';
+
+  constructor(statement: string) {
+    super(
+      `${statement.trim().slice(0, 40)} is not yours to say: this transaction is committed once you have answered, ` +
+        'and undone where you throw',
+    );
+  }
+}
+
 /** A statement, or a hook, of a transaction that has ended, or of an attempt in it that has. Nothing was sent. */
 export class TransactionEndedError extends Error {
   readonly code = 'transaction_ended';
@@ -71,7 +87,10 @@ export class Transaction {
   /** TypeORM's, in this transaction. What fails by it is heard of with the next {@link rows} only. */
   get manager(): EntityManager {
     this.#whole.hasLentManager = true;
-    return (this.#manager ??= fencedManager(this.runner, () => this.#assertOpen()));
+    return (this.#manager ??= fencedManager(this.runner, (sql) => {
+      this.#assertOpen();
+      this.#assertKeeps(sql);
+    }));
   }
 
   /** From here on others use it: what they set for the session ends with the transaction, as what they set for that. */
@@ -172,8 +191,9 @@ export class Transaction {
   }
 
   #run<T>(statement: Statement): Promise<T[]> {
-    if (!this.#isOver) return this.#send(statement);
-    const refused = Promise.reject<T[]>(new TransactionEndedError());
+    const why = this.#isOver ? new TransactionEndedError() : this.#refusal(statement.text);
+    if (!why) return this.#send(statement);
+    const refused = Promise.reject<T[]>(why);
     // Whoever has not waited for it may well be gone.
     refused.catch(() => undefined);
     return refused;
@@ -200,6 +220,16 @@ export class Transaction {
 
   get #isOver(): boolean {
     return this.#hasEnded || (this.#above !== undefined && this.#above.#isOver);
+  }
+
+  /** What would end a transaction that is lent. */
+  #refusal(sql: string): TransactionIsLentError | undefined {
+    return this.isLent && ENDS.test(sql) ? new TransactionIsLentError(sql) : undefined;
+  }
+
+  #assertKeeps(sql: string): void {
+    const refusal = this.#refusal(sql);
+    if (refusal) throw refusal;
   }
 
   #assertOpen(): void {

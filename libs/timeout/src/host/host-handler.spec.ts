@@ -150,4 +150,43 @@ describe('a handler of a host', () => {
     expect(seen).toEqual(SETTINGS);
     expect(told).toEqual([]);
   });
+
+  it.each(['ROLLBACK', ' commit;', 'END', 'ROLLBACK WORK', 'ABORT'])(
+    'may not end its transaction by %j, and does what it says in another way',
+    async (statement) => {
+      const module = await start(SetsItsSession);
+      await module.init();
+      const runtime = module.get<TimeoutRuntime>(runtimeToken('default'));
+      const run = (by: (tx: Tx) => Promise<unknown>) => runtime.inHostTransaction(by);
+      const refused = { code: 'transaction_is_lent' };
+      await expect(run((tx) => tx.query(statement))).rejects.toMatchObject(refused);
+      await expect(run((tx) => tx.manager.query(statement))).rejects.toMatchObject(refused);
+      await run(async (tx) => {
+        await tx.query('SAVEPOINT mine');
+        await tx.query('ROLLBACK TO SAVEPOINT mine');
+        await tx.manager.transaction((inner) => inner.query('SELECT 1'));
+        const undone = tx.manager.transaction(() => Promise.reject(new Error('undo')));
+        await expect(undone).rejects.toThrow('undo');
+      });
+    },
+  );
+
+  it('that would end its transaction fails by the usual rules', async () => {
+    const module = await start(SetsItsSession);
+    await module.init();
+    const runtime = module.get<TimeoutRuntime>(runtimeToken('default'));
+    const dueAt = new Date();
+    await runtime.inHostTransaction((tx) =>
+      runtime.timeouts.arm(
+        tx,
+        ['COMMIT', 'SELECT 1'].map((subjectId) => ({ kind: 'tenant', subjectId, dueAt })),
+      ),
+    );
+    const { seen } = module.get(SetsItsSession);
+    await until('the other is handled', () => Promise.resolve(seen.includes('SELECT 1')));
+    await runtime.service.idle();
+    const left = await runtime.timeouts.list({ kind: 'tenant' });
+    expect(left.map(({ subjectId }) => subjectId)).toEqual(['COMMIT']);
+    await runtime.inHostTransaction((tx) => runtime.timeouts.cancel(tx, left));
+  });
 });
