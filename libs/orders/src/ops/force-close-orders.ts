@@ -78,12 +78,16 @@ export class ForceCloseOrders {
   async find(filter: ClosableFilter): Promise<string[]> {
     const rows = await onDataSource(this.dataSource).rows<{ id: string }>(
       // Also those whose deadline is held: they wait for nobody but an operator.
-      `SELECT o.id FROM (SELECT subject_id, min(due_at) AS due_at FROM (
-                           SELECT subject_id, due_at FROM deadlines WHERE kind = 'payment'
-                            UNION ALL
-                           SELECT subject_id, due_at FROM held_deadlines WHERE kind = 'payment') AS waiting
-                          GROUP BY subject_id) AS d
-         JOIN orders o ON o.id = d.subject_id
+      // Each order by its key, whatever Postgres thinks of how many there are.
+      `WITH waiting AS MATERIALIZED (
+         SELECT subject_id, min(due_at) AS due_at FROM (
+           SELECT subject_id, due_at FROM deadlines WHERE kind = 'payment'
+            UNION ALL
+           SELECT subject_id, due_at FROM held_deadlines WHERE kind = 'payment') AS d
+          GROUP BY subject_id)
+       SELECT o.id FROM waiting d, LATERAL (
+         SELECT id, status, customer_id, created_at, closes_at FROM orders
+          WHERE id = d.subject_id OFFSET 0) AS o
         WHERE o.status = 'pending_payment'
           AND ($1::text IS NULL OR o.customer_id = $1)
           AND ($2::timestamptz IS NULL OR o.created_at >= $2)
