@@ -82,6 +82,42 @@ const INSTALLATION_MUTATIONS = [
     'run-migrations.spec.ts',
     ['patiently.ts', "('lock_timeout', (${limitMs})::text, false)", "('lock_timeout', '0', false)"],
   ),
+  {
+    name: 'host-takes-deadlines-of-orders',
+    what: 'A handler of a host takes the deadlines of orders, whose kind has the name of its own',
+    spec: 'test/hosts/kinds-of-orders.e2e.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/host/timeout-runtime.ts',
+        find: 'await this.timeouts.assertFree(this.handlers.map(({ mark }) => mark.kind));',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'session-settings-stay',
+    what: 'What a host has set for its session stays on a connection of ours',
+    spec: 'libs/timeout/src/host/host-handler.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/transaction.ts',
+        find: 'if (tx.isLent) await resetSession(runner);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'lent-transaction-ends',
+    what: 'A handler of a host that ends its transaction counts as one that has handled',
+    spec: 'libs/timeout/src/host/host-handler.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/transaction.ts',
+        find: 'this.isLent && ENDS.test(sql)',
+        replace: 'this.isLent && sql === ""',
+      },
+    ],
+  },
 ];
 
 module.exports = { INSTALLATION_MUTATIONS };
