@@ -71,6 +71,7 @@ import { readInstallationId } from './providers/installation-id';
 import { UnchargeableProducts } from './providers/unchargeable-products';
 import { createProviders, guardProviders } from './providers/create-providers';
 import { hostSetUp, type OrdersHostOptions, type OrdersModuleAsyncOptions } from './host-options';
+import { checkAsyncOptions, checkModuleOptions } from './module-options';
 import { type OrdersParts, type OrdersSetUp, SET_UP } from './set-up';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
@@ -183,19 +184,18 @@ export class OrdersModule implements OnApplicationShutdown {
   static forRoot(
     config: Config,
     telemetry: OrdersTelemetry,
-    { parts = {}, ...options }: OrdersModuleOptions,
+    given: OrdersModuleOptions,
   ): DynamicModule {
+    const { parts = {}, ...options } = checkModuleOptions(given);
     const useValue: OrdersSetUp = { config, telemetry, parts };
     return assemble({ provide: SET_UP, useValue }, options);
   }
 
   /** For a host, which says what it has in its own words: {@link OrdersHostOptions}. */
-  static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>({
-    role = 'ring',
-    imports = [],
-    inject,
-    useFactory,
-  }: OrdersModuleAsyncOptions<Tokens>): DynamicModule {
+  static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>(
+    options: OrdersModuleAsyncOptions<Tokens>,
+  ): DynamicModule {
+    const { role = 'ring', imports = [], inject, useFactory } = checkAsyncOptions(options);
     const make = useFactory as (
       ...args: unknown[]
     ) => OrdersHostOptions | Promise<OrdersHostOptions>;

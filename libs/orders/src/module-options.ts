@@ -1,0 +1,32 @@
+import { assertOptions, orElse } from '@app/timeout';
+import { z } from 'zod';
+import type { OrdersModuleAsyncOptions } from './host-options';
+import type { OrdersModuleOptions } from './orders.module';
+
+const trueOrFalse = z.boolean(orElse('true or false'));
+
+const WITH_CONFIG = {
+  ring: trueOrFalse,
+  isVisitor: trueOrFalse,
+  hooksElsewhere: trueOrFalse,
+  parts: z.looseObject({}, orElse('parts by their names')),
+} satisfies Record<keyof OrdersModuleOptions, z.ZodType>;
+
+const ASYNC = {
+  role: z.enum(['ring', 'arm'], orElse('"ring" or "arm"')),
+  imports: z.array(z.unknown(), orElse('a list of modules')),
+  inject: z.array(z.unknown(), orElse('a list of tokens')),
+  useFactory: z.custom((value) => typeof value === 'function', orElse('a function')),
+} satisfies Record<keyof OrdersModuleAsyncOptions<readonly []>, z.ZodType>;
+
+/** @throws {TypeError} naming every option that is wrong, and how it is right */
+export function checkModuleOptions(options: OrdersModuleOptions): OrdersModuleOptions {
+  assertOptions('OrdersModule', WITH_CONFIG, ['ring'], options);
+  return options;
+}
+
+/** @throws {TypeError} naming every option that is wrong, and how it is right */
+export function checkAsyncOptions<Options extends object>(options: Options): Options {
+  assertOptions('OrdersModule', ASYNC, ['useFactory'], options);
+  return options;
+}
