@@ -45,8 +45,32 @@ describe('the options of OrdersModule.forRootAsync', () => {
     [{ postgres, payments, stock: { reserve: 1 } }, '`stock` must be a StockPort'],
     [{ postgres, payments, telemetry: 'on' }, '`telemetry` must be an OrdersTelemetry'],
     [{ postgres, payments, settings: { MAX_OPEN_ORDERS: 5 } }, '`settings.MAX_OPEN_ORDERS` must'],
-  ])('%j are refused with what is wrong', (given, words) => {
-    const check = () => hostOptionsAsConfig(given as unknown as OrdersHostOptions);
+    [
+      { postgres, payments, settings: { MAX_OPEN_ORDER: '5' } },
+      '`settings.MAX_OPEN_ORDER` must be one that there is: AUTH_AUDIENCE, ',
+    ],
+    [{ postgres, payments, settings: { FOO: '1' } }, ', MAX_OPEN_ORDERS, MAX_UNPAID_IN_A_ROW, '],
+    ...Object.entries({
+      DATABASE_SCHEMA: 'schema',
+      DATABASE_URL: 'postgres',
+      PAYMENT_GRACE: 'windows.grace',
+      PAYMENT_PROVIDER: 'payments',
+      PAYMENT_PROVIDERS: 'payments',
+      PAYMENT_WINDOW: 'windows.pay',
+      RECEIVE_WITHIN: 'windows.receive',
+      REDIS_URL: 'redis',
+      ROLES: 'role',
+      SHIP_WITHIN: 'windows.ship',
+    }).map(([name, option]): [object, string] => [
+      { postgres, payments, settings: { [name]: '5m' } },
+      `\`settings.${name}\` must be left out: \`${option}\` says it`,
+    ]),
+    [
+      { postgres, payments, settings: { LASTCALL_HOME: '/srv' } },
+      '`settings.LASTCALL_HOME` must be left out: a host has none',
+    ],
+  ] as [unknown, string][])('%j are refused with what is wrong', (given, words) => {
+    const check = () => hostOptionsAsConfig(given as OrdersHostOptions);
     expect(check).toThrow(TypeError);
     expect(check).toThrow(words);
   });

@@ -2,6 +2,7 @@ import { assertOptions, having, type InjectedAll, isObject, orElse } from '@app/
 import type { InjectionToken, ModuleMetadata } from '@nestjs/common';
 import { type Config, hostConfig } from './config';
 import type { EventSink } from './events/event-stream';
+import { HOST_SETTINGS } from './host-settings';
 import { hostTelemetry } from './order/host-telemetry';
 import type { StockPort } from './order/stock-port';
 import type { HostOrdersTelemetry } from './order/telemetry';
@@ -32,7 +33,7 @@ export interface OrdersHostOptions {
   readonly stock?: StockPort;
   /** Where to report: what is left out is not told; Nest's logger hears of what fails and of alerts unless given. */
   readonly telemetry?: HostOrdersTelemetry;
-  /** Other settings by their names in .env.example, such as `MAX_OPEN_ORDERS`. */
+  /** Other settings by their names in .env.example, such as `MAX_OPEN_ORDERS`; what an option says is none of them. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -68,7 +69,7 @@ const ORDERS = {
   events: having(['append'], 'an EventSink: append(events)'),
   stock: having(['reserve', 'apply'], 'a StockPort: reserve and apply'),
   telemetry: TELEMETRY_OPTION,
-  settings: z.record(z.string(), text, orElse('texts by the names of settings')),
+  settings: HOST_SETTINGS,
 } satisfies Record<keyof OrdersHostOptions, z.ZodType>;
 
 /** Nowhere: a host's settings are in its code, and no file of an installation is read. */
