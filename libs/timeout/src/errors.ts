@@ -14,8 +14,9 @@ export class UnhandledDeadlineError extends Error {
 export class AmbiguousDeadlineHandlerError extends Error {
   readonly code = 'ambiguous_deadline_handler';
 
-  constructor(kind: string) {
-    super(`Two handlers for deadlines of kind "${kind}". Keep one @HandlesDeadline('${kind}').`);
+  /** @param marks what to keep one of */
+  constructor(kind: string, marks = `@HandlesDeadline('${kind}')`) {
+    super(`Two handlers for deadlines of kind "${kind}". Keep one ${marks}.`);
   }
 }
 

@@ -38,6 +38,17 @@ export function brakeOf(brake: HostBrake | undefined): BrakeOptions {
   };
 }
 
+/** All processes of a schema have the same brake, so that another one may handle them. */
+export function warnOfUnhandled({ kinds }: BrakeOptions, handled: readonly string[]): void {
+  const logger = new Logger('Timeouts');
+  for (const kind of kinds.filter((one) => !handled.includes(one))) {
+    logger.warn(
+      `The brake covers deadlines of kind "${kind}", and nobody here handles them: mark a provider ` +
+        `with @DeadlineHandler("${kind}"), unless another service does`,
+    );
+  }
+}
+
 /** One that throws says nothing. */
 function sound(suspicion: () => string | undefined, failed: (error: unknown) => void) {
   try {

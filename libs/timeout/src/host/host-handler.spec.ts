@@ -4,7 +4,14 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { until } from '../../../../test/support/until';
 import { runtimeToken, type TimeoutRuntime } from '../module';
-import { DeadlineHandler, type Due, type HandlesDue, TimeoutModule, type Tx } from '../public';
+import {
+  AmbiguousDeadlineHandlerError,
+  DeadlineHandler,
+  type Due,
+  type HandlesDue,
+  TimeoutModule,
+  type Tx,
+} from '../public';
 import { silentTelemetry } from '../telemetry';
 import { queryRows } from '../transaction';
 import { findPlace } from './connections';
@@ -59,17 +66,32 @@ describe('a handler of a host', () => {
     batchFailed: (kind: string) => void told.push(`a batch of ${kind} failed`),
   };
 
-  const start = async (handler: Type, given: object = { telemetry }): Promise<TestingModule> => {
+  const start = async (
+    handler: Type,
+    given: object = { telemetry },
+    beside: Type[] = [],
+  ): Promise<TestingModule> => {
     const module = await Test.createTestingModule({
       imports: [
         TimeoutModule.forRoot({ postgres: { url: database.url }, driver: 'memory', ...given }),
       ],
-      providers: [handler],
+      providers: [handler, ...beside],
     })
       .setLogger(false as never)
       .compile();
     open.push(module);
     return module;
+  };
+  /** Long due. */
+  const arm = async (module: TestingModule, kind: string, subjects: string[]): Promise<void> => {
+    const { timeouts } = module.get<TimeoutRuntime>(runtimeToken('default'));
+    const place = await findPlace({ url: database.url }, 'lastcall');
+    const arming = await place.open({ name: 'test', connections: 1 });
+    await timeouts.arm(
+      { query: (sql, params) => queryRows(arming, sql, params) },
+      subjects.map((subjectId) => ({ kind, subjectId, dueAt: new Date(0) })),
+    );
+    await arming.destroy();
   };
   beforeAll(async () => (database = await createTestDatabase()));
   beforeEach(() => void (told.length = 0));
@@ -81,14 +103,8 @@ describe('a handler of a host', () => {
   it('has handled what is committed, whatever its hooks do after that', async () => {
     const module = await start(EndTrials);
     const { timeouts, service } = module.get<TimeoutRuntime>(runtimeToken('default'));
-    const place = await findPlace({ url: database.url }, 'lastcall');
-    const arming = await place.open({ name: 'test', connections: 1 });
     const subjects = Array.from({ length: MANY }, (_, n) => `trial/${n}`);
-    await timeouts.arm(
-      { query: (sql, params) => queryRows(arming, sql, params) },
-      subjects.map((subjectId) => ({ kind: 'trial-end', subjectId, dueAt: new Date(0) })),
-    );
-    await arming.destroy();
+    await arm(module, 'trial-end', subjects);
     await module.init();
     const handler = module.get(EndTrials);
     const sum = (): number => handler.sizes.reduce((all, size) => all + size, 0);
@@ -111,6 +127,76 @@ describe('a handler of a host', () => {
     await expect(start(Sized)).rejects.toThrow(
       `@DeadlineHandler("sized") of Sized: \`maxBatch\` must be a whole number of 1 or more, not ${size}`,
     );
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['a number', 1],
+    ['rows that nobody counted', { changed: undefined }],
+    ['a text', { changed: '1' }],
+    ['less than none', { changed: -1 }],
+  ])('that answers %s is told what to answer', async (kind, answer) => {
+    @DeadlineHandler(kind)
+    class Answering {
+      handle = () => Promise.resolve(answer as { changed: number });
+    }
+    const errors: unknown[] = [];
+    const batchFailed = (_kind: string, _size: number, error: unknown) => void errors.push(error);
+    const module = await start(Answering, { telemetry: { failed: () => undefined, batchFailed } });
+    await arm(module, kind, ['one']);
+    await module.init();
+    const [error] = await until('it has failed', () => (errors.length > 0 ? errors : undefined));
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toBe(
+      `\`handle\` of @DeadlineHandler("${kind}") must return { changed }: how many of its subjects it changed, 0 or more`,
+    );
+  });
+
+  it.each(['', undefined, 7, 'k'.repeat(501), 'a\0b'])(
+    'is refused with %p as its kind',
+    async (kind) => {
+      @DeadlineHandler(kind as string)
+      class Unnamed implements HandlesDue {
+        handle = () => Promise.resolve({ changed: 0 });
+      }
+      await expect(start(Unnamed)).rejects.toThrow(
+        `@DeadlineHandler(${JSON.stringify(kind)}) of Unnamed: its kind must be a text of 1 to 500 bytes`,
+      );
+    },
+  );
+
+  it('is refused without a method of that name', async () => {
+    class Idle {
+      handel = () => Promise.resolve({ changed: 0 });
+    }
+    DeadlineHandler('idle')(Idle as never);
+    const module = await start(Idle);
+    await expect(module.init()).rejects.toThrow(
+      '@DeadlineHandler("idle") of Idle: it must have a method `handle(due, tx)`',
+    );
+  });
+
+  it('is refused beside another of its kind, and both are named', async () => {
+    @DeadlineHandler('trial-end')
+    class EndThem extends EndTrials {}
+    const module = start(EndTrials, { telemetry }, [EndThem]);
+    await expect(module).rejects.toBeInstanceOf(AmbiguousDeadlineHandlerError);
+    await expect(module).rejects.toThrow(
+      'Two handlers for deadlines of kind "trial-end". Keep one @DeadlineHandler("trial-end") of EndTrials, EndThem.',
+    );
+  });
+
+  it('that a brake covers and nobody has is warned of', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
+    const brake = { kinds: ['trial-end', 'trial-edn'] };
+    await start(EndTrials, { telemetry, brake });
+    await start(EndTrials, { telemetry, brake, role: 'arm' });
+    const said = warn.mock.calls.map(([text]) => String(text));
+    warn.mockRestore();
+    expect(said).toEqual([
+      'The brake covers deadlines of kind "trial-edn", and nobody here handles them: ' +
+        'mark a provider with @DeadlineHandler("trial-edn"), unless another service does',
+    ]);
   });
 
   it('that is missing for a kind is warned of, also where there is none at all', async () => {

@@ -8,6 +8,7 @@ import type {
 import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../transaction';
 import type { HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
+import { isObject } from './option-kinds';
 import { TAKE_SUBJECTS } from './subjects';
 
 const MAX_BATCH = 500;
@@ -58,7 +59,7 @@ export class HostHandler implements DeadlineHandler {
     }
     if (free.length === 0) return { changed: 0, lost: due.length - busy.length, putBack: busy };
     await enterPath(tx, this.paths.host);
-    const { changed } = await this.handler.handle(
+    const answer: unknown = await this.handler.handle(
       free.map(({ kind, name, dueAt, failures }) => ({ kind, subjectId: name, dueAt, failures })),
       hostTx(
         tx,
@@ -66,10 +67,20 @@ export class HostHandler implements DeadlineHandler {
         judge,
       ),
     );
+    const changed = changedOf(answer, this.#kind);
     // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
     await enterPath(tx, this.paths.own);
     return { changed, lost: due.length - busy.length - changed, putBack: busy };
   }
+}
+
+/** What a handler answers that no compiler has looked at. */
+function changedOf(answer: unknown, kind: string): number {
+  const changed = isObject(answer) ? answer.changed : undefined;
+  if (Number.isSafeInteger(changed) && Number(changed) >= 0) return Number(changed);
+  throw new TypeError(
+    `\`handle\` of @DeadlineHandler("${kind}") must return { changed }: how many of its subjects it changed, 0 or more`,
+  );
 }
 
 /** A host's transaction as our own handlers use it. */

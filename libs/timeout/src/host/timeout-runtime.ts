@@ -10,7 +10,6 @@ import { DatabaseClock } from '../database-clock';
 import { drainDefaults } from '../drain';
 import { drainersHere } from '../pace';
 import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
-import { ScopedDeadlineHandlerError } from '../errors';
 import { NoopLock } from '../locks/noop.lock';
 import { withOwnSessions } from '../pooler';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
@@ -19,13 +18,9 @@ import { TimeoutService } from '../timeout.service';
 import type { TimerDriver } from '../timer-driver';
 import { checkOptions } from './check-options';
 import { findPlace, type Place } from './connections';
-import { brakeOf } from './host-brake';
-import {
-  HANDLER_MARK,
-  type HandlerMark,
-  type HandlesDue,
-  type Tx,
-} from './deadline-handler.decorator';
+import type { Tx } from './deadline-handler.decorator';
+import { findHandlers, type FoundHandler, madeHandler } from './find-handlers';
+import { brakeOf, warnOfUnhandled } from './host-brake';
 import { HostHandler } from './host-handler';
 import { inHostTransaction } from './host-transactions';
 import { installationName } from './installation-name';
@@ -42,9 +37,6 @@ const UNHEALTHY_SWEEP_MS = 1_000;
 const LEAVE_TO_TIMER_MS = 1_000;
 const ARMING_CONNECTIONS = 4;
 
-type Handlers = readonly { readonly mark: HandlerMark; readonly wrapper: Wrapper }[];
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
-
 /** One set of deadlines at work, for as long as the application is. */
 export class TimeoutRuntime
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
@@ -56,7 +48,7 @@ export class TimeoutRuntime
     private readonly run: TimeoutRun,
     private readonly telemetry: TimeoutTelemetry,
     private readonly ring: boolean,
-    private readonly handlers: Handlers,
+    private readonly handlers: readonly FoundHandler[],
     private readonly paths: { readonly own: string; readonly host: string },
     private readonly pools: readonly DataSource[],
     private readonly place: Place,
@@ -76,7 +68,7 @@ export class TimeoutRuntime
       'Timeouts',
     );
     const ring = role === 'ring';
-    const handlers = ring ? handlersOf(discovery, name) : [];
+    const handlers = ring ? findHandlers(discovery, name) : [];
     const kinds = handlers.map(({ mark }) => mark.kind);
     const place = await findPlace(options.postgres, schema, options);
     if (options.migrate ?? true) await migratePlace(place);
@@ -98,6 +90,7 @@ export class TimeoutRuntime
     const drain = { ...drainDefaults, drainers };
     const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS };
     const brake = brakeOf(options.brake);
+    if (ring) warnOfUnhandled(brake, kinds);
     const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain, brake });
     return new TimeoutRuntime(
       service,
@@ -133,14 +126,9 @@ export class TimeoutRuntime
   }
 
   async onModuleInit(): Promise<void> {
-    for (const { mark, wrapper } of this.handlers) {
-      if (!wrapper.isDependencyTreeStatic()) throw new ScopedDeadlineHandlerError(mark.kind);
-      const handler = new HostHandler(
-        mark,
-        wrapper.instance as HandlesDue,
-        this.paths,
-        this.telemetry,
-      );
+    for (const found of this.handlers) {
+      const { mark } = found;
+      const handler = new HostHandler(mark, madeHandler(found), this.paths, this.telemetry);
       this.service.handle(mark.kind, handler);
     }
     if (this.ring) await this.service.assertAllHandled();
@@ -159,25 +147,6 @@ export class TimeoutRuntime
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.pools.map((pool) => pool.destroy()));
   }
-}
-
-function handlersOf(discovery: DiscoveryService, name: string): Handlers {
-  return discovery.getProviders().flatMap((wrapper) => {
-    const { metatype } = wrapper;
-    if (typeof metatype !== 'function') return [];
-    const mark = Reflect.getMetadata(HANDLER_MARK, metatype) as HandlerMark | undefined;
-    if (!mark || (mark.timeouts ?? 'default') !== name) return [];
-    assertMaxBatch(mark, metatype.name);
-    return [{ mark, wrapper }];
-  });
-}
-
-/** A claim of none finds none, and the next one is made at once. */
-function assertMaxBatch({ kind, maxBatch }: HandlerMark, of: string): void {
-  if (maxBatch === undefined || (Number.isSafeInteger(maxBatch) && maxBatch > 0)) return;
-  throw new TypeError(
-    `@DeadlineHandler("${kind}") of ${of}: \`maxBatch\` must be a whole number of 1 or more, not ${maxBatch}`,
-  );
 }
 
 async function driverOf(

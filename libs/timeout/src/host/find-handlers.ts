@@ -1,0 +1,65 @@
+import type { DiscoveryService } from '@nestjs/core';
+import { AmbiguousDeadlineHandlerError, ScopedDeadlineHandlerError } from '../errors';
+import { HANDLER_MARK, type HandlerMark, type HandlesDue } from './deadline-handler.decorator';
+import { canBeArmed, MOST_BYTES } from './sound-deadline';
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** A provider that is marked, before it is made. */
+export interface FoundHandler {
+  readonly mark: HandlerMark;
+  /** The name of its class. */
+  readonly of: string;
+  readonly wrapper: Wrapper;
+}
+
+/**
+ * Those of this application for the deadlines of that name.
+ * @throws {TypeError} for a mark that no deadline can have
+ * @throws {AmbiguousDeadlineHandlerError}
+ */
+export function findHandlers(discovery: DiscoveryService, name: string): readonly FoundHandler[] {
+  const byKind = new Map<string, FoundHandler>();
+  for (const wrapper of discovery.getProviders()) {
+    const { metatype } = wrapper;
+    if (typeof metatype !== 'function') continue;
+    const mark = Reflect.getMetadata(HANDLER_MARK, metatype) as HandlerMark | undefined;
+    if (!mark || (mark.timeouts ?? 'default') !== name) continue;
+    const found = { mark, of: metatype.name, wrapper };
+    assertSoundMark(found);
+    const { kind } = mark;
+    const other = byKind.get(kind);
+    if (other) {
+      throw new AmbiguousDeadlineHandlerError(kind, `${said(kind)} of ${other.of}, ${found.of}`);
+    }
+    byKind.set(kind, found);
+  }
+  return [...byKind.values()];
+}
+
+/**
+ * Once all providers are made.
+ * @throws {ScopedDeadlineHandlerError}
+ * @throws {TypeError} where it handles nothing
+ */
+export function madeHandler({ mark: { kind }, of, wrapper }: FoundHandler): HandlesDue {
+  if (!wrapper.isDependencyTreeStatic()) throw new ScopedDeadlineHandlerError(kind);
+  const handler = wrapper.instance as HandlesDue;
+  if (typeof handler.handle === 'function') return handler;
+  throw new TypeError(`${said(kind)} of ${of}: it must have a method \`handle(due, tx)\``);
+}
+
+function assertSoundMark({ mark: { kind, maxBatch }, of }: FoundHandler): void {
+  if (!kind || !canBeArmed({ kind, subjectId: 'any' })) {
+    throw new TypeError(
+      `${said(kind)} of ${of}: its kind must be a text of 1 to ${MOST_BYTES.kind} bytes that Postgres can keep`,
+    );
+  }
+  // A claim of none finds none, and the next one is made at once.
+  if (maxBatch === undefined || (Number.isSafeInteger(maxBatch) && maxBatch > 0)) return;
+  throw new TypeError(
+    `${said(kind)} of ${of}: \`maxBatch\` must be a whole number of 1 or more, not ${maxBatch}`,
+  );
+}
+
+const said = (kind: string): string => `@DeadlineHandler(${JSON.stringify(kind)})`;
