@@ -16,6 +16,7 @@ export {
   type HostTransaction,
 } from './host/host-transaction';
 export { migrateTimeouts } from './host/migrate';
+export { MissingDeadlineTablesError } from './host/missing-deadline-tables';
 export type { ArmedDeadline, HostDeadline, SubjectRef } from './host/subjects';
 export type { HostTelemetry } from './host/sound-telemetry';
 export { TimeoutModule } from './host/timeout.module';

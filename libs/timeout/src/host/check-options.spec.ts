@@ -4,7 +4,9 @@ import { NoopLock } from '../locks/noop.lock';
 import { silentTelemetry } from '../telemetry';
 import { TRUSTED_ABILITIES } from '../testing/trusted-abilities';
 import { checkOptions } from './check-options';
+import { migrateTimeouts } from './migrate';
 import type { TimeoutModuleOptions } from './timeout-options';
+import { TimeoutModule } from './timeout.module';
 
 const postgres = { url: 'postgres://shop@127.0.0.1/shop' };
 const go = async (): Promise<void> => undefined;
@@ -44,12 +46,26 @@ describe('the options of TimeoutModule', () => {
     [{ postgres: 'postgres://' }, '`postgres` must be one of { url }'],
     [{ postgres: { ...postgres, pool: {} } }, '`postgres` must be one of { url }'],
     [{ postgres: { dataSource: {} } }, '`postgres` must be one of { url }'],
+    [{ postgres: { dataSource: { query: go } } }, '`postgres` must be one of { url }'],
+    [
+      { postgres: { url: 'foo' } },
+      '`postgres.url` must be a URL that begins with postgres:// or postgresql://',
+    ],
+    [
+      { postgres: { pool: {} } },
+      '`postgres.pool` must be a Pool of node-postgres, with the `options` that it was made with',
+    ],
     [
       { postgres, redisUrl: 'redis://' },
       'there is no option "redisUrl"; there are: postgres, redis',
     ],
     [{ postgres, redis: 6379 }, '`redis` must be a URL, options or a client of ioredis'],
     [{ postgres, redis: '' }, '`redis` must be a URL, options or a client of ioredis'],
+    [
+      { postgres, redis: 'foo' },
+      '`redis` must be redis://host:6379, redis://host1:6379,host2:6379',
+    ],
+    [{ postgres, redis: 'redis+sentinel://h:26379' }, '`redis` names no master'],
     [{ postgres, schema: 7 }, '`schema` must be a text'],
     [{ postgres, drainers: 0 }, '`drainers` must be at least 1'],
     [{ postgres, drainers: 17 }, '`drainers` must be at most 16'],
@@ -96,7 +112,38 @@ describe('the options of TimeoutModule', () => {
     expect(check(given)).toThrow(words);
   });
 
+  it.each([
+    [undefined, '`postgres` must be one of { url }'],
+    [{ postgres: { url: 'foo' } }, '`postgres.url` must be a URL'],
+    [{ postgres, schema: 7 }, '`schema` must be a text'],
+  ])('of migrateTimeouts are looked at as well: %j', async (given, words) => {
+    await expect(migrateTimeouts(given as never)).rejects.toThrow(`migrateTimeouts: ${words}`);
+  });
+
   it('name a driver that there is', () => {
     expect(check({ postgres, driver: 'rabitmq' })).toThrow('There are: bullmq, memory');
   });
+});
+
+describe('what TimeoutModule is given', () => {
+  it.each([
+    [undefined, '`postgres` must be one of { url }'],
+    ['postgres://shop@127.0.0.1/shop', '`postgres` must be one of { url }'],
+    [{ postgres, name: 7 }, '`name` must be a text'],
+    [{ postgres, name: '' }, '`name` must be a text'],
+  ])('by forRoot, %j, is refused at once', (given, words) => {
+    const make = () => TimeoutModule.forRoot(given as never);
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(`TimeoutModule: ${words}`);
+    expect(make).not.toThrow('there is no option');
+  });
+
+  it.each([[undefined], [{}], [{ useFactory: { postgres } }], [{ inject: [] }]])(
+    'by forRootAsync, %j, is refused at once',
+    (given) => {
+      const make = () => TimeoutModule.forRootAsync(given as never);
+      expect(make).toThrow(TypeError);
+      expect(make).toThrow('TimeoutModule.forRootAsync: one of `useFactory`, `useClass` and');
+    },
+  );
 });

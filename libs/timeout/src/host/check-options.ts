@@ -1,17 +1,52 @@
 import { z } from 'zod';
 import { timerDriverKind } from '../drivers/registry';
+import type { RedisAddress } from '../redis';
+import { parseRedisUrl } from '../redis-url';
 import { silentTelemetry } from '../telemetry';
+import type { HostPostgres } from './connections';
 import { assertOptions, hasMethods, having, isObject, orElse } from './option-kinds';
 import type { TimeoutModuleOptions } from './timeout-options';
 
-const postgres = z.custom((value) => {
-  const [only, ...more] = Object.entries(isObject(value) ? value : {});
-  if (!only || more.length > 0) return false;
-  const [name, place] = only;
-  if (name === 'url') return typeof place === 'string' && place !== '';
-  if (!isObject(place)) return false;
-  return name === 'dataSource' ? typeof place.query === 'function' : name === 'pool';
-}, orElse("one of { url }, { dataSource } (TypeORM's) and { pool } (node-postgres')"));
+const postgres = z
+  .custom<HostPostgres>((value) => {
+    const [only, ...more] = Object.entries(isObject(value) ? value : {});
+    if (!only || more.length > 0) return false;
+    const [name, place] = only;
+    if (name === 'url') return typeof place === 'string' && place !== '';
+    if (!isObject(place)) return false;
+    if (name === 'pool') return true;
+    return name === 'dataSource' && typeof place.query === 'function' && isObject(place.options);
+  }, orElse("one of { url }, { dataSource } (TypeORM's) and { pool } (node-postgres')"))
+  .superRefine((value, context) => {
+    const complain = (name: string, words: string): void =>
+      context.addIssue({ code: 'custom', path: [name], message: `must be ${words}` });
+    if ('url' in value && !/^postgres(ql)?:\/\//i.test(value.url)) {
+      complain('url', 'a URL that begins with postgres:// or postgresql://');
+    }
+    if ('pool' in value && !isObject(value.pool.options)) {
+      complain('pool', 'a Pool of node-postgres, with the `options` that it was made with');
+    }
+  });
+
+const redis = z
+  .custom<RedisAddress>(
+    (value) => isObject(value) || (typeof value === 'string' && value !== ''),
+    orElse('a URL, options or a client of ioredis'),
+  )
+  .superRefine((value, context) => {
+    const message = typeof value === 'string' ? complaintOf(value) : undefined;
+    if (message) context.addIssue(message);
+  });
+
+/** What is wrong with an address of Redis. */
+function complaintOf(url: string): string | undefined {
+  try {
+    parseRedisUrl(url);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 const telemetry = z.custom((value) => {
   if (!isObject(value) || !hasMethods(value, ['failed'])) return false;
@@ -66,10 +101,7 @@ const brake = z.strictObject(
 
 const OPTIONS = {
   postgres,
-  redis: z.custom(
-    (value) => isObject(value) || (typeof value === 'string' && value !== ''),
-    orElse('a URL, options or a client of ioredis'),
-  ),
+  redis,
   schema: z.string(orElse('a text')),
   driver: z.custom((value) => typeof value === 'string' || lacks(value).length === 0, {
     error: ({ input }) => {
@@ -108,6 +140,38 @@ export function checkOptions(options: TimeoutModuleOptions): TimeoutModuleOption
   assertOptions('TimeoutModule', OPTIONS, ['postgres'], options);
   if (typeof options.driver === 'string') assertHasNeeds(options.driver, options);
   return options;
+}
+
+/** @throws {TypeError} where nothing makes the options */
+export function checkAsyncOptions(options: unknown): void {
+  const given = isObject(options) ? options : {};
+  const isMade = hasMethods(given, ['useFactory']) || hasMethods(given, ['useClass']);
+  if (isMade || given.useExisting) return;
+  throw new TypeError(
+    'TimeoutModule.forRootAsync: one of `useFactory`, `useClass` and `useExisting` must make the options',
+  );
+}
+
+/** @throws {TypeError} for a name that is no text, or empty */
+export function checkName(name: unknown = 'default'): string {
+  if (typeof name === 'string' && name !== '') return name;
+  throw new TypeError('TimeoutModule: `name` must be a text of one character or more');
+}
+
+/**
+ * Where tables are, for who makes them; other options are left to who uses them.
+ * @throws {TypeError} naming what is wrong, and how it is right
+ */
+export function checkPlace(
+  of: string,
+  options: Pick<TimeoutModuleOptions, 'postgres' | 'schema'>,
+): Required<typeof options> {
+  const { postgres, schema = 'lastcall' } = { ...options };
+  assertOptions(of, { postgres: OPTIONS.postgres, schema: OPTIONS.schema }, ['postgres'], {
+    postgres,
+    schema,
+  });
+  return { postgres, schema };
 }
 
 /** Which option gives what a driver needs by this name. */

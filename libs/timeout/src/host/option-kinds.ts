@@ -25,11 +25,13 @@ export function assertOptions(
   module: string,
   shape: Readonly<Record<string, z.ZodType>>,
   demanded: readonly string[],
-  options: object | undefined,
+  options: unknown,
 ): void {
   const given = {
     ...Object.fromEntries(demanded.map((name) => [name, undefined])),
-    ...Object.fromEntries(Object.entries(options ?? {}).filter(([, one]) => one !== undefined)),
+    ...Object.fromEntries(
+      Object.entries(isObject(options) ? options : {}).filter(([, one]) => one !== undefined),
+    ),
   };
   const known = z.strictObject(
     Object.fromEntries(

@@ -13,6 +13,8 @@ import {
   fromTypeOrm,
   getTimeoutsToken,
   type HandlesDue,
+  migrateTimeouts,
+  MissingDeadlineTablesError,
   TimeoutModule,
   type TimeoutModuleOptions,
   Timeouts,
@@ -283,6 +285,36 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     }
     await start({}, [Second]);
     expect(await arming.list({ kind: 'of-another-service' })).toHaveLength(1);
+  });
+
+  it('has a name where there are several', async () => {
+    const given = { postgres: { url: database.url }, driver: 'memory', role: 'arm' } as const;
+    const module = await Test.createTestingModule({
+      imports: [TimeoutModule.forRoot({ name: 'others', ...given })],
+    }).compile();
+    open.push(module);
+    expect(module.get(getTimeoutsToken('others'))).toBeInstanceOf(Timeouts);
+  });
+
+  it.each(['ring', 'arm'] as const)(
+    'is told of missing tables where somebody else migrates, and what makes them, as role %s',
+    async (role) => {
+      const schema = 'not_yet';
+      const starting = start({ migrate: false, role, schema });
+      await expect(starting).rejects.toBeInstanceOf(MissingDeadlineTablesError);
+      await expect(starting).rejects.toMatchObject({ code: 'missing_tables' });
+      await expect(starting).rejects.toThrow(
+        /^The schema "not_yet" has no tables of lastcall's deadlines.* migrateTimeouts\(/,
+      );
+    },
+  );
+
+  it('finds those that somebody else has made', async () => {
+    const schema = 'made_before';
+    await migrateTimeouts({ postgres: { url: database.url }, schema });
+    const module = await start({ migrate: false, schema });
+    const made = module.get<Timeouts>(getTimeoutsToken());
+    expect(await made.list({ kind })).toEqual([]);
   });
 
   it('lets two weeks pass at once in a test', async () => {

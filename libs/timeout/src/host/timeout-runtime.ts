@@ -26,6 +26,7 @@ import { inHostTransaction } from './host-transactions';
 import { installationName } from './installation-name';
 import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
+import { withDeadlineTables } from './missing-deadline-tables';
 import { soundTelemetry } from './sound-telemetry';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { Timeouts } from './timeouts';
@@ -73,7 +74,7 @@ export class TimeoutRuntime
     const place = await findPlace(options.postgres, schema, options);
     if (options.migrate ?? true) await migratePlace(place);
     const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
-    const dataSource = await withOwnSessions(arming);
+    const dataSource = await withDeadlineTables(await withOwnSessions(arming), schema);
     const pools = [dataSource];
     const ringing = kinds.length + 2 * drainers;
     if (ring) pools.push(await place.open({ name: 'lastcall ring', connections: ringing }));

@@ -6,7 +6,9 @@ import {
   type Type,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { checkAsyncOptions, checkName, checkOptions } from './check-options';
 import type { HandlesDue } from './deadline-handler.decorator';
+import { isObject } from './option-kinds';
 import type {
   TimeoutModuleAsyncOptions,
   TimeoutModuleOptions,
@@ -25,14 +27,17 @@ const optionsToken = (name: string): string => `LastcallOptions:${name}`;
 @Module({})
 export class TimeoutModule {
   static forRoot(options: TimeoutModuleOptions & { readonly name?: string }): DynamicModule {
-    const name = options.name ?? 'default';
-    return assemble(name, [{ provide: optionsToken(name), useValue: options }]);
+    const { name, ...others } = isObject(options) ? options : ({} as typeof options);
+    const useValue = checkOptions(others);
+    const of = checkName(name);
+    return assemble(of, [{ provide: optionsToken(of), useValue }]);
   }
 
   static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>(
     options: TimeoutModuleAsyncOptions<Tokens>,
   ): DynamicModule {
-    const name = options.name ?? 'default';
+    checkAsyncOptions(options);
+    const name = checkName(options.name);
     return assemble(name, optionsProviders(optionsToken(name), options), options.imports);
   }
 
