@@ -91,6 +91,20 @@ describe('lastcall', () => {
     expect(stderr).toContain('SWEEP_INTERVAL must be a duration');
   });
 
+  it.each([
+    ['orders cancel 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f', 3],
+    ['timeouts release --all', 8],
+  ])('names --dry-run only where a command has it: %s', async (command, code) => {
+    const args = [...command.split(' '), '--reason', 'case 17'];
+    const unasked = await lastcall(world.config, args);
+    expect([unasked.code, unasked.stderr]).toEqual([
+      code,
+      expect.not.stringContaining('--dry-run'),
+    ]);
+    const rehearsed = await lastcall(world.config, [...args, '--dry-run']);
+    expect(rehearsed.code).toBe(code === 8 ? 2 : code);
+  });
+
   it('names what migrates, and the schema that may be wrong', async () => {
     const env = { DATABASE_SCHEMA: 'elsewhere' };
     const { code, stderr } = await lastcall(world.config, ['orders', 'list'], { env });

@@ -3,12 +3,18 @@ import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
 import { printable } from './text/printable';
 
+/** The command that asks: some can be rehearsed. */
+interface Asking {
+  readonly flags?: object;
+}
+
 /**
  * Has a person type `expected` before something is destroyed. Without a terminal there is nobody
  * to ask: then `--yes` has to say it.
  * @throws {CommandFailure} confirmation_needed
  */
-export async function confirmTyped(what: string, expected: string): Promise<void> {
+export async function confirmTyped(command: Asking, what: string, expected: string): Promise<void> {
+  const needed = (what: string, why: string) => confirmationNeeded(what, why, nextOf(command));
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw needed(
       `${what}: that needs a confirmation`,
@@ -25,12 +31,18 @@ export async function confirmTyped(what: string, expected: string): Promise<void
   }
 }
 
-function needed(what: string, why: string): CommandFailure {
+function confirmationNeeded(what: string, why: string, next: string): CommandFailure {
   return new CommandFailure({
     code: 'confirmation_needed',
     exitCode: EXIT.confirmationNeeded,
     what,
     why,
-    next: 'look at the plan (--dry-run), then run it again with --yes',
+    next,
   });
+}
+
+function nextOf({ flags = {} }: Asking): string {
+  return 'dry-run' in flags
+    ? 'look at the plan (--dry-run), then run it again with --yes'
+    : 'run it again with --yes';
 }

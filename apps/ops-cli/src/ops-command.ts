@@ -194,7 +194,7 @@ export abstract class OpsCommand extends Command {
       this.log(`${verdict(plan, 'would')} (dry run: nothing was changed)`);
       return { dryRun, ...plan };
     }
-    if (!yes) await confirmTyped(verdict(plan, 'will'), word);
+    if (!yes) await confirmTyped(this.ctor, verdict(plan, 'will'), word);
     const outcome = await act(false);
     this.log(done(outcome));
     this.note(`Next: ${next(outcome)}`);

@@ -69,6 +69,7 @@ export default class OrdersForceClose extends OpsCommand {
     if (plan.length !== 1) this.note(planText(plan));
     if (closable.length > 1 && !flags.yes && !flags['dry-run']) {
       await confirmTyped(
+        this.ctor,
         `This closes ${countText(closable.length, 'order')}`,
         String(closable.length),
       );

@@ -49,7 +49,7 @@ export default class ProductsImport extends OpsCommand {
       this.log(`${countsText(plan, 'would be')} (dry run: nothing was changed)`);
       return outcome(plan);
     }
-    if (!flags.yes) await confirmTyped(countsText(plan, 'will be'), 'import');
+    if (!flags.yes) await confirmTyped(this.ctor, countsText(plan, 'will be'), 'import');
     const signal = interruption((line) => this.note(line));
     const bar = progress('Products');
     try {

@@ -36,7 +36,8 @@ export default class TimeoutsRelease extends OpsCommand {
       throw usageFailure('Give ids, or --all: one of the two');
     }
     const { releaseDeadlines } = await this.installation();
-    if (flags.all && !flags.yes) await confirmTyped('This releases every held deadline', 'all');
+    if (flags.all && !flags.yes)
+      await confirmTyped(this.ctor, 'This releases every held deadline', 'all');
     const which = { kind: flags.kind, subjectIds: flags.all ? undefined : subjectIds };
     const released = await releaseDeadlines.release(which, flags);
     if (released.length < subjectIds.length) this.#tellNotHeld(released.length, subjectIds.length);

@@ -43,7 +43,8 @@ export default class TimeoutsResume extends OpsCommand {
           ['due then', `${brake.due} of ${brake.waiting} deadlines of kind ${brake.kind}`],
         ]),
       );
-      if (!flags.yes) await confirmTyped('What is due will be handled at once', 'resume');
+      if (!flags.yes)
+        await confirmTyped(this.ctor, 'What is due will be handled at once', 'resume');
     }
     const resumed = await timeoutBrake.release(flags);
     this.log('Timeouts go on with the next sweep');

@@ -19,7 +19,7 @@ export default class WebhookEndpointsDelete extends OpsCommand {
     const { args, flags } = await this.parse(WebhookEndpointsDelete);
     const { webhookEndpoints } = await this.installation();
     const { url } = await webhookEndpoints.read(args.id);
-    if (!flags.yes) await confirmTyped(`${url} will hear of nothing any more`, 'delete');
+    if (!flags.yes) await confirmTyped(this.ctor, `${url} will hear of nothing any more`, 'delete');
     const { actor, reason } = flags;
     const deleted = await webhookEndpoints.delete(args.id, { actor, reason });
     this.log(`Endpoint ${deleted.id} is deleted`);
