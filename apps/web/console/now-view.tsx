@@ -105,7 +105,7 @@ export function NowView({ mayResume }: { mayResume: boolean }) {
           {timer.workersAlive} alive · {timer.workersSilent} silent
         </Figure>
         <Figure name="Last sweep">
-          {timer.lastSweepAgoMs === null ? 'never' : `${millis(timer.lastSweepAgoMs)} ago`}
+          {timer.lastSweepAgoMs === null ? 'not known' : `${millis(timer.lastSweepAgoMs)} ago`}
         </Figure>
         <Figure name="Alarms">
           {timer.alarms === null ? (

@@ -43,7 +43,7 @@ export function statisticsText(view: StatisticsView): string {
         ['workers', workersText(timer)],
         [
           'last sweep',
-          timer.lastSweepAgoMs === null ? 'never' : `${durationText(timer.lastSweepAgoMs)} ago`,
+          timer.lastSweepAgoMs === null ? 'not known' : `${durationText(timer.lastSweepAgoMs)} ago`,
         ],
         ['held deadlines', alarmIf(view.heldDeadlines, String(view.heldDeadlines))],
         ['event relay behind by', durationText(view.relayAgeSeconds * 1_000)],

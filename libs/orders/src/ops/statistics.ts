@@ -21,7 +21,7 @@ export interface StatisticsView extends OverviewView {
     readonly alarms: number | null;
     readonly workersAlive: number;
     readonly workersSilent: number;
-    /** Since the last sweep of any worker; null when there has been none. */
+    /** Since the last sweep of any worker that has not said goodbye; null when there is none. */
     readonly lastSweepAgoMs: number | null;
   };
 }

@@ -1,0 +1,48 @@
+import { openWorld, type World } from '../../../../../test/support/world';
+import { examineWorkers } from './examine-workers';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterEach(() => world.owner.rows('DELETE FROM workers'));
+afterAll(() => world?.close());
+
+const worker = (pid: number, sweptAgo = '1 s') =>
+  world.owner.rows(
+    `INSERT INTO workers (id, host, pid, started_at, swept_at, sweep_interval_ms, timer_store_healthy, clock_offset_ms)
+     VALUES (gen_random_uuid(), 'a', $1, now(), now() - $2::interval, 10000, true, 0)`,
+    [pid, sweptAgo],
+  );
+const examine = () => examineWorkers(world.dataSource);
+
+describe('what doctor says of workers', () => {
+  it('is nothing of when a sweep ran where none is alive: the last may have said goodbye', async () => {
+    expect(await examine()).toMatchObject([{ state: 'finding', detail: 'no worker' }]);
+    await worker(7, '216 s');
+    expect(await examine()).toMatchObject([
+      { name: 'alive', state: 'finding', detail: 'no worker' },
+      { name: 'a:7', state: 'finding', detail: 'silent for 216 s' },
+    ]);
+  });
+
+  it('is a finding for the first minutes of a silence', async () => {
+    await worker(7, '60 s');
+    await worker(8);
+    expect(await examine()).toMatchObject([
+      { name: 'alive', state: 'ok', detail: 'a:8' },
+      { name: 'a:7', state: 'finding', detail: 'silent for 60 s' },
+    ]);
+  });
+
+  it('is that one has ended which is silent for long beside others that sweep', async () => {
+    await worker(7, '237 s');
+    await worker(8);
+    expect(await examine()).toMatchObject([
+      { name: 'alive', state: 'ok', detail: 'a:8' },
+      {
+        ...{ name: 'a:7', state: 'warning' },
+        detail: 'silent for 237 s: it has probably ended, without a clean shutdown',
+        fix: expect.stringContaining('enableShutdownHooks()') as string,
+      },
+    ]);
+  });
+});
