@@ -69,7 +69,6 @@ const shelf: StockPort = {
 };
 
 describe('lastcall beside a host with hooks and a stock of its own', () => {
-  // Of a name that the command knows: what it refuses, it refuses for the hooks.
   const provider = new LedgerProvider('sandbox');
   let database: TestDatabase;
   let sql: DataSource;
@@ -255,9 +254,7 @@ describe('lastcall beside a host with hooks and a stock of its own', () => {
   it.each([['sweep run'], ['sweep run --shards 4'], ['reconcile --since 7d --fix']])(
     'refuses %s, which changes orders by itself',
     async (command) => {
-      const env = { SANDBOX_WEBHOOK_SECRET: 'whsec_YS13ZWJob29rLXNlY3JldC1mb3ItdGVzdHM=' };
-      const args = command.split(' ');
-      const { code, result } = await lastcallJson<Failure>(config, args, { env });
+      const { code, result } = await run<Failure>(...command.split(' '));
       expect({ code, result }).toMatchObject({
         code: 4,
         result: { error: { code: 'hooks_elsewhere' } },

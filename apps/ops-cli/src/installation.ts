@@ -46,6 +46,7 @@ import type { DataSource } from 'typeorm';
 import { AtHost } from './at-host';
 import { effectiveSettings } from './effective-settings';
 import { quietTelemetry } from './quiet-telemetry';
+import type { Refuse } from './refuse-beside-host';
 
 /** A process that ended its work waits no longer than this for connections to say goodbye. */
 const CLOSE_LIMIT_MS = 2_000;
@@ -123,12 +124,14 @@ export async function openInstallation(
   purpose: Purpose,
   env: NodeJS.ProcessEnv,
   note: (line: string) => void,
+  refuse?: Refuse,
 ): Promise<Installation> {
-  const { config, running } = await effectiveSettings(purpose, env, note);
+  const { config, running } = await effectiveSettings(purpose, env, note, refuse);
   const orders = OrdersModule.forRoot(config, quietTelemetry(note), {
     ring: false,
     isVisitor: true,
     hooksElsewhere: running.host.hasHooks,
+    providersElsewhere: running.host.providers,
   });
   const app = await NestFactory.createApplicationContext(
     { module: class OpsCli {}, imports: [orders, OpsModule] },

@@ -9,6 +9,7 @@ import type { Installation } from './installation';
 import type { Whereabouts } from './locate';
 import { machineUser } from './machine-user';
 import { REASON, refuseUnprintable } from './reason-flag';
+import type { Refuse } from './refuse-beside-host';
 import { paint } from './text/paint';
 import { printableJson, printableLines } from './text/printable';
 
@@ -118,10 +119,10 @@ export abstract class OpsCommand extends Command {
     return env;
   }
 
-  /** Connects to the installation; closed when the command ends. */
-  protected installation(): Promise<Installation> {
+  /** Connects to the installation, unless it refuses that; closed when the command ends. */
+  protected installation(refuse?: Refuse): Promise<Installation> {
     // Loaded only now: --help and a mistyped flag need neither Nest nor a database.
-    this.#installation ??= this.#open();
+    this.#installation ??= this.#open(refuse);
     return this.#installation;
   }
 
@@ -137,11 +138,11 @@ export abstract class OpsCommand extends Command {
     return openLook(env, (line) => this.note(line));
   }
 
-  async #open(): Promise<Installation> {
+  async #open(refuse?: Refuse): Promise<Installation> {
     const env = await this.environment();
     const { openInstallation } = await import('./installation.js');
     const { purpose } = this.ctor as typeof OpsCommand;
-    return openInstallation(purpose, env, (line) => this.note(line));
+    return openInstallation(purpose, env, (line) => this.note(line), refuse);
   }
 
   /** For people, beside the result: always on stderr, also with --json. */
@@ -176,11 +177,6 @@ export abstract class OpsCommand extends Command {
   /** Before --fix: see effective-settings.ts. */
   protected async refuseDifferences(running: RunningSettings): Promise<void> {
     (await import('./effective-settings.js')).refuseDifferences(running);
-  }
-
-  /** Before something that changes orders in bulk: see effective-settings.ts. */
-  protected async refuseBesideHooks(running: RunningSettings): Promise<void> {
-    (await import('./effective-settings.js')).refuseBesideHooks(running);
   }
 
   /** Rehearses it, says what would become of it, asks, and does it. */

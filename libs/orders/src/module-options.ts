@@ -9,6 +9,7 @@ const WITH_CONFIG = {
   ring: trueOrFalse,
   isVisitor: trueOrFalse,
   hooksElsewhere: trueOrFalse,
+  providersElsewhere: z.array(z.string(), orElse('a list of names')),
   parts: z.looseObject({}, orElse('parts by their names')),
 } satisfies Record<keyof OrdersModuleOptions, z.ZodType>;
 

@@ -69,7 +69,7 @@ import { ProviderSuspicion } from './providers/provider-suspicion';
 import { StrandedWork } from './providers/stranded-work';
 import { readInstallationId } from './providers/installation-id';
 import { UnchargeableProducts } from './providers/unchargeable-products';
-import { createProviders, guardProviders } from './providers/create-providers';
+import { createProviders, guardProviders, PROVIDERS_ELSEWHERE } from './providers/create-providers';
 import { hostSetUp, type OrdersHostOptions, type OrdersModuleAsyncOptions } from './host-options';
 import { checkAsyncOptions, checkModuleOptions } from './module-options';
 import { type OrdersParts, type OrdersSetUp, SET_UP } from './set-up';
@@ -95,7 +95,7 @@ import { SettleRefunds } from './money/settle-refunds';
 import { ShipOrder } from './fulfilment/ship-order';
 import { StartPayment } from './payments/start-payment';
 import { RedisOwner } from './ops/redis-owner';
-import { TellOfProcess, WORKS } from './ops/tell-of-process';
+import { HOSTS_PROVIDERS, TellOfProcess, WORKS } from './ops/tell-of-process';
 import { TellOfRedis } from './ops/tell-of-redis';
 import {
   ORDERS_TELEMETRY,
@@ -111,6 +111,8 @@ export interface OrdersModuleOptions {
   readonly isVisitor?: boolean;
   /** True for a command beside a host with hooks or a stock of its own: it may change no order. */
   readonly hooksElsewhere?: boolean;
+  /** For a command beside a host: names of the providers that the host brings itself. */
+  readonly providersElsewhere?: readonly string[];
   readonly parts?: OrdersParts;
 }
 
@@ -218,7 +220,12 @@ class OrdersSetUpModule {}
 
 function assemble(
   provider: Provider<OrdersSetUp>,
-  { ring, isVisitor = false, hooksElsewhere = false }: Omit<OrdersModuleOptions, 'parts'>,
+  {
+    ring,
+    isVisitor = false,
+    hooksElsewhere = false,
+    providersElsewhere = [],
+  }: Omit<OrdersModuleOptions, 'parts'>,
   imports: DynamicModule['imports'] = [],
 ): DynamicModule {
   const setUp: DynamicModule = {
@@ -254,6 +261,7 @@ function assemble(
     providers: [
       ...OF_THE_SET_UP,
       { provide: HOOKS_ELSEWHERE, useValue: hooksElsewhere },
+      { provide: PROVIDERS_ELSEWHERE, useValue: providersElsewhere },
       { provide: WORKS, useValue: ring },
       ...USE_CASES,
       ...findDeadlineHandlers(),
@@ -305,6 +313,11 @@ const OF_THE_SET_UP: Provider[] = [
     useFactory: ({ parts }: OrdersSetUp) => parts.stock ?? NO_STOCK_PORT,
   },
   {
+    provide: HOSTS_PROVIDERS,
+    inject: [SET_UP],
+    useFactory: ({ parts }: OrdersSetUp) => (parts.payments ?? []).map(({ name }) => name),
+  },
+  {
     provide: SETTINGS,
     inject: [SET_UP],
     useFactory: ({ config }: OrdersSetUp) => settingsOf(config),
@@ -327,16 +340,17 @@ const OF_THE_SET_UP: Provider[] = [
   },
   {
     provide: PaymentProviders,
-    inject: [SET_UP, DATABASE, ProviderSuspicion],
+    inject: [SET_UP, DATABASE, ProviderSuspicion, PROVIDERS_ELSEWHERE],
     useFactory: async (
       { config, telemetry, parts }: OrdersSetUp,
       dataSource: DataSource,
       suspicion: ProviderSuspicion,
+      elsewhere: readonly string[],
     ) => {
       const onOutcome = (outcome: string): void => suspicion.note(outcome);
       if (parts.payments) return guardProviders(parts.payments, telemetry, { onOutcome });
       const installation = await readInstallationId(dataSource);
-      return createProviders(config, telemetry, { installation, onOutcome });
+      return createProviders(config, telemetry, { installation, elsewhere, onOutcome });
     },
   },
   {

@@ -8,19 +8,24 @@ afterAll(() => world?.close());
 
 interface Told {
   readonly providers?: string;
+  /** Those that a host brings itself. */
+  readonly hosts?: string;
   /** Null: of the version before, or no worker. */
   readonly hasHooks?: boolean | null;
   readonly hasLeft?: boolean;
   readonly seen: string;
 }
 
-const tell = ({ providers = 'stripe', hasHooks = false, hasLeft = false, seen }: Told) =>
+const tell = ({ providers = 'stripe', hosts, hasHooks = false, hasLeft = false, seen }: Told) =>
   world.owner.rows(
     `INSERT INTO processes (id, host, pid, settings, has_hooks, seen_at, left_at)
      SELECT gen_random_uuid(), 'a', 7, $1, $2, at, CASE WHEN $3 THEN at END
        FROM (SELECT now() - $4::interval AS at) AS seen`,
     [
-      JSON.stringify({ PAYMENT_PROVIDERS: providers, PAYMENT_WINDOW: '10m' }),
+      JSON.stringify({
+        ...{ PAYMENT_PROVIDERS: providers, PAYMENT_WINDOW: '10m' },
+        HOSTS_PROVIDERS: hosts,
+      }),
       hasHooks,
       hasLeft,
       seen,
@@ -35,6 +40,14 @@ describe('what only the code of a host has', () => {
     expect((await read()).host).toEqual({ hasHooks: false, providers: [] });
     await tell({ seen: '9 s', hasHooks: true, providers: 'stripe,acme' });
     expect((await read()).host).toEqual({ hasHooks: true, providers: ['acme'] });
+  });
+
+  it('is a provider of one of our names, too, where the host brings it itself', async () => {
+    await tell({ seen: '1 s', providers: 'sandbox', hosts: 'sandbox' });
+    expect(await read()).toMatchObject({
+      ...{ host: { providers: ['sandbox'] }, settings: { PAYMENT_PROVIDERS: 'sandbox' } },
+      differences: [],
+    });
   });
 
   it('is not denied by one that is alive and cannot say', async () => {

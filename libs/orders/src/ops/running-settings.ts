@@ -8,6 +8,8 @@ const FORGOTTEN_AFTER_MS = 86_400_000;
 /** As SQL. Rows of processes that ended are cleared away by one that tells of itself that much later. */
 export const FORGOTTEN_AFTER = `interval '${FORGOTTEN_AFTER_MS} milliseconds'`;
 const SILENT_AFTER_MS = 3 * TELL_EVERY_MS;
+/** Beside the settings, in a process of a host: the providers it brings itself. No setting has that name. */
+export const HOSTS_PROVIDERS_AS = 'HOSTS_PROVIDERS';
 /** A database that is not migrated to this version has no such table. */
 const UNDEFINED_TABLE = '42P01';
 
@@ -23,13 +25,15 @@ interface ProcessRow extends ProcessView {
   /** Null where it cannot say: one of the version before, or one that does not work and has none. */
   readonly hasHooks: boolean | null;
   readonly hasLeft: boolean;
+  /** Null: it brings none, or is one of a version that did not say so. */
+  readonly hostsProviders: string | null;
 }
 
 /** What only the processes of a host have, as it is in the host's code. */
 export interface HostCode {
   /** Hooks, or a stock: they hear of each change of an order. */
   readonly hasHooks: boolean;
-  /** Names of its own payment providers. */
+  /** Names of the payment providers that it brings itself, also where they are names of ours. */
   readonly providers: readonly string[];
 }
 
@@ -89,6 +93,7 @@ async function listProcesses(sql: Queryable): Promise<ProcessRow[]> {
       `SELECT host, pid, settings,
               (to_jsonb(p) ->> 'has_hooks')::boolean AS "hasHooks",
               to_jsonb(p) ->> 'left_at' IS NOT NULL AS "hasLeft",
+              settings ->> '${HOSTS_PROVIDERS_AS}' AS "hostsProviders",
               greatest(0, extract(epoch FROM now() - seen_at) * 1000)::float8 AS "silentForMs"
          FROM processes p ORDER BY seen_at DESC`,
     );
@@ -100,7 +105,8 @@ async function listProcesses(sql: Queryable): Promise<ProcessRow[]> {
 
 const tellsOfHooks = ({ hasHooks }: ProcessRow): boolean => hasHooks !== null;
 
-const ownProviders = ({ settings }: ProcessRow): string[] =>
+const ownProviders = ({ settings, hostsProviders }: ProcessRow): string[] =>
+  hostsProviders?.split(',') ??
   (settings.PAYMENT_PROVIDERS?.split(',') ?? []).filter((name) => !isProviderName(name));
 
 /** An environment has the other settings, and can name no provider of a host's own. */

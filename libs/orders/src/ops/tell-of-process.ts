@@ -12,11 +12,13 @@ import { type Settings, SETTINGS } from '../config';
 import { DATABASE } from '../data-source';
 import { OrderHooks } from '../order/order-hooks';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-import { FORGOTTEN_AFTER, TELL_EVERY_MS } from './running-settings';
+import { FORGOTTEN_AFTER, HOSTS_PROVIDERS_AS, TELL_EVERY_MS } from './running-settings';
 import { sharedSettings } from './shared-settings';
 
 /** Injection token: true in a process with the role of a worker. */
 export const WORKS = Symbol('Works');
+/** Injection token: names of the payment providers that the host brings itself. */
+export const HOSTS_PROVIDERS = Symbol('HostsProviders');
 
 /** Tells whoever looks into the database that this process lives, and with which settings. */
 @Injectable()
@@ -29,6 +31,7 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
     @Inject(SETTINGS) private readonly settings: Settings,
     private readonly hooks: OrderHooks,
     @Inject(WORKS) private readonly works: boolean,
+    @Inject(HOSTS_PROVIDERS) private readonly providers: readonly string[],
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -49,11 +52,17 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
        ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
       [
         ...[this.#id, hostname(), process.pid],
-        JSON.stringify(sharedSettings(this.settings)),
+        JSON.stringify(this.#told()),
         // Where no worker is, the hooks may be in another process of the host.
         this.hooks.hasAny || (this.works ? false : null),
       ],
     );
+  }
+
+  /** The names of what only its code has stand beside the settings, which may have the same names. */
+  #told(): Readonly<Record<string, string | undefined>> {
+    const providers = this.providers.length > 0 ? this.providers.join(',') : undefined;
+    return { ...sharedSettings(this.settings), [HOSTS_PROVIDERS_AS]: providers };
   }
 
   /** A goodbye: the settings of what was stopped are not gone by, and what only its code has stays known. */

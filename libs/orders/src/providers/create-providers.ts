@@ -49,15 +49,24 @@ const SECRETS = {
   stripe: ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'],
 } as const satisfies Record<ProviderName, readonly (keyof Config)[]>;
 
+/** Injection token: names of the providers that a host's processes bring themselves, in a command beside them. */
+export const PROVIDERS_ELSEWHERE = Symbol('ProvidersElsewhere');
+
+export interface CreateProvidersOptions extends GuardedProviderOptions {
+  readonly installation: string;
+  readonly elsewhere: readonly string[];
+}
+
 /** The providers that the settings ask for, each measured and behind a circuit breaker of its own. */
 export function createProviders(
   config: Config,
   telemetry: OrdersTelemetry,
-  { installation, ...options }: GuardedProviderOptions & { readonly installation: string },
+  { installation, elsewhere, ...options }: CreateProvidersOptions,
 ): PaymentProviders {
   const [first, ...others] = config.PAYMENT_PROVIDERS;
   const create = (name: string): PaymentProvider => {
-    if (!isProviderName(name)) return new HostsProvider(name);
+    // One of our own names, too, is asked where and as the host says.
+    if (!isProviderName(name) || elsewhere.includes(name)) return new HostsProvider(name);
     const missing = SECRETS[name].find((secret) => config[secret] === undefined);
     // A command that asks no provider is given no secrets (loadConfigFor); a process has them all.
     if (missing) return new SwitchedOffProvider(name, `${missing} is not set here`);

@@ -4,6 +4,7 @@ import { EXIT } from '../../exit-code';
 import { instant, parseId } from '../../filters';
 import { interruption } from '../../interruption';
 import { fixFlags, OpsCommand } from '../../ops-command';
+import { refuseBesideHooks } from '../../refuse-beside-host';
 import { paint } from '../../text/paint';
 import { table } from '../../text/table';
 import { countText } from '../../text/wording';
@@ -45,11 +46,8 @@ export default class ReconcileCommand extends OpsCommand {
   async run(): Promise<ReconcileResult> {
     const { flags } = await this.parse(ReconcileCommand);
     const fixFor = this.fixFor(flags);
-    const { reconcile, running } = await this.installation();
-    if (fixFor) {
-      await this.refuseDifferences(running);
-      await this.refuseBesideHooks(running);
-    }
+    const { reconcile, running } = await this.installation(fixFor && refuseBesideHooks);
+    if (fixFor) await this.refuseDifferences(running);
     const signal = interruption((line) => this.note(line));
     const found: Difference[] = [];
     const counts = await reconcile.run({

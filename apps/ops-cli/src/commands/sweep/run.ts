@@ -4,6 +4,7 @@ import { usageFailure } from '../../command-failure';
 import { EXIT } from '../../exit-code';
 import { interruption } from '../../interruption';
 import { OpsCommand } from '../../ops-command';
+import { refuseBesideHooks } from '../../refuse-beside-host';
 import { progress } from '../../text/progress';
 import { serviceLevelText, shardsText, sweepText, type SweepTotals } from '../../text/sweep-text';
 import { durationText } from '../../text/wording';
@@ -51,8 +52,7 @@ export default class SweepRun extends OpsCommand {
     const { flags } = await this.parse(SweepRun);
     if (flags.shards !== undefined) return this.#byShards(flags.shards, flags.report);
     if (flags.report) throw usageFailure('--report goes with --shards');
-    const { timeouts, timeoutBrake, running } = await this.installation();
-    await this.refuseBesideHooks(running);
+    const { timeouts, timeoutBrake } = await this.installation(refuseBesideHooks);
     const result = toResult(await timeouts.runSweep());
     this.log(sweepText(result, [['alarms armed', result.armed]]));
     const stopped = await timeoutBrake.read();
@@ -66,8 +66,7 @@ export default class SweepRun extends OpsCommand {
   }
 
   async #byShards(shards: number, isReported: boolean): Promise<ShardedSweepResult> {
-    const { timeouts, running } = await this.installation();
-    await this.refuseBesideHooks(running);
+    const { timeouts } = await this.installation(refuseBesideHooks);
     const { SERVICE_LEVEL_MS } = await import('@app/timeout');
     const bar = progress('Sweeping');
     const signal = interruption((line) => this.note(line));

@@ -1,0 +1,36 @@
+import type { RunningSettings } from '@app/orders';
+import { CommandFailure } from './command-failure';
+import { EXIT } from './exit-code';
+
+/** What a command cannot do beside the processes that run, said before any setting is demanded. */
+export type Refuse = (running: RunningSettings) => void;
+
+const ONLY_ITS_PROCESSES = 'what the host brings itself, only its processes have';
+
+/**
+ * Before something that would change orders in bulk, which the host's hooks have to hear of.
+ * @throws {CommandFailure} hooks_elsewhere
+ */
+export const refuseBesideHooks: Refuse = ({ host }) => {
+  if (!host.hasHooks) return;
+  throw new CommandFailure({
+    code: 'hooks_elsewhere',
+    exitCode: EXIT.refused,
+    what: "This command changes orders, and cannot call the host's hooks or its own stock",
+    why: ONLY_ITS_PROCESSES,
+    next: 'start a worker of the host: it sweeps by itself; to reconcile, one of them calls Reconcile of @lastcall/orders',
+  });
+};
+
+/** @throws {CommandFailure} provider_elsewhere: what would be asked is in the host's code */
+export const refuseHostsProviders: Refuse = ({ host: { providers } }) => {
+  if (providers.length === 0) return;
+  throw new CommandFailure({
+    code: 'provider_elsewhere',
+    exitCode: EXIT.refused,
+    what: `This command asks the payment providers, and cannot ask ${providers.join(', ')}`,
+    why: ONLY_ITS_PROCESSES,
+    next: 'they sweep by themselves; to reconcile, one of them calls Reconcile of @lastcall/orders',
+    fields: { providers },
+  });
+};

@@ -1,0 +1,72 @@
+import 'reflect-metadata';
+import {
+  type Check,
+  type Config,
+  hostOptionsAsConfig,
+  migrate,
+  OrdersModule,
+  type OrdersHostOptions,
+} from '@app/orders';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { SandboxProvider } from '../../libs/orders/src/sandbox';
+import { WEBHOOK_SECRET } from '../support/app';
+import { CLI_TEST_TIMEOUT_MS } from '../support/cli-world';
+import { createTestDatabase, type TestDatabase } from '../support/database';
+import { endHost, lastcallJson } from '../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+interface Failure {
+  readonly error: { readonly code: string };
+}
+
+/** The command would make one of that name itself, and ask the ledger of another shop. */
+describe('lastcall beside a host that brings a provider of one of our names', () => {
+  let database: TestDatabase;
+  let host: TestingModule;
+  let config: Config;
+
+  const run = <Result>(args: string, env: Readonly<Record<string, string>> = {}) =>
+    lastcallJson<Result>(config, args.split(' '), { env });
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    config = { DATABASE_URL: database.url } as Config;
+    const url = 'http://127.0.0.1:1';
+    const options: OrdersHostOptions = {
+      postgres: { url: database.url },
+      payments: [new SandboxProvider({ url, webhookSecrets: [WEBHOOK_SECRET] })],
+    };
+    await migrate(hostOptionsAsConfig(options));
+    const orders = OrdersModule.forRootAsync({ useFactory: () => options });
+    host = await Test.createTestingModule({ imports: [orders] }).compile();
+    host.useLogger(false);
+    await host.init();
+  });
+  afterAll(async () => {
+    await endHost();
+    await host?.close();
+    await database?.drop();
+  });
+
+  it.each([['reconcile --since 7d'], ['sweep run']])(
+    'refuses %s, with its secret or without',
+    async (args) => {
+      const refused = { code: 4, result: { error: { code: 'provider_elsewhere' } } };
+      expect(await run<Failure>(args)).toMatchObject(refused);
+      const env = { SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET };
+      expect(await run<Failure>(args, env)).toMatchObject(refused);
+    },
+  );
+
+  it('asks it nothing in doctor, as only the processes have it', async () => {
+    const env = { SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET };
+    const { result } = await run<{ checks: Check[] }>('doctor', env);
+    expect(result.checks.filter(({ area }) => area === 'provider')).toMatchObject([
+      {
+        ...{ name: 'sandbox', state: 'ok' },
+        detail: expect.stringContaining('only the processes have it') as string,
+      },
+    ]);
+  });
+});
