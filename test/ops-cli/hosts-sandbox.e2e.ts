@@ -59,6 +59,13 @@ describe('lastcall beside a host that brings a provider of one of our names', ()
     },
   );
 
+  it('opens no console: the host has none', async () => {
+    expect(await run<Failure>('console open')).toMatchObject({
+      code: 4,
+      result: { error: { code: 'no_console' } },
+    });
+  });
+
   it('asks it nothing in doctor, as only the processes have it', async () => {
     const env = { SANDBOX_WEBHOOK_SECRET: WEBHOOK_SECRET };
     const { result } = await run<{ checks: Check[] }>('doctor', env);

@@ -34,3 +34,15 @@ export const refuseHostsProviders: Refuse = ({ host: { providers } }) => {
     fields: { providers },
   });
 };
+
+/** A host brings its own providers, and serves what it serves. @throws {CommandFailure} no_console */
+export const refuseWithoutConsole: Refuse = ({ host: { providers } }) => {
+  if (providers.length === 0) return;
+  throw new CommandFailure({
+    code: 'no_console',
+    exitCode: EXIT.refused,
+    what: 'There is no console to open: the processes of this installation are those of a host',
+    why: 'only the API of npm start serves the console',
+    next: 'lastcall stats, orders list and doctor show the same; the other commands change it',
+  });
+};

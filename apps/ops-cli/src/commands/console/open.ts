@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { refuseWithoutConsole } from '../../refuse-beside-host';
 
 const SCOPES = {
   read: ['ops:read'],
@@ -33,7 +34,7 @@ export default class ConsoleOpen extends OpsCommand {
 
   async run(): Promise<{ url: string; expiresAt: string }> {
     const { flags } = await this.parse(ConsoleOpen);
-    const { config, pageSessions } = await this.installation();
+    const { config, pageSessions } = await this.installation(refuseWithoutConsole);
     const { code, codeEndsAt } = await pageSessions.invite({
       page: 'console',
       subject: flags.actor,
