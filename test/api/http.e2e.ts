@@ -49,10 +49,25 @@ describe('HTTP', () => {
     expect(nested.headers.get('allow')).toBe('POST');
   });
 
-  it.each(['{', '{"items":}', '"', '{"__proto__":{"x":1}}', '{"constructor":{"prototype":1}}'])(
-    'answers 400 to the JSON %s',
-    async (body) => expectProblem(await post(body), 400, 'invalid_request'),
-  );
+  it.each([
+    ['{', 'is not valid JSON'],
+    ['{"items":}', 'is not valid JSON'],
+    ['"', 'is not valid JSON'],
+    ['{"__proto__":{"x":1}}', 'has a field "__proto__"'],
+    ['{"constructor":{"prototype":1}}', 'has a field "__proto__" or "constructor.prototype"'],
+  ])('answers 400 to the JSON %s, and says that it %s', async (body, what) => {
+    const { detail } = expectProblem(await post(body), 400, 'invalid_request');
+    expect(detail).toContain(what);
+  });
+
+  it('answers 415 to a body that is packed, also of a webhook', async () => {
+    const headers = { 'content-encoding': 'gzip' };
+    const packed = await api.request('POST /v1/webhooks/sandbox', { headers, body: {} });
+    for (const answer of [packed, await post('{}', headers)]) {
+      const { detail } = expectProblem(answer, 415, 'unsupported_media_type');
+      expect(detail).toContain('Content-Encoding');
+    }
+  });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'nonsense'])(
     'answers 415 to a body of type %s',
@@ -69,7 +84,8 @@ describe('HTTP', () => {
     const hook = (bytes: number) =>
       api.request('POST /v1/webhooks/sandbox', { body: 'x'.repeat(bytes) });
     expectProblem(await hook(256 * KB), 400, 'bad_signature');
-    expectProblem(await hook(256 * KB + 1), 413, 'body_too_large');
+    const { detail } = expectProblem(await hook(256 * KB + 1), 413, 'body_too_large');
+    expect(detail).toContain(`${256 * KB} bytes`);
   });
 
   it('answers problems even to what is hardly HTTP', async () => {

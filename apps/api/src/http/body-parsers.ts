@@ -1,5 +1,7 @@
-import { UnsupportedMediaTypeException } from '@nestjs/common';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { problem } from '@app/orders/http';
+import { BadRequestException, UnsupportedMediaTypeException } from '@nestjs/common';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { sendProblem } from './send-problem';
 
 /** Marks, by Nest's `@RouteConfig`, a route whose body stays the bytes that were sent. */
 export const RAW_BODY = { rawBody: true, bodyLimit: 256 * 1024 } as const;
@@ -25,7 +27,11 @@ export function registerBodyParsers(fastify: FastifyInstance): void {
       if (wantsRawBody(request)) done(null, body);
       // Clients that always send the header do so without a body too; what needs one says so.
       else if (body.length === 0) done(null, undefined);
-      else void parseJson(request, body.toString('utf8'), done);
+      else {
+        const text = body.toString('utf8');
+        const parsed: Done = (error, value) => done(error && unreadable(text), value);
+        void parseJson(request, text, parsed);
+      }
     },
   );
   fastify.addContentTypeParser(
@@ -38,10 +44,35 @@ export function registerBodyParsers(fastify: FastifyInstance): void {
   );
 }
 
+/** Before the body is read: packed bytes are neither JSON nor what a signature counts for. For Fastify's `preParsing`. */
+export function refuseEncodedBody(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  _payload: unknown,
+  done: () => void,
+): void {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return done();
+  const detail = 'Send the body as it is: no Content-Encoding is taken';
+  sendProblem(reply, problem('unsupported_media_type', detail));
+}
+
 /** Gives the routes that ask for one their own body limit; for Fastify's `onRoute` hook. */
 export function applyBodyLimit(route: { config?: unknown; bodyLimit?: number }): void {
   const { bodyLimit } = (route.config ?? {}) as RouteWishes;
   if (bodyLimit !== undefined) route.bodyLimit = bodyLimit;
+}
+
+/** Fastify calls JSON that it refuses for the names in it invalid. */
+function unreadable(text: string): Error {
+  try {
+    JSON.parse(text);
+  } catch {
+    return new BadRequestException('The body is not valid JSON');
+  }
+  return new BadRequestException(
+    'The body has a field "__proto__" or "constructor.prototype": no request has one',
+  );
 }
 
 function wantsRawBody(request: FastifyRequest): boolean {

@@ -7,7 +7,7 @@ import { acceptTokenAsPassword } from '../auth/token-as-password';
 import type { Draining } from '../draining';
 import type { Logger } from '../logging/logger';
 import type { SharedCounts } from '../rate-limit/shared-counts';
-import { applyBodyLimit, registerBodyParsers } from './body-parsers';
+import { applyBodyLimit, refuseEncodedBody, registerBodyParsers } from './body-parsers';
 import { answerClientError } from './client-error';
 import { allowOrigins } from './cors';
 import type { KnownRoutes } from './known-routes';
@@ -87,6 +87,7 @@ function prepare(
     if (config.RATE_LIMIT) limitDocument(route, counts, config.RATE_LIMIT);
     routes.add(route);
   });
+  fastify.addHook('preParsing', refuseEncodedBody);
   // With the answer, as a request may have come in before draining began.
   fastify.addHook('onSend', (_request, reply, payload, done) => {
     if (draining.isDraining) reply.header('connection', 'close');

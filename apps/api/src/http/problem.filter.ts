@@ -38,6 +38,11 @@ export class ProblemFilter implements ExceptionFilter {
       sendProblem(reply, problem('method_not_allowed', detail), { allow: allowed.join(', ') });
       return;
     }
+    if (answer.problem.status === 413) {
+      const detail = `The body is larger than ${request.routeOptions.bodyLimit} bytes, the most that this route takes`;
+      sendProblem(reply, problem('body_too_large', detail));
+      return;
+    }
     sendProblem(reply, answer.problem, answer.headers);
   }
 

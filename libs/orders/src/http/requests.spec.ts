@@ -46,8 +46,8 @@ describe('what may be sent', () => {
 
   it.each<[z.ZodType, unknown, string, RegExp]>([
     [placeOrderBody, undefined, 'body', /missing/],
-    [placeOrderBody, [], 'body', /expected object/],
-    [placeOrderBody, 'x', 'body', /expected object/],
+    [placeOrderBody, [], 'body', /must be an object/],
+    [placeOrderBody, 'x', 'body', /must be an object/],
     [placeOrderBody, {}, 'items', /missing/],
     [placeOrderBody, { items: [] }, 'items', /1 to 50/],
     [placeOrderBody, { items: {} }, 'items', /list/],
@@ -80,7 +80,7 @@ describe('what may be sent', () => {
         ] as [z.ZodType, unknown, string, RegExp],
     ),
     [noBody, { note: 'x' }, 'note', /not a field/],
-    [noBody, [1], 'body', /expected object/],
+    [noBody, [1], 'body', /must be an object/],
     [listOrdersQuery, { status: 'lost' }, 'status', /one of: pending_payment/],
     [listOrdersQuery, { status: ['paid', 'closed'] }, 'status', /one of/],
     [listOrdersQuery, { limit: '0' }, 'limit', /1 to 100/],

@@ -42,9 +42,20 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   return [{ field: field || 'body', message: phrase(issue) }];
 }
 
+const KINDS: Readonly<Partial<Record<string, string>>> = {
+  object: 'an object',
+  record: 'an object',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+};
+
 function phrase(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type' && issue.message.endsWith('received undefined')) {
-    return 'is missing';
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) {
+    return issue.message.endsWith('received undefined')
+      ? 'is missing'
+      : `must be ${KINDS[issue.expected] ?? issue.expected}`;
   }
   if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
   return issue.message;
