@@ -1,3 +1,4 @@
+import { assertOptions, hasMethods, orElse } from '@app/timeout';
 import {
   type CanActivate,
   type DynamicModule,
@@ -15,8 +16,10 @@ import { OpsController } from './ops.controller';
 import { OrdersController } from './orders.controller';
 import { HttpProblemFilter } from './problem.filter';
 import { ProductsController } from './products.controller';
+import { AsksForBytes } from './sent-bytes';
 import { WebhookEndpointsController } from './webhook-endpoints.controller';
 import { WebhooksController } from './webhooks.controller';
+import { z } from 'zod';
 
 /** The controllers of each part; what is `open` asks nobody who they are. */
 export const HTTP_CONTROLLERS = {
@@ -51,26 +54,34 @@ export interface OrdersHttpOptions<Request> {
   readonly parts?: readonly HttpPart[];
 }
 
+const PARTS = Object.keys(HTTP_CONTROLLERS).join(', ');
+
+const OPTIONS = {
+  guard: z.custom(
+    (value) => typeof value === 'function' || hasMethods(value, ['canActivate']),
+    orElse('a guard: a class, or an object, with canActivate'),
+  ),
+  imports: z.array(z.unknown(), orElse('a list of modules')),
+  caller: z.custom(
+    (value) => typeof value === 'function',
+    orElse('a function that says who called'),
+  ),
+  parts: z.array(z.string(orElse('a name')), orElse(`a list of ${PARTS}`)),
+} satisfies Record<keyof OrdersHttpOptions<unknown>, z.ZodType>;
+
 /**
  * The HTTP routes of orders in a host's own application, on Express or Fastify, beside
  * `OrdersModule`. Webhooks need the bytes that were sent: `NestFactory.create(App, { rawBody: true })`.
  */
 @Module({})
 export class OrdersHttpModule {
-  static forRoot<Request>({
-    guard,
-    imports = [],
-    caller,
-    parts = ['storefront', 'webhooks'],
-  }: OrdersHttpOptions<Request>): DynamicModule {
-    if (typeof caller !== 'function') {
-      throw new TypeError('OrdersHttpModule: `caller` must be a function that says who called');
-    }
-    const unknown = parts.filter((part) => !(part in HTTP_CONTROLLERS));
+  static forRoot<Request>(options: OrdersHttpOptions<Request>): DynamicModule {
+    assertOptions('OrdersHttpModule', OPTIONS, ['caller'], options);
+    const { guard, imports = [], caller, parts = ['storefront', 'webhooks'] } = options;
+    const unknown = parts.filter((part) => !Object.hasOwn(HTTP_CONTROLLERS, part));
     if (unknown.length > 0) {
-      const known = Object.keys(HTTP_CONTROLLERS).join(', ');
       throw new TypeError(
-        `OrdersHttpModule: there is no part "${unknown[0]}"; there are: ${known}`,
+        `OrdersHttpModule: there is no part "${unknown[0]}"; there are: ${PARTS}`,
       );
     }
     const guards = guard ? [guard, CallerGuard] : [CallerGuard];
@@ -81,7 +92,10 @@ export class OrdersHttpModule {
         ...HTTP_CONTROLLERS[part].open.map((one) => ownCopy(one, [])),
         ...HTTP_CONTROLLERS[part].guarded.map((one) => ownCopy(one, guards)),
       ]),
-      providers: [{ provide: READ_CALLER, useValue: caller as ReadCaller }],
+      providers: [
+        { provide: READ_CALLER, useValue: caller as ReadCaller },
+        ...(parts.includes('webhooks') ? [AsksForBytes] : []),
+      ],
     };
   }
 }
