@@ -131,6 +131,16 @@ describe('lastcall', () => {
     expect(JSON.parse(ways.json.stdout)).toMatchObject({ sub: 'ann', scope: 'orders' });
   });
 
+  it.each([[''], ['a\u0007nn'], ['a'.repeat(201)]])(
+    'makes no token that the API would refuse: --sub %j',
+    async (sub) => {
+      const args = ['token', '--sub', sub, '--scope', 'orders'];
+      const { code, stdout, stderr } = await lastcall(world.config, args);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain('--sub must have 1 to 200 characters, none of them for control');
+    },
+  );
+
   it('shows figures that agree with the database, once or again and again', async () => {
     await insertOrders(world.sql, { count: 3, closesInMs: 55_000 });
     await insertOrders(world.sql, { count: 2, closesInMs: -30_000 });

@@ -41,7 +41,7 @@ export {
   statusOf,
 } from './http/problem';
 export type { FieldError } from './order/read-input';
-export { isSubject } from './order/subject';
+export { isSubject, SUBJECT_RULE } from './order/subject';
 export { idempotencyKey } from './placing/place-rules';
 export { ProductsController } from './http/products.controller';
 export {

@@ -35,6 +35,7 @@ export { ERROR_STATUS, LastcallError, reasonOf } from './order/errors';
 export { REASON_LENGTH } from './order/operator-action';
 export { onDataSource } from './order/order-rows';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
+export { isSubject, SUBJECT_RULE } from './order/subject';
 export { isUuid } from './order/uuid';
 export { differenceText, readRunningSettings, type RunningSettings } from './ops/running-settings';
 export { TargetLook } from './targets/target-look';

@@ -122,6 +122,11 @@ describe('Authenticator with a secret', () => {
     expect(await refusal(token())).toMatch(/^unauthorized: /);
   });
 
+  it('says all of the rule that a subject breaks', async () => {
+    const broken = refusal(sign({ ...claims, sub: 'a\u0007b' }));
+    expect(await broken).toContain('1 to 200 characters, none of them for control');
+  });
+
   it('grants nothing for a scope it does not know', async () => {
     for (const scope of ['ops:*', 'constructor', '__proto__', 'OPS', ['orders', 7, null]]) {
       const request = requestWith(`Bearer ${await sign({ ...claims, scope })}`);

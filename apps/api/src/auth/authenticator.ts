@@ -1,5 +1,5 @@
 import { type Config, LastcallError } from '@app/orders';
-import { isSubject } from '@app/orders/http';
+import { isSubject, SUBJECT_RULE } from '@app/orders/http';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import {
@@ -148,7 +148,7 @@ function bearerToken(header: string | undefined): string {
 
 function toCaller({ sub, exp, scope }: JWTPayload): Caller {
   if (!isSubject(sub)) {
-    throw invalidToken("The token's sub must have 1 to 200 characters");
+    throw invalidToken(`The token's sub ${SUBJECT_RULE}`);
   }
   const scopes = typeof scope === 'string' ? scope.split(' ') : Array.isArray(scope) ? scope : [];
   return {

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core';
-import { CommandFailure } from '../command-failure';
+import { CommandFailure, usageFailure } from '../command-failure';
 import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
 
@@ -12,7 +12,16 @@ export default class Token extends OpsCommand {
     'export TOKEN=$(<%= config.bin %> token --sub ann --scope orders)',
   ];
   static override flags = {
-    sub: Flags.string({ description: 'whom it stands for', required: true, helpValue: 'NAME' }),
+    sub: Flags.string({
+      description: 'whom it stands for',
+      required: true,
+      helpValue: 'NAME',
+      parse: async (name: string): Promise<string> => {
+        const { isSubject, SUBJECT_RULE } = await import('@app/orders/look');
+        if (!isSubject(name)) throw usageFailure(`--sub ${SUBJECT_RULE}`);
+        return name;
+      },
+    }),
     scope: Flags.string({
       description: `what it allows: ${SCOPES.join(', ')}; repeat it for several`,
       required: true,

@@ -52,11 +52,15 @@ export class CancelOrder {
         closeReason: 'customer_canceled',
       });
       if (done !== 'not_pending') return done;
-      throw new LastcallError(
-        'order_not_cancelable',
-        `This order is ${order.status}; only an unpaid order can be canceled`,
-        { status: order.status },
-      );
+      const { status } = order;
+      const message = `This order is ${status}; only ${this.#cancelable} can be canceled`;
+      throw new LastcallError('order_not_cancelable', message, { status });
     });
+  }
+
+  get #cancelable(): string {
+    return this.config.CANCEL_PAID === 'until_shipped'
+      ? 'an order that is unpaid, or paid and not shipped,'
+      : 'an unpaid order';
   }
 }

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { Reflector } from '@nestjs/core';
 import { LastcallError } from '../order/errors';
 import { Access, assertGranted } from './access';
-import { isSubject } from '../order/subject';
+import { isSubject, SUBJECT_RULE } from '../order/subject';
 import type { HttpRequest, ScopeName } from './caller';
 
 /** Who a host says has called. */
@@ -38,7 +38,7 @@ export class CallerGuard implements CanActivate {
     if (!told) throw new LastcallError('unauthorized', 'Say who you are');
     const { subject, scopes = ['orders'] } = told;
     if (!isSubject(subject)) {
-      throw new Error('`caller` has answered with a subject that has not 1 to 200 characters');
+      throw new Error(`The subject that \`caller\` answers with ${SUBJECT_RULE}`);
     }
     request.caller = { subject, scopes: new Set(scopes) };
     return assertGranted(request.caller, access ?? []);

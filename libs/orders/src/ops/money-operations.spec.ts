@@ -136,6 +136,7 @@ describe('canceling a paid order', () => {
     ]);
     await expect(world.get(CancelOrder).cancel(shipped.id, 'ann')).rejects.toMatchObject({
       code: 'order_not_cancelable',
+      message: expect.stringContaining('unpaid, or paid and not shipped') as string,
     });
   });
 
