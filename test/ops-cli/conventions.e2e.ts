@@ -222,6 +222,9 @@ describe('lastcall', () => {
       const refused = await lastcall(undefined, args, { env });
       expect(refused.code).toBe(2);
       expect(refused.stderr).toMatch(/Installation: context prod[^]*REDIS_URL is missing/);
+      const resume = ['timeouts', 'resume', '--reason', 'case 17', '--yes'];
+      const { stderr } = await lastcall(undefined, resume, { env });
+      expect(stderr.match(/Installation: /g)).toHaveLength(1);
       expect((await lastcall(undefined, ['context', 'remove', 'prod'], { env })).code).toBe(0);
       expect((await lastcall(undefined, show, { env })).code).toBe(6);
     } finally {

@@ -94,6 +94,7 @@ export abstract class OpsCommand extends Command {
   #installation: Promise<Installation> | undefined;
   #look: Promise<Look> | undefined;
   #whereabouts: Whereabouts = {};
+  #isTold = false;
 
   protected override async parse<
     F extends Interfaces.OutputFlags<Interfaces.FlagInput>,
@@ -115,7 +116,9 @@ export abstract class OpsCommand extends Command {
     const { env, what } = locate(this.#whereabouts, process.env, (line) => this.note(line));
     const { flags } = this.ctor;
     // Those that change something are told who does it.
-    if (what !== null && flags && 'actor' in flags) this.note(`Installation: ${what}`);
+    const isTold = this.#isTold;
+    this.#isTold = true;
+    if (what !== null && !isTold && flags && 'actor' in flags) this.note(`Installation: ${what}`);
     return env;
   }
 

@@ -1,6 +1,6 @@
 import { defaultTimerDriver } from '@app/timeout';
 import type { z } from 'zod';
-import { HomeError, homeFolder, writtenSettings } from './home';
+import { HomeError, homeFolder, writtenSettings, isWritten, lookedAt } from './home';
 import {
   armingRules,
   providerRules,
@@ -83,7 +83,7 @@ function load(
   const result = demands.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
   const lines = result.error.issues.map(
-    (issue) => `  ${issue.path.join('.')} ${phrase(issue, given)}`,
+    (issue) => `  ${issue.path.join('.')} ${phrase(issue, given, home)}`,
   );
   throw new ConfigError(`These settings are wrong:\n${[...new Set(lines)].join('\n')}`);
 }
@@ -113,14 +113,17 @@ function writtenIn(home: string): Record<string, string> {
   }
 }
 
-function phrase(issue: z.core.$ZodIssue, given: NodeJS.ProcessEnv): string {
+function phrase(issue: z.core.$ZodIssue, given: NodeJS.ProcessEnv, home: string): string {
   const missing = issue.code === 'invalid_type' && issue.message.endsWith('received undefined');
   const isMissed = missing || issue.message.startsWith('is missing');
   if (isMissed && given.DATABASE_URL) {
     const what = missing ? 'is not set' : issue.message;
+    if (!isWritten(issue.path.join('.'))) return what;
     return `${what}; with DATABASE_URL in the environment LASTCALL_HOME is not read`;
   }
-  if (missing) return 'is not set, and no running installation was found (`npm start` starts one)';
+  if (missing) {
+    return `is not set, and no running installation was found (\`npm start\` starts one) in ${lookedAt(home)}`;
+  }
   if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
   if (issue.code === 'invalid_union') {
     const inner = issue.errors

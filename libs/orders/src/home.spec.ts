@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, loadConfig } from './config';
@@ -70,6 +70,20 @@ describe('the home of an installation', () => {
     write('runtime.json', '{');
     expect(refusal({ DATABASE_URL: RUNTIME.DATABASE_URL })).toMatch(
       /SANDBOX_WEBHOOK_SECRET is missing.*; with DATABASE_URL in the environment LASTCALL_HOME is not read/,
+    );
+  });
+
+  it('is not said to tell what it never does', () => {
+    const told = refusal({ DATABASE_URL: RUNTIME.DATABASE_URL, PAYMENT_PROVIDERS: 'stripe' });
+    expect(told).toMatch(/STRIPE_SECRET_KEY is missing[^;]*\n/);
+  });
+
+  it('is named where nothing runs with it, and the one within that may have been meant', () => {
+    const folder = join(home, 'shop');
+    expect(refusal({ LASTCALL_HOME: folder })).toMatch(new RegExp(`found .* in ${folder}$`, 'm'));
+    mkdirSync(join(folder, '.lastcall'), { recursive: true });
+    expect(refusal({ LASTCALL_HOME: folder })).toContain(
+      `in ${folder}: did you mean ${folder}/.lastcall?`,
     );
   });
 

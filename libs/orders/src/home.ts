@@ -47,6 +47,16 @@ export function writtenSettings(home: string): Record<string, string> {
   return { ...readSettings(home, 'secrets.json'), ...readSettings(home, 'runtime.json') };
 }
 
+/** Whether a home may tell this setting at all. */
+export const isWritten = (name: string): boolean =>
+  Object.values(WRITTEN_NAMES).some((names: readonly string[]) => names.includes(name));
+
+/** Where nothing was found to run, and what may have been meant. */
+export function lookedAt(home: string): string {
+  const within = join(home, '.lastcall');
+  return existsSync(within) ? `${home}: did you mean ${within}?` : home;
+}
+
 /** The same, and empty where `writtenSettings` refuses: to compare with, not to go by. */
 export function trustedSettings(home: string): Record<string, string> {
   try {

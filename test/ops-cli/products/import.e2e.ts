@@ -37,10 +37,12 @@ describe('lastcall products', () => {
     const file = fileOf(HEADER, 'TEA,"Tea, green",700,EUR,20', 'CUP,"Cup ""big""",900,EUR,', '');
     const plan = await importFile(file, '--dry-run');
     expect(plan).toMatchObject({ code: 0 });
-    expect(plan.stdout).toMatch(/1 products would be created, 1 updated, 1 restocked; 0 stay/);
+    expect(plan.stdout).toMatch(/1 product would be created, 1 updated, 1 restocked; 0 stay/);
     expect((await products()).map(({ sku }) => sku)).toEqual(['TEA']);
     expect(await importFile(file)).toMatchObject({ code: 8 });
-    expect(await importFile(file, '--yes')).toMatchObject({ code: 0 });
+    const done = await importFile(file, '--yes');
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.stdout).toContain('1 product was created');
     expect(await products()).toEqual([
       { sku: 'CUP', available: 0, reserved: 0, unit_price: '900' },
       { sku: 'TEA', available: 20, reserved: 4, unit_price: '700' },

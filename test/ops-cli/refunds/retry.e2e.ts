@@ -87,4 +87,15 @@ describe('lastcall refunds list and retry', () => {
     expect([done.code, none.code]).toEqual([4, 3]);
     expect(done.stderr).toContain('the money has gone back');
   });
+
+  it('says where to look when an order holds less than is asked back', async () => {
+    const options = { count: 1, closesInMs: 600_000, payment: 'failed' } as const;
+    const [order] = await insertOrders(world.sql, options);
+    const args = ['refunds', 'create', order?.id as string, '--amount', '999999'];
+    const { code, stderr } = await lastcall(world.config, [...args, '--reason', 'case 17']);
+    expect({ code, stderr }).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/is more than[^]*Next: .*lastcall orders show ID/) as string,
+    });
+  });
 });

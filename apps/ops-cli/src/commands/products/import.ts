@@ -7,6 +7,7 @@ import { interruption } from '../../interruption';
 import { accountableAs, OpsCommand } from '../../ops-command';
 import { readProductFile, refuseWrongLines } from '../../product-file';
 import { progress } from '../../text/progress';
+import { countText } from '../../text/wording';
 
 export interface ImportOutcome extends ImportCounts {
   readonly dryRun: boolean;
@@ -74,7 +75,9 @@ export default class ProductsImport extends OpsCommand {
   }
 }
 
-function countsText(counts: ImportCounts, are: string): string {
+function countsText(counts: ImportCounts, be: 'were' | 'would be' | 'will be'): string {
   const { created, updated, restocked, unchanged } = counts;
-  return `${created} products ${are} created, ${updated} updated, ${restocked} restocked; ${unchanged} stay as they are`;
+  const are = be === 'were' && created === 1 ? 'was' : be;
+  const stay = unchanged === 1 ? 'stays as it is' : 'stay as they are';
+  return `${countText(created, 'product')} ${are} created, ${updated} updated, ${restocked} restocked; ${unchanged} ${stay}`;
 }
