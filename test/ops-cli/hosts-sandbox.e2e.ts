@@ -1,4 +1,7 @@
 import 'reflect-metadata';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import {
   type Check,
   type Config,
@@ -6,6 +9,7 @@ import {
   migrate,
   OrdersModule,
   type OrdersHostOptions,
+  PlaceOrder,
 } from '@app/orders';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { SandboxProvider } from '../../libs/orders/src/sandbox';
@@ -58,6 +62,17 @@ describe('lastcall beside a host that brings a provider of one of our names', ()
       expect(await run<Failure>(args, env)).toMatchObject(refused);
     },
   );
+
+  it('takes in products, and the host places an order of one', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'lastcall-products-')), 'products.csv');
+    writeFileSync(file, 'sku,name,unitPrice,currency,stock\nMUG,Mug,900,EUR,5\n');
+    expect(await run(`products import ${file} --yes`)).toMatchObject({ code: 0 });
+    rmSync(dirname(file), { recursive: true });
+    const items = [{ sku: 'MUG', quantity: 1 }];
+    const wanted = { customerId: 'ann', idempotencyKey: 'first', items };
+    const { order } = await host.get(PlaceOrder).place(wanted);
+    expect(order).toMatchObject({ status: 'pending_payment' });
+  });
 
   it('opens no console: the host has none', async () => {
     expect(await run<Failure>('console open')).toMatchObject({
