@@ -182,13 +182,9 @@ export {
   type OrdersHostOptions,
   type OrdersModuleAsyncOptions,
 } from './host-options';
+export type { OrdersModuleOptions } from './module-options';
 export type { EventSink, RelayedEvent } from './events/event-stream';
-export {
-  OPEN_ALARM_QUEUE,
-  type OpenAlarmQueue,
-  OrdersModule,
-  type OrdersModuleOptions,
-} from './orders.module';
+export { OPEN_ALARM_QUEUE, type OpenAlarmQueue, OrdersModule } from './orders.module';
 export {
   type ActionResult,
   CONSOLE_ACTIONS,

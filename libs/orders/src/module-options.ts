@@ -1,7 +1,19 @@
 import { assertOptions, orElse } from '@app/timeout';
 import { z } from 'zod';
 import type { OrdersModuleAsyncOptions } from './host-options';
-import type { OrdersModuleOptions } from './orders.module';
+import type { OrdersParts } from './set-up';
+
+export interface OrdersModuleOptions {
+  /** True in the worker role: rings, sweeps, refunds and relays events. */
+  readonly ring: boolean;
+  /** True for a command: it comes and goes, and is no process of the installation. */
+  readonly isVisitor?: boolean;
+  /** True for a command beside a host with hooks or a stock of its own: it may change no order. */
+  readonly hooksElsewhere?: boolean;
+  /** For a command beside a host: names of the providers that the host brings itself. */
+  readonly providersElsewhere?: readonly string[];
+  readonly parts?: OrdersParts;
+}
 
 const trueOrFalse = z.boolean(orElse('true or false'));
 

@@ -71,8 +71,8 @@ import { readInstallationId } from './providers/installation-id';
 import { UnchargeableProducts } from './providers/unchargeable-products';
 import { createProviders, guardProviders, PROVIDERS_ELSEWHERE } from './providers/create-providers';
 import { hostSetUp, type OrdersHostOptions, type OrdersModuleAsyncOptions } from './host-options';
-import { checkAsyncOptions, checkModuleOptions } from './module-options';
-import { type OrdersParts, type OrdersSetUp, SET_UP } from './set-up';
+import { checkAsyncOptions, checkModuleOptions, type OrdersModuleOptions } from './module-options';
+import { type OrdersSetUp, SET_UP } from './set-up';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
 import { ReceiveWebhook } from './payments/receive-webhook';
@@ -103,18 +103,6 @@ import {
   TELL_OF_ALERT,
   type TellOfAlert,
 } from './order/telemetry';
-
-export interface OrdersModuleOptions {
-  /** True in the worker role: rings, sweeps, refunds and relays events. */
-  readonly ring: boolean;
-  /** True for a command: it comes and goes, and is no process of the installation. */
-  readonly isVisitor?: boolean;
-  /** True for a command beside a host with hooks or a stock of its own: it may change no order. */
-  readonly hooksElsewhere?: boolean;
-  /** For a command beside a host: names of the providers that the host brings itself. */
-  readonly providersElsewhere?: readonly string[];
-  readonly parts?: OrdersParts;
-}
 
 /** Injection token: opens the alarms as a queue to look at; null where they are none. */
 export const OPEN_ALARM_QUEUE = Symbol('OpenAlarmQueue');
