@@ -1,4 +1,4 @@
-import { queryRows, sqlStateOf } from '@app/timeout';
+import { assertTable, checked, sqlStateOf } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 
 const UNDEFINED_TABLE_OR_COLUMN = /^42(P01|703)$/;
@@ -26,16 +26,7 @@ export class MissingTablesError extends Error {
  * The same connections, if they lead to our tables; else they are closed.
  * @throws {MissingTablesError}
  */
-export async function withTables(dataSource: DataSource, schema: string): Promise<DataSource> {
-  try {
-    const [table] = await queryRows<{ exists: boolean }>(
-      dataSource,
-      `SELECT to_regclass('order_events') IS NOT NULL AS exists`,
-    );
-    if (!table?.exists) throw new MissingTablesError(schema);
-    return dataSource;
-  } catch (error) {
-    await dataSource.destroy();
-    throw error;
-  }
-}
+export const withTables = (dataSource: DataSource, schema: string): Promise<DataSource> =>
+  checked(dataSource, () =>
+    assertTable(dataSource, 'order_events', () => new MissingTablesError(schema)),
+  );

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
+import { checked } from './checked-connections';
 import { PoolerRefusalError, TransactionPoolingError } from './errors';
 import { inTransaction } from './transaction';
 
@@ -64,12 +65,7 @@ const hearItsEnd = (client: PoolClient): void => void client.on('error', () => u
  * The same, whose connections have sessions of their own; it has two of them at the least.
  * @throws {TransactionPoolingError} where they have not; what it was given is closed then
  */
-export async function withOwnSessions(dataSource: DataSource): Promise<DataSource> {
-  try {
+export const withOwnSessions = (dataSource: DataSource): Promise<DataSource> =>
+  checked(dataSource, async () => {
     if (await isTransactionPooled(dataSource)) throw new TransactionPoolingError();
-    return dataSource;
-  } catch (error) {
-    await dataSource.destroy();
-    throw error;
-  }
-}
+  });

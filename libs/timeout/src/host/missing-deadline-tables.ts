@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { queryRows } from '../transaction';
+import { assertTable, checked } from '../checked-connections';
 
 /** Our tables are not where this process looks for them: nobody has migrated yet, or another schema. */
 export class MissingDeadlineTablesError extends Error {
@@ -19,20 +19,8 @@ export class MissingDeadlineTablesError extends Error {
  * The same connections, if they lead to our tables; else they are closed.
  * @throws {MissingDeadlineTablesError}
  */
-export async function withDeadlineTables(
-  dataSource: DataSource,
-  schema: string,
-): Promise<DataSource> {
-  try {
-    const [table] = await queryRows<{ exists: boolean }>(
-      dataSource,
-      // The order module has tables of deadlines as well, and none of subjects.
-      `SELECT to_regclass('timeout_subjects') IS NOT NULL AS exists`,
-    );
-    if (!table?.exists) throw new MissingDeadlineTablesError(schema);
-    return dataSource;
-  } catch (error) {
-    await dataSource.destroy();
-    throw error;
-  }
-}
+export const withDeadlineTables = (dataSource: DataSource, schema: string): Promise<DataSource> =>
+  checked(dataSource, () =>
+    // The order module has tables of deadlines as well, and none of subjects.
+    assertTable(dataSource, 'timeout_subjects', () => new MissingDeadlineTablesError(schema)),
+  );
