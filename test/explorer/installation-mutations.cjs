@@ -113,7 +113,7 @@ const INSTALLATION_MUTATIONS = [
     edits: [
       {
         file: 'libs/timeout/src/transaction.ts',
-        find: 'this.isLent && ENDS.test(sql)',
+        find: 'this.isLent && endsTransaction(sql)',
         replace: 'this.isLent && sql === ""',
       },
     ],

@@ -74,18 +74,17 @@ export async function discardConnection(runner: QueryRunner): Promise<void> {
   void connection.end();
 }
 
-/** To what it was when it began, by its start-up options and what its role and database say. */
-const RESET = 'RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL';
-
 /**
- * Ends what others have set for the session. Nobody waits for it: whoever has this connection next is behind
- * it. A pooler's own idea of the session is sent again: what node-postgres reads is UTF-8.
+ * To what it was when it began, by its start-up options and what its role and database say. The encoding is said
+ * again: behind a pooler the session began as somebody else's, and node-postgres reads UTF-8.
  */
+const RESET = `RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; SET client_encoding TO 'UTF8'`;
+
+/** Ends what others have set for the session. Nobody waits for it: whoever has this connection next is behind it. */
 export async function resetSession(runner: QueryRunner): Promise<void> {
   if (runner.isReleased) return;
   const connection = (await runner.connect()) as Connection;
-  const reset = { text: `${RESET}; SET client_encoding TO 'UTF8'`, values: [] };
-  connection.query(reset).catch(() => connection.end());
+  connection.query({ text: RESET, values: [] }).catch(() => connection.end());
 }
 
 /** A write on a standby, as after a failover that left the connection alive. */

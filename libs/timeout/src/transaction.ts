@@ -2,6 +2,7 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
 import { isContention } from './database-errors';
 import { fencedManager } from './fenced-manager';
+import { endsTransaction, TransactionIsLentError } from './lent-transaction';
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
 import {
@@ -18,22 +19,6 @@ import { unattended } from './unattended';
 const ANSWERS_WITHIN_MS = 1_000;
 /** `idle_in_transaction_session_timeout` has passed. */
 const STOOD_STILL = '25P03';
-
-/** Ends the transaction, or begins another one, whatever it is preceded by. `ROLLBACK TO` a savepoint does not. */
-const ENDS =
-  /^\s*(?:COMMIT|END|ABORT|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b))\b/i;
-
-/** Somebody who was lent a transaction would end it himself. Nothing was sent. */
-export class TransactionIsLentError extends Error {
-  readonly code = 'transaction_is_lent';
-
-  constructor(statement: string) {
-    super(
-      `${statement.trim().slice(0, 40)} is not yours to say: this transaction is committed once you have answered, ` +
-        'and undone where you throw',
-    );
-  }
-}
 
 /** A statement, or a hook, of a transaction that has ended, or of an attempt in it that has. Nothing was sent. */
 export class TransactionEndedError extends Error {
@@ -88,8 +73,8 @@ export class Transaction {
   get manager(): EntityManager {
     this.#whole.hasLentManager = true;
     return (this.#manager ??= fencedManager(this.runner, (sql) => {
-      this.#assertOpen();
-      this.#assertKeeps(sql);
+      const why = this.#refusal(sql);
+      if (why) throw why;
     }));
   }
 
@@ -191,7 +176,7 @@ export class Transaction {
   }
 
   #run<T>(statement: Statement): Promise<T[]> {
-    const why = this.#isOver ? new TransactionEndedError() : this.#refusal(statement.text);
+    const why = this.#refusal(statement.text);
     if (!why) return this.#send(statement);
     const refused = Promise.reject<T[]>(why);
     // Whoever has not waited for it may well be gone.
@@ -222,14 +207,10 @@ export class Transaction {
     return this.#hasEnded || (this.#above !== undefined && this.#above.#isOver);
   }
 
-  /** What would end a transaction that is lent. */
-  #refusal(sql: string): TransactionIsLentError | undefined {
-    return this.isLent && ENDS.test(sql) ? new TransactionIsLentError(sql) : undefined;
-  }
-
-  #assertKeeps(sql: string): void {
-    const refusal = this.#refusal(sql);
-    if (refusal) throw refusal;
+  /** Why this statement may not be sent. */
+  #refusal(sql: string): Error | undefined {
+    if (this.#isOver) return new TransactionEndedError();
+    return this.isLent && endsTransaction(sql) ? new TransactionIsLentError(sql) : undefined;
   }
 
   #assertOpen(): void {

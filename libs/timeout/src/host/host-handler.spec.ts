@@ -34,7 +34,7 @@ class EndTrials implements HandlesDue {
   }
 }
 
-/** What tenants are told apart by, and whatever else a host may think of; each twice, so that connections come again. */
+/** What tenants are told apart by, and whatever else a host may think of; each three times, so that connections come again. */
 const SETTINGS = [
   'SET search_path = pg_temp',
   `SELECT set_config('search_path', 'nowhere', false)`,
@@ -237,7 +237,7 @@ describe('a handler of a host', () => {
     expect(told).toEqual([]);
   });
 
-  it.each(['ROLLBACK', ' commit;', 'END', 'ROLLBACK WORK', 'ABORT'])(
+  it.each(['ROLLBACK', ' commit;', 'END', 'ROLLBACK WORK', 'ABORT', '/* done */ -- now\nCOMMIT'])(
     'may not end its transaction by %j, and does what it says in another way',
     async (statement) => {
       const module = await start(SetsItsSession);
