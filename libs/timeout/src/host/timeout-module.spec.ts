@@ -190,33 +190,14 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     await pool.end();
   });
 
-  it.each<[string, object, string]>([
-    ['no subject', { subjectId: '' }, 'no subjectId'],
-    ['a number', { subjectId: 7 }, 'subjectId is a number'],
-    ['a NUL', { subjectId: 'a\0b' }, 'subjectId has a character that Postgres does not keep'],
-    ['half a character', { subjectId: '\uD800' }, 'subjectId has a character that Postgres'],
-    [
-      'a long subject',
-      { subjectId: 'ü'.repeat(1_001) },
-      'subjectId has 2002 bytes: 2000 are the most',
-    ],
-    ['a long kind', { kind: 'k'.repeat(501) }, 'kind has 501 bytes: 500 are the most'],
-    ['a date that is none', { dueAt: new Date('x') }, 'no valid Date'],
-    ['one before our time', { dueAt: new Date('0000-12-31T23:59:59Z') }, 'years 1 to 9999'],
-    ['one far behind it', { dueAt: new Date(8.64e15) }, 'years 1 to 9999'],
-  ])(
-    'names what is wrong with a deadline, and arms none of its list: %s',
-    async (_, wrong, why) => {
-      const tx = fromTypeOrm(host.manager);
-      const good = { kind, subjectId: 'good', dueAt: inMs(60_000) };
-      const arming = timeouts.arm(tx, [good, { ...good, ...wrong }]);
-      await expect(arming).rejects.toThrow(TypeError);
-      await expect(arming).rejects.toThrow(why);
-      const ending = timeouts.reschedule(tx, { ...good, ...wrong });
-      await expect(ending).rejects.toThrow(why);
-      expect(await timeouts.list({ kind })).toEqual([]);
-    },
-  );
+  it('arms none of a list in which one deadline is wrong', async () => {
+    const tx = fromTypeOrm(host.manager);
+    const good = { kind, subjectId: 'good', dueAt: inMs(60_000) };
+    const wrong = { ...good, subjectId: '' };
+    await expect(timeouts.arm(tx, [good, wrong])).rejects.toThrow(TypeError);
+    await expect(timeouts.reschedule(tx, wrong)).rejects.toThrow(TypeError);
+    expect(await timeouts.list({ kind })).toEqual([]);
+  });
 
   it('arms what is as long, as early and as late as may be', async () => {
     const tx = fromTypeOrm(host.manager);
