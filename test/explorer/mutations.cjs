@@ -215,8 +215,20 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}payments/receive-webhook.ts`,
-        find: 'if (isTableLocked(error)) {',
-        replace: 'if (false as boolean) {',
+        find: 'if (isTableLocked(error)) this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;',
+        replace: 'if (isTableLocked(error)) throw error;',
+      },
+    ],
+  },
+  {
+    name: 'webhooks-wait-twice',
+    what: 'A webhook that cannot be stored waits for its inbox once more after it has waited to be applied',
+    spec: 'test/closing/locked-table.long.ts',
+    edits: [
+      {
+        file: `${ORDERS}payments/receive-webhook.ts`,
+        find: 'if (haveWaited) await waitNoMore(tx);',
+        replace: '',
       },
     ],
   },

@@ -142,6 +142,7 @@ async function ofOtherProviders(
   sent: readonly SentNotice[],
 ): Promise<Set<ProviderNotice>> {
   const said = sent.filter(({ notice }) => 'paymentId' in notice && isUuid(notice.paymentId));
+  if (said.length === 0) return new Set();
   const rows = await tx.rows<{ id: string; provider: string }>(
     'SELECT id, provider FROM payments WHERE id = ANY ($1::uuid[])',
     [said.map(({ notice }) => 'paymentId' in notice && notice.paymentId)],

@@ -25,6 +25,7 @@ import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
 import { readNotice, type WebhookHeaders } from './read-notice';
 import { NOT_YET, storeWebhooks, unknownAmong } from './webhook-inbox';
+import { waitNoMore } from '../wait-no-more';
 
 const MAX_GROUP = 200;
 const LANES = 2;
@@ -91,7 +92,39 @@ export class ReceiveWebhook implements OnApplicationShutdown {
 
   async #takeGroup(provider: string, notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
     // Nobody waits in vain for what the group before has waited for.
-    if (performance.now() < this.#appliesFromMs) return this.#store(provider, notices, () => false);
+    if (performance.now() < this.#appliesFromMs) return this.#storeForLater(provider, notices);
+    try {
+      return await this.#applyGroup(provider, notices);
+    } catch (error) {
+      const haveWaited = isLockTimeout(error);
+      if (isTableLocked(error)) this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
+      else {
+        // Whoever holds what one of them needs is waited for once, and not by each half of them again.
+        const isForLater = notices.length === 1 || haveWaited;
+        if (!isForLater || isEverybodys(error)) throw error;
+        if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
+      }
+      return await this.#storeForLater(provider, notices, haveWaited);
+    }
+  }
+
+  #storeForLater(
+    provider: string,
+    notices: readonly ProviderNotice[],
+    haveWaited = false,
+  ): Promise<WebhookResult[]> {
+    return this.#commit(async (tx) => {
+      // What is locked may be the inbox itself.
+      if (haveWaited) await waitNoMore(tx);
+      return this.#store(tx, provider, notices, () => false);
+    });
+  }
+
+  /** Of a group, what is about orders that nobody else is at is applied as it is stored. */
+  async #applyGroup(
+    provider: string,
+    notices: readonly ProviderNotice[],
+  ): Promise<WebhookResult[]> {
     const orders = await this.#ordersOf(notices);
     const held = await this.lock.acquireFree([...new Set(orders.values())].map(orderLockKey));
     this.telemetry.locked(held.outcome);
@@ -100,52 +133,44 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       return orderId === undefined || held.keys.has(orderLockKey(orderId));
     };
     try {
-      const results = await this.#store(provider, notices, isFree);
+      const results = await this.#commit((tx) => this.#store(tx, provider, notices, isFree));
       await failpoint('webhook.stored');
       return results;
-    } catch (error) {
-      if (isTableLocked(error)) {
-        this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
-        return await this.#store(provider, notices, () => false);
-      }
-      // Whoever holds what one of them needs is waited for once, and not by each half of them again.
-      const isForLater = notices.length === 1 || isLockTimeout(error);
-      if (!isForLater || isEverybodys(error)) throw error;
-      if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
-      return await this.#store(provider, notices, () => false);
     } finally {
       await held.release();
     }
   }
 
+  #commit(work: (tx: Transaction) => Promise<WebhookResult[]>): Promise<WebhookResult[]> {
+    return inTransaction(this.dataSource, work, { isShared: true });
+  }
+
   /** Applies what may be applied now and stores all; the rest gets a deadline that applies it. */
-  #store(
+  async #store(
+    tx: Transaction,
     provider: string,
     notices: readonly ProviderNotice[],
     mayApply: (notice: ProviderNotice) => boolean,
   ): Promise<WebhookResult[]> {
-    const store = async (tx: Transaction): Promise<WebhookResult[]> => {
-      const fresh = await unknownAmong(tx, provider, notices);
-      const ready = fresh.filter(mayApply).map((notice) => ({ provider, notice }));
-      const applied = await this.applying.apply(tx, ready);
-      await failpoint('webhook.applied');
-      const outcomes = new Map(ready.map(({ notice }, nth) => [notice, applied[nth]]));
-      const taken = fresh.map((notice) => ({ notice, outcome: outcomes.get(notice) ?? NOT_YET }));
-      const ids = await storeWebhooks(tx, provider, taken);
-      const results = new Map<ProviderNotice, WebhookResult>();
-      const later: string[] = [];
-      for (const { notice, outcome } of taken) {
-        const webhookId = ids.get(notice.eventId);
-        // Another request has brought it meanwhile.
-        if (webhookId === undefined) continue;
-        const { status } = outcome;
-        results.set(notice, status === 'received' ? 'deferred' : status);
-        if (status === 'received') later.push(webhookId);
-      }
-      await this.#applyLater(tx, later);
-      return notices.map((notice) => results.get(notice) ?? 'duplicate');
-    };
-    return inTransaction(this.dataSource, store, { isShared: true });
+    const fresh = await unknownAmong(tx, provider, notices);
+    const ready = fresh.filter(mayApply).map((notice) => ({ provider, notice }));
+    const applied = await this.applying.apply(tx, ready);
+    await failpoint('webhook.applied');
+    const outcomes = new Map(ready.map(({ notice }, nth) => [notice, applied[nth]]));
+    const taken = fresh.map((notice) => ({ notice, outcome: outcomes.get(notice) ?? NOT_YET }));
+    const ids = await storeWebhooks(tx, provider, taken);
+    const results = new Map<ProviderNotice, WebhookResult>();
+    const later: string[] = [];
+    for (const { notice, outcome } of taken) {
+      const webhookId = ids.get(notice.eventId);
+      // Another request has brought it meanwhile.
+      if (webhookId === undefined) continue;
+      const { status } = outcome;
+      results.set(notice, status === 'received' ? 'deferred' : status);
+      if (status === 'received') later.push(webhookId);
+    }
+    await this.#applyLater(tx, later);
+    return notices.map((notice) => results.get(notice) ?? 'duplicate');
   }
 
   async #applyLater(tx: Transaction, webhookIds: readonly string[]): Promise<void> {

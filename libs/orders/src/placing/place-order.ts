@@ -13,6 +13,7 @@ import { DATABASE } from '../data-source';
 import { type Settings, SETTINGS } from '../config';
 import { LastcallError } from '../order/errors';
 import { GroupCommit, HeldElsewhere } from '../group-commit';
+import { waitNoMore } from '../wait-no-more';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { HeldInHostError } from '../order/order-hooks';
@@ -35,8 +36,6 @@ const MAX_GROUP = 200;
 const LANES = 2;
 /** More than a group takes, unless the disk is slow. */
 const NEXT_LANE_AFTER_MS = 20;
-/** Other groups commit sooner, on a disk that is not slow. */
-const WAITS_AGAIN_MS = 50;
 /** About two seconds of placing at full speed: beyond it a clear 503 is kinder than a long wait. */
 const MAX_WAITING = 10_000;
 
@@ -125,7 +124,7 @@ export class PlaceOrder implements OnApplicationShutdown {
  * @throws {LastcallError} busy: it is one of these that needs it
  */
 async function patientNoMore<T>(tx: Transaction, work: () => Promise<T>): Promise<T> {
-  await tx.rows(`SET LOCAL lock_timeout = ${WAITS_AGAIN_MS}`);
+  await waitNoMore(tx);
   try {
     return await work();
   } catch (error) {
