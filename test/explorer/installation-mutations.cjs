@@ -118,6 +118,18 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'lent-transaction-ends-within',
+    what: 'A handler of a host that ends its transaction by one of several statements counts as one that has handled',
+    spec: 'libs/timeout/src/host/host-handler.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/lent-transaction.ts',
+        find: "MAY_END.test(sql) ? { queryMode: 'extended' } : {};",
+        replace: '({});',
+      },
+    ],
+  },
 ];
 
 module.exports = { INSTALLATION_MUTATIONS };

@@ -13,6 +13,9 @@ const CONTENTION = new Set([
   LOCK_NOT_AVAILABLE,
 ]);
 const QUERY_CANCELED = '57014';
+const SYNTAX_ERROR = '42601';
+/** Of what is wrong with the text as a whole: within a statement it is the parser who hears of it. */
+const PREPARES = 'exec_parse_message';
 /** Each has a digit, unlike EPIPE, which Node says of a socket. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 const CONNECTION_TROUBLE =
@@ -69,6 +72,12 @@ export function isTableLocked(error: unknown): boolean {
   const said = saidBy(error);
   if (said?.code !== LOCK_NOT_AVAILABLE || said.routine !== WAITED) return false;
   return !ROW.test(said.where ?? '');
+}
+
+/** True where several statements were sent as one: Postgres has done none of them. */
+export function isOfSeveralStatements(error: unknown): boolean {
+  const said = saidBy(error);
+  return said?.code === SYNTAX_ERROR && said.routine === PREPARES;
 }
 
 /** True where all who ask for the same would fail alike: nothing that one of them asked for has caused it. */

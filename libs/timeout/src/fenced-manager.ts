@@ -1,8 +1,14 @@
 import type { EntityManager, QueryRunner } from 'typeorm';
+import { asOneStatement, whyNotAsOne } from './lent-transaction';
 
 interface Client {
   query(...given: unknown[]): unknown;
 }
+
+/** As TypeORM asks for a statement without parameters, which may be several in one text. */
+const isBareText = (given: unknown[]): given is [string, []?] =>
+  typeof given[0] === 'string' &&
+  given.slice(1).every((one) => one === undefined || (Array.isArray(one) && one.length === 0));
 
 /**
  * TypeORM's manager on the connection of `runner`. Before each statement that it sends `assertMay` is
@@ -28,7 +34,15 @@ function fencedClient(client: Client, assertMay: (sql: string) => void): Client 
   fenced.query = (...given) => {
     const [statement] = given;
     assertMay(typeof statement === 'string' ? statement : (statement as { text: string }).text);
-    return client.query(...given);
+    return isBareText(given) ? queryBare(client, given[0]) : client.query(...given);
   };
   return fenced;
+}
+
+async function queryBare(client: Client, text: string): Promise<unknown> {
+  try {
+    return await client.query({ text, ...asOneStatement(text) });
+  } catch (error) {
+    throw whyNotAsOne(error, text);
+  }
 }

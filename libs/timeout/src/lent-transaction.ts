@@ -1,3 +1,5 @@
+import { isOfSeveralStatements } from './database-errors';
+
 /** Each comment ends at its first end: with one way to read them there is nothing to try again. */
 const COMMENTS = String.raw`(?:\s|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)*`;
 const TO_SAVEPOINT = String.raw`(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b)`;
@@ -7,17 +9,34 @@ const ENDS = new RegExp(
   'i',
 );
 
-/** Somebody who was lent a transaction would end it himself. Nothing was sent. */
+/** Of one statement among several; also of a name or a string, which Postgres alone can tell from it. */
+const MAY_END = /;[^]*\b(?:COMMIT|END|ABORT|ROLLBACK|PREPARE)\b/i;
+
+const HOW_IT_ENDS =
+  'this transaction is committed once you have answered, and undone where you throw';
+
+/** Somebody who was lent a transaction would end it himself. Nothing of it was done. */
 export class TransactionIsLentError extends Error {
   readonly code = 'transaction_is_lent';
 
   constructor(statement: string) {
+    const said = statement.trim().slice(0, 40);
     super(
-      `${statement.trim().slice(0, 40)} is not yours to say: this transaction is committed once you have answered, ` +
-        'and undone where you throw',
+      ENDS.test(statement)
+        ? `${said} is not yours to say: ${HOW_IT_ENDS}`
+        : `${said} has several statements, of which one may end the transaction: send each by itself, and none ` +
+            `that ends it, as ${HOW_IT_ENDS}`,
     );
   }
 }
 
 /** True for a statement that would end the transaction that it is made in. */
 export const endsTransaction = (sql: string): boolean => ENDS.test(sql);
+
+/** How a text has to be sent that may end its transaction by one of several statements: as one, or not at all. */
+export const asOneStatement = (sql: string): { readonly queryMode?: 'extended' } =>
+  MAY_END.test(sql) ? { queryMode: 'extended' } : {};
+
+/** Why a text has failed that was sent {@link asOneStatement}. */
+export const whyNotAsOne = (error: unknown, sql: string): unknown =>
+  MAY_END.test(sql) && isOfSeveralStatements(error) ? new TransactionIsLentError(sql) : error;

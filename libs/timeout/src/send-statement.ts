@@ -19,6 +19,8 @@ export interface Statement {
   readonly name?: string;
   readonly text: string;
   readonly values: unknown[];
+  /** Takes one statement only. */
+  readonly queryMode?: 'extended';
   /** How long node-postgres waits for its answer, in milliseconds; default: as its connection does. */
   readonly query_timeout?: number;
 }

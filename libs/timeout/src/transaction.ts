@@ -2,7 +2,12 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
 import { isContention } from './database-errors';
 import { fencedManager } from './fenced-manager';
-import { endsTransaction, TransactionIsLentError } from './lent-transaction';
+import {
+  asOneStatement,
+  endsTransaction,
+  TransactionIsLentError,
+  whyNotAsOne,
+} from './lent-transaction';
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
 import {
@@ -186,15 +191,16 @@ export class Transaction {
 
   async #send<T>(statement: Statement): Promise<T[]> {
     const { savepoint, answerLimit } = this.#whole;
+    const how = this.isLent ? asOneStatement(statement.text) : {};
     try {
       return await send(
         this.runner,
-        { ...statement, ...answerLimit },
+        { ...statement, ...answerLimit, ...how },
         savepoint?.beforeStatement(),
       );
     } catch (error) {
       this.#hasFailed = true;
-      throw error;
+      throw this.isLent ? whyNotAsOne(error, statement.text) : error;
     }
   }
 

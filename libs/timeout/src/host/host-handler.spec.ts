@@ -237,7 +237,15 @@ describe('a handler of a host', () => {
     expect(told).toEqual([]);
   });
 
-  it.each(['ROLLBACK', ' commit;', 'END', 'ROLLBACK WORK', 'ABORT', '/* done */ -- now\nCOMMIT'])(
+  it.each([
+    'ROLLBACK',
+    ' commit;',
+    'END',
+    'ROLLBACK WORK',
+    'ABORT',
+    '/* done */ -- now\nCOMMIT',
+    'SELECT 1; COMMIT',
+  ])(
     'may not end its transaction by %j, and does what it says in another way',
     async (statement) => {
       const module = await start(SetsItsSession);
@@ -253,11 +261,16 @@ describe('a handler of a host', () => {
         await tx.manager.transaction((inner) => inner.query('SELECT 1'));
         const undone = tx.manager.transaction(() => Promise.reject(new Error('undo')));
         await expect(undone).rejects.toThrow('undo');
+        const [named, several] = [`SELECT '; COMMIT' AS said`, `SELECT 1; SELECT 2`];
+        expect(await tx.query(named)).toEqual([{ said: '; COMMIT' }]);
+        expect(await tx.manager.query(named)).toEqual([{ said: '; COMMIT' }]);
+        await tx.query(`DO $$ BEGIN PERFORM 1; END $$`);
+        await tx.manager.query(several);
       });
     },
   );
 
-  it('that would end its transaction fails by the usual rules', async () => {
+  it.each(['COMMIT', 'SELECT 1; COMMIT'])('that says %j fails by the usual rules', async (says) => {
     const module = await start(SetsItsSession);
     await module.init();
     const runtime = module.get<TimeoutRuntime>(runtimeToken('default'));
@@ -265,14 +278,14 @@ describe('a handler of a host', () => {
     await runtime.inHostTransaction((tx) =>
       runtime.timeouts.arm(
         tx,
-        ['COMMIT', 'SELECT 1'].map((subjectId) => ({ kind: 'tenant', subjectId, dueAt })),
+        [says, 'SELECT 1'].map((subjectId) => ({ kind: 'tenant', subjectId, dueAt })),
       ),
     );
     const { seen } = module.get(SetsItsSession);
     await until('the other is handled', () => Promise.resolve(seen.includes('SELECT 1')));
     await runtime.service.idle();
     const left = await runtime.timeouts.list({ kind: 'tenant' });
-    expect(left.map(({ subjectId }) => subjectId)).toEqual(['COMMIT']);
+    expect(left.map(({ subjectId }) => subjectId)).toEqual([says]);
     await runtime.inHostTransaction((tx) => runtime.timeouts.cancel(tx, left));
   });
 });
