@@ -107,6 +107,42 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'held-rows-take-the-time',
+    what: 'Thousands of rows that somebody holds are all looked at every few seconds, and who is free waits for that',
+    spec: 'libs/timeout/src/suspects.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/suspects.ts',
+        find: 'const LOOKS_A_SECOND = 100;',
+        replace: 'const LOOKS_A_SECOND = Infinity;',
+      },
+    ],
+  },
+  {
+    name: 'freed-rows-wait-their-turn',
+    what: 'Where thousands of rows were held and are free, each waits for its own turn',
+    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/suspects.ts',
+        find: 'known.length * FOR_EACH_FREE]',
+        replace: '0]',
+      },
+    ],
+  },
+  {
+    name: 'few-held-rows-end-a-batch',
+    what: 'A batch that has met some rows that are held leaves all others untried',
+    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/handle-apart.ts',
+        find: 'const MOST_WAITS = 250;',
+        replace: 'const MOST_WAITS = 50;',
+      },
+    ],
+  },
+  {
     name: 'lent-transaction-ends',
     what: 'A handler of a host that ends its transaction counts as one that has handled',
     spec: 'libs/timeout/src/host/host-handler.spec.ts',

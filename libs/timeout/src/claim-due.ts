@@ -1,5 +1,6 @@
 import { ClaimedBatch } from './claimed-batch';
 import type { Deadline, DueDeadline } from './deadline-handler';
+import { type DeadlineRow, fromRow } from './deadlines';
 import { LowWater, since } from './low-water';
 import { IS_PICKED, PLACE } from './picked';
 import {
@@ -141,15 +142,21 @@ const claimWhere = (begin: string, due: string): string => `
 const CLAIM = claimWhere(`(due_at, subject_id) >= (${since('$6::timestamptz')}, $7::uuid)`, 'true');
 const CLAIM_RANGE = claimWhere(`due_at >= ${MARK}`, inRange(6));
 
-/** Takes one deadline out of the table; false when somebody else has it. */
-export async function claimExactly(tx: Transaction, deadline: Deadline): Promise<boolean> {
-  const rows = await tx.rows(
-    `DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM near_deadlines
-        WHERE kind = $1 AND due_at = $2 AND subject_id = $3 FOR UPDATE SKIP LOCKED))
-        AND kind = $1 AND due_at = $2 AND subject_id = $3
-     RETURNING 1`,
-    [deadline.kind, deadline.dueAt, deadline.subjectId],
+/** Takes these of a kind out of the table, and answers with them; what somebody else has is passed over. */
+export async function claimExactly(
+  tx: Transaction,
+  kind: string,
+  deadlines: readonly Deadline[],
+): Promise<DueDeadline[]> {
+  const rows = await tx.rows<DeadlineRow>(
+    `WITH picked AS MATERIALIZED (
+       SELECT d.* FROM unnest($2::timestamptz[], $3::uuid[]) AS wanted (due_at, subject_id),
+              LATERAL (SELECT ${PLACE} FROM near_deadlines
+                        WHERE kind = $1 AND due_at = wanted.due_at AND subject_id = wanted.subject_id
+                          FOR UPDATE SKIP LOCKED) AS d)
+     DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
+     RETURNING kind, subject_id, due_at, version, failures`,
+    [kind, deadlines.map(({ dueAt }) => dueAt), deadlines.map(({ subjectId }) => subjectId)],
   );
-  return rows.length > 0;
+  return rows.map(fromRow);
 }

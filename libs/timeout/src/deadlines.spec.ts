@@ -83,9 +83,9 @@ describe('deadlines', () => {
       const [stored] = mine.each;
       expect((await claim()).map(({ subjectId }) => subjectId)).toEqual([subject(2)]);
       const theirs = inTransaction(store.dataSource, (other) =>
-        claimExactly(other, stored as never),
+        claimExactly(other, KIND, [stored as never]),
       );
-      expect(await theirs).toBe(false);
+      expect(await theirs).toEqual([]);
     });
   });
 

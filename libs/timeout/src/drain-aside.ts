@@ -5,7 +5,13 @@ import { claimExactly } from './claim-due';
 import { putBackDeadlines } from './deadlines';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
-import { type Failed, FailureRates, HandlerFaultError, TableLockedError } from './handle-apart';
+import {
+  type Failed,
+  FailureRates,
+  type HandledApart,
+  HandlerFaultError,
+  TableLockedError,
+} from './handle-apart';
 import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
 import type { KindHealth } from './kind-health';
 import type { LowWater } from './low-water';
@@ -37,6 +43,25 @@ interface RolledBack {
   readonly isApart: boolean;
 }
 
+/** What a batch leaves to those that follow. */
+export interface LeftAside {
+  /** What it had claimed and has not handled. */
+  readonly aside: readonly DueDeadline[];
+  /** As they are put back: what others hold, or change at this moment. */
+  readonly back: readonly DueDeadline[];
+  /** What it had not claimed, and is due now: others that were held, as some of these were and are free. */
+  readonly also: readonly DueDeadline[];
+  /** To be called once it is committed. */
+  learn(): void;
+}
+
+export const NOTHING_ASIDE: LeftAside = {
+  aside: [],
+  back: [],
+  also: [],
+  learn: () => undefined,
+};
+
 /**
  * Those of a kind's deadlines that a batch claims and does not handle: what becomes of them, and what
  * that tells the batches that follow.
@@ -58,10 +83,51 @@ export class DrainAside {
     return this.#apartFor > 0 || this.suspects.areKnown;
   }
 
-  /** Those that somebody's lock has kept from being handled, as they come back. */
-  putOff({ locked, left }: Aside): DueDeadline[] {
-    const held = [...locked.map(({ due }) => due), ...left];
+  /**
+   * Puts back what a batch did not handle, each for when it is to be tried again. Where some that were held
+   * are free, others may be as well: these are due at once. `nowMs` is the database's clock.
+   */
+  async leave(
+    tx: Transaction,
+    mine: ClaimedBatch,
+    handled: HandledApart & { readonly contended: readonly DueDeadline[] },
+    { isApart }: { readonly isApart: boolean },
+    nowMs: number,
+  ): Promise<LeftAside> {
+    const { failed, locked, left } = handled;
+    const aside = [...[...failed, ...locked].map(({ due }) => due), ...left];
+    const notDone = new Set(aside);
+    const done = isApart ? mine.each.filter((one) => !notDone.has(one)) : [];
+    const held = this.#putOff(locked);
+    const untried = this.suspects.putBack(left, this.parts.clock.nowMs());
+    const back = [...handled.putBack, ...handled.contended, ...held, ...untried];
+    const also = await this.#alsoFree(tx, done, nowMs);
+    await putBackDeadlines(tx, [...back, ...also]);
+    await this.#setAside(tx, failed);
+    const learn = (): void => {
+      if (mine.count > 0) this.#learn(handled.succeeded, handled, held);
+      this.suspects.moved([...untried, ...also]);
+      this.suspects.forget(done);
+    };
+    return { aside, back, also, learn };
+  }
+
+  /** What others hold, as it comes back. */
+  #putOff(locked: Aside['locked']): DueDeadline[] {
+    const held = locked.map(({ due }) => due);
     return this.suspects.putOff(held, this.parts.clock.nowMs());
+  }
+
+  async #alsoFree(
+    tx: Transaction,
+    handled: readonly DueDeadline[],
+    nowMs: number,
+  ): Promise<DueDeadline[]> {
+    const others = this.suspects.alsoFree(handled);
+    if (others.length === 0) return others;
+    const dueAt = new Date(nowMs);
+    const mine = await claimExactly(tx, this.kind, others);
+    return mine.map((one) => ({ ...one, dueAt }));
   }
 
   /** Those that are back. A part's sweep is not who watches slots. */
@@ -70,17 +136,17 @@ export class DrainAside {
     this.parts.alarms.ensure(unseen);
   }
 
-  setAside(tx: Transaction, failed: Aside['failed']): Promise<void> {
+  #setAside(tx: Transaction, failed: Aside['failed']): Promise<void> {
     return setAside(tx, failed, this.parts, {
       maxFailures: this.own.maxFailures,
       mayHold: (failures) => this.own.health.handler.mayHold(failures),
     });
   }
 
-  learn(succeeded: number, { failed, locked }: Aside): void {
+  #learn(succeeded: number, { failed, locked }: Aside, held: readonly DueDeadline[]): void {
     const aside = [...failed, ...locked];
     this.#apartFor = aside.length > 0 ? APART_FOR : Math.max(0, this.#apartFor - 1);
-    this.suspects.add(locked.map(({ due }) => due));
+    this.suspects.add(held, this.parts.clock.nowMs());
     const fresh = failed.filter(({ due }) => due.failures === 0).length;
     const worn = failed.some(
       ({ due: { failures } }) =>
@@ -139,7 +205,7 @@ export class DrainAside {
       await this.#putAside({ due: first, error: silence }, part, total);
     } else {
       this.parts.telemetry.batchFailed(this.kind, silence.piece.length, silence);
-      this.suspects.add(silence.piece);
+      this.suspects.add(silence.piece, this.parts.clock.nowMs());
       this.own.pace.failed(limit);
     }
     return 'more';
@@ -151,15 +217,16 @@ export class DrainAside {
     const aside = { ...NOBODY, ...(isHeld ? { locked: [one] } : { failed: [one] }) };
     const counts = { ...noCounts(), ...(isHeld ? { found: 1, putBack: 1 } : { failed: 1 }) };
     await inTransaction(this.parts.dataSource, async (tx) => {
-      if (!(await claimExactly(tx, one.due))) return;
-      const back = this.putOff(aside);
+      const mine = await claimExactly(tx, this.kind, [one.due]);
+      if (mine.length === 0) return;
+      const back = this.#putOff(aside.locked);
       await putBackDeadlines(tx, back);
-      await this.setAside(tx, aside.failed);
+      await this.#setAside(tx, aside.failed);
       await part?.keep(tx, counts, 0);
       tx.afterCommit(() => {
         this.armAgain(back, part);
         addCounts(total, counts);
-        this.learn(0, aside);
+        this.#learn(0, aside, back);
       });
     });
   }

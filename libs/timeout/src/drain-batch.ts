@@ -2,10 +2,9 @@ import { type BatchEntry, enterBatch } from './batch-entry';
 import { ClaimFront } from './claim-front';
 import { claimSome } from './claim-some';
 import { ClaimedBatch } from './claimed-batch';
-import type { Claimant, DeadlineHandler, DueDeadline } from './deadline-handler';
+import type { Claimant, DeadlineHandler } from './deadline-handler';
 import { claimDue } from './claim-due';
-import { putBackDeadlines } from './deadlines';
-import { DrainAside, type DrainOwn } from './drain-aside';
+import { DrainAside, type DrainOwn, type LeftAside, NOTHING_ASIDE } from './drain-aside';
 import { addCounts, type DrainCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { FollowUps } from './follow-ups';
@@ -113,12 +112,12 @@ export class DrainBatch {
       return claimed;
     };
     try {
-      const aside = await this.#carryOut(asked, plan, claim, claimedAt, total);
+      const { aside, also } = await this.#carryOut(asked, plan, claim, claimedAt, total);
       if (refused) return refused;
       if (plan.isProbe) health.followUps.probeBegins();
       this.followUps.begin(claimed, aside);
       if (health.isStopped) return 'stopped';
-      return sawAll ? 'all' : 'more';
+      return sawAll && also.length === 0 ? 'all' : 'more';
     } catch (error) {
       this.#front.fall();
       return this.#aside.rolledBack(error, { claimed, ...plan }, asked.part, total);
@@ -180,15 +179,15 @@ export class DrainBatch {
     claim: (tx: Transaction) => Promise<ClaimedBatch>,
     claimedAt: { readonly ms: number },
     total: DrainCounts,
-  ): Promise<readonly DueDeadline[]> {
+  ): Promise<LeftAside> {
     let release = async (): Promise<void> => undefined;
     try {
       let [startedMs, count] = [0, 0];
-      const aside = await inTransaction(this.parts.dataSource, async (tx) => {
+      const left = await inTransaction(this.parts.dataSource, async (tx) => {
         await release(); // of an attempt that was rolled back
         const claimed = await claim(tx);
         count = claimed.count;
-        if (count === 0) return [];
+        if (count === 0) return NOTHING_ASIDE;
         const { mine, contended, isLocked, giveBack } = await lockBatch(
           claimed,
           this.handler,
@@ -207,27 +206,29 @@ export class DrainBatch {
             isJudged: this.own.health.handler.isJudged,
           },
         });
-        const { changed, lost, failed, locked, left } = handled;
-        const back = [...handled.putBack, ...contended, ...this.#aside.putOff(handled)];
-        await putBackDeadlines(tx, back);
-        await this.#aside.setAside(tx, failed);
-        const found = count - failed.length;
-        const counts = { found, changed, lost, putBack: back.length, failed: failed.length };
+        const { changed, lost, failed } = handled;
+        const left = await this.#aside.leave(
+          tx,
+          mine,
+          { ...handled, contended },
+          plan,
+          claimedAt.ms,
+        );
+        const [found, putBack] = [count - failed.length, left.back.length];
+        const counts = { found, changed, lost, putBack, failed: failed.length };
         await part?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
-        const aside = [...[...failed, ...locked].map(({ due }) => due), ...left];
         tx.afterCommit(() => {
-          this.#aside.armAgain(back, part);
+          this.#aside.armAgain([...left.back, ...left.also], part);
           addCounts(total, counts);
           this.#tellOfLateness(claimed, claimedAt.ms);
-          if (mine.count > 0) this.#aside.learn(handled.succeeded, handled);
-          if (plan.isApart) this.#aside.suspects.forget(mine.each, aside);
+          left.learn();
         });
-        return aside;
+        return left;
       });
       // From the first row it locked to its commit: the time for which a customer may have to wait.
       const tookMs = performance.now() - startedMs;
       if (count > 0 && !plan.isProbe) this.own.pace.took(plan, count, tookMs);
-      return aside;
+      return left;
     } finally {
       const releasing = release().finally(() => this.#releasing.delete(releasing));
       this.#releasing.add(releasing);

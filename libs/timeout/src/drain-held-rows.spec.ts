@@ -100,11 +100,65 @@ describe('Drain, when somebody holds a row', () => {
     const handler = needing();
     const one = draining(handler);
     expect(await one.run('timer')).toEqual({ ...NOTHING, found: 300, putBack: 300 });
-    expect(handler.batches.length).toBeLessThan(70);
+    expect(handler.batches.length).toBeLessThan(260);
     expect(one.standsStill).toBe(false);
     await letGo();
     await makeDue();
     expect(await one.run('timer')).toEqual({ ...NOTHING, found: 300, changed: 300 });
+  });
+
+  describe('and many of them', () => {
+    const all = Array.from({ length: 2_000 }, (_, index) => subject(index));
+    const [everySecond, others] = [0, 1].map((rest) => all.filter((_, at) => at % 2 === rest)) as [
+      string[],
+      string[],
+    ];
+    beforeAll(() =>
+      store.rows('INSERT INTO things SELECT unnest($1::uuid[]) ON CONFLICT DO NOTHING', [all]),
+    );
+    /** What is put off stays so until a test makes it due: by a clock that is ahead. */
+    const AHEAD_MS = 1_800_000;
+    const draining = (handler: DeadlineHandler) =>
+      new Drain(
+        KIND,
+        handler,
+        {
+          ...drainParts(pool, KIND),
+          clock: { nowMs: () => Date.now() + AHEAD_MS },
+        },
+        { ...drainDefaults, drainers: 1 },
+      );
+    const effectsOf = async () => (await effects()).map(({ subject_id: id }) => id).sort();
+
+    it('lets the others pass within a few rounds', async () => {
+      await store.add(KIND, Array<number>(all.length).fill(-1_000));
+      await hold(everySecond);
+      const one = draining(needing());
+      for (let round = 0; round < 4; round++) {
+        await makeDue();
+        await one.run('timer');
+      }
+      expect(await effectsOf()).toEqual([...others].sort());
+      expect(one.standsStill).toBe(false);
+    });
+
+    it('closes all as soon as one is seen to be free', async () => {
+      await store.add(KIND, Array<number>(all.length).fill(-1_000));
+      await hold(everySecond);
+      const one = draining(needing());
+      for (let round = 0; round < 4; round++) {
+        await makeDue();
+        await one.run('timer');
+      }
+      expect(await store.deadlines()).toHaveLength(everySecond.length);
+      await letGo();
+      await store.rows(
+        `UPDATE deadlines SET due_at = now() WHERE subject_id = (SELECT subject_id FROM deadlines LIMIT 1)`,
+      );
+      await one.run('timer');
+      expect(await store.deadlines()).toEqual([]);
+      expect(await effectsOf()).toEqual([...all].sort());
+    });
   });
 
   it('is told from a table by what Postgres says, and by no NOWAIT', async () => {

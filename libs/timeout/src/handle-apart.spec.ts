@@ -205,7 +205,7 @@ describe('a batch in pieces', () => {
       const { changed, failed, locked, left, pieces } = await handling(() => true, isSuspect);
       expect({ changed, failed }).toEqual({ changed: 0, failed: [] });
       expect(locked.length + left.length).toBe(1_000);
-      expect(pieces.length).toBeLessThan(70);
+      expect(pieces.length).toBeLessThan(260);
     });
   });
 

@@ -63,8 +63,8 @@ export class FailureRates {
  */
 const TELLING = 0.5;
 const REMEMBERED = 10_000;
-/** What the batch has handled stays locked meanwhile. */
-const MOST_WAITS = 50;
+/** What the batch has handled stays locked meanwhile: half a second, nearly all of them being short. */
+const MOST_WAITS = 250;
 
 export interface ApartOptions {
   readonly rates: FailureRates;

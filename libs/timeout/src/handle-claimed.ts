@@ -1,7 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClaimedBatch } from './claimed-batch';
 import { isContention, isLockTimeout, isTableLocked } from './database-errors';
-import type { Claimant, DeadlineHandler, DueDeadline, FollowUpJudge } from './deadline-handler';
+import type {
+  BatchResult,
+  Claimant,
+  DeadlineHandler,
+  DueDeadline,
+  FollowUpJudge,
+} from './deadline-handler';
 import {
   type FailureRates,
   type HandledApart,
@@ -18,6 +24,8 @@ import { ConnectionLostError, type Transaction } from './transaction';
  * then, and the one who needs a row that is held for longer is found before others feel it.
  */
 const LOCK_WAIT_MS = 10;
+/** Once so many of a batch were waited for in vain, the next are held for longer as well, by all appearances. */
+const [MANY_WAITS, SHORT_WAIT_MS] = [8, 1];
 
 /** Postgres hears at once of a connection that ends, unless it is not to be reached. */
 const ABANDON_LIMIT_MS = 1_000;
@@ -163,9 +171,18 @@ async function handlePieces(
   answers: Answers,
   { handler, by, judge, isProbe, isJudged, rates, suspects }: Handling,
 ): Promise<HandledApart> {
-  const attempt = (piece: readonly DueDeadline[]) =>
-    tx.attempt((part) => answers.to(handler.handle(piece, part, by, judge), () => piece));
-  await tx.rows(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
+  const waitFor = (ms: number) => tx.rows(`SET LOCAL lock_timeout = ${ms}`);
+  let waits = 0;
+  const attempt = async (piece: readonly DueDeadline[]): Promise<BatchResult> => {
+    try {
+      const work = (part: Transaction) => handler.handle(piece, part, by, judge);
+      return await tx.attempt((part) => answers.to(work(part), () => piece));
+    } catch (error) {
+      if (isLockTimeout(error) && ++waits === MANY_WAITS) await waitFor(SHORT_WAIT_MS);
+      throw error;
+    }
+  };
+  await waitFor(LOCK_WAIT_MS);
   const result = await handleApart(mine.each, attempt, {
     ...{ rates, isContention, isTableLocked, suspectOf: subjectNamedBy },
     isSubjectsFault: (error) => !answers.silence && isSubjectsFault(error),

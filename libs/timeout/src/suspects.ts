@@ -4,10 +4,23 @@ import type { DueDeadline } from './deadline-handler';
 const FIRST_MS = 250;
 /** so that it is handled soon after it is free, however long that took. */
 const LONGEST_MS = 5_000;
-/** Far longer than any pause. Another process may have handled it, of which nothing is heard here. */
+/** Of thousands so many a second: each look may wait for a lock, and the others of the kind for that. */
+const LOOKS_A_SECOND = 100;
+/** Not all of them at one instant. */
+const SPREAD = 0.5;
+/** Longer than its pause. Another process may have handled it, of which nothing is heard here. */
 const REMEMBERED_MS = 60_000;
-/** A little memory; what is forgotten is found again. */
-const MOST = 10_000;
+/** Some megabytes; what is forgotten is found again. */
+const MOST = 50_000;
+/** Where one is free again, so many others may be: few enough to look at where they are not. */
+const FOR_EACH_FREE = 8;
+
+interface Known {
+  /** As it was put off, the last time. */
+  readonly due: DueDeadline;
+  readonly pauseMs: number;
+  readonly untilMs: number;
+}
 
 /**
  * Subjects that would hold up others of their batch, as this process has found: somebody holds a
@@ -15,8 +28,8 @@ const MOST = 10_000;
  * rows: what is counted there holds them in the end, and this speaks against nobody.
  */
 export class Suspects {
-  /** Each one's last pause, and until when it is remembered, the oldest first. */
-  readonly #known = new Map<string, { readonly pauseMs: number; readonly untilMs: number }>();
+  /** Those that have waited the longest, first. */
+  readonly #known = new Map<string, Known>();
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
@@ -33,25 +46,61 @@ export class Suspects {
     return this.#known.has(subjectId);
   }
 
-  /** These as they are to be put back, by the database's clock. */
-  putOff(due: readonly DueDeadline[], nowMs: number): DueDeadline[] {
-    return due.map((one) => ({ ...one, dueAt: new Date(nowMs + this.#pauseMs(one)) }));
+  /** These have been found held: as they are to be put back, by the database's clock. */
+  putOff(held: readonly DueDeadline[], nowMs: number): DueDeadline[] {
+    const turnMs = (this.#known.size * 1_000) / LOOKS_A_SECOND;
+    return held.map((one) => {
+      const inTurnMs = turnMs * (1 + SPREAD * (Math.random() - 0.5));
+      return { ...one, dueAt: new Date(nowMs + Math.max(this.#pauseMs(one), inTurnMs)) };
+    });
   }
 
-  /** These have held up others. */
-  add(suspected: readonly DueDeadline[]): void {
-    for (const one of suspected) {
-      const entry = { pauseMs: this.#pauseMs(one), untilMs: this.nowMs() + REMEMBERED_MS };
-      this.#known.delete(one.subjectId);
-      this.#known.set(one.subjectId, entry);
+  /** These were not tried: as they are to be put back, those that are not known to be held soon. */
+  putBack(left: readonly DueDeadline[], nowMs: number): DueDeadline[] {
+    const dueAt = new Date(nowMs + FIRST_MS);
+    return left.flatMap((one) => (this.has(one) ? this.putOff([one], nowMs) : [{ ...one, dueAt }]));
+  }
+
+  /** These have held up others. They are in the table as they are given; `nowMs` is the database's clock. */
+  add(suspected: readonly DueDeadline[], nowMs: number): void {
+    for (const due of suspected) {
+      const pauseMs = this.#pauseMs(due);
+      const waitsMs = Math.max(0, due.dueAt.getTime() - nowMs);
+      const untilMs = this.nowMs() + waitsMs + REMEMBERED_MS;
+      this.#known.delete(due.subjectId);
+      this.#known.set(due.subjectId, { due, pauseMs, untilMs });
     }
   }
 
-  /** Those of a batch that are not `aside` were handled: nothing is to be said of them any more. */
-  forget(batch: readonly DueDeadline[], aside: readonly DueDeadline[]): void {
-    if (this.#known.size === 0) return;
-    const kept = new Set(aside);
-    for (const one of batch) if (!kept.has(one)) this.#known.delete(one.subjectId);
+  /** These were not tried, and are in the table as they are given. */
+  moved(these: readonly DueDeadline[]): void {
+    for (const due of these) {
+      const known = this.#known.get(due.subjectId);
+      if (!known) continue;
+      this.#known.delete(due.subjectId);
+      this.#known.set(due.subjectId, { ...known, due });
+    }
+  }
+
+  /**
+   * Others to look at as well, as these of a batch turned out to be free: whoever held them has let go of
+   * one after the other, or of all at once.
+   */
+  alsoFree(free: readonly DueDeadline[]): DueDeadline[] {
+    const known = free.filter((one) => this.has(one));
+    const [found, most] = [[] as DueDeadline[], known.length * FOR_EACH_FREE];
+    if (most === 0) return found;
+    const batch = new Set(known.map(({ subjectId }) => subjectId));
+    for (const [subjectId, { due }] of this.#known) {
+      if (found.length === most) break;
+      if (!batch.has(subjectId)) found.push(due);
+    }
+    return found;
+  }
+
+  /** These were handled: nothing is to be said of them any more. */
+  forget(handled: readonly DueDeadline[]): void {
+    for (const { subjectId } of handled) this.#known.delete(subjectId);
   }
 
   #pauseMs({ subjectId }: DueDeadline): number {
