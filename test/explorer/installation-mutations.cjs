@@ -107,6 +107,30 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'standstill-passed-on',
+    what: 'A handler for which Postgres has ended the transaction is waited for, while another process calls it anew',
+    spec: 'libs/timeout/src/drain-silent-handler.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/handle-claimed.ts',
+        find: 'this.#giveUp();',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'failed-and-gone-is-silent',
+    what: 'Of one that failed nothing is told where somebody else has it by then',
+    spec: 'libs/timeout/src/drain-aside.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/drain-aside.ts',
+        find: 'if (!isMine) this.parts',
+        replace: 'if (false as boolean) this.parts',
+      },
+    ],
+  },
+  {
     name: 'held-rows-take-the-time',
     what: 'Thousands of rows that somebody holds are all looked at every few seconds, and who is free waits for that',
     spec: 'libs/timeout/src/suspects.spec.ts',

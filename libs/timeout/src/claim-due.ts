@@ -142,18 +142,19 @@ const claimWhere = (begin: string, due: string): string => `
 const CLAIM = claimWhere(`(due_at, subject_id) >= (${since('$6::timestamptz')}, $7::uuid)`, 'true');
 const CLAIM_RANGE = claimWhere(`due_at >= ${MARK}`, inRange(6));
 
-/** Takes these of a kind out of the table, and answers with them; what somebody else has is passed over. */
+/** Takes these of a kind out of the table, and answers with them; what somebody else has is passed over, or waited for. */
 export async function claimExactly(
   tx: Transaction,
   kind: string,
   deadlines: readonly Deadline[],
+  how: 'FOR UPDATE' | 'FOR UPDATE SKIP LOCKED' = 'FOR UPDATE SKIP LOCKED',
 ): Promise<DueDeadline[]> {
   const rows = await tx.rows<DeadlineRow>(
     `WITH picked AS MATERIALIZED (
        SELECT d.* FROM unnest($2::timestamptz[], $3::uuid[]) AS wanted (due_at, subject_id),
               LATERAL (SELECT ${PLACE} FROM near_deadlines
                         WHERE kind = $1 AND due_at = wanted.due_at AND subject_id = wanted.subject_id
-                          FOR UPDATE SKIP LOCKED) AS d)
+                          ${how}) AS d)
      DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
      RETURNING kind, subject_id, due_at, version, failures`,
     [kind, deadlines.map(({ dueAt }) => dueAt), deadlines.map(({ subjectId }) => subjectId)],

@@ -1,5 +1,5 @@
 import type { ClaimedBatch } from './claimed-batch';
-import { isCanceledStatement, isContention } from './database-errors';
+import { isCanceledStatement, isContention, isLockTimeout } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
 import { claimExactly } from './claim-due';
 import { putBackDeadlines } from './deadlines';
@@ -21,6 +21,8 @@ import { isSubjectsFault, setAside } from './subject-failure';
 import { Suspects } from './suspects';
 import { inTransaction, type Transaction } from './transaction';
 
+/** What was given up is free by then, unless somebody else has claimed it. */
+const LETS_GO_WITHIN_MS = 250;
 /** Batches in pieces without a failure, until they are handled as a whole again. */
 const APART_FOR = 5;
 
@@ -216,9 +218,11 @@ export class DrainAside {
     const isHeld = isContention(one.error);
     const aside = { ...NOBODY, ...(isHeld ? { locked: [one] } : { failed: [one] }) };
     const counts = { ...noCounts(), ...(isHeld ? { found: 1, putBack: 1 } : { failed: 1 }) };
-    await inTransaction(this.parts.dataSource, async (tx) => {
-      const mine = await claimExactly(tx, this.kind, [one.due]);
-      if (mine.length === 0) return;
+    const work = async (tx: Transaction): Promise<boolean> => {
+      // The session that had it may still be ending, which Postgres says before it lets go.
+      await tx.rows(`SET LOCAL lock_timeout = ${LETS_GO_WITHIN_MS}`);
+      const mine = await claimExactly(tx, this.kind, [one.due], 'FOR UPDATE').catch(rowHeld);
+      if (mine.length === 0) return false;
       const back = this.#putOff(aside.locked);
       await putBackDeadlines(tx, back);
       await this.#setAside(tx, aside.failed);
@@ -228,6 +232,17 @@ export class DrainAside {
         addCounts(total, counts);
         this.#learn(0, aside, back);
       });
+      return true;
+    };
+    const isMine = await inTransaction(this.parts.dataSource, work).catch((error: unknown) => {
+      if (error instanceof RowHeldError) return false;
+      throw error;
     });
+    // Somebody else has it by now, and may fail by it alike: it is told of all the same.
+    if (!isMine) this.parts.telemetry.batchFailed(this.kind, 1, one.error);
   }
 }
+
+const rowHeld = (error: unknown): never => {
+  throw isLockTimeout(error) ? new RowHeldError(error) : error;
+};

@@ -58,8 +58,12 @@ export class UnansweredError extends Error {
     return new UnansweredError(kind, piece, `not answered within ${limitMs} ms`);
   }
 
-  /** Whatever it answered afterwards; an error of its own is told as well, and is no cause of this. */
-  static stoodStill(kind: string, piece: readonly DueDeadline[], answer: object): UnansweredError {
+  /** Whatever it has answered by then; an error of its own is told as well, and is no cause of this. */
+  static stoodStill(
+    kind: string,
+    piece: readonly DueDeadline[],
+    answer: object = {},
+  ): UnansweredError {
     const how = 'made no statement for so long that Postgres has ended its transaction';
     const said = 'error' in answer ? `: ${String(answer.error)}` : '';
     return new UnansweredError(kind, piece, how, said);
@@ -120,15 +124,23 @@ export async function handleClaimed(
 class Answers {
   silence: UnansweredError | undefined;
   #isTooLate = false;
+  #giveUp: () => void = () => undefined;
+  readonly #givenUp = new Promise<undefined>((resolve) => {
+    this.#giveUp = () => resolve(undefined);
+  });
 
   constructor(
     private readonly tx: Transaction,
     private readonly how: Pick<Handling, 'kind' | 'answerLimitMs'>,
   ) {}
 
-  /** The transaction has ended under the handler: whatever it answers, nothing can be committed. */
+  /**
+   * The transaction has ended under the handler: whatever it answers, nothing can be committed. It is not
+   * waited for: by then another process would have claimed the same, and stand still by it.
+   */
   tooLate(): void {
     this.#isTooLate = true;
+    this.#giveUp();
   }
 
   async to<T>(question: Promise<T>, pieceOf: () => readonly DueDeadline[]): Promise<T> {
@@ -142,16 +154,18 @@ class Answers {
     const silent = new Promise<undefined>((resolve) => {
       timer = setTimeout(resolve, answerLimitMs, undefined);
     });
-    const first = await Promise.race([answered, silent]).finally(() => clearTimeout(timer));
-    if (first) {
-      // A process that stood still as a whole has not read yet what Postgres said meanwhile.
-      if (performance.now() - startedMs >= STANDSTILL_MS) await allIsRead();
-      if (this.#isTooLate)
-        throw (this.silence = UnansweredError.stoodStill(kind, pieceOf(), first));
+    const first = await Promise.race([answered, silent, this.#givenUp]).finally(() =>
+      clearTimeout(timer),
+    );
+    // A process that stood still as a whole has not read yet what Postgres said meanwhile.
+    if (first && performance.now() - startedMs >= STANDSTILL_MS) await allIsRead();
+    if (first && !this.#isTooLate) {
       if ('error' in first) throw first.error;
       return first.answer;
     }
-    this.silence = UnansweredError.within(answerLimitMs, kind, pieceOf());
+    this.silence = this.#isTooLate
+      ? UnansweredError.stoodStill(kind, pieceOf(), first)
+      : UnansweredError.within(answerLimitMs, kind, pieceOf());
     // So that its rows are free again, where Postgres can be reached.
     const abandoned = withTimeLimit(this.tx.abandon(), ABANDON_LIMIT_MS, 'Not abandoned');
     await abandoned.catch(() => undefined);
