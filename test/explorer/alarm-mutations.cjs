@@ -101,7 +101,7 @@ const ALARM_MUTATIONS = [
     'drain.spec.ts',
     [
       'drain-batch.ts',
-      'this.#aside.armAgain(back, part);\n          addCounts(total, counts);\n          this.#tell',
+      'this.#aside.armAgain([...left.back, ...left.also], part);\n          addCounts(total, counts);\n          this.#tell',
       'addCounts(total, counts);\n          this.#tell',
     ],
   ),

@@ -441,9 +441,9 @@ const MUTATIONS = [
     what: 'A batch close that drops orders whose lock somebody holds',
     edits: [
       {
-        file: `${TIMEOUT}drain-batch.ts`,
-        find: '...contended, ...this.#aside.putOff',
-        replace: '...this.#aside.putOff',
+        file: `${TIMEOUT}drain-aside.ts`,
+        find: '...handled.contended, ...held',
+        replace: '...held',
       },
     ],
   },

@@ -330,7 +330,11 @@ const SPEC_MUTATIONS = [
     'silent-handler-waited-for',
     'A handler that never answers stops its kind for good',
     'drain-silent-handler.spec.ts',
-    ['handle-claimed.ts', 'await Promise.race([answered, silent, this.#givenUp])', 'await answered'],
+    [
+      'handle-claimed.ts',
+      'await Promise.race([answered, silent, this.#givenUp])',
+      'await answered',
+    ],
   ),
   seeded(
     'standstill-nobodys-fault',
