@@ -3,7 +3,7 @@ import { createTestDatabase, type TestDatabase } from '../../../../test/support/
 import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import { fromPg } from './host-transaction';
 import { migrateTimeouts } from './migrate';
-import { type HostDeadline, Subjects } from './subjects';
+import { type HostDeadline, Subjects, TAKE_SUBJECTS } from './subjects';
 
 const kind = 'trial-end';
 const HOUR_MS = 3_600_000;
@@ -53,6 +53,54 @@ describe('Subjects, in transactions of a host', () => {
     expect(await canceling).toBe(2);
     const { rows } = await pool.query('SELECT subject FROM lastcall.timeout_subjects');
     expect(rows).toEqual([]);
+  });
+
+  describe('while a handler has them, and arms them again', () => {
+    const all = Array.from({ length: 200 }, (_, nth) => due(`s-${nth}`));
+    /** As a batch is handled: taken, and armed anew in the same transaction. */
+    const handle = async (given: readonly HostDeadline[]): Promise<PoolClient> => {
+      const client = await begin();
+      const { rows } = await client.query<{ id: string }>(
+        'SELECT id FROM lastcall.timeout_subjects WHERE subject = ANY ($1)',
+        [given.map(({ subjectId }) => subjectId)],
+      );
+      await client.query('SET LOCAL search_path = lastcall');
+      await client.query(TAKE_SUBJECTS, [rows.map(({ id }) => id)]);
+      await subjects.arm(fromPg(client), given);
+      return client;
+    };
+    const left = async () => (await pool.query('SELECT FROM lastcall.timeout_subjects')).rowCount;
+
+    it('are taken back all the same', async () => {
+      await subjects.arm(fromPg(pool), all);
+      const handler = await handle(all);
+      const canceling = subjects.cancel(fromPg(pool), all);
+      await waiting(1);
+      await finish(handler, 'COMMIT');
+      expect(await canceling).toBe(all.length);
+      expect(await left()).toBe(0);
+    });
+
+    it('are moved all the same', async () => {
+      const [one] = all as [HostDeadline];
+      await subjects.arm(fromPg(pool), [one]);
+      const handler = await handle([one]);
+      const moving = subjects.reschedule(fromPg(pool), due(one.subjectId, HOUR_MS / 4));
+      await waiting(1);
+      await finish(handler, 'COMMIT');
+      expect(await moving).toMatchObject([{ subject: one.subjectId, version: 2 }]);
+      expect(await left()).toBe(1);
+    });
+
+    it("are nobody's to take back where it has not", async () => {
+      await subjects.arm(fromPg(pool), all);
+      const handler = await begin();
+      await handler.query('DELETE FROM lastcall.timeout_subjects');
+      const canceling = subjects.cancel(fromPg(pool), all);
+      await waiting(1);
+      await finish(handler, 'COMMIT');
+      expect(await canceling).toBe(0);
+    });
   });
 
   const deadlines = async (): Promise<string[]> => {

@@ -26,6 +26,15 @@ export interface ArmedRow {
   readonly version: number;
 }
 
+/** Of a subject that has vanished, there is nothing but its names. */
+type Answer = Omit<ArmedRow, 'id'> & { readonly id: string | null };
+const isArmed = (row: Answer): row is ArmedRow => row.id !== null;
+
+/** A handler that arms its subject for at once may have it again each time. */
+const MOST_TRIES = 100;
+const keyOf = ({ kind, subject }: Pick<ArmedRow, 'kind' | 'subject'>): string =>
+  JSON.stringify([kind, subject]);
+
 const COLUMNS = `id, kind, subject, (extract(epoch FROM due_at) * 1000)::bigint::text AS due_ms, version`;
 
 export const armedFrom = (row: Omit<ArmedRow, 'id'>): ArmedDeadline => ({
@@ -52,11 +61,14 @@ export class Subjects {
         AS g (kind text, subject text, due_at timestamptz))`;
     // The deadline before, found by its key, row by row: no plan reads what waits for weeks. One that is
     // being claimed, or that somebody arms just now, stays: once it is due it loses.
-    const over = `over AS MATERIALIZED (
-        SELECT d.* FROM given g, LATERAL (
-          SELECT id, due_at FROM ${subjects} WHERE kind = g.kind AND subject = g.subject OFFSET 0) AS s, LATERAL (
+    const over = `seen AS MATERIALIZED (
+        SELECT s.* FROM (SELECT DISTINCT kind, subject FROM given) AS g, LATERAL (
+          SELECT kind, subject, id, due_at FROM ${subjects}
+           WHERE kind = g.kind AND subject = g.subject OFFSET 0) AS s
+      ), over AS MATERIALIZED (
+        SELECT d.* FROM seen s, LATERAL (
           SELECT ctid AS place, kind, due_at, subject_id, far FROM ${deadlines}
-           WHERE kind = g.kind AND due_at = s.due_at AND subject_id = s.id
+           WHERE kind = s.kind AND due_at = s.due_at AND subject_id = s.id
              FOR UPDATE SKIP LOCKED) AS d
       ), gone AS (
         DELETE FROM ${deadlines} WHERE ctid = ANY (ARRAY(SELECT place FROM over))
@@ -82,24 +94,31 @@ export class Subjects {
       WITH ${given}
       SELECT 1 FROM given g WHERE NOT EXISTS
         (SELECT FROM ${subjects} s WHERE s.kind = g.kind AND s.subject = g.subject)`;
+    // Of those that a handler had, and that have a new row since: this statement has not seen that.
+    const vanished = (done: string): string => `
+      UNION ALL SELECT NULL, kind, subject, NULL, NULL FROM seen
+       WHERE (kind, subject) NOT IN (SELECT kind, subject FROM ${done})`;
     this.#reschedule = `
       WITH ${given}, ${over}, armed AS (
         UPDATE ${subjects} s SET id = gen_random_uuid(), due_at = g.due_at, version = s.version + 1
-          FROM given g WHERE s.kind = g.kind AND s.subject = g.subject RETURNING s.*), ${put}`;
+          FROM given g WHERE s.kind = g.kind AND s.subject = g.subject RETURNING s.*), ${put}
+      ${vanished('armed')}`;
     // Locked in the order of `arm`, or the two would wait in a circle. By key, as waiting may change the id;
     // by arrays of one, which no plan hashes or merges: that would read all subjects for each taken back.
     this.#cancel = `
       WITH ${given}, ${over}, locked AS (
         SELECT s.* FROM (SELECT DISTINCT kind, subject FROM given ORDER BY kind, subject) AS g, LATERAL (
           SELECT kind, subject FROM ${subjects}
-           WHERE kind = g.kind AND subject = g.subject FOR UPDATE) AS s)
-      DELETE FROM ${subjects} s USING locked l
-       WHERE s.kind = ANY (ARRAY[l.kind]) AND s.subject = ANY (ARRAY[l.subject])
-      RETURNING s.kind`;
+           WHERE kind = g.kind AND subject = g.subject FOR UPDATE) AS s
+      ), taken AS (
+        DELETE FROM ${subjects} s USING locked l
+         WHERE s.kind = ANY (ARRAY[l.kind]) AND s.subject = ANY (ARRAY[l.subject])
+        RETURNING s.*)
+      SELECT ${COLUMNS} FROM taken ${vanished('taken')}`;
   }
 
-  arm(tx: HostTransaction, deadlines: readonly HostDeadline[]): Promise<readonly ArmedRow[]> {
-    return this.#run(tx, this.#arm, deadlines);
+  async arm(tx: HostTransaction, deadlines: readonly HostDeadline[]): Promise<readonly ArmedRow[]> {
+    return (await this.#run(tx, this.#arm, deadlines)).filter(isArmed);
   }
 
   /** Arms those that have no deadline of their kind yet, or only counts them; answers with their number. */
@@ -113,18 +132,40 @@ export class Subjects {
   }
 
   reschedule(tx: HostTransaction, deadline: HostDeadline): Promise<readonly ArmedRow[]> {
-    return this.#run(tx, this.#reschedule, [deadline]);
+    return this.#runOnAll(tx, this.#reschedule, [deadline]);
   }
 
   async cancel(tx: HostTransaction, subjects: readonly SubjectRef[]): Promise<number> {
-    return (await this.#run(tx, this.#cancel, subjects)).length;
+    return (await this.#runOnAll(tx, this.#cancel, subjects)).length;
+  }
+
+  /**
+   * Again for those that it has waited for, and that were gone then: whose handler has armed them anew has
+   * written another row, which only the next statement sees.
+   */
+  async #runOnAll(
+    tx: HostTransaction,
+    sql: string,
+    given: readonly (SubjectRef & { dueAt?: Date })[],
+  ): Promise<ArmedRow[]> {
+    const done: ArmedRow[] = [];
+    let left = given;
+    for (let tries = 0; left.length > 0 && tries < MOST_TRIES; tries++) {
+      const rows = await this.#run(tx, sql, left);
+      done.push(...rows.filter(isArmed));
+      const vanished = new Set(rows.filter((row) => !isArmed(row)).map(keyOf));
+      left = left.filter(({ kind, subjectId }) =>
+        vanished.has(keyOf({ kind, subject: subjectId })),
+      );
+    }
+    return done;
   }
 
   async #run(
     tx: HostTransaction,
     sql: string,
     given: readonly (SubjectRef & { dueAt?: Date })[],
-  ): Promise<readonly ArmedRow[]> {
+  ): Promise<readonly Answer[]> {
     const rows = given.map(({ kind, subjectId, dueAt }) => ({
       kind,
       subject: subjectId,
@@ -133,7 +174,7 @@ export class Subjects {
     const answer = await tx.query(sql, [JSON.stringify(rows)]);
     // TypeORM answers to a DELETE with its rows and their number.
     const [first] = answer;
-    return (Array.isArray(first) ? first : answer) as readonly ArmedRow[];
+    return (Array.isArray(first) ? first : answer) as readonly Answer[];
   }
 }
 
