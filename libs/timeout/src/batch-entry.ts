@@ -1,4 +1,5 @@
-import type { Transaction } from './transaction';
+import type { DataSource } from 'typeorm';
+import { queryRows, type Transaction } from './transaction';
 
 /**
  * A batch that is handled as a whole waits so long for a row, whatever its session would: far longer
@@ -42,9 +43,30 @@ interface EntryRow {
   readonly is_braked: boolean;
 }
 
+/** Those of these kinds of which some process has a batch under way. */
+export async function kindsUnderWay(
+  dataSource: DataSource,
+  kinds: readonly string[],
+): Promise<string[]> {
+  const rows = await queryRows<{ kind: string }>(
+    dataSource,
+    // Of a lock by two numbers; an oid has no sign.
+    `SELECT kind FROM unnest($1::text[]) AS kind
+      WHERE ${keyOf('kind')}::bigint & 4294967295 IN (
+        SELECT classid::bigint FROM pg_locks
+         WHERE locktype = 'advisory' AND objsubid = 2
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
+    [kinds],
+  );
+  return rows.map(({ kind }) => kind);
+}
+
+const keyOf = (kind: string): string =>
+  `hashtext('deadlines ' || current_schema || ' ' || ${kind})`;
+
 /** Looks at one number after the other, and stops at the first that is free. */
 const TURN = `(SELECT turn FROM generate_series(1, $2::int) AS turn
-   WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || current_schema || ' ' || $1), turn) LIMIT 1
+   WHERE pg_try_advisory_xact_lock(${keyOf('$1')}, turn) LIMIT 1
   ) AS turn`;
 const BEGIN = `SELECT now(), clock_timestamp() AS clock_now, ${TURN},
          set_config('lock_timeout', '${LOCK_WAIT_MS}ms', true)`;

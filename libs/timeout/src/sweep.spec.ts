@@ -1,4 +1,6 @@
 import { until } from '../../../test/support/until';
+import { enterBatch } from './batch-entry';
+import { claimDue } from './claim-due';
 import { DatabaseClock } from './database-clock';
 import type { DeadlineHandler } from './deadline-handler';
 import { NoopLock } from './locks/noop.lock';
@@ -122,6 +124,44 @@ describe('Sweep', () => {
     expect(sweep.timerStoreHealthy).toBe(true);
     expect(sweep.isDue(performance.now() + 1_000)).toBe(false);
     expect(sweep.isDue(performance.now() + 10_000)).toBe(true);
+  });
+
+  describe('blames the timer store for what is late', () => {
+    const health: string[] = [];
+    beforeEach(() => void (health.length = 0));
+    const timerStore = (state: string, why: unknown) =>
+      void health.push(`${state}: ${String(why)}`);
+    /** One that has been under way for an hour. */
+    const longSince = (): TimeoutService => {
+      const now = jest.spyOn(performance, 'now').mockReturnValue(performance.now() - 3_600_000);
+      const timeouts = handling(new HandDriver(), { timerStore });
+      now.mockRestore();
+      return timeouts;
+    };
+
+    it('where nobody is at it', async () => {
+      await store.add(KIND, [-50_000]);
+      await longSince().sweep.runOnce();
+      expect(health).toEqual([
+        expect.stringMatching(/^unhealthy: a deadline of kind "payment" was 50\d{3} ms overdue$/),
+      ]);
+    });
+
+    it('and not where it was due before it could ring', async () => {
+      await store.add(KIND, [-50_000]);
+      await handling(new HandDriver(), { timerStore }).sweep.runOnce();
+      expect(health).toEqual([]);
+    });
+
+    it('and not where somebody is handling them', async () => {
+      await store.add(KIND, [-50_000, -40_000]);
+      await inTransaction(store.dataSource, async (tx) => {
+        await enterBatch(tx, KIND, 2, false);
+        await claimDue(tx, KIND, 1, 0);
+        await longSince().sweep.runOnce();
+      });
+      expect(health).toEqual([]);
+    });
   });
 
   it('goes on while a slow store takes long to arm, one arming at a time', async () => {

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
+import { kindsUnderWay } from './batch-entry';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
 import type { Drain } from './drain';
@@ -57,6 +58,7 @@ export class Sweep {
   /** How many alarms that no sweep has told of. */
   #armed = 0;
   readonly #ending = new AbortController();
+  readonly #beganMs = performance.now();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -138,7 +140,7 @@ export class Sweep {
     const leftMs = kinds.map((kind) => this.leftToRunMs(kind));
     const lags = await oldestLags(this.dataSource, kinds, leftMs);
     const lagMs = Math.max(0, ...lags.map((oldest) => oldest.lagMs));
-    if (isArmed) this.#judgeHealth(lagMs);
+    if (isArmed) await this.#judgeHealth(looked, lags);
     const drained = this.#sendOut(drains, leaveToTimerMs, oldestOf(looked, lags, leftMs));
     const tookMs = performance.now() - startedMs;
     const counts = { armed: this.#takeArmed(), oldestLagMs: lagMs };
@@ -192,9 +194,20 @@ export class Sweep {
     return armed;
   }
 
-  #judgeHealth(lagMs: number): void {
-    const isLate = lagMs > this.options.leaveToTimerMs + LATE_MS;
-    this.health.become(!isLate, isLate ? `a deadline was ${lagMs} ms overdue` : undefined);
+  /** What was due before this process could hear of it, or is being handled, is not late by its alarm. */
+  async #judgeHealth(looked: readonly Drain[], lags: readonly OldestLag[]): Promise<void> {
+    const toleratedMs = this.options.leaveToTimerMs + LATE_MS;
+    const upMs = performance.now() - this.#beganMs;
+    const late = looked
+      .map(({ kind }, index) => ({ kind, lagMs: (lags[index] as OldestLag).lagMs }))
+      .filter(({ lagMs }) => lagMs > toleratedMs && lagMs < upMs);
+    const kinds = late.map(({ kind }) => kind);
+    const underWay = late.length > 0 ? await kindsUnderWay(this.dataSource, kinds) : [];
+    const [worst] = late
+      .filter(({ kind }) => !underWay.includes(kind))
+      .sort((a, b) => b.lagMs - a.lagMs);
+    const why = worst && `a deadline of kind "${worst.kind}" was ${worst.lagMs} ms overdue`;
+    this.health.become(!worst, why);
   }
 }
 
