@@ -22,7 +22,8 @@ describe('Orders that somebody holds', () => {
     { overdueMs: 600_000, foundHeldMs: 0, fromMs: 25, toMs: 50 },
     { overdueMs: 600_000, foundHeldMs: 100, fromMs: 25, toMs: 50 },
     { overdueMs: 10_000, foundHeldMs: 4_000, fromMs: 500, toMs: 1_000 },
-    { overdueMs: 600_000, foundHeldMs: 500_000, fromMs: 2_500, toMs: 5_000 },
+    { overdueMs: 600_000, foundHeldMs: 80_000, fromMs: 10_000, toMs: 20_000 },
+    { overdueMs: 600_000, foundHeldMs: 500_000, fromMs: 15_000, toMs: 30_000 },
   ])(
     'overdue for $overdueMs ms, and seen so for $foundHeldMs, come back after $fromMs to $toMs ms',
     async ({ overdueMs, foundHeldMs, fromMs, toMs }) => {

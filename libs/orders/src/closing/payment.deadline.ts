@@ -28,7 +28,7 @@ const UPDATE_LIMIT_MS = 1_000;
  * the shortest to the longest; each at another instant, so that who is due between them is not kept waiting.
  */
 const PART_OF_HELD = 1 / 4;
-const [SHORTEST_MS, LONGEST_MS] = [50, 5_000];
+const [SHORTEST_MS, LONGEST_MS] = [50, 30_000];
 /** Who was met once may be met by each batch: none waits again so soon. */
 const NO_WAITING_FOR_MS = 10_000;
 
