@@ -125,7 +125,7 @@ export class DrainAside {
     handled: readonly DueDeadline[],
     nowMs: number,
   ): Promise<DueDeadline[]> {
-    const others = this.suspects.alsoFree(handled);
+    const others = this.suspects.alsoFree(handled, nowMs);
     if (others.length === 0) return others;
     const dueAt = new Date(nowMs);
     const mine = await claimExactly(tx, this.kind, others);

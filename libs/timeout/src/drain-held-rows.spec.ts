@@ -108,7 +108,7 @@ describe('Drain, when somebody holds a row', () => {
   });
 
   describe('and many of them', () => {
-    const all = Array.from({ length: 2_000 }, (_, index) => subject(index));
+    const all = Array.from({ length: 1_000 }, (_, index) => subject(index));
     const [everySecond, others] = [0, 1].map((rest) => all.filter((_, at) => at % 2 === rest)) as [
       string[],
       string[],
@@ -130,30 +130,19 @@ describe('Drain, when somebody holds a row', () => {
       );
     const effectsOf = async () => (await effects()).map(({ subject_id: id }) => id).sort();
 
-    it('lets the others pass within a few rounds', async () => {
+    it('lets the others pass within a few rounds, and closes all once one is seen to be free', async () => {
       await store.add(KIND, Array<number>(all.length).fill(-1_000));
       await hold(everySecond);
       const one = draining(needing());
-      for (let round = 0; round < 4; round++) {
+      for (let round = 0; round < 3; round++) {
         await makeDue();
         await one.run('timer');
       }
       expect(await effectsOf()).toEqual([...others].sort());
       expect(one.standsStill).toBe(false);
-    });
-
-    it('closes all as soon as one is seen to be free', async () => {
-      await store.add(KIND, Array<number>(all.length).fill(-1_000));
-      await hold(everySecond);
-      const one = draining(needing());
-      for (let round = 0; round < 4; round++) {
-        await makeDue();
-        await one.run('timer');
-      }
-      expect(await store.deadlines()).toHaveLength(everySecond.length);
       await letGo();
       await store.rows(
-        `UPDATE deadlines SET due_at = now() WHERE subject_id = (SELECT subject_id FROM deadlines LIMIT 1)`,
+        'UPDATE deadlines SET due_at = now() WHERE subject_id = (SELECT subject_id FROM deadlines LIMIT 1)',
       );
       await one.run('timer');
       expect(await store.deadlines()).toEqual([]);

@@ -84,16 +84,16 @@ export class Suspects {
 
   /**
    * Others to look at as well, as these of a batch turned out to be free: whoever held them has let go of
-   * one after the other, or of all at once.
+   * one after the other, or of all at once. Those that are due by `nowMs`, the database's clock, are looked at anyway.
    */
-  alsoFree(free: readonly DueDeadline[]): DueDeadline[] {
+  alsoFree(free: readonly DueDeadline[], nowMs: number): DueDeadline[] {
     const known = free.filter((one) => this.has(one));
     const [found, most] = [[] as DueDeadline[], known.length * FOR_EACH_FREE];
     if (most === 0) return found;
     const batch = new Set(known.map(({ subjectId }) => subjectId));
     for (const [subjectId, { due }] of this.#known) {
       if (found.length === most) break;
-      if (!batch.has(subjectId)) found.push(due);
+      if (!batch.has(subjectId) && due.dueAt.getTime() > nowMs) found.push(due);
     }
     return found;
   }
