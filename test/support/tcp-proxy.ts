@@ -8,6 +8,11 @@ export interface TcpProxy {
   /** Cuts every connection and refuses new ones, as when the server has died. */
   cut(): Promise<void>;
   restore(): Promise<void>;
+  /**
+   * Of the next transaction of Postgres that has sent something like this: its COMMIT is carried out, and the
+   * connection is cut before the answer comes.
+   */
+  loseCommit(after: RegExp): void;
   close(): Promise<void>;
 }
 
@@ -20,8 +25,19 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
     return socket;
   };
+  let losing: RegExp | undefined;
   const server = createServer((client) => {
     const upstream = track(connect(Number(target.port), target.hostname));
+    let isMeant = false;
+    client.on('data', (bytes: Buffer) => {
+      const sent = bytes.toString('latin1');
+      if (sent.includes('START TRANSACTION')) isMeant = false;
+      isMeant ||= losing?.test(sent) ?? false;
+      if (!isMeant || !sent.includes('COMMIT\0')) return;
+      losing = undefined;
+      upstream.unpipe(client);
+      upstream.once('data', () => client.destroy()).resume();
+    });
     track(client).pipe(upstream).pipe(client);
     client.on('close', () => upstream.destroy());
     upstream.on('close', () => client.destroy());
@@ -48,6 +64,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     url: proxied.href,
     cut,
     restore: () => listen(port),
+    loseCommit: (after) => void (losing = after),
     close: async () => {
       if (server.listening) await cut();
     },

@@ -1,24 +1,35 @@
 import type { ErrandError, LastcallError } from '@app/orders';
 import { CommandFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
+import { outcomeUnknown, withKey } from './outcome-unknown';
 
 const NOT_RUNNING = 'no running installation was found';
 
+/** The command that has failed. */
+export interface Failed {
+  /** As it is typed, without what stands behind it. */
+  readonly command: string;
+  /** By which it is known when it is run again. */
+  readonly idempotencyKey?: string | undefined;
+}
+
 /** Turns whatever was thrown into what an operator can act on. */
-export async function explainFailure(error: unknown, commandId: string): Promise<CommandFailure> {
+export async function explainFailure(error: unknown, failed: Failed): Promise<CommandFailure> {
   if (error instanceof CommandFailure) return error;
-  return fromUsage(error, commandId) ?? fromSettings(error) ?? fromCore(error);
+  const { command, idempotencyKey } = failed;
+  const isKnown = fromUsage(error, command) ?? fromSettings(error);
+  return isKnown ?? withKey(await fromCore(error, command), idempotencyKey);
 }
 
 /** oclif's own complaints: flags, arguments. */
-function fromUsage(error: unknown, commandId: string): CommandFailure | undefined {
+function fromUsage(error: unknown, command: string): CommandFailure | undefined {
   const exit = (error as { oclif?: { exit?: number } }).oclif?.exit;
   if (exit !== EXIT.usage || !(error instanceof Error)) return undefined;
   return new CommandFailure({
     code: 'usage',
     exitCode: EXIT.usage,
     what: error.message.replace(/\n?See more help with --help\s*/, '').trim(),
-    next: `lastcall ${commandId.replaceAll(':', ' ')} --help`,
+    next: `lastcall ${command} --help`,
   });
 }
 
@@ -42,10 +53,11 @@ function fromSettings(error: unknown): CommandFailure | undefined {
   );
 }
 
-async function fromCore(error: unknown): Promise<CommandFailure> {
+async function fromCore(error: unknown, command: string): Promise<CommandFailure> {
   const core = await import('@app/orders/look');
   const {
     AlarmStoreError,
+    CommitUnknownError,
     isCanceledStatement,
     isContention,
     isRefusedByPooler,
@@ -55,6 +67,9 @@ async function fromCore(error: unknown): Promise<CommandFailure> {
     TransactionPoolingError,
   } = await import('@app/timeout');
   if (error instanceof core.LastcallError) return refusal(error, core.ERROR_STATUS[error.code]);
+  if (error instanceof CommitUnknownError) {
+    return outcomeUnknown(command, core.reasonOf(error.cause), error);
+  }
   const dependencyDown = (what: string, next: string): CommandFailure =>
     new CommandFailure(
       {

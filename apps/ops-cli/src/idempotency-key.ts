@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Flags } from '@oclif/core';
 import { usageFailure } from './command-failure';
 
@@ -10,8 +11,12 @@ export const keyFlag = (of: string) =>
 /** As the API's header. */
 const KEY = /^[\x21-\x7e]{1,200}$/;
 
-/** @throws a failure of usage where it is none */
-export function readKey(given: string | undefined): string | undefined {
-  if (given === undefined || KEY.test(given)) return given;
+/**
+ * The one that is given, or one of its own for a command without.
+ * @throws a failure of usage where it is none
+ */
+export function readKey(given: string | undefined): string {
+  if (given === undefined) return randomUUID();
+  if (KEY.test(given)) return given;
   throw usageFailure('--idempotency-key: give 1 to 200 visible ASCII characters');
 }

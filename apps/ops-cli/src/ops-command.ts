@@ -91,6 +91,9 @@ export abstract class OpsCommand extends Command {
   };
   /** What the command is about to do, and so which settings it needs. */
   static purpose: Purpose = 'change';
+  /** By which what is under way is known when the command is run again; told where it may have been done. */
+  protected idempotencyKey: string | undefined;
+  readonly #typed = (this.id ?? '').replaceAll(':', ' ');
   #installation: Promise<Installation> | undefined;
   #look: Promise<Look> | undefined;
   #whereabouts: Whereabouts = {};
@@ -173,8 +176,7 @@ export abstract class OpsCommand extends Command {
   /** For whom --fix mends; undefined without it. A reason of one's own tells more than its name. */
   protected fixFor({ fix, reason, actor }: FixFlags): Accountable | undefined {
     if (reason !== undefined && !fix) throw usageFailure('--reason goes with --fix');
-    const command = (this.id ?? '').replaceAll(':', ' ');
-    return fix ? { actor, reason: reason ?? `${command} --fix` } : undefined;
+    return fix ? { actor, reason: reason ?? `${this.#typed} --fix` } : undefined;
   }
 
   /** Before --fix: see effective-settings.ts. */
@@ -206,7 +208,8 @@ export abstract class OpsCommand extends Command {
 
   override async catch(error: Error): Promise<void> {
     // What explains needs the core; when that itself cannot be loaded, the error speaks for itself.
-    const failure = await explainFailure(error, this.id ?? '').catch(() => unexplained(error));
+    const failed = { command: this.#typed, idempotencyKey: this.idempotencyKey };
+    const failure = await explainFailure(error, failed).catch(() => unexplained(error));
     this.endWith(failure.parts.exitCode);
     if (this.jsonEnabled()) this.logJson({ error: failure });
     else this.#complain(failure);

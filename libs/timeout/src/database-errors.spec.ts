@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { isInfrastructureError, sqlStateOf } from './database-errors';
+import { isInfrastructureError, mayHaveCommitted, sqlStateOf } from './database-errors';
 
 const coded = (code: string) => Object.assign(new Error(`write ${code}`), { code });
 
@@ -22,5 +22,29 @@ describe('an error of the database', () => {
   ])('means that it is away: %s', (error) => {
     expect(isInfrastructureError(error)).toBe(true);
     expect(isInfrastructureError(new QueryFailedError('SELECT 1', [], error))).toBe(true);
+  });
+
+  const failed = (error: Error) => new QueryFailedError('COMMIT', [], error);
+
+  it.each([
+    coded('ECONNRESET'),
+    coded('57P01'),
+    coded('08P01'),
+    new Error('Query read timeout'),
+    new Error('Connection terminated unexpectedly'),
+  ])('leaves open what became of a COMMIT: %s', (error) => {
+    expect(mayHaveCommitted(failed(error))).toBe(true);
+  });
+
+  it.each([
+    coded('23505'),
+    coded('40001'),
+    coded('53100'),
+    coded('57014'),
+    coded('25P03'),
+    new Error('Client was closed and is not queryable'),
+    new Error('Query runner already released. Cannot run queries anymore.'),
+  ])('says that a COMMIT was not carried out: %s', (error) => {
+    expect(mayHaveCommitted(failed(error))).toBe(false);
   });
 });

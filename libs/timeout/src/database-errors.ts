@@ -97,3 +97,18 @@ export function isInfrastructureError(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   return CONNECTION_TROUBLE.test(`${typeof code === 'string' ? code : ''} ${error.message}`);
 }
+
+/** What a session is ended with, and what a pooler says of one that it has lost: perhaps behind the COMMIT. */
+const ENDED_AT_COMMIT = /^(08|57P)/;
+/** By node-postgres, of a connection that it knows to be lost. */
+const UNSENT = /not queryable/;
+
+/**
+ * True where a COMMIT that failed so may have been carried out all the same. Whatever else Postgres
+ * says itself undoes the transaction.
+ */
+export function mayHaveCommitted(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return ENDED_AT_COMMIT.test(state);
+  return isInfrastructureError(error) && !UNSENT.test(String(error));
+}

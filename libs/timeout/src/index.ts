@@ -14,6 +14,7 @@ export { readStopped, releaseBrake, type Stopped } from './brake-desk';
 export { lifting } from './lift-limits';
 export { assertTable, checked } from './checked-connections';
 export { monotonicClock, systemClock, type Clock } from './clock';
+export { CommitUnknownError } from './commit-unknown';
 export { DatabaseClock } from './database-clock';
 export {
   isCanceledStatement,

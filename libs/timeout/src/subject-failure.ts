@@ -1,4 +1,5 @@
 import { QueryFailedError } from 'typeorm';
+import { CommitUnknownError } from './commit-unknown';
 import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
 import { putBackDeadlines } from './deadlines';
@@ -23,7 +24,9 @@ export function isSubjectsFault(error: unknown): boolean {
 }
 
 function isOfDatabase(error: unknown): boolean {
-  const isOfConnection = error instanceof QueryFailedError || error instanceof ConnectionLostError;
+  const isOfConnection = [QueryFailedError, ConnectionLostError, CommitUnknownError].some(
+    (kind) => error instanceof kind,
+  );
   return isOfConnection || sqlStateOf(error) !== undefined;
 }
 

@@ -1,6 +1,9 @@
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { startTcpProxy, type TcpProxy } from '../../../test/support/tcp-proxy';
 import { until } from '../../../test/support/until';
-import { isInfrastructureError } from './database-errors';
+import { CommitUnknownError } from './commit-unknown';
+import { isContention, isInfrastructureError } from './database-errors';
+import { isSubjectsFault } from './subject-failure';
 import { DeadlineStore } from './testing/deadline-store';
 import { Gate } from './testing/gate';
 import { standStillUntilGone } from './testing/stand-still';
@@ -69,6 +72,7 @@ describe('a transaction that stands still for too long', () => {
         if (when === 'at its next statement') await tx.rows('SELECT 1');
       }).catch((thrown: unknown) => thrown);
       expect(isInfrastructureError(error)).toBe(true);
+      expect(error).not.toBeInstanceOf(CommitUnknownError);
       // The pool is as good as before.
       expect(await store.rows('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     },
@@ -111,6 +115,45 @@ describe('a connection that Postgres has ended, unheard', () => {
       driverError: { code: '57P01' },
     });
     expect(await queryRows(one, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('a COMMIT without an answer', () => {
+  let store: DeadlineStore;
+  let proxy: TcpProxy;
+  let proxied: DataSource;
+  beforeAll(async () => {
+    store = await DeadlineStore.open();
+    const options = store.dataSource.options as DataSourceOptions & { readonly type: 'postgres' };
+    proxy = await startTcpProxy(options.url ?? '');
+    proxied = await new DataSource({ ...options, url: proxy.url }).initialize();
+  });
+  afterAll(async () => {
+    await proxied?.destroy();
+    await proxy?.close();
+    await store?.close();
+  });
+
+  const insert = (by: string) =>
+    inTransaction(proxied, (tx) =>
+      tx.rows('INSERT INTO effects VALUES (gen_random_uuid(), $1)', [by]),
+    ).catch((thrown: unknown) => thrown);
+
+  it('is of an outcome that is not known, and the database’s failure', async () => {
+    proxy.loseCommit(/INSERT INTO effects/);
+    const error = await insert('done');
+    expect(error).toBeInstanceOf(CommitUnknownError);
+    expect([isInfrastructureError(error), isContention(error)]).toEqual([true, false]);
+    expect(isSubjectsFault(error)).toBe(false);
+    expect(await store.rows('SELECT by FROM effects')).toEqual([{ by: 'done' }]);
+    // The pool is as good as before.
+    expect(await insert('another')).toEqual([]);
+  });
+
+  it('is known to be undone where Postgres says so', async () => {
+    await store.rows('ALTER TABLE effects ADD UNIQUE (by) DEFERRABLE INITIALLY DEFERRED');
+    await insert('once');
+    expect(await insert('once')).toMatchObject({ driverError: { code: '23505' } });
   });
 });
 

@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { Clock } from './clock';
-import { isContention } from './database-errors';
+import { CommitUnknownError } from './commit-unknown';
+import { isContention, mayHaveCommitted } from './database-errors';
 import { fencedManager } from './fenced-manager';
 import {
   asOneStatement,
@@ -279,6 +280,7 @@ const RETRY_WITHIN_MS = 2_500;
  * deadlocks and lock timeouts roll the whole of it back and run it again, with jitter, up to
  * five times and for a few seconds: `work` must have no effect outside the transaction but
  * through `afterCommit`.
+ * @throws {CommitUnknownError} where the answer to COMMIT never came
  */
 export async function inTransaction<T>(
   dataSource: DataSource,
@@ -305,6 +307,7 @@ async function attemptTransaction<T>(
   const runner = dataSource.createQueryRunner();
   const tx = new Transaction(runner, options);
   let result: T;
+  let isCommitting = false;
   try {
     // READ COMMITTED by the connection's settings: naming it here would be one more round trip.
     await runner.startTransaction();
@@ -312,6 +315,7 @@ async function attemptTransaction<T>(
     tx.end();
     tx.assertSound();
     await tx.settle();
+    isCommitting = true;
     await runner.commitTransaction();
   } catch (error) {
     tx.end();
@@ -319,6 +323,7 @@ async function attemptTransaction<T>(
     const isLost = runner.isReleased;
     if (runner.isTransactionActive)
       await runner.rollbackTransaction().catch(() => discardConnection(runner));
+    if (isCommitting && mayHaveCommitted(error)) throw new CommitUnknownError(error);
     throw isLost ? new ConnectionLostError(error) : error;
   } finally {
     if (tx.isLent) await resetSession(runner);

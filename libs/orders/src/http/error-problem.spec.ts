@@ -1,3 +1,4 @@
+import { CommitUnknownError } from '@app/timeout';
 import { NotFoundException } from '@nestjs/common';
 import { QueryFailedError } from 'typeorm';
 import { ERROR_STATUS, type ErrorCode, LastcallError } from '../order/errors';
@@ -49,6 +50,13 @@ describe('answerTo', () => {
     expect(bad.headers['www-authenticate']).toContain('error="invalid_token"');
     const poor = answerTo(new LastcallError('forbidden', 'x', { requiredScope: 'ops' }));
     expect(poor.headers['www-authenticate']).toContain('error="insufficient_scope", scope="ops"');
+  });
+
+  it('says so where the database has not answered to COMMIT', () => {
+    const { problem, headers } = answerTo(new CommitUnknownError(new Error('Query read timeout')));
+    expect(problem).toMatchObject({ status: 503, code: 'unavailable' });
+    expect(problem.detail).toContain('whether it was done is not known');
+    expect(headers['retry-after']).toBe('2');
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import { isContention, isInfrastructureError } from '@app/timeout';
+import { CommitUnknownError, isContention, isInfrastructureError } from '@app/timeout';
 import { HttpException } from '@nestjs/common';
 import { ERROR_STATUS, LastcallError } from '../order/errors';
 import { codeOf, problem, type Problem, type ProblemCode } from './problem';
@@ -27,6 +27,10 @@ const DETAILS: Partial<Record<number, string>> = {
   415: 'Send the body as application/json',
 };
 
+const UNKNOWN =
+  'The database has not answered in time: whether it was done is not known; try again soon, with the same ' +
+  'Idempotency-Key where the request has one';
+
 /** The answer to any error whatever: never a stack, never SQL, never a message of unknown origin. */
 export function answerTo(error: unknown): ErrorAnswer {
   if (error instanceof LastcallError) return answerToRefusal(error);
@@ -34,7 +38,11 @@ export function answerTo(error: unknown): ErrorAnswer {
     return { problem: problemOfHttp(error), headers: {}, isFault: false };
   }
   if (isInfrastructureError(error)) {
-    const answer = problem('unavailable', 'The database cannot be reached; try again soon');
+    const detail =
+      error instanceof CommitUnknownError
+        ? UNKNOWN
+        : 'The database cannot be reached; try again soon';
+    const answer = problem('unavailable', detail);
     return { problem: answer, headers: headersOf('unavailable', {}), isFault: true };
   }
   // After the retries of `inTransaction`.

@@ -1,0 +1,11 @@
+/** COMMIT was sent, and its answer never came: all of the transaction is done, or nothing of it. */
+export class CommitUnknownError extends Error {
+  readonly code = 'commit_unknown';
+
+  constructor(cause: unknown) {
+    // Read by isInfrastructureError, as what node-postgres itself says of it would be.
+    super('Connection terminated, or silent, at COMMIT: whether it was done is not known', {
+      cause,
+    });
+  }
+}
