@@ -9,6 +9,8 @@ const BIN = resolve(__dirname, '../../apps/ops-cli/bin/run.js');
 const LIMIT_MS = 100_000;
 /** The terminal makes a SIGINT of it. */
 const CTRL_C = '\u0003';
+/** On an empty line: nothing more is typed. */
+export const CTRL_D = '\u0004';
 // eslint-disable-next-line no-control-regex -- what colours a terminal begins with just this
 export const COLOUR = /\u001b\[[0-9;]*m/;
 
@@ -45,6 +47,8 @@ export interface RunOptions {
   readonly interrupt?: {
     readonly when: RegExp | Promise<unknown>;
     readonly signal: NodeJS.Signals;
+    /** On a terminal: typed then; Ctrl-C unless given. */
+    readonly keys?: string;
   };
   /** Of a process of its own: all that stderr holds so far. */
   readonly onStderr?: (stderr: string) => void;
@@ -123,7 +127,7 @@ function runAlone(
   const stop = (): void => {
     if (!interrupt || isInterrupted) return;
     isInterrupted = true;
-    if (options.tty) child.stdin.write(CTRL_C);
+    if (options.tty) child.stdin.write(interrupt.keys ?? CTRL_C);
     else child.kill(interrupt.signal);
   };
   const interruptIfSeen = (output: string): void => {

@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
 import { printable } from './text/printable';
@@ -11,7 +11,7 @@ interface Asking {
 /**
  * Has a person type `expected` before something is destroyed. Without a terminal there is nobody
  * to ask: then `--yes` has to say it.
- * @throws {CommandFailure} confirmation_needed
+ * @throws {CommandFailure} confirmation_needed, interrupted
  */
 export async function confirmTyped(command: Asking, what: string, expected: string): Promise<void> {
   const needed = (what: string, why: string) => confirmationNeeded(what, why, nextOf(command));
@@ -21,13 +21,35 @@ export async function confirmTyped(command: Asking, what: string, expected: stri
       'this is not a terminal, so nobody can be asked',
     );
   }
+  const answer = await ask(`${printable(what)}. Type ${expected} to go on: `);
+  if (answer === undefined) throw needed('Nothing was changed', 'the input has ended');
+  if (answer.trim() === expected) return;
+  throw needed('Nothing was changed', `"${answer.trim()}" is not "${expected}"`);
+}
+
+/**
+ * What is typed; undefined for Ctrl-D.
+ * @throws {CommandFailure} interrupted, by Ctrl-C
+ */
+async function ask(question: string): Promise<string | undefined> {
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const newLine = (): void => void process.stderr.write('\n');
   try {
-    const answer = await prompt.question(`${printable(what)}. Type ${expected} to go on: `);
-    if (answer.trim() === expected) return;
-    throw needed('Nothing was changed', `"${answer.trim()}" is not "${expected}"`);
+    return await new Promise((resolve, reject) => {
+      prompt.on('SIGINT', () => {
+        newLine();
+        const what = 'Interrupted: nothing was changed';
+        const parts = { code: 'interrupted', exitCode: EXIT.interrupted, what };
+        reject(new CommandFailure(parts));
+      });
+      prompt.on('close', () => {
+        newLine();
+        resolve(undefined);
+      });
+      prompt.question(question, resolve);
+    });
   } finally {
-    prompt.close();
+    prompt.removeAllListeners('close').close();
   }
 }
 

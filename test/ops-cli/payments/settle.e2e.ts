@@ -5,6 +5,7 @@ import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support
 import { holdMoney } from '../../support/hold-money';
 import { insertOrders } from '../../support/insert-orders';
 import {
+  CTRL_D,
   expectConventions,
   inFourWays,
   lastcall,
@@ -114,6 +115,18 @@ describe('lastcall payments list and settle', () => {
     expect(typed.code).toBe(0);
     expect(typed.stdout).toContain('5.00 EUR will go back. Type refund to go on');
     expect(await state(id)).toMatchObject([{ status: 'requested', reason: 'late_payment' }]);
+  });
+
+  it.each([
+    ['Ctrl-C', undefined, 130, 'Interrupted: nothing was changed'],
+    ['Ctrl-D', CTRL_D, 8, 'Nothing was changed'],
+  ])('changes nothing where the answer is %s', async (_, keys, exitCode, says) => {
+    const id = await held('late_payment', 500);
+    const args = ['payments', 'settle', id, '--refund', '--reason', 'case 17'];
+    const interrupt = { when: /to go on: /, signal: 'SIGINT', ...(keys ? { keys } : {}) } as const;
+    const { code, stdout } = await lastcall(world.config, args, { tty: true, interrupt });
+    expect([code, stdout]).toEqual([exitCode, expect.stringContaining(says)]);
+    expect(await state(id)).toEqual(untouched('late_payment'));
   });
 
   it('changes nothing in a dry run, nor without a confirmation', async () => {
