@@ -1,6 +1,11 @@
-import { lifting, openSessions, runMigrations, withOwnSessions } from '@app/timeout';
+import {
+  lifting,
+  openSessions,
+  runMigrations,
+  takeMigrationTurn,
+  withOwnSessions,
+} from '@app/timeout';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { ADVISORY_LOCKS } from './order/advisory-locks';
 import {
   APPLICATION_ROLE,
   createApplicationRole,
@@ -21,6 +26,7 @@ export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_R
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
  * @throws {LockedTablesError}
+ * @throws {MigrationUnderWayError}
  */
 export async function migrate({
   DATABASE_URL: url,
@@ -37,7 +43,7 @@ export async function migrate({
     try {
       // It waits for others who migrate, and stands still while another connection does.
       await turn.query(lifting());
-      await turn.query(`SELECT pg_advisory_lock(${ADVISORY_LOCKS.migrate})`);
+      await takeMigrationTurn(turn);
       await createSchema(turn, schema);
       await moveToSchema(turn, schema, dataSource.migrations);
       if (role === APPLICATION_ROLE) await createApplicationRole(turn);

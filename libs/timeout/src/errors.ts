@@ -79,6 +79,19 @@ export class ScopedDeadlineHandlerError extends Error {
   }
 }
 
+/** Another one has migrated this database for minutes, or hangs. */
+export class MigrationUnderWayError extends Error {
+  readonly code = 'migration_under_way';
+
+  /** @param holders sessions that have its turn, since they connected */
+  constructor(holders: readonly string[]) {
+    super(
+      `Another migration is under way (${holders.join('; ') || 'it has just ended'}): wait for its end, or ` +
+        'end it (pg_terminate_backend), and migrate again. Nothing was changed.',
+    );
+  }
+}
+
 /** Others have held what a migration changes for minutes. */
 export class LockedTablesError extends Error {
   readonly code = 'locked_tables';

@@ -49,6 +49,7 @@ export {
   AmbiguousDeadlineHandlerError,
   LET_THROUGH,
   LockedTablesError,
+  MigrationUnderWayError,
   PoolerRefusalError,
   SweepUnderWayError,
   TransactionPoolingError,
@@ -90,6 +91,7 @@ export { TimeoutSubjects1763701500000 } from './migrations/1763701500000-timeout
 export { Workers1763600010000 } from './migrations/1763600010000-workers';
 export { isRefusedByPooler, isTransactionPooled, openSessions, withOwnSessions } from './pooler';
 export { PAST_AUTOVACUUM_MS } from './past-autovacuum';
+export { takeMigrationTurn } from './migration-turn';
 export { patiently } from './patiently';
 export { FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';

@@ -2,6 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { LockedTablesError } from './errors';
 import { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 import { pause } from './pause';
+import { type Session, sessionText } from './session-text';
 
 /**
  * A change of a table waits no longer for those who use it: whoever comes after it would wait as
@@ -52,7 +53,6 @@ export async function patiently<T>(
   }
 }
 
-/** What an owner that is no superuser may not know of others' sessions is not said. */
 async function holders(runner: QueryRunner, schema?: string): Promise<string[]> {
   const rows = (await runner.query(
     `SELECT DISTINCT l.pid, a.application_name AS name, a.xact_start AS since
@@ -63,12 +63,6 @@ async function holders(runner: QueryRunner, schema?: string): Promise<string[]> 
         AND c.relnamespace = to_regnamespace(quote_ident(coalesce($1, current_schema())))
       ORDER BY since, l.pid LIMIT 5`,
     [schema],
-  )) as { pid: number; name: string | null; since: Date | null }[];
-  return rows.map(({ pid, name, since }) =>
-    [
-      `${pid}`,
-      ...(name ? [`"${name}"`] : []),
-      ...(since ? [`since ${since.toISOString()}`] : []),
-    ].join(' '),
-  );
+  )) as Session[];
+  return rows.map(sessionText);
 }

@@ -49,16 +49,14 @@ it('shares with the timeouts what they are to share, and nothing else', () => {
       file: 'libs/timeout/src/batch-entry.ts',
       key: "${keyOf('$1')}, turn",
     },
-    { file: 'libs/timeout/src/host/migrate-timeouts.ts', key: '$1' },
+    { file: 'libs/timeout/src/migration-turn.ts', key: '$1' },
     { file: 'libs/timeout/src/shards/sweep-shards.ts', key: '${OPENING}' },
   ]);
   const written = (file: string, constant: RegExp): string | undefined =>
     constant
       .exec(readFileSync(join(ROOT, 'libs/timeout/src', file), 'utf8'))?.[1]
       ?.replaceAll('_', '');
-  expect(written('host/migrate-timeouts.ts', /MIGRATION_LOCK = ([\d_]+);/)).toBe(
-    ADVISORY_LOCKS.migrate,
-  );
+  expect(written('migration-turn.ts', /MIGRATION_LOCK = ([\d_]+);/)).toBe(ADVISORY_LOCKS.migrate);
   expect(written('shards/sweep-shards.ts', /OPENING = '(\d+)';/)).toBe(ADVISORY_LOCKS.openSweep);
 });
 

@@ -17,7 +17,7 @@ export const ADVISORY_LOCKS = {
   reconcile: '2, 3',
   /** One counts out of the history what the console tells. */
   digest: '2, 4',
-  /** Two that migrate take turns. The same in libs/timeout, whose tables may be in our schema. */
+  /** Two that migrate take turns. Written out in libs/timeout (migration-turn.ts), which has tables of its own. */
   migrate: '7126354001',
   /** Two imports of products would only wait for each other's rows. */
   importProducts: '7126354002',

@@ -7,6 +7,7 @@ import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
 import { lifting } from '../lift-limits';
+import { takeMigrationTurn } from '../migration-turn';
 import { withOwnSessions } from '../pooler';
 import { runMigrations } from '../run-migrations';
 import type { Place } from './connections';
@@ -23,15 +24,13 @@ const MIGRATIONS = [
 /** Tables that others keep beside those of deadlines. */
 export type Migrations = readonly (new () => MigrationInterface)[];
 
-/** The one that the order module takes, too: whoever migrates takes turns. */
-const MIGRATION_LOCK = 7_126_354_001;
-
 /**
  * Brings the tables of deadlines up to date, in their own schema, each migration in one transaction.
  * Safe to repeat, and to run twice at the same time. Returns the names of those that were run now.
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
  * @throws {LockedTablesError}
+ * @throws {MigrationUnderWayError}
  */
 export async function migratePlace(place: Place, more: Migrations = []): Promise<string[]> {
   const drivers = [...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations);
@@ -47,7 +46,7 @@ export async function migratePlace(place: Place, more: Migrations = []): Promise
     try {
       // It waits for others who migrate, and stands still while another connection does.
       await turn.query(lifting());
-      await turn.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+      await takeMigrationTurn(turn);
       const sql = 'SELECT to_regnamespace($1) IS NULL AS missing';
       const [row] = (await turn.query(sql, [place.schema])) as { missing: boolean }[];
       if (row?.missing) await turn.query(`CREATE SCHEMA IF NOT EXISTS "${place.schema}"`);
