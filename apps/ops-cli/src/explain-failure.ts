@@ -108,6 +108,13 @@ async function fromCore(error: unknown, command: string): Promise<CommandFailure
     const { code, message: what } = error;
     return new CommandFailure({ code, exitCode: EXIT.refused, what, next }, { cause: error });
   }
+  const refusedByRedis = core.redisRefusal(error);
+  if (refusedByRedis) {
+    return dependencyDown(
+      refusedByRedis.what,
+      `${refusedByRedis.mend}; lastcall doctor looks closer`,
+    );
+  }
   if (error instanceof AlarmStoreError) {
     return dependencyDown(
       'The alarm store does not answer',

@@ -31,6 +31,7 @@ export { createDataSource } from './data-source';
 export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
 export { type PostgresRefusal, postgresRefusal } from './order/postgres-refusal';
+export { type RedisRefusal, redisRefusal } from './order/redis-refusal';
 export { ERROR_STATUS, LastcallError, reasonOf } from './order/errors';
 export { REASON_LENGTH } from './order/operator-action';
 export { onDataSource } from './order/order-rows';

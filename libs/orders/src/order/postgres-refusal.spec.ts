@@ -42,6 +42,13 @@ it.each([
     'takes no writes',
     'default_transaction_read_only',
   ],
+  [
+    'a disk that is full',
+    '',
+    `DO $$ BEGIN RAISE 'could not extend file' USING ERRCODE = '53100'; END $$`,
+    'disk of Postgres is full',
+    'pg_replication_slots',
+  ],
 ])('%s is told, and how to mend it', async (_what, options, sql, what, mend) => {
   const refused = await refusalOf((url) => url.searchParams.set('options', options), sql);
   expect(refused?.what).toContain(what);

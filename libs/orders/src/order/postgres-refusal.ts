@@ -31,6 +31,12 @@ const REFUSALS: Readonly<Record<string, PostgresRefusal>> = {
     what: 'Postgres has no connection left',
     mend: 'raise max_connections, or end what holds them (pg_stat_activity): each process has up to 46',
   },
+  '53100': {
+    what: 'The disk of Postgres is full',
+    mend:
+      'make room there: its log says where (WAL that nobody takes any more fills it, too: pg_replication_slots, ' +
+      'pg_stat_archiver); it goes on by itself then',
+  },
   '25006': {
     what: 'Postgres takes no writes here',
     mend:

@@ -1,4 +1,4 @@
-import { lookAtAll, ok } from './check';
+import { lookAtAll, mendOf, ok } from './check';
 
 it('what cannot be looked at is a finding, and keeps nothing else from being looked at', async () => {
   const denied = Object.assign(new Error('permission denied for function history_reaches'), {
@@ -17,6 +17,18 @@ it('what cannot be looked at is a finding, and keeps nothing else from being loo
     expect.objectContaining({ area: 'provider', state: 'unknown', detail: 'nobody thought of it' }),
     ok('flow', 'waits', 'none'),
   ]);
+});
+
+it.each([
+  ['53100', 'could not extend file', 'pg_replication_slots'],
+  ['XX001', 'invalid page in block 7', 'Postgres'],
+  [undefined, 'MISCONF Errors writing to the AOF file', 'disk of Redis'],
+])('says whose fault an error is (%s %s)', (code, message, mend) => {
+  expect(mendOf(Object.assign(new Error(message), { code }))).toContain(mend);
+});
+
+it('leaves to the check whose fault another error is', () => {
+  expect(mendOf(new Error('connect ECONNREFUSED'))).toBeUndefined();
 });
 
 describe('of what takes long', () => {

@@ -1,5 +1,7 @@
+import { sqlStateOf } from '@app/timeout';
 import { reasonOf } from '../../order/errors';
 import { postgresRefusal } from '../../order/postgres-refusal';
+import { redisRefusal } from '../../order/redis-refusal';
 
 /** What was looked at, and how it is. */
 export interface Check {
@@ -38,6 +40,13 @@ export function finding(area: Check['area'], name: string, detail: string, fix: 
 
 export function unknown(area: Check['area'], name: string, error: unknown, fix: string): Check {
   return { area, name, state: 'unknown', detail: reasonOf(error), fix };
+}
+
+/** How to mend what a store has refused; undefined for other errors, as for a store that is away. */
+export function mendOf(error: unknown): string | undefined {
+  const refused = postgresRefusal(error) ?? redisRefusal(error);
+  if (refused || sqlStateOf(error) === undefined) return refused?.mend;
+  return 'mend what Postgres says; lastcall doctor looks again';
 }
 
 /** `ok` when the condition holds, else a finding. */
@@ -85,7 +94,7 @@ export async function lookAtAll(
     try {
       checks.push(...(await look()));
     } catch (error) {
-      const mend = postgresRefusal(error)?.mend ?? 'mend what it says; lastcall doctor looks again';
+      const mend = mendOf(error) ?? 'mend what it says; lastcall doctor looks again';
       checks.push(unknown(area, name, error, mend));
     } finally {
       clearTimeout(slow);

@@ -5,7 +5,6 @@ import { type Settings, SETTINGS } from '../../config';
 import { DATABASE } from '../../data-source';
 import { RELAY_IS_STUCK } from '../../order/event-tx';
 import { onDataSource } from '../../order/order-rows';
-import { postgresRefusal } from '../../order/postgres-refusal';
 import { SEAL_KEY } from '../../events/seal';
 import { Gauges } from '../gauges';
 import { Overview } from '../overview';
@@ -20,6 +19,7 @@ import {
   finding,
   type Look,
   lookAtAll,
+  mendOf,
   ok,
   type TellOfSlow,
   unknown,
@@ -179,7 +179,7 @@ export class ExamineInstallation {
         late.count > 0 ? `${START_WORKER}, then ${fix}` : fix,
       );
     } catch (error) {
-      const mend = postgresRefusal(error)?.mend ?? 'mend Redis';
+      const mend = mendOf(error) ?? 'mend Redis';
       return unknown('flow', 'alarms', error, `${mend}; then lastcall timeouts verify`);
     }
   }

@@ -7,7 +7,7 @@ import {
 } from '@app/timeout';
 import type { Redis } from 'ioredis';
 import type { Config } from '../../config';
-import { type Check, expectation, ok, unknown, warning } from './check';
+import { type Check, expectation, mendOf, ok, unknown, warning } from './check';
 
 /** BullMQ asks for 5 and recommends 6.2. */
 const OLDEST_VERSION = [6, 2] as const;
@@ -83,8 +83,8 @@ async function examineServer(address: RedisAddress, isNode = false): Promise<Che
       ),
     ];
   } catch (error) {
-    const fix =
-      'start Redis (npm start does) and check REDIS_URL; orders close by the sweep meanwhile';
+    const mend = mendOf(error) ?? 'start Redis (npm start does) and check REDIS_URL';
+    const fix = `${mend}; orders close by the sweep meanwhile`;
     return [unknown('redis', 'reachable', error, fix)];
   } finally {
     client.disconnect();

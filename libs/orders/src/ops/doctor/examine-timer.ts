@@ -1,6 +1,6 @@
 import { timerDriverKind } from '@app/timeout';
 import { type Config, REDIS_PREFIX } from '../../config';
-import { type Check, expectation, unknown } from './check';
+import { type Check, expectation, mendOf, unknown } from './check';
 
 /** What the registration of the chosen timer driver has to say of its store. */
 export async function examineTimer(config: Config): Promise<Check[]> {
@@ -11,6 +11,7 @@ export async function examineTimer(config: Config): Promise<Check[]> {
     const findings = await kind.examine(context);
     return findings.map((one) => expectation('timer', one.name, one.isFine, one.detail, one.fix));
   } catch (error) {
-    return [unknown('timer', kind.name, error, `start it, and check ${kind.needs.join(', ')}`)];
+    const fix = mendOf(error) ?? `start it, and check ${kind.needs.join(', ')}`;
+    return [unknown('timer', kind.name, error, fix)];
   }
 }

@@ -1,0 +1,41 @@
+/** What Redis has refused, and how to mend that. */
+export interface RedisRefusal {
+  readonly what: string;
+  readonly mend: string;
+}
+
+const ANOTHER_LOGIN: RedisRefusal = {
+  what: 'Redis refuses the login',
+  mend: 'check the user and the password in REDIS_URL, and ACL LIST there',
+};
+
+/** By the word that an answer begins with. */
+const REFUSALS: Readonly<Record<string, RedisRefusal>> = {
+  MISCONF: {
+    what: 'Redis cannot write its disk, and takes no writes',
+    mend: 'make room on the disk of Redis (INFO persistence and its log tell what failed): it goes on by itself then',
+  },
+  OOM: {
+    what: 'Redis is full',
+    mend: 'raise maxmemory, or find what fills it (redis-cli --bigkeys)',
+  },
+  NOAUTH: ANOTHER_LOGIN,
+  WRONGPASS: ANOTHER_LOGIN,
+  NOPERM: {
+    what: 'The user of REDIS_URL lacks a right',
+    mend: 'docs/operations.md, "Redis", tells what it needs (ACL SETUSER)',
+  },
+  READONLY: {
+    what: 'Redis takes no writes here: it is a replica',
+    mend: 'point REDIS_URL at the primary',
+  },
+};
+
+/** Undefined for whatever else goes wrong, a server that is away included. */
+export function redisRefusal(error: unknown): RedisRefusal | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const refused = REFUSALS[cause.message.split(' ', 1)[0] ?? ''];
+    if (refused) return refused;
+  }
+  return undefined;
+}
