@@ -211,6 +211,9 @@ describe('lastcall', () => {
         env,
       });
       expect(added.code).toBe(0);
+      const several = ['context', 'add', 'two', '--database-url', 'postgres://h1:1,h2:2/shop'];
+      const named = await lastcall(undefined, several, { env });
+      expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('one host only')]);
       const { stdout } = await lastcall(undefined, ['context', 'list'], { env });
       expect(stdout).toContain(`prod  ${url.replace(/:[^:@/]+@/, ':***@')}`);
       const show = ['orders', 'show', order?.id as string, '--json'];

@@ -167,6 +167,21 @@ describe('loadConfig', () => {
     expect(complaint(change)).toContain(said);
   });
 
+  it.each([
+    ['postgres://lc:hunter2@h1:1,h2:2/shop', 'DATABASE_URL must name one host only'],
+    ['postgres://lc:hunter2@h1,h2/shop', 'DATABASE_URL must name one host only'],
+    ['mysql://lc:hunter2@h1/shop', 'DATABASE_URL must be a URL that begins with postgres://'],
+    ['postgres://lc:hunter2@h1:x/shop', 'DATABASE_URL must be a URL such as'],
+  ])('says what is wrong with %s, and no secret', (DATABASE_URL, said) => {
+    expect(complaint({ DATABASE_URL })).toContain(said);
+    expect(complaint({ DATABASE_URL })).not.toContain('hunter2');
+  });
+
+  it('takes a comma in a password', () => {
+    const DATABASE_URL = 'postgres://lc:pa,ss@127.0.0.1/shop';
+    expect(load({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
+  });
+
   it('names everything that is wrong at once, and no secret', () => {
     const message = complaint({ PORT: 'x', ROLES: 'y', AUTH_JWT_SECRET: 'hunter2' });
     for (const name of ['PORT', 'ROLES', 'AUTH_JWT_SECRET']) expect(message).toContain(name);

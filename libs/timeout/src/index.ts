@@ -93,6 +93,7 @@ export { isRefusedByPooler, isTransactionPooled, openSessions, withOwnSessions }
 export { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 export { takeMigrationTurn } from './migration-turn';
 export { patiently } from './patiently';
+export { complaintAboutPostgresUrl } from './postgres-url';
 export { FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
 export { runMigrations } from './run-migrations';

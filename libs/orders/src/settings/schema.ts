@@ -5,6 +5,7 @@ import { addressPrefixes, origins } from './web-addresses';
 import {
   duration,
   positiveDuration,
+  postgresUrl,
   orOff,
   wholeNumber,
   url,
@@ -36,7 +37,7 @@ const own = z.object({
     .union([z.ipv4(), z.ipv6()], 'must be an IP address such as 127.0.0.1')
     .prefault('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).prefault('3000'),
-  DATABASE_URL: url(['postgres:', 'postgresql:']),
+  DATABASE_URL: postgresUrl,
   /** A schema of our own; `public` is where the tables were before, and where a rolling upgrade begins. */
   DATABASE_SCHEMA: identifier.prefault('lastcall'),
   /** A role for the application that cannot rewrite history; roles belong to the whole server. */

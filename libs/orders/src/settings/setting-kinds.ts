@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { drainersHere, parseRedisUrl } from '@app/timeout';
+import { complaintAboutPostgresUrl, drainersHere, parseRedisUrl } from '@app/timeout';
 import { z } from 'zod';
 import { durationText, isTooLong, LONGEST_DURATION_MS, parseDuration } from '../duration';
 
@@ -37,6 +37,13 @@ export const url = (protocols: readonly string[]) =>
     },
     `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
+
+export const postgresUrl = z.string().superRefine((text, context) => {
+  const complaint = complaintAboutPostgresUrl(text);
+  if (complaint) context.addIssue(complaint);
+  else if (!URL.canParse(text))
+    context.addIssue('must be a URL such as postgres://user:password@host:5432/database');
+});
 
 export const identifier = z
   .string()

@@ -51,6 +51,7 @@ describe('the options of TimeoutModule', () => {
       { postgres: { url: 'foo' } },
       '`postgres.url` must be a URL that begins with postgres:// or postgresql://',
     ],
+    [{ postgres: { url: 'postgres://h1:1,h2:2/shop' } }, '`postgres.url` must name one host only'],
     [
       { postgres: { pool: {} } },
       '`postgres.pool` must be a Pool of node-postgres, with the `options` that it was made with',

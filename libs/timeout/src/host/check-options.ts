@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timerDriverKind } from '../drivers/registry';
+import { complaintAboutPostgresUrl } from '../postgres-url';
 import type { RedisAddress } from '../redis';
 import { parseRedisUrl } from '../redis-url';
 import { silentTelemetry } from '../telemetry';
@@ -18,13 +19,12 @@ const postgres = z
     return name === 'dataSource' && typeof place.query === 'function' && isObject(place.options);
   }, orElse("one of { url }, { dataSource } (TypeORM's) and { pool } (node-postgres')"))
   .superRefine((value, context) => {
-    const complain = (name: string, words: string): void =>
-      context.addIssue({ code: 'custom', path: [name], message: `must be ${words}` });
-    if ('url' in value && !/^postgres(ql)?:\/\//i.test(value.url)) {
-      complain('url', 'a URL that begins with postgres:// or postgresql://');
-    }
+    const complain = (name: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [name], message });
+    const complaint = 'url' in value ? complaintAboutPostgresUrl(value.url) : undefined;
+    if (complaint) complain('url', complaint);
     if ('pool' in value && !isObject(value.pool.options)) {
-      complain('pool', 'a Pool of node-postgres, with the `options` that it was made with');
+      complain('pool', 'must be a Pool of node-postgres, with the `options` that it was made with');
     }
   });
 

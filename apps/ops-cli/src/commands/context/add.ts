@@ -48,8 +48,8 @@ export default class ContextAdd extends OpsCommand {
     const databaseUrl = given === '-' ? (await text(process.stdin)).trim() : given;
     const context: Context = databaseUrl
       ? {
-          DATABASE_URL: addressOf(databaseUrl, 'postgres'),
-          ...(flags['redis-url'] ? { REDIS_URL: addressOf(flags['redis-url'], 'redis') } : {}),
+          DATABASE_URL: await postgresAddress(databaseUrl),
+          ...(flags['redis-url'] ? { REDIS_URL: redisAddress(flags['redis-url']) } : {}),
         }
       : { LASTCALL_HOME: resolve(flags['of-home'] ?? '') };
     const kept = readContexts(process.env);
@@ -62,11 +62,15 @@ export default class ContextAdd extends OpsCommand {
 }
 
 /** Whatever is wrong with it, it is not repeated: it may have a password in it. */
-function addressOf(url: string, kind: 'postgres' | 'redis'): string {
+async function postgresAddress(url: string): Promise<string> {
+  const { complaintAboutPostgresUrl } = await import('@app/timeout');
+  const complaint = complaintAboutPostgresUrl(url) ?? (URL.canParse(url) ? '' : 'must be a URL');
+  if (complaint) throw usageFailure(`the postgres address ${complaint}`);
+  return url;
+}
+
+function redisAddress(url: string): string {
   const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
-  const known = kind === 'postgres' ? ['postgres:', 'postgresql:'] : ['redis:', 'rediss:'];
-  if (known.includes(protocol)) return url;
-  throw usageFailure(
-    `the ${kind} address must be a URL that begins with ${known.join('// or ')}//`,
-  );
+  if (['redis:', 'rediss:'].includes(protocol)) return url;
+  throw usageFailure('the redis address must be a URL that begins with redis:// or rediss://');
 }
