@@ -1,24 +1,16 @@
 import type { ErrandError, LastcallError } from '@app/orders';
 import { CommandFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
-import { outcomeUnknown, withKey } from './outcome-unknown';
+import { type Failed, outcomeUnknown, withWayOn } from './outcome-unknown';
 
 const NOT_RUNNING = 'no running installation was found';
-
-/** The command that has failed. */
-export interface Failed {
-  /** As it is typed, without what stands behind it. */
-  readonly command: string;
-  /** By which it is known when it is run again. */
-  readonly idempotencyKey?: string | undefined;
-}
 
 /** Turns whatever was thrown into what an operator can act on. */
 export async function explainFailure(error: unknown, failed: Failed): Promise<CommandFailure> {
   if (error instanceof CommandFailure) return error;
-  const { command, idempotencyKey } = failed;
+  const { command } = failed;
   const isKnown = fromUsage(error, command) ?? fromSettings(error);
-  return isKnown ?? withKey(await fromCore(error, command), idempotencyKey);
+  return isKnown ?? withWayOn(await fromCore(error, command), failed);
 }
 
 /** oclif's own complaints: flags, arguments. */

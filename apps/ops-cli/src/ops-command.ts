@@ -8,6 +8,7 @@ import { explainFailure } from './explain-failure';
 import type { Installation } from './installation';
 import type { Whereabouts } from './locate';
 import { machineUser } from './machine-user';
+import type { WayOn } from './outcome-unknown';
 import { REASON, refuseUnprintable } from './reason-flag';
 import type { Refuse } from './refuse-beside-host';
 import { paint } from './text/paint';
@@ -91,8 +92,8 @@ export abstract class OpsCommand extends Command {
   };
   /** What the command is about to do, and so which settings it needs. */
   static purpose: Purpose = 'change';
-  /** By which what is under way is known when the command is run again; told where it may have been done. */
-  protected idempotencyKey: string | undefined;
+  /** Told where it fails in the midst of it. */
+  protected wayOn: WayOn = {};
   readonly #typed = (this.id ?? '').replaceAll(':', ' ');
   #installation: Promise<Installation> | undefined;
   #look: Promise<Look> | undefined;
@@ -208,7 +209,7 @@ export abstract class OpsCommand extends Command {
 
   override async catch(error: Error): Promise<void> {
     // What explains needs the core; when that itself cannot be loaded, the error speaks for itself.
-    const failed = { command: this.#typed, idempotencyKey: this.idempotencyKey };
+    const failed = { command: this.#typed, ...this.wayOn };
     const failure = await explainFailure(error, failed).catch(() => unexplained(error));
     this.endWith(failure.parts.exitCode);
     if (this.jsonEnabled()) this.logJson({ error: failure });

@@ -1,6 +1,20 @@
 import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
 
+/** How to repeat a command, or to go on with it, of which something may have been done. */
+export interface WayOn {
+  /** By which it is known when it is run again. */
+  readonly idempotencyKey?: string;
+  /** The command that goes on where this one has come to. */
+  readonly goesOnBy?: string;
+}
+
+/** The command that has failed. */
+export interface Failed extends WayOn {
+  /** As it is typed, without what stands behind it. */
+  readonly command: string;
+}
+
 /** What an operator looks at before a command is run again whose repetition may do it twice, or tells less. */
 const LOOK_FIRST: Readonly<Record<string, string>> = {
   'events rewind': 'run it again: what was sent meanwhile is sent once more, as rewinding does',
@@ -41,14 +55,23 @@ export function outcomeUnknown(command: string, why: string, cause: unknown): Co
   );
 }
 
-/** Codes of failures behind which a change may be there all the same. */
+/** Codes of failures behind which a change may be there all the same, or a part of it. */
 const MAYBE_DONE = new Set(['dependency_down', 'no_answer']);
 
-/** Tells the key by which a command that may have been carried out is carried out once only. */
-export function withKey(failure: CommandFailure, key: string | undefined): CommandFailure {
-  const { parts } = failure;
-  if (key === undefined || !MAYBE_DONE.has(parts.code)) return failure;
-  const next = `${parts.next}; the same with --idempotency-key ${key} does it once only`;
-  const fields = { ...parts.fields, idempotencyKey: key };
-  return new CommandFailure({ ...parts, next, fields }, { cause: failure.cause });
+/** The same failure with what it leaves to be repeated, or to be gone on with. */
+export function withWayOn(
+  failure: CommandFailure,
+  { idempotencyKey, goesOnBy }: WayOn,
+): CommandFailure {
+  const { parts, cause } = failure;
+  if (!MAYBE_DONE.has(parts.code)) return failure;
+  const next = [
+    parts.next,
+    ...(goesOnBy ? [`then ${goesOnBy}`] : []),
+    ...(idempotencyKey
+      ? [`the same with --idempotency-key ${idempotencyKey} does it once only`]
+      : []),
+  ].join('; ');
+  const fields = idempotencyKey ? { ...parts.fields, idempotencyKey } : parts.fields;
+  return new CommandFailure({ ...parts, next, fields }, { cause });
 }

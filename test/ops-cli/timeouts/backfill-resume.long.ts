@@ -2,6 +2,7 @@ import type { BackfillResult } from '@app/timeout';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
 import { lastcall, lastcallJson } from '../../support/lastcall';
+import { startTcpProxy } from '../../support/tcp-proxy';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -47,4 +48,30 @@ describe('lastcall timeouts backfill', () => {
       expect(await alarms()).toBeGreaterThanOrEqual(ORDERS);
     },
   );
+
+  const trials = `SELECT 'trial-end', n, now() FROM generate_series(1, 3000) AS n`;
+
+  it.each([
+    ['DATABASE_URL', [], /; then lastcall timeouts backfill --resume payment\/\S+\n/],
+    ['REDIS_URL', [], /; then lastcall timeouts backfill --resume payment\/\S+\n/],
+    [
+      'DATABASE_URL',
+      ['--from-query', trials, '--dry-run'],
+      /; then lastcall timeouts backfill --from-query \.\.\. --resume '\["trial-end","\d+"\]'\n/,
+    ],
+  ] as const)('says where to go on when what is at %s goes away %j', async (name, flags, next) => {
+    const proxy = await startTcpProxy(world.config[name] ?? '');
+    try {
+      let cutting: Promise<void> | undefined;
+      const onStderr = (stderr: string): void => {
+        if (/ at \S/.test(stderr)) cutting ??= proxy.cut();
+      };
+      const slowly = ['timeouts', 'backfill', '--batch', '100', '--rate', '100', ...flags];
+      const config = { ...world.config, [name]: proxy.url };
+      const ended = await lastcall(config, slowly, { alone: true, onStderr });
+      expect([ended.code, ended.stderr]).toEqual([6, expect.stringMatching(next)]);
+    } finally {
+      await proxy.close();
+    }
+  });
 });

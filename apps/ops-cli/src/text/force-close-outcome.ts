@@ -92,6 +92,18 @@ export function resultText(outcome: ForceCloseOutcome): string {
   return `${rows}${rest}\n\n${summary}`;
 }
 
+/** What to do next; undefined where all is done. What is there has something to show, what is not would only say so again. */
+export function nextStep({ orders, failed, notReached }: ForceCloseOutcome): string | undefined {
+  if (failed + notReached > 0) {
+    return 'run it again, and what is closed by then is skipped; or: lastcall doctor';
+  }
+  const isThere = ({ why }: CloseResult): boolean => why !== null && why !== 'order_not_found';
+  const unlike = orders.find(isThere) ?? orders.find(({ why }) => why !== null);
+  if (unlike === undefined) return undefined;
+  if (unlike.why === 'order_not_found') return 'lastcall orders list';
+  return `lastcall orders show ${unlike.orderId}`;
+}
+
 /** What went wrong stands on top. */
 function rank({ outcome }: CloseResult): number {
   return ['failed', 'skipped', 'closing', 'closed'].indexOf(outcome);

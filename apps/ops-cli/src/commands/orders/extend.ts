@@ -34,7 +34,7 @@ export default class OrdersExtend extends OpsCommand {
     }
     const idempotencyKey = readKey(flags['idempotency-key']);
     const { extendWindow } = await this.installation();
-    this.idempotencyKey = idempotencyKey;
+    this.wayOn = { idempotencyKey };
     const { actor, reason } = flags;
     const command = { by: 'operator', actor, byMs, reason, idempotencyKey } as const;
     const extended = await extendWindow.extendOnce(args.id, command);

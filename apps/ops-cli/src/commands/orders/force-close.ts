@@ -1,10 +1,10 @@
 import { Args, Flags } from '@oclif/core';
-import type { CloseResult } from '@app/orders';
 import { usageFailure } from '../../command-failure';
 import { confirmTyped } from '../../confirm';
 import { instant, parseId } from '../../filters';
 import {
   type ForceCloseOutcome,
+  nextStep,
   planText,
   resultText,
   summarize,
@@ -102,16 +102,8 @@ export default class OrdersForceClose extends OpsCommand {
     });
     this.log(resultText(outcome));
     this.endWith(exitCode);
-    const { orders, failed } = outcome;
-    if (failed > 0) {
-      this.note('Next: run it again, and what is closed by then is skipped; or: lastcall doctor');
-      return outcome;
-    }
-    const isThere = ({ why }: CloseResult): boolean => why !== null && why !== 'order_not_found';
-    // What is there has something to show; what is not would only say so again.
-    const unlike = orders.find(isThere) ?? orders.find(({ why }) => why !== null);
-    if (unlike?.why === 'order_not_found') this.note('Next: lastcall orders list');
-    else if (unlike) this.note(`Next: lastcall orders show ${unlike.orderId}`);
+    const next = nextStep(outcome);
+    if (next) this.note(`Next: ${next}`);
     return outcome;
   }
 }

@@ -42,7 +42,7 @@ export default class RefundsCreate extends OpsCommand {
     const restock = (flags.restock ?? []).map(parseLine);
     const idempotencyKey = readKey(flags['idempotency-key']);
     const { createRefund } = await this.installation();
-    this.idempotencyKey = idempotencyKey;
+    this.wayOn = { idempotencyKey };
     const what = ({ order }: CreatedRefund): string =>
       `${moneyText(amount, order.currency)} of order ${args.id}`;
     return this.carryOut(flags, {

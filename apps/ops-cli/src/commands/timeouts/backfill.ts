@@ -61,6 +61,8 @@ export default class TimeoutsBackfill extends OpsCommand {
     const { timeouts } = await this.installation();
     const startedMs = performance.now();
     const bar = progress(flags['dry-run'] ? 'Counting' : 'Arming');
+    const goOnAt = (cursor: string | undefined): void => this.#goOnAt(cursor ?? flags.resume);
+    goOnAt(undefined);
     const run = timeouts.backfill.run({
       dryRun: flags['dry-run'],
       since: flags.since,
@@ -68,7 +70,10 @@ export default class TimeoutsBackfill extends OpsCommand {
       ratePerSecond: flags.rate,
       resume: flags.resume,
       signal: interruption((line) => this.note(line)),
-      onProgress: ({ done, total, cursor }) => bar.update(done, total, cursor && `at ${cursor}`),
+      onProgress: ({ done, total, cursor }) => {
+        goOnAt(cursor);
+        bar.update(done, total, cursor && `at ${cursor}`);
+      },
     });
     const result = await run.finally(() => bar.stop()).catch(refuseCursor);
     const outcome = {
@@ -78,7 +83,7 @@ export default class TimeoutsBackfill extends OpsCommand {
       tookMs: Math.round(performance.now() - startedMs),
     };
     this.log(describe(outcome));
-    if (outcome.interrupted) this.#tellHowToResume(outcome.cursor ?? flags.resume);
+    if (outcome.interrupted) this.#tellHowToGoOn();
     return outcome;
   }
 
@@ -98,6 +103,9 @@ export default class TimeoutsBackfill extends OpsCommand {
     const startedMs = performance.now();
     const dryRun = flags['dry-run'];
     const bar = progress(dryRun ? 'Counting' : 'Arming');
+    const goOnAt = (cursor: string | undefined): void =>
+      this.#goOnAt(quoted(cursor ?? flags.resume), ' --from-query ...');
+    goOnAt(undefined);
     const run = armFromQuery({
       url: config.DATABASE_URL,
       schema: config.DATABASE_SCHEMA,
@@ -107,7 +115,10 @@ export default class TimeoutsBackfill extends OpsCommand {
       resume: flags.resume,
       dryRun,
       signal: interruption((line) => this.note(line)),
-      onProgress: ({ done, total, cursor }) => bar.update(done, total, cursor && `at ${cursor}`),
+      onProgress: ({ done, total, cursor }) => {
+        goOnAt(cursor);
+        bar.update(done, total, cursor && `at ${cursor}`);
+      },
     });
     const result = await run.finally(() => bar.stop()).catch(refuseQuery);
     const tookMs = Math.round(performance.now() - startedMs);
@@ -119,16 +130,18 @@ export default class TimeoutsBackfill extends OpsCommand {
           'handles it by this very name its deadlines wait for ever; lastcall doctor tells',
       );
     }
-    if (outcome.interrupted) {
-      this.#tellHowToResume(quoted(outcome.cursor ?? flags.resume), ' --from-query ...');
-    }
+    if (outcome.interrupted) this.#tellHowToGoOn();
     return outcome;
   }
 
-  #tellHowToResume(cursor: string | undefined, same = ''): void {
-    this.endWith(EXIT.interrupted);
+  #goOnAt(cursor: string | undefined, same = ''): void {
     const from = cursor ? ` --resume ${cursor}` : '';
-    this.note(`Interrupted. Next: lastcall timeouts backfill${same}${from}`);
+    this.wayOn = { goesOnBy: `lastcall timeouts backfill${same}${from}` };
+  }
+
+  #tellHowToGoOn(): void {
+    this.endWith(EXIT.interrupted);
+    this.note(`Interrupted. Next: ${this.wayOn.goesOnBy}`);
   }
 }
 
