@@ -1,4 +1,7 @@
-/** COMMIT was sent, and its answer never came: all of the transaction is done, or nothing of it. */
+/**
+ * COMMIT was sent, and its answer never came, or came too soon: all of the transaction is done, or nothing of it, or
+ * a failover may undo it.
+ */
 export class CommitUnknownError extends Error {
   readonly code = 'commit_unknown';
 

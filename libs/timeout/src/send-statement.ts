@@ -6,7 +6,7 @@ import { QueryFailedError, type QueryRunner } from 'typeorm';
 import { sqlStateOf } from './database-errors';
 
 /** What we use of node-postgres, which TypeORM hands out untyped. */
-export interface Connection {
+export interface Connection extends Pick<EventEmitter, 'on' | 'off'> {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
   end(): Promise<void>;
   readonly connection?: Pick<EventEmitter, 'on' | 'off'> & {
@@ -66,6 +66,28 @@ export async function send<T>(
     const isOver = (error as DatabaseError).severity === 'FATAL' || ENDED.test(state);
     if (isOver || state === READ_ONLY) void connection.end();
     throw failure;
+  }
+}
+
+/** The function of Postgres that waits for a standby at COMMIT. */
+const WAITS_FOR_STANDBY = 'SyncRepWaitForLSN';
+
+/**
+ * Commits. False where Postgres has committed without the standby that it is to wait for, as somebody has canceled
+ * that wait: it says so in a warning only, and what this server alone has is lost with it.
+ */
+export async function commit(runner: QueryRunner): Promise<boolean> {
+  const connection = (await runner.connect()) as Connection;
+  let isWaitedFor = true;
+  const hear = ({ routine }: { readonly routine?: string }): void => {
+    if (routine === WAITS_FOR_STANDBY) isWaitedFor = false;
+  };
+  connection.on('notice', hear);
+  try {
+    await runner.commitTransaction();
+    return isWaitedFor;
+  } finally {
+    connection.off('notice', hear);
   }
 }
 

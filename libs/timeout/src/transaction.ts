@@ -12,6 +12,7 @@ import {
 import { pause } from './pause';
 import { Savepoint } from './savepoint';
 import {
+  commit,
   discardConnection,
   type Connection,
   nameOf,
@@ -316,13 +317,15 @@ async function attemptTransaction<T>(
     tx.assertSound();
     await tx.settle();
     isCommitting = true;
-    await runner.commitTransaction();
+    if (!(await commit(runner)))
+      throw new CommitUnknownError('its wait for a standby was canceled');
   } catch (error) {
     tx.end();
     // A connection that broke cannot roll back, and is of no more use; the first error tells why.
     const isLost = runner.isReleased;
     if (runner.isTransactionActive)
       await runner.rollbackTransaction().catch(() => discardConnection(runner));
+    if (error instanceof CommitUnknownError) throw error;
     if (isCommitting && mayHaveCommitted(error)) throw new CommitUnknownError(error);
     throw isLost ? new ConnectionLostError(error) : error;
   } finally {

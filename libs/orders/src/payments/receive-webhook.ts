@@ -25,7 +25,7 @@ import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
 import { readNotice, type WebhookHeaders } from './read-notice';
 import { NOT_YET, storeWebhooks, unknownAmong } from './webhook-inbox';
-import { waitNoMore } from '../wait-no-more';
+import { waitNoMore } from '../order/wait-no-more';
 
 const MAX_GROUP = 200;
 const LANES = 2;

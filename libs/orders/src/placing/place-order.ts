@@ -13,7 +13,7 @@ import { DATABASE } from '../data-source';
 import { type Settings, SETTINGS } from '../config';
 import { LastcallError } from '../order/errors';
 import { GroupCommit, HeldElsewhere } from '../group-commit';
-import { waitNoMore } from '../wait-no-more';
+import { waitNoMore } from '../order/wait-no-more';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { HeldInHostError } from '../order/order-hooks';
