@@ -419,7 +419,7 @@ const SPEC_MUTATIONS = [
   ),
   seeded('turns-for-everybody', 'Any number of processes drain at once', 'drain-turns.spec.ts', [
     'batch-entry.ts',
-    "WHERE pg_try_advisory_xact_lock(hashtext('deadlines ' || current_schema || ' ' || $1), turn) LIMIT 1",
+    "WHERE pg_try_advisory_xact_lock(${keyOf('$1')}, turn) LIMIT 1",
     "WHERE $1 <> '' LIMIT 1",
   ]),
   seeded(
@@ -454,7 +454,11 @@ const SPEC_MUTATIONS = [
     'deleted-by-place-alone',
     'A claim deletes by ctid, which names a row in one partition only',
     'far-deadlines.spec.ts',
-    ['claim-due.ts', '(SELECT place FROM picked)) AND ${IS_PICKED}', '(SELECT place FROM picked))'],
+    [
+      'claim-due.ts',
+      '(SELECT place FROM picked)) AND ${IS_PICKED}\n    RETURNING subject_id',
+      '(SELECT place FROM picked))\n    RETURNING subject_id',
+    ],
   ),
   seeded(
     'unknown-kinds-stop-the-boot',

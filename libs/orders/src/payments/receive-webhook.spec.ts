@@ -245,7 +245,7 @@ describe('ReceiveWebhook', () => {
       runner.commitTransaction = () => Promise.reject(away);
       return runner;
     });
-    await expect(receive(notice)).rejects.toBe(away);
+    await expect(receive(notice)).rejects.toMatchObject({ cause: away });
     spy.mockRestore();
     expect(await inbox()).toEqual([]);
     await receive(notice);
