@@ -112,6 +112,7 @@ export { examineHooks } from './ops/doctor/examine-hooks';
 export { examineProcesses } from './ops/doctor/examine-processes';
 export { ListRefunds, type RefundEntry, RetryRefund } from './ops/refunds';
 export { RedisOwner, type RedisOwnerOptions, type RedisOwners } from './ops/redis-owner';
+export { DeadlinesOfHosts } from './ops/deadlines-of-hosts';
 export { ReleaseDeadlines } from './ops/release-deadlines';
 export { WAIT_NAMES, type WaitName, type WaitReading, type WaitReadings, WAITS } from './ops/waits';
 export { RewindEvents, type Rewound } from './ops/rewind-events';

@@ -76,7 +76,7 @@ export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';
 export { hashTagCount, hashTags } from './hash-tags';
-export { type HeldDeadline, listHeld, releaseHeld } from './held-deadlines';
+export { type HeldDeadline, listHeld, releaseHeld, type WhichHeld } from './held-deadlines';
 export type { Held, Lock, LockOfIds } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
@@ -122,7 +122,7 @@ export type {
   TimerDriverParts,
 } from './timer-driver-kind';
 export { TimerAbilityError } from './timer-limits';
-export { type AlarmFindings, type AlarmsReport, VerifyAlarms } from './verify-alarms';
+export { type AlarmFindings, type AlarmsReport, unseenReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
 export { inTransaction, queryRows, Transaction, type TransactionOptions } from './transaction';
 export { Uuids } from './uuids';

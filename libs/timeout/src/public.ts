@@ -32,7 +32,8 @@ export type { BrakeFacts } from './brake';
 export type { Stopped } from './brake-desk';
 export type { HostBrake } from './host/host-brake';
 export { ReservedKindError } from './host/kinds-of-orders';
-export { getTimeoutsToken, InjectTimeouts, Timeouts } from './host/timeouts';
+export type { HeldDeadline, Holding } from './held-deadlines';
+export { getTimeoutsToken, InjectTimeouts, type KnownDeadline, Timeouts } from './host/timeouts';
 export {
   AmbiguousDeadlineHandlerError,
   PoolerRefusalError,

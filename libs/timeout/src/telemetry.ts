@@ -10,7 +10,7 @@ export interface TimeoutTelemetry {
   batchFailed(kind: string, size: number, error: unknown): void;
   /** Deadlines of these kinds wait, and this version knows none of them: they are left alone. */
   unknownKinds(kinds: readonly string[]): void;
-  /** A subject failed too often and waits for an operator. */
+  /** A subject failed too often and waits for an operator; a host's is told of by the host's own id. */
   deadlineHeld(kind: string, subjectId: string, error: unknown): void;
   /** Handling this kind fails for all: it stands still but for probes, and somebody has to look. */
   handlerFails(kind: string, error: unknown): void;

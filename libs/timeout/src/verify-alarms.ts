@@ -56,8 +56,7 @@ const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashjoin'];
 
 const NO_FINDINGS: AlarmFindings = { count: 0, sample: [] };
-const NOTHING_SEEN: AlarmsReport = {
-  unseen: null,
+const NOTHING_SEEN: Omit<AlarmsReport, 'unseen'> = {
   alarms: 0,
   expected: 0,
   missing: NO_FINDINGS,
@@ -66,6 +65,9 @@ const NOTHING_SEEN: AlarmsReport = {
   late: NO_FINDINGS,
   fixed: { armed: 0, disarmed: 0 },
 };
+
+/** Where the alarms cannot be looked at, for this reason. */
+export const unseenReport = (unseen: string): AlarmsReport => ({ ...NOTHING_SEEN, unseen });
 
 /**
  * Compares the driver's alarms with the deadlines in Postgres. The alarms are copied into a
@@ -77,7 +79,7 @@ export class VerifyAlarms {
 
   async run({ fix = false }: { fix?: boolean } = {}): Promise<AlarmsReport> {
     const unseen = unseenAlarms(this.parts.driver, this.parts.rings);
-    if (unseen !== null) return { ...NOTHING_SEEN, unseen };
+    if (unseen !== null) return unseenReport(unseen);
     const runner = this.parts.dataSource.createQueryRunner();
     try {
       for (const setting of PLANS) await runner.query(`SET ${setting} = off`);

@@ -4,7 +4,6 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { type ActionRun, recordAction } from '../order/operator-action';
 import { rehearse } from '../order/rehearse';
-import { isUuid } from '../order/uuid';
 
 /** An operator lets held deadlines be handled again, once what made them fail is mended. */
 @Injectable()
@@ -14,7 +13,7 @@ export class ReleaseDeadlines {
     private readonly timeouts: TimeoutService,
   ) {}
 
-  /** Answers with the subjects that were held and are due now. */
+  /** Subjects by their ids, or by a host's own names; answers with those that were held and are due now. */
   release(
     which: {
       readonly kind?: string | undefined;
@@ -25,13 +24,13 @@ export class ReleaseDeadlines {
     return rehearse<{ kind: string; subjectId: string }[]>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const released = await releaseHeld(tx, {
-          ...which,
-          subjectIds: which.subjectIds?.filter(isUuid),
+          kind: which.kind,
+          subjects: which.subjectIds?.map((subjectId) => ({ subjectId })),
         });
         this.timeouts.armed(tx, released);
         const subjectIds = released.map(({ subjectId }) => subjectId);
         await recordAction(tx, 'deadline.release', 'deadline', subjectIds, accountable);
-        return end(released.map(({ kind, subjectId }) => ({ kind, subjectId })));
+        return end(released.map(({ kind, name }) => ({ kind, subjectId: name })));
       }),
     );
   }

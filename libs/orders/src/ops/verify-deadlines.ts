@@ -1,4 +1,4 @@
-import { inTransaction, isFar, type Transaction } from '@app/timeout';
+import { inTransaction, isFar, listHeld, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -162,10 +162,7 @@ function findings(rows: readonly FoundRow[], finding: FoundRow['finding']): Dead
 }
 
 async function heldFindings(tx: Transaction): Promise<DeadlineFindings> {
-  const rows = await tx.rows<DeadlineFinding & { n: number }>(
-    `SELECT kind, subject_id AS "subjectId", due_at AS "dueAt", count(*) OVER ()::int AS n
-       FROM held_deadlines ORDER BY held_at LIMIT ${SAMPLE}`,
-  );
-  const sample = rows.map(({ kind, subjectId, dueAt }) => ({ kind, subjectId, dueAt }));
-  return { count: rows[0]?.n ?? 0, sample };
+  const { count, items } = await listHeld(tx, { limit: SAMPLE });
+  const sample = items.map(({ kind, subjectId, dueAt }) => ({ kind, subjectId, dueAt }));
+  return { count, sample };
 }

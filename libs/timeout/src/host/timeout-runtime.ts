@@ -8,6 +8,8 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { DatabaseClock } from '../database-clock';
 import { drainDefaults } from '../drain';
+import { every, type Turns } from '../every';
+import { forgetHeld, nameSubjects } from '../held-deadlines';
 import { drainersHere } from '../pace';
 import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { NoopLock } from '../locks/noop.lock';
@@ -15,6 +17,7 @@ import { withOwnSessions } from '../pooler';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import { TimeoutRun } from '../timeout-run';
 import { TimeoutService } from '../timeout.service';
+import { queryRows, type Transaction } from '../transaction';
 import type { TimerDriver } from '../timer-driver';
 import { checkOptions } from './check-options';
 import { findPlace, type Place } from './connections';
@@ -27,6 +30,7 @@ import { installationName } from './installation-name';
 import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
 import { withDeadlineTables } from './missing-deadline-tables';
+import { namedTelemetry } from './named-telemetry';
 import { soundTelemetry } from './sound-telemetry';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { Timeouts } from './timeouts';
@@ -37,11 +41,17 @@ const SWEEP_INTERVAL_MS = 10_000;
 const UNHEALTHY_SWEEP_MS = 1_000;
 const LEAVE_TO_TIMER_MS = 1_000;
 const ARMING_CONNECTIONS = 4;
+/** What is held no more is seen by nobody meanwhile: it only has its row. */
+const FORGET_HELD_MS = 60_000;
+/** As it starts, a process has enough to ask. */
+const FORGET_HELD_FIRST_MS = 1_000;
 
 /** One set of deadlines at work, for as long as the application is. */
 export class TimeoutRuntime
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
+  #forgetting: Turns | undefined;
+
   private constructor(
     readonly service: TimeoutService,
     readonly timeouts: Timeouts,
@@ -82,7 +92,8 @@ export class TimeoutRuntime
     const clock = new DatabaseClock(drainDataSource);
     const driver = await driverOf(options, schema, { clock, dataSource, telemetry });
     const lock = options.lock ?? new NoopLock();
-    const parts = { driver, lock, dataSource, drainDataSource, clock, telemetry };
+    const named = namedTelemetry(telemetry, (ids) => nameSubjects(statements(dataSource), ids));
+    const parts = { driver, lock, dataSource, drainDataSource, clock, telemetry: named };
     const sweep = {
       intervalMs: options.sweepIntervalMs ?? SWEEP_INTERVAL_MS,
       unhealthyIntervalMs: UNHEALTHY_SWEEP_MS,
@@ -139,16 +150,30 @@ export class TimeoutRuntime
     // Now the order module of the same application has made its tables.
     await this.timeouts.assertFree(this.handlers.map(({ mark }) => mark.kind));
     await this.run.start();
+    if (this.ring) this.#forgetting = this.#forgetHeld();
   }
 
-  beforeApplicationShutdown(): Promise<void> {
-    return this.run.stop();
+  #forgetHeld(): Turns {
+    const sql = statements(this.pools.at(-1) as DataSource);
+    const kinds = this.handlers.map(({ mark }) => mark.kind);
+    const onError = (error: unknown): void => this.telemetry.failed('held deadlines', error);
+    const firstAfterMs = FORGET_HELD_FIRST_MS;
+    return every(FORGET_HELD_MS, () => forgetHeld(sql, kinds), { firstAfterMs, onError });
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.#forgetting?.stop();
+    await this.run.stop();
   }
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.pools.map((pool) => pool.destroy()));
   }
 }
+
+const statements = (dataSource: DataSource): Pick<Transaction, 'rows'> => ({
+  rows: (sql, params) => queryRows(dataSource, sql, params),
+});
 
 async function driverOf(
   { driver, redis }: TimeoutModuleOptions,

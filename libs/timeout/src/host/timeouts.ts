@@ -1,8 +1,15 @@
 import { Inject } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { readStopped, releaseBrake, type Stopped } from '../brake-desk';
+import {
+  type HeldDeadline,
+  type Holding,
+  listHeld,
+  readHoldings,
+  releaseHeld,
+} from '../held-deadlines';
 import type { TimeoutService } from '../timeout.service';
-import { queryRows } from '../transaction';
+import { queryRows, type Transaction } from '../transaction';
 import type { HostTransaction } from './host-transaction';
 import { assertNotOfOrders } from './kinds-of-orders';
 import { assertSound, canBeArmed } from './sound-deadline';
@@ -19,6 +26,11 @@ import {
 
 const MOST_LISTED = 1_000;
 
+/** A deadline as it is known of: `held` says why its handler is not called for it any more, and since when. */
+export interface KnownDeadline extends ArmedDeadline {
+  readonly held?: Holding;
+}
+
 /** Injection token of the {@link Timeouts} of that name. */
 export const getTimeoutsToken = (name = 'default'): string => `LastcallTimeouts:${name}`;
 
@@ -33,6 +45,7 @@ export const InjectTimeouts = (name?: string): ParameterDecorator & PropertyDeco
  */
 export class Timeouts {
   readonly #subjects: Subjects;
+  readonly #sql: Pick<Transaction, 'rows'>;
 
   /** @internal */
   constructor(
@@ -41,10 +54,11 @@ export class Timeouts {
     private readonly schema: string,
   ) {
     this.#subjects = new Subjects(schema);
+    this.#sql = { rows: (sql, params) => queryRows(dataSource, sql, params) };
   }
 
   /**
-   * Arms one deadline or many, in one statement of the caller's transaction.
+   * Arms one deadline or many, in one statement of the caller's transaction; of one that is held a new try begins.
    * @throws {TypeError} for a kind of more than 500 bytes or a subject of more than 2,000, for what is empty, no
    *   text or not to be kept, and for a date that is none, or not in the years 1 to 9999
    * @throws {ReservedKindError} for a kind of the order module's, where that has its tables in the same schema
@@ -83,11 +97,11 @@ export class Timeouts {
   }
 
   /** The deadline of this subject, as committed; undefined when it has none. */
-  async get(subject: SubjectRef): Promise<ArmedDeadline | undefined> {
+  async get(subject: SubjectRef): Promise<KnownDeadline | undefined> {
     if (!canBeArmed(subject)) return undefined;
     const { kind, subjectId } = subject;
-    const [row] = await queryRows<ArmedRow>(this.dataSource, READ_SUBJECT, [kind, subjectId]);
-    return row && armedFrom(row);
+    const rows = await queryRows<ArmedRow>(this.dataSource, READ_SUBJECT, [kind, subjectId]);
+    return (await this.#known(kind, rows))[0];
   }
 
   /** The deadlines of a kind, the next due first; `after` is the last one of the page before. */
@@ -99,14 +113,34 @@ export class Timeouts {
     readonly kind: string;
     readonly after?: ArmedDeadline;
     readonly limit?: number;
-  }): Promise<ArmedDeadline[]> {
+  }): Promise<KnownDeadline[]> {
     const rows = await queryRows<ArmedRow>(this.dataSource, LIST_SUBJECTS, [
       kind,
       after?.dueAt ?? '-infinity',
       after?.subjectId ?? '',
       Math.min(limit, MOST_LISTED),
     ]);
-    return rows.map(armedFrom);
+    return this.#known(kind, rows);
+  }
+
+  /**
+   * Deadlines whose handler has failed too often, longest held first. It is called for one no more until
+   * `release`, or until the deadline is armed again.
+   */
+  async held({
+    kind,
+    limit = 100,
+  }: { readonly kind?: string; readonly limit?: number } = {}): Promise<readonly HeldDeadline[]> {
+    const { items } = await listHeld(this.#sql, { kind, limit: Math.min(limit, MOST_LISTED) });
+    return items;
+  }
+
+  /** Makes held deadlines due again, now and with a clean record; answers with how many of these were held. */
+  async release(subjects: SubjectRef | readonly SubjectRef[]): Promise<number> {
+    const given = listOf(subjects).map(({ kind, subjectId }) => ({ kind, subjectId }));
+    const released = await releaseHeld(this.#sql, { subjects: given });
+    this.service.armed({ afterCommit: (hook) => void hook() }, released);
+    return released.length;
   }
 
   /** Why deadlines stand still and wait for somebody (the option `brake`); undefined while they do not. */
@@ -121,6 +155,15 @@ export class Timeouts {
    */
   async resume(by: { readonly actor: string; readonly reason: string }): Promise<boolean> {
     return (await releaseBrake(this.dataSource, by)) !== undefined;
+  }
+
+  async #known(kind: string, rows: readonly ArmedRow[]): Promise<KnownDeadline[]> {
+    const ids = rows.map(({ id }) => id);
+    const holdings = await readHoldings(this.#sql, kind, ids);
+    return rows.map((row) => {
+      const held = holdings.get(row.id);
+      return { ...armedFrom(row), ...(held && { held }) };
+    });
   }
 
   /** An alarm that rings for a transaction that was rolled back finds nothing. */

@@ -1,8 +1,8 @@
 import { Args, Flags } from '@oclif/core';
 import { CommandFailure, usageFailure } from '../../command-failure';
 import { confirmTyped } from '../../confirm';
+import { withDeadlinesOfHosts } from '../../deadlines-of-hosts';
 import { EXIT } from '../../exit-code';
-import { parseId } from '../../filters';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
 import { table } from '../../text/table';
 import { countText } from '../../text/wording';
@@ -10,9 +10,10 @@ import { countText } from '../../text/wording';
 export default class TimeoutsRelease extends OpsCommand {
   static override summary = 'Make held deadlines due again, once what made them fail is mended';
   static override description =
-    'timeouts verify shows the held ones, orders show tells their error.';
+    "timeouts verify shows the held ones, orders show tells the error of an order's, doctor that of the first of a host's.";
   static override examples = [
     '<%= config.bin %> timeouts release 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --reason "fixed in 1.4.2"',
+    '<%= config.bin %> timeouts release order-4711 --kind trial-end --reason "fixed in 1.4.2"',
     '<%= config.bin %> timeouts release --all --kind refund --reason "provider is back" --yes',
   ];
   static override strict = false;
@@ -28,18 +29,18 @@ export default class TimeoutsRelease extends OpsCommand {
 
   async run(): Promise<{ released: { kind: string; subjectId: string }[] }> {
     const { argv, flags } = await this.parse(TimeoutsRelease);
-    const subjectIds = await Promise.all(
-      (argv as string[]).map((text) => parseId(text, 'a subject')),
-    );
+    const subjectIds = argv as string[];
     // A flag that is not given is undefined.
     if (subjectIds.length > 0 === (flags.all ?? false)) {
       throw usageFailure('Give ids, or --all: one of the two');
     }
-    const { releaseDeadlines } = await this.installation();
-    if (flags.all && !flags.yes)
-      await confirmTyped(this.ctor, 'This releases every held deadline', 'all');
     const which = { kind: flags.kind, subjectIds: flags.all ? undefined : subjectIds };
-    const released = await releaseDeadlines.release(which, flags);
+    const released = await withDeadlinesOfHosts(await this.environment(), async (hosts) => {
+      const deadlines = hosts ?? (await this.installation()).releaseDeadlines;
+      if (flags.all && !flags.yes)
+        await confirmTyped(this.ctor, 'This releases every held deadline', 'all');
+      return deadlines.release(which, flags);
+    });
     if (released.length < subjectIds.length) this.#tellNotHeld(released.length, subjectIds.length);
     if (released.length > 0) {
       this.log(

@@ -1,5 +1,6 @@
-import type { DeadlinesReport } from '@app/orders';
+import type { Accountable, DeadlinesOfHosts, DeadlinesReport } from '@app/orders';
 import type { AlarmsReport } from '@app/timeout';
+import { withDeadlinesOfHosts } from '../../deadlines-of-hosts';
 import { EXIT } from '../../exit-code';
 import { fixFlags, OpsCommand } from '../../ops-command';
 import { paint } from '../../text/paint';
@@ -21,7 +22,8 @@ export default class TimeoutsVerify extends OpsCommand {
   static override description =
     'Missing, orphaned, wrong, held and late ones; --fix mends the first three. Held deadlines ' +
     'are released by timeouts release, late alarms wait for a worker. Exit code 7 for findings. ' +
-    'An orphaned alarm is none: its orders have moved on, and it rings for nothing.';
+    'An orphaned alarm is none: its orders have moved on, and it rings for nothing. ' +
+    "Of a host's deadlines without orders: missing and held ones.";
   static override examples = [
     '<%= config.bin %> timeouts verify',
     '<%= config.bin %> timeouts verify --fix --reason "restored from the backup of 3 May"',
@@ -33,11 +35,9 @@ export default class TimeoutsVerify extends OpsCommand {
   async run(): Promise<VerifyResult> {
     const { flags } = await this.parse(TimeoutsVerify);
     const fixFor = this.fixFor(flags);
-    const { verifyDeadlines, timeouts, running } = await this.installation();
-    if (fixFor) await this.refuseDifferences(running);
-    // Deadlines first: mended ones get their alarms in the second step.
-    const deadlines = await verifyDeadlines.run(fixFor ? { fixFor } : {});
-    const alarms = await timeouts.verifyAlarms.run({ fix: flags.fix });
+    const { deadlines, alarms } = await withDeadlinesOfHosts(await this.environment(), (hosts) =>
+      this.#look(hosts, fixFor),
+    );
     const mendable = mendableIn(deadlines, alarms);
     const lasting = deadlines.held.count + alarms.late.count;
     const result = {
@@ -52,6 +52,23 @@ export default class TimeoutsVerify extends OpsCommand {
     return result;
   }
 
+  async #look(
+    hosts: DeadlinesOfHosts | undefined,
+    fixFor: Accountable | undefined,
+  ): Promise<Pick<VerifyResult, 'deadlines' | 'alarms'>> {
+    const fix = fixFor !== undefined;
+    if (hosts) {
+      const { unseenReport } = await import('@app/timeout');
+      const alarms = unseenReport("only the host's processes know where they are");
+      return { deadlines: await hosts.verify({ fix }), alarms };
+    }
+    const { verifyDeadlines, timeouts, running } = await this.installation();
+    if (fix) await this.refuseDifferences(running);
+    // Deadlines first: mended ones get their alarms in the second step.
+    const deadlines = await verifyDeadlines.run(fix ? { fixFor } : {});
+    return { deadlines, alarms: await timeouts.verifyAlarms.run({ fix }) };
+  }
+
   #tellNext({ deadlines, alarms }: VerifyResult, isFixed: boolean): void {
     this.endWith(EXIT.findings);
     if (!isFixed && mendableIn(deadlines, alarms) > 0) {
@@ -60,12 +77,16 @@ export default class TimeoutsVerify extends OpsCommand {
     const [held] = deadlines.held.sample;
     if (held) {
       this.note(
-        `Next: mend the cause, then lastcall timeouts release ${held.subjectId} --reason TEXT`,
+        `Next: mend the cause, then lastcall timeouts release ${asArgument(held.subjectId)} --reason TEXT`,
       );
     }
     if (alarms.late.count > 0) this.note('Next: start a worker: alarms wait that nobody takes');
   }
 }
+
+/** As a shell takes it: a host's subject may be any text. */
+const asArgument = (subject: string): string =>
+  /^[\w./:@-]+$/.test(subject) ? subject : `'${subject.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Without orphaned alarms, which every order leaves that is paid in a slot of its own. */
 function mendableIn(deadlines: DeadlinesReport, alarms: AlarmsReport): number {

@@ -13,6 +13,7 @@ import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { SWEEP_ALLOWANCE_MS } from '../statistics';
 import { type Check, expectation, finding, ok, unknown, warning } from './check';
 import { examineBrake } from './examine-brake';
+import { examineHeld } from './examine-held';
 import { examineKinds } from './examine-kinds';
 import { examineServer } from './examine-server';
 import { examineSessions } from './examine-sessions';
@@ -37,6 +38,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
     return [unknown('postgres', 'reachable', error, fix)];
   }
   try {
+    const targets = await examineTargets(dataSource, config.DATABASE_SCHEMA);
     return [
       ok('postgres', 'reachable', await whereIs(dataSource)),
       ...(await examineServer(dataSource)),
@@ -47,7 +49,8 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       await clock(dataSource),
       ...(await brakeOfDeadlines(dataSource)),
       ...(await kindsOfHosts(dataSource, config)),
-      ...(await examineTargets(dataSource, config.DATABASE_SCHEMA)),
+      // Those of targets, and what is held beside them, wait there for `targets settle`.
+      ...(targets.length > 0 ? targets : await heldOfDeadlines(dataSource)),
     ];
   } finally {
     await dataSource.destroy();
@@ -77,6 +80,10 @@ export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
 async function brakeOfDeadlines(dataSource: DataSource): Promise<Check[]> {
   if (!isOfDeadlines(await readDone(dataSource))) return [];
   return [await examineBrake({ read: async () => (await readStopped(dataSource)) ?? null })];
+}
+
+async function heldOfDeadlines(dataSource: DataSource): Promise<Check[]> {
+  return isOfDeadlines(await readDone(dataSource)) ? [await examineHeld(dataSource)] : [];
 }
 
 /** Those of orders have a check of their own, with the rest of the installation. */
