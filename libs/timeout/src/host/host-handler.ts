@@ -7,9 +7,10 @@ import type {
 } from '../deadline-handler';
 import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../transaction';
-import type { HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
+import type { Due, HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
 import { isObject } from './option-kinds';
 import { TAKE_SUBJECTS } from './subjects';
+import { noteSubject } from './why-failed';
 
 const MAX_BATCH = 500;
 /** What somebody was just changing is looked at again after this. */
@@ -59,18 +60,26 @@ export class HostHandler implements DeadlineHandler {
     }
     if (free.length === 0) return { changed: 0, lost: due.length - busy.length, putBack: busy };
     await enterPath(tx, this.paths.host);
-    const answer: unknown = await this.handler.handle(
-      free.map(({ kind, name, dueAt, failures }) => ({ kind, subjectId: name, dueAt, failures })),
-      hostTx(
-        tx,
-        (error) => this.telemetry.failed(`afterCommit of @DeadlineHandler("${this.#kind}")`, error),
-        judge,
-      ),
-    );
-    const changed = changedOf(answer, this.#kind);
+    const hookFailed = (error: unknown): void =>
+      this.telemetry.failed(`afterCommit of @DeadlineHandler("${this.#kind}")`, error);
+    const given = free.map(({ kind, name: subjectId, dueAt, failures }) => {
+      return { kind, subjectId, dueAt, failures };
+    });
+    const changed = await this.#ask(given, hostTx(tx, hookFailed, judge));
     // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
     await enterPath(tx, this.paths.own);
     return { changed, lost: due.length - busy.length - changed, putBack: busy };
+  }
+
+  /** How many it has changed. */
+  async #ask(given: readonly Due[], tx: Tx): Promise<number> {
+    try {
+      return changedOf(await this.handler.handle(given, tx), this.#kind);
+    } catch (error) {
+      const [one, ...others] = given;
+      if (one && others.length === 0) noteSubject(error, one.subjectId);
+      throw error;
+    }
   }
 }
 

@@ -1,10 +1,23 @@
 import { Logger } from '@nestjs/common';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
+import { messageOf, stackOf, subjectOf, whyFailed } from './why-failed';
 
 /** Nest's logger hears of what somebody has to look at. */
 export function loggedTelemetry(): TimeoutTelemetry {
   const logger = new Logger('Timeouts');
-  const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+  const toldOf = new Map<string, string>();
+  /** Batches of a kind that fail in one place are many: the way there is told once. */
+  const whyAgain = (kind: string, error: unknown): string => {
+    const stack = stackOf(error);
+    const [place = ''] = /^ +at .+$/m.exec(stack ?? '') ?? [];
+    if (stack === undefined || toldOf.get(kind) === place) return messageOf(error);
+    toldOf.set(kind, place);
+    return stack;
+  };
+  const named = (error: unknown): string => {
+    const subject = subjectOf(error);
+    return subject === undefined ? '' : `, as that of ${JSON.stringify(subject)}`;
+  };
   return {
     ...silentTelemetry,
     unknownKinds: (kinds) =>
@@ -15,16 +28,18 @@ export function loggedTelemetry(): TimeoutTelemetry {
         ),
       ),
     batchFailed: (kind, size, error) =>
-      logger.warn(`${size} of kind "${kind}" failed and are tried again: ${why(error)}`),
+      logger.warn(
+        `${size} of kind "${kind}" failed and are tried again${named(error)}: ${whyAgain(kind, error)}`,
+      ),
     deadlineHeld: (kind, subjectId, error) =>
-      logger.error(`"${kind}" of ${subjectId} failed too often and is held: ${why(error)}`),
+      logger.error(`"${kind}" of ${subjectId} failed too often and is held: ${whyFailed(error)}`),
     handlerFails: (kind, error) =>
       logger.error(
-        `Handling "${kind}" fails for all and stands still but for probes: ${why(error)}`,
+        `Handling "${kind}" fails for all and stands still but for probes${named(error)}: ${whyFailed(error)}`,
       ),
     handlerWorks: (kind) => logger.log(`Handling "${kind}" works again`),
     timerStore: (state, reason) =>
-      state === 'unhealthy' && logger.warn(`The timer's store is unhealthy: ${why(reason)}`),
-    failed: (what, error) => logger.warn(`${what}: ${why(error)}`),
+      state === 'unhealthy' && logger.warn(`The timer's store is unhealthy: ${whyFailed(reason)}`),
+    failed: (what, error) => logger.warn(`${what}: ${whyFailed(error)}`),
   };
 }

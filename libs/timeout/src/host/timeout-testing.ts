@@ -2,14 +2,18 @@ import { randomBytes } from 'node:crypto';
 import type { INestApplicationContext, ModuleMetadata, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
+import { isContention } from '../database-errors';
+import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import { queryRows } from '../transaction';
 import { findPlace, type HostPostgres } from './connections';
 import type { HandlesDue } from './deadline-handler.decorator';
 import type { HostTransaction } from './host-transaction';
-import type { ArmedDeadline, HostDeadline, SubjectRef } from './subjects';
+import { loggedTelemetry } from './logged-telemetry';
+import { type HostTelemetry, soundTelemetry } from './sound-telemetry';
+import type { HostDeadline, SubjectRef } from './subjects';
 import { runtimeToken, TimeoutModule } from './timeout.module';
 import type { TimeoutRuntime } from './timeout-runtime';
-import type { Timeouts } from './timeouts';
+import type { KnownDeadline, Timeouts } from './timeouts';
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 /** What handlers arm again within the time that passes has its turn, too; not for ever. */
@@ -21,6 +25,8 @@ export interface TimeoutTestingOptions {
   readonly handlers: readonly Type<HandlesDue>[];
   readonly imports?: ModuleMetadata['imports'];
   readonly providers?: ModuleMetadata['providers'];
+  /** As that of `TimeoutModule`: Nest's logger hears of what fails unless given. */
+  readonly telemetry?: HostTelemetry;
 }
 
 /** Deadlines for tests: real tables, real transactions, and time that passes when it is told to. */
@@ -30,10 +36,13 @@ export class TimeoutTesting {
     private readonly runtime: TimeoutRuntime,
     private readonly admin: DataSource,
     private readonly schema: string,
+    private readonly failures: unknown[],
   ) {}
 
   static async create(options: TimeoutTestingOptions): Promise<TimeoutTesting> {
     const { postgres, handlers, imports = [], providers = [] } = options;
+    const failures: unknown[] = [];
+    const telemetry = noting(failures, options.telemetry);
     const schema = `lastcall_test_${randomBytes(6).toString('hex')}`;
     const place = await findPlace(postgres, schema);
     const admin = await place.open({ name: 'lastcall testing', connections: 1 });
@@ -41,13 +50,16 @@ export class TimeoutTesting {
     const app = await NestFactory.createApplicationContext(
       {
         module: Testing,
-        imports: [TimeoutModule.forRoot({ postgres, schema, driver: 'memory' }), ...imports],
+        imports: [
+          TimeoutModule.forRoot({ postgres, schema, driver: 'memory', telemetry }),
+          ...imports,
+        ],
         providers: [...handlers, ...providers],
       },
       { logger: ['error', 'warn'], abortOnError: false },
     );
     const runtime = app.get<TimeoutRuntime>(runtimeToken('default'));
-    return new TimeoutTesting(app, runtime, admin, schema);
+    return new TimeoutTesting(app, runtime, admin, schema, failures);
   }
 
   get timeouts(): Timeouts {
@@ -66,16 +78,18 @@ export class TimeoutTesting {
     return this.timeouts.arm(tx, deadline);
   }
 
-  find(subject: SubjectRef): Promise<ArmedDeadline | undefined> {
+  find(subject: SubjectRef): Promise<KnownDeadline | undefined> {
     return this.timeouts.get(subject);
   }
 
   /**
    * Lets time pass (`14d`, `90m`, or milliseconds): everything that waits comes so much nearer, and
-   * what is due then is handled before this resolves.
+   * what is due then is handled before this resolves. Where a handler throws, it rejects with the first of that
+   * once the others are handled; what has failed is tried again a second later, and later each time.
    * @throws {TypeError} for a text that is no duration
    */
   async advance(duration: string | number): Promise<void> {
+    this.failures.length = 0;
     const byMs = typeof duration === 'number' ? duration : inMs(duration);
     // Both partitions by their parent: a row that is far and overdue is brought near by the sweep.
     for (const table of ['deadlines', 'timeout_subjects']) {
@@ -88,8 +102,9 @@ export class TimeoutTesting {
     this.runtime.service.alarms.forget();
     for (let sweeps = 0; sweeps < MOST_SWEEPS; sweeps++) {
       const { found } = await this.runtime.service.runSweep();
-      if (found === 0) return;
+      if (found === 0) break;
     }
+    if (this.failures.length > 0) throw this.failures[0];
   }
 
   async close(): Promise<void> {
@@ -97,6 +112,22 @@ export class TimeoutTesting {
     await queryRows(this.admin, `DROP SCHEMA "${this.schema}" CASCADE`);
     await this.admin.destroy();
   }
+}
+
+/** The telemetry, which notes what handlers throw: not that somebody holds a row, which passes. */
+function noting(failures: unknown[], given: HostTelemetry = loggedTelemetry()): TimeoutTelemetry {
+  const telemetry = soundTelemetry(given, silentTelemetry, 'Timeouts');
+  return {
+    ...telemetry,
+    batchFailed: (kind, size, error) => {
+      if (!isContention(error)) failures.push(error);
+      telemetry.batchFailed(kind, size, error);
+    },
+    handlerFails: (kind, error) => {
+      failures.push(error);
+      telemetry.handlerFails(kind, error);
+    },
+  };
 }
 
 function inMs(text: string): number {

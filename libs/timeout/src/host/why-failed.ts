@@ -1,0 +1,28 @@
+import { types } from 'node:util';
+import { isInfrastructureError, sqlStateOf } from '../database-errors';
+import { UnansweredError } from '../handle-claimed';
+
+/** For whom handlers threw what is an object, for as long as that is known to anybody. */
+const subjects = new WeakMap<object, string>();
+
+/** @param subjectId the only one that its handler was called for, by the host's own id */
+export function noteSubject(error: unknown, subjectId: string): void {
+  if (types.isNativeError(error)) subjects.set(error, subjectId);
+}
+
+/** The subject that this was thrown for, where it was thrown for one alone. */
+export const subjectOf = (error: unknown): string | undefined =>
+  types.isNativeError(error) ? subjects.get(error) : undefined;
+
+/** Its stack, where it is of somebody's code; not where a server says it, or nobody has answered. */
+export function stackOf(error: unknown): string | undefined {
+  if (!types.isNativeError(error) || error instanceof UnansweredError) return undefined;
+  const isOfServer = sqlStateOf(error) !== undefined || isInfrastructureError(error);
+  return isOfServer ? undefined : error.stack;
+}
+
+export const messageOf = (error: unknown): string =>
+  types.isNativeError(error) ? error.message : String(error);
+
+/** All that leads to it: the stack, or else the message. */
+export const whyFailed = (error: unknown): string => stackOf(error) ?? messageOf(error);
