@@ -1,4 +1,8 @@
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import {
+  createParamDecorator,
+  type ExecutionContext,
+  UnsupportedMediaTypeException,
+} from '@nestjs/common';
 import { z } from 'zod';
 import { LastcallError } from '../order/errors';
 import { orderIdOf } from '../order/given-id';
@@ -65,6 +69,9 @@ export const Address = createParamDecorator((_: unknown, context: ExecutionConte
   (requestOf(context).originalUrl.split('?', 1)[0] ?? '').replace(/\/+$/, ''),
 );
 
+/** JSON, whose bytes Nest's parsers keep where they are told to; what others parse comes from anybody. */
+const JSON_TYPE = /^application\/([\w.!#$&^-]+\+)?json\b/i;
+
 /** The bytes that were sent: a signature counts for them, and for nothing that was parsed. */
 export const SentBytes = createParamDecorator((_: unknown, context: ExecutionContext): Buffer => {
   const { rawBody, body, headers } = requestOf(context);
@@ -72,6 +79,7 @@ export const SentBytes = createParamDecorator((_: unknown, context: ExecutionCon
   if (Buffer.isBuffer(body)) return body;
   const isEmpty = (headers['content-length'] ?? '0') === '0' && !headers['transfer-encoding'];
   if (body === undefined || body === null || isEmpty) return Buffer.alloc(0);
+  if (!JSON_TYPE.test(String(headers['content-type']))) throw new UnsupportedMediaTypeException();
   // The provider sends it again, and by then somebody has read this.
   throw new Error('Webhooks need the bytes: NestFactory.create(App, { rawBody: true })');
 });

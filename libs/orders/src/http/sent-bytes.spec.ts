@@ -1,9 +1,11 @@
 import 'reflect-metadata';
-import { Logger, type NestApplicationOptions } from '@nestjs/common';
+import { Controller, Logger, type NestApplicationOptions, Post, UseFilters } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { OrdersHttpModule } from './orders-http.module';
+import { SentBytes } from './params';
+import { HttpProblemFilter } from './problem.filter';
 import { AsksForBytes } from './sent-bytes';
 
 class Shop {}
@@ -52,6 +54,64 @@ describe.each([
 it('is no application where nothing is served', async () => {
   const start = () => NestFactory.createApplicationContext(shop, { logger: false });
   expect(await saidBy(start)).toEqual([]);
+});
+
+@Controller('webhooks')
+@UseFilters(HttpProblemFilter)
+class Webhooks {
+  @Post()
+  receive(@SentBytes() body: Buffer): { bytes: number } {
+    return { bytes: body.length };
+  }
+}
+
+describe('a webhook of a type that nobody keeps the bytes of', () => {
+  let app: NestFastifyApplication;
+  const send = (type: string, payload: string) =>
+    app.inject({ method: 'POST', url: '/webhooks', headers: { 'content-type': type }, payload });
+  const start = async (rawBody: boolean): Promise<void> => {
+    const testing = await Test.createTestingModule({ controllers: [Webhooks] }).compile();
+    app = testing.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { rawBody });
+    app.useLogger(false);
+    await app.init();
+  };
+  let error: jest.SpyInstance;
+  beforeEach(() => (error = jest.spyOn(Logger.prototype, 'error').mockImplementation()));
+  afterEach(async () => {
+    await app.close();
+    jest.restoreAllMocks();
+  });
+
+  it.each([true, false])('is refused, and fills no log, with rawBody %p', async (rawBody) => {
+    await start(rawBody);
+    const answer = await send('text/plain', 'anything');
+    expect(answer.statusCode).toBe(415);
+    expect(answer.headers['content-type']).toContain('application/problem+json');
+    expect(answer.json()).toMatchObject({ status: 415, code: 'unsupported_media_type' });
+    expect(error).not.toHaveBeenCalled();
+  });
+
+  it.each(['application/json', 'application/cloudevents+json; charset=utf-8'])(
+    'is our fault where it is %s and the application keeps none',
+    async (type) => {
+      await start(false);
+      app
+        .getHttpAdapter()
+        .getInstance()
+        .addContentTypeParser(
+          'application/cloudevents+json',
+          { parseAs: 'string' },
+          (_r, text, done) => done(null, JSON.parse(String(text))),
+        );
+      expect((await send(type, '{}')).statusCode).toBe(500);
+      expect(error).toHaveBeenCalled();
+    },
+  );
+
+  it('is taken as it was sent where the application keeps them', async () => {
+    await start(true);
+    expect((await send('application/json', '{ }')).json()).toEqual({ bytes: 3 });
+  });
 });
 
 describe('OrdersHttpModule', () => {
