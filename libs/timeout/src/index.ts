@@ -64,6 +64,7 @@ export {
 } from './host/arm-from-query';
 export { sessionAddress, startUpOptions, UNDERSTOOD } from './session-settings';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
+export { asProvider, isSingleton } from './host/as-provider';
 export { assertOptions, hasMethods, having, isObject, orElse } from './host/option-kinds';
 export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';
 export type { HostTransaction } from './host/host-transaction';

@@ -11,6 +11,7 @@ import {
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import type { DeadlineHandler } from './deadline-handler';
 import { ScopedDeadlineHandlerError } from './errors';
+import { isSingleton } from './host/as-provider';
 import { TimeoutRun } from './timeout-run';
 import type { TimeoutOptions, TimeoutParts } from './timeout-options';
 import { TimeoutService } from './timeout.service';
@@ -43,7 +44,7 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
     for (const provider of this.discovery.getProviders({ metadataKey: HandlesDeadline.KEY })) {
       const kind = this.discovery.getMetadataByDecorator(HandlesDeadline, provider);
       if (kind === undefined) continue;
-      if (!provider.isDependencyTreeStatic()) throw new ScopedDeadlineHandlerError(kind);
+      if (!isSingleton(provider)) throw new ScopedDeadlineHandlerError(kind);
       this.timeouts.handle(kind, provider.instance as DeadlineHandler);
     }
     // Who only arms rings for nobody, and needs no handlers.

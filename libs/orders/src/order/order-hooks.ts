@@ -1,4 +1,11 @@
-import { isLockTimeout, queryRows, type Transaction, type Uuids } from '@app/timeout';
+import {
+  asProvider,
+  isLockTimeout,
+  isSingleton,
+  queryRows,
+  type Transaction,
+  type Uuids,
+} from '@app/timeout';
 import {
   applyDecorators,
   Inject,
@@ -70,7 +77,7 @@ const MARK = 'lastcall:order-hook';
 /** Makes a provider hear of every change of an order's status, in the transaction that makes it. */
 export const OrderHook = (): (<T extends abstract new (...args: never[]) => HooksOrders>(
   target: T,
-) => void) => applyDecorators(Injectable(), SetMetadata(MARK, true));
+) => void) => applyDecorators(asProvider, SetMetadata(MARK, true));
 
 /** Injection token: asks which search path a connection of the host's own has. */
 export const HOST_SEARCH_PATH = Symbol('HostSearchPath');
@@ -123,17 +130,17 @@ export class OrderHooks implements OnModuleInit {
     return this.hasAny || this.areElsewhere;
   }
 
-  /** @throws {Error} for a hook that is request-scoped: orders change outside of any request */
+  /** @throws {Error} for a hook that is no singleton: orders change outside of any request */
   async onModuleInit(): Promise<void> {
     const marked = this.discovery
       .getProviders()
       .filter(
         ({ metatype }) => typeof metatype === 'function' && Reflect.hasMetadata(MARK, metatype),
       );
-    const scoped = marked.find((wrapper) => !wrapper.isDependencyTreeStatic());
+    const scoped = marked.find((wrapper) => !isSingleton(wrapper));
     if (scoped) {
       throw new Error(
-        `The order hook ${String(scoped.name)} is request-scoped, or depends on something that is: ` +
+        `The order hook ${String(scoped.name)} is transient or request-scoped, or depends on something that is: ` +
           'orders change outside of any request. Make it and what it depends on singletons.',
       );
     }

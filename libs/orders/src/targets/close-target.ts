@@ -1,5 +1,5 @@
-import type { Tx } from '@app/timeout';
-import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import { asProvider, type Tx } from '@app/timeout';
+import { applyDecorators, SetMetadata } from '@nestjs/common';
 import type { CapturedMoney, PaymentRef } from '../providers/payment-provider';
 
 /** An order that still waits for its money, as its own shop's table says. */
@@ -77,7 +77,7 @@ const MARK = 'lastcall:close-target';
 export const CloseTarget = (
   options: CloseTargetOptions,
 ): (<T extends abstract new (...args: never[]) => ClosesOrders>(target: T) => void) =>
-  applyDecorators(Injectable(), SetMetadata(MARK, options));
+  applyDecorators(asProvider, SetMetadata(MARK, options));
 
 /** @throws {TypeError} for a class without `@CloseTarget` */
 export function closeTargetOptions(target: { readonly name: string }): CloseTargetOptions {

@@ -1,5 +1,6 @@
-import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import { applyDecorators, SetMetadata } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { asProvider } from './as-provider';
 
 /** A deadline that has come. */
 export interface Due {
@@ -53,5 +54,5 @@ export function DeadlineHandler(
   options: DeadlineHandlerOptions = {},
 ): <T extends abstract new (...args: never[]) => HandlesDue>(target: T) => void {
   const mark: HandlerMark = { ...options, kind };
-  return (target) => applyDecorators(Injectable(), SetMetadata(HANDLER_MARK, mark))(target);
+  return (target) => applyDecorators(asProvider, SetMetadata(HANDLER_MARK, mark))(target);
 }

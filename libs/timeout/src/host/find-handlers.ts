@@ -1,5 +1,6 @@
 import type { DiscoveryService } from '@nestjs/core';
 import { AmbiguousDeadlineHandlerError, ScopedDeadlineHandlerError } from '../errors';
+import { isSingleton } from './as-provider';
 import { HANDLER_MARK, type HandlerMark, type HandlesDue } from './deadline-handler.decorator';
 import { canBeArmed, MOST_BYTES } from './sound-deadline';
 
@@ -43,7 +44,7 @@ export function findHandlers(discovery: DiscoveryService, name: string): readonl
  * @throws {TypeError} where it handles nothing
  */
 export function madeHandler({ mark: { kind }, of, wrapper }: FoundHandler): HandlesDue {
-  if (!wrapper.isDependencyTreeStatic()) throw new ScopedDeadlineHandlerError(kind);
+  if (!isSingleton(wrapper)) throw new ScopedDeadlineHandlerError(kind);
   const handler = wrapper.instance as HandlesDue;
   if (typeof handler.handle === 'function') return handler;
   throw new TypeError(`${said(kind)} of ${of}: it must have a method \`handle(due, tx)\``);
