@@ -113,13 +113,15 @@ export class TimeoutService {
   /**
    * Fails when a declared kind has no handler: for those who ring. Kinds that wait in the table and
    * are not declared belong to another version of the application, beside which this one may run
-   * for a while: they are told of and left alone.
+   * for a while: they are told of and left alone. `tellOf`: those of them that are worth a word.
    */
-  async assertAllHandled(): Promise<void> {
+  async assertAllHandled(
+    tellOf: (kinds: readonly string[]) => Promise<readonly string[]> = async (kinds) => kinds,
+  ): Promise<void> {
     const unhandled = this.options.kinds.filter((kind) => !this.#drains.has(kind));
     if (unhandled.length > 0) throw new UnhandledDeadlineError(unhandled);
     const waiting = await waitingKinds(this.parts.dataSource);
-    const unknown = waiting.filter((kind) => !this.options.kinds.includes(kind));
+    const unknown = await tellOf(waiting.filter((kind) => !this.options.kinds.includes(kind)));
     if (unknown.length > 0) this.parts.telemetry.unknownKinds(unknown);
   }
 

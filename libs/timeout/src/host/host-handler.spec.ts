@@ -220,6 +220,30 @@ describe('a handler of a host', () => {
     expect(said.filter((text) => text.includes('trial-edn'))).toEqual([words, words]);
   });
 
+  it('cannot be for kinds of orders that are beside, of which nothing is said', async () => {
+    const place = await findPlace({ url: database.url }, 'lastcall');
+    await migratePlace(place);
+    const arming = await place.open({ name: 'test', connections: 1 });
+    await queryRows(
+      arming,
+      `INSERT INTO deadlines (kind, due_at, subject_id, version)
+       VALUES ('shipment', now() + interval '1 day', gen_random_uuid(), 1)`,
+    );
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
+    const said = async (): Promise<number> => {
+      warn.mockClear();
+      await (await start(EndTrials, {})).init();
+      return warn.mock.calls.filter(([text]) => String(text).includes('"shipment"')).length;
+    };
+    // Without orders it is a host's own.
+    expect(await said()).toBe(1);
+    await queryRows(arming, 'CREATE TABLE stock_folding ()');
+    expect(await said()).toBe(0);
+    await queryRows(arming, 'DROP TABLE stock_folding');
+    await arming.destroy();
+    warn.mockRestore();
+  });
+
   it('leaves those who have its connection next as they were, whatever it sets for the session', async () => {
     const module = await start(SetsItsSession);
     await module.init();

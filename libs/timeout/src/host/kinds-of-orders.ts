@@ -30,10 +30,27 @@ export async function assertNotOfOrders(
   schema: string,
   query: Query,
 ): Promise<void> {
-  const reserved = [...new Set(kinds)].filter((kind) => KINDS_OF_ORDERS.includes(kind));
+  const reserved = [...new Set(kinds)].filter(isOfOrders);
   if (reserved.length === 0) return;
+  if (await areOrdersHere(schema, query)) throw new ReservedKindError(reserved, schema);
+}
+
+/** Those of these kinds that hosts may handle: where there are orders, theirs are not among them. */
+export async function kindsOfHosts(
+  kinds: readonly string[],
+  schema: string,
+  query: Query,
+): Promise<readonly string[]> {
+  const others = kinds.filter((kind) => !isOfOrders(kind));
+  if (others.length === kinds.length) return kinds;
+  return (await areOrdersHere(schema, query)) ? others : kinds;
+}
+
+const isOfOrders = (kind: string): boolean => KINDS_OF_ORDERS.includes(kind);
+
+async function areOrdersHere(schema: string, query: Query): Promise<boolean> {
   const [row] = await query(ARE_ORDERS_HERE, [schema]);
-  if ((row as { readonly here: boolean }).here) throw new ReservedKindError(reserved, schema);
+  return (row as { readonly here: boolean }).here;
 }
 
 /** A table that nobody else has, as somebody may have one of orders or of their events. */

@@ -143,7 +143,8 @@ export class TimeoutRuntime
       const handler = new HostHandler(mark, madeHandler(found), this.paths, this.telemetry);
       this.service.handle(mark.kind, handler);
     }
-    if (this.ring) await this.service.assertAllHandled();
+    const tellOf = (kinds: readonly string[]) => this.timeouts.ofHosts(kinds);
+    if (this.ring) await this.service.assertAllHandled(tellOf);
   }
 
   async onApplicationBootstrap(): Promise<void> {

@@ -11,7 +11,7 @@ import {
 import type { TimeoutService } from '../timeout.service';
 import { queryRows, type Transaction } from '../transaction';
 import type { HostTransaction } from './host-transaction';
-import { assertNotOfOrders } from './kinds-of-orders';
+import { assertNotOfOrders, kindsOfHosts } from './kinds-of-orders';
 import { assertSound, canBeArmed } from './sound-deadline';
 import {
   type ArmedDeadline,
@@ -78,9 +78,12 @@ export class Timeouts {
    * @throws {ReservedKindError}
    */
   assertFree(kinds: readonly string[]): Promise<void> {
-    const query = (sql: string, params: readonly unknown[]) =>
-      queryRows(this.dataSource, sql, params);
-    return assertNotOfOrders(kinds, this.schema, query);
+    return assertNotOfOrders(kinds, this.schema, this.#sql.rows);
+  }
+
+  /** @internal Those of these kinds that are none of the order module's. */
+  ofHosts(kinds: readonly string[]): Promise<readonly string[]> {
+    return kindsOfHosts(kinds, this.schema, this.#sql.rows);
   }
 
   /** Arms at another instant; false when the subject has no deadline of this kind (any more). */

@@ -5,11 +5,15 @@ import { type Check, expectation } from './check';
 interface LateKind {
   readonly kind: string;
   readonly count: number;
+  /** How many of them a handler has failed with. */
+  readonly failed: number;
   readonly oldestMs: number;
 }
 
+/** Of a handler that fails for all no subject is to blame, so that nothing here tells it from one that nobody has. */
 const FIX =
-  'start a process that handles this kind, by this very name; one armed by mistake ends by Timeouts.cancel()';
+  'a handler that "fails for all" says so in its process\' log: mend it; where no process handles this kind, by this very name, start one; ' +
+  'one armed by mistake ends by Timeouts.cancel()';
 
 /** From kind to kind by the index: what waits may be millions. */
 const LATE = `
@@ -18,9 +22,9 @@ const LATE = `
     UNION ALL
     SELECT (SELECT d.kind FROM deadlines d WHERE d.kind > k.kind ORDER BY d.kind LIMIT 1)
       FROM kinds k WHERE k.kind IS NOT NULL)
-  SELECT kind, late.count::int, extract(epoch FROM now() - late.oldest)::float8 * 1000 AS "oldestMs"
+  SELECT kind, late.count::int, late.failed::int, extract(epoch FROM now() - late.oldest)::float8 * 1000 AS "oldestMs"
     FROM kinds, LATERAL (
-      SELECT count(*), min(due_at) AS oldest FROM deadlines d
+      SELECT count(*), count(*) FILTER (WHERE failures > 0) AS failed, min(due_at) AS oldest FROM deadlines d
        WHERE d.kind = kinds.kind AND d.due_at <= now() - make_interval(secs => $2::float8 / 1000)) AS late
    WHERE kind <> ALL ($1) AND late.count > 0`;
 
@@ -34,8 +38,9 @@ export async function examineKinds(
 ): Promise<Check> {
   const late = await queryRows<LateKind>(dataSource, LATE, [known, limitMs]);
   const detail = late.map(
-    ({ kind, count, oldestMs }) =>
-      `${count} of ${JSON.stringify(kind)}, the oldest by ${Math.round(oldestMs / 1_000)} s`,
+    ({ kind, count, failed, oldestMs }) =>
+      `${count} of ${JSON.stringify(kind)}, the oldest by ${Math.round(oldestMs / 1_000)} s` +
+      (failed > 0 ? ` (${failed} have failed before)` : ''),
   );
   const isWell = late.length === 0;
   const name = "overdue deadlines of a host's kinds";

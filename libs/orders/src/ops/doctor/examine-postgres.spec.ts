@@ -72,16 +72,22 @@ describe("examinePostgres, on deadlines of a host's kinds", () => {
 
   it('finds those that nobody has handled for longer than a sweep takes', async () => {
     await world.rows(`
-      INSERT INTO deadlines (kind, subject_id, due_at)
-      SELECT kind, gen_random_uuid(), now() - due
-        FROM (VALUES ('payment', interval '1 hour'), ('payments', interval '1 hour'),
-                     ('trial-end', interval '1 second'), ('trial-end', interval '-1 day')) AS v (kind, due)`);
+      INSERT INTO deadlines (kind, subject_id, due_at, failures)
+      SELECT kind, gen_random_uuid(), now() - due, failures
+        FROM (VALUES ('payment', interval '1 hour', 0), ('payments', interval '1 hour', 0),
+                     ('buggy', interval '2 hours', 3), ('buggy', interval '1 hour', 0),
+                     ('trial-end', interval '1 second', 0), ('trial-end', interval '-1 day', 0))
+          AS v (kind, due, failures)`);
     expect(await kinds()).toMatchObject({
       state: 'finding',
-      detail: expect.stringMatching(/^1 of "payments", the oldest by 36\d\d s$/) as string,
-      fix: expect.stringContaining('handles this kind') as string,
+      detail: expect.stringMatching(
+        /^2 of "buggy", the oldest by 72\d\d s \(1 have failed before\); 1 of "payments", the oldest by 36\d\d s$/,
+      ) as string,
+      fix: expect.stringMatching(
+        /"fails for all" says so .* where no process handles this kind/,
+      ) as string,
     });
-    await world.rows(`DELETE FROM deadlines WHERE kind = 'payments'`);
+    await world.rows(`DELETE FROM deadlines WHERE kind IN ('payments', 'buggy')`);
     expect(await kinds()).toMatchObject({ state: 'ok' });
   });
 });
