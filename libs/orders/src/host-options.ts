@@ -90,6 +90,7 @@ export function hostSetUp(options: OrdersHostOptions): OrdersSetUp {
 
 /** What `migrate` takes, of a host's options: the tables are made by a step of the deployment. @throws {TypeError | ConfigError} naming what is wrong */
 export function hostOptionsAsConfig(options: OrdersHostOptions): Config {
+  assertRoleIsBeside(options);
   assertOptions('OrdersModule', ORDERS, ['postgres', 'payments'], options);
   const { postgres, redis, schema, windows = {}, settings = {} } = options;
   return hostConfig({
@@ -103,6 +104,14 @@ export function hostOptionsAsConfig(options: OrdersHostOptions): Config {
     SHIP_WITHIN: windows.ship,
     RECEIVE_WITHIN: windows.receive,
   });
+}
+
+/** TypeScript takes what a factory returns with more than is asked for. */
+function assertRoleIsBeside(options: object | undefined): void {
+  if ((options as { readonly role?: unknown } | undefined)?.role === undefined) return;
+  throw new TypeError(
+    'OrdersModule: `role` stands beside `useFactory`, in forRootAsync({ role, useFactory }), and is none of what it returns',
+  );
 }
 
 const namesOf = ([

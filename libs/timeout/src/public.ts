@@ -17,6 +17,7 @@ export {
 } from './host/host-transaction';
 export { migrateTimeouts } from './host/migrate';
 export { MissingDeadlineTablesError } from './host/missing-deadline-tables';
+export { MayNotMigrateError, NoPostgresError } from './host/refused-start';
 export type { ArmedDeadline, HostDeadline, SubjectRef } from './host/subjects';
 export type { HostTelemetry } from './host/sound-telemetry';
 export { TimeoutModule } from './host/timeout.module';

@@ -7,6 +7,7 @@ import { sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings'
 /** TypeORM's data source of the host, of whichever version: where it leads to is used, and its entities. */
 export interface HostDataSource {
   readonly options: { readonly type: string };
+  readonly isInitialized?: boolean;
   query(sql: string): Promise<unknown>;
 }
 
@@ -43,7 +44,7 @@ export interface Place {
 
 /**
  * @param standstillLimitMs so long a transaction may make no statement
- * @throws {TypeError} for a data source that is not of Postgres, and a schema that is no plain name
+ * @throws {TypeError} for a data source that is not of Postgres or not initialized, and a schema that is no plain name
  */
 export async function findPlace(
   postgres: HostPostgres,
@@ -164,10 +165,18 @@ const withoutUndefined = (given: object): object =>
 const clientOf = ({ options }: HostPool): ClientConfig =>
   options.password === undefined ? options : { ...options, password: options.password };
 
-/** The search path of the host's own connections: its handlers look there. */
+const NOT_INITIALIZED =
+  'TimeoutModule: `postgres.dataSource` is not initialized: `await dataSource.initialize()` before the application starts, ' +
+  'or `forRootAsync({ inject: [DataSource], useFactory: (dataSource) => ({ postgres: { dataSource } }) })` beside TypeOrmModule';
+
+/**
+ * The search path of the host's own connections: its handlers look there.
+ * @throws {TypeError} for a data source that is not initialized
+ */
 export async function searchPathOf(postgres: HostPostgres): Promise<string> {
   const sql = 'SHOW search_path';
   if ('dataSource' in postgres) {
+    if (postgres.dataSource.isInitialized === false) throw new TypeError(NOT_INITIALIZED);
     const rows = (await postgres.dataSource.query(sql)) as { search_path: string }[];
     return rows[0]?.search_path ?? 'public';
   }

@@ -8,10 +8,18 @@ export interface HostTransaction {
   afterCommit?(hook: () => void): void;
 }
 
+/** @throws {TypeError} for what has no such method: what no compiler has looked at, or nothing */
+function assertIs(given: unknown, method: string, words: string): void {
+  const isIt =
+    typeof (given as Record<string, unknown> | null | undefined)?.[method] === 'function';
+  if (!isIt) throw new TypeError(`${words}, not ${given === null ? 'null' : typeof given}`);
+}
+
 /** TypeORM: the manager that `dataSource.transaction(async (manager) => ...)` gives. */
 export function fromTypeOrm(manager: {
   query(sql: string, params?: unknown[]): Promise<unknown>;
 }): HostTransaction {
+  assertIs(manager, 'query', 'fromTypeOrm takes the manager that dataSource.transaction gives');
   return { query: async (sql, params) => (await manager.query(sql, [...params])) as unknown[] };
 }
 
@@ -19,6 +27,7 @@ export function fromTypeOrm(manager: {
 export function fromPg(client: {
   query(sql: string, params?: unknown[]): Promise<{ rows: unknown[] }>;
 }): HostTransaction {
+  assertIs(client, 'query', 'fromPg takes the client between BEGIN and COMMIT');
   return { query: async (sql, params) => (await client.query(sql, [...params])).rows };
 }
 
@@ -26,6 +35,7 @@ export function fromPg(client: {
 export function fromKnex(trx: {
   raw(sql: string, bindings: readonly never[]): PromiseLike<{ rows: unknown[] }>;
 }): HostTransaction {
+  assertIs(trx, 'raw', 'fromKnex takes the transaction that knex.transaction gives');
   return {
     query: async (sql, params) => {
       const bindings = [...sql.matchAll(/\$(\d+)/g)].map(([, n]) => params[Number(n) - 1]);
@@ -41,6 +51,7 @@ export function fromDrizzle<Query>(
     (strings: TemplateStringsArray, ...params: unknown[]): Query;
   },
 ): HostTransaction {
+  assertIs(tx, 'execute', 'fromDrizzle takes the tx that db.transaction gives');
   return {
     query: async (text, params) => {
       const strings = text.split(/\$\d+/);
@@ -56,5 +67,6 @@ export function fromDrizzle<Query>(
 export function fromPrisma(tx: {
   $queryRawUnsafe(sql: string, ...params: unknown[]): PromiseLike<unknown>;
 }): HostTransaction {
+  assertIs(tx, '$queryRawUnsafe', 'fromPrisma takes the client that prisma.$transaction gives');
   return { query: async (sql, params) => (await tx.$queryRawUnsafe(sql, ...params)) as unknown[] };
 }

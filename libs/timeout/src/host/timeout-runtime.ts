@@ -31,6 +31,7 @@ import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
 import { withDeadlineTables } from './missing-deadline-tables';
 import { namedTelemetry } from './named-telemetry';
+import { refusedStart } from './refused-start';
 import { soundTelemetry } from './sound-telemetry';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { Timeouts } from './timeouts';
@@ -81,10 +82,7 @@ export class TimeoutRuntime
     const ring = role === 'ring';
     const handlers = ring ? findHandlers(discovery, name) : [];
     const kinds = handlers.map(({ mark }) => mark.kind);
-    const place = await findPlace(options.postgres, schema, options);
-    if (options.migrate ?? true) await migratePlace(place);
-    const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
-    const dataSource = await withDeadlineTables(await withOwnSessions(arming), schema);
+    const { place, dataSource } = await openFirst(options, schema);
     const pools = [dataSource];
     const ringing = kinds.length + 2 * drainers;
     if (ring) pools.push(await place.open({ name: 'lastcall ring', connections: ringing }));
@@ -169,6 +167,27 @@ export class TimeoutRuntime
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.pools.map((pool) => pool.destroy()));
+  }
+}
+
+/**
+ * The place of its tables, and the connections that arm.
+ * @throws {MayNotMigrateError}
+ * @throws {NoPostgresError}
+ * @throws {MissingDeadlineTablesError}
+ */
+async function openFirst(
+  options: TimeoutModuleOptions,
+  schema: string,
+): Promise<{ place: Place; dataSource: DataSource }> {
+  const { postgres, migrate: migrates = true } = options;
+  try {
+    const place = await findPlace(postgres, schema, options);
+    if (migrates) await migratePlace(place);
+    const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
+    return { place, dataSource: await withDeadlineTables(await withOwnSessions(arming), schema) };
+  } catch (error) {
+    throw refusedStart(error, { postgres, schema, migrates });
   }
 }
 
