@@ -13,6 +13,7 @@ export const INSTALL = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer
 const COMPILER_OPTIONS = {
   ...{ target: 'ES2023', module: 'node20', strict: true, skipLibCheck: true },
   ...{ experimentalDecorators: true, emitDecoratorMetadata: true, esModuleInterop: true },
+  exactOptionalPropertyTypes: true,
   typeRoots: [join(project, 'node_modules/@types')],
   types: ['node'],
 };

@@ -15,33 +15,35 @@ import { z } from 'zod';
 export interface OrdersHostOptions {
   readonly postgres: { readonly url: string };
   /** For alarms, locks and the stream of events; without it Postgres does what has to be done. */
-  readonly redis?: string;
+  readonly redis?: string | undefined;
   /** The schema of our own tables; `lastcall` unless given. */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /** The host's providers, the first for new payments; each is measured, and guarded by a breaker. */
   readonly payments: readonly [PaymentProvider, ...PaymentProvider[]];
   /** As `10m`, `250ms` or `30d`; `ship` and `receive` may be `off`. */
-  readonly windows?: {
-    readonly pay?: string;
-    readonly grace?: string;
-    readonly ship?: string;
-    readonly receive?: string;
-  };
+  readonly windows?:
+    | {
+        readonly pay?: string | undefined;
+        readonly grace?: string | undefined;
+        readonly ship?: string | undefined;
+        readonly receive?: string | undefined;
+      }
+    | undefined;
   /** Where order events go, instead of a stream in Redis. */
-  readonly events?: EventSink;
+  readonly events?: EventSink | undefined;
   /** Stock of the host's own, which has the last word; `products` alone unless given. */
-  readonly stock?: StockPort;
+  readonly stock?: StockPort | undefined;
   /** Where to report: what is left out is not told; Nest's logger hears of what fails and of alerts unless given. */
-  readonly telemetry?: HostOrdersTelemetry;
+  readonly telemetry?: HostOrdersTelemetry | undefined;
   /** Other settings by their names in .env.example, such as `MAX_OPEN_ORDERS`; what an option says is none of them. */
-  readonly settings?: Readonly<Record<string, string>>;
+  readonly settings?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface OrdersModuleAsyncOptions<Tokens extends readonly InjectionToken[]> {
   /** `arm`: this process serves, and leaves ringing, sweeping and refunds to others. */
-  readonly role?: 'ring' | 'arm';
-  readonly imports?: ModuleMetadata['imports'];
-  readonly inject?: readonly [...Tokens];
+  readonly role?: 'ring' | 'arm' | undefined;
+  readonly imports?: ModuleMetadata['imports'] | undefined;
+  readonly inject?: readonly [...Tokens] | undefined;
   readonly useFactory: (
     ...args: InjectedAll<Tokens>
   ) => OrdersHostOptions | Promise<OrdersHostOptions>;

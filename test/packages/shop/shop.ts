@@ -133,7 +133,7 @@ async function main(): Promise<void> {
   const url = await app.getUrl();
   const send = (method: string, path: string, body?: string, headers: object = {}) =>
     fetch(`${url}${path}`, {
-      ...{ method, body },
+      ...{ method, body: body ?? null },
       headers: { ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
     });
   const call = async (method: string, path: string, body?: object): Promise<any> => {

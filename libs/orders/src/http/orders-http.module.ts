@@ -43,15 +43,15 @@ export interface OrdersHttpOptions<Request> {
    * The host's own: lets in or refuses, on every route that is not open to all. Left out only where
    * a guard of the whole application does so; that one then has to let in what is open (`Access`).
    */
-  readonly guard?: Type<CanActivate> | CanActivate;
+  readonly guard?: Type<CanActivate> | CanActivate | undefined;
   /** Where the guard's dependencies come from. */
-  readonly imports?: ModuleMetadata['imports'];
+  readonly imports?: ModuleMetadata['imports'] | undefined;
   /** Who called, of a request that the guard has let in; nobody is answered with 401. */
   readonly caller: (
     request: Request,
   ) => HostCaller | null | undefined | Promise<HostCaller | null | undefined>;
   /** What is served; `storefront` and `webhooks` unless given. */
-  readonly parts?: readonly HttpPart[];
+  readonly parts?: readonly HttpPart[] | undefined;
 }
 
 const PARTS = Object.keys(HTTP_CONTROLLERS).join(', ');

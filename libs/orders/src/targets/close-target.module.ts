@@ -42,15 +42,15 @@ export interface CloseTargetsGiven {
   /** Classes marked with `@CloseTarget`. */
   readonly targets: readonly [Type<ClosesOrders>, ...Type<ClosesOrders>[]];
   /** The name given to `TimeoutModule.forRoot`, if any. */
-  readonly timeouts?: string;
+  readonly timeouts?: string | undefined;
   /** Modules with what targets and factory inject. */
-  readonly imports?: ModuleMetadata['imports'];
+  readonly imports?: ModuleMetadata['imports'] | undefined;
 }
 
 export interface CloseTargetModuleAsyncOptions<
   Tokens extends readonly InjectionToken[],
 > extends CloseTargetsGiven {
-  readonly inject?: readonly [...Tokens];
+  readonly inject?: readonly [...Tokens] | undefined;
   readonly useFactory: (
     ...args: InjectedAll<Tokens>
   ) => CloseTargetModuleOptions | Promise<CloseTargetModuleOptions>;
@@ -182,7 +182,7 @@ export async function migrateCloseTargets({
   schema = 'lastcall',
 }: {
   readonly postgres: HostPostgres;
-  readonly schema?: string;
+  readonly schema?: string | undefined;
 }): Promise<string[]> {
   return migratePlace(await findPlace(postgres, schema), MIGRATIONS);
 }

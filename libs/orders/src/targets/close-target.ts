@@ -68,7 +68,7 @@ export interface CloseTargetOptions {
   /** Of the deadlines that close its orders, as in `timeouts.arm(tx, { kind, subjectId, dueAt })`. */
   readonly kind: string;
   /** The most orders that one transaction closes; 500 unless given. */
-  readonly maxBatch?: number;
+  readonly maxBatch?: number | undefined;
 }
 
 const MARK = 'lastcall:close-target';

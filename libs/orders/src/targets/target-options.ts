@@ -8,9 +8,9 @@ export interface CloseTargetModuleOptions {
   /** The shop's providers, as its payments name them; each is measured, and guarded by a breaker. */
   readonly payments: readonly [PaymentProvider, ...PaymentProvider[]];
   /** What becomes of money that is captured for an order that was closed; `refund` unless given. */
-  readonly latePayment?: 'refund' | 'hold';
+  readonly latePayment?: 'refund' | 'hold' | undefined;
   /** Where to report: what is left out is not told; Nest's logger hears of what fails and of alerts unless given. */
-  readonly telemetry?: HostOrdersTelemetry;
+  readonly telemetry?: HostOrdersTelemetry | undefined;
 }
 
 const OPTIONS = {

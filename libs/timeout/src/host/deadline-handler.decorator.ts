@@ -35,9 +35,9 @@ export interface HandlesDue {
 
 export interface DeadlineHandlerOptions {
   /** The largest batch that one transaction takes; 500 unless given. */
-  readonly maxBatch?: number;
+  readonly maxBatch?: number | undefined;
   /** The name given to `TimeoutModule.forRoot`, if any. */
-  readonly timeouts?: string;
+  readonly timeouts?: string | undefined;
 }
 
 /** @internal */

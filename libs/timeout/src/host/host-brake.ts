@@ -10,11 +10,11 @@ export interface HostBrake {
   /** The kinds that it stops: those whose handlers cannot be undone. */
   readonly kinds: readonly string[];
   /** The share of a kind's deadlines that may be due at once while something is wrong; 0.2 unless given. */
-  readonly share?: number;
+  readonly share?: number | undefined;
   /** A reason of the host's own to be careful, in a word; asked often. A clock that jumps always is one. */
-  readonly suspicion?: () => string | undefined;
+  readonly suspicion?: (() => string | undefined) | undefined;
   /** Told once in each process; Nest's logger hears of it as well. */
-  readonly onEngaged?: (facts: BrakeFacts) => void;
+  readonly onEngaged?: ((facts: BrakeFacts) => void) | undefined;
 }
 
 /** As the service takes it; off where the host has given none. */

@@ -23,10 +23,10 @@ export interface TimeoutTestingOptions {
   /** A database of tests; a schema of its own is made there, and dropped by `close`. */
   readonly postgres: HostPostgres;
   readonly handlers: readonly Type<HandlesDue>[];
-  readonly imports?: ModuleMetadata['imports'];
-  readonly providers?: ModuleMetadata['providers'];
+  readonly imports?: ModuleMetadata['imports'] | undefined;
+  readonly providers?: ModuleMetadata['providers'] | undefined;
   /** As that of `TimeoutModule`: Nest's logger hears of what fails unless given. */
-  readonly telemetry?: HostTelemetry;
+  readonly telemetry?: HostTelemetry | undefined;
 }
 
 /** Deadlines for tests: real tables, real transactions, and time that passes when it is told to. */

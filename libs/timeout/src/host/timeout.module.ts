@@ -26,7 +26,9 @@ const optionsToken = (name: string): string => `LastcallOptions:${name}`;
  */
 @Module({})
 export class TimeoutModule {
-  static forRoot(options: TimeoutModuleOptions & { readonly name?: string }): DynamicModule {
+  static forRoot(
+    options: TimeoutModuleOptions & { readonly name?: string | undefined },
+  ): DynamicModule {
     const { name, ...others } = isObject(options) ? options : ({} as typeof options);
     const useValue = checkOptions(others);
     const of = checkName(name);

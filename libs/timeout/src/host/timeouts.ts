@@ -114,8 +114,8 @@ export class Timeouts {
     limit = 100,
   }: {
     readonly kind: string;
-    readonly after?: ArmedDeadline;
-    readonly limit?: number;
+    readonly after?: ArmedDeadline | undefined;
+    readonly limit?: number | undefined;
   }): Promise<KnownDeadline[]> {
     const rows = await queryRows<ArmedRow>(this.dataSource, LIST_SUBJECTS, [
       kind,
@@ -133,7 +133,9 @@ export class Timeouts {
   async held({
     kind,
     limit = 100,
-  }: { readonly kind?: string; readonly limit?: number } = {}): Promise<readonly HeldDeadline[]> {
+  }: { readonly kind?: string | undefined; readonly limit?: number | undefined } = {}): Promise<
+    readonly HeldDeadline[]
+  > {
     const { items } = await listHeld(this.#sql, { kind, limit: Math.min(limit, MOST_LISTED) });
     return items;
   }
