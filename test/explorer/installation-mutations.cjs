@@ -100,7 +100,7 @@ const INSTALLATION_MUTATIONS = [
     spec: 'libs/timeout/src/host/host-handler.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/transaction.ts',
+        file: 'libs/timeout/src/in-transaction.ts',
         find: 'if (tx.isLent) await resetSession(runner);',
         replace: '',
       },

@@ -496,7 +496,7 @@ const SPEC_MUTATIONS = [
     'ended-session-kept',
     'A connection whose session Postgres has ended is given to the next one',
     'transaction.spec.ts',
-    ['transaction.ts', '.catch(() => discardConnection(runner))', '.catch(() => undefined)'],
+    ['in-transaction.ts', '.catch(() => discardConnection(runner))', '.catch(() => undefined)'],
   ),
   seeded(
     'one-version-for-a-claim',

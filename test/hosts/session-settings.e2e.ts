@@ -6,7 +6,7 @@ import {
   type OrderTransition,
 } from '../../libs/orders/src/order/order-hooks';
 import { CancelOrder } from '../../libs/orders/src/closing/cancel-order';
-import { queryRows } from '../../libs/timeout/src/transaction';
+import { queryRows } from '../../libs/timeout/src/query-rows';
 import { insertOrders } from '../support/insert-orders';
 import { openWorld, type World } from '../support/world';
 

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { queryRows, type Transaction } from './transaction';
+import { queryRows } from './query-rows';
+import type { Transaction } from './transaction';
 
 /**
  * A batch that is handled as a whole waits so long for a row, whatever its session would: far longer

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { BrakeFacts } from './brake';
-import { queryRows } from './transaction';
+import { queryRows } from './query-rows';
 
 /** Why deadlines stand still, and since when. */
 export interface Stopped extends BrakeFacts {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { DataSource } from 'typeorm';
-import { queryRows } from './transaction';
+import { queryRows } from './query-rows';
 
 export interface BrakeOptions {
   /** The kinds that it stops: those whose handlers cannot be undone. */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { DataSource } from 'typeorm';
 import { startPostgres } from '../../../scripts/services/index.mjs';
 import { until } from '../../../test/support/until';
-import { CommitUnknownError } from './commit-unknown';
+import { CommitUnknownError } from './commit';
 import { isInfrastructureError } from './database-errors';
-import { inTransaction } from './transaction';
+import { inTransaction } from './in-transaction';
 
 describe('a COMMIT whose wait for a standby somebody cancels', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lastcall-standby-'));

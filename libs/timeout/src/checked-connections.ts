@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { queryRows } from './transaction';
+import { queryRows } from './query-rows';
 
 /** The same connections, if `assert` finds nothing wrong with them; else they are closed, and it rejects. */
 export async function checked(

@@ -4,7 +4,8 @@ import { Drain, drainDefaults } from './drain';
 import type { DeadlinePlace } from './shards/deadline-range';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
-import { inTransaction, type Transaction } from './transaction';
+import { inTransaction } from './in-transaction';
+import type { Transaction } from './transaction';
 
 const KIND = 'payment';
 const at = (dueMs: number, id = 0): DeadlinePlace => ({

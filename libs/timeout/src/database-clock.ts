@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { type Clock, type MeasuredClock, monotonicClock, systemClock } from './clock';
-import { timedRows } from './transaction';
+import { timedRows } from './query-rows';
 
 /** An offset known this well is as good as any. */
 const GOOD_ERROR_MS = 5;

@@ -8,7 +8,7 @@ import {
 } from './deadlines';
 import { holdDeadlines } from './held-deadlines';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { inTransaction } from './transaction';
+import { inTransaction } from './in-transaction';
 
 const KIND = 'payment';
 

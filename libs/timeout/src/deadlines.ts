@@ -1,4 +1,5 @@
-import { queryRows, type Transaction } from './transaction';
+import { queryRows } from './query-rows';
+import type { Transaction } from './transaction';
 import type { DataSource } from 'typeorm';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { isFar } from './far-deadlines';

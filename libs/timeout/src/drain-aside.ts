@@ -19,7 +19,8 @@ import type { Pace } from './pace';
 import type { SlotWatch } from './slot-watch';
 import { isSubjectsFault, setAside } from './subject-failure';
 import { Suspects } from './suspects';
-import { inTransaction, type Transaction } from './transaction';
+import { inTransaction } from './in-transaction';
+import type { Transaction } from './transaction';
 
 /** What was given up is free by then, unless somebody else has claimed it. */
 const LETS_GO_WITHIN_MS = 250;

@@ -14,7 +14,8 @@ import { LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { SERVICE_LEVEL_MS } from './service-level';
-import { inTransaction, type Transaction } from './transaction';
+import { inTransaction } from './in-transaction';
+import type { Transaction } from './transaction';
 
 /**
  * After a batch: more may be due, or nothing more is. Or it did not begin: all turns are taken, an

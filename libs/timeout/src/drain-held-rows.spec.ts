@@ -5,7 +5,7 @@ import { Drain, drainDefaults } from './drain';
 import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
-import { inTransaction } from './transaction';
+import { inTransaction } from './in-transaction';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };

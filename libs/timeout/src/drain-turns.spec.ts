@@ -3,7 +3,8 @@ import { Drain, drainDefaults, type DrainOptions } from './drain';
 import { DeadlineStore } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { Gate } from './testing/gate';
-import { inTransaction, type Transaction } from './transaction';
+import { inTransaction } from './in-transaction';
+import type { Transaction } from './transaction';
 
 const KIND = 'payment';
 

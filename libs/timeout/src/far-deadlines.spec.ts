@@ -3,7 +3,7 @@ import { insertDeadlines } from './deadlines';
 import { bringNear } from './far-deadlines';
 import { oldestLags } from './oldest-lags';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { inTransaction } from './transaction';
+import { inTransaction } from './in-transaction';
 
 const KIND = 'shipment';
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { IS_PICKED, PLACE } from './picked';
-import { queryRows } from './transaction';
+import { queryRows } from './query-rows';
 
 /**
  * SQL for the column `far` of a deadline that is inserted with this instant: whether it waits

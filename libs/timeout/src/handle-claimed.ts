@@ -17,7 +17,8 @@ import {
 import { isSubjectsFault, subjectNamedBy } from './subject-failure';
 import type { Suspects } from './suspects';
 import { withTimeLimit } from './time-limit';
-import { ConnectionLostError, type Transaction } from './transaction';
+import { ConnectionLostError } from './in-transaction';
+import type { Transaction } from './transaction';
 
 /**
  * A piece waits no longer for a row that somebody holds: what is short, as a commit, is over by

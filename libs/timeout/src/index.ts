@@ -14,7 +14,7 @@ export { readStopped, releaseBrake, type Stopped } from './brake-desk';
 export { lifting } from './lift-limits';
 export { assertTable, checked } from './checked-connections';
 export { monotonicClock, systemClock, type Clock } from './clock';
-export { CommitUnknownError } from './commit-unknown';
+export { CommitUnknownError } from './commit';
 export { DatabaseClock } from './database-clock';
 export {
   isCanceledStatement,
@@ -125,6 +125,8 @@ export type {
 export { TimerAbilityError } from './timer-limits';
 export { type AlarmFindings, type AlarmsReport, unseenReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
-export { inTransaction, queryRows, Transaction, type TransactionOptions } from './transaction';
+export { inTransaction } from './in-transaction';
+export { queryRows } from './query-rows';
+export { Transaction, type TransactionOptions } from './transaction';
 export { Uuids } from './uuids';
 export { drainersHere } from './pace';

@@ -8,7 +8,8 @@ import { DeadlineStore } from './testing/deadline-store';
 import { Effects } from './testing/drain-harness';
 import { HandDriver } from './testing/hand-driver';
 import { TimeoutService } from './timeout.service';
-import { inTransaction, type Transaction } from './transaction';
+import { inTransaction } from './in-transaction';
+import type { Transaction } from './transaction';
 
 const KIND = 'payment';
 const GONE = 20_000;

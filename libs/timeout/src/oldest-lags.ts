@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { Seen } from './late-commits';
 import { since } from './low-water';
-import { queryRows } from './transaction';
+import { queryRows } from './query-rows';
 
 export interface OldestLag {
   /** By how much the oldest near deadline of a kind is overdue, in milliseconds; 0 when none is. */

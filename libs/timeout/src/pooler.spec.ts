@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
 import { isInfrastructureError } from './database-errors';
 import { openSessions } from './pooler';
-import { queryRows } from './transaction';
+import { queryRows } from './query-rows';
 
 const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 const FIELDS = Buffer.from(

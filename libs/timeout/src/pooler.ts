@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
 import { checked } from './checked-connections';
 import { PoolerRefusalError, TransactionPoolingError } from './errors';
-import { inTransaction } from './transaction';
+import { inTransaction } from './in-transaction';
 
 /** What PgBouncer says to a session that comes with `options`, unless it is told to ignore them. */
 const REFUSAL = /unsupported startup parameter|unsupported options startup parameter/i;

@@ -69,28 +69,6 @@ export async function send<T>(
   }
 }
 
-/** The function of Postgres that waits for a standby at COMMIT. */
-const WAITS_FOR_STANDBY = 'SyncRepWaitForLSN';
-
-/**
- * Commits. False where Postgres has committed without the standby that it is to wait for, as somebody has canceled
- * that wait: it says so in a warning only, and what this server alone has is lost with it.
- */
-export async function commit(runner: QueryRunner): Promise<boolean> {
-  const connection = (await runner.connect()) as Connection;
-  let isWaitedFor = true;
-  const hear = ({ routine }: { readonly routine?: string }): void => {
-    if (routine === WAITS_FOR_STANDBY) isWaitedFor = false;
-  };
-  connection.on('notice', hear);
-  try {
-    await runner.commitTransaction();
-    return isWaitedFor;
-  } finally {
-    connection.off('notice', hear);
-  }
-}
-
 /** Has the pool open another one in its place, once it is given back. */
 export async function discardConnection(runner: QueryRunner): Promise<void> {
   if (runner.isReleased) return;

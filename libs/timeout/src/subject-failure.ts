@@ -1,12 +1,13 @@
 import { QueryFailedError } from 'typeorm';
-import { CommitUnknownError } from './commit-unknown';
+import { CommitUnknownError } from './commit';
 import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
 import { putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import type { Failed } from './handle-apart';
 import { holdDeadlines } from './held-deadlines';
-import { ConnectionLostError, type Transaction } from './transaction';
+import { ConnectionLostError } from './in-transaction';
+import type { Transaction } from './transaction';
 
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;

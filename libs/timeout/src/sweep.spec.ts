@@ -10,7 +10,7 @@ import { Gate } from './testing/gate';
 import { HandDriver } from './testing/hand-driver';
 import type { TimeoutOptions } from './timeout-options';
 import { TimeoutService } from './timeout.service';
-import { inTransaction } from './transaction';
+import { inTransaction } from './in-transaction';
 
 const KIND = 'payment';
 

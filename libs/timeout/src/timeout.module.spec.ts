@@ -10,7 +10,8 @@ import { silentTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { HandlesDeadline, TimeoutCoreModule } from './timeout.module';
 import { TimeoutService } from './timeout.service';
-import { inTransaction, type Transaction } from './transaction';
+import { inTransaction } from './in-transaction';
+import type { Transaction } from './transaction';
 
 const KIND = 'payment';
 

@@ -1,13 +1,15 @@
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { startTcpProxy, type TcpProxy } from '../../../test/support/tcp-proxy';
 import { until } from '../../../test/support/until';
-import { CommitUnknownError } from './commit-unknown';
+import { CommitUnknownError } from './commit';
 import { isContention, isInfrastructureError } from './database-errors';
 import { isSubjectsFault } from './subject-failure';
 import { DeadlineStore } from './testing/deadline-store';
 import { Gate } from './testing/gate';
 import { standStillUntilGone } from './testing/stand-still';
-import { inTransaction, queryRows, type Transaction } from './transaction';
+import { inTransaction } from './in-transaction';
+import { queryRows } from './query-rows';
+import type { Transaction } from './transaction';
 
 describe('after a failover that left connections alive', () => {
   let store: DeadlineStore;

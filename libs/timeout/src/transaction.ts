@@ -1,7 +1,4 @@
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import type { Clock } from './clock';
-import { CommitUnknownError } from './commit-unknown';
-import { isContention, mayHaveCommitted } from './database-errors';
+import type { EntityManager, QueryRunner } from 'typeorm';
 import { fencedManager } from './fenced-manager';
 import {
   asOneStatement,
@@ -9,17 +6,8 @@ import {
   TransactionIsLentError,
   whyNotAsOne,
 } from './lent-transaction';
-import { pause } from './pause';
 import { Savepoint } from './savepoint';
-import {
-  commit,
-  discardConnection,
-  type Connection,
-  nameOf,
-  resetSession,
-  send,
-  type Statement,
-} from './send-statement';
+import { type Connection, nameOf, send, type Statement } from './send-statement';
 import { unattended } from './unattended';
 
 /** Postgres gives a statement up by itself; whoever waits for the answer waits a little longer. */
@@ -270,108 +258,3 @@ export class Transaction {
 
 const warn = (error: unknown): void =>
   process.emitWarning(`What follows a commit has failed: ${String(error)}`);
-
-const MAX_ATTEMPTS = 5;
-const RETRY_BASE_MS = 10;
-/** No attempt begins later: whoever has waited for a lock this long is told so, not kept waiting. */
-const RETRY_WITHIN_MS = 2_500;
-
-/**
- * Runs `work` in one READ COMMITTED transaction and commits it. Serialization failures,
- * deadlocks and lock timeouts roll the whole of it back and run it again, with jitter, up to
- * five times and for a few seconds: `work` must have no effect outside the transaction but
- * through `afterCommit`.
- * @throws {CommitUnknownError} where the answer to COMMIT never came
- */
-export async function inTransaction<T>(
-  dataSource: DataSource,
-  work: (tx: Transaction) => Promise<T>,
-  options?: TransactionOptions,
-): Promise<T> {
-  const startedMs = performance.now();
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await attemptTransaction(dataSource, work, options);
-    } catch (error) {
-      const isLast = attempt >= MAX_ATTEMPTS || performance.now() - startedMs > RETRY_WITHIN_MS;
-      if (isLast || !isContention(error)) throw error;
-      await pause(Math.random() * RETRY_BASE_MS * 2 ** attempt);
-    }
-  }
-}
-
-async function attemptTransaction<T>(
-  dataSource: DataSource,
-  work: (tx: Transaction) => Promise<T>,
-  options: TransactionOptions | undefined,
-): Promise<T> {
-  const runner = dataSource.createQueryRunner();
-  const tx = new Transaction(runner, options);
-  let result: T;
-  let isCommitting = false;
-  try {
-    // READ COMMITTED by the connection's settings: naming it here would be one more round trip.
-    await runner.startTransaction();
-    result = await work(tx);
-    tx.end();
-    tx.assertSound();
-    await tx.settle();
-    isCommitting = true;
-    if (!(await commit(runner)))
-      throw new CommitUnknownError('its wait for a standby was canceled');
-  } catch (error) {
-    tx.end();
-    // A connection that broke cannot roll back, and is of no more use; the first error tells why.
-    const isLost = runner.isReleased;
-    if (runner.isTransactionActive)
-      await runner.rollbackTransaction().catch(() => discardConnection(runner));
-    if (error instanceof CommitUnknownError) throw error;
-    if (isCommitting && mayHaveCommitted(error)) throw new CommitUnknownError(error);
-    throw isLost ? new ConnectionLostError(error) : error;
-  } finally {
-    if (tx.isLent) await resetSession(runner);
-    await runner.release();
-  }
-  tx.committed();
-  return result;
-}
-
-/** The connection ended within a transaction, as where Postgres has found it idle for too long. */
-export class ConnectionLostError extends Error {
-  constructor(cause: unknown) {
-    // Read by isInfrastructureError, as what node-postgres itself says of it would be.
-    super('Connection terminated within a transaction', { cause });
-  }
-}
-
-/** One statement outside any transaction. Same contract as {@link Transaction.rows}. */
-export async function queryRows<T>(
-  dataSource: DataSource,
-  sql: string,
-  params: readonly unknown[] = [],
-): Promise<T[]> {
-  const runner = dataSource.createQueryRunner();
-  try {
-    return await send(runner, { text: sql, values: [...params] });
-  } finally {
-    await runner.release();
-  }
-}
-
-/** One statement, and the instants by `clock` between which it was under way. */
-export async function timedRows<T>(
-  dataSource: DataSource,
-  clock: Clock,
-  sql: string,
-): Promise<{ readonly rows: T[]; readonly sentAtMs: number; readonly answeredAtMs: number }> {
-  const runner = dataSource.createQueryRunner();
-  try {
-    // Waiting for a connection is no part of it.
-    await runner.connect();
-    const sentAtMs = clock.nowMs();
-    const rows = await send<T>(runner, { text: sql, values: [] });
-    return { rows, sentAtMs, answeredAtMs: clock.nowMs() };
-  } finally {
-    await runner.release();
-  }
-}

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DataSource } from 'typeorm';
-import { queryRows } from './transaction';
+import { queryRows } from './query-rows';
 
 /** A process that rings and sweeps, as it last said of itself. */
 export interface WorkerView {

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Client, Pool } from 'pg';
 import { DataSource, Entity, PrimaryColumn } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
-import { queryRows } from '../transaction';
+import { queryRows } from '../query-rows';
 import { findPlace, type HostPostgres } from './connections';
 import { migratePlace } from './migrate-timeouts';
 

@@ -13,7 +13,7 @@ import {
   type Tx,
 } from '../public';
 import { silentTelemetry } from '../telemetry';
-import { queryRows } from '../transaction';
+import { queryRows } from '../query-rows';
 import { findPlace } from './connections';
 import { migratePlace } from './migrate-timeouts';
 

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { inTransaction } from '../transaction';
+import { inTransaction } from '../in-transaction';
 import { findPlace, type HostPostgres } from './connections';
 import type { Tx } from './deadline-handler.decorator';
 import { enterPath, hostTx } from './host-handler';

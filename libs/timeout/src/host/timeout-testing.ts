@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { isContention } from '../database-errors';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
-import { queryRows } from '../transaction';
+import { queryRows } from '../query-rows';
 import { findPlace, type HostPostgres } from './connections';
 import type { HandlesDue } from './deadline-handler.decorator';
 import type { HostTransaction } from './host-transaction';

@@ -9,7 +9,8 @@ import {
   releaseHeld,
 } from '../held-deadlines';
 import type { TimeoutService } from '../timeout.service';
-import { queryRows, type Transaction } from '../transaction';
+import { queryRows } from '../query-rows';
+import type { Transaction } from '../transaction';
 import type { HostTransaction } from './host-transaction';
 import { assertNotOfOrders, kindsOfHosts } from './kinds-of-orders';
 import { assertSound, canBeArmed } from './sound-deadline';

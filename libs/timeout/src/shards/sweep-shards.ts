@@ -1,6 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { SweepUnderWayError } from '../errors';
-import { inTransaction, queryRows, type Transaction } from '../transaction';
+import { inTransaction } from '../in-transaction';
+import { queryRows } from '../query-rows';
+import type { Transaction } from '../transaction';
 import type { DrainCounts } from '../drain-counts';
 import { type DeadlineRange, inRange, rangeParams } from './deadline-range';
 

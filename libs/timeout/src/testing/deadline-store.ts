@@ -7,7 +7,8 @@ import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
 import { startUpOptions, UNDERSTOOD } from '../session-settings';
-import { inTransaction, queryRows } from '../transaction';
+import { inTransaction } from '../in-transaction';
+import { queryRows } from '../query-rows';
 
 export interface StoredDeadline {
   readonly kind: string;

@@ -1,0 +1,35 @@
+import type { DataSource } from 'typeorm';
+import type { Clock } from './clock';
+import { send } from './send-statement';
+
+/** One statement outside any transaction. Same contract as {@link Transaction.rows}. */
+export async function queryRows<T>(
+  dataSource: DataSource,
+  sql: string,
+  params: readonly unknown[] = [],
+): Promise<T[]> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    return await send(runner, { text: sql, values: [...params] });
+  } finally {
+    await runner.release();
+  }
+}
+
+/** One statement, and the instants by `clock` between which it was under way. */
+export async function timedRows<T>(
+  dataSource: DataSource,
+  clock: Clock,
+  sql: string,
+): Promise<{ readonly rows: T[]; readonly sentAtMs: number; readonly answeredAtMs: number }> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    // Waiting for a connection is no part of it.
+    await runner.connect();
+    const sentAtMs = clock.nowMs();
+    const rows = await send<T>(runner, { text: sql, values: [] });
+    return { rows, sentAtMs, answeredAtMs: clock.nowMs() };
+  } finally {
+    await runner.release();
+  }
+}
