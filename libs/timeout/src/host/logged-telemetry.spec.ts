@@ -37,15 +37,40 @@ describe('what Nest’s logger hears of deadlines that fail', () => {
 
   it('is what a server says, or that nobody answers, and nothing of our own code', () => {
     const telemetry = loggedTelemetry();
-    const locked = Object.assign(new Error('canceling statement due to lock timeout'), {
-      code: '55P03',
-    });
-    telemetry.batchFailed('busy', 1, new QueryFailedError('SELECT 1', [], locked));
+    const failed = Object.assign(new Error('division by zero'), { code: '22012' });
+    telemetry.batchFailed('buggy', 1, new QueryFailedError('SELECT 1 / 0', [], failed));
     telemetry.batchFailed('silent', 1, UnansweredError.within(20_000, 'silent', []));
     telemetry.failed('timer driver', Object.assign(new Error('no'), { code: 'ECONNREFUSED' }));
     telemetry.failed('afterCommit', 'a text');
     expect(said.join('\n')).not.toContain('    at ');
     expect(said).toHaveLength(4);
     expect(said[3]).toBe('afterCommit: a text');
+  });
+
+  it('is a row that somebody holds, once a minute for each kind', () => {
+    let uptimeMs = 0;
+    const telemetry = loggedTelemetry(() => uptimeMs);
+    const locked = Object.assign(new Error('canceling statement due to lock timeout'), {
+      code: '55P03',
+    });
+    const tell = (kind: string) =>
+      telemetry.batchFailed(kind, 1, new QueryFailedError('SELECT 1', [], locked));
+    for (; uptimeMs < 120_000; uptimeMs += 5_000) tell('busy');
+    tell('other');
+    const words = (kind: string) =>
+      `Deadlines of kind "${kind}" (1) need rows that somebody holds: tried again until these are free, told of once a minute`;
+    expect(said).toEqual([words('busy'), words('busy'), words('other')]);
+  });
+
+  it('is that the timer’s store is well again', () => {
+    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation(note);
+    const telemetry = loggedTelemetry();
+    telemetry.timerStore('unhealthy', 'no answer');
+    telemetry.timerStore('healthy');
+    expect(log).toHaveBeenCalledTimes(1);
+    expect(said).toEqual([
+      "The timer's store is unhealthy: no answer",
+      "The timer's store is well again",
+    ]);
   });
 });

@@ -1,10 +1,26 @@
 import { Logger } from '@nestjs/common';
+import { isContention } from '../database-errors';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import { messageOf, stackOf, subjectOf, whyFailed } from './why-failed';
 
-/** Nest's logger hears of what somebody has to look at. */
-export function loggedTelemetry(): TimeoutTelemetry {
+/** What somebody holds is looked at every few seconds, for as long as it is held. */
+const HELD_TOLD_EVERY_MS = 60_000;
+
+/**
+ * Nest's logger hears of what somebody has to look at.
+ * @param uptimeMs a monotonic clock
+ */
+export function loggedTelemetry(uptimeMs = () => performance.now()): TimeoutTelemetry {
   const logger = new Logger('Timeouts');
+  const heldToldAtMs = new Map<string, number>();
+  const tellOfHeld = (kind: string, size: number): void => {
+    const nowMs = uptimeMs();
+    if (nowMs - (heldToldAtMs.get(kind) ?? -Infinity) < HELD_TOLD_EVERY_MS) return;
+    heldToldAtMs.set(kind, nowMs);
+    logger.warn(
+      `Deadlines of kind "${kind}" (${size}) need rows that somebody holds: tried again until these are free, told of once a minute`,
+    );
+  };
   const toldOf = new Map<string, string>();
   /** Batches of a kind that fail in one place are many: the way there is told once. */
   const whyAgain = (kind: string, error: unknown): string => {
@@ -27,10 +43,12 @@ export function loggedTelemetry(): TimeoutTelemetry {
             `@DeadlineHandler("${kind}"), unless another service does`,
         ),
       ),
-    batchFailed: (kind, size, error) =>
+    batchFailed: (kind, size, error) => {
+      if (isContention(error)) return tellOfHeld(kind, size);
       logger.warn(
         `${size} of kind "${kind}" failed and are tried again${named(error)}: ${whyAgain(kind, error)}`,
-      ),
+      );
+    },
     deadlineHeld: (kind, subjectId, error) =>
       logger.error(`"${kind}" of ${subjectId} failed too often and is held: ${whyFailed(error)}`),
     handlerFails: (kind, error) =>
@@ -39,7 +57,9 @@ export function loggedTelemetry(): TimeoutTelemetry {
       ),
     handlerWorks: (kind) => logger.log(`Handling "${kind}" works again`),
     timerStore: (state, reason) =>
-      state === 'unhealthy' && logger.warn(`The timer's store is unhealthy: ${whyFailed(reason)}`),
+      state === 'unhealthy'
+        ? logger.warn(`The timer's store is unhealthy: ${whyFailed(reason)}`)
+        : logger.log("The timer's store is well again"),
     failed: (what, error) => logger.warn(`${what}: ${whyFailed(error)}`),
   };
 }
