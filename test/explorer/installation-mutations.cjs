@@ -209,7 +209,7 @@ const INSTALLATION_MUTATIONS = [
     edits: [
       {
         file: 'libs/timeout/src/lent-transaction.ts',
-        find: "MAY_END.test(sql) ? { queryMode: 'extended' } : {};",
+        find: "mayEnd(sql) ? { queryMode: 'extended' } : {};",
         replace: '({});',
       },
     ],

@@ -1,4 +1,4 @@
-import { endsTransaction } from './lent-transaction';
+import { asOneStatement, endsTransaction } from './lent-transaction';
 
 describe('endsTransaction', () => {
   it.each([
@@ -27,4 +27,28 @@ describe('endsTransaction', () => {
     '/* COMMIT */ SELECT 1',
     `${'/* a */ '.repeat(10_000)}SELECT 1`,
   ])('is false for %.40j', (sql) => expect(endsTransaction(sql)).toBe(false));
+});
+
+describe('asOneStatement', () => {
+  const alone = { queryMode: 'extended' };
+
+  it.each([
+    'SELECT 1; COMMIT',
+    'SELECT 1;\n\nrollback',
+    "SELECT '; COMMIT'",
+    'SELECT 1; SELECT 2; END',
+  ])('is for %j', (sql) => expect(asOneStatement(sql)).toEqual(alone));
+
+  it.each([
+    'SELECT 1',
+    'SELECT 1;',
+    'SELECT 1; SELECT 2',
+    'COMMIT',
+    'CASE WHEN a THEN b END;',
+    'SELECT 1; ENDS',
+  ])('is not for %j', (sql) => expect(asOneStatement(sql)).toEqual({}));
+
+  it('reads a text of two hundred thousand statements once', () => {
+    expect(asOneStatement('SELECT 1; '.repeat(200_000))).toEqual({});
+  });
 });

@@ -9,8 +9,13 @@ const ENDS = new RegExp(
   'i',
 );
 
-/** Of one statement among several; also of a name or a string, which Postgres alone can tell from it. */
-const MAY_END = /;[^]*\b(?:COMMIT|END|ABORT|ROLLBACK|PREPARE)\b/i;
+const ENDING_WORDS = /\b(?:COMMIT|END|ABORT|ROLLBACK|PREPARE)\b/i;
+
+/** By one statement behind another; also by a name or a string, which Postgres alone can tell from it. */
+function mayEnd(sql: string): boolean {
+  const behind = sql.indexOf(';');
+  return behind >= 0 && ENDING_WORDS.test(sql.slice(behind));
+}
 
 const HOW_IT_ENDS =
   'this transaction is committed once you have answered, and undone where you throw';
@@ -35,8 +40,8 @@ export const endsTransaction = (sql: string): boolean => ENDS.test(sql);
 
 /** How a text has to be sent that may end its transaction by one of several statements: as one, or not at all. */
 export const asOneStatement = (sql: string): { readonly queryMode?: 'extended' } =>
-  MAY_END.test(sql) ? { queryMode: 'extended' } : {};
+  mayEnd(sql) ? { queryMode: 'extended' } : {};
 
 /** Why a text has failed that was sent {@link asOneStatement}. */
 export const whyNotAsOne = (error: unknown, sql: string): unknown =>
-  MAY_END.test(sql) && isOfSeveralStatements(error) ? new TransactionIsLentError(sql) : error;
+  isOfSeveralStatements(error) && mayEnd(sql) ? new TransactionIsLentError(sql) : error;
