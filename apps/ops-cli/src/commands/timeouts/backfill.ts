@@ -7,6 +7,7 @@ import { instant } from '../../filters';
 import { interruption } from '../../interruption';
 import { OpsCommand } from '../../ops-command';
 import { progress } from '../../text/progress';
+import { shellWord } from '../../text/shell-word';
 import { facts } from '../../text/table';
 import { durationText } from '../../text/wording';
 
@@ -61,8 +62,8 @@ export default class TimeoutsBackfill extends OpsCommand {
     const { timeouts } = await this.installation();
     const startedMs = performance.now();
     const bar = progress(flags['dry-run'] ? 'Counting' : 'Arming');
-    const goOnAt = (cursor: string | undefined): void => this.#goOnAt(cursor ?? flags.resume);
-    goOnAt(undefined);
+    const goOnAt = (cursor = flags.resume): void => this.#goOnAt(cursor);
+    goOnAt();
     const run = timeouts.backfill.run({
       dryRun: flags['dry-run'],
       since: flags.since,
@@ -103,9 +104,9 @@ export default class TimeoutsBackfill extends OpsCommand {
     const startedMs = performance.now();
     const dryRun = flags['dry-run'];
     const bar = progress(dryRun ? 'Counting' : 'Arming');
-    const goOnAt = (cursor: string | undefined): void =>
-      this.#goOnAt(quoted(cursor ?? flags.resume), ' --from-query ...');
-    goOnAt(undefined);
+    const goOnAt = (cursor = flags.resume): void =>
+      this.#goOnAt(cursor === undefined ? cursor : shellWord(cursor), ' --from-query ...');
+    goOnAt();
     const run = armFromQuery({
       url: config.DATABASE_URL,
       schema: config.DATABASE_SCHEMA,
@@ -160,10 +161,6 @@ function readQuery(file: string): string {
     throw usageFailure(`${file} cannot be read: ${error instanceof Error ? error.message : ''}`);
   }
 }
-
-/** For a shell: the cursor has quotes of its own. */
-const quoted = (cursor: string | undefined): string | undefined =>
-  cursor === undefined ? undefined : `'${cursor.replaceAll("'", `'\\''`)}'`;
 
 function describeQuery(outcome: FromQueryOutcome): string {
   return facts([

@@ -4,6 +4,7 @@ import { withDeadlinesOfHosts } from '../../deadlines-of-hosts';
 import { EXIT } from '../../exit-code';
 import { fixFlags, OpsCommand } from '../../ops-command';
 import { paint } from '../../text/paint';
+import { shellWord } from '../../text/shell-word';
 import { table } from '../../text/table';
 import { countText } from '../../text/wording';
 
@@ -77,16 +78,12 @@ export default class TimeoutsVerify extends OpsCommand {
     const [held] = deadlines.held.sample;
     if (held) {
       this.note(
-        `Next: mend the cause, then lastcall timeouts release ${asArgument(held.subjectId)} --reason TEXT`,
+        `Next: mend the cause, then lastcall timeouts release ${shellWord(held.subjectId)} --reason TEXT`,
       );
     }
     if (alarms.late.count > 0) this.note('Next: start a worker: alarms wait that nobody takes');
   }
 }
-
-/** As a shell takes it: a host's subject may be any text. */
-const asArgument = (subject: string): string =>
-  /^[\w./:@-]+$/.test(subject) ? subject : `'${subject.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Without orphaned alarms, which every order leaves that is paid in a slot of its own. */
 function mendableIn(deadlines: DeadlinesReport, alarms: AlarmsReport): number {
