@@ -41,8 +41,6 @@ export const url = (protocols: readonly string[]) =>
 export const postgresUrl = z.string().superRefine((text, context) => {
   const complaint = complaintAboutPostgresUrl(text);
   if (complaint) context.addIssue(complaint);
-  else if (!URL.canParse(text))
-    context.addIssue('must be a URL such as postgres://user:password@host:5432/database');
 });
 
 export const identifier = z

@@ -52,6 +52,7 @@ describe('the options of TimeoutModule', () => {
       '`postgres.url` must be a URL that begins with postgres:// or postgresql://',
     ],
     [{ postgres: { url: 'postgres://h1:1,h2:2/shop' } }, '`postgres.url` must name one host only'],
+    [{ postgres: { url: 'postgres://h1:x/shop' } }, '`postgres.url` must be a URL such as'],
     [
       { postgres: { pool: {} } },
       '`postgres.pool` must be a Pool of node-postgres, with the `options` that it was made with',

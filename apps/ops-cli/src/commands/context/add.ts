@@ -64,7 +64,7 @@ export default class ContextAdd extends OpsCommand {
 /** Whatever is wrong with it, it is not repeated: it may have a password in it. */
 async function postgresAddress(url: string): Promise<string> {
   const { complaintAboutPostgresUrl } = await import('@app/timeout');
-  const complaint = complaintAboutPostgresUrl(url) ?? (URL.canParse(url) ? '' : 'must be a URL');
+  const complaint = complaintAboutPostgresUrl(url);
   if (complaint) throw usageFailure(`the postgres address ${complaint}`);
   return url;
 }
