@@ -1,19 +1,13 @@
-import {
-  findPlace,
-  inTransaction,
-  isFar,
-  listHeld,
-  releaseHeld,
-  type Transaction,
-} from '@app/timeout';
+import { findPlace, inTransaction, isFar, releaseHeld, type Transaction } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../config';
-import type { DeadlineFindings, DeadlinesReport } from './verify-deadlines';
-
-const SAMPLE = 20;
-/** Every subject is looked at; the limit of everyday statements may be too short for that. */
-const STATEMENT_LIMIT_MS = 120_000;
-const NO_LOOPS = 'SET LOCAL enable_nestloop = off';
+import {
+  type DeadlineFindings,
+  type DeadlinesReport,
+  heldFindings,
+  lookEverywhere,
+  SAMPLE,
+} from './verify-deadlines';
 
 /** A subject's row comes and goes with its deadline: one without is waited for by nobody. */
 const MISSING = `
@@ -42,18 +36,15 @@ export class DeadlinesOfHosts {
    */
   verify({ fix = false }: { readonly fix?: boolean } = {}): Promise<DeadlinesReport> {
     return inTransaction(this.dataSource, async (tx) => {
-      await tx.limit(STATEMENT_LIMIT_MS);
-      await tx.rows(NO_LOOPS);
+      await lookEverywhere(tx);
       const [all] = await tx.rows<{ n: number }>('SELECT count(*)::int AS n FROM deadlines');
       const missing = await missingFindings(tx);
-      const { count, items } = await listHeld(tx, { limit: SAMPLE });
-      const sample = items.map(({ kind, subjectId, dueAt }) => ({ kind, subjectId, dueAt }));
       return {
         deadlines: all?.n ?? 0,
         missing,
         orphaned: NONE,
         wrong: NONE,
-        held: { count, sample },
+        held: await heldFindings(tx),
         fixed: { inserted: fix ? await insertMissing(tx) : 0, deleted: 0 },
       };
     });

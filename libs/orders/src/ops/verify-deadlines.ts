@@ -37,13 +37,19 @@ export interface DeadlinesReport {
   readonly fixed: { readonly inserted: number; readonly deleted: number };
 }
 
-const SAMPLE = 20;
+export const SAMPLE = 20;
 /** The longest wait before a failed one is tried again is 60 s: a row later than this is wrong. */
 const TOO_LATE = "interval '2 minutes'";
 /** Every order is looked at; the limit of everyday statements may be too short for that. */
 const STATEMENT_LIMIT_MS = 120_000;
 /** Whole tables meet, some without statistics: a loop over one of them would never end. */
 const NO_LOOPS = 'SET LOCAL enable_nestloop = off';
+
+/** For a transaction that is to look at all there is. */
+export async function lookEverywhere(tx: Transaction): Promise<void> {
+  await tx.limit(STATEMENT_LIMIT_MS);
+  await tx.rows(NO_LOOPS);
+}
 
 /** What waits for a deadline and has none, or one much too late. One statement, so one snapshot. */
 const UNLIKE = `
@@ -99,8 +105,7 @@ export class VerifyDeadlines {
    */
   run({ fixFor }: { readonly fixFor?: Accountable } = {}): Promise<DeadlinesReport> {
     return inTransaction(this.dataSource, async (tx) => {
-      await tx.limit(STATEMENT_LIMIT_MS);
-      await tx.rows(NO_LOOPS);
+      await lookEverywhere(tx);
       const report = await this.#look(tx);
       return fixFor ? { ...report, fixed: await this.#fix(tx, fixFor) } : report;
     });
@@ -161,7 +166,8 @@ function findings(rows: readonly FoundRow[], finding: FoundRow['finding']): Dead
   };
 }
 
-async function heldFindings(tx: Transaction): Promise<DeadlineFindings> {
+/** Of hosts, too. */
+export async function heldFindings(tx: Transaction): Promise<DeadlineFindings> {
   const { count, items } = await listHeld(tx, { limit: SAMPLE });
   const sample = items.map(({ kind, subjectId, dueAt }) => ({ kind, subjectId, dueAt }));
   return { count, sample };
