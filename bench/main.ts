@@ -12,6 +12,7 @@ import { farDeadlines } from './far-deadlines';
 import { firstBurst } from './first-burst';
 import { growth } from './growth';
 import { guard } from './guard';
+import { heldRows } from './held-rows';
 import { machine } from './machine';
 import { manyProducts } from './many-products';
 import { placing } from './placing';
@@ -42,6 +43,7 @@ const QUESTIONS: readonly Question[] = [
   farDeadlines,
   guard,
   poison,
+  heldRows,
   shardedSweep,
   ...TIMER_QUESTIONS,
 ];
