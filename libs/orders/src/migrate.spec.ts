@@ -7,7 +7,7 @@ it('takes as long as it takes, in a database whose sessions may last for a momen
   try {
     await limitSessions(database.url, {
       transaction_timeout: '200ms',
-      idle_session_timeout: '200ms',
+      idle_session_timeout: '500ms',
     });
     await expect(migrate(asMigrating(database.url))).resolves.not.toEqual([]);
     expect(await migrate(asMigrating(database.url))).toEqual([]);
