@@ -65,6 +65,8 @@ const THROWAWAY_SETTINGS = {
   full_page_writes: 'off',
   wal_level: 'minimal',
   max_wal_senders: 0,
+  // Two files of tests at a time, of which each may start several processes.
+  max_connections: 240,
 };
 
 /**
