@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { PlaceOrder, ReceiveWebhook } from '@app/orders';
+import { ListProducts, PlaceOrder, ReadOrder, ReceiveWebhook } from '@app/orders';
 import { isContention } from '@app/timeout';
 import { Client } from 'pg';
 import { insertOrders, insertProduct } from '../support/insert-orders';
@@ -142,6 +142,20 @@ describe('while a table is locked', () => {
       expect(await paidOf(ids)).toHaveLength(60);
     },
   );
+
+  it('those who do not need it are answered, however many do', async () => {
+    const { order } = await place();
+    const read = () => timed(world.get(ReadOrder).readOfAnyCustomer(order.id));
+    await lock('payments', 'ACCESS EXCLUSIVE');
+    const reads = Promise.all(Array.from({ length: 200 }, read));
+    const products = timed(world.get(ListProducts).list());
+    const [stranger, readers] = await Promise.all([products, reads]);
+    expect(stranger.outcome).toBe('done');
+    expect(outcomes(readers)).toEqual(new Set(['busy']));
+    expect(slowest([stranger, ...readers])).toBeLessThan(ANSWERED_WITHIN_MS);
+    await dba.query('ROLLBACK');
+    expect(outcomes([await read()])).toEqual(new Set(['done']));
+  });
 
   it('overdue orders stay as they are, and close as fast as ever once it is free', async () => {
     await insertOrders(world, { count: 3_000, closesInMs: -1_000, sku: 'A' });

@@ -1,4 +1,4 @@
-import { openSessions, withOwnSessions } from '@app/timeout';
+import { limitWaitsForTables, openSessions, withOwnSessions } from '@app/timeout';
 import {
   type DynamicModule,
   Inject,
@@ -15,6 +15,8 @@ import { withTables } from './missing-tables';
 import { type OrdersSetUp, SET_UP } from './set-up';
 
 const API_CONNECTIONS = 16;
+/** Enough to notice at once that a table is free again; the others are for those who do not need it. */
+const WAITS_FOR_LOCKED_TABLES = 4;
 /** Few of it takes long at the same time. */
 const BACKGROUND_CONNECTIONS = 4;
 
@@ -36,7 +38,7 @@ export class DatabaseModule implements OnApplicationShutdown {
       module: DatabaseModule,
       imports: [setUp],
       providers: [
-        ...[pool(DATABASE, apiPool), pool(CLOSERS, closersPool)],
+        ...[pool(DATABASE, apiPool, WAITS_FOR_LOCKED_TABLES), pool(CLOSERS, closersPool)],
         hasBackground
           ? pool(BACKGROUND, backgroundPool)
           : { provide: BACKGROUND, useExisting: DATABASE },
@@ -66,12 +68,17 @@ const closersPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema, DRAINERS }: C
   return { url, schema, name: 'lastcall closers', connections, claims: true };
 };
 
-function pool(provide: symbol, optionsOf: (config: Config) => PoolOptions): Provider {
+function pool(
+  provide: symbol,
+  optionsOf: (config: Config) => PoolOptions,
+  waitsForTables = Infinity,
+): Provider {
   return {
     provide,
     inject: [SET_UP],
     useFactory: async ({ config }: OrdersSetUp) => {
       const dataSource = new DataSource(dataSourceOptions(optionsOf(config)));
+      limitWaitsForTables(dataSource, waitsForTables);
       return withTables(
         await withOwnSessions(await openSessions(dataSource)),
         config.DATABASE_SCHEMA,

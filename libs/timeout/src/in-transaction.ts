@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { commit, CommitUnknownError } from './commit';
 import { isContention } from './database-errors';
+import { StillLockedError } from './locked-statements';
 import { pause } from './pause';
 import { discardConnection, resetSession } from './send-statement';
 import { Transaction, type TransactionOptions } from './transaction';
@@ -28,7 +29,7 @@ export async function inTransaction<T>(
       return await attemptTransaction(dataSource, work, options);
     } catch (error) {
       const isLast = attempt >= MAX_ATTEMPTS || performance.now() - startedMs > RETRY_WITHIN_MS;
-      if (isLast || !isContention(error)) throw error;
+      if (isLast || !isContention(error) || error instanceof StillLockedError) throw error;
       await pause(Math.random() * RETRY_BASE_MS * 2 ** attempt);
     }
   }

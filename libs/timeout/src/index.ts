@@ -12,6 +12,7 @@ export {
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { readStopped, releaseBrake, type Stopped } from './brake-desk';
 export { lifting } from './lift-limits';
+export { limitWaitsForTables } from './locked-statements';
 export { assertTable, checked } from './checked-connections';
 export { monotonicClock, systemClock, type Clock } from './clock';
 export { CommitUnknownError } from './commit';

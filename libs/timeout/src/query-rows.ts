@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Clock } from './clock';
+import { unlessLocked } from './locked-statements';
 import { send } from './send-statement';
 
 /** One statement outside any transaction. Same contract as {@link Transaction.rows}. */
@@ -10,7 +11,11 @@ export async function queryRows<T>(
 ): Promise<T[]> {
   const runner = dataSource.createQueryRunner();
   try {
-    return await send(runner, { text: sql, values: [...params] });
+    // Who waited for a connection may hear by now that it need not be waited any more.
+    await runner.connect();
+    return await unlessLocked(dataSource, sql, () =>
+      send(runner, { text: sql, values: [...params] }),
+    );
   } finally {
     await runner.release();
   }

@@ -6,6 +6,7 @@ import {
   TransactionIsLentError,
   whyNotAsOne,
 } from './lent-transaction';
+import { unlessLocked } from './locked-statements';
 import { Savepoint } from './savepoint';
 import { type Connection, nameOf, send, type Statement } from './send-statement';
 import { unattended } from './unattended';
@@ -183,10 +184,13 @@ export class Transaction {
     const { savepoint, answerLimit } = this.#whole;
     const how = this.isLent ? asOneStatement(statement.text) : {};
     try {
-      return await send(
-        this.runner,
-        { ...statement, ...answerLimit, ...how },
-        savepoint?.beforeStatement(),
+      return await unlessLocked(this.runner.dataSource, statement.text, () =>
+        send(
+          this.runner,
+          { ...statement, ...answerLimit, ...how },
+          // Of one that is not sent it is still owed.
+          savepoint?.beforeStatement(),
+        ),
       );
     } catch (error) {
       this.#hasFailed = true;

@@ -1,0 +1,104 @@
+import { until } from '../../../test/support/until';
+import { isTableLocked } from './database-errors';
+import { inTransaction } from './in-transaction';
+import { limitWaitsForTables, StillLockedError } from './locked-statements';
+import { queryRows } from './query-rows';
+import { DeadlineStore } from './testing/deadline-store';
+
+const READ = 'SELECT count(*) FROM effects';
+const MOST = 2;
+
+let store: DeadlineStore;
+let laterMs = 0;
+beforeAll(async () => {
+  store = await DeadlineStore.open();
+  limitWaitsForTables(store.dataSource, MOST, () => performance.now() + laterMs);
+}, 60_000);
+afterAll(() => store?.close());
+
+async function waitInVain(text: string): Promise<void> {
+  const waited = inTransaction(store.dataSource, async (tx) => {
+    await tx.rows(`SET LOCAL lock_timeout = '20ms'`);
+    await tx.rows(text);
+  });
+  await expect(waited).rejects.toThrow('lock timeout');
+}
+
+/** Runs `work` while somebody has a lock on the whole of `effects`, and one has waited for it in vain. */
+async function whileLocked(work: (free: () => Promise<void>) => Promise<void>): Promise<void> {
+  const dba = store.dataSource.createQueryRunner();
+  const free = async (): Promise<void> => {
+    if (dba.isTransactionActive) await dba.rollbackTransaction();
+  };
+  try {
+    await dba.startTransaction();
+    await dba.query('LOCK TABLE effects IN ACCESS EXCLUSIVE MODE');
+    await waitInVain(READ);
+    await work(free);
+  } finally {
+    await free();
+    await dba.release();
+  }
+}
+
+const read = (): Promise<unknown> => queryRows(store.dataSource, READ);
+
+/** So many ask; resolves once all but those who wait have been refused. */
+async function ask(count: number): Promise<{ refused: unknown[]; waiting: Promise<unknown> }> {
+  const refused: unknown[] = [];
+  const asked = Array.from({ length: count }, () =>
+    read().catch((error: unknown) => void refused.push(error)),
+  );
+  await until('all others are refused', () => refused.length === count - MOST);
+  return { refused, waiting: Promise.all(asked) };
+}
+
+describe('while a table is known to be locked', () => {
+  it('a few wait for it, all others hear so at once, and all are answered once it is free', async () => {
+    await whileLocked(async (free) => {
+      const { refused, waiting } = await ask(20);
+      for (const error of refused) {
+        expect(error).toBeInstanceOf(StillLockedError);
+        expect(isTableLocked(error)).toBe(true);
+      }
+      await expect(queryRows(store.dataSource, 'SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+      await free();
+      await waiting;
+      expect(refused).toHaveLength(20 - MOST);
+      await Promise.all(Array.from({ length: 20 }, read));
+    });
+  });
+
+  it('a transaction is not tried again, and goes on from an attempt that was refused', async () => {
+    await whileLocked(async (free) => {
+      const { waiting } = await ask(MOST + 1);
+      let tries = 0;
+      const refused = inTransaction(store.dataSource, (tx) => {
+        tries += 1;
+        return tx.rows(READ);
+      });
+      await expect(refused).rejects.toBeInstanceOf(StillLockedError);
+      expect(tries).toBe(1);
+      const ones = await inTransaction(store.dataSource, async (tx) => {
+        await expect(tx.attempt((part) => part.rows(READ))).rejects.toThrow(StillLockedError);
+        return tx.rows('SELECT 1 AS one');
+      });
+      expect(ones).toEqual([{ one: 1 }]);
+      await free();
+      await waiting;
+    });
+  });
+
+  it('what was learned is forgotten soon after, though nobody has tried it since', async () => {
+    const texts = ['id', 'by', 'id, by', 'by, id'].map(
+      (what) => `SELECT ${what} FROM (
+      SELECT subject_id AS id, by FROM effects) AS e`,
+    );
+    await whileLocked(async () => {
+      for (const text of texts) await waitInVain(text);
+    });
+    laterMs = 2_500;
+    const asked = texts.map((text) => queryRows(store.dataSource, text));
+    expect(await Promise.all(asked)).toEqual(texts.map(() => []));
+  });
+});
