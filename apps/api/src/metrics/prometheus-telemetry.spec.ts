@@ -1,4 +1,5 @@
 import { type GaugesView, WAIT_NAMES } from '@app/orders';
+import { QueryFailedError } from 'typeorm';
 import { createLogger } from '../logging/logger';
 import { PrometheusTelemetry } from './prometheus-telemetry';
 
@@ -23,6 +24,8 @@ const READINGS = {
     { name: 'money_has_a_home', violations: null },
   ],
 };
+
+const databaseError = (code: string): Error => Object.assign(new Error('no'), { code });
 
 describe('PrometheusTelemetry', () => {
   const telemetry = () => new PrometheusTelemetry(createLogger('silent'));
@@ -111,6 +114,28 @@ describe('PrometheusTelemetry', () => {
     }
     const series = (await metrics.registry.metrics()).match(/provider_call_seconds_count/g);
     expect(series).toHaveLength(51);
+  });
+
+  it('tells once in a while that deadlines wait for what somebody holds, of each kind', () => {
+    const logger = createLogger('silent');
+    const lines = jest.spyOn(logger, 'error');
+    const metrics = new PrometheusTelemetry(logger);
+    const locked = new QueryFailedError('SELECT 1', [], databaseError('55P03'));
+    for (let times = 0; times < 100; times++) metrics.batchFailed('payment', 1, locked);
+    metrics.batchFailed('webhook', 1, locked);
+    const told = { size: 1, err: locked, unsaid: 0 };
+    expect(lines.mock.calls).toEqual([
+      [{ ...told, kind: 'payment' }, 'deadlines wait for what somebody holds'],
+      [{ ...told, kind: 'webhook' }, 'deadlines wait for what somebody holds'],
+    ]);
+  });
+
+  it('tells of each batch that failed for another reason', () => {
+    const logger = createLogger('silent');
+    const lines = jest.spyOn(logger, 'error');
+    const metrics = new PrometheusTelemetry(logger);
+    for (let times = 0; times < 3; times++) metrics.batchFailed('payment', 1, new Error('a bug'));
+    expect(lines).toHaveBeenCalledTimes(3);
   });
 
   it('logs an alert as an error', () => {

@@ -6,6 +6,7 @@ import {
   type OrderStatus,
   type WebhookResult,
 } from '@app/orders';
+import { isContention } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Logger } from '../logging/logger';
@@ -221,7 +222,15 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   batchFailed(kind: string, size: number, error: unknown): void {
     this.#batchFailures.inc({ kind: this.#bounded('kind', kind) });
-    this.logger.error({ kind, size, err: error }, 'a batch of deadlines failed');
+    if (!isContention(error)) {
+      this.logger.error({ kind, size, err: error }, 'a batch of deadlines failed');
+      return;
+    }
+    // Tried again many times a second, for as long as it is held.
+    const unsaid = this.#quiet.unsaidBefore(`${kind} waits`);
+    if (unsaid === undefined) return;
+    const waits = { kind, size, err: error, unsaid };
+    this.logger.error(waits, 'deadlines wait for what somebody holds');
   }
 
   unknownKinds(kinds: readonly string[]): void {
