@@ -157,6 +157,17 @@ describe('while a table is locked', () => {
     expect(outcomes([await read()])).toEqual(new Set(['done']));
   });
 
+  it('the timer store is not to blame where alarms cannot be armed, and closing goes on', async () => {
+    await insertOrders(world, { count: 10, closesInMs: -1_000, sku: 'A' });
+    await lock('far_deadlines', 'ACCESS EXCLUSIVE');
+    const before = world.told.length;
+    expect(await world.timeouts.runSweep()).toMatchObject({ changed: 10 });
+    const told = world.told.slice(before);
+    expect(told.filter(({ name }) => name === 'timerStore')).toEqual([]);
+    const failures = told.filter(({ name }) => name === 'failed');
+    expect(failures.map(({ args: [what] }) => what)).toEqual(['arm alarms']);
+  });
+
   it('overdue orders stay as they are, and close as fast as ever once it is free', async () => {
     await insertOrders(world, { count: 3_000, closesInMs: -1_000, sku: 'A' });
     await lock('order_events');

@@ -65,6 +65,7 @@ export class Drain {
   readonly #watch: SlotWatch;
   #probe: NodeJS.Timeout | undefined;
   #isStopped = false;
+  #hasFailed = false;
 
   constructor(
     readonly kind: string,
@@ -161,6 +162,11 @@ export class Drain {
     return this.#health.isStopped;
   }
 
+  /** True where the round that has ended last did so with an error, as where a table is locked. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
     const followUps = [this.#batch.followUps, this.#partBatch.followUps];
@@ -194,6 +200,7 @@ export class Drain {
     this.#probeLater();
     if (!asked.part) this.#watch.roundEnded(total.found);
     ended();
+    this.#hasFailed = round.failure !== undefined;
     if (round.failure) throw round.failure.error;
     // A part is done while others of its sweep are not.
     if (round.isDone && !asked.part) batch.pace.caughtUp();

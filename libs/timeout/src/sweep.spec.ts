@@ -162,6 +162,22 @@ describe('Sweep', () => {
       });
       expect(health).toEqual([]);
     });
+
+    it('and not where they wait for a table that somebody has locked', async () => {
+      await store.add(KIND, Array<number>(20).fill(-100));
+      const timeouts = longSince();
+      const dba = store.dataSource.createQueryRunner();
+      await dba.startTransaction();
+      await dba.query('LOCK TABLE effects IN SHARE MODE');
+      const sweep = () => timeouts.runSweep();
+      await expect(sweep()).rejects.toThrow('A table is locked');
+      await store.rows(`UPDATE near_deadlines SET due_at = due_at - interval '50 s'`);
+      await expect(sweep()).rejects.toThrow('A table is locked');
+      await dba.rollbackTransaction();
+      await dba.release();
+      expect(await sweep()).toMatchObject({ changed: 20 });
+      expect(health).toEqual([]);
+    });
   });
 
   it('goes on while a slow store takes long to arm, one arming at a time', async () => {

@@ -3,6 +3,7 @@ import type { Alarms } from './alarms';
 import { kindsUnderWay } from './batch-entry';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
+import { isContention } from './database-errors';
 import type { Drain } from './drain';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { failpoint } from './failpoint';
@@ -182,6 +183,11 @@ export class Sweep {
       this.#armed += await this.alarms.catchUp(this.#ending.signal);
       return true;
     } catch (error) {
+      // Somebody holds deadlines: of the store that tells nothing.
+      if (isContention(error) && !isOfStore(error)) {
+        this.telemetry.failed('arm alarms', error);
+        return false;
+      }
       this.alarms.forget();
       this.health.become(false, error);
       return false;
@@ -194,13 +200,16 @@ export class Sweep {
     return armed;
   }
 
-  /** What was due before this process could hear of it, or is being handled, is not late by its alarm. */
+  /**
+   * What was due before this process could hear of it, is being handled, or was and failed, is not late by
+   * its alarm.
+   */
   async #judgeHealth(looked: readonly Drain[], lags: readonly OldestLag[]): Promise<void> {
     const toleratedMs = this.options.leaveToTimerMs + LATE_MS;
     const upMs = performance.now() - this.#beganMs;
     const late = looked
-      .map(({ kind }, index) => ({ kind, lagMs: (lags[index] as OldestLag).lagMs }))
-      .filter(({ lagMs }) => lagMs > toleratedMs && lagMs < upMs);
+      .map(({ kind, hasFailed }, index) => ({ kind, hasFailed, ...(lags[index] as OldestLag) }))
+      .filter(({ lagMs, hasFailed }) => lagMs > toleratedMs && lagMs < upMs && !hasFailed);
     const kinds = late.map(({ kind }) => kind);
     const underWay = late.length > 0 ? await kindsUnderWay(this.dataSource, kinds) : [];
     const [worst] = late
@@ -210,6 +219,10 @@ export class Sweep {
     this.health.become(!worst, why);
   }
 }
+
+/** By its code, as drivers say it: one of them keeps its alarms in Postgres. */
+const isOfStore = (error: unknown): boolean =>
+  (error as { readonly code?: unknown }).code === 'alarm_store';
 
 /**
  * The oldest that was seen of each, for its claims to begin with. Without those of which a part is left
