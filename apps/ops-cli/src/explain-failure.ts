@@ -84,7 +84,10 @@ async function fromCore(error: unknown, command: string): Promise<CommandFailure
     return dependencyDown('Postgres took too long over a statement', next);
   }
   if (isContention(error)) {
-    const what = 'Others are changing the same things';
+    const refused = core.postgresRefusal(error);
+    const what = refused
+      ? `${refused.what}: ${refused.mend}`
+      : 'Others are changing the same things';
     const busy = new core.LastcallError('busy', what, {}, { cause: error });
     return refusal(busy, core.ERROR_STATUS.busy);
   }

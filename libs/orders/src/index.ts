@@ -67,7 +67,7 @@ export type {
   RefundView,
   Shipment,
 } from './order/order';
-export type { Check, TellOfSlow } from './ops/doctor/check';
+export { type Check, type TellOfSlow, unseen } from './ops/doctor/check';
 export { WITHOUT_REDIS } from './ops/doctor/examine-redis';
 export { examineDependencies } from './ops/doctor/examine-dependencies';
 export { examinePostgres, hasDeadlinesAlone } from './ops/doctor/examine-postgres';

@@ -13,6 +13,7 @@ export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { readStopped, releaseBrake, type Stopped } from './brake-desk';
 export { lifting } from './lift-limits';
 export { limitWaitsForTables } from './locked-statements';
+export { type Session, sessionText } from './session-text';
 export { assertTable, checked } from './checked-connections';
 export { monotonicClock, systemClock, type Clock } from './clock';
 export { CommitUnknownError } from './commit';

@@ -36,7 +36,7 @@ export default class Doctor extends OpsCommand {
     const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
     const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
     const inside =
-      canGoOn && isMigrated ? await this.#examineInstallation(flags['whole-history']) : [];
+      canGoOn && isMigrated ? await this.#examineWhatCanBe(flags['whole-history']) : [];
     const checks = [...outside, ...inside];
     const warnings = checks.filter(({ state }) => state === 'warning').length;
     const findings = checks.filter(({ state }) => state !== 'ok').length - warnings;
@@ -56,6 +56,18 @@ export default class Doctor extends OpsCommand {
     } catch (error) {
       if (error instanceof ConfigError) throw error;
       return loadConfigFor('change', env);
+    }
+  }
+
+  /** Somebody may have locked what is read before all else, as the list of processes is. */
+  async #examineWhatCanBe(wholeHistory: boolean): Promise<Check[]> {
+    try {
+      return await this.#examineInstallation(wholeHistory);
+    } catch (error) {
+      const { isTableLocked } = await import('@app/timeout');
+      if (!isTableLocked(error)) throw error;
+      const { unseen } = await import('@app/orders');
+      return [unseen('workers', 'alive', error)];
     }
   }
 

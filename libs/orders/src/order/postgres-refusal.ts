@@ -1,4 +1,4 @@
-import { sqlStateOf } from '@app/timeout';
+import { isTableLocked, sqlStateOf } from '@app/timeout';
 
 /** What Postgres, or the connection to it, has refused, and how to mend that. */
 export interface PostgresRefusal {
@@ -17,6 +17,11 @@ const NOT_TRUSTED: PostgresRefusal = {
   mend:
     'name the authority behind DATABASE_URL (?sslmode=verify-full&sslrootcert=FILE) or in NODE_EXTRA_CA_CERTS; ' +
     'on a network that you trust, ?sslmode=no-verify does without',
+};
+
+const LOCKED_TABLE: PostgresRefusal = {
+  what: 'Somebody has locked a table that this needs',
+  mend: 'wait until it is free; "table locks" of lastcall doctor names the session that has it',
 };
 
 /** By SQLSTATE. */
@@ -57,6 +62,7 @@ const OF_TLS =
 
 /** Undefined for whatever else goes wrong, a server that is away included. */
 export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
+  if (isTableLocked(error)) return LOCKED_TABLE;
   const state = sqlStateOf(error);
   if (state !== undefined) return REFUSALS[state];
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

@@ -42,6 +42,12 @@ export function unknown(area: Check['area'], name: string, error: unknown, fix: 
   return { area, name, state: 'unknown', detail: reasonOf(error), fix };
 }
 
+/** What could not be looked at, for whatever reason. */
+export function unseen(area: Check['area'], name: string, error: unknown): Check {
+  const mend = mendOf(error) ?? 'mend what it says; lastcall doctor looks again';
+  return unknown(area, name, error, mend);
+}
+
 /** How to mend what a store has refused; undefined for other errors, as for a store that is away. */
 export function mendOf(error: unknown): string | undefined {
   const refused = postgresRefusal(error) ?? redisRefusal(error);
@@ -94,8 +100,7 @@ export async function lookAtAll(
     try {
       checks.push(...(await look()));
     } catch (error) {
-      const mend = mendOf(error) ?? 'mend what it says; lastcall doctor looks again';
-      checks.push(unknown(area, name, error, mend));
+      checks.push(unseen(area, name, error));
     } finally {
       clearTimeout(slow);
     }

@@ -1,6 +1,7 @@
 import {
   DatabaseClock,
   isRefusedByPooler,
+  isTableLocked,
   LET_THROUGH,
   queryRows,
   readStopped,
@@ -11,12 +12,13 @@ import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
 import { postgresRefusal } from '../../order/postgres-refusal';
 import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { SWEEP_ALLOWANCE_MS } from '../statistics';
-import { type Check, expectation, finding, ok, unknown, warning } from './check';
+import { type Check, expectation, finding, lookAtAll, ok, unknown, warning } from './check';
 import { examineBrake } from './examine-brake';
 import { examineHeld } from './examine-held';
 import { examineKinds } from './examine-kinds';
 import { examineServer } from './examine-server';
 import { examineSessions } from './examine-sessions';
+import { examineTableLocks } from './examine-table-locks';
 import { examineTargets } from './examine-targets';
 
 /** Alarms are late or early by what the clocks differ. */
@@ -38,20 +40,19 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
     return [unknown('postgres', 'reachable', error, fix)];
   }
   try {
-    const targets = await examineTargets(dataSource, config.DATABASE_SCHEMA);
-    return [
-      ok('postgres', 'reachable', await whereIs(dataSource)),
-      ...(await examineServer(dataSource)),
-      await examineSessions(dataSource),
-      await migrations(dataSource),
-      ...(await role(dataSource)),
-      await indexes(dataSource),
-      await clock(dataSource),
-      ...(await brakeOfDeadlines(dataSource)),
-      ...(await kindsOfHosts(dataSource, config)),
-      // Those of targets, and what is held beside them, wait there for `targets settle`.
-      ...(targets.length > 0 ? targets : await heldOfDeadlines(dataSource)),
-    ];
+    return await lookAtAll([
+      ['postgres', 'reachable', async () => [await whereIs(dataSource)]],
+      ['postgres', 'server', () => examineServer(dataSource)],
+      ['postgres', 'sessions', async () => [await examineSessions(dataSource)]],
+      ['postgres', 'table locks', async () => [await examineTableLocks(dataSource)]],
+      ['postgres', 'migrations', async () => [await migrations(dataSource)]],
+      ['postgres', 'role', () => role(dataSource)],
+      ['postgres', 'indexes', async () => [await indexes(dataSource)]],
+      ['postgres', 'clock', async () => [await clock(dataSource)]],
+      ['timer', 'brake', () => brakeOfDeadlines(dataSource)],
+      ['flow', 'kinds of hosts', () => kindsOfHosts(dataSource, config)],
+      ['flow', 'held beside hosts', () => heldOfTargets(dataSource, config)],
+    ]);
   } finally {
     await dataSource.destroy();
   }
@@ -71,6 +72,10 @@ export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
   }
   try {
     return isOfDeadlines(await readDone(dataSource));
+  } catch (error) {
+    // And who has locked the list of migrations.
+    if (isTableLocked(error)) return false;
+    throw error;
   } finally {
     await dataSource.destroy();
   }
@@ -82,7 +87,10 @@ async function brakeOfDeadlines(dataSource: DataSource): Promise<Check[]> {
   return [await examineBrake({ read: async () => (await readStopped(dataSource)) ?? null })];
 }
 
-async function heldOfDeadlines(dataSource: DataSource): Promise<Check[]> {
+/** Of targets, what is held beside them waits there for `targets settle`. */
+async function heldOfTargets(dataSource: DataSource, config: Config): Promise<Check[]> {
+  const targets = await examineTargets(dataSource, config.DATABASE_SCHEMA);
+  if (targets.length > 0) return targets;
   return isOfDeadlines(await readDone(dataSource)) ? [await examineHeld(dataSource)] : [];
 }
 
@@ -95,12 +103,12 @@ async function kindsOfHosts(dataSource: DataSource, config: Config): Promise<Che
   return [await examineKinds(dataSource, { known, limitMs })];
 }
 
-async function whereIs(dataSource: DataSource): Promise<string> {
+async function whereIs(dataSource: DataSource): Promise<Check> {
   const [row] = await queryRows<{ name: string; role: string }>(
     dataSource,
     'SELECT current_database() AS name, current_user AS role',
   );
-  return `database ${row?.name} as ${row?.role}`;
+  return ok('postgres', 'reachable', `database ${row?.name} as ${row?.role}`);
 }
 
 async function migrations(dataSource: DataSource): Promise<Check> {
