@@ -20,14 +20,22 @@ const MOST_KNOWN = 1_000;
  */
 const KNOWN_FOR_MS = 2_000;
 
+interface Known {
+  /** To the newest that waited. */
+  readonly said: unknown;
+  readonly atMs: number;
+}
+
 /**
  * Who waits for a table that is locked has a connection meanwhile, and soon those who wait in vain have
  * all of a pool: then nobody else gets one. So a text that has waited in vain is sent by a few at a time
- * until it goes through; all others hear at once that the table is locked.
+ * until it goes through; all others hear at once that the table is locked. A text of which nothing has been
+ * heard for a while is sent beside them, by as many again at the most: its table may be another one.
  */
 class LockedStatements {
-  /** By their texts, with what was said to the newest that waited. */
-  readonly #said = new Map<string, unknown>();
+  /** By their texts. */
+  readonly #known = new Map<string, Known>();
+  readonly #trying = new Map<string, number>();
   #learnedAtMs = -Infinity;
   #sent = 0;
 
@@ -37,32 +45,45 @@ class LockedStatements {
   ) {}
 
   async send<T>(text: string, work: () => Promise<T>): Promise<T> {
-    const said = this.#known(text);
-    if (said !== undefined && this.#sent >= this.mostSent) throw new StillLockedError(said);
-    if (said !== undefined) this.#sent += 1;
+    const known = this.#knownOf(text);
+    if (known && !this.#mayTry(text, known)) throw new StillLockedError(known.said);
+    if (known) this.#count(text, 1);
     try {
       const result = await work();
-      this.#said.delete(text);
+      if (this.#known.size > 0) this.#known.delete(text);
       return result;
     } catch (error) {
       if (isTableLocked(error)) this.#learn(text, error);
       throw error;
     } finally {
-      if (said !== undefined) this.#sent -= 1;
+      if (known) this.#count(text, -1);
     }
   }
 
-  #known(text: string): unknown {
-    if (this.#said.size === 0) return undefined;
-    if (this.nowMs() - this.#learnedAtMs > KNOWN_FOR_MS) this.#said.clear();
-    return this.#said.get(text);
+  #knownOf(text: string): Known | undefined {
+    if (this.#known.size === 0) return undefined;
+    if (this.nowMs() - this.#learnedAtMs > KNOWN_FOR_MS) this.#known.clear();
+    return this.#known.get(text);
+  }
+
+  #mayTry(text: string, { atMs }: Known): boolean {
+    if (this.#sent < this.mostSent) return true;
+    const isOld = this.nowMs() - atMs > KNOWN_FOR_MS;
+    return isOld && !this.#trying.has(text) && this.#sent < 2 * this.mostSent;
+  }
+
+  #count(text: string, one: 1 | -1): void {
+    this.#sent += one;
+    const trying = (this.#trying.get(text) ?? 0) + one;
+    if (trying > 0) this.#trying.set(text, trying);
+    else this.#trying.delete(text);
   }
 
   #learn(text: string, said: unknown): void {
-    const [oldest] = this.#said.keys();
-    if (oldest !== undefined && this.#said.size >= MOST_KNOWN) this.#said.delete(oldest);
-    this.#said.set(text, said);
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size >= MOST_KNOWN) this.#known.delete(oldest);
     this.#learnedAtMs = this.nowMs();
+    this.#known.set(text, { said, atMs: this.#learnedAtMs });
   }
 }
 
