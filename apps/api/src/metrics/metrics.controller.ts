@@ -1,6 +1,5 @@
 import { Gauges } from '@app/orders';
 import { Scope, Unlimited } from '@app/orders/http';
-import { withTimeLimit } from '@app/timeout';
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 
@@ -30,15 +29,11 @@ export class MetricsController {
     await reply.type(registry.contentType).send(await registry.metrics());
   }
 
-  /** Without the database the gauges say NaN: an old value would look like a true one. */
+  /** What cannot be read says NaN: an old value would look like a true one. */
   async #refreshGauges(): Promise<void> {
-    try {
-      const reading = this.gauges.read();
-      const limitMs = this.patience.gaugesMs;
-      this.telemetry.setGauges(await withTimeLimit(reading, limitMs, 'the gauges were not read'));
-    } catch (error) {
-      this.logger.warn({ err: error }, 'the gauges could not be read');
-      this.telemetry.setGauges(undefined);
-    }
+    const { readings, failures } = await this.gauges.readWhatCanBe(this.patience.gaugesMs);
+    const [err] = failures;
+    if (err) this.logger.warn({ err }, 'gauges could not be read');
+    this.telemetry.setGauges(readings);
   }
 }

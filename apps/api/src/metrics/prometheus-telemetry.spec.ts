@@ -100,7 +100,7 @@ describe('PrometheusTelemetry', () => {
   it('shows no old value when the database cannot tell', async () => {
     const metrics = telemetry();
     metrics.setGauges(READINGS);
-    metrics.setGauges(undefined);
+    metrics.setGauges({});
     const text = await metrics.registry.metrics();
     expect(text).toMatch(/^lastcall_overdue_deadlines Nan$/im);
     expect(text).not.toMatch(/^lastcall_(refunds|on_hold|invariant_violations)\{/m);

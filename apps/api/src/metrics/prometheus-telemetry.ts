@@ -291,33 +291,33 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.logger.error({ what, err: error, unsaid }, 'background work failed');
   }
 
-  /** What only the database knows, read at the time of a scrape; undefined when it cannot tell. */
-  setGauges(readings: GaugesView | undefined): void {
+  /** What only the database knows, read at the time of a scrape; NaN for what it cannot tell. */
+  setGauges(readings: Partial<GaugesView>): void {
     for (const gauge of [
       ...[this.#refunds, this.#onHold, this.#invariants, this.#waiting, this.#oldestWait],
     ])
       gauge.reset();
-    this.#overdue.set(readings?.overdueDeadlines ?? NaN);
-    this.#oldestOverdue.set(readings?.oldestOverdueSeconds ?? NaN);
-    this.#relayAge.set(readings?.relayAgeSeconds ?? NaN);
-    this.#oldestClosing.set(readings?.oldestClosingSeconds ?? NaN);
-    this.#oldestUnsentRefund.set(readings?.oldestUnsentRefundSeconds ?? NaN);
-    this.#unfoldedStock.set(readings?.unfoldedStockMovements ?? NaN);
-    this.#oldestUnfoldedStock.set(readings?.oldestUnfoldedStockSeconds ?? NaN);
-    this.#timeoutsStopped.set(readings ? Number(readings.timeoutsStopped) : NaN);
-    this.#reconcileDifferences.set(readings?.reconcileDifferences ?? NaN);
-    for (const [status, count] of Object.entries(readings?.refunds ?? {})) {
+    this.#overdue.set(readings.overdueDeadlines ?? NaN);
+    this.#oldestOverdue.set(readings.oldestOverdueSeconds ?? NaN);
+    this.#relayAge.set(readings.relayAgeSeconds ?? NaN);
+    this.#oldestClosing.set(readings.oldestClosingSeconds ?? NaN);
+    this.#oldestUnsentRefund.set(readings.oldestUnsentRefundSeconds ?? NaN);
+    this.#unfoldedStock.set(readings.unfoldedStockMovements ?? NaN);
+    this.#oldestUnfoldedStock.set(readings.oldestUnfoldedStockSeconds ?? NaN);
+    this.#timeoutsStopped.set(Number(readings.timeoutsStopped ?? NaN));
+    this.#reconcileDifferences.set(readings.reconcileDifferences ?? NaN);
+    for (const [status, count] of Object.entries(readings.refunds ?? {})) {
       this.#refunds.set({ status }, count);
     }
-    this.#refundsAhead.set(readings?.automaticRefundsAhead ?? NaN);
-    for (const [what, { count, oldestSeconds }] of Object.entries(readings?.waits ?? {})) {
+    this.#refundsAhead.set(readings.automaticRefundsAhead ?? NaN);
+    for (const [what, { count, oldestSeconds }] of Object.entries(readings.waits ?? {})) {
       this.#waiting.set({ what }, count);
       this.#oldestWait.set({ what }, oldestSeconds);
     }
-    for (const [what, count] of Object.entries(readings?.onHold ?? {})) {
+    for (const [what, count] of Object.entries(readings.onHold ?? {})) {
       this.#onHold.set({ what }, count);
     }
-    for (const { name, violations } of readings?.invariants ?? []) {
+    for (const { name, violations } of readings.invariants ?? []) {
       this.#invariants.set({ invariant: name }, violations ?? NaN);
     }
   }

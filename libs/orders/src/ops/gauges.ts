@@ -1,4 +1,4 @@
-import { countOverdue, TimeoutService } from '@app/timeout';
+import { countOverdue, TimeoutService, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -48,6 +48,12 @@ export interface GaugesView {
   readonly invariants: readonly InvariantReading[];
 }
 
+/** What was read of them, and the errors for which the others were not. */
+export interface GaugesRead {
+  readonly readings: Partial<GaugesView>;
+  readonly failures: readonly unknown[];
+}
+
 /** Figures for the metrics endpoint; cheap enough for every scrape. */
 @Injectable()
 export class Gauges {
@@ -58,48 +64,62 @@ export class Gauges {
   ) {}
 
   async read(): Promise<GaugesView> {
-    const [
-      overdue,
-      refunds,
-      waits,
-      unfolded,
-      relayAgeSeconds,
-      automaticRefundsAhead,
-      held,
-      timeoutsStopped,
-      reconcileDifferences,
-    ] = await Promise.all([
-      countOverdue(this.dataSource, DEADLINE_KINDS),
-      countRefunds(onDataSource(this.dataSource)),
-      readWaits(onDataSource(this.dataSource)),
-      readUnfolded(onDataSource(this.dataSource)),
-      readRelayAge(this.dataSource),
-      countRefundsAhead(onDataSource(this.dataSource)),
-      readHeld(this.dataSource),
-      this.timeouts.brake.isEngaged(),
-      readOpenDifferences(onDataSource(this.dataSource)),
-    ]);
+    const parts = await Promise.all(this.#parts.map((part) => part()));
+    return Object.assign({}, ...parts) as GaugesView;
+  }
+
+  /** Those that can be read within `limitMs`, and why others cannot: somebody may have locked one table of all. */
+  async readWhatCanBe(limitMs: number): Promise<GaugesRead> {
+    const reading = this.#parts.map((part) =>
+      withTimeLimit(part(), limitMs, 'the gauges were not read'),
+    );
+    const parts = await Promise.allSettled(reading);
     return {
-      overdueDeadlines: overdue.overdue,
-      oldestOverdueSeconds: Math.max(0, overdue.oldestLagMs / 1_000),
-      refunds,
-      relayAgeSeconds,
-      oldestClosingSeconds: waits.closing.oldestSeconds,
-      oldestUnsentRefundSeconds: waits.refund_unsent.oldestSeconds,
-      waits,
-      automaticRefundsAhead,
-      unfoldedStockMovements: unfolded.movements,
-      oldestUnfoldedStockSeconds: unfolded.oldestSeconds,
-      onHold: {
-        payments: held.heldPayments,
-        webhooks: held.heldWebhooks,
-        deadlines: held.heldDeadlines,
-      },
-      timeoutsStopped,
-      reconcileDifferences,
-      invariants: this.invariants.last,
+      readings: Object.assign(
+        {},
+        ...parts.map((part) => (part.status === 'fulfilled' ? part.value : {})),
+      ) as Partial<GaugesView>,
+      failures: parts.flatMap((part) =>
+        part.status === 'rejected' ? [part.reason as unknown] : [],
+      ),
     };
   }
+
+  readonly #parts: readonly (() => Promise<Partial<GaugesView>>)[] = [
+    async () => {
+      const { overdue, oldestLagMs } = await countOverdue(this.dataSource, DEADLINE_KINDS);
+      const oldestOverdueSeconds = Math.max(0, oldestLagMs / 1_000);
+      return { overdueDeadlines: overdue, oldestOverdueSeconds };
+    },
+    async () => ({ refunds: await countRefunds(onDataSource(this.dataSource)) }),
+    async () => {
+      const waits = await readWaits(onDataSource(this.dataSource));
+      return {
+        waits,
+        oldestClosingSeconds: waits.closing.oldestSeconds,
+        oldestUnsentRefundSeconds: waits.refund_unsent.oldestSeconds,
+      };
+    },
+    async () => {
+      const { movements, oldestSeconds } = await readUnfolded(onDataSource(this.dataSource));
+      return { unfoldedStockMovements: movements, oldestUnfoldedStockSeconds: oldestSeconds };
+    },
+    async () => ({ relayAgeSeconds: await readRelayAge(this.dataSource) }),
+    async () => ({
+      automaticRefundsAhead: await countRefundsAhead(onDataSource(this.dataSource)),
+    }),
+    async () => {
+      const { heldPayments, heldWebhooks, heldDeadlines } = await readHeld(this.dataSource);
+      return {
+        onHold: { payments: heldPayments, webhooks: heldWebhooks, deadlines: heldDeadlines },
+      };
+    },
+    async () => ({ timeoutsStopped: await this.timeouts.brake.isEngaged() }),
+    async () => ({
+      reconcileDifferences: await readOpenDifferences(onDataSource(this.dataSource)),
+    }),
+    () => Promise.resolve({ invariants: this.invariants.last }),
+  ];
 }
 
 /** While the relay cannot see what is new at all, the time since it has last relayed something. */

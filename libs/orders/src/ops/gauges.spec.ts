@@ -1,0 +1,48 @@
+import { Client } from 'pg';
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { openWorld, type World } from '../../../../test/support/world';
+import { Gauges } from './gauges';
+
+describe('gauges', () => {
+  let world: World;
+  let dba: Client;
+  beforeAll(async () => {
+    world = await openWorld();
+    dba = new Client({ connectionString: world.ownerUrl });
+    await dba.connect();
+    await insertOrders(world, { count: 3, closesInMs: -60_000 });
+  });
+  afterAll(async () => {
+    await dba?.end();
+    await world?.close();
+  });
+
+  const read = () => world.get(Gauges).readWhatCanBe(10_000);
+
+  it('are told but for those whose table somebody has locked', async () => {
+    const all = Object.keys(await world.get(Gauges).read());
+    const whole = await read();
+    expect([Object.keys(whole.readings), whole.failures]).toEqual([all, []]);
+    await dba.query('BEGIN');
+    await dba.query('LOCK TABLE lastcall.refunds IN ACCESS EXCLUSIVE MODE');
+    const { readings, failures } = await read();
+    await dba.query('ROLLBACK');
+    expect(readings.overdueDeadlines).toBe(3);
+    const missing = all.filter((name) => !(name in readings));
+    expect(missing).toEqual([
+      'refunds',
+      'waits',
+      'oldestClosingSeconds',
+      'oldestUnsentRefundSeconds',
+    ]);
+    expect(failures.map(String)).toEqual(
+      [1, 2].map(() => expect.stringContaining('lock timeout') as string),
+    );
+  });
+
+  it('are not waited for beyond a limit', async () => {
+    const { readings, failures } = await world.get(Gauges).readWhatCanBe(0);
+    expect(Object.keys(readings)).not.toContain('refunds');
+    expect(String(failures[0])).toContain('were not read within 0 ms');
+  });
+});
