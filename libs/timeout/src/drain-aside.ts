@@ -109,7 +109,7 @@ export class DrainAside {
     await this.#setAside(tx, failed);
     const learn = (): void => {
       if (mine.count > 0) this.#learn(handled.succeeded, handled, held);
-      this.suspects.moved([...untried, ...also]);
+      this.suspects.moved([...untried, ...also], nowMs);
       this.suspects.forget(done);
     };
     return { aside, back, also, learn };

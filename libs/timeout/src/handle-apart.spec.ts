@@ -1,5 +1,11 @@
 import type { DueDeadline } from './deadline-handler';
-import { FailureRates, handleApart, HandlerFaultError, MANY } from './handle-apart';
+import {
+  type ApartOptions,
+  FailureRates,
+  handleApart,
+  HandlerFaultError,
+  MANY,
+} from './handle-apart';
 import { subjectNamedBy } from './subject-failure';
 import { subject } from './testing/deadline-store';
 
@@ -173,7 +179,11 @@ describe('a batch in pieces', () => {
   });
 
   describe('where rows are held', () => {
-    const handling = (held: (one: DueDeadline) => boolean, isSuspect = held) => {
+    const handling = (
+      held: (one: DueDeadline) => boolean,
+      isSuspect = held,
+      inTurn?: ApartOptions['inTurn'],
+    ) => {
       const pieces: number[] = [];
       const attempt = async (piece: readonly DueDeadline[]) => {
         pieces.push(piece.length);
@@ -182,7 +192,7 @@ describe('a batch in pieces', () => {
       };
       const result = handleApart(dueOf(1_000), attempt, {
         ...{ rates: new FailureRates(), isJudged: true, isSubjectsFault: () => true },
-        ...{ isContention: () => true, isSuspect },
+        ...{ isContention: () => true, isSuspect, ...(inTurn && { inTurn }) },
       });
       return result.then((done) => ({ ...done, pieces }));
     };
@@ -196,9 +206,22 @@ describe('a batch in pieces', () => {
     });
 
     it('tries those that are known alone, after the others', async () => {
-      const { changed, pieces } = await handling(isPoison(0.02));
-      expect(changed).toBe(980);
-      expect(pieces).toEqual([490, 490, ...Array<number>(20).fill(1)]);
+      const { changed, pieces } = await handling(isPoison(0.01));
+      expect(changed).toBe(990);
+      expect(pieces).toEqual([495, 495, ...Array<number>(10).fill(1)]);
+    });
+
+    it('tries a few of those that are known, in turn, and all of them once they are free', async () => {
+      const isSuspect = isPoison(0.2);
+      const inTurn = (all: readonly DueDeadline[]) => [...all].reverse();
+      const { changed, locked, left, pieces } = await handling(isSuspect, isSuspect, inTurn);
+      expect([changed, locked.length, left.length]).toEqual([800, 16, 184]);
+      expect(pieces).toEqual([400, 400, ...Array<number>(16).fill(1)]);
+      expect(left).not.toContainEqual(locked[0]?.due);
+      expect(locked.map(({ due }) => due)).toEqual(
+        inTurn(dueOf(1_000).filter(isSuspect)).slice(0, 16),
+      );
+      expect(await handling(nobody, isSuspect)).toMatchObject({ changed: 1_000, left: [] });
     });
 
     it.each([nobody, () => true])('stops to look where very many are', async (isSuspect) => {

@@ -65,6 +65,8 @@ const TELLING = 0.5;
 const REMEMBERED = 10_000;
 /** What the batch has handled stays locked meanwhile: half a second, nearly all of them being short. */
 const MOST_WAITS = 250;
+/** And for so many of those that are known to be held: where they are thousands, a batch may have nobody else. */
+const MOST_LOOKS = 16;
 
 export interface ApartOptions {
   readonly rates: FailureRates;
@@ -76,6 +78,8 @@ export interface ApartOptions {
   readonly isTableLocked?: (error: unknown) => boolean;
   /** True for those that are tried alone, after all the others. */
   readonly isSuspect?: (due: DueDeadline) => boolean;
+  /** These in the order in which to try them. */
+  readonly inTurn?: (suspects: readonly DueDeadline[]) => readonly DueDeadline[];
   /** The one that an error names. */
   readonly suspectOf?: (error: unknown, piece: readonly DueDeadline[]) => DueDeadline | undefined;
 }
@@ -100,7 +104,7 @@ export async function handleApart(
 ): Promise<HandledApart> {
   const apart = new Apart(attempt, options);
   const { fresh, again } = options.rates;
-  const { isSuspect = () => false } = options;
+  const { isSuspect = () => false, inTurn = (suspects) => suspects } = options;
   const others = due.filter((one) => !isSuspect(one));
   await apart.handle(
     others.filter(({ failures }) => failures === 0),
@@ -111,7 +115,7 @@ export async function handleApart(
     others.filter(({ failures }) => failures > 0),
     again,
   );
-  await apart.handleEach(due.filter(isSuspect));
+  await apart.handleEach(inTurn(due.filter(isSuspect)));
   return apart.total;
 }
 
@@ -155,8 +159,9 @@ class Apart {
   /** What becomes of these says nothing of others. */
   async handleEach(due: readonly DueDeadline[]): Promise<void> {
     this.#rate = { failed: 0, succeeded: 0 };
+    const most = Math.min(MOST_WAITS, this.#waits + MOST_LOOKS);
     for (const one of due) {
-      if (this.#waits >= MOST_WAITS) this.total.left.push(one);
+      if (this.#waits >= most) this.total.left.push(one);
       else {
         const failure = await this.#try([one]);
         if (failure) this.#blame(one, failure);

@@ -203,6 +203,7 @@ async function handlePieces(
     isSubjectsFault: (error) => !answers.silence && isSubjectsFault(error),
     isJudged: !isProbe && isJudged,
     isSuspect: (one) => suspects.has(one),
+    inTurn: (all) => suspects.inTurn(all),
   });
   await tx.rows('SET LOCAL lock_timeout TO DEFAULT');
   const [first] = result.failed;

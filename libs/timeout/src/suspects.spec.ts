@@ -38,11 +38,33 @@ describe('Suspects', () => {
     expect(new Set(pausesMs).size).toBeGreaterThan(1_000);
   });
 
-  it('keep none waiting that was not tried', () => {
+  it('wait no longer than half a minute, however many they are: who knows of them may be gone', () => {
+    find(many(20_000));
+    const off = [...find(many(20_000)), ...suspects.putBack(many(20_000), NOW_MS)];
+    expect(Math.max(...inMs(off))).toBeLessThanOrEqual(30_000);
+    expect(Math.min(...inMs(off))).toBeGreaterThanOrEqual(18_000);
+  });
+
+  it('keep none waiting that was not tried, nor each other where they are few', () => {
+    for (let round = 0; round < 6; round++) find(many(10));
+    const pausesMs = () => inMs(suspects.putBack([due(7), due(2_007)], NOW_MS));
+    expect(pausesMs()).toEqual([250, 250]);
     find(many(2_000));
-    const [known, other] = suspects.putBack([due(7), due(2_007)], NOW_MS);
-    expect(inMs([known as DueDeadline])[0]).toBeGreaterThanOrEqual(15_000);
-    expect(inMs([other as DueDeadline])).toEqual([250]);
+    const [known, other] = pausesMs();
+    expect(known).toBeGreaterThanOrEqual(15_000);
+    expect(other).toBe(250);
+  });
+
+  it('are looked at in turn: who has waited the longest, for what its pause is', () => {
+    const [one, other, third] = [due(1), due(2), due(3)];
+    find([one]);
+    find([one]);
+    uptimeMs += 100;
+    find([other]);
+    expect(suspects.inTurn([one, other])).toEqual([one, other]);
+    uptimeMs += 200;
+    find([third]);
+    expect(suspects.inTurn([third, one, other])).toEqual([other, one, third]);
   });
 
   it('name eight others for each that is free, those first that have waited the longest', () => {
@@ -50,7 +72,10 @@ describe('Suspects', () => {
     expect(suspects.alsoFree([due(200)], NOW_MS)).toEqual([]);
     expect(suspects.alsoFree([due(3)], NOW_MS)).toEqual([...off.slice(0, 3), ...off.slice(4, 9)]);
     expect(suspects.alsoFree([due(3)], NOW_MS + 250)).toEqual([]);
-    suspects.moved(off.slice(0, 50).map((one) => ({ ...one, dueAt: new Date(NOW_MS + 1) })));
+    suspects.moved(
+      off.slice(0, 50).map((one) => ({ ...one, dueAt: new Date(NOW_MS + 1) })),
+      NOW_MS,
+    );
     suspects.forget(off.slice(50, 60));
     expect(ids(suspects.alsoFree([due(60), due(61)], NOW_MS))).toEqual(ids(off.slice(62, 78)));
   });
@@ -60,7 +85,12 @@ describe('Suspects', () => {
     const off = find(many(1_000));
     uptimeMs = Math.max(...inMs(off)) + 1;
     expect(suspects.areKnown).toBe(true);
-    uptimeMs += 60_000;
+    uptimeMs += 59_000;
+    suspects.moved([due(7)], NOW_MS);
+    uptimeMs += 1_000;
+    expect(suspects.areKnown).toBe(true);
+    expect([due(0), due(7)].map((one) => suspects.has(one))).toEqual([false, true]);
+    uptimeMs += 59_000;
     expect(suspects.areKnown).toBe(false);
     expect(suspects.has(due(0))).toBe(false);
   });

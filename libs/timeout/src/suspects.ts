@@ -6,6 +6,8 @@ const FIRST_MS = 250;
 const LONGEST_MS = 5_000;
 /** Of thousands so many a second: each look may wait for a lock, and the others of the kind for that. */
 const LOOKS_A_SECOND = 100;
+/** But none waits longer than half a minute: whoever knows of it may have ended by then, and others find it by this. */
+const LONGEST_TURN_MS = 24_000;
 /** Not all of them at one instant. */
 const SPREAD = 0.5;
 /** Longer than its pause. Another process may have handled it, of which nothing is heard here. */
@@ -19,6 +21,8 @@ interface Known {
   /** As it was put off, the last time. */
   readonly due: DueDeadline;
   readonly pauseMs: number;
+  /** When it was looked at, the last time. */
+  readonly lookedMs: number;
   readonly untilMs: number;
 }
 
@@ -46,39 +50,45 @@ export class Suspects {
     return this.#known.has(subjectId);
   }
 
-  /** These have been found held: as they are to be put back, by the database's clock. */
-  putOff(held: readonly DueDeadline[], nowMs: number): DueDeadline[] {
-    const turnMs = (this.#known.size * 1_000) / LOOKS_A_SECOND;
-    return held.map((one) => {
-      const inTurnMs = turnMs * (1 + SPREAD * (Math.random() - 0.5));
-      return { ...one, dueAt: new Date(nowMs + Math.max(this.#pauseMs(one), inTurnMs)) };
-    });
+  /** In the order in which to look at them: first who has waited the longest, for what its pause is. */
+  inTurn(suspected: readonly DueDeadline[]): DueDeadline[] {
+    const nowMs = this.nowMs();
+    const waited = ({ subjectId }: DueDeadline): number => {
+      const known = this.#known.get(subjectId);
+      return known ? (nowMs - known.lookedMs) / known.pauseMs : 0;
+    };
+    return [...suspected].sort((one, other) => waited(other) - waited(one));
   }
 
-  /** These were not tried: as they are to be put back, those that are not known to be held soon. */
+  /** These have been found held: as they are to be put back, by the database's clock. */
+  putOff(held: readonly DueDeadline[], nowMs: number): DueDeadline[] {
+    return held.map((one) => ({
+      ...one,
+      dueAt: new Date(nowMs + Math.max(this.#pauseMs(one), this.#turnMs())),
+    }));
+  }
+
+  /** These were not tried: as they are to be put back, soon where they are few. */
   putBack(left: readonly DueDeadline[], nowMs: number): DueDeadline[] {
-    const dueAt = new Date(nowMs + FIRST_MS);
-    return left.flatMap((one) => (this.has(one) ? this.putOff([one], nowMs) : [{ ...one, dueAt }]));
+    return left.map((one) => {
+      const inMs = this.has(one) ? Math.max(FIRST_MS, this.#turnMs()) : FIRST_MS;
+      return { ...one, dueAt: new Date(nowMs + inMs) };
+    });
   }
 
   /** These have held up others. They are in the table as they are given; `nowMs` is the database's clock. */
   add(suspected: readonly DueDeadline[], nowMs: number): void {
     for (const due of suspected) {
-      const pauseMs = this.#pauseMs(due);
-      const waitsMs = Math.max(0, due.dueAt.getTime() - nowMs);
-      const untilMs = this.nowMs() + waitsMs + REMEMBERED_MS;
-      this.#known.delete(due.subjectId);
-      this.#known.set(due.subjectId, { due, pauseMs, untilMs });
+      const looked = { pauseMs: this.#pauseMs(due), lookedMs: this.nowMs() };
+      this.#keep({ due, ...looked, untilMs: this.#untilMs(due, nowMs) });
     }
   }
 
-  /** These were not tried, and are in the table as they are given. */
-  moved(these: readonly DueDeadline[]): void {
+  /** These were not tried, and are in the table as they are given; `nowMs`: as above. */
+  moved(these: readonly DueDeadline[], nowMs: number): void {
     for (const due of these) {
       const known = this.#known.get(due.subjectId);
-      if (!known) continue;
-      this.#known.delete(due.subjectId);
-      this.#known.set(due.subjectId, { ...known, due });
+      if (known) this.#keep({ ...known, due, untilMs: this.#untilMs(due, nowMs) });
     }
   }
 
@@ -101,6 +111,21 @@ export class Suspects {
   /** These were handled: nothing is to be said of them any more. */
   forget(handled: readonly DueDeadline[]): void {
     for (const { subjectId } of handled) this.#known.delete(subjectId);
+  }
+
+  #keep(known: Known): void {
+    const { subjectId } = known.due;
+    this.#known.delete(subjectId);
+    this.#known.set(subjectId, known);
+  }
+
+  #untilMs({ dueAt }: DueDeadline, nowMs: number): number {
+    return this.nowMs() + Math.max(0, dueAt.getTime() - nowMs) + REMEMBERED_MS;
+  }
+
+  #turnMs(): number {
+    const allMs = (this.#known.size * 1_000) / LOOKS_A_SECOND;
+    return Math.min(LONGEST_TURN_MS, allMs) * (1 + SPREAD * (Math.random() - 0.5));
   }
 
   #pauseMs({ subjectId }: DueDeadline): number {
