@@ -22,7 +22,7 @@ describe('DrainAside', () => {
     const claimed = ClaimedBatch.of([due]);
     const silence = UnansweredError.within(20_000, KIND, [due]);
     const total = noCounts();
-    const batch = { claimed, limit: 1, isApart: true };
+    const batch = { claimed, limit: 1, isApart: true, drainers: 1 };
     expect(await aside.rolledBack(silence, batch, undefined, total)).toBe('more');
     expect(told).toEqual([`payment, 1: ${String(silence)}`]);
     expect(total).toEqual(noCounts());

@@ -13,6 +13,7 @@ import {
   TableLockedError,
 } from './handle-apart';
 import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
+import { HeldUpBatches } from './held-up-batches';
 import type { KindHealth } from './kind-health';
 import type { LowWater } from './low-water';
 import type { Pace } from './pace';
@@ -44,6 +45,8 @@ interface RolledBack {
   readonly claimed: ClaimedBatch;
   readonly limit: number;
   readonly isApart: boolean;
+  /** How many batches of the kind could be under way with it, at most. */
+  readonly drainers: number;
 }
 
 /** What a batch leaves to those that follow. */
@@ -72,6 +75,7 @@ export const NOTHING_ASIDE: LeftAside = {
 export class DrainAside {
   readonly rates = new FailureRates();
   readonly suspects = new Suspects();
+  readonly heldUp = new HeldUpBatches();
   /** So many batches are still to be handled in pieces. */
   #apartFor = 0;
 
@@ -149,6 +153,7 @@ export class DrainAside {
   #learn(succeeded: number, { failed, locked }: Aside, held: readonly DueDeadline[]): void {
     const aside = [...failed, ...locked];
     this.#apartFor = aside.length > 0 ? APART_FOR : Math.max(0, this.#apartFor - 1);
+    this.heldUp.passed();
     this.suspects.add(held, this.parts.clock.nowMs());
     const fresh = failed.filter(({ due }) => due.failures === 0).length;
     const worn = failed.some(
@@ -163,7 +168,7 @@ export class DrainAside {
   /** What becomes of a batch that was rolled back; throws what no subject of it is to blame for. */
   async rolledBack(
     error: unknown,
-    { claimed, limit, isApart }: RolledBack,
+    { claimed, limit, isApart, drainers }: RolledBack,
     part: Part | undefined,
     total: DrainCounts,
   ): Promise<'more' | 'stopped'> {
@@ -185,6 +190,7 @@ export class DrainAside {
     if (!mayGoOn) throw error;
     const failure = error instanceof RowHeldError ? error.failure : error;
     this.parts.telemetry.batchFailed(this.kind, claimed.count, failure);
+    if (error instanceof RowHeldError && this.heldUp.triesAgain(drainers)) return 'more';
     this.#apartFor = APART_FOR;
     if (!isApart && claimed.count > 0) return 'more';
     // Savepoints do not help: the claim itself fails, or the commit. Fewer, down to one.

@@ -135,7 +135,8 @@ export class DrainBatch {
     const isProbe = this.own.health.isStopped;
     const isApart = isProbe || this.#aside.asksForPieces;
     const most = isProbe ? PROBED : isApart ? LARGEST_APART : plan.limit;
-    return { ...plan, limit: Math.min(plan.limit, most), isProbe, isApart };
+    const drainers = this.#aside.heldUp.askToBeAlone ? 1 : plan.drainers;
+    return { ...plan, drainers, limit: Math.min(plan.limit, most), isProbe, isApart };
   }
 
   #refusal(entry: BatchEntry, askedMs: number): BatchOutcome | undefined {

@@ -150,6 +150,35 @@ describe('Drain, when somebody holds a row', () => {
     });
   });
 
+  it('which is another batch of the kind, waits for its turn, and puts nobody aside', async () => {
+    await store.add(KIND, Array<number>(1_500).fill(-1_000));
+    let [isKnown, isFirst, failed, begun] = [(): void => undefined, true, 0, 0];
+    /** The other has failed a second time, or asks for a turn again and again. */
+    const known = new Promise<void>((resolve) => (isKnown = resolve));
+    const handler = new Effects(500, async (_due, tx) => {
+      await tx.rows('UPDATE things SET id = id WHERE id = $1', [subject(0)]);
+      if (isFirst) {
+        isFirst = false;
+        await known;
+      }
+    });
+    // As two processes: each has its own.
+    const parts = drainParts(pool, KIND, { batchFailed: () => ++failed === 2 && isKnown() });
+    jest.spyOn(parts.brake, 'covers').mockImplementation(() => {
+      if (failed > 0 && ++begun === 10) isKnown();
+      return false;
+    });
+    const [one, other] = [0, 1].map(() => new Drain(KIND, handler, parts, drainDefaults)) as [
+      Drain,
+      Drain,
+    ];
+    const counts = await Promise.all([one.run('timer'), other.run('timer')]);
+    expect(counts.map(({ putBack }) => putBack)).toEqual([0, 0]);
+    expect(counts.reduce((sum, { changed }) => sum + changed, 0)).toBe(1_500);
+    expect(handler.batches.every(({ length }) => length > 1)).toBe(true);
+    expect(await store.deadlines()).toEqual([]);
+  });
+
   it('is told from a table by what Postgres says, and by no NOWAIT', async () => {
     const asking = (sql: string) =>
       inTransaction(store.dataSource, async (tx) => {
