@@ -6,13 +6,23 @@ import { openTimeouts } from './timeouts';
 import { createWorld, type World } from './world';
 
 const KIND = 'held';
-/** How many rows a neighbour holds, and how many others are due with them. */
-const SIZES = [
-  [1_000, 1_000],
-  [5_000, 5_000],
-  [20_000, 1_000],
-] as const;
-const QUICK_SIZES = [[200, 200]] as const;
+interface Case {
+  /** How many rows a neighbour holds, and how many others are due with them. */
+  readonly held: number;
+  readonly free: number;
+  readonly workers: number;
+  /** Before the release: then nobody knows who was held. */
+  readonly areReplaced?: boolean;
+}
+
+const CASES: readonly Case[] = [
+  { held: 1_000, free: 1_000, workers: 1 },
+  { held: 5_000, free: 5_000, workers: 1 },
+  { held: 20_000, free: 1_000, workers: 1 },
+  { held: 5_000, free: 5_000, workers: 3 },
+  { held: 5_000, free: 5_000, workers: 3, areReplaced: true },
+];
+const QUICK_CASES: readonly Case[] = [{ held: 200, free: 200, workers: 2 }];
 const LOOK_EVERY_MS = 20;
 
 export const heldRows: Question = {
@@ -23,16 +33,16 @@ export const heldRows: Question = {
     try {
       await world.pool.query('CREATE TABLE things (id uuid PRIMARY KEY, done boolean)');
       const rows = [];
-      for (const [held, free] of quick ? QUICK_SIZES : SIZES) {
+      for (const one of quick ? QUICK_CASES : CASES) {
         const all: Waited[] = [];
-        for (let round = 0; round < rounds; round++) all.push(await waited(world, held, free));
+        for (let round = 0; round < rounds; round++) all.push(await waited(world, one));
         const row = {
-          ...{ held, free },
+          ...one,
           halfMs: medianOf(all, (one) => one.halfMs),
           freeMs: medianOf(all, (one) => one.freeMs),
           releasedMs: medianOf(all, (one) => one.releasedMs),
         };
-        say(`${held} held: the ${free} free ones within ${Math.round(row.freeMs)} ms`);
+        say(`${one.held} held: the ${one.free} free ones within ${Math.round(row.freeMs)} ms`);
         rows.push(row);
       }
       return {
@@ -42,6 +52,7 @@ export const heldRows: Question = {
             columns: [
               'held',
               'free',
+              'workers',
               'half of the free handled, ms',
               'all of the free, ms',
               'all of the held, ms after their release',
@@ -49,11 +60,12 @@ export const heldRows: Question = {
             rows: rows.map((row) => [
               row.held,
               row.free,
+              row.areReplaced ? `${row.workers}, replaced before the release` : row.workers,
               Math.round(row.halfMs),
               Math.round(row.freeMs),
               Math.round(row.releasedMs),
             ]),
-            note: 'A handler that changes one row for each subject by one statement for its batch, and waits for rows as that does; one worker. They are released once all free ones are handled.',
+            note: 'A handler that changes one row for each subject by one statement for its batch, and waits for rows as that does; all workers in one process. They are released once all free ones are handled.',
           },
         ],
         goals: [],
@@ -70,7 +82,10 @@ interface Waited {
   readonly releasedMs: number;
 }
 
-async function waited(world: World, held: number, free: number): Promise<Waited> {
+async function waited(
+  world: World,
+  { held, free, workers, areReplaced = false }: Case,
+): Promise<Waited> {
   const due = held + free;
   await world.pool.query('TRUNCATE deadlines, held_deadlines, things');
   await world.pool.query(
@@ -85,14 +100,7 @@ async function waited(world: World, held: number, free: number): Promise<Waited>
      SELECT $1, now() - random() * interval '1 s', id FROM things`,
     [KIND],
   );
-  const open = await openTimeouts(world, KIND, handler);
-  let isOver = false;
-  const drained = (async () => {
-    while (!isOver) {
-      await open.timeouts.drainAll('timer');
-      await setTimeout(LOOK_EVERY_MS);
-    }
-  })();
+  let working = await startWorkers(world, workers);
   try {
     const startedMs = performance.now();
     const until = async (done: number, sinceMs: number): Promise<number> => {
@@ -106,16 +114,47 @@ async function waited(world: World, held: number, free: number): Promise<Waited>
     };
     const halfMs = await until(free / 2, startedMs);
     const freeMs = await until(free, startedMs);
+    if (areReplaced) {
+      await working.stop();
+      working = await startWorkers(world, workers);
+    }
     const releasedAtMs = performance.now();
     await holder.query('COMMIT');
     return { halfMs, freeMs, releasedMs: await until(due, releasedAtMs) };
   } finally {
     await holder.query('ROLLBACK');
     holder.release();
-    isOver = true;
-    await drained;
-    await open.close();
+    await working.stop();
   }
+}
+
+interface Workers {
+  stop(): Promise<void>;
+}
+
+/** Each drains again and again, and knows nothing of the others. */
+async function startWorkers(world: World, count: number): Promise<Workers> {
+  let isOver = false;
+  const start = async (): Promise<() => Promise<void>> => {
+    const open = await openTimeouts(world, KIND, handler);
+    const drained = (async () => {
+      while (!isOver) {
+        await open.timeouts.drainAll('timer');
+        await setTimeout(LOOK_EVERY_MS);
+      }
+    })();
+    return async () => {
+      await drained;
+      await open.close();
+    };
+  };
+  const ends = await Promise.all(Array.from({ length: count }, start));
+  return {
+    stop: async () => {
+      isOver = true;
+      await Promise.all(ends.map((end) => end()));
+    },
+  };
 }
 
 const handler: DeadlineHandler = {

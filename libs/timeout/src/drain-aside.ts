@@ -1,3 +1,4 @@
+import { kindsUnderWay } from './batch-entry';
 import type { ClaimedBatch } from './claimed-batch';
 import { isCanceledStatement, isContention, isLockTimeout } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
@@ -190,7 +191,7 @@ export class DrainAside {
     if (!mayGoOn) throw error;
     const failure = error instanceof RowHeldError ? error.failure : error;
     this.parts.telemetry.batchFailed(this.kind, claimed.count, failure);
-    if (error instanceof RowHeldError && this.heldUp.triesAgain(drainers)) return 'more';
+    if (error instanceof RowHeldError && (await this.#triesAgain(drainers))) return 'more';
     this.#apartFor = APART_FOR;
     if (!isApart && claimed.count > 0) return 'more';
     // Savepoints do not help: the claim itself fails, or the commit. Fewer, down to one.
@@ -200,6 +201,12 @@ export class DrainAside {
     else if (!alone) throw error;
     else await this.#putAside({ due: alone, error }, part, total);
     return 'more';
+  }
+
+  /** Where nobody else is at this kind, whoever has the row is none of ours. */
+  async #triesAgain(drainers: number): Promise<boolean> {
+    const others = await kindsUnderWay(this.parts.dataSource, [this.kind]);
+    return this.heldUp.triesAgain(drainers, others.length > 0);
   }
 
   /** One for which the handler is silent also when it is alone is put aside. */

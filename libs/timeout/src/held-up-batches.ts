@@ -17,9 +17,10 @@ export class HeldUpBatches {
     return this.#aloneFor > 0;
   }
 
-  /** One was, that had one of so many turns: true where it is to be tried again as a whole. */
-  triesAgain(turns: number): boolean {
-    const triesAgain = turns > 1 || (this.askToBeAlone && this.#inARow < MOST_TRIES);
+  /** One was, that had one of so many turns: true where it is to be tried again as a whole, as others are under way. */
+  triesAgain(turns: number, areOthersUnderWay: boolean): boolean {
+    const mayTry = turns > 1 || (this.askToBeAlone && this.#inARow < MOST_TRIES);
+    const triesAgain = areOthersUnderWay && mayTry;
     this.#inARow = triesAgain ? this.#inARow + 1 : 0;
     this.#aloneFor = triesAgain ? ALONE_FOR : 0;
     return triesAgain;
