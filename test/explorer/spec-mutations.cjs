@@ -504,6 +504,30 @@ const SPEC_MUTATIONS = [
     'deadlines.spec.ts',
     ['claim-due.ts', "'version < last_version'", "'false'"],
   ),
+  seeded(
+    'all-wait-for-locked',
+    'Each who needs a table that is known to be locked waits for it, with a connection',
+    'locked-statements.spec.ts',
+    ['locked-statements.ts', 'if (known && !this.#mayTry(text, known)) throw', 'if (!this) throw'],
+  ),
+  seeded(
+    'locked-for-ever',
+    'What waited for a table that is free again waits for as long as others try one that is not',
+    'locked-statements.spec.ts',
+    ['locked-statements.ts', 'return isOld && !this', 'return !isOld && !this'],
+  ),
+  seeded(
+    'held-up-apart',
+    'A batch that another one of its kind holds up puts its subjects aside',
+    'drain-held-rows.spec.ts',
+    ['held-up-batches.ts', 'areOthersUnderWay && mayTry', 'areOthersUnderWay && !mayTry'],
+  ),
+  seeded(
+    'turn-without-end',
+    'Where thousands of rows are held, each waits for the looks at all others',
+    'suspects.spec.ts',
+    ['suspects.ts', 'Math.min(LONGEST_TURN_MS, allMs)', 'allMs'],
+  ),
 ];
 
 module.exports = { SPEC_MUTATIONS, seeded };
