@@ -191,8 +191,32 @@ const MUTATIONS = [
     edits: [
       {
         file: 'libs/timeout/src/database-errors.ts',
-        find: "return !ROW.test(said.where ?? '');",
-        replace: 'return true;',
+        find: "!ROW.test(said.where ?? '') && !ASKS",
+        replace: '!ASKS',
+      },
+    ],
+  },
+  {
+    name: 'advisory-taken-for-a-table',
+    what: 'Whoever waits for an advisory lock in vain fails all others, as if a table were locked',
+    spec: 'libs/timeout/src/drain-held-rows.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/database-errors.ts',
+        find: ".test(said.where ?? '') && !ASKS_FOR_ADVISORY.test(sentBefore(error) ?? '')",
+        replace: ".test(said.where ?? '')",
+      },
+    ],
+  },
+  {
+    name: 'customer-of-another-group',
+    what: 'What a customer holds is not counted where another group has them',
+    spec: 'libs/orders/src/placing/customer-limits.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/placing/customer-limits.ts',
+        find: 'return this.#heldElsewhere.has(customerId);',
+        replace: 'return !this && this.#heldElsewhere.has(customerId);',
       },
     ],
   },

@@ -67,11 +67,26 @@ const ROW = /\(\d+,\d+\)/;
 /** Of a wait that has ended; who asks with NOWAIT hears it from elsewhere. */
 const WAITED = 'ProcessInterrupts';
 
-/** True when the lock that was waited for is on no row but on a table, as CREATE INDEX or ALTER TABLE has one. */
+/** Of a wait for one Postgres does not say what it was for. */
+const ASKS_FOR_ADVISORY = /\bpg_advisory_/;
+
+/**
+ * True when the lock that was waited for is on no row, and no advisory one, but on a table, as CREATE INDEX or
+ * ALTER TABLE has one.
+ */
 export function isTableLocked(error: unknown): boolean {
   const said = saidBy(error);
   if (said?.code !== LOCK_NOT_AVAILABLE || said.routine !== WAITED) return false;
-  return !ROW.test(said.where ?? '');
+  return !ROW.test(said.where ?? '') && !ASKS_FOR_ADVISORY.test(sentBefore(error) ?? '');
+}
+
+/** The statement that this is an error of, where TypeORM has said it. */
+function sentBefore(error: unknown): string | undefined {
+  for (let cause = error; types.isNativeError(cause); cause = cause.cause) {
+    const { query } = cause as { query?: unknown };
+    if (typeof query === 'string') return query;
+  }
+  return undefined;
 }
 
 /** True where several statements were sent as one: Postgres has done none of them. */

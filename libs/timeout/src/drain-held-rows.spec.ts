@@ -193,6 +193,8 @@ describe('Drain, when somebody holds a row', () => {
     expect(await asking(`UPDATE things SET id = id WHERE ${one}`)).toBe(false);
     expect(await asking(`SELECT FROM things WHERE ${one} FOR UPDATE NOWAIT`)).toBe(false);
     expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe('free');
+    await holder.query('SELECT pg_advisory_xact_lock(7, 7)');
+    expect(await asking('SELECT pg_advisory_xact_lock(7, 7)')).toBe(false);
     await holder.query('LOCK TABLE things IN SHARE MODE');
     expect(await asking(`INSERT INTO things SELECT gen_random_uuid()`)).toBe(true);
     await letGo();

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertProduct } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrder } from '../closing/cancel-order';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { LastcallError } from '../order/errors';
 import { uuidsBetween } from '../order/uuid';
 import { Retention } from '../retention';
@@ -54,6 +56,22 @@ const end = (ids: readonly string[], how: 'paid' | 'payment_timeout' | 'operator
           WHERE id = ANY ($1::uuid[])`,
     how === 'paid' ? [ids] : [ids, how],
   );
+
+it('of one whom another process is at is waited for by nobody else', async () => {
+  const ann = randomUUID();
+  const other = await beginHeldOpen(world.dataSource);
+  await other.query(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.customer}, hashtext($1))`, [
+    ann,
+  ]);
+  const hers = order(ann, { TEA: 1 });
+  const others = Array.from({ length: 20 }, () => order(randomUUID(), { TEA: 1 }));
+  const [refused, ...placed] = await Promise.allSettled([hers, ...others]);
+  expect(placed.map(({ status }) => status)).toEqual(others.map(() => 'fulfilled'));
+  expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'busy' } });
+  await other.rollbackTransaction();
+  await other.release();
+  expect(await order(ann, { TEA: 1 })).toEqual(expect.any(String));
+});
 
 describe('open orders', () => {
   it('are counted however many others have come and gone since', async () => {

@@ -24,19 +24,37 @@ interface Holding {
 
 const NOTHING: Omit<Holding, 'bySku'> = { orders: 0, units: 0, pauseS: 0 };
 
+/** No SKU begins like this: it would not be plain text. */
+const CUSTOMER = '\u0000customer ';
+
+function areOff({
+  MAX_OPEN_ORDERS,
+  MAX_HELD_UNITS,
+  MAX_HELD_SHARE,
+  MAX_UNPAID_IN_A_ROW,
+}: Limits): boolean {
+  const all = [MAX_OPEN_ORDERS, MAX_HELD_UNITS, MAX_HELD_SHARE, MAX_UNPAID_IN_A_ROW];
+  return all.every((limit) => limit === null);
+}
+
+/** What two groups must not both have for this customer: they are counted by one at a time. */
+export function needsOfCustomer(customerId: string, limits: Limits): string[] {
+  return areOff(limits) ? [] : [`${CUSTOMER}${customerId}`];
+}
+
 /**
- * What each customer of a group holds without having paid for it, counted exactly: the advisory
- * locks make two groups with the same customer take turns. No scan: a customer's rows are those of
- * orders placed since the rows were last tidied, which they are each time the customer orders.
+ * What each customer of a group holds without having paid for it, counted exactly: by advisory
+ * locks no two groups have the same customer. Nobody waits for them: who is in another group is tried
+ * again, and no stranger with them. No scan: a customer's rows are those of orders placed since the
+ * rows were last tidied, which they are each time the customer orders.
  */
 export class CustomerLimits {
   readonly #holdings = new Map<string, Holding>();
+  #heldElsewhere: ReadonlySet<string> = new Set();
   readonly #areOff: boolean;
 
   private constructor(private readonly limits: Limits) {
-    const { MAX_OPEN_ORDERS, MAX_HELD_UNITS, MAX_HELD_SHARE, MAX_UNPAID_IN_A_ROW } = limits;
-    const all = [MAX_OPEN_ORDERS, MAX_HELD_UNITS, MAX_HELD_SHARE, MAX_UNPAID_IN_A_ROW];
-    this.#areOff = all.every((limit) => limit === null);
+    this.#areOff = areOff(limits);
   }
 
   static async read(
@@ -46,8 +64,11 @@ export class CustomerLimits {
   ): Promise<CustomerLimits> {
     const held = new CustomerLimits(limits);
     if (held.#areOff) return held;
-    const customers = [...new Set(requests.map(({ customerId }) => customerId))];
-    await tx.hot(LOCK, [customers]);
+    const all = [...new Set(requests.map(({ customerId }) => customerId))];
+    const elsewhere = await tx.hot<{ id: string }>(LOCK, [all]);
+    held.#heldElsewhere = new Set(elsewhere.map(({ id }) => id));
+    const customers = all.filter((id) => !held.#heldElsewhere.has(id));
+    if (customers.length === 0) return held;
     await tx.hot(TIDY, [customers]);
     const rows = await tx.hot<HeldRow>(READ, [
       customers,
@@ -57,6 +78,11 @@ export class CustomerLimits {
     ]);
     for (const row of rows) held.#holdings.set(row.customer_id, holdingOf(row));
     return held;
+  }
+
+  /** True where another group has this customer: nothing is known of what they hold. */
+  isHeldElsewhere(customerId: string): boolean {
+    return this.#heldElsewhere.has(customerId);
   }
 
   /** Why this customer may not hold these as well; undefined when they may. */
@@ -116,9 +142,10 @@ export class CustomerLimits {
 /** More than there will ever be: no pause. */
 const NEVER = 2 ** 31 - 1;
 
+/** Answers with those whom another group has. */
 const LOCK = `
-  SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.customer}, k) FROM (
-    SELECT DISTINCT hashtext(c) AS k FROM unnest($1::text[]) AS c ORDER BY k) AS keys`;
+  SELECT c AS id FROM unnest($1::text[]) AS c
+   WHERE NOT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.customer}, hashtext(c))`;
 
 /**
  * Takes away the rows of orders that are paid or closed by now, and counts how many in a row were

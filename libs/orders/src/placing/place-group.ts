@@ -15,7 +15,7 @@ import {
   shortOf,
   takeAll,
 } from '../stock/products';
-import { CustomerLimits } from './customer-limits';
+import { CustomerLimits, needsOfCustomer } from './customer-limits';
 import {
   type Draft,
   keyOf,
@@ -34,8 +34,8 @@ type Decision =
 /**
  * Places a group of orders in the given transaction: each wholly or not at all, one refused
  * beside its placed neighbours. One outcome for each request, in their order; for one that wants a
- * product whose row somebody else has locked, that is the answer. Locks are waited for in one order
- * by everybody, customers before keys; products are not waited for.
+ * product whose row somebody else has locked, or whose customer another group has, that is the answer:
+ * neither is waited for.
  */
 export async function placeGroup(
   tx: Transaction,
@@ -53,6 +53,9 @@ export async function placeGroup(
     if (known) {
       if (known.bodyHash === request.bodyHash) return { existing: known.orderId };
       return { refused: keyReused() };
+    }
+    if (limits.isHeldElsewhere(request.customerId)) {
+      return new HeldElsewhere(needsOfCustomer(request.customerId, config));
     }
     const held = request.items.map(({ sku }) => sku).filter((sku) => heldElsewhere.has(sku));
     if (held.length > 0) return new HeldElsewhere(held);

@@ -18,6 +18,7 @@ import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { HeldInHostError } from '../order/order-hooks';
 import { readInput } from '../order/read-input';
+import { needsOfCustomer } from './customer-limits';
 import { placeCommand } from './place-rules';
 import { placeGroup, type PlaceOutcome } from './place-group';
 import { sumBySku } from '../stock/products';
@@ -59,7 +60,10 @@ export class PlaceOrder implements OnApplicationShutdown {
         overflow: () =>
           new LastcallError('busy', 'Too many orders are being placed; try again soon'),
         keyOf,
-        needsOf: ({ items }) => items.map(({ sku }) => sku),
+        needsOf: ({ items, customerId }) => [
+          ...items.map(({ sku }) => sku),
+          ...needsOfCustomer(customerId, this.config),
+        ],
         tired: inUse,
         isEverybodys,
         isForAllWaiting: isTableLocked,
@@ -144,7 +148,7 @@ function heldInHost(request: PlaceRequest, { isOfStock }: HeldInHostError): stri
   return isOfStock ? request.items.map(({ sku }) => sku) : [`${HOOKS_OF}${keyOf(request)}`];
 }
 
-/** No SKU begins like this: it would not be plain text. */
+/** No SKU begins like this, as customers' needs do (customer-limits.ts). */
 const HOOKS_OF = '\u0000';
 
 /** One line a SKU, in SKU order: two ways to write the same order are the same order. */
