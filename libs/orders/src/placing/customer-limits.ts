@@ -144,8 +144,8 @@ const NEVER = 2 ** 31 - 1;
 
 /** Answers with those whom another group has. */
 const LOCK = `
-  SELECT c AS id FROM unnest($1::text[]) AS c
-   WHERE NOT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.customer}, hashtext(c))`;
+  SELECT id FROM (SELECT c AS id, hashtext(c) AS k FROM unnest($1::text[]) AS c OFFSET 0) AS keys
+   WHERE NOT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.customer}, k)`;
 
 /**
  * Takes away the rows of orders that are paid or closed by now, and counts how many in a row were
