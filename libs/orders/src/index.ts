@@ -46,7 +46,7 @@ export {
 export type { ErrandArgs, ErrandKinds, ErrandName, ErrandResult } from './errands/errand-kinds';
 export { ErrandError, leaveErrand } from './errands/leave-errand';
 export { ForceCloseOrder } from './closing/force-close-order';
-export { Gauges, type GaugesView } from './ops/gauges';
+export { Gauges, type GaugesRead, type GaugesView } from './ops/gauges';
 export { GroupCommit, type GroupCommitOptions, type HowToCarryOut } from './group-commit';
 export {
   type Invariant,
