@@ -27,7 +27,7 @@ interface Request {
   readonly body: string;
 }
 
-/** Sends what `next` makes over so many connections, each with one request under way. */
+/** Sends what `next` makes over so many connections, each with one request under way; rejects where none is answered. */
 export async function loadApi(
   world: World,
   api: Api,
@@ -42,6 +42,9 @@ export async function loadApi(
     timeout: 30,
     requests: [{ method: 'POST', path: '/', setupRequest: next }],
   });
+  if (result['2xx'] === 0) {
+    throw new Error(`Nothing was answered: ${result.non2xx} refused, ${result.errors} failed`);
+  }
   return {
     answered: result['2xx'],
     perSecond: result['2xx'] / result.duration,
