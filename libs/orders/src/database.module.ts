@@ -71,14 +71,14 @@ const closersPool = ({ DATABASE_URL: url, DATABASE_SCHEMA: schema, DRAINERS }: C
 function pool(
   provide: symbol,
   optionsOf: (config: Config) => PoolOptions,
-  waitsForTables = Infinity,
+  waitsForTables?: number,
 ): Provider {
   return {
     provide,
     inject: [SET_UP],
     useFactory: async ({ config }: OrdersSetUp) => {
       const dataSource = new DataSource(dataSourceOptions(optionsOf(config)));
-      limitWaitsForTables(dataSource, waitsForTables);
+      if (waitsForTables !== undefined) limitWaitsForTables(dataSource, waitsForTables);
       return withTables(
         await withOwnSessions(await openSessions(dataSource)),
         config.DATABASE_SCHEMA,

@@ -94,9 +94,8 @@ export function limitWaitsForTables(
   dataSource: DataSource,
   most: number,
   nowMs = () => performance.now(),
-): DataSource {
+): void {
   OF_DATA_SOURCE.set(dataSource, new LockedStatements(most, nowMs));
-  return dataSource;
 }
 
 /**

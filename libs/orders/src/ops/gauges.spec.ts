@@ -1,21 +1,15 @@
-import { Client } from 'pg';
+import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { Gauges } from './gauges';
 
 describe('gauges', () => {
   let world: World;
-  let dba: Client;
   beforeAll(async () => {
     world = await openWorld();
-    dba = new Client({ connectionString: world.ownerUrl });
-    await dba.connect();
     await insertOrders(world, { count: 3, closesInMs: -60_000 });
   });
-  afterAll(async () => {
-    await dba?.end();
-    await world?.close();
-  });
+  afterAll(() => world?.close());
 
   const read = () => world.get(Gauges).readWhatCanBe(10_000);
 
@@ -23,10 +17,11 @@ describe('gauges', () => {
     const all = Object.keys(await world.get(Gauges).read());
     const whole = await read();
     expect([Object.keys(whole.readings), whole.failures]).toEqual([all, []]);
-    await dba.query('BEGIN');
-    await dba.query('LOCK TABLE lastcall.refunds IN ACCESS EXCLUSIVE MODE');
+    const somebody = await beginHeldOpen(world.dataSource);
+    await somebody.query('LOCK TABLE refunds IN ACCESS EXCLUSIVE MODE');
     const { readings, failures } = await read();
-    await dba.query('ROLLBACK');
+    await somebody.rollbackTransaction();
+    await somebody.release();
     expect(readings.overdueDeadlines).toBe(3);
     const missing = all.filter((name) => !(name in readings));
     expect(missing).toEqual([
