@@ -8,10 +8,11 @@ import {
 } from '@app/orders';
 import { isContention } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Logger } from '../logging/logger';
 import { QuietPeriods } from '../logging/quiet-periods';
-import { CountedHistogram } from './counted-histogram';
+import { DatabaseGauges } from './database-gauges';
+import { Metrics } from './metrics';
 
 /** From the precision of a timer to the lateness of a sweep that found a day's backlog, in seconds. */
 const LAG_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400];
@@ -35,119 +36,86 @@ type SweepCounts = Parameters<OrdersTelemetry['swept']>[0];
 @Injectable()
 export class PrometheusTelemetry implements OrdersTelemetry {
   readonly registry = new Registry();
+  readonly #metrics = new Metrics(this.registry);
 
-  readonly #closeLag = this.#histogram(
+  readonly #closeLag = this.#metrics.histogram(
     'close_lag_seconds',
     'How long after its deadline an order was closed',
     ['by'],
     LAG_BUCKETS,
   );
-  readonly #transitions = this.#counter('transitions_total', 'Changes of an order status', [
+  readonly #transitions = this.#metrics.counter('transitions_total', 'Changes of an order status', [
     'from',
     'to',
     'by',
   ]);
-  readonly #races = this.#counter('payment_race_total', 'A payment and a close met: who won', [
-    'winner',
+  readonly #races = this.#metrics.counter(
+    'payment_race_total',
+    'A payment and a close met: who won',
+    ['winner'],
+  );
+  readonly #guard = this.#metrics.counter(
+    'guard_total',
+    'How asking for the lock of orders ended',
+    ['outcome'],
+  );
+  readonly #webhooks = this.#metrics.counter('webhooks_total', 'What became of webhooks', [
+    'result',
   ]);
-  readonly #guard = this.#counter('guard_total', 'How asking for the lock of orders ended', [
-    'outcome',
-  ]);
-  readonly #webhooks = this.#counter('webhooks_total', 'What became of webhooks', ['result']);
-  readonly #deliveries = this.#counter(
+  readonly #deliveries = this.#metrics.counter(
     'webhook_deliveries_total',
     "Attempts to send webhooks to the shop's own systems: delivered, failed, dead",
     ['result'],
   );
-  readonly #alerts = this.#counter('alerts_total', 'Things that need an operator', []);
-  readonly #batchFailures = this.#counter(
+  readonly #alerts = this.#metrics.counter('alerts_total', 'Things that need an operator', []);
+  readonly #batchFailures = this.#metrics.counter(
     'batch_failures_total',
     'Batches of deadlines that failed, or that had deadlines that failed',
     ['kind'],
   );
-  readonly #held = this.#counter('held_deadlines_total', 'Deadlines given up on', ['kind']);
-  readonly #countedAlone = this.#counter(
+  readonly #held = this.#metrics.counter('held_deadlines_total', 'Deadlines given up on', ['kind']);
+  readonly #countedAlone = this.#metrics.counter(
     'requests_counted_alone_total',
     'Rate limits that other processes have not heard of, as Redis was away',
     [],
   );
-  readonly #securityEvents = this.#counter('security_events_total', 'What was tried and refused', [
-    'event',
-  ]);
-  readonly #failures = this.#counter('background_failures_total', 'Background work that failed', [
-    'what',
-  ]);
-  readonly #providerCalls = this.#histogram(
+  readonly #securityEvents = this.#metrics.counter(
+    'security_events_total',
+    'What was tried and refused',
+    ['event'],
+  );
+  readonly #failures = this.#metrics.counter(
+    'background_failures_total',
+    'Background work that failed',
+    ['what'],
+  );
+  readonly #providerCalls = this.#metrics.histogram(
     'provider_call_seconds',
     'Calls to the payment provider',
     ['provider', 'operation', 'outcome'],
     CALL_BUCKETS,
   );
-  readonly #sweepRun = this.#gauge('sweep_last_run_timestamp_seconds', 'End of the last sweep');
-  readonly #sweepFound = this.#counter('sweep_found_total', 'Overdue deadlines swept up', []);
-  readonly #handled = this.#counter(
+  readonly #sweepRun = this.#metrics.gauge(
+    'sweep_last_run_timestamp_seconds',
+    'End of the last sweep',
+  );
+  readonly #sweepFound = this.#metrics.counter(
+    'sweep_found_total',
+    'Overdue deadlines swept up',
+    [],
+  );
+  readonly #handled = this.#metrics.counter(
     'deadlines_handled_total',
     'Deadlines handled, and whether within the service level of 30 s',
     ['kind', 'in_time'],
   );
-  readonly #handlerFailing = this.#gauge(
+  readonly #handlerFailing = this.#metrics.gauge(
     'handler_failing',
     '1 while handling this kind of deadline fails for all, and the kind stands still but for probes',
     ['kind'],
   );
-  readonly #timerStore = this.#gauge('timer_store_healthy', '1 while alarms can be stored');
-  readonly #overdue = this.#gauge('overdue_deadlines', 'Deadlines that have passed, not handled');
-  readonly #oldestOverdue = this.#gauge(
-    'oldest_overdue_seconds',
-    'By how much the most overdue deadline is so',
-  );
-  readonly #refunds = this.#gauge('refunds', 'Refunds by status', ['status']);
-  readonly #relayAge = this.#gauge(
-    'event_relay_age_seconds',
-    'Age of the oldest order event that has not been relayed',
-  );
-  readonly #oldestClosing = this.#gauge(
-    'oldest_closing_seconds',
-    'How long the order that waits longest for the payment provider has been closing',
-  );
-  readonly #oldestUnsentRefund = this.#gauge(
-    'oldest_unsent_refund_seconds',
-    'Age of the oldest refund that no provider has been told of',
-  );
-  readonly #unfoldedStock = this.#gauge(
-    'unfolded_stock_movements',
-    'Stock movements that are not in the counters of their products yet',
-  );
-  readonly #oldestUnfoldedStock = this.#gauge(
-    'oldest_unfolded_stock_movement_seconds',
-    'Age of the oldest stock movement that is not in the counters of its product yet',
-  );
-  readonly #waiting = this.#gauge('waiting', 'What waits for a person, or may come to (runbook)', [
-    'what',
-  ]);
-  readonly #oldestWait = this.#gauge(
-    'oldest_wait_seconds',
-    'Age of the oldest that waits; 0 when none does',
-    ['what'],
-  );
-  readonly #refundsAhead = this.#gauge(
-    'automatic_refunds_ahead',
-    'Paid orders that are canceled and refunded within three days unless they are shipped',
-  );
-  readonly #onHold = this.#gauge('on_hold', 'What waits for an operator to decide', ['what']);
-  readonly #timeoutsStopped = this.#gauge(
-    'timeouts_stopped',
-    '1 while timeouts have stopped by themselves and wait for an operator to confirm',
-  );
-  readonly #invariants = this.#gauge(
-    'invariant_violations',
-    'Violations of an invariant, as of the last run of this worker; 0, always',
-    ['invariant'],
-  );
-  readonly #reconcileDifferences = this.#gauge(
-    'reconcile_differences',
-    'Differences from the ledgers of the providers that the newest comparison of a week has left open',
-  );
+  readonly #timerStore = this.#metrics.gauge('timer_store_healthy', '1 while alarms can be stored');
+  readonly #ofDatabase = new DatabaseGauges(this.#metrics);
   readonly #quiet = new QuietPeriods();
   readonly #labelValues = new Map<string, Set<string>>();
 
@@ -293,33 +261,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   /** What only the database knows, read at the time of a scrape; NaN for what it cannot tell. */
   setGauges(readings: Partial<GaugesView>): void {
-    for (const gauge of [
-      ...[this.#refunds, this.#onHold, this.#invariants, this.#waiting, this.#oldestWait],
-    ])
-      gauge.reset();
-    this.#overdue.set(readings.overdueDeadlines ?? NaN);
-    this.#oldestOverdue.set(readings.oldestOverdueSeconds ?? NaN);
-    this.#relayAge.set(readings.relayAgeSeconds ?? NaN);
-    this.#oldestClosing.set(readings.oldestClosingSeconds ?? NaN);
-    this.#oldestUnsentRefund.set(readings.oldestUnsentRefundSeconds ?? NaN);
-    this.#unfoldedStock.set(readings.unfoldedStockMovements ?? NaN);
-    this.#oldestUnfoldedStock.set(readings.oldestUnfoldedStockSeconds ?? NaN);
-    this.#timeoutsStopped.set(Number(readings.timeoutsStopped ?? NaN));
-    this.#reconcileDifferences.set(readings.reconcileDifferences ?? NaN);
-    for (const [status, count] of Object.entries(readings.refunds ?? {})) {
-      this.#refunds.set({ status }, count);
-    }
-    this.#refundsAhead.set(readings.automaticRefundsAhead ?? NaN);
-    for (const [what, { count, oldestSeconds }] of Object.entries(readings.waits ?? {})) {
-      this.#waiting.set({ what }, count);
-      this.#oldestWait.set({ what }, oldestSeconds);
-    }
-    for (const [what, count] of Object.entries(readings.onHold ?? {})) {
-      this.#onHold.set({ what }, count);
-    }
-    for (const { name, violations } of readings.invariants ?? []) {
-      this.#invariants.set({ invariant: name }, violations ?? NaN);
-    }
+    this.#ofDatabase.set(readings);
   }
 
   #bounded(label: string, value: string): string {
@@ -327,38 +269,5 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     this.#labelValues.set(label, values);
     if (values.size < MAX_LABEL_VALUES) values.add(value);
     return values.has(value) ? value : 'other';
-  }
-
-  #counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
-    return new Counter({
-      name: `lastcall_${name}`,
-      help,
-      labelNames: [...labelNames],
-      registers: [this.registry],
-    });
-  }
-
-  #gauge<L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) {
-    return new Gauge<L>({
-      name: `lastcall_${name}`,
-      help,
-      labelNames: [...labelNames],
-      registers: [this.registry],
-    });
-  }
-
-  #histogram<L extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly L[],
-    buckets: readonly number[],
-  ): CountedHistogram<L> {
-    return new CountedHistogram({
-      name: `lastcall_${name}`,
-      help,
-      labelNames: [...labelNames],
-      buckets: [...buckets],
-      registers: [this.registry],
-    });
   }
 }
