@@ -1,4 +1,4 @@
-import { startUpOptions } from '@app/timeout';
+import { PEER_LIMITS, startUpOptions } from '@app/timeout';
 import { DataSource } from 'typeorm';
 import { openWorld, type World } from '../../../test/support/world';
 import { dataSourceOptions } from './data-source';
@@ -8,6 +8,7 @@ const SETTINGS = [
   ...['standard_conforming_strings', 'transform_null_equals', 'quote_all_identifiers'],
   ...['search_path', 'default_transaction_isolation', 'enable_seqscan', 'enable_bitmapscan'],
   ...['jit', 'application_name', 'lock_timeout', 'work_mem'],
+  ...Object.keys(PEER_LIMITS),
 ];
 
 let world: World;
@@ -52,6 +53,8 @@ describe('a connection whose address says more than where it leads', () => {
     ...{ DateStyle: 'ISO, MDY', IntervalStyle: 'postgres', bytea_output: 'hex' },
     ...{ extra_float_digits: '1', standard_conforming_strings: 'on', array_nulls: 'on' },
     ...{ transform_null_equals: 'off', quote_all_identifiers: 'off' },
+    ...{ tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '2' },
+    tcp_user_timeout: '20000',
   };
 
   it('has what the product relies on, and what the address says beside it', async () => {
@@ -65,11 +68,12 @@ describe('a connection whose address says more than where it leads', () => {
       ...{ extra_float_digits: '-3', standard_conforming_strings: 'off', array_nulls: 'off' },
       ...{ transform_null_equals: 'on', quote_all_identifiers: 'on' },
     };
-    const options = `-c search_path=elsewhere,lastcall -c lock_timeout=5s ${startUpOptions(itsOwnWay)}`;
+    const options = `-c search_path=elsewhere,lastcall -c lock_timeout=5s -c tcp_user_timeout=9s ${startUpOptions(itsOwnWay)}`;
     expect(await settingsOf({ options })).toMatchObject({
       ...ours,
       search_path: 'elsewhere,lastcall',
       lock_timeout: '5s',
+      tcp_user_timeout: '9000',
       DateStyle: 'ISO, DMY',
     });
   });

@@ -1,6 +1,7 @@
 import {
   Deadlines1763600000000,
   NODE_POSTGRES,
+  PEER_LIMITS,
   sessionAddress,
   startUpOptions,
   UNDERSTOOD,
@@ -217,6 +218,7 @@ export function dataSourceOptions({
   const { url, options: said = '' } = sessionAddress(address);
   const settings = {
     ...OURS,
+    ...PEER_LIMITS,
     ...(claims ? CLAIMING : {}),
     ...(isLimited ? LIMITS : {}),
     search_path: searchPath(schema),

@@ -64,7 +64,7 @@ export {
   type ArmFromQueryProgress,
   type ArmFromQueryResult,
 } from './host/arm-from-query';
-export { sessionAddress, startUpOptions, UNDERSTOOD } from './session-settings';
+export { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from './session-settings';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
 export { asProvider, isSingleton } from './host/as-provider';
 export { assertOptions, hasMethods, having, isObject, orElse } from './host/option-kinds';

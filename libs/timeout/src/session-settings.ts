@@ -39,6 +39,18 @@ export const UNDERSTOOD = {
   quote_all_identifiers: 'off',
 } as const;
 
+/**
+ * How soon Postgres ends the session of a machine that is gone, or cut off, without a goodbye. Left to itself it keeps one
+ * that is idle for two hours, until `max_connections` is reached; and one that it is sending an answer to for a quarter of
+ * an hour, with all that its transaction holds. Longer than a statement may take.
+ */
+export const PEER_LIMITS = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 2,
+  tcp_user_timeout: 20_000,
+} as const;
+
 /** Settings of Postgres as a session's start-up options; those that are named again later win. */
 export const startUpOptions = (settings: Readonly<Record<string, string | number>>): string =>
   Object.entries(settings)

@@ -25,6 +25,8 @@ const OURS = {
   enable_seqscan: 'off',
   jit: 'off',
   application_name: 'lastcall drains',
+  ...{ tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '2' },
+  tcp_user_timeout: '20000',
 };
 
 /** What our own connections beside a host's have. */

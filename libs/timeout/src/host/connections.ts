@@ -2,7 +2,7 @@ import { Client, type ClientConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { NODE_POSTGRES } from '../node-postgres';
 import { openSessions } from '../pooler';
-import { sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings';
+import { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings';
 
 /** TypeORM's data source of the host, of whichever version: where it leads to is used, and its entities. */
 export interface HostDataSource {
@@ -74,8 +74,8 @@ export async function findPlace(
           ...base.extra,
           ...(isLimited ? { query_timeout: ANSWER_LIMIT_MS } : {}),
           pipeline: true,
-          // The host's, then ours, which win.
-          options: `${said} ${startUpOptions({
+          // How soon a lost line is noticed is the host's to say, who knows it; of all else ours win.
+          options: `${startUpOptions(PEER_LIMITS)} ${said} ${startUpOptions({
             ...UNDERSTOOD,
             ...(isLimited ? limits : {}),
             search_path: schema,
