@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
 import { insertOrders, insertProduct } from '../support/insert-orders';
 import { lastcall } from '../support/lastcall';
@@ -76,6 +79,33 @@ describe('a command whose COMMIT is carried out, and its answer lost', () => {
     const args = ['products', 'stock', 'COFFEE', '--delta', '50'];
     expect((await lost(/INSERT INTO product_changes/, ...args)).next).toContain('products list');
     expect(await count(`products WHERE sku = 'COFFEE' AND available = 60`)).toBe(1);
+  });
+
+  it('is interrupted while products come in, and does not say that nothing was changed', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'lastcall-products-')), 'products.csv');
+    writeFileSync(file, 'sku,name,unitPrice,currency\nPOT,Pot,900,EUR\n');
+    let stops = (): void => undefined;
+    const stopping = new Promise<void>((done) => (stops = done));
+    const committing = new Promise<void>((done) =>
+      proxy.loseCommit(/INSERT INTO product_changes/, () => {
+        done();
+        return stopping;
+      }),
+    );
+    const { code, stderr } = await lastcall(
+      { ...world.config, DATABASE_URL: proxy.url },
+      ['products', 'import', file, '--yes', ...WHY],
+      {
+        interrupt: { when: committing, signal: 'SIGINT' },
+        onStderr: (said) => said.includes('Stopping') && stops(),
+      },
+    );
+    expect([code, stderr]).toEqual([
+      6,
+      expect.stringContaining('whether it was done is not known'),
+    ]);
+    expect(stderr).not.toContain('nothing was changed');
+    expect(await count(`products WHERE sku = 'POT'`)).toBe(1);
   });
 
   it('makes an endpoint and rotates its secret, and says what to look at', async () => {

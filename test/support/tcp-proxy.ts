@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { freePort } from '../../scripts/services/index.mjs';
 
@@ -10,9 +11,9 @@ export interface TcpProxy {
   restore(): Promise<void>;
   /**
    * Of the next transaction of Postgres that has sent something like this: its COMMIT is carried out, and the
-   * connection is cut before the answer comes.
+   * connection is cut before the answer comes; and not before `meanwhile`, called as the COMMIT is sent, is over.
    */
-  loseCommit(after: RegExp): void;
+  loseCommit(after: RegExp, meanwhile?: () => Promise<unknown>): void;
   close(): Promise<void>;
 }
 
@@ -25,18 +26,21 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
     return socket;
   };
-  let losing: RegExp | undefined;
+  let losing: { after: RegExp; meanwhile: (() => Promise<unknown>) | undefined } | undefined;
   const server = createServer((client) => {
     const upstream = track(connect(Number(target.port), target.hostname));
     let isMeant = false;
     client.on('data', (bytes: Buffer) => {
       const sent = bytes.toString('latin1');
       if (sent.includes('START TRANSACTION')) isMeant = false;
-      isMeant ||= losing?.test(sent) ?? false;
+      isMeant ||= losing?.after.test(sent) ?? false;
       if (!isMeant || !sent.includes('COMMIT\0')) return;
+      const over = losing?.meanwhile?.();
       losing = undefined;
       upstream.unpipe(client);
-      upstream.once('data', () => client.destroy()).resume();
+      const committed = once(upstream, 'data');
+      void Promise.all([committed, over]).finally(() => client.destroy());
+      upstream.resume();
     });
     track(client).pipe(upstream).pipe(client);
     client.on('close', () => upstream.destroy());
@@ -64,7 +68,7 @@ export async function startTcpProxy(url: string): Promise<TcpProxy> {
     url: proxied.href,
     cut,
     restore: () => listen(port),
-    loseCommit: (after) => void (losing = after),
+    loseCommit: (after, meanwhile) => void (losing = { after, meanwhile }),
     close: async () => {
       if (server.listening) await cut();
     },

@@ -63,7 +63,8 @@ export default class ProductsImport extends OpsCommand {
       this.log(countsText(counts, 'were'));
       return outcome(counts);
     } catch (error) {
-      if (!signal.aborted) throw error;
+      // What else fails once it is interrupted tells for itself what was changed, as a COMMIT without an answer.
+      if (error !== signal.reason) throw error;
       const next = `${this.config.bin} products import ${args.file} --reason TEXT`;
       throw new CommandFailure({
         ...{ code: 'interrupted', exitCode: EXIT.interrupted, next },
