@@ -15,6 +15,7 @@ interface PaymentRow {
   status: PaymentStatus;
   captured_amount: string | null;
   captured_currency: string | null;
+  is_new: boolean;
   refunds: OurRefund[] | null;
   foreign: { kind: MovementKind; ref: string }[] | null;
 }
@@ -22,15 +23,23 @@ interface PaymentRow {
 /** Payments of ours in a page. */
 const PAGE = 500;
 
-/** What answers with our payment for theirs, and the ids of ours that this page is about. */
-export async function readOurs(sql: Queryable, provider: string, page: readonly LedgerPayment[]) {
+/**
+ * What answers with our payment for theirs, and the ids of ours that this page is about. Ours are read
+ * after the page, which a provider may take half a minute for: what happened meanwhile is new.
+ */
+export async function readOurs(
+  sql: Queryable,
+  { startedAt }: ReconcileRun,
+  provider: string,
+  page: readonly LedgerPayment[],
+) {
   const ids = page.flatMap(({ paymentId }) => (paymentId && isUuid(paymentId) ? [paymentId] : []));
   const rows = await sql.rows<PaymentRow>(
     `SELECT p.id, p.order_id, p.provider_payment_id, p.status, p.captured_amount,
-            p.captured_currency,
+            p.captured_currency, coalesce(p.recorded_at >= $4, false) AS is_new,
             (SELECT json_agg(json_build_object('id', r.id, 'status', r.status,
                       'attempt', r.attempt, 'amount', r.amount,
-                      'providerRefundId', r.provider_refund_id))
+                      'providerRefundId', r.provider_refund_id, 'isNew', r.updated_at >= $4))
                FROM refunds r WHERE r.payment_id = p.id) AS refunds,
             (SELECT json_agg(json_build_object('kind', m.kind, 'ref', m.ref))
                FROM money_movements m
@@ -39,7 +48,7 @@ export async function readOurs(sql: Queryable, provider: string, page: readonly 
        FROM payments p
       WHERE p.provider = $2
         AND (p.id = ANY ($1::uuid[]) OR p.provider_payment_id = ANY ($3::text[]))`,
-    [ids, provider, page.map(({ providerPaymentId }) => providerPaymentId)],
+    [ids, provider, page.map(({ providerPaymentId }) => providerPaymentId), startedAt],
   );
   const ours = rows.map((row): OurPayment => ({
     id: row.id,
@@ -50,6 +59,7 @@ export async function readOurs(sql: Queryable, provider: string, page: readonly 
       row.captured_amount === null || row.captured_currency === null
         ? null
         : { amount: Number(row.captured_amount), currency: row.captured_currency },
+    isNew: row.is_new,
     refunds: row.refunds ?? [],
     foreign: row.foreign ?? [],
   }));

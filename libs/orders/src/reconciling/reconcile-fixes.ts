@@ -1,15 +1,15 @@
-import { inTransaction } from '@app/timeout';
+import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { findOwedRefund } from '../money/find-refund';
 import { ForeignMoney } from '../money/foreign-money';
 import { RecordCaptures } from '../money/record-captures';
-import { SettleRefunds } from '../money/settle-refunds';
+import { type SettledAnswer, SettleRefunds } from '../money/settle-refunds';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
-import type { Fix } from './reconcile.judgement';
+import { AGREEING, type Fix } from './reconcile.judgement';
 
 type FixOf<Type extends Fix['type']> = Extract<Fix, { type: Type }>;
 
@@ -47,7 +47,8 @@ export class ReconcileFixes {
     return inTransaction(this.dataSource, async (tx) => {
       const isSettled = await this.refunds.settle(tx, refundId, attempt, answer, 'reconcile');
       if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
-      return isSettled;
+      // Else its notice may have come while the books were compared, and nothing is left to settle.
+      return isSettled || saysTheSame(tx, refundId, answer);
     });
   }
 
@@ -84,6 +85,18 @@ export class ReconcileFixes {
       return true;
     });
   }
+}
+
+async function saysTheSame(
+  tx: Transaction,
+  refundId: string,
+  { state }: SettledAnswer,
+): Promise<boolean> {
+  const found = await tx.rows('SELECT FROM refunds WHERE id = $1 AND status = ANY ($2::text[])', [
+    refundId,
+    AGREEING[state],
+  ]);
+  return found.length > 0;
 }
 
 const busy = (): LastcallError =>

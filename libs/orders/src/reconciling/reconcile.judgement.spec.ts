@@ -9,6 +9,7 @@ const ours = (change: Partial<OurPayment> = {}): OurPayment => ({
   providerPaymentId: 'pay_1',
   status: 'succeeded',
   captured: MONEY,
+  isNew: false,
   refunds: [],
   foreign: [],
   ...change,
@@ -26,6 +27,7 @@ const ourRefund = (change: Partial<OurRefund> = {}): OurRefund => ({
   attempt: 1,
   amount: 500,
   providerRefundId: 're_1',
+  isNew: false,
   ...change,
 });
 const theirRefund = (
@@ -122,6 +124,19 @@ describe('comparePayment', () => {
     expect(
       comparePayment(second, theirs({ refunds: [theirRefund('SUCCEEDED'), success] })),
     ).toHaveLength(1);
+  });
+
+  it('minds nothing of ours that may be younger than their page, and settles what ended there', () => {
+    const refunds = [ourRefund({ isNew: true })];
+    expect(comparePayment(ours({ isNew: true }), theirs({ captured: null }))).toEqual([]);
+    expect(comparePayment(ours({ refunds }), theirs())).toEqual([]);
+    const pending = theirs({ refunds: [theirRefund('PENDING')] });
+    expect(comparePayment(ours({ refunds }), pending)).toEqual([]);
+    expect(comparePayment(ours({ refunds: [ourRefund()] }), pending)).toHaveLength(1);
+    const sent = ours({ refunds: [ourRefund({ isNew: true, status: 'pending' })] });
+    expect(comparePayment(sent, theirs({ refunds: [theirRefund('SUCCEEDED')] }))).toMatchObject([
+      { subject: 'refund', fix: { type: 'refund' } },
+    ]);
   });
 
   it('takes no refund of ours for two of theirs', () => {

@@ -12,6 +12,8 @@ export interface OurPayment {
   readonly providerPaymentId: string | null;
   readonly status: PaymentStatus;
   readonly captured: { readonly amount: number; readonly currency: string } | null;
+  /** Captured since the run began: the page of the ledger may be older. */
+  readonly isNew: boolean;
   readonly refunds: readonly OurRefund[];
   /** What moved at the provider by none of our requests: the provider's ids of refunds and disputes. */
   readonly foreign: readonly { readonly kind: MovementKind; readonly ref: string }[];
@@ -23,6 +25,8 @@ export interface OurRefund {
   readonly attempt: number;
   readonly amount: number;
   readonly providerRefundId: string | null;
+  /** Sent or settled since the run began, as above. */
+  readonly isNew: boolean;
 }
 
 /** What settles a difference, where only one thing can be right. */
@@ -96,7 +100,8 @@ function compareMoney(ours: OurPayment, theirs: LedgerPayment): Finding[] {
     theirs: moneyText(theirs.captured),
   };
   if (!theirs.captured) {
-    return ours.status === 'succeeded' ? [{ ...about, what: 'status', ...said }] : [];
+    const isMissing = ours.status === 'succeeded' && !ours.isNew;
+    return isMissing ? [{ ...about, what: 'status', ...said }] : [];
   }
   if (ours.status !== 'succeeded') {
     const capture = { paymentId: ours.id, providerPaymentId, money: theirs.captured };
@@ -141,6 +146,7 @@ function compareRefund(
   const isTheOne = ours.providerRefundId === theirs.providerRefundId;
   // Whichever attempt it was by.
   if (isTheOne && ours.status === 'succeeded' && theirs.state === 'SUCCEEDED') return [];
+  if (ours.isNew && theirs.state === 'PENDING') return [];
   const attempt = key?.attempt ?? ours.attempt;
   if (attempt !== ours.attempt && theirs.state === 'FAILED') return [];
   // An earlier attempt has sent it back after all, and no other is made before somebody has looked.
@@ -222,7 +228,7 @@ function compareDispute(
 }
 
 /** Our statuses that say the same as the provider's. */
-const AGREEING: Readonly<Record<LedgerRefund['state'], readonly RefundStatus[]>> = {
+export const AGREEING: Readonly<Record<LedgerRefund['state'], readonly RefundStatus[]>> = {
   PENDING: ['requested', 'pending'],
   SUCCEEDED: ['succeeded'],
   FAILED: ['failed', 'needs_attention'],
@@ -243,7 +249,7 @@ function missingRefunds(ours: OurPayment, theirs: LedgerPayment): Finding[] {
     ]),
   );
   return ours.refunds
-    .filter(({ status }) => status === 'succeeded' || status === 'pending')
+    .filter(({ status, isNew }) => (status === 'succeeded' || status === 'pending') && !isNew)
     .filter(({ id, providerRefundId }) => !known.has(id) && !known.has(providerRefundId ?? id))
     .map((refund) => ({
       ...refundFinding(ours, refund.providerRefundId),

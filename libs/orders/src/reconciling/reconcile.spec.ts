@@ -6,7 +6,8 @@ import { SettleRefunds } from '../money/settle-refunds';
 import { CreateRefund } from '../ops/create-refund';
 import { Gauges } from '../ops/gauges';
 import { readOrders } from '../order/order-rows';
-import { type Difference, Reconcile } from './reconcile';
+import type { LedgerPayment } from '../providers/payment-provider';
+import { type Difference, Reconcile, type ReconcileRequest } from './reconcile';
 import { ReconcileRuns } from './reconcile-runs';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
@@ -20,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const WEEK_MS = 7 * 86_400_000;
-const run = (options: { resume?: string; signal?: AbortSignal; fixFor?: typeof OLGA } = {}) =>
+const run = (options: Partial<ReconcileRequest> = {}) =>
   world.get(Reconcile).run({
     since: new Date(Date.now() - WEEK_MS),
     onDifference: (one) => void found.push(one),
@@ -28,6 +29,29 @@ const run = (options: { resume?: string; signal?: AbortSignal; fixFor?: typeof O
   });
 const openDifferences = async () => (await world.get(Gauges).read()).reconcileDifferences;
 const alerts = () => world.told.filter(({ name }) => name === 'alert').map(({ args }) => args[0]);
+
+interface Refunded {
+  readonly id: string;
+  readonly providerRefundId: string;
+}
+const entryOf = ({ paymentId }: Payable) =>
+  world.provider.entries.get(`pay-${paymentId}`) as LedgerEntry;
+
+/** One of 3.00 that the provider has carried out, and not told of yet. */
+async function refundAtProvider(order: Payable): Promise<Refunded> {
+  await world.get(CreateRefund).create(order.id, { ...OLGA, amount: 300 });
+  const sql = 'SELECT id FROM refunds WHERE payment_id = $1';
+  const [row] = await world.rows<{ id: string }>(sql, [order.paymentId]);
+  const { id } = row as { id: string };
+  entryOf(order).refunds.push({ id: `re-${id}`, amount: 300, key: id });
+  return { id, providerRefundId: `re-${id}` };
+}
+
+/** What the provider's notice of it does. */
+const tellOf = ({ id, providerRefundId }: Refunded): Promise<boolean> =>
+  inTransaction(world.dataSource, (tx) =>
+    world.get(SettleRefunds).settle(tx, id, 1, { state: 'SUCCEEDED', providerRefundId }, 'webhook'),
+  );
 
 describe('a comparison with the provider', () => {
   it('that was interrupted goes on behind its last page, and tells nothing twice', async () => {
@@ -97,13 +121,43 @@ describe('a comparison with the provider', () => {
     await inTransaction(world.dataSource, (tx) =>
       world.get(SettleRefunds).settle(tx, id, 1, failed, 'webhook'),
     );
-    const entry = world.provider.entries.get(`pay-${order.paymentId}`) as LedgerEntry;
-    const late = world.provider.refundedByHand(entry, 300) as Posted;
+    const late = world.provider.refundedByHand(entryOf(order), 300) as Posted;
     await run({ fixFor: OLGA });
     expect(await refunds()).toEqual([{ id, status: 'succeeded' }]);
     await receive(world, late);
     const [read] = [...(await readOrders(world, [order.id])).values()];
     expect(read?.balance).toMatchObject({ refunded: 300 });
+  });
+
+  it('leaves to the next run what has happened since its page was read', async () => {
+    const [refunded, paid] = [await paidOrder(world), await paidUnheard(world)];
+    const { provider } = world;
+    const ledger = provider.ledger.bind(provider);
+    provider.ledger = async function* (...args) {
+      for await (const page of ledger(...args)) {
+        const [first, second] = page.payments as [LedgerPayment, LedgerPayment];
+        await tellOf(await refundAtProvider(refunded));
+        await receive(world, provider.succeeded(entryOf(paid)));
+        yield { ...page, payments: [first, { ...second, captured: null }] };
+      }
+    };
+    expect(await run()).toMatchObject({ checked: 2, differences: 0 });
+    provider.ledger = ledger;
+    entryOf(refunded).refunds.length = 0;
+    entryOf(paid).money = undefined;
+    await run();
+    expect(found).toMatchObject([
+      { kind: 'ours_only', subject: 'refund', ours: 'succeeded 300' },
+      { kind: 'different', subject: 'payment', ours: 'succeeded 1000 EUR' },
+    ]);
+  });
+
+  it('has nothing left of a refund whose notice comes while the books are compared', async () => {
+    const refunds: Refunded[] = [];
+    for (let i = 0; i < 2; i++) refunds.push(await refundAtProvider(await paidOrder(world)));
+    const onDifference = () => Promise.all(refunds.map(tellOf)).then(() => undefined);
+    const counts = await run({ fixFor: OLGA, onDifference });
+    expect(counts).toMatchObject({ differences: 2, fixed: 2 });
   });
 
   it('settles at night what is safe, in one of several workers, and calls for the rest', async () => {

@@ -150,7 +150,7 @@ export class Reconcile {
     const sql = onDataSource(this.dataSource);
     const since = new Date(run.since.getTime() - CLOCK_SKEW_MS);
     for await (const { payments, next } of provider.ledger(since, from)) {
-      const { ours, ids } = await readOurs(sql, name, payments);
+      const { ours, ids } = await readOurs(sql, run, name, payments);
       for (const theirs of payments) {
         for (const finding of comparePayment(ours(theirs), theirs)) {
           await this.#tell(run, request, finding);
