@@ -2,6 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { isLockTimeout } from './database-errors';
 import { MigrationUnderWayError } from './errors';
 import { type Session, sessionText } from './session-text';
+import { warn } from './warn';
 
 /** The order module takes it, too: whoever migrates takes turns. */
 const MIGRATION_LOCK = 7_126_354_001;
@@ -37,8 +38,6 @@ export async function takeMigrationTurn(
     await runner.query('RESET lock_timeout').catch(() => undefined);
   }
 }
-
-const warn = (text: string): void => process.emitWarning(text);
 
 async function isTaken(runner: QueryRunner): Promise<boolean> {
   try {

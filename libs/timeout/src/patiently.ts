@@ -3,6 +3,7 @@ import { LockedTablesError } from './errors';
 import { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 import { pause } from './pause';
 import { type Session, sessionText } from './session-text';
+import { warn } from './warn';
 
 /**
  * A change of a table waits no longer for those who use it: whoever comes after it would wait as
@@ -11,6 +12,8 @@ import { type Session, sessionText } from './session-text';
 const LOCK_LIMIT_MS = 300;
 /** Every so many times it waits {@link PAST_AUTOVACUUM_MS}. */
 const PAST_AUTOVACUUM_EVERY = 4;
+/** Ten seconds, as who waits for another migration tells of that. */
+const TELL_EVERY = 4;
 /** Meanwhile those who came after it have their turn. */
 const PAUSE_MS = 2_000;
 /** Five minutes of both. */
@@ -22,6 +25,10 @@ export interface Patience {
   /** Where the tables are; default: where the session finds them. */
   readonly schema?: string;
   readonly attempts?: number;
+  /** Told now and then who holds them while it goes on waiting. Default: a warning of the process. */
+  readonly tell?: (text: string) => void;
+  /** After so many attempts each time. */
+  readonly tellEvery?: number;
 }
 
 /**
@@ -32,7 +39,7 @@ export interface Patience {
 export async function patiently<T>(
   runner: QueryRunner,
   change: () => Promise<T>,
-  { schema, attempts = ATTEMPTS }: Patience = {},
+  { schema, attempts = ATTEMPTS, tell = warn, tellEvery = TELL_EVERY }: Patience = {},
 ): Promise<T> {
   try {
     for (let attempt = 1; ; attempt += 1) {
@@ -44,6 +51,7 @@ export async function patiently<T>(
         const { code = '' } = error as { code?: string };
         if (!WORTH_ANOTHER_TRY.has(code)) throw error;
         if (attempt === attempts) throw new LockedTablesError(await holders(runner, schema), error);
+        if (attempt % tellEvery === 0) tell(waitingFor(await holders(runner, schema)));
       }
       await pause(PAUSE_MS);
     }
@@ -52,6 +60,9 @@ export async function patiently<T>(
     await runner.query('RESET lock_timeout').catch(() => undefined);
   }
 }
+
+const waitingFor = (sessions: readonly string[]): string =>
+  `Waiting for others who use our tables: ${sessions.join('; ') || 'they have just ended'}`;
 
 async function holders(runner: QueryRunner, schema?: string): Promise<string[]> {
   const rows = (await runner.query(

@@ -14,6 +14,10 @@ class Before1700000000002 extends Tables1700000000001 {
   override up = async (runner: QueryRunner): Promise<void> =>
     void (await runner.query('ALTER TABLE far ADD COLUMN before int'));
 }
+class Broken1700000000004 extends Tables1700000000001 {
+  override up = async (runner: QueryRunner): Promise<void> =>
+    void (await runner.query('ALTER TABLE nobodys ADD COLUMN at timestamptz'));
+}
 class Column1700000000003 extends Tables1700000000001 {
   override up = async (runner: QueryRunner): Promise<void> =>
     void (await runner.query('ALTER TABLE near ADD COLUMN at timestamptz'));
@@ -62,5 +66,31 @@ describe('runMigrations beside a session that reads a table for long', () => {
     });
     await reader.query('COMMIT');
     expect(await runMigrations(dataSource)).toEqual(['Column1700000000003']);
+  });
+
+  it('tells who holds it while it waits, and says of nothing that it failed', async () => {
+    const { rows } = await reader.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const printed = jest.spyOn(console, 'log').mockImplementation();
+    const freed: Promise<unknown>[] = [];
+    const told: string[] = [];
+    const tell = (text: string): void => {
+      told.push(text);
+      freed.push(reader.query('COMMIT'));
+    };
+    expect(await runMigrations(dataSource, { tell, tellEvery: 1 })).toHaveLength(2);
+    await Promise.all(freed);
+    const holder = `Waiting for others who use our tables: ${rows[0]?.pid} "reports" since 20`;
+    expect(told).toEqual([expect.stringContaining(holder)]);
+    expect(printed.mock.calls).toEqual([]);
+    printed.mockRestore();
+  });
+
+  it('names the migration that fails for good', async () => {
+    const told: string[] = [];
+    const broken = await open([Tables1700000000001, Broken1700000000004]);
+    const running = runMigrations(broken, { tell: (text) => void told.push(text) });
+    await expect(running).rejects.toThrow('relation "nobodys" does not exist');
+    expect(told).toEqual([expect.stringContaining('"Broken1700000000004" failed')]);
+    await broken.destroy();
   });
 });

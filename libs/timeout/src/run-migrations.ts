@@ -1,10 +1,19 @@
-import { type DataSource, MigrationExecutor } from 'typeorm';
+import {
+  AbstractLogger,
+  type DataSource,
+  type LogLevel,
+  type LogMessage,
+  MigrationExecutor,
+} from 'typeorm';
+import { LockedTablesError } from './errors';
 import { lifting } from './lift-limits';
 import { type Patience, patiently } from './patiently';
+import { warn } from './warn';
 
 /**
  * Runs what has not been run yet, each migration in one transaction, beside others who use the
- * tables; an index takes as long as it takes. Returns the names of those that were run now.
+ * tables; an index takes as long as it takes. The data source is for this alone.
+ * @returns the names of those that were run now
  * @throws {LockedTablesError}
  */
 export async function runMigrations(
@@ -12,6 +21,8 @@ export async function runMigrations(
   patience: Patience = {},
 ): Promise<string[]> {
   const runner = dataSource.createQueryRunner();
+  const failure = new LastWords();
+  dataSource.logger = failure;
   try {
     await runner.query(lifting());
     const executor = new MigrationExecutor(dataSource, runner);
@@ -19,7 +30,19 @@ export async function runMigrations(
     const pending = await executor.getPendingMigrations();
     await patiently(runner, () => executor.executePendingMigrations(), patience);
     return pending.map(({ name }) => name);
+  } catch (error) {
+    if (!(error instanceof LockedTablesError)) (patience.tell ?? warn)(failure.text);
+    throw error;
   } finally {
     await runner.release();
+  }
+}
+
+/** TypeORM prints which migration failed, also of one that is tried again: kept for what fails for good. */
+class LastWords extends AbstractLogger {
+  text = 'No migration was begun';
+
+  protected writeLog(_: LogLevel, message: LogMessage): void {
+    this.text = String(message.message);
   }
 }
