@@ -51,6 +51,21 @@ describe('lastcall doctor', () => {
     expect(ways.json.stdout).not.toContain(world.config.SANDBOX_WEBHOOK_SECRET);
   });
 
+  it('looks at all the rest after a rollback, and warns of what a newer version has migrated', async () => {
+    await world.rows(
+      `INSERT INTO lastcall_migrations (timestamp, name) VALUES (9, 'Later9000000000000')`,
+    );
+    const { result } = await lastcallJson<Result>(world.config, ['doctor']);
+    const later = result.checks.find(({ name }) => name === 'migrations');
+    expect(later).toMatchObject({
+      state: 'warning',
+      detail: expect.stringContaining('Later9000000000000') as string,
+      fix: expect.stringContaining('rolled back') as string,
+    });
+    expect(result.checks.filter(({ area }) => area === 'invariants')).not.toHaveLength(0);
+    await world.rows('DELETE FROM lastcall_migrations WHERE timestamp = 9');
+  });
+
   it('finds a webhook endpoint that is off, and one that has missed events', async () => {
     const told = async () =>
       (await lastcallJson<Result>(world.config, ['doctor'])).result.checks.filter(({ name }) =>

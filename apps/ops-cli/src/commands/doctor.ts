@@ -34,7 +34,10 @@ export default class Doctor extends OpsCommand {
       ? await core.examinePostgres(seen)
       : await core.examineDependencies(await this.#settings(env));
     const canGoOn = outside.every(({ area, state }) => area !== 'postgres' || state !== 'unknown');
-    const isMigrated = outside.some(({ name, state }) => name === 'migrations' && state === 'ok');
+    // Migrations only add: what a newer version has made is a warning, and hides nothing.
+    const isMigrated = outside.some(
+      ({ name, state }) => name === 'migrations' && (state === 'ok' || state === 'warning'),
+    );
     const inside =
       canGoOn && isMigrated ? await this.#examineWhatCanBe(flags['whole-history']) : [];
     const checks = [...outside, ...inside];

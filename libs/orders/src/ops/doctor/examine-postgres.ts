@@ -124,12 +124,12 @@ async function migrations(dataSource: DataSource): Promise<Check> {
   if (missing.length > 0) {
     return finding('postgres', 'migrations', `not run: ${missing.join(', ')}`, MIGRATE);
   }
-  return expectation(
+  if (newer.length === 0) return ok('postgres', 'migrations', `all ${known.length} run`);
+  return warning(
     'postgres',
     'migrations',
-    newer.length === 0,
-    newer.length === 0 ? `all ${known.length} run` : `unknown to this version: ${newer.join(', ')}`,
-    'the database is ahead of this command: use the version that was deployed last',
+    `unknown to this version: ${newer.join(', ')}`,
+    'use the version that runs; where you have rolled back: docs/operations.md, "Deploying a version"',
   );
 }
 
