@@ -2,6 +2,8 @@ import { insertOrders } from '../../../../test/support/insert-orders';
 import { LedgerProvider } from '../../../../test/support/ledger-provider';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ExtendPayments } from '../closing/extend-payments';
+import { answerTo } from '../http/error-problem';
 import { StartPayment } from './start-payment';
 
 let world: World;
@@ -119,5 +121,21 @@ describe('StartPayment, its key repeated', () => {
     const [first] = await paymentsOf(orderId);
     expect(world.provider.entries.get(`pay-${first?.id}`)?.status).toBe('closed');
     expect(world.provider.entries.get(`pay-${payment.id}`)?.status).toBe('open');
+  });
+});
+
+it('says that it is not known what became of a payment that a failover has undone', async () => {
+  const orderId = await place();
+  // By now its page is written down, and the new primary has not heard of it.
+  const extending = jest.spyOn(world.get(ExtendPayments), 'extendFor');
+  extending.mockImplementationOnce(async () => {
+    await world.rows('DELETE FROM payments WHERE order_id = $1', [orderId]);
+    return [];
+  });
+  const refused = await start(orderId).catch((error: unknown) => answerTo(error));
+  extending.mockRestore();
+  expect(refused).toMatchObject({
+    problem: { status: 503, code: 'unavailable' },
+    headers: { 'retry-after': '2' },
   });
 });

@@ -1,4 +1,4 @@
-import { failpoint, queryRows } from '@app/timeout';
+import { CommitUnknownError, failpoint, queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ExtendPayments } from '../closing/extend-payments';
@@ -76,7 +76,7 @@ export class StartPayment {
     if (planned || !replayed) await this.extending.extendFor(orderId);
     const views = await readOrders(onDataSource(this.dataSource), [orderId]);
     const view = views.get(orderId)?.payments.find(({ id }) => id === payment);
-    if (!view) throw new Error('A payment that was just written cannot be read');
+    if (!view) throw new CommitUnknownError('a payment that was just written is gone');
     return { payment: view, replayed };
   }
 
