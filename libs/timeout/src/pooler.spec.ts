@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
+import { limitSessions } from '../../../test/support/limit-sessions';
 import { isInfrastructureError } from './database-errors';
 import { openSessions } from './pooler';
 import { queryRows } from './query-rows';
@@ -53,5 +54,33 @@ describe('A connection that Postgres ends as it is opened', () => {
     expect(await queryRows(dataSource, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await held.release();
     await dataSource.destroy();
+  });
+});
+
+describe('Sessions of a database that ends transactions and idle sessions by itself', () => {
+  const LIMITS = { transaction_timeout: '77s', idle_session_timeout: '78s' };
+
+  it('have no such limits, also when others have set something for theirs and it was undone', async () => {
+    const database = await createTestDatabase();
+    await limitSessions(database.url, LIMITS);
+    const options = '-c idle_in_transaction_session_timeout=3s';
+    const dataSource = await openSessions(
+      new DataSource({ type: 'postgres', url: database.url, extra: { options } }),
+    );
+    const runners = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
+    for (const runner of runners) {
+      await runner.query('SET lock_timeout = 1; RESET ALL');
+      const limits = (await runner.query(
+        `SELECT name, setting FROM pg_settings WHERE name = ANY ($1)`,
+        [Object.keys(LIMITS)],
+      )) as { setting: string }[];
+      expect(limits.filter(({ setting }) => setting !== '0')).toEqual([]);
+      expect(await runner.query('SHOW idle_in_transaction_session_timeout')).toEqual([
+        { idle_in_transaction_session_timeout: '3s' },
+      ]);
+    }
+    await Promise.all(runners.map((runner) => runner.release()));
+    await dataSource.destroy();
+    await database.drop();
   });
 });

@@ -3,6 +3,8 @@ import type { DataSource } from 'typeorm';
 import { checked } from './checked-connections';
 import { PoolerRefusalError, TransactionPoolingError } from './errors';
 import { inTransaction } from './in-transaction';
+import { discardConnection } from './send-statement';
+import { startUpOptions } from './session-settings';
 
 /** What PgBouncer says to a session that comes with `options`, unless it is told to ignore them. */
 const REFUSAL = /unsupported startup parameter|unsupported options startup parameter/i;
@@ -52,7 +54,30 @@ export async function openSessions(dataSource: DataSource): Promise<DataSource> 
   }
   const { master } = dataSource.driver as unknown as { readonly master: Pool };
   master.on('connect', hearItsEnd);
-  return dataSource;
+  return checked(dataSource, () => liftLimitsOfOthers(dataSource, master));
+}
+
+/** Both end sessions. The first came with Postgres 17, the second with 14. */
+const OF_OTHERS = ['transaction_timeout', 'idle_session_timeout'];
+
+/**
+ * What a database, or its user, sets for everybody's sessions ends none of ours: they have limits of their own.
+ * By start-up options, which stay when a session is reset; an older Postgres refuses those that it does not know.
+ */
+async function liftLimitsOfOthers(dataSource: DataSource, { options }: Pool): Promise<void> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    const known = (await runner.query(
+      'SELECT name, setting FROM pg_settings WHERE name = ANY ($1)',
+      [OF_OTHERS],
+    )) as { readonly name: string; readonly setting: string }[];
+    const lifted = startUpOptions(Object.fromEntries(known.map(({ name }) => [name, 0])));
+    // What the address says itself stands behind it, and wins.
+    options.options = `${lifted} ${options.options ?? ''}`;
+    if (known.some(({ setting }) => setting !== '0')) await discardConnection(runner);
+  } finally {
+    await runner.release();
+  }
 }
 
 /**
