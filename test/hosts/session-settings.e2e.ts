@@ -16,6 +16,7 @@ const SETTINGS = [
   'SET DateStyle = German',
   `SELECT set_config('search_path', 'nowhere', false)`,
   `SET statement_timeout = '1ms'`,
+  'SET ROLE pg_monitor',
 ];
 const ROUNDS = 40;
 
@@ -30,7 +31,11 @@ class SetsItsSession implements HooksOrders {
 
 describe('an @OrderHook() that sets something for its session', () => {
   let world: World;
-  beforeAll(async () => (world = await openWorld({ hooks: [SetsItsSession] })));
+  beforeAll(async () => {
+    world = await openWorld({ hooks: [SetsItsSession] });
+    const user = new URL(world.config.DATABASE_URL).username;
+    await world.owner.rows(`GRANT pg_monitor TO "${user}"`);
+  });
   afterAll(() => world?.close());
 
   /** Of all connections that are open: what they are set to. */

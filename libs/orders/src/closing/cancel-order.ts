@@ -5,6 +5,7 @@ import { CloseOrder } from './close-order';
 import { LastcallError, orderNotFound } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+import { readOrder } from '../order/order-rows';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { ReadOrder } from './read-order';
 import { SettleClosing } from './settle-closing';
@@ -31,27 +32,28 @@ export class CancelOrder {
    * it is paid and it may not be canceled then; busy
    */
   async cancel(orderId: string, customerId: string): Promise<OrderView> {
-    const outcome = await this.#begin(orderId, customerId);
-    if (outcome === 'closing') await this.settling.settleSoon(orderId);
-    const order = await this.reading.read(orderId, customerId);
+    const begun = await this.#begin(orderId, customerId);
+    if (begun.status !== 'closing') return begun;
+    await this.settling.settleSoon(orderId);
+    const order = await this.reading.readAnew(begun);
     if (CANCELED.has(order.status)) return order;
     // A payment that was under way has won: as if asked only now, of a paid order.
     return this.cancel(orderId, customerId);
   }
 
-  #begin(orderId: string, customerId: string): Promise<'closed' | 'closing' | 'canceled'> {
+  #begin(orderId: string, customerId: string): Promise<OrderView> {
     return this.guard.withOrder(orderId, async (order, tx) => {
       if (order.customerId !== customerId) throw orderNotFound();
       if (order.status === 'paid' && this.config.CANCEL_PAID === 'until_shipped') {
         await this.paid.cancel(order, tx, { by: 'customer', actor: customerId });
-        return 'canceled';
+        return readOrder(tx, order.id);
       }
       const done = await this.closing.closeIfPending(order, tx, {
         by: 'customer',
         actor: customerId,
         closeReason: 'customer_canceled',
       });
-      if (done !== 'not_pending') return done;
+      if (done !== 'not_pending') return readOrder(tx, order.id);
       const { status } = order;
       const message = `This order is ${status}; only ${this.#cancelable} can be canceled`;
       throw new LastcallError('order_not_cancelable', message, { status });

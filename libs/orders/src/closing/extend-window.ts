@@ -6,6 +6,7 @@ import { LastcallError, orderNotFound } from '../order/errors';
 import { EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
 import { type GuardedOrder, OrderGuard } from '../order/order-guard';
+import { readOrder } from '../order/order-rows';
 import { rehearse } from '../order/rehearse';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { ExtendPayments } from './extend-payments';
@@ -61,10 +62,12 @@ export class ExtendWindow {
    */
   async extendOnce(orderId: string, command: ExtendCommand): Promise<Extended> {
     assertExtension(command.byMs);
-    const replayed = await rehearse<boolean>(command.dryRun ?? false, (end) =>
+    const extended = await rehearse<Extended>(command.dryRun ?? false, (end) =>
       this.guard.withOrder(orderId, async (order, tx) => {
         if (command.by === 'customer' && order.customerId !== command.actor) throw orderNotFound();
-        if (await isKnown(tx, orderId, command)) return end(true);
+        if (await isKnown(tx, orderId, command)) {
+          return end({ order: await readOrder(tx, order.id), replayed: true });
+        }
         this.#check(order, command);
         const [row] = await tx.rows<{ version: number; closes_at: Date }>(EXTEND, [
           orderId,
@@ -78,17 +81,23 @@ export class ExtendWindow {
           { kind: 'payment', subjectId: order.id, dueAt: row.closes_at, version: row.version },
         ]);
         await rememberKey(tx, orderId, command);
-        return end(false);
+        return end({ order: await readOrder(tx, order.id), replayed: false });
       }),
     );
-    if (!command.dryRun) await this.#extendPayments(orderId);
-    return { order: await this.reading.readOfAnyCustomer(orderId), replayed };
+    const { replayed } = extended;
+    if (command.dryRun) return { order: await this.reading.readOfAnyCustomer(orderId), replayed };
+    await this.#extendPayments(orderId);
+    return { order: await this.reading.readAnew(extended.order), replayed };
   }
 
   /** The order has its time by now, whatever becomes of what is open at providers. */
   async #extendPayments(orderId: string): Promise<void> {
-    for (const left of await this.payments.extendFor(orderId)) {
-      this.telemetry.alert('payment_not_extended', { orderId, ...left });
+    try {
+      for (const left of await this.payments.extendFor(orderId)) {
+        this.telemetry.alert('payment_not_extended', { orderId, ...left });
+      }
+    } catch (error) {
+      this.telemetry.failed('extend payments', error);
     }
   }
 

@@ -3,6 +3,7 @@ import { CloseOrder } from './close-order';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+import { readOrder } from '../order/order-rows';
 import { ReadOrder } from './read-order';
 import { SettleClosing } from './settle-closing';
 
@@ -25,22 +26,23 @@ export class ForceCloseOrder {
     orderId: string,
     { actor, reason }: { readonly actor: string; readonly reason: string },
   ): Promise<OrderView> {
-    const outcome = await this.guard.withOrder(orderId, async (order, tx) => {
+    const begun = await this.guard.withOrder(orderId, async (order, tx) => {
       const done = await this.closing.closeIfPending(order, tx, {
         by: 'operator',
         actor,
         reason,
         closeReason: 'operator_closed',
       });
-      if (done !== 'not_pending') return done;
+      if (done !== 'not_pending') return readOrder(tx, order.id);
       throw new LastcallError(
         'order_not_closable',
         `Order ${orderId} is ${order.status}; only an unpaid order can be closed by force`,
         { orderId, status: order.status },
       );
     });
-    if (outcome === 'closing') await this.settling.settleSoon(orderId);
-    const order = await this.reading.readOfAnyCustomer(orderId);
+    if (begun.status !== 'closing') return begun;
+    await this.settling.settleSoon(orderId);
+    const order = await this.reading.readAnew(begun);
     if (order.status === 'closed' || order.status === 'closing') return order;
     // A payment that was under way has won: the provider said so after we had set the fence.
     throw new LastcallError(

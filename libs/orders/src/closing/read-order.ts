@@ -8,7 +8,7 @@ import type { OrderView } from '../order/order';
 import { orderIdOf } from '../order/given-id';
 import { OrderGuard } from '../order/order-guard';
 import type { Page } from '../order/page';
-import { onDataSource, readOrders } from '../order/order-rows';
+import { onDataSource, readOrder } from '../order/order-rows';
 import { type OrderFilter, searchOrders } from '../order/search-orders';
 import { SettleClosing } from './settle-closing';
 import { isSubject } from '../order/subject';
@@ -42,19 +42,22 @@ export class ReadOrder {
     return this.#read(orderId, () => true);
   }
 
+  /** As it is by now; where that cannot be read, as it was: what has been done is not told as failed. */
+  readAnew(order: OrderView): Promise<OrderView> {
+    return this.readOfAnyCustomer(order.id).catch((error: unknown) => {
+      this.telemetry.failed('read what was changed', error);
+      return order;
+    });
+  }
+
   async #read(given: string, isTheirs: (order: OrderView) => boolean): Promise<OrderView> {
     const orderId = orderIdOf(given);
-    const order = await this.#find(orderId);
+    const sql = onDataSource(this.dataSource);
+    const order = await readOrder(sql, orderId);
     if (!isTheirs(order)) throw orderNotFound();
     if (!isOverdue(order) || (await this.timeouts.brake.stops())) return order;
     await this.#closeIfOverdue(orderId);
-    return this.#find(orderId);
-  }
-
-  async #find(orderId: string): Promise<OrderView> {
-    const order = (await readOrders(onDataSource(this.dataSource), [orderId])).get(orderId);
-    if (!order) throw orderNotFound();
-    return order;
+    return readOrder(sql, orderId);
   }
 
   /** Never fails: whoever reads waits for nobody who holds the order, nor for a hook that throws. */

@@ -3,17 +3,14 @@ import { Injectable } from '@nestjs/common';
 import { LastcallError } from '../order/errors';
 import type { OrderView, Shipment } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
+import { readOrder } from '../order/order-rows';
 import { readBalances } from '../money/balance';
 import { judgeShipping, type ShippingObstacle } from '../money/balance.judgement';
-import { ReadOrder } from '../closing/read-order';
 
 /** The merchant has shipped a paid order; from then on it waits for its receipt. */
 @Injectable()
 export class ShipOrder {
-  constructor(
-    private readonly guard: OrderGuard,
-    private readonly reading: ReadOrder,
-  ) {}
+  constructor(private readonly guard: OrderGuard) {}
 
   /**
    * Goods leave the house for money that is there: not while it is disputed or on hold, and not
@@ -21,18 +18,20 @@ export class ShipOrder {
    * @throws {LastcallError} order_not_found, order_not_shippable, busy
    */
   async ship(orderId: string, actor: string, shipment?: Partial<Shipment>): Promise<OrderView> {
-    await this.guard.withOrder(orderId, async (order, tx) => {
+    return this.guard.withOrder(orderId, async (order, tx) => {
       const change = { orderIds: [orderId], by: 'merchant', actor } as const;
       if (order.status === 'paid') await assertMoneyIsThere(tx, order.id);
       const shipped = await this.guard.change(tx, { from: 'paid', to: 'shipped', ...change });
-      if (shipped.length > 0) return noteShipment(tx, orderId, shipment);
-      throw new LastcallError(
-        'order_not_shippable',
-        `This order is ${order.status}; only a paid order can be shipped`,
-        { status: order.status },
-      );
+      if (shipped.length === 0) {
+        throw new LastcallError(
+          'order_not_shippable',
+          `This order is ${order.status}; only a paid order can be shipped`,
+          { status: order.status },
+        );
+      }
+      await noteShipment(tx, order.id, shipment);
+      return readOrder(tx, order.id);
     });
-    return this.reading.readOfAnyCustomer(orderId);
   }
 }
 

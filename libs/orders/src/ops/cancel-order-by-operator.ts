@@ -5,6 +5,7 @@ import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import type { Accountable } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
+import { readOrder } from '../order/order-rows';
 import { rehearse } from '../order/rehearse';
 
 export interface CanceledOrder {
@@ -27,13 +28,16 @@ export class CancelOrderByOperator {
     orderId: string,
     { dryRun = false, ...accountable }: Accountable & { readonly dryRun?: boolean },
   ): Promise<CanceledOrder> {
-    const refundIds = await rehearse<string[]>(dryRun, (end) =>
+    const canceled = await rehearse<CanceledOrder>(dryRun, (end) =>
       this.guard.withOrder(orderId, async (order, tx) => {
         if (order.status !== 'paid') throw notPaid(orderId, order.status);
-        return end(await this.canceling.cancel(order, tx, { by: 'operator', ...accountable }));
+        const command = { by: 'operator', ...accountable } as const;
+        const refundIds = await this.canceling.cancel(order, tx, command);
+        return end({ order: await readOrder(tx, order.id), refundIds });
       }),
     );
-    return { order: await this.reading.readOfAnyCustomer(orderId), refundIds };
+    if (!dryRun) return canceled;
+    return { ...canceled, order: await this.reading.readOfAnyCustomer(orderId) };
   }
 }
 

@@ -9,6 +9,7 @@ import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
+import { readOrder } from '../order/order-rows';
 import { restock, type ReturnedLine } from '../stock/restock';
 import { rehearse } from '../order/rehearse';
 
@@ -49,10 +50,12 @@ export class CreateRefund {
   async create(orderId: string, command: RefundCommand): Promise<CreatedRefund> {
     const { amount, restock: returned = [], dryRun = false, actor, reason } = command;
     const accountable = { actor, reason };
-    const made = await rehearse<Omit<CreatedRefund, 'order'>>(dryRun, (end) =>
+    const made = await rehearse<CreatedRefund>(dryRun, (end) =>
       this.guard.withOrder(orderId, async ({ id, status }, tx) => {
         const known = await findByKey(tx, id, command);
-        if (known) return end({ refundIds: known, replayed: true });
+        if (known) {
+          return end({ order: await readOrder(tx, id), refundIds: known, replayed: true });
+        }
         await this.guard.takeBack(tx, await restock(tx, { id, status }, returned));
         const parts = await allot(tx, id, amount);
         const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
@@ -60,10 +63,10 @@ export class CreateRefund {
         const cause = { by: 'operator', closeReason: 'operator_canceled', ...accountable } as const;
         await this.money.settle(tx, [id], { cause });
         await rememberKey(tx, id, command, ids);
-        return end({ refundIds: ids, replayed: false });
+        return end({ order: await readOrder(tx, id), refundIds: ids, replayed: false });
       }),
     );
-    return { order: await this.reading.readOfAnyCustomer(orderId), ...made };
+    return dryRun ? { ...made, order: await this.reading.readOfAnyCustomer(orderId) } : made;
   }
 }
 

@@ -6,6 +6,7 @@ import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import type { Accountable } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
+import { readOrder } from '../order/order-rows';
 import type { CloseReason } from '../order/order.lifecycle';
 import { rehearse } from '../order/rehearse';
 
@@ -30,7 +31,7 @@ export class SettleOrder {
     orderId: string,
     { as, dryRun = false, ...accountable }: SettleOrderCommand,
   ): Promise<OrderView> {
-    await rehearse<void>(dryRun, (end) =>
+    const settled = await rehearse<OrderView>(dryRun, (end) =>
       this.guard.withOrder(orderId, async (order, tx) => {
         if (order.status !== 'closing') throw notSettleable(orderId, order.status);
         const closeReason = await readCloseReason(tx, orderId);
@@ -46,10 +47,10 @@ export class SettleOrder {
             ? { ...change, ...accountable, to: 'paid' }
             : { ...change, ...accountable, to: 'closed', closeReason },
         );
-        end();
+        return end(await readOrder(tx, order.id));
       }),
     );
-    return this.reading.readOfAnyCustomer(orderId);
+    return dryRun ? this.reading.readOfAnyCustomer(orderId) : settled;
   }
 }
 

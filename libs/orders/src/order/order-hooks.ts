@@ -1,11 +1,4 @@
-import {
-  asProvider,
-  isLockTimeout,
-  isSingleton,
-  queryRows,
-  type Transaction,
-  type Uuids,
-} from '@app/timeout';
+import { asProvider, isLockTimeout, isSingleton, type Transaction, type Uuids } from '@app/timeout';
 import {
   applyDecorators,
   Inject,
@@ -14,10 +7,9 @@ import {
   SetMetadata,
 } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import type { DataSource } from 'typeorm';
-import { DATABASE } from '../data-source';
 import { LastcallError } from './errors';
 import type { HookTx } from './hook-tx';
+import { enterHost, leaveHost } from './host-session';
 import { type By, type OrderStatus, stockEffect } from './order.lifecycle';
 import { readReturned } from './returned-lines';
 import { NO_STOCK_PORT, STOCK_PORT, type StockLine, type StockPort } from './stock-port';
@@ -109,11 +101,10 @@ export class HeldInHostError extends Error {
 @Injectable()
 export class OrderHooks implements OnModuleInit {
   #hooks: readonly HooksOrders[] = [];
-  #paths = { own: '', host: '' };
+  #path = '';
 
   constructor(
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
-    @Inject(DATABASE) private readonly dataSource: DataSource,
     @Inject(HOST_SEARCH_PATH) private readonly hostPath: () => Promise<string>,
     @Inject(STOCK_PORT) private readonly stock: StockPort,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
@@ -145,9 +136,7 @@ export class OrderHooks implements OnModuleInit {
       );
     }
     this.#hooks = marked.map(({ instance }) => instance as HooksOrders);
-    if (!this.hasAny) return;
-    const [row] = await queryRows<{ search_path: string }>(this.dataSource, 'SHOW search_path');
-    this.#paths = { own: row?.search_path ?? '', host: await this.hostPath() };
+    if (this.hasAny) this.#path = await this.hostPath();
   }
 
   /**
@@ -230,7 +219,7 @@ export class OrderHooks implements OnModuleInit {
 
   async #enterHost<T>(tx: Transaction, work: (hookTx: HookTx) => Promise<T>): Promise<T> {
     const limit = tx.isShared ? `${SHARED_LOCK_LIMIT_MS}ms` : undefined;
-    const before = await enter(tx, this.#paths.host, limit);
+    const before = await enterHost(tx, this.#path, limit);
     tx.lend();
     const done = work({
       manager: tx.manager,
@@ -242,7 +231,7 @@ export class OrderHooks implements OnModuleInit {
     });
     const result = await heard(tx, false, done);
     // Hears of a statement that failed and was passed over, too: nothing could be committed after it.
-    await enter(tx, this.#paths.own, before);
+    await leaveHost(tx, before);
     return result;
   }
 }
@@ -284,15 +273,4 @@ async function heard<T>(tx: Transaction, isOfStock: boolean, work: Promise<T>): 
   } catch (error) {
     throw tx.isShared && isLockTimeout(error) ? new HeldInHostError(isOfStock, error) : error;
   }
-}
-
-/** Answers with the limit on waiting for a lock that was in force before. */
-async function enter(tx: Transaction, path: string, lockLimit?: string): Promise<string> {
-  const [row] = await tx.rows<{ before: string }>(
-    `WITH old AS MATERIALIZED (SELECT current_setting('lock_timeout') AS before)
-     SELECT before, set_config('search_path', $1, true),
-            set_config('lock_timeout', coalesce($2, before), true) FROM old`,
-    [path, lockLimit ?? null],
-  );
-  return (row as { before: string }).before;
 }

@@ -8,6 +8,7 @@ import {
   type PaymentView,
   type Shipment,
 } from './order';
+import { orderNotFound } from './errors';
 import type { CloseReason, OrderStatus } from './order.lifecycle';
 
 /** Whatever can run a statement: a transaction, or {@link onDataSource}. */
@@ -80,6 +81,13 @@ export async function readOrders(
     [ids],
   );
   return new Map(rows.map((row) => [row.id, toView(row)]));
+}
+
+/** Reads one that is there. */
+export async function readOrder(sql: Queryable, id: string): Promise<OrderView> {
+  const order = (await readOrders(sql, [id])).get(id);
+  if (!order) throw orderNotFound();
+  return order;
 }
 
 const HAS_DEADLINE: ReadonlySet<OrderStatus> = new Set(['pending_payment', 'closing', 'closed']);
