@@ -1,3 +1,4 @@
+import { releaseHeld } from '@app/timeout';
 import { type InsertedOrder, insertOrders } from '../../../../test/support/insert-orders';
 import { moneyOf, type Placed } from '../../../../test/support/money';
 import type { Posted } from '../../../../test/support/ledger-provider';
@@ -55,6 +56,20 @@ describe('a deadline that fires before its order is due, as one that was moved b
     await moveBack(order);
     expect(await world.timeouts.runSweep()).toMatchObject({ changed: 0, putBack: 1, lost: 0 });
     expect(await deadlines(kind)).toEqual(before);
+  });
+
+  it('comes back also where it was held, and is released', async () => {
+    const order = await pending();
+    await world.rows(
+      `WITH gone AS (DELETE FROM deadlines RETURNING kind, subject_id, due_at, version)
+       INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
+       SELECT kind, subject_id, due_at, version, 9, 'a bug' FROM gone`,
+    );
+    await releaseHeld(world, {});
+    expect(await world.timeouts.runSweep()).toMatchObject({ changed: 0, putBack: 1, lost: 0 });
+    expect(await deadlines('payment')).toMatchObject([
+      { subject_id: order.id, due_at: order.closesAt },
+    ]);
   });
 
   it('comes back once where its customer got more time', async () => {

@@ -137,7 +137,7 @@ export class PaymentDeadline implements DeadlineHandler {
     const pending = new Map(rows.map((row) => [row.id, row]));
     return batch.each.flatMap((one) => {
       const row = pending.get(one.subjectId);
-      if (!row || (row.only_version ?? one.version) !== one.version) return [];
+      if (!row || one.version < (row.since_version ?? one.version)) return [];
       return [{ ...one, dueAt: row.is_overdue ? againAt(row, one) : row.closes_at }];
     });
   }
@@ -160,7 +160,7 @@ interface StillPending {
   readonly is_overdue: boolean;
   readonly now: Date;
   /** Null: whichever. */
-  readonly only_version: number | null;
+  readonly since_version: number | null;
 }
 
 /** Sent with the update, ahead of it. OFFSET 0: what was before is read before it is changed. */
@@ -179,7 +179,7 @@ const LOCK_OVERDUE = `SELECT id ${OVERDUE} FOR NO KEY UPDATE SKIP LOCKED`;
 
 /** One that is not due yet, as its deadline was moved by hand, comes back when it is. */
 const STILL_PENDING = `SELECT id, closes_at, closes_at <= now() AS is_overdue, now(),
-       CASE WHEN closes_at > now() THEN version END AS only_version
+       CASE WHEN closes_at > now() THEN version END AS since_version
   ${PENDING} AND closes_at IS NOT NULL`;
 
 /** Its deadline was put off to when it has come now, the last time that it was found held. */
