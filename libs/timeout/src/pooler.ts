@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
 import { checked } from './checked-connections';
+import { connectInTurn } from './connect-in-turn';
 import { PoolerRefusalError, TransactionPoolingError } from './errors';
 import { inTransaction } from './in-transaction';
 import { discardConnection } from './send-statement';
@@ -54,6 +55,7 @@ export async function openSessions(dataSource: DataSource): Promise<DataSource> 
   }
   const { master } = dataSource.driver as unknown as { readonly master: Pool };
   master.on('connect', hearItsEnd);
+  connectInTurn(master);
   return checked(dataSource, () => liftLimitsOfOthers(dataSource, master));
 }
 
