@@ -70,7 +70,8 @@ async function liftLimitsOfOthers(dataSource: DataSource, { options }: Pool): Pr
   const runner = dataSource.createQueryRunner();
   try {
     const known = (await runner.query(
-      'SELECT name, setting FROM pg_settings WHERE name = ANY ($1)',
+      `SELECT name, setting FROM unnest($1::text[]) AS name, current_setting(name, true) AS setting
+        WHERE setting IS NOT NULL`,
       [OF_OTHERS],
     )) as { readonly name: string; readonly setting: string }[];
     const lifted = startUpOptions(Object.fromEntries(known.map(({ name }) => [name, 0])));
