@@ -18,8 +18,8 @@ interface PoolOf {
 
 /**
  * Has a pool open its connections a few at a time; the others wait. After a failover all processes want all of theirs
- * at once, and Postgres greets all of them alike: of hundreds none is there within the time for which it is waited
- * for, and all begin anew. Of a few some always are.
+ * at once, and Postgres greets all of them alike: where cores are few, none of hundreds is there within the
+ * time for which it is waited for, and all begin anew. Of a few some always are.
  */
 export function connectInTurn(pool: Pool): void {
   const inside = pool as unknown as PoolOf;
