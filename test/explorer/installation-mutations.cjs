@@ -214,6 +214,30 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'all-connections-at-once',
+    what: 'A pool opens all of its connections at once',
+    spec: 'libs/timeout/src/connect-in-turn.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/connect-in-turn.ts',
+        find: 'const AT_ONCE = 4;',
+        replace: 'const AT_ONCE = 40;',
+      },
+    ],
+  },
+  {
+    name: 'released-deadline-lost',
+    what: 'A deadline that was released before its order is due is taken for one that an extension has replaced',
+    spec: 'libs/orders/src/closing/early-deadlines.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/closing/payment.deadline.ts',
+        find: 'one.version < (row.since_version ?? one.version)',
+        replace: 'one.version !== (row.since_version ?? one.version)',
+      },
+    ],
+  },
 ];
 
 module.exports = { INSTALLATION_MUTATIONS };
