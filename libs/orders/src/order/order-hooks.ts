@@ -1,4 +1,12 @@
-import { asProvider, isLockTimeout, isSingleton, type Transaction, type Uuids } from '@app/timeout';
+import {
+  asProvider,
+  enterHost,
+  isLockTimeout,
+  isSingleton,
+  leaveHost,
+  type Transaction,
+  type Uuids,
+} from '@app/timeout';
 import {
   applyDecorators,
   Inject,
@@ -9,7 +17,6 @@ import {
 import { DiscoveryService } from '@nestjs/core';
 import { LastcallError } from './errors';
 import type { HookTx } from './hook-tx';
-import { enterHost, leaveHost } from './host-session';
 import { type By, type OrderStatus, stockEffect } from './order.lifecycle';
 import { readReturned } from './returned-lines';
 import { NO_STOCK_PORT, STOCK_PORT, type StockLine, type StockPort } from './stock-port';

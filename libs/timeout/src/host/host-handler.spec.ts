@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { Logger, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { until } from '../../../../test/support/until';
 import { runtimeToken, type TimeoutRuntime } from '../module';
@@ -55,6 +56,8 @@ class SetsItsSession implements HandlesDue {
     return { changed: due.length };
   }
 }
+
+const HOLD = 'SELECT FROM lastcall.timeout_subjects WHERE subject = $1 FOR UPDATE';
 
 describe('a handler of a host', () => {
   let database: TestDatabase;
@@ -261,6 +264,34 @@ describe('a handler of a host', () => {
     expect(seen).toEqual(SETTINGS);
     expect(told).toEqual([]);
   });
+
+  it.each(['SET LOCAL ROLE pg_monitor', 'SET ROLE pg_monitor'])(
+    'leaves what follows in its transaction as it was, whatever it sets there: %s',
+    async (statement) => {
+      const module = await start(SetsItsSession);
+      const held = 'SELECT 2';
+      await arm(module, 'tenant', [statement, held]);
+      const { service } = module.get<TimeoutRuntime>(runtimeToken('default'));
+      const { seen } = module.get(SetsItsSession);
+      const holder = new Client({ connectionString: database.url });
+      await holder.connect();
+      try {
+        await holder.query('BEGIN');
+        await holder.query(HOLD, [held]);
+        await module.init();
+        await until('the other is handled', () => Promise.resolve(seen.length > 0));
+        await service.idle();
+        // Put back behind the handler, by the same transaction.
+        expect(seen).toEqual([statement]);
+        expect(told).toEqual([]);
+      } finally {
+        await holder.end();
+      }
+      await until('this one is handled', () => Promise.resolve(seen.length > 1));
+      await service.idle();
+      expect(seen).toEqual([statement, held]);
+    },
+  );
 
   it.each([
     'ROLLBACK',

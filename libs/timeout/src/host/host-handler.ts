@@ -8,6 +8,7 @@ import type {
 import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../transaction';
 import type { Due, HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
+import { enterHost, leaveHost } from './host-session';
 import { isObject } from './option-kinds';
 import { TAKE_SUBJECTS } from './subjects';
 import { noteSubject } from './why-failed';
@@ -31,7 +32,7 @@ export class HostHandler implements DeadlineHandler {
   constructor(
     { kind, maxBatch = MAX_BATCH }: HandlerMark,
     private readonly handler: HandlesDue,
-    private readonly paths: { readonly own: string; readonly host: string },
+    private readonly hostPath: string,
     private readonly telemetry: Pick<TimeoutTelemetry, 'failed'>,
   ) {
     this.#kind = kind;
@@ -59,7 +60,7 @@ export class HostHandler implements DeadlineHandler {
       else if (row) busy.push({ ...one, dueAt: new Date(Number(row.now_ms) + BUSY_AGAIN_MS) });
     }
     if (free.length === 0) return { changed: 0, lost: due.length - busy.length, putBack: busy };
-    await enterPath(tx, this.paths.host);
+    const before = await enterHost(tx, this.hostPath);
     const hookFailed = (error: unknown): void =>
       this.telemetry.failed(`afterCommit of @DeadlineHandler("${this.#kind}")`, error);
     const given = free.map(({ kind, name: subjectId, dueAt, failures }) => {
@@ -67,7 +68,7 @@ export class HostHandler implements DeadlineHandler {
     });
     const changed = await this.#ask(given, hostTx(tx, hookFailed, judge));
     // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
-    await enterPath(tx, this.paths.own);
+    await leaveHost(tx, before);
     return { changed, lost: due.length - busy.length - changed, putBack: busy };
   }
 
@@ -101,8 +102,8 @@ export interface HostTx extends Tx {
 }
 
 /**
- * A transaction of ours as a host is given it; `enterPath` has to be called around its use. Hooks of
- * the host that fail are told by `hookFailed`.
+ * A transaction of ours as a host is given it, between `enterHost` and `leaveHost`. Hooks of the host
+ * that fail are told by `hookFailed`.
  */
 export const hostTx = (
   tx: Transaction,
@@ -118,6 +119,3 @@ export const hostTx = (
     aside: (work) => tx.aside((part) => work(hostTx(part, hookFailed))),
   };
 };
-
-export const enterPath = (tx: Transaction, path: string): Promise<unknown> =>
-  tx.rows(`SELECT set_config('search_path', $1, true)`, [path]);

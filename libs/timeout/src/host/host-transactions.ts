@@ -2,7 +2,8 @@ import type { DataSource } from 'typeorm';
 import { inTransaction } from '../in-transaction';
 import { findPlace, type HostPostgres } from './connections';
 import type { Tx } from './deadline-handler.decorator';
-import { enterPath, hostTx } from './host-handler';
+import { hostTx } from './host-handler';
+import { enterHost, leaveHost } from './host-session';
 
 /** Transactions as handlers are given them, without deadlines and tables of ours. */
 export interface HostTransactions {
@@ -18,7 +19,7 @@ export async function openHostTransactions(postgres: HostPostgres): Promise<Host
   const place = await findPlace(postgres, 'lastcall');
   const dataSource = await place.open({ name: 'lastcall contract', connections: CONNECTIONS });
   return {
-    run: (work) => inHostTransaction(dataSource, { own: place.schema, host: place.hostPath }, work),
+    run: (work) => inHostTransaction(dataSource, place.hostPath, work),
     close: () => dataSource.destroy(),
   };
 }
@@ -26,15 +27,15 @@ export async function openHostTransactions(postgres: HostPostgres): Promise<Host
 /** With the host's search path for `work`. A failure that `work` went on from rejects, and undoes all. */
 export function inHostTransaction<T>(
   dataSource: DataSource,
-  paths: { readonly own: string; readonly host: string },
+  hostPath: string,
   work: (tx: Tx) => Promise<T>,
   hookFailed?: (error: unknown) => void,
 ): Promise<T> {
   return inTransaction(dataSource, async (tx) => {
-    await enterPath(tx, paths.host);
+    const before = await enterHost(tx, hostPath);
     const result = await work(hostTx(tx, hookFailed));
     // Also hears of such a failure: the COMMIT would undo all, and say nothing of it.
-    await enterPath(tx, paths.own);
+    await leaveHost(tx, before);
     return result;
   });
 }

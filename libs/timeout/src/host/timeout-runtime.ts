@@ -131,7 +131,7 @@ export class TimeoutRuntime
   /** A transaction as handlers are given, outside of any deadline; the contract is `inTransaction`'s. */
   inHostTransaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const [dataSource] = this.pools;
-    return inHostTransaction(dataSource as DataSource, this.paths, work, (error) =>
+    return inHostTransaction(dataSource as DataSource, this.paths.host, work, (error) =>
       this.telemetry.failed('afterCommit', error),
     );
   }
@@ -139,7 +139,7 @@ export class TimeoutRuntime
   async onModuleInit(): Promise<void> {
     for (const found of this.handlers) {
       const { mark } = found;
-      const handler = new HostHandler(mark, madeHandler(found), this.paths, this.telemetry);
+      const handler = new HostHandler(mark, madeHandler(found), this.paths.host, this.telemetry);
       this.service.handle(mark.kind, handler);
     }
     const tellOf = (kinds: readonly string[]) => this.timeouts.ofHosts(kinds);

@@ -1,4 +1,5 @@
-import { type Transaction, UNDERSTOOD } from '@app/timeout';
+import { UNDERSTOOD } from '../session-settings';
+import type { Transaction } from '../transaction';
 
 /** What the host's code may set while it has our transaction, and our own statements behind it go by. */
 const OURS = ['search_path', 'role', 'lock_timeout', 'statement_timeout'].concat(
@@ -9,7 +10,7 @@ const OURS = ['search_path', 'role', 'lock_timeout', 'statement_timeout'].concat
 export async function enterHost(
   tx: Transaction,
   path: string,
-  lockLimit: string | undefined,
+  lockLimit?: string,
 ): Promise<string> {
   const [row] = await tx.rows<{ before: string }>(
     `WITH old AS MATERIALIZED (
