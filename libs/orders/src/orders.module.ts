@@ -5,6 +5,7 @@ import {
   DatabaseClock,
   type Lock,
   NoopLock,
+  onceFree,
   RedlockLock,
   searchPathOf,
   timerDriverKind,
@@ -72,7 +73,7 @@ import { UnchargeableProducts } from './providers/unchargeable-products';
 import { createProviders, guardProviders, PROVIDERS_ELSEWHERE } from './providers/create-providers';
 import { hostSetUp, type OrdersHostOptions, type OrdersModuleAsyncOptions } from './host-options';
 import { checkAsyncOptions, checkModuleOptions, type OrdersModuleOptions } from './module-options';
-import { type OrdersSetUp, SET_UP } from './set-up';
+import { IS_VISITOR, type OrdersSetUp, SET_UP } from './set-up';
 import { PaymentProviders } from './providers/payment-providers';
 import { ListOrders, ReadOrder } from './closing/read-order';
 import { ReceiveWebhook } from './payments/receive-webhook';
@@ -251,6 +252,7 @@ function assemble(
       { provide: HOOKS_ELSEWHERE, useValue: hooksElsewhere },
       { provide: PROVIDERS_ELSEWHERE, useValue: providersElsewhere },
       { provide: WORKS, useValue: ring },
+      { provide: IS_VISITOR, useValue: isVisitor },
       ...USE_CASES,
       ...findDeadlineHandlers(),
       ...(ring ? [Schedules, CarryOutErrands, ForceCloseOrders, SettlePayment] : []),
@@ -328,16 +330,19 @@ const OF_THE_SET_UP: Provider[] = [
   },
   {
     provide: PaymentProviders,
-    inject: [SET_UP, DATABASE, ProviderSuspicion, PROVIDERS_ELSEWHERE],
+    inject: [SET_UP, DATABASE, ProviderSuspicion, PROVIDERS_ELSEWHERE, IS_VISITOR],
     useFactory: async (
       { config, telemetry, parts }: OrdersSetUp,
       dataSource: DataSource,
       suspicion: ProviderSuspicion,
       elsewhere: readonly string[],
+      isVisitor: boolean,
     ) => {
       const onOutcome = (outcome: string): void => suspicion.note(outcome);
       if (parts.payments) return guardProviders(parts.payments, telemetry, { onOutcome });
-      const installation = await readInstallationId(dataSource);
+      const read = () => readInstallationId(dataSource);
+      // Who types a command hears of a locked table at once.
+      const installation = await (isVisitor ? read() : onceFree(dataSource, read));
       return createProviders(config, telemetry, { installation, elsewhere, onOutcome });
     },
   },

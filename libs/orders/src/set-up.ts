@@ -27,3 +27,5 @@ export interface OrdersSetUp {
 }
 
 export const SET_UP = Symbol('LastcallSetUp');
+/** True for a command: it comes and goes, and is no process of the installation. */
+export const IS_VISITOR = Symbol('IsVisitor');

@@ -1,8 +1,8 @@
 import type { QueryRunner } from 'typeorm';
 import { LockedTablesError } from './errors';
+import { lockHolders } from './lock-holders';
 import { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 import { pause } from './pause';
-import { type Session, sessionText } from './session-text';
 import { warn } from './warn';
 
 /**
@@ -50,8 +50,9 @@ export async function patiently<T>(
       } catch (error) {
         const { code = '' } = error as { code?: string };
         if (!WORTH_ANOTHER_TRY.has(code)) throw error;
-        if (attempt === attempts) throw new LockedTablesError(await holders(runner, schema), error);
-        if (attempt % tellEvery === 0) tell(waitingFor(await holders(runner, schema)));
+        if (attempt === attempts)
+          throw new LockedTablesError(await lockHolders(runner, { schema }), error);
+        if (attempt % tellEvery === 0) tell(waitingFor(await lockHolders(runner, { schema })));
       }
       await pause(PAUSE_MS);
     }
@@ -63,17 +64,3 @@ export async function patiently<T>(
 
 const waitingFor = (sessions: readonly string[]): string =>
   `Waiting for others who use our tables: ${sessions.join('; ') || 'they have just ended'}`;
-
-async function holders(runner: QueryRunner, schema?: string): Promise<string[]> {
-  const rows = (await runner.query(
-    `SELECT DISTINCT l.pid, a.application_name AS name, a.xact_start AS since
-       FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-       LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-      WHERE l.granted AND l.pid <> pg_backend_pid()
-        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND c.relnamespace = to_regnamespace(quote_ident(coalesce($1, current_schema())))
-      ORDER BY since, l.pid LIMIT 5`,
-    [schema],
-  )) as Session[];
-  return rows.map(sessionText);
-}

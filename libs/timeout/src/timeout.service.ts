@@ -14,6 +14,7 @@ import {
 import { EVERYTHING_MS } from './low-water';
 import { ShardedSweep } from './shards/sharded-sweep';
 import { Sweep, type SweepCounts } from './sweep';
+import { onceFree } from './once-free';
 import { OthersWait } from './others-wait';
 import { withTimeLimit } from './time-limit';
 import type { Alarm, RingAnswer } from './timer-driver';
@@ -120,8 +121,11 @@ export class TimeoutService {
   ): Promise<void> {
     const unhandled = this.options.kinds.filter((kind) => !this.#drains.has(kind));
     if (unhandled.length > 0) throw new UnhandledDeadlineError(unhandled);
-    const waiting = await waitingKinds(this.parts.dataSource);
-    const unknown = await tellOf(waiting.filter((kind) => !this.options.kinds.includes(kind)));
+    const { dataSource } = this.parts;
+    const unknown = await onceFree(dataSource, async () => {
+      const waiting = await waitingKinds(dataSource);
+      return tellOf(waiting.filter((kind) => !this.options.kinds.includes(kind)));
+    });
     if (unknown.length > 0) this.parts.telemetry.unknownKinds(unknown);
   }
 

@@ -1,3 +1,4 @@
+import { onceFree } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -71,7 +72,7 @@ export class StrandedWork {
    * @throws {ConfigError} naming each provider, what is open there, and the setting to mend
    */
   async refuse(): Promise<void> {
-    const found = await this.find();
+    const found = await onceFree(this.dataSource, () => this.find());
     if (found.length === 0) return;
     const lines = found.map((work) => `  ${work.provider}: ${describeWork(work)}`);
     throw new ConfigError(

@@ -1,3 +1,4 @@
+import { onceFree } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -33,7 +34,7 @@ export class UnchargeableProducts {
 
   /** @throws {ConfigError} naming each currency, how much is sold in it, and what to do */
   async refuse(): Promise<void> {
-    const found = await this.find();
+    const found = await onceFree(this.dataSource, () => this.find());
     if (found.length === 0) return;
     throw new ConfigError(`${describeCurrencies(found, this.providers.all[0].name)}; ${MEND}`);
   }

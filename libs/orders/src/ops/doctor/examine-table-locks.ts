@@ -1,9 +1,6 @@
-import { queryRows, type Session, sessionText } from '@app/timeout';
+import { LOCKS_OUT, queryRows, type Session, sessionText } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import { type Check, expectation } from './check';
-
-/** Whoever has one, or waits for it, has all others wait who change what is in the table. */
-const LOCKS_OUT = ['ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'];
 
 /** What we hold ourselves for a moment is nothing to be told of. */
 const LASTS_FROM_MS = 1_000;
