@@ -1,4 +1,6 @@
-import { type AuditPage, type OrderView, PageSessions } from '@app/orders';
+import { type AuditPage, LastcallError, type OrderView, PageSessions } from '@app/orders';
+import { Client } from 'pg';
+import { WebAssets } from '../../apps/api/src/pages/web-assets';
 import { startTestApp, type TestApp } from '../support/app';
 import { expectProblem } from '../support/problem';
 
@@ -68,6 +70,46 @@ describe('a checkout', () => {
     ]);
     expect(await again.text()).toContain('Dieser Link gilt nicht mehr');
     expect((await open(url, cookieIn(first.headers))).status).toBe(200);
+  });
+
+  it('is a page also where it cannot be shown, which tries again by itself', async () => {
+    const { id } = await place();
+    const url = await link(id);
+    const cookie = cookieIn((await open(url)).headers);
+    const holder = new Client({ connectionString: api.ownerUrl });
+    await holder.connect();
+    try {
+      await holder.query('BEGIN; LOCK TABLE lastcall.page_sessions, lastcall.orders');
+      for (const path of [`/checkout/${id}?lang=de`, `/checkout/${id}/pay?lang=de`]) {
+        const answer = await fetch(`${api.baseUrl}${path}`, {
+          headers: { ...SAME_ORIGIN, cookie },
+          redirect: 'manual',
+        });
+        expect([answer.status, answer.headers.get('content-type')]).toEqual([
+          503,
+          'text/html; charset=utf-8',
+        ]);
+        expect(answer.headers.get('refresh')).toBe(`5; url=/checkout/${id}?lang=de`);
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+        expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
+        expect(await answer.text()).toContain('<h1>Einen Moment, bitte</h1>');
+      }
+    } finally {
+      await holder.end();
+    }
+    expect((await open(`${api.baseUrl}/checkout/${id}`, cookie)).status).toBe(200);
+  });
+
+  it('is a problem where only the servers were built', async () => {
+    jest.spyOn(WebAssets.prototype, 'areBuilt', 'get').mockReturnValue(false);
+    const unbuilt = (): never => {
+      throw new LastcallError('unavailable', 'The pages are not built here');
+    };
+    jest.spyOn(WebAssets.prototype, 'languages', 'get').mockImplementation(unbuilt);
+    const { id } = await place();
+    const answer = await api.request(`GET /checkout/${id}`, {});
+    expectProblem(answer, 503, 'unavailable');
+    jest.restoreAllMocks();
   });
 
   it('is good for its own order, and for what its customer may do', async () => {

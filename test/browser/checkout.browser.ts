@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
 import { type StartedShop, startShop } from '../support/shop';
 import { startTcpProxy } from '../support/tcp-proxy';
@@ -158,6 +159,22 @@ it('outlives a server that goes away and comes back', async () => {
   } finally {
     await proxy.close();
   }
+});
+
+it('comes to a page that could not be shown, by itself', async () => {
+  const holder = new Client({ connectionString: shop.app.ownerUrl });
+  await holder.connect();
+  const order = await shop.place();
+  const { url } = await shop.api<{ url: string }>('POST', `/v1/orders/${order.id}/checkout-link`);
+  try {
+    await holder.query('BEGIN; LOCK TABLE lastcall.orders');
+    await visitor.page.goto(url);
+    await untilSays('One moment, please');
+    expect(await visitor.barriers()).toEqual([]);
+  } finally {
+    await holder.end();
+  }
+  await untilSays('Your order is waiting for your payment');
 });
 
 it('shows two tabs the same', async () => {

@@ -1,4 +1,4 @@
-import { answerTo, problem, type Problem } from '@app/orders/http';
+import { answerTo, type ErrorAnswer, problem, type Problem } from '@app/orders/http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { InjectLogger, type Logger } from '../logging/logger';
@@ -43,7 +43,11 @@ export class ProblemFilter implements ExceptionFilter {
       sendProblem(reply, problem('body_too_large', detail));
       return;
     }
-    sendProblem(reply, answer.problem, answer.headers);
+    this.send(reply, answer);
+  }
+
+  protected send(reply: FastifyReply, { problem, headers }: ErrorAnswer): void {
+    sendProblem(reply, problem, headers);
   }
 
   #log(error: unknown, { code }: Problem, request: FastifyRequest): void {

@@ -8,14 +8,16 @@ import {
   StartPayment,
 } from '@app/orders';
 import { Costly, Public } from '@app/orders/http';
-import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Inject, Param, Query, Req, Res, UseFilters } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameOrigin, PageAccess, sessionCookie } from '../auth/page-access';
 import { CheckoutLinks } from './checkout-links';
 import { canPay, checkoutContent } from './checkout-content';
-import { escapeHtml, sendPage } from './document';
+import { sendPage } from './document';
 import { languageOf } from './languages';
+import { PageFilter } from './page.filter';
+import { checkoutAssets, sayPage } from './say-page';
 import { WebAssets } from './web-assets';
 
 const PAYMENTS_A_MINUTE = 30;
@@ -29,6 +31,7 @@ const REFUSED = 'refused';
  */
 @ApiExcludeController()
 @Controller('checkout')
+@UseFilters(PageFilter)
 export class CheckoutController {
   constructor(
     private readonly assets: WebAssets,
@@ -57,7 +60,7 @@ export class CheckoutController {
     sendPage(reply, {
       title: messages.title ?? '',
       language,
-      ...this.#assets(),
+      ...checkoutAssets(this.assets),
       content: checkoutContent(order, messages, language, hasFailed),
       state: {
         order,
@@ -114,12 +117,6 @@ export class CheckoutController {
   }
 
   #turnAway(reply: FastifyReply, language: string): void {
-    const messages = this.assets.messages(language);
-    const content = `<main><h1>${escapeHtml(messages['link.title'] ?? '')}</h1><p>${escapeHtml(messages['link.over'] ?? '')}</p></main>`;
-    sendPage(reply, { title: messages.title ?? '', language, ...this.#assets(), content }, GONE);
-  }
-
-  #assets(): { script: string; style: string } {
-    return { script: this.assets.urlOf('checkout.js'), style: this.assets.urlOf('checkout.css') };
+    sendPage(reply, sayPage(this.assets, language, 'link'), GONE);
   }
 }

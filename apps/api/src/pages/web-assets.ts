@@ -32,6 +32,11 @@ interface Build {
 export class WebAssets {
   #kept: Build | undefined;
 
+  /** False where only the servers were built: all that follows is `unavailable` then. */
+  get areBuilt(): boolean {
+    return this.#kept !== undefined || findBuild(__dirname) !== undefined;
+  }
+
   /** @throws {LastcallError} not_found, unavailable */
   file(name: string): Asset {
     const asset = this.#build.files.get(name);
@@ -62,6 +67,10 @@ export class WebAssets {
 
 function readBuild(from: string): Build {
   const folder = findBuild(from);
+  if (!folder) {
+    const message = 'The pages are not built here: `npm run build` builds them';
+    throw new LastcallError('unavailable', message);
+  }
   const read = <T>(name: string): T => JSON.parse(readFileSync(join(folder, name), 'utf8')) as T;
   const files = new Map<string, Asset>();
   for (const name of readdirSync(folder)) {
@@ -72,13 +81,10 @@ function readBuild(from: string): Build {
 }
 
 /** Compiled or not, the build is in the folder of the project that this file is in. */
-function findBuild(from: string): string {
+function findBuild(from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const build = join(folder, FOLDER);
     if (existsSync(join(build, 'manifest.json'))) return build;
-    if (dirname(folder) === folder) {
-      const message = 'The pages are not built here: `npm run build` builds them';
-      throw new LastcallError('unavailable', message);
-    }
+    if (dirname(folder) === folder) return undefined;
   }
 }
