@@ -194,11 +194,16 @@ describe('lastcall', () => {
   it('compares with the ledger, or says that the provider is away', async () => {
     const env = { SANDBOX_URL: 'http://127.0.0.1:1' };
     const args = ['reconcile', '--since', '7d'];
-    const { code, result } = await lastcallJson(world.config, args, { env });
+    const { code, result, stderr } = await lastcallJson(world.config, args, { env });
     expect({ code, result }).toMatchObject({
       code: 6,
       result: { error: { code: 'provider_error' } },
     });
+    // A ledger of hours is not begun anew.
+    const [, run = ''] = /Next: lastcall reconcile --resume ([0-9a-f-]{36})$/m.exec(stderr) ?? [];
+    const again = await lastcallJson(world.config, ['reconcile', '--resume', run], { env });
+    expect(again).toMatchObject({ code: 6, result: { error: { code: 'provider_error' } } });
+    expect(again.stderr).toContain(`Next: lastcall reconcile --resume ${run}`);
   });
 
   it('needs no secret to look, and keeps by a name where to look', async () => {

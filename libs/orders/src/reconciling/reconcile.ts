@@ -38,6 +38,8 @@ export interface ReconcileRequest {
   /** Settles what has one safe answer, for this operator; the rest is only told of. */
   readonly fixFor?: Accountable | undefined;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
+  /** Told of the run's id before anything is compared: what fails behind it can be gone on with. */
+  readonly onBegun?: ((runId: string) => void) | undefined;
   /** Stops between two pages. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -75,8 +77,9 @@ export class Reconcile {
    *   reconcile_run_not_found, reconcile_run_over
    */
   async run(request: ReconcileRequest): Promise<ReconcileCounts> {
-    const { resume, since } = request;
+    const { resume, since, onBegun } = request;
     const run = resume ? await this.runs.resume(resume) : await this.runs.begin(since);
+    onBegun?.(run.id);
     return this.#goOn(run, request);
   }
 

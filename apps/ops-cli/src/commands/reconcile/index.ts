@@ -25,8 +25,8 @@ export default class ReconcileCommand extends OpsCommand {
   static override summary = "Compare our payments and refunds with the providers' ledgers";
   static override description =
     'Ours only, theirs only, different. --fix settles what has one safe answer and tells of the ' +
-    'rest, and what fails as it is settled is left for the next run; one that is interrupted says how ' +
-    'to go on. Exit code 7 when a difference is left, 5 when settling one has failed.';
+    'rest, and what fails as it is settled is left for the next run; one that is interrupted, or fails, says ' +
+    'how to go on. Exit code 7 when a difference is left, 5 when settling one has failed.';
   static override examples = [
     '<%= config.bin %> reconcile --since 7d',
     '<%= config.bin %> reconcile --since 30d --fix --json',
@@ -50,21 +50,28 @@ export default class ReconcileCommand extends OpsCommand {
     if (fixFor) await this.refuseDifferences(running);
     const signal = interruption((line) => this.note(line));
     const found: Difference[] = [];
-    const counts = await reconcile.run({
+    let begun: string | undefined;
+    const goOn = (runId: string): void => this.note(`Next: lastcall reconcile --resume ${runId}`);
+    const comparing = reconcile.run({
       since: flags.since ?? new Date(),
       resume: flags.resume,
       fixFor,
       signal,
+      onBegun: (runId) => (begun = runId),
       onDifference: (difference) => {
         if (found.length < KEPT) found.push(difference);
       },
+    });
+    const counts = await comparing.catch((error: unknown) => {
+      if (begun) goOn(begun);
+      throw error;
     });
     const interrupted = signal.aborted;
     const result = { since: flags.since?.toISOString() ?? null, ...counts, interrupted, found };
     this.log(describe(result));
     if (interrupted) {
       this.endWith(EXIT.interrupted);
-      this.note(`Next: lastcall reconcile --resume ${counts.runId}`);
+      goOn(counts.runId);
     } else if (counts.failed > 0) this.endWith(EXIT.partlyFailed);
     else if (counts.differences > counts.fixed + counts.closed) this.endWith(EXIT.findings);
     if (!interrupted && !fixFor && found.some(({ fixable }) => fixable)) {
