@@ -138,8 +138,8 @@ const MONEY_MUTATIONS = [
     'Webhooks of everybody wait for the row of one payment that somebody holds',
     'test/closing/locked-money.e2e.ts',
     'money/judged-captures.ts',
-    'WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE SKIP LOCKED) AS mine',
-    'WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE) AS mine',
+    'WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE SKIP LOCKED) AS p',
+    'WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE) AS p',
   ),
   seeded(
     'held-ended-payment-holds-its-group',

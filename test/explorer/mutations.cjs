@@ -359,8 +359,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}money/judged-captures.ts`,
-        find: 'FOR NO KEY UPDATE SKIP LOCKED) AS o`,',
-        replace: 'FOR NO KEY UPDATE) AS o`,',
+        find: 'FOR NO KEY UPDATE SKIP LOCKED) AS o`;',
+        replace: 'FOR NO KEY UPDATE) AS o`;',
       },
     ],
   },

@@ -36,30 +36,21 @@ export interface Judged {
 }
 
 /**
- * Locks the rows of payments and their orders, then reads them afresh. Where somebody holds one it is
- * `busy`: the money of the others does not wait for it.
+ * Locks the rows of payments and their orders, and reads them as they are then. Where somebody holds one it
+ * is `busy`: the money of the others does not wait for it.
  */
 export async function lockRows(
   tx: Transaction,
   captures: readonly Capture[],
 ): Promise<Map<Capture, CaptureRow | 'busy'>> {
-  const paymentIds = captures.map(({ paymentId }) => paymentId);
-  const free = await tx.hot<{ id: string }>(
-    `SELECT mine.id FROM (
-       SELECT id, order_id FROM payments
-        WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE SKIP LOCKED) AS mine, LATERAL (
-       SELECT FROM orders WHERE id = mine.order_id FOR NO KEY UPDATE SKIP LOCKED) AS o`,
-    [paymentIds],
-  );
-  const isFree = new Set(free.map(({ id }) => id));
-  const rows = await tx.hot<CaptureRow>(`${ROW} WHERE p.id = ANY ($1::uuid[])`, [paymentIds]);
+  const rows = await tx.hot<CaptureRow>(LOCKED, [captures.map(({ paymentId }) => paymentId)]);
   const byId = new Map(rows.map((row) => [row.payment_id, row]));
+  const held = await findHeld(tx, captures, byId);
   const found = new Map<Capture, CaptureRow | 'busy'>();
   for (const capture of captures) {
     const row = byId.get(capture.paymentId);
-    if (!row) continue;
-    if (!isFree.has(row.payment_id)) {
-      found.set(capture, 'busy');
+    if (!row) {
+      if (held.has(capture.paymentId)) found.set(capture, 'busy');
       continue;
     }
     const isOther = row.provider_payment_id !== null && !isFor(row, capture);
@@ -68,12 +59,30 @@ export async function lockRows(
   return found;
 }
 
-const ROW = `SELECT p.id AS payment_id, p.provider, p.status AS payment_status, p.amount, p.currency,
+/** Which of those that could not be locked are there. */
+async function findHeld(
+  tx: Transaction,
+  captures: readonly Capture[],
+  locked: ReadonlyMap<string, CaptureRow>,
+): Promise<ReadonlySet<string>> {
+  const others = captures.flatMap(({ paymentId }) => (locked.has(paymentId) ? [] : [paymentId]));
+  if (others.length === 0) return new Set();
+  const rows = await tx.rows<{ id: string }>(
+    'SELECT id FROM payments WHERE id = ANY ($1::uuid[])',
+    [others],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+const COLUMNS = `p.id AS payment_id, p.provider, p.status AS payment_status, p.amount, p.currency,
          p.order_id, p.provider_payment_id, p.captured_amount, p.captured_currency, p.hold_reason,
-         o.status, o.close_reason, o.closes_at, o.late_payment
-    FROM payments p, LATERAL (
-      SELECT status, close_reason, closes_at, late_payment FROM orders
-       WHERE id = p.order_id OFFSET 0) AS o`;
+         o.status, o.close_reason, o.closes_at, o.late_payment`;
+const ORDER = `SELECT status, close_reason, closes_at, late_payment FROM orders WHERE id = p.order_id`;
+const ROW = `SELECT ${COLUMNS} FROM payments p, LATERAL (${ORDER} OFFSET 0) AS o`;
+/** What is locked is as it is now, and not as it was when the statement began. */
+const LOCKED = `SELECT ${COLUMNS}
+    FROM (SELECT * FROM payments WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE SKIP LOCKED) AS p,
+         LATERAL (${ORDER} FOR NO KEY UPDATE SKIP LOCKED) AS o`;
 
 const isFor = (row: CaptureRow, { providerPaymentId }: Capture): boolean =>
   row.provider_payment_id === providerPaymentId;
