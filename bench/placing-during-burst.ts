@@ -89,21 +89,33 @@ async function lastClosedMs({ pool }: World, count: number): Promise<number> {
   return closed.ms;
 }
 
-async function placeThrough({ servers, quick, say }: BenchOptions, count: number): Promise<Placed> {
+/** The time that filling and starting takes is doubled where this machine is slower than thought. */
+async function placeThrough(options: BenchOptions, count: number): Promise<Placed> {
+  for (let leadS = START_S + 2 * (count / FILLED_A_SECOND); ; leadS *= 2) {
+    const placed = await placeAfter(leadS, options, count);
+    if (placed) return placed;
+  }
+}
+
+/** Undefined where the orders come due too soon for a calm before. */
+async function placeAfter(
+  leadS: number,
+  { servers, quick, say }: BenchOptions,
+  count: number,
+): Promise<Placed | undefined> {
   const windowS = quick ? QUICK_SECONDS : SECONDS;
   const world = await createWorld(servers);
   try {
     await fillProducts(world);
     const aheadS = WARM_UP_S + windowS;
-    const dueInS = START_S + 2 * (count / FILLED_A_SECOND) + aheadS;
-    const dueAt = await fillPendingOrders(world, { count, dueInS });
+    const dueAt = await fillPendingOrders(world, { count, dueInS: leadS + aheadS });
     await settle(world);
     const worker = await startLastcall(world, { settings: { ROLES: 'worker' } });
     const api = await startLastcall(world, { settings: { ROLES: 'api' } });
     try {
       const setupRequest = await orderRequests('cold');
       const leftMs = dueAt.getTime() - Date.now() - 1_000 * aheadS;
-      if (leftMs < 0) throw new Error('The orders come due too soon for a calm before');
+      if (leftMs < 0) return undefined;
       await new Promise((resolve) => setTimeout(resolve, leftMs));
       const answers: { readonly atMs: number; readonly tookMs: number }[] = [];
       const { non2xx, errors } = await autocannon({
