@@ -52,6 +52,17 @@ describe('rate limits', () => {
     expect(await statusOf('/docs-json')).toBe(404);
   });
 
+  it('tell a buyer by a page, which tries again no sooner than it may', async () => {
+    await start({});
+    const look = () => fetch(`${api.baseUrl}/checkout/${randomUUID()}`);
+    for (let i = 0; i < 3; i++) expect((await look()).status).toBe(410);
+    const { status, headers } = await look();
+    expect([status, headers.get('content-type')]).toEqual([429, 'text/html; charset=utf-8']);
+    const retryAfter = Number(headers.get('retry-after'));
+    expect(retryAfter).toBeGreaterThan(60);
+    expect(headers.get('refresh')).toMatch(new RegExp(`^${retryAfter}; url=/checkout/`));
+  });
+
   it('are one for two processes', async () => {
     await start({ RATE_LIMIT: '6/h' });
     const beside = await startTestApp({

@@ -10,7 +10,7 @@ import { languageOf } from './languages';
 import { sayPage } from './say-page';
 import { WebAssets } from './web-assets';
 
-/** Sooner than a buyer gives up, and no burden. */
+/** Sooner than a buyer gives up, and no burden; never before `Retry-After`. */
 const AGAIN_AFTER_S = 5;
 const TOO_MANY_REQUESTS = 429;
 
@@ -35,7 +35,8 @@ export class PageFilter extends ProblemFilter {
     const passes = problem.status >= 500 || problem.status === TOO_MANY_REQUESTS;
     // Of who was about to pay: to the page, which knows how the order stands by then.
     const url = request.url.replace(/\/pay(?=\?|$)/, '');
-    reply.headers({ ...headers, ...(passes && { refresh: `${AGAIN_AFTER_S}; url=${url}` }) });
+    const inS = Math.max(AGAIN_AFTER_S, Number(headers['retry-after'] ?? 0));
+    reply.headers({ ...headers, ...(passes && { refresh: `${inS}; url=${url}` }) });
     const language = languageOf(request, assets.languages);
     sendPage(reply, sayPage(assets, language, passes ? 'away' : 'link'), problem.status);
   }
