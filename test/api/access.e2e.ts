@@ -62,7 +62,7 @@ const EXPECTED: Record<string, string> = {
   'GET /v1/ops/queues': 'ops:read',
   'GET /v1/ops/queues/*': 'ops:read',
 };
-/** Public to the guard, as its caller has no session yet: what it asks for is in pages.e2e.ts. */
+/** Public to the guard, as its caller has no session yet: what it asks for is in console.e2e.ts. */
 const ASKS_ITSELF = ['POST /console/session'];
 const SCOPES = ['orders', 'merchant', 'ops:read', 'ops:write', 'ops:admin', 'metrics'];
 

@@ -34,7 +34,7 @@ export class PageFilter extends ProblemFilter {
     const { problem, headers } = answer;
     const passes = problem.status >= 500 || problem.status === TOO_MANY_REQUESTS;
     // Of who was about to pay: to the page, which knows how the order stands by then.
-    const url = request.url.replace(/\/pay(?=\?|$)/, '');
+    const url = request.url.replace(/^([^?]*)\/pay(?=\?|$)/, '$1');
     const inS = Math.max(AGAIN_AFTER_S, Number(headers['retry-after'] ?? 0));
     reply.headers({ ...headers, ...(passes && { refresh: `${inS}; url=${url}` }) });
     const language = languageOf(request, assets.languages);
