@@ -185,7 +185,8 @@ export {
 } from './host-options';
 export type { OrdersModuleOptions } from './module-options';
 export type { EventSink, RelayedEvent } from './events/event-stream';
-export { OPEN_ALARM_QUEUE, type OpenAlarmQueue, OrdersModule } from './orders.module';
+export { OrdersModule } from './orders.module';
+export { OPEN_ALARM_QUEUE, type OpenAlarmQueue } from './set-up-providers';
 export {
   type ActionResult,
   CONSOLE_ACTIONS,

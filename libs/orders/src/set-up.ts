@@ -1,5 +1,5 @@
 import type { Lock, TimerDriver } from '@app/timeout';
-import type { Config } from './config';
+import { type Config, REDIS_PREFIX } from './config';
 import type { EventSink } from './events/event-stream';
 import type { StockPort } from './order/stock-port';
 import type { OrdersTelemetry, TellOfAlert } from './order/telemetry';
@@ -29,3 +29,12 @@ export interface OrdersSetUp {
 export const SET_UP = Symbol('LastcallSetUp');
 /** True for a command: it comes and goes, and is no process of the installation. */
 export const IS_VISITOR = Symbol('IsVisitor');
+
+/** What keys in Redis begin with. */
+export const prefixOf = ({ parts }: OrdersSetUp): string => parts.redisPrefix ?? REDIS_PREFIX;
+
+/** Tells of errors that reach no caller. */
+export const toldAs =
+  (what: string, { telemetry }: OrdersSetUp) =>
+  (error: Error): void =>
+    telemetry.failed(what, error);
