@@ -4,7 +4,7 @@ import {
   type HooksOrders,
   OrderHook,
   type OrderTransition,
-} from '../../libs/orders/src/order/order-hooks';
+} from '../../libs/orders/src/order/order-hook';
 import { CancelOrder } from '../../libs/orders/src/closing/cancel-order';
 import { queryRows } from '../../libs/timeout/src/query-rows';
 import { insertOrders } from '../support/insert-orders';

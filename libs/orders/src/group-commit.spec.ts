@@ -1,12 +1,8 @@
 import * as fc from 'fast-check';
 import { until } from '../../../test/support/until';
 import { timed } from '../../timeout/src/testing/awake-time';
-import {
-  GroupCommit,
-  type GroupCommitOptions,
-  HeldElsewhere,
-  type HowToCarryOut,
-} from './group-commit';
+import { GroupCommit } from './group-commit';
+import { type GroupCommitOptions, HeldElsewhere, type HowToCarryOut } from './group-commit-options';
 
 const away = new Error('away');
 const poison = new Error('poison');

@@ -1,45 +1,5 @@
+import { type GroupCommitOptions, HeldElsewhere, type HowToCarryOut } from './group-commit-options';
 import { HeldNeeds } from './held-needs';
-
-export interface GroupCommitOptions<Request> {
-  /** The most requests one group may hold. */
-  readonly maxGroup: number;
-  /** Groups under way at once; each uses one connection. */
-  readonly lanes: number;
-  /**
-   * A further lane begins once the newest group has been under way for so long, or a full one waits:
-   * until then requests gather, as a large group costs less than two small ones. Default: at once.
-   */
-  readonly nextLaneAfterMs?: number;
-  /** The most requests that may wait; the next one is refused by `overflow`. */
-  readonly maxWaiting: number;
-  readonly overflow: () => Error;
-  /** Requests with the same key never share a group: the later one sees what the earlier did. */
-  readonly keyOf?: (request: Request) => string;
-  /** What a request needs to itself: groups that are under way at once never share any of it. */
-  readonly needsOf?: (request: Request) => readonly string[];
-  /** For a request that waited for too long for what somebody else holds of its needs. */
-  readonly tired?: (needs: readonly string[]) => Error;
-  /** True for errors that splitting a group cannot cure, such as a database that is away. */
-  readonly isEverybodys: (error: unknown) => boolean;
-  /** True for those of them that took long, and would meet all who wait behind the group as well. */
-  readonly isForAllWaiting?: (error: unknown) => boolean;
-  /** True where somebody holds what a request needs: it was waited for in vain, for as long as anybody may. */
-  readonly isHeld?: (error: unknown) => boolean;
-}
-
-/** The answer for a request that needs what somebody else holds: it is tried again in a while. */
-export class HeldElsewhere {
-  constructor(
-    readonly needs: readonly string[],
-    /** True where it cost the whole group: who needs any of it goes by itself until one has succeeded. */
-    readonly failsGroups = false,
-  ) {}
-}
-
-export interface HowToCarryOut {
-  /** They have waited for what one of them needs: its part of them is to wait no longer, or all of them would. */
-  readonly haveWaited: boolean;
-}
 
 interface Waiting<Request, Result> {
   readonly request: Request;

@@ -47,7 +47,8 @@ export type { ErrandArgs, ErrandKinds, ErrandName, ErrandResult } from './errand
 export { ErrandError, leaveErrand } from './errands/leave-errand';
 export { ForceCloseOrder } from './closing/force-close-order';
 export { Gauges, type GaugesRead, type GaugesView } from './ops/gauges';
-export { GroupCommit, type GroupCommitOptions, type HowToCarryOut } from './group-commit';
+export { GroupCommit } from './group-commit';
+export type { GroupCommitOptions, HowToCarryOut } from './group-commit-options';
 export {
   type Invariant,
   type InvariantOptions,
@@ -163,7 +164,7 @@ export {
   OrderHook,
   type OrderTransition,
   type Refusal,
-} from './order/order-hooks';
+} from './order/order-hook';
 export type { Shortage, StockLine, StockPort } from './order/stock-port';
 export { type GuardedOrder, OrderGuard } from './order/order-guard';
 export {

@@ -10,7 +10,7 @@ import {
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
 import type { HookTx } from '../order/hook-tx';
-import { type HooksOrders, OrderHook, type OrderTransition } from '../order/order-hooks';
+import { type HooksOrders, OrderHook, type OrderTransition } from '../order/order-hook';
 import { readOrders } from '../order/order-rows';
 import { CancelOrder } from './cancel-order';
 import { ForceCloseOrder } from './force-close-order';

@@ -8,7 +8,7 @@ import { answerTo } from '../http/error-problem';
 import { ReceiveWebhook } from '../payments/receive-webhook';
 import { PlaceOrder } from '../placing/place-order';
 import type { HookTx } from './hook-tx';
-import { type HooksOrders, type OrderDraft, OrderHook, type OrderTransition } from './order-hooks';
+import { type HooksOrders, type OrderDraft, OrderHook, type OrderTransition } from './order-hook';
 import type { StockPort } from './stock-port';
 
 /** The host's stock takes its rows as anybody would, and waits for them. */

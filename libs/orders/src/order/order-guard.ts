@@ -8,7 +8,8 @@ import { LastcallError, orderNotFound } from './errors';
 import { orderLockKey } from './order';
 import { orderIdOf } from './given-id';
 import type { By, CloseReason, OrderStatus } from './order.lifecycle';
-import { type OrderDraft, OrderHooks } from './order-hooks';
+import type { OrderDraft } from './order-hook';
+import { OrderHooks } from './order-hooks';
 import type { StockLine } from './stock-port';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 

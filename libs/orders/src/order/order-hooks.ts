@@ -1,5 +1,4 @@
 import {
-  asProvider,
   enterHost,
   isLockTimeout,
   isSingleton,
@@ -7,76 +6,15 @@ import {
   type Transaction,
   type Uuids,
 } from '@app/timeout';
-import {
-  applyDecorators,
-  Inject,
-  Injectable,
-  type OnModuleInit,
-  SetMetadata,
-} from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { LastcallError } from './errors';
 import type { HookTx } from './hook-tx';
-import { type By, type OrderStatus, stockEffect } from './order.lifecycle';
+import { type HooksOrders, isOrderHook, type OrderDraft, type OrderTransition } from './order-hook';
+import { stockEffect } from './order.lifecycle';
 import { readReturned } from './returned-lines';
 import { NO_STOCK_PORT, STOCK_PORT, type StockLine, type StockPort } from './stock-port';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
-
-/** A change of status that orders have just made, in sets. */
-export interface OrderTransition {
-  /** `none` for orders that have just been placed. */
-  readonly from: OrderStatus | 'none';
-  readonly to: OrderStatus;
-  readonly by: By;
-  /** As in the orders' history; null where there is none. */
-  readonly reason: string | null;
-  readonly orderIds: readonly string[];
-}
-
-/** An order that is about to be placed: priced, and with its id, and not yet written. */
-export interface OrderDraft {
-  readonly orderId: string;
-  readonly customerId: string;
-  readonly items: readonly {
-    readonly sku: string;
-    readonly quantity: number;
-    /** In minor units of `currency`. */
-    readonly unitPrice: number;
-  }[];
-  readonly amount: number;
-  readonly currency: string;
-}
-
-/** An order that may not be placed; the customer reads the message (409 `order_refused`). */
-export interface Refusal {
-  readonly orderId: string;
-  readonly message: string;
-  /** Facts that a program may want, as `{ coupon: 'TEN' }`. */
-  readonly fields?: Readonly<Record<string, unknown>>;
-}
-
-/** What a class marked `@OrderHook()` is: it has one of these, or both. */
-export interface HooksOrders {
-  /**
-   * Called in the transaction that places these orders, before they are written; answers with those
-   * that it refuses, and their neighbours are placed. What it writes for an order that is refused by
-   * somebody behind it stays: so it only looks here, and acts when `onTransition` tells from `none`.
-   * What it throws places none of them.
-   */
-  beforePlace?(drafts: readonly OrderDraft[], tx: HookTx): Promise<readonly Refusal[]>;
-  /**
-   * Called in the transaction that changes these orders: both commit, or neither does. Once for each
-   * change that is committed; what throws undoes the change. It bounds its own work by sets.
-   */
-  onTransition?(change: OrderTransition, tx: HookTx): Promise<void>;
-}
-
-const MARK = 'lastcall:order-hook';
-
-/** Makes a provider hear of every change of an order's status, in the transaction that makes it. */
-export const OrderHook = (): (<T extends abstract new (...args: never[]) => HooksOrders>(
-  target: T,
-) => void) => applyDecorators(asProvider, SetMetadata(MARK, true));
 
 /** Injection token: asks which search path a connection of the host's own has. */
 export const HOST_SEARCH_PATH = Symbol('HostSearchPath');
@@ -130,11 +68,7 @@ export class OrderHooks implements OnModuleInit {
 
   /** @throws {Error} for a hook that is no singleton: orders change outside of any request */
   async onModuleInit(): Promise<void> {
-    const marked = this.discovery
-      .getProviders()
-      .filter(
-        ({ metatype }) => typeof metatype === 'function' && Reflect.hasMetadata(MARK, metatype),
-      );
+    const marked = this.discovery.getProviders().filter(({ metatype }) => isOrderHook(metatype));
     const scoped = marked.find((wrapper) => !isSingleton(wrapper));
     if (scoped) {
       throw new Error(

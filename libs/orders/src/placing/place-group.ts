@@ -1,7 +1,7 @@
 import type { Transaction } from '@app/timeout';
 import { uuidv7 } from '../order/uuid';
 import type { Settings } from '../config';
-import { HeldElsewhere } from '../group-commit';
+import { HeldElsewhere } from '../group-commit-options';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
 import type { OrderGuard } from '../order/order-guard';

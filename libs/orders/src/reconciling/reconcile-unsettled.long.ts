@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { paidUnheard, type Payable } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import type { HookTx } from '../order/hook-tx';
-import { type HooksOrders, OrderHook, type OrderTransition } from '../order/order-hooks';
+import { type HooksOrders, OrderHook, type OrderTransition } from '../order/order-hook';
 import { readOrders } from '../order/order-rows';
 import { type Difference, Reconcile } from './reconcile';
 
