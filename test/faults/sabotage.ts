@@ -5,7 +5,7 @@
 import { NoopLock, RedlockLock } from '@app/timeout';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { MemoryDriver } from '../../libs/timeout/src/drivers/memory/memory.driver';
-import { REDLOCK_DEFAULTS } from '../../libs/timeout/src/locks/redlock.lock';
+import { REDLOCK_DEFAULTS } from '../../libs/timeout/src/locks/redlock-options';
 
 const {
   CLOCK_SKEW_MS = '0',

@@ -1,2 +1,3 @@
 /** What `@lastcall/timeout/bullmq` offers: alarms as delayed jobs. Given `redis`, it is chosen by itself. */
-export { BullmqDriver, type BullmqDriverOptions } from './drivers/bullmq/bullmq.driver';
+export { BullmqDriver } from './drivers/bullmq/bullmq.driver';
+export type { BullmqDriverOptions } from './drivers/bullmq/bullmq.options';

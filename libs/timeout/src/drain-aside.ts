@@ -6,19 +6,16 @@ import { claimExactly } from './claim-due';
 import { putBackDeadlines } from './deadlines';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
+import { FailureRates } from './failure-rates';
 import {
   type Failed,
-  FailureRates,
   type HandledApart,
   HandlerFaultError,
   TableLockedError,
 } from './handle-apart';
 import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
 import { HeldUpBatches } from './held-up-batches';
-import type { KindHealth } from './kind-health';
-import type { LowWater } from './low-water';
-import type { Pace } from './pace';
-import type { SlotWatch } from './slot-watch';
+import type { DrainOwn, LeftAside, RolledBack } from './left-aside';
 import { isSubjectsFault, setAside } from './subject-failure';
 import { Suspects } from './suspects';
 import { inTransaction } from './in-transaction';
@@ -28,46 +25,6 @@ import type { Transaction } from './transaction';
 const LETS_GO_WITHIN_MS = 250;
 /** Batches in pieces without a failure, until they are handled as a whole again. */
 const APART_FOR = 5;
-
-/** What a kind's drain knows of itself. */
-export interface DrainOwn {
-  readonly pace: Pace;
-  readonly health: KindHealth;
-  readonly lowWater: LowWater;
-  readonly watch: SlotWatch;
-  /** After so many failures a subject is held for an operator. */
-  readonly maxFailures: number;
-  /** A handler that is silent for longer is not waited for. */
-  readonly answerLimitMs: number;
-}
-
-/** A batch that was rolled back: what it had claimed, of how many at most, and how it was handled. */
-interface RolledBack {
-  readonly claimed: ClaimedBatch;
-  readonly limit: number;
-  readonly isApart: boolean;
-  /** How many batches of the kind could be under way with it, at most. */
-  readonly drainers: number;
-}
-
-/** What a batch leaves to those that follow. */
-export interface LeftAside {
-  /** What it had claimed and has not handled. */
-  readonly aside: readonly DueDeadline[];
-  /** As they are put back: what others hold, or change at this moment. */
-  readonly back: readonly DueDeadline[];
-  /** What it had not claimed, and is due now: others that were held, as some of these were and are free. */
-  readonly also: readonly DueDeadline[];
-  /** To be called once it is committed. */
-  learn(): void;
-}
-
-export const NOTHING_ASIDE: LeftAside = {
-  aside: [],
-  back: [],
-  also: [],
-  learn: () => undefined,
-};
 
 /**
  * Those of a kind's deadlines that a batch claims and does not handle: what becomes of them, and what

@@ -1,11 +1,6 @@
 import type { DueDeadline } from './deadline-handler';
-import {
-  type ApartOptions,
-  FailureRates,
-  handleApart,
-  HandlerFaultError,
-  MANY,
-} from './handle-apart';
+import { FailureRates } from './failure-rates';
+import { type ApartOptions, handleApart, HandlerFaultError, MANY } from './handle-apart';
 import { subjectNamedBy } from './subject-failure';
 import { subject } from './testing/deadline-store';
 

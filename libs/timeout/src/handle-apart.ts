@@ -1,4 +1,5 @@
 import type { BatchResult, DueDeadline } from './deadline-handler';
+import { type FailureRate, type FailureRates, forgetSome, pieceSize } from './failure-rates';
 
 /** A subject for which handling fails also when it is alone. */
 export interface Failed {
@@ -30,12 +31,6 @@ export class HandlerFaultError extends Error {
   }
 }
 
-/** How many have failed of how many: what the size of pieces is chosen by. */
-interface FailureRate {
-  failed: number;
-  succeeded: number;
-}
-
 /** Each that was tried has waited in vain for a table, and none succeeded: it is locked for all of them. */
 export class TableLockedError extends Error {
   /** No cause: contention is tried again at once. */
@@ -44,25 +39,6 @@ export class TableLockedError extends Error {
   }
 }
 
-/** Of those that are tried for the first time, and of those that have failed before. */
-export class FailureRates {
-  readonly fresh: FailureRate = { failed: 0, succeeded: 0 };
-  /** Until something is known of them: each by itself. */
-  readonly again: FailureRate = { failed: 1, succeeded: 0 };
-
-  /** Nothing is known any more. */
-  forget(): void {
-    Object.assign(this.fresh, { failed: 0, succeeded: 0 });
-    Object.assign(this.again, { failed: 1, succeeded: 0 });
-  }
-}
-
-/**
- * Pieces of which nearly every second fails tell most: so large, where so many of a hundred fail.
- * Below what would tell most of all, as a piece that fails costs more than one that does not.
- */
-const TELLING = 0.5;
-const REMEMBERED = 10_000;
 /** What the batch has handled stays locked meanwhile: half a second, nearly all of them being short. */
 const MOST_WAITS = 250;
 /** And for so many of those that are known to be held: where they are thousands, a batch may have nobody else. */
@@ -245,17 +221,6 @@ class Apart {
     const isForAll = this.total.succeeded === 0 && this.total.failed.length >= MANY;
     if (this.options.isJudged && isForAll) throw new HandlerFaultError(error);
   }
-}
-
-function pieceSize({ failed, succeeded }: FailureRate, all: number): number {
-  if (failed === 0) return Math.ceil(all / 2);
-  return Math.max(1, Math.round((TELLING * (succeeded + failed)) / (failed + 0.5)));
-}
-
-function forgetSome(rate: FailureRate): void {
-  if (rate.failed + rate.succeeded < REMEMBERED) return;
-  rate.failed /= 2;
-  rate.succeeded /= 2;
 }
 
 function shuffled<T>(all: readonly T[]): T[] {

@@ -8,12 +8,8 @@ import type {
   DueDeadline,
   FollowUpJudge,
 } from './deadline-handler';
-import {
-  type FailureRates,
-  type HandledApart,
-  handleApart,
-  HandlerFaultError,
-} from './handle-apart';
+import type { FailureRates } from './failure-rates';
+import { type HandledApart, handleApart, HandlerFaultError } from './handle-apart';
 import { isSubjectsFault, subjectNamedBy } from './subject-failure';
 import type { Suspects } from './suspects';
 import { withTimeLimit } from './time-limit';

@@ -60,12 +60,12 @@ export {
   UndeclaredDeadlineError,
   UnhandledDeadlineError,
 } from './errors';
+export { armFromQuery } from './host/arm-from-query';
 export {
-  armFromQuery,
   ArmFromQueryError,
   type ArmFromQueryProgress,
   type ArmFromQueryResult,
-} from './host/arm-from-query';
+} from './host/arm-from-query-options';
 export { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from './session-settings';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
 export { enterHost, leaveHost } from './host/host-session';

@@ -1,2 +1,3 @@
 /** What `@lastcall/timeout/redlock` offers: a lock around each change of a subject, in Redis. */
-export { RedlockLock, type RedlockLockOptions } from './locks/redlock.lock';
+export type { RedlockLockOptions } from './locks/redlock-options';
+export { RedlockLock } from './locks/redlock.lock';

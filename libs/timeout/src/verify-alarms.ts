@@ -1,5 +1,6 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import type { Granularity } from './alarm-for';
+import { alarmAtInSql, alarmIdInSql, hasDeadlineInSql } from './alarms-in-sql';
 import { armAnew } from './lost-alarms';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { unseenAlarms } from './timer-limits';
@@ -121,6 +122,7 @@ export class VerifyAlarms {
 
   /** The alarms of this kind's deadlines within reach. */
   async #expect(runner: QueryRunner, kind: string): Promise<void> {
+    const { granularity } = this.parts;
     const [span] = (await runner.query(
       `SELECT now() AS due_at, now() + $1 * interval '1 millisecond' AS until`,
       [this.parts.reachMs],
@@ -133,7 +135,8 @@ export class VerifyAlarms {
             WHERE kind = $1 AND (due_at, subject_id) > ($2::timestamptz, $3::uuid) AND due_at <= $4
             ORDER BY kind, due_at, subject_id LIMIT ${PAGE}
          ), added AS (
-           INSERT INTO alarms_expected SELECT ${this.#id}, min(${this.#at}) FROM page GROUP BY 1
+           INSERT INTO alarms_expected SELECT ${alarmIdInSql(granularity)}, min(${alarmAtInSql(granularity)})
+             FROM page GROUP BY 1
            ON CONFLICT DO NOTHING)
          SELECT due_at, subject_id, (SELECT count(*) FROM page)::int AS n
            FROM page ORDER BY due_at DESC, subject_id DESC LIMIT 1`,
@@ -164,7 +167,7 @@ export class VerifyAlarms {
           WHERE at < clock_timestamp() - ${LATE}
              OR at > clock_timestamp() + ${NEAR}
                 AND (SELECT true FROM alarms_expected e WHERE e.id = f.id) IS NULL
-                AND (${this.#deadlineOf('f.id')}) IS NULL`,
+                AND (${hasDeadlineInSql(this.parts.granularity, 'f.id', '$3')}) IS NULL`,
         [...asPage(page), this.parts.kinds],
       );
     }
@@ -197,45 +200,7 @@ export class VerifyAlarms {
     }
     return { armed, disarmed };
   }
-
-  /** `alarmFor` in SQL: the alarm's id, and its instant. */
-  get #id(): string {
-    const { granularity } = this.parts;
-    if (granularity === 'subject')
-      return `kind || '-' || subject_id || '-' || version || '-' || (extract(epoch FROM due_at) * 1000)::bigint`;
-    return `'slot-' || (${slotEnd(granularity)})`;
-  }
-
-  /** True where some deadline calls for the alarm of this id, found by the instant in the id. */
-  #deadlineOf(id: string): string {
-    const { granularity } = this.parts;
-    const at = (ms: string): string => `timestamptz 'epoch' + (${ms}) * interval '1 millisecond'`;
-    if (granularity === 'subject') {
-      const dueMs = `substring(${id} FROM '-([0-9]{1,15})$')::bigint`;
-      const subjectId = `substring(${id} FROM '(${UUID})-[0-9]+-[0-9]+$')::uuid`;
-      return `SELECT true FROM deadlines
-               WHERE kind = ANY ($3) AND due_at = ${at(dueMs)} AND subject_id = ${subjectId}
-                 AND due_at > now() AND ${this.#id} = ${id} LIMIT 1`;
-    }
-    const slotMs = Math.trunc(granularity);
-    const endMs = `substring(${id} FROM '^slot-([0-9]{1,15})$')::bigint`;
-    return `SELECT true FROM deadlines
-             WHERE kind = ANY ($3) AND due_at > ${at(`${endMs} - ${slotMs}`)} AND due_at <= ${at(endMs)}
-               AND due_at > now() AND ${endMs} % ${slotMs} = 0 LIMIT 1`;
-  }
-
-  get #at(): string {
-    const { granularity } = this.parts;
-    if (granularity === 'subject') return 'due_at';
-    return `to_timestamp((${slotEnd(granularity)} - ${Math.trunc(granularity)}) / 1000.0)`;
-  }
 }
-
-function slotEnd(slotMs: number): string {
-  return `ceil(extract(epoch FROM due_at) * 1000 / ${Math.trunc(slotMs)})::bigint * ${Math.trunc(slotMs)}`;
-}
-
-const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 
 const AS_PAGE = 'unnest($1::text[], $2::timestamptz[])';
 const asPage = (alarms: readonly Alarm[]): unknown[] => [

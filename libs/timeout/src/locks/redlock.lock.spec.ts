@@ -3,7 +3,8 @@ import { until } from '../../../../test/support/until';
 import { extendOften } from '../testing/extend-often';
 import { OwnRedis } from '../testing/own-redis';
 import { describeLock } from './lock.contract';
-import { REDLOCK_DEFAULTS, RedlockLock, type RedlockLockOptions } from './redlock.lock';
+import { REDLOCK_DEFAULTS, type RedlockLockOptions } from './redlock-options';
+import { RedlockLock } from './redlock.lock';
 
 let redis: OwnRedis;
 const errors: Error[] = [];

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { FAIL_FAST, makeOrHangUp, openRedis } from '../../redis';
 import type { AlarmBoard } from '../../timer-driver-kind';
 import type { RedisTimerOptions } from '../redis-timer';
-import { BULLMQ_DEFAULTS } from './bullmq.driver';
+import { BULLMQ_DEFAULTS } from './bullmq.options';
 
 /** Where a queue is, as the driver's options say it. */
 type Place = Pick<RedisTimerOptions, 'redis' | 'prefix'>;
