@@ -1,13 +1,14 @@
 // npm start, from the first check to the last process stopped. Whatever happens on the way, what
 // was started is stopped in the opposite order: the app drains while its servers still run.
-import { onParentGone, runCommand } from '../run-command.mjs';
+import { runCommand } from '../run-command.mjs';
 import { projectFolder } from '../services/folders.mjs';
 import { createApplicationUser, startPostgres, startRedis } from '../services/index.mjs';
 import { spawnService, untilReady } from '../services/service.mjs';
 import { choosePort } from './choose-port.mjs';
-import { commandOf, firstOrder } from './first-order.mjs';
 import { Home, Refusal } from './home.mjs';
+import { Interruption, untilAborted } from './interruption.mjs';
 import { RunningProcesses } from './running-processes.mjs';
+import { usesSandbox, welcome } from './welcome.mjs';
 
 /** @typedef {import('../services/service.mjs').Running} Running */
 /** @typedef {{ migrate: string, app: string, sandbox: string }} Entries the programs to run */
@@ -24,8 +25,6 @@ const APP_STOP_LIMIT_MS = 25_000;
 /** What requests leave behind dies young, where there is room for it to (docs/operations.md). */
 const APP_FLAGS = ['--max-semi-space-size=64'];
 const SANDBOX_STOP_LIMIT_MS = 5_000;
-/** npm and the terminal both pass Ctrl-C on: two signals this close are one. */
-const SAME_SIGNAL_MS = 1_000;
 
 /**
  * @param {LaunchOptions} options
@@ -42,8 +41,7 @@ class Launcher {
   #setUp;
   #say;
   #exitCode = 0;
-  #interruption = new AbortController();
-  #hurry = new AbortController();
+  #interruption = new Interruption();
   /** @type {(() => void | Promise<void>)[]} */
   #undo = [];
   /** @type {Promise<string>[]} resolve, with what happened, when a process that should run ends */
@@ -61,7 +59,8 @@ class Launcher {
   }
 
   async run() {
-    this.#listenForSignals();
+    this.#interruption.listen(this.#env, this.#say);
+    this.#outliveSurprises();
     const { signal } = this.#interruption;
     try {
       await this.#start();
@@ -145,7 +144,7 @@ class Launcher {
       });
     }
     await this.#startApp(home, childEnv);
-    await this.#welcome(home, runtime);
+    this.#say(await welcome(env, home, runtime));
   }
 
   /** @param {Home} home @param {import('./home.mjs').Settings} secrets */
@@ -226,7 +225,9 @@ class Launcher {
     this.#keep(`the ${name}`, {
       ...running,
       stop: async () => {
-        const hurry = untilAborted(this.#hurry.signal).then(() => running.signal('SIGKILL', 0));
+        const hurry = untilAborted(this.#interruption.hurry).then(() =>
+          running.signal('SIGKILL', 0),
+        );
         await Promise.race([running.signal('SIGTERM', stopLimitMs), hurry]);
         await running.signal('SIGKILL', 5_000);
       },
@@ -260,74 +261,10 @@ class Launcher {
     signal.throwIfAborted();
   }
 
-  /** @param {Home} home @param {import('./home.mjs').Settings} runtime */
-  async #welcome(home, runtime) {
-    const env = this.#env;
-    const apiUrl = `http://127.0.0.1:${runtime.PORT}`;
-    const ownSandbox = usesSandbox(env);
-    /** @type {import('./first-order.mjs').Installation} */
-    const installation = {
-      apiUrl,
-      sandboxUrl: ownSandbox ? (runtime.SANDBOX_URL ?? null) : null,
-      homeName: env.LASTCALL_HOME ? home.displayName : null,
-      isDatabaseGiven: env.DATABASE_URL !== undefined,
-      tokenSource: env.AUTH_JWKS_URL ? 'issuer' : env.AUTH_JWT_SECRET ? 'given' : 'generated',
-    };
-    const lines = await firstOrder(installation);
-    const lastcall = commandOf(installation);
-    const hasDocs = env.DOCS !== 'off';
-    const hasBoard = (env.TIMER_DRIVER ?? 'bullmq') === 'bullmq';
-    const places = [
-      ['API', apiUrl],
-      ['Shop', env.SAMPLE_SHOP === 'off' ? undefined : `${apiUrl}/shop (order in a browser)`],
-      ['Docs', hasDocs ? `${apiUrl}/docs` : undefined],
-      [
-        'Alarms',
-        hasBoard ? `${apiUrl}/v1/ops/queues (any name; the password is a token)` : undefined,
-      ],
-      ['Sandbox', ownSandbox ? `${runtime.SANDBOX_URL} (the payment provider)` : undefined],
-      ['Postgres', withoutPassword(runtime.DATABASE_URL)],
-      ['Redis', withoutPassword(runtime.REDIS_URL)],
-      ['Home', `${home.displayName} (data, logs/, secrets.json, runtime.json with the passwords)`],
-    ];
-    this.#say(
-      [
-        '',
-        'lastcall is running. Ctrl-C stops it.',
-        '',
-        ...places.flatMap(([name, place]) => (place ? [`  ${name?.padEnd(10)}${place}`] : [])),
-        '',
-        'To look closer, in another terminal in this folder:',
-        '',
-        `  ${lastcall} doctor`,
-        `  ${lastcall} console open`,
-        ...(env.AUTH_JWKS_URL ? [] : [`  ${lastcall} token --sub me --scope ops:read`]),
-        '',
-        'A first order, to paste into another terminal in this folder:',
-        '',
-        ...lines.map((line) => `  ${line}`),
-        '',
-      ].join('\n'),
-    );
-  }
-
-  #listenForSignals() {
-    let firstAt = 0;
-    const interrupt = () => {
-      if (!this.#interruption.signal.aborted) {
-        firstAt = performance.now();
-        this.#say('Stopping (again Ctrl-C: without waiting for the app)');
-        this.#interruption.abort();
-      } else if (performance.now() - firstAt > SAME_SIGNAL_MS) {
-        this.#hurry.abort();
-      }
-    };
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, interrupt);
-    // npm passes SIGTERM on to the shell it runs scripts with, and the shell dies of it alone.
-    if (this.#env.npm_lifecycle_event) onParentGone(interrupt);
+  #outliveSurprises() {
     process.on('uncaughtException', (error) => {
       this.#fail(describe(error));
-      this.#interruption.abort();
+      this.#interruption.end();
     });
     // The terminal may be gone by the time there is something to say.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
@@ -354,26 +291,4 @@ function describe(error) {
     (bug) => error instanceof bug,
   );
   return isBug ? String(error.stack) : error.message;
-}
-
-/** As libs/orders/src/config.ts reads it. @param {NodeJS.ProcessEnv} env */
-function usesSandbox(env) {
-  const names = env.PAYMENT_PROVIDERS || env.PAYMENT_PROVIDER || 'sandbox';
-  return names.split(',').some((name) => name.trim() === 'sandbox');
-}
-
-/** @param {AbortSignal} signal */
-function untilAborted(signal) {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve('');
-    else signal.addEventListener('abort', () => resolve(''), { once: true });
-  });
-}
-
-/** @param {string | undefined} address */
-function withoutPassword(address) {
-  if (!address || !URL.canParse(address)) return address;
-  const url = new URL(address);
-  if (url.password) url.password = '***';
-  return url.href;
 }
