@@ -321,8 +321,8 @@ const MONEY_MUTATIONS = [
     'repeated-create-kept',
     'A session that only the repeated call has made stays open',
     STRIPE,
-    'providers/stripe/stripe.provider.ts',
-    'if (!isReplayed) return this.#expire(answer.providerPaymentId);',
+    'providers/stripe/stripe-sessions.ts',
+    'if (!isReplayed) return this.expire(answer.providerPaymentId);',
     '',
   ),
   seeded(

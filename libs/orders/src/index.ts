@@ -282,7 +282,7 @@ export type { CauseFigures, CloseFigures, RecentCloses } from './ops/close-figur
 export type { StatusChange } from './order/change-status';
 export type { ChangedOrder } from './order/changed-orders';
 export type { WebhookHeaders } from './payments/read-notice';
-export type { Finding, Fix } from './reconciling/reconcile.judgement';
+export type { Finding, Fix } from './reconciling/reconcile-finding';
 export type { OrdersParts } from './set-up';
 export type { ProductEditor } from './stock/change-products';
 export type { ReturnedLine } from './stock/restock';

@@ -11,25 +11,20 @@ import { Injectable } from '@nestjs/common';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Logger } from '../logging/logger';
 import { QuietPeriods } from '../logging/quiet-periods';
+import {
+  BoundedLabels,
+  CLOSED_BY,
+  LOCK_OUTCOMES,
+  type LockOutcome,
+  WEBHOOK_RESULTS,
+} from './labels';
 import { DatabaseGauges } from './database-gauges';
 import { Metrics } from './metrics';
 
 /** From the precision of a timer to the lateness of a sweep that found a day's backlog, in seconds. */
 const LAG_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400];
 const CALL_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10];
-/** More distinct values of one label than any code of ours has: a bug must not fill the memory. */
-const MAX_LABEL_VALUES = 50;
-
-type LockOutcome = Parameters<OrdersTelemetry['locked']>[0];
 type ProviderCall = Parameters<OrdersTelemetry['providerCall']>[0];
-
-/** What there may be of each label, as far as dashboards and alerts look at it. */
-const CLOSED_BY = ['timer', 'sweep', 'passive', 'customer', 'operator'] as const;
-const LOCK_OUTCOMES = { held: 0, contended: 0, degraded: 0 } satisfies Record<LockOutcome, 0>;
-const WEBHOOK_RESULTS = {
-  ...{ processed: 0, duplicate: 0, held: 0, deferred: 0, failed: 0 },
-  ...{ bad_signature: 0, stale_timestamp: 0, malformed: 0 },
-} satisfies Record<WebhookResult, 0>;
 type SweepCounts = Parameters<OrdersTelemetry['swept']>[0];
 
 /** What the order module reports, as metrics; and in the log where somebody should know. */
@@ -117,7 +112,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   readonly #timerStore = this.#metrics.gauge('timer_store_healthy', '1 while alarms can be stored');
   readonly #ofDatabase = new DatabaseGauges(this.#metrics);
   readonly #quiet = new QuietPeriods();
-  readonly #labelValues = new Map<string, Set<string>>();
+  readonly #labels = new BoundedLabels();
 
   constructor(private readonly logger: Logger) {
     collectDefaultMetrics({ register: this.registry });
@@ -181,15 +176,15 @@ export class PrometheusTelemetry implements OrdersTelemetry {
 
   providerCall({ provider, operation, outcome, tookMs }: ProviderCall): void {
     const labels = {
-      provider: this.#bounded('provider', provider),
-      operation: this.#bounded('operation', operation),
-      outcome: this.#bounded('outcome', outcome),
+      provider: this.#labels.bounded('provider', provider),
+      operation: this.#labels.bounded('operation', operation),
+      outcome: this.#labels.bounded('outcome', outcome),
     };
     this.#providerCalls.observe(labels, tookMs / 1_000);
   }
 
   batchFailed(kind: string, size: number, error: unknown): void {
-    this.#batchFailures.inc({ kind: this.#bounded('kind', kind) });
+    this.#batchFailures.inc({ kind: this.#labels.bounded('kind', kind) });
     if (!isContention(error)) {
       this.logger.error({ kind, size, err: error }, 'a batch of deadlines failed');
       return;
@@ -206,17 +201,17 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   }
 
   deadlineHeld(kind: string, subjectId: string, error: unknown): void {
-    this.#held.inc({ kind: this.#bounded('kind', kind) });
+    this.#held.inc({ kind: this.#labels.bounded('kind', kind) });
     this.logger.error({ kind, subjectId, err: error, alert: true }, 'a deadline is held');
   }
 
   handlerFails(kind: string, error: unknown): void {
-    this.#handlerFailing.set({ kind: this.#bounded('kind', kind) }, 1);
+    this.#handlerFailing.set({ kind: this.#labels.bounded('kind', kind) }, 1);
     this.alert('handling a kind of deadline fails for all', { kind, err: error });
   }
 
   handlerWorks(kind: string): void {
-    this.#handlerFailing.set({ kind: this.#bounded('kind', kind) }, 0);
+    this.#handlerFailing.set({ kind: this.#labels.bounded('kind', kind) }, 0);
     this.logger.info({ kind }, 'handling this kind of deadline works again');
   }
 
@@ -246,14 +241,14 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   }
 
   handled(kind: string, { inTime, late }: { inTime: number; late: number }): void {
-    const label = this.#bounded('kind', kind);
+    const label = this.#labels.bounded('kind', kind);
     // Both, also where one is none: a rate needs a series that has begun at 0.
     this.#handled.inc({ kind: label, in_time: 'yes' }, inTime);
     this.#handled.inc({ kind: label, in_time: 'no' }, late);
   }
 
   failed(what: string, error: unknown): void {
-    this.#failures.inc({ what: this.#bounded('what', what) });
+    this.#failures.inc({ what: this.#labels.bounded('what', what) });
     const unsaid = this.#quiet.unsaidBefore(what);
     if (unsaid === undefined) return;
     this.logger.error({ what, err: error, unsaid }, 'background work failed');
@@ -262,12 +257,5 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   /** What only the database knows, read at the time of a scrape; NaN for what it cannot tell. */
   setGauges(readings: Partial<GaugesView>): void {
     this.#ofDatabase.set(readings);
-  }
-
-  #bounded(label: string, value: string): string {
-    const values = this.#labelValues.get(label) ?? new Set();
-    this.#labelValues.set(label, values);
-    if (values.size < MAX_LABEL_VALUES) values.add(value);
-    return values.has(value) ? value : 'other';
   }
 }

@@ -2,7 +2,7 @@ import type { PaymentStatus } from '../order/order';
 import type { Queryable } from '../order/order-rows';
 import type { LedgerPayment } from '../providers/payment-provider';
 import type { MovementKind } from '../money/movements';
-import type { Finding, OurPayment, OurRefund } from './reconcile.judgement';
+import type { Finding, OurPayment, OurRefund } from './reconcile-finding';
 import { isUuid } from '../order/uuid';
 import type { ReconcileRun } from './reconcile-runs';
 

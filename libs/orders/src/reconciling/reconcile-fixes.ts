@@ -9,7 +9,8 @@ import { type SettledAnswer, SettleRefunds } from '../money/settle-refunds';
 import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
-import { AGREEING, type Fix } from './reconcile.judgement';
+import type { Fix } from './reconcile-finding';
+import { AGREEING } from './reconcile.judgement';
 
 type FixOf<Type extends Fix['type']> = Extract<Fix, { type: Type }>;
 

@@ -6,7 +6,7 @@ import { LastcallError } from '../order/errors';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { onDataSource, type Queryable } from '../order/order-rows';
 import { uuidv7 } from '../order/uuid';
-import type { Finding } from './reconcile.judgement';
+import type { Finding } from './reconcile-finding';
 
 /** Where a run goes on: at this provider, on this side, behind this page; `from` null: at its beginning. */
 export interface Place {

@@ -1,5 +1,6 @@
 import type { LedgerPayment } from '../providers/payment-provider';
-import { comparePayment, type OurPayment, type OurRefund } from './reconcile.judgement';
+import type { OurPayment, OurRefund } from './reconcile-finding';
+import { comparePayment } from './reconcile.judgement';
 
 const REFUND_ID = '0190a0a0-0000-7000-8000-000000000001';
 const MONEY = { amount: 500, currency: 'EUR' };

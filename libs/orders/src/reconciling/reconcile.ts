@@ -17,7 +17,8 @@ import {
   ReconcileRuns,
   type RunCounts,
 } from './reconcile-runs';
-import { comparePayment, type Finding } from './reconcile.judgement';
+import type { Finding } from './reconcile-finding';
+import { comparePayment } from './reconcile.judgement';
 
 /** A difference between our books and a provider's ledger. */
 export interface Difference extends Omit<Finding, 'fix'> {

@@ -17,21 +17,14 @@ import type {
 } from '../payment-provider';
 import { isTakenByStripe, toStripeAmount } from './stripe-currency';
 import { examineEndpoint } from './stripe-endpoint';
-import {
-  failureOf,
-  isMissing,
-  isRefused,
-  isReplayed,
-  isStoredFailure,
-  providerError,
-  unknown,
-} from './stripe-errors';
+import { isMissing, isRefused, providerError, unknown } from './stripe-errors';
 import { idOf, StripeLedger } from './stripe-ledger';
 import { INSTALLATION, KEY, MONEY, PAYMENT, SESSION } from './stripe-names';
 import { noticeOf } from './stripe-notice';
 import { verifyEvent } from './stripe-webhook';
 import { planSession, type SessionRequest, sessionEndsAt } from './stripe-request';
-import { refundStateOf, type Session, stateOf } from './stripe-session';
+import { RETRIES, StripeSessions } from './stripe-sessions';
+import { refundStateOf, stateOf } from './stripe-session';
 
 export interface StripeProviderOptions {
   readonly secretKey: string;
@@ -48,10 +41,6 @@ export interface StripeProviderOptions {
 
 /** Two tries of this length and the pause between them are the few seconds a call may take. */
 const CALL_LIMIT_MS = 4_000;
-const RETRIES = 1;
-/** Stripe forgets idempotency keys after a day at the earliest; an hour is for clocks that differ. */
-const KEY_LIFE_S = 23 * 3_600;
-const CLOCK_SKEW_S = 300;
 const PAGE = 100;
 
 /** Stripe Checkout: a payment is a Checkout Session that carries our payment id. */
@@ -59,6 +48,7 @@ export class StripeProvider implements PaymentProvider {
   readonly name = 'stripe';
   readonly takesRealMoney: boolean;
   readonly #stripe: Stripe;
+  readonly #sessions: StripeSessions;
   readonly #ledger: StripeLedger;
 
   constructor(private readonly options: StripeProviderOptions) {
@@ -70,6 +60,7 @@ export class StripeProvider implements PaymentProvider {
       maxNetworkRetries: RETRIES,
       telemetry: false,
     });
+    this.#sessions = new StripeSessions(this.#stripe, options.returnUrl);
     this.#ledger = new StripeLedger(this.#stripe, options.installation);
   }
 
@@ -86,12 +77,12 @@ export class StripeProvider implements PaymentProvider {
     paymentId,
     request,
   }: PaymentRef & { readonly request: PaymentRequest }): Promise<CreateAnswer> {
-    const { answer } = await this.#create(paymentId, request as SessionRequest);
+    const { answer } = await this.#sessions.create(paymentId, request as SessionRequest);
     return answer;
   }
 
   async findPayment(payment: PaymentRef): Promise<ProviderAnswer> {
-    const found = await this.#identify(payment);
+    const found = await this.#sessions.identify(payment);
     if ('state' in found) return found;
     try {
       const session = await this.#stripe.checkout.sessions.retrieve(found.id, { expand: [MONEY] });
@@ -102,8 +93,8 @@ export class StripeProvider implements PaymentProvider {
   }
 
   async closePayment(payment: PaymentRef): Promise<ProviderAnswer> {
-    const found = await this.#identify(payment);
-    return 'state' in found ? found : this.#expire(found.id);
+    const found = await this.#sessions.identify(payment);
+    return 'state' in found ? found : this.#sessions.expire(found.id);
   }
 
   /** Stripe moves no ends of sessions: but ours live half an hour longer than their orders. */
@@ -159,7 +150,7 @@ export class StripeProvider implements PaymentProvider {
     const signature = headers['stripe-signature'];
     const event = verifyEvent(this.#stripe, { rawBody, signature, secret: webhookSecret }, now);
     const notice = noticeOf(event, installation, (intent) =>
-      this.#sessionOf(intent).catch((error: unknown) => {
+      this.#sessions.ofIntent(intent).catch((error: unknown) => {
         throw providerError('The provider did not say what the event is about', error);
       }),
     );
@@ -180,82 +171,6 @@ export class StripeProvider implements PaymentProvider {
 
   examine(): Promise<readonly ProviderFinding[]> {
     return examineEndpoint(this.#stripe);
-  }
-
-  /**
-   * Twice at most, so that a blip fails no customer, and not by the SDK: it would also wait for the
-   * same answer when Stripe says that this is the one it keeps.
-   */
-  async #create(
-    paymentId: string,
-    request: SessionRequest,
-  ): Promise<{ answer: CreateAnswer; isReplayed?: boolean; error?: unknown }> {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const session = await this.#stripe.checkout.sessions.create(
-          { ...request.params },
-          { idempotencyKey: paymentId, maxNetworkRetries: 0 },
-        );
-        const checkoutUrl = session.url ?? request.params.success_url ?? this.options.returnUrl;
-        return {
-          answer: { state: 'CREATED', providerPaymentId: session.id, checkoutUrl },
-          isReplayed: isReplayed(session.lastResponse.headers),
-        };
-      } catch (error) {
-        const failure = failureOf(error);
-        const isOver = failure.state !== 'UNKNOWN' || attempt === RETRIES;
-        if (isOver || isStoredFailure(error)) return { answer: failure, error };
-      }
-    }
-  }
-
-  /** The session of a payment; one whose id never reached us by repeating the call that makes it. */
-  async #identify({
-    paymentId,
-    providerPaymentId,
-    request,
-  }: PaymentRef): Promise<{ id: string } | ProviderAnswer> {
-    if (providerPaymentId) return { id: providerPaymentId };
-    if (!request) return { state: 'NOT_FOUND' };
-    const planned = request as SessionRequest;
-    const nowS = Date.now() / 1_000;
-    // Nobody was shown its page, and if there was a session it has ended by itself.
-    if (nowS - planned.plannedAt > KEY_LIFE_S) return { state: 'NOT_FOUND' };
-    const { answer, isReplayed, error } = await this.#create(paymentId, planned);
-    switch (answer.state) {
-      case 'CREATED':
-        // Made by us just now, for nobody.
-        if (!isReplayed) return this.#expire(answer.providerPaymentId);
-        return { id: answer.providerPaymentId };
-      case 'REFUSED':
-        return { state: 'NEVER_MADE', why: answer.why };
-      default: {
-        const hasEnded = nowS > sessionEndsAt(planned) + CLOCK_SKEW_S;
-        if (hasEnded && isStoredFailure(error)) return { state: 'NOT_FOUND' };
-        return { state: 'UNKNOWN', why: answer.why };
-      }
-    }
-  }
-
-  /** A payment intent of Checkout has one session. */
-  async #sessionOf(payment_intent: string): Promise<Session | undefined> {
-    const { data } = await this.#stripe.checkout.sessions.list({ payment_intent });
-    return data[0];
-  }
-
-  async #expire(id: string): Promise<ProviderAnswer> {
-    const { sessions } = this.#stripe.checkout;
-    try {
-      return stateOf(await sessions.expire(id, { expand: [MONEY] }));
-    } catch (error) {
-      if (!isRefused(error)) return unknown(error);
-    }
-    // Only an open session can be expired; one that was paid or has expired is a normal answer.
-    try {
-      return stateOf(await sessions.retrieve(id, { expand: [MONEY] }));
-    } catch (error) {
-      return isMissing(error) ? { state: 'NOT_FOUND' } : unknown(error);
-    }
   }
 }
 
