@@ -96,4 +96,10 @@ export default defineConfig(
     },
   },
   { files: ['**/*.js', '**/*.cjs'], languageOptions: { sourceType: 'commonjs' } },
+  {
+    // Lines of code. A list of what is exported, or a contract that drivers and providers are held to, is one thing.
+    files: ['apps/**', 'libs/**', 'scripts/**', 'bench/**'],
+    ignores: ['**/*.{spec,long,engine,contract}.ts', 'libs/orders/src/index.ts'],
+    rules: { 'max-lines': ['error', { max: 250, skipComments: true, skipBlankLines: true }] },
+  },
 );
