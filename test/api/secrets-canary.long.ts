@@ -115,6 +115,17 @@ it('tells its secrets to nobody: not while it works, and not while everything fa
   await get('/v1/orders', { method: 'POST', body: '{"items":', headers });
   seen += readFileSync(`/proc/${api.pid}/cmdline`, 'utf8');
 
+  // A Redis that is there, and knows no such user: each try to get in is a complaint with what was tried.
+  const redis = new URL(testServers().redisUrl);
+  [redis.username, redis.password] = ['nobody', SECRETS.redis];
+  const refused = start('apps/api/src/main.js', {
+    PORT: String(await freePort()),
+    REDIS_URL: redis.href,
+  });
+  await until('Redis refuses the login', async () => seen.includes('WRONGPASS'), 30_000);
+  refused.kill('SIGTERM');
+  await once(refused, 'exit');
+
   // Its database goes away under it, and it is told so by every statement.
   await onServer(`ALTER ROLE ${user} PASSWORD 'another'`);
   await onServer(

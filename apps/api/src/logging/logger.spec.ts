@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { QueryFailedError } from 'typeorm';
 import { createLogger } from './logger';
 
 const CANARY = 'canary-7f3a';
@@ -35,6 +36,28 @@ describe('createLogger', () => {
     expect(JSON.parse(text)).toMatchObject({ level: 'error', name: 'lastcall' });
     expect(text).toContain('it failed');
     expect(text).toContain('the socket closed');
+  });
+
+  it.each([
+    [
+      'a command that Redis refuses, as the login',
+      Object.assign(new Error('WRONGPASS'), { command: { name: 'auth', args: ['shop', CANARY] } }),
+    ],
+    [
+      'a statement that Postgres refuses',
+      new QueryFailedError(
+        'INSERT INTO orders (customer) VALUES ($1)',
+        [CANARY],
+        Object.assign(new Error('duplicate key'), { detail: `Key (customer)=(${CANARY}) exists.` }),
+      ),
+    ],
+    ['several at once', new AggregateError([Object.assign(new Error('one'), { args: [CANARY] })])],
+  ])('prints of %s nothing that was sent, and what was said', (_, error) => {
+    const text = logged((logger) =>
+      logger.error({ err: new Error('it failed', { cause: error }) }),
+    );
+    expect(text).not.toContain(CANARY);
+    expect(text).toContain(JSON.stringify(error.message));
   });
 
   it('redacts passwords inside the addresses that an error speaks of', () => {

@@ -4,9 +4,9 @@ import {
   type Logger as PinoLogger,
   type LoggerOptions,
   pino,
-  stdSerializers,
   stdTimeFunctions,
 } from 'pino';
+import { loggedError } from './logged-error';
 
 export type Logger = PinoLogger;
 
@@ -47,7 +47,7 @@ export function createLogger(level: string, sink?: DestinationStream): Logger {
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     redact: { paths: [...SECRETS, ...under('*'), ...under('*.*')], censor: '[redacted]' },
-    serializers: { err: stdSerializers.errWithCause },
+    serializers: { err: loggedError },
     // Whole lines, as an error's message, stack and cause all quote the same address.
     hooks: { streamWrite: (line) => line.replace(URL_PASSWORD, '$1[redacted]@') },
   };
