@@ -100,7 +100,7 @@ export { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 export { takeMigrationTurn } from './migration-turn';
 export { patiently } from './patiently';
 export { complaintAboutPostgresUrl } from './postgres-url';
-export { FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
+export { askRedisOnce, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
 export { runMigrations } from './run-migrations';
 export { SERVICE_LEVEL_MS } from './service-level';

@@ -76,6 +76,27 @@ export function openRedis(
   return client;
 }
 
+/**
+ * Asks a Redis over a connection of its own, in vain at most twice. Rejects with what keeps us from it, as a
+ * certificate or a refused login: ioredis itself says in the end only that it has tried so often.
+ */
+export async function askRedisOnce<T>(
+  address: RedisAddress,
+  ask: (client: Redis) => Promise<T>,
+): Promise<T> {
+  let trouble: Error | undefined;
+  const behaviour = { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 };
+  const client = openRedis(address, behaviour, (error) => (trouble = error));
+  client.on('ready', () => (trouble = undefined));
+  try {
+    return await ask(client);
+  } catch (error) {
+    throw trouble ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
+
 /** Where what is made of a connection fails, nobody else knows of it, and nobody would close it. */
 export function makeOrHangUp<T>(make: () => T, hangUp: () => void): T {
   try {

@@ -1,4 +1,4 @@
-import { databaseId, FAIL_FAST, openRedis, PATIENT, withTimeLimit } from '@app/timeout';
+import { askRedisOnce, databaseId, openRedis, PATIENT, withTimeLimit } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import { readInstallationId } from '../providers/installation-id';
 
@@ -56,14 +56,10 @@ export class RedisOwner {
     const { redis } = this.options;
     if (!redis) return null;
     const us = await this.#us();
-    const behaviour = { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 };
-    const client = openRedis(redis, behaviour, () => undefined);
-    try {
-      const reading = client.get(this.#key);
-      return { last: await withTimeLimit(reading, ANSWER_LIMIT_MS, 'Redis did not answer'), us };
-    } finally {
-      client.disconnect();
-    }
+    const last = await askRedisOnce(redis, (client) =>
+      withTimeLimit(client.get(this.#key), ANSWER_LIMIT_MS, 'Redis did not answer'),
+    );
+    return { last, us };
   }
 
   /** The id alone is the same in a restored dump, and the database in its other schemas. */

@@ -65,8 +65,13 @@ export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (isTableLocked(error)) return LOCKED_TABLE;
   const state = sqlStateOf(error);
   if (state !== undefined) return REFUSALS[state];
+  return isOfCertificate(error) ? NOT_TRUSTED : undefined;
+}
+
+/** True where a server showed a certificate that is not trusted, or is another host's. */
+export function isOfCertificate(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (OF_TLS.test(String((cause as { code?: unknown }).code))) return NOT_TRUSTED;
+    if (OF_TLS.test(String((cause as { code?: unknown }).code))) return true;
   }
-  return undefined;
+  return false;
 }

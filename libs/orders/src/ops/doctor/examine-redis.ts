@@ -1,13 +1,8 @@
-import {
-  FAIL_FAST,
-  openRedis,
-  parseRedisUrl,
-  type RedisAddress,
-  withTimeLimit,
-} from '@app/timeout';
+import { askRedisOnce, parseRedisUrl, type RedisAddress, withTimeLimit } from '@app/timeout';
 import type { Redis } from 'ioredis';
 import type { Config } from '../../config';
-import { type Check, expectation, mendOf, ok, unknown, warning } from './check';
+import { isOfCertificate } from '../../order/postgres-refusal';
+import { type Check, expectation, finding, mendOf, ok, unknown, warning } from './check';
 
 /** BullMQ asks for 5 and recommends 6.2. */
 const OLDEST_VERSION = [6, 2] as const;
@@ -37,18 +32,14 @@ export async function examineRedis({ REDIS_URL: url }: Config): Promise<Check[]>
 /** With one slot uncovered a cluster refuses everything, unless it was told not to. */
 async function examineSlots(url: string): Promise<Check> {
   const fix = 'redis-cli --cluster check HOST:PORT, and bring the missing masters back';
-  const client = openRedis(url, { ...FAIL_FAST, enableOfflineQueue: true }, () => undefined);
-  try {
+  const look = async (client: Redis): Promise<Check> => {
     const asked = withTimeLimit(client.cluster('INFO'), ANSWER_LIMIT_MS, 'no answer');
     const info = parseInfo(await asked);
     const detail = `${info.cluster_state}, ${info.cluster_slots_ok} of 16384 slots, ${info.cluster_size} masters${await coverage(client)}`;
     const isWhole = info.cluster_state === 'ok' && info.cluster_slots_ok === '16384';
     return expectation('redis', 'cluster', isWhole, detail, fix);
-  } catch (error) {
-    return unknown('redis', 'cluster', error, fix);
-  } finally {
-    client.disconnect();
-  }
+  };
+  return askRedisOnce(url, look).catch((error: unknown) => unknown('redis', 'cluster', error, fix));
 }
 
 /** Whether one lost slot stops everything; hosted clusters do not tell. */
@@ -59,12 +50,7 @@ async function coverage(client: Pick<Redis, 'config'>): Promise<string> {
 }
 
 async function examineServer(address: RedisAddress, isNode = false): Promise<Check[]> {
-  const client = openRedis(
-    address,
-    { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 },
-    () => undefined,
-  );
-  try {
+  const look = async (client: Redis): Promise<Check[]> => {
     const info = parseInfo(await withTimeLimit(client.info(), ANSWER_LIMIT_MS, 'no answer'));
     const latencyMs = await medianPing(() => client.ping());
     return [
@@ -73,7 +59,7 @@ async function examineServer(address: RedisAddress, isNode = false): Promise<Che
       persistence(info),
       eviction(info),
       memory(info),
-      ...(isNode ? [replicas(info)] : []),
+      ...(isNode ? [replicas(info)] : primary(info)),
       expectation(
         'redis',
         'latency',
@@ -82,13 +68,21 @@ async function examineServer(address: RedisAddress, isNode = false): Promise<Che
         'look at the network between, and at SLOWLOG GET; alarms ring late by this',
       ),
     ];
-  } catch (error) {
-    const mend = mendOf(error) ?? 'start Redis (npm start does) and check REDIS_URL';
-    const fix = `${mend}; orders close by the sweep meanwhile`;
+  };
+  return askRedisOnce(address, look).catch((error: unknown) => {
+    const fix = `${howToReach(error)}; orders close by the sweep meanwhile`;
     return [unknown('redis', 'reachable', error, fix)];
-  } finally {
-    client.disconnect();
+  });
+}
+
+/** How to mend that Redis cannot be asked. */
+export function howToReach(error: unknown): string {
+  if (isOfCertificate(error)) {
+    return 'name the authority of its certificate in NODE_EXTRA_CA_CERTS, and Redis in REDIS_URL as the certificate does';
   }
+  const start =
+    'start Redis (npm start does) and check REDIS_URL (rediss:// where it takes TLS, and only there)';
+  return mendOf(error) ?? start;
 }
 
 type Info = Readonly<Record<string, string>>;
@@ -134,6 +128,14 @@ function eviction(info: Info): Check {
     policy,
     'redis-cli CONFIG SET maxmemory-policy noeviction; any other drops alarms in silence',
   );
+}
+
+/** Of a server that stands alone; a replica answers whatever is read, and refuses all that we write. */
+function primary({ role, master_host: host, master_port: port }: Info): Check[] {
+  if (role === 'master') return [];
+  const detail = `a replica of ${host}:${port}, which takes no writes`;
+  const fix = 'point REDIS_URL at the primary, or make this one it (REPLICAOF NO ONE)';
+  return [finding('redis', 'role', detail, fix)];
 }
 
 /** Of a node of a cluster: a master that nobody follows takes all that it holds along. */

@@ -1,0 +1,44 @@
+import { until } from '../../../../../test/support/until';
+import { OwnRedis } from '../../../../timeout/src/testing/own-redis';
+import type { Config } from '../../config';
+import { examineRedis, howToReach } from './examine-redis';
+
+const look = (url: string) => examineRedis({ REDIS_URL: url } as Config);
+
+describe('examineRedis', () => {
+  it('says what keeps us from Redis, and not how often that was tried', async () => {
+    expect(await look('redis://127.0.0.1:1')).toMatchObject([
+      {
+        name: 'reachable',
+        state: 'unknown',
+        detail: expect.stringContaining('ECONNREFUSED') as string,
+      },
+    ]);
+  });
+
+  it('does not send whoever sees a certificate that is not trusted to Postgres', () => {
+    const error = Object.assign(new Error('self-signed certificate'), {
+      code: 'SELF_SIGNED_CERT_IN_CHAIN',
+    });
+    expect(howToReach(error)).toContain('NODE_EXTRA_CA_CERTS');
+    expect(howToReach(error)).not.toContain('DATABASE_URL');
+  });
+
+  it('finds that the address leads to a replica, which refuses all that we write', async () => {
+    const [old, replica] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
+    try {
+      await replica.with((client) => client.replicaof('127.0.0.1', old.port));
+      await until('it follows', async () =>
+        (await replica.with((client) => client.info('replication'))).includes('link_status:up'),
+      );
+      const [found, ...others] = (await look(replica.url)).filter(({ state }) => state !== 'ok');
+      expect(others).toEqual([]);
+      expect(found).toMatchObject({
+        name: 'role',
+        fix: expect.stringContaining('primary') as string,
+      });
+    } finally {
+      await Promise.all([old.remove(), replica.remove()]);
+    }
+  });
+});
