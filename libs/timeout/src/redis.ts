@@ -73,6 +73,8 @@ export function openRedis(
 ): Redis {
   const client = connect(address, behaviour);
   client.on('error', onError);
+  // Each answer that says READONLY hangs up, and each time ioredis listens for the end: Node would warn of a leak.
+  client.on('connect', () => (client.stream as Redis['stream'] | undefined)?.setMaxListeners(0));
   return client;
 }
 
