@@ -131,7 +131,7 @@ it('tells its secrets to nobody: not while it works, and not while everything fa
   await onServer(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`,
   );
-  await get('/v1/products');
+  expect(await get('/v1/products')).toBe(503);
   await get('/health/ready');
   api.kill('SIGTERM');
   await once(api, 'exit');

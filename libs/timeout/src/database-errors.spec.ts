@@ -19,6 +19,15 @@ describe('an error of the database', () => {
     coded('ECONNRESET'),
     new Error('Client has encountered a connection error and is not queryable'),
     new Error('Client was closed and is not queryable'),
+    // A password, a certificate or a name that was changed while we run.
+    coded('28P01'),
+    coded('28000'),
+    coded('3D000'),
+    coded('CERT_HAS_EXPIRED'),
+    coded('DEPTH_ZERO_SELF_SIGNED_CERT'),
+    coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
+    coded('ERR_TLS_CERT_ALTNAME_INVALID'),
+    new Error('The server does not support SSL connections'),
   ])('means that it is away: %s', (error) => {
     expect(isInfrastructureError(error)).toBe(true);
     expect(isInfrastructureError(new QueryFailedError('SELECT 1', [], error))).toBe(true);

@@ -1,10 +1,11 @@
 import { types } from 'node:util';
 
 /**
- * SQLSTATEs that speak of the server and not of the statement: 25006 is a standby's refusal, 25P03
- * ends a transaction that stood still, 25P04 one that took too long.
+ * SQLSTATEs that speak of the server and not of the statement: 28 refuses the login, as while a password is
+ * changed, 3D000 has no such database any more, 25006 is a standby's refusal, 25P03 ends a transaction that
+ * stood still, 25P04 one that took too long.
  */
-const INFRASTRUCTURE_CLASSES = /^(08|53|57|58|25006|25P0[34])/;
+const INFRASTRUCTURE_CLASSES = /^(08|28|3D000|53|57|58|25006|25P0[34])/;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** Errors after which the same transaction, begun anew, may well succeed. */
 const CONTENTION = new Set([
@@ -18,6 +19,8 @@ const SYNTAX_ERROR = '42601';
 const PREPARES = 'exec_parse_message';
 /** Each has a digit, unlike EPIPE, which Node says of a socket. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
+/** Nobody is spoken to: the certificate is not trusted, or another host's, or there is none. */
+const TLS_TROUBLE = /SELF_SIGNED_CERT|UNABLE_TO_|CERT_|ERR_TLS_|SSL connection/;
 const CONNECTION_TROUBLE =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable/i;
 
@@ -101,8 +104,8 @@ export function isEverybodys(error: unknown): boolean {
 }
 
 /**
- * True when the database is away, full or overloaded, a canceled statement included: nothing that
- * a caller sent has caused it.
+ * True when the database is away, full, overloaded or lets us not in, a canceled statement included: nothing
+ * that a caller sent has caused it.
  */
 export function isInfrastructureError(error: unknown): boolean {
   const state = sqlStateOf(error);
@@ -110,7 +113,8 @@ export function isInfrastructureError(error: unknown): boolean {
   // Node's own errors are of another realm under some test runners, where `instanceof` fails.
   if (!types.isNativeError(error)) return false;
   const code = (error as { code?: unknown }).code;
-  return CONNECTION_TROUBLE.test(`${typeof code === 'string' ? code : ''} ${error.message}`);
+  const said = `${typeof code === 'string' ? code : ''} ${error.message}`;
+  return CONNECTION_TROUBLE.test(said) || TLS_TROUBLE.test(said);
 }
 
 /** What a session is ended with, and what a pooler says of one that it has lost: perhaps behind the COMMIT. */
