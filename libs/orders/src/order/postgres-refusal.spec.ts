@@ -62,6 +62,12 @@ it('a certificate that nobody knows is told of, as Node says it', () => {
   expect(postgresRefusal(new Error('connecting', { cause: error }))?.mend).toContain('sslmode');
 });
 
+it('a server without TLS is told of, and not taken for one that is away', async () => {
+  const refused = await refusalOf((url) => url.searchParams.set('sslmode', 'verify-full'));
+  expect(refused?.what).toContain('TLS');
+  expect(refused?.mend).toContain('sslmode');
+});
+
 it('a server that is away says nothing of it', async () => {
   expect(await refusalOf((url) => (url.port = '1'))).toBeUndefined();
 });

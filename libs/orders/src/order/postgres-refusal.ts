@@ -19,6 +19,11 @@ const NOT_TRUSTED: PostgresRefusal = {
     'on a network that you trust, ?sslmode=no-verify does without',
 };
 
+const WITHOUT_TLS: PostgresRefusal = {
+  what: 'Postgres takes no connections by TLS',
+  mend: 'let it have a certificate (ssl, ssl_cert_file); on a network that you trust, take sslmode out of DATABASE_URL',
+};
+
 const LOCKED_TABLE: PostgresRefusal = {
   what: 'Somebody has locked a table that this needs',
   mend: 'wait until it is free; "table locks" of lastcall doctor names the session that has it',
@@ -60,18 +65,24 @@ const REFUSALS: Readonly<Record<string, PostgresRefusal>> = {
 const OF_TLS =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
+/** As node-postgres says it. */
+const NO_TLS = /does not support SSL connections/;
+
 /** Undefined for whatever else goes wrong, a server that is away included. */
 export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (isTableLocked(error)) return LOCKED_TABLE;
   const state = sqlStateOf(error);
   if (state !== undefined) return REFUSALS[state];
-  return isOfCertificate(error) ? NOT_TRUSTED : undefined;
+  if (isOfCertificate(error)) return NOT_TRUSTED;
+  return causesOf(error).some(({ message }) => NO_TLS.test(message)) ? WITHOUT_TLS : undefined;
 }
 
 /** True where a server showed a certificate that is not trusted, or is another host's. */
 export function isOfCertificate(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (OF_TLS.test(String((cause as { code?: unknown }).code))) return true;
-  }
-  return false;
+  return causesOf(error).some((cause) => OF_TLS.test(String((cause as { code?: unknown }).code)));
+}
+
+/** The error, and what has caused it. */
+function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }
