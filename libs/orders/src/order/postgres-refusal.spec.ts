@@ -62,6 +62,14 @@ it('a certificate that nobody knows is told of, as Node says it', () => {
   expect(postgresRefusal(new Error('connecting', { cause: error }))?.mend).toContain('sslmode');
 });
 
+it('a certificate of another host is told of as that: its authority is known', () => {
+  const error = Object.assign(new Error("Hostname/IP does not match certificate's altnames"), {
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  });
+  expect(postgresRefusal(error)?.what).toContain('another host');
+  expect(postgresRefusal(error)?.mend).not.toContain('sslrootcert');
+});
+
 it('a server without TLS is told of, and not taken for one that is away', async () => {
   const refused = await refusalOf((url) => url.searchParams.set('sslmode', 'verify-full'));
   expect(refused?.what).toContain('TLS');

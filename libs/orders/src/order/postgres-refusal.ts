@@ -19,6 +19,11 @@ const NOT_TRUSTED: PostgresRefusal = {
     'on a network that you trust, ?sslmode=no-verify does without',
 };
 
+const OF_ANOTHER_HOST: PostgresRefusal = {
+  what: 'The certificate of Postgres is of another host',
+  mend: 'name Postgres in DATABASE_URL as its certificate does, or let it have one of that name',
+};
+
 const WITHOUT_TLS: PostgresRefusal = {
   what: 'Postgres takes no connections by TLS',
   mend: 'let it have a certificate (ssl, ssl_cert_file); on a network that you trust, take sslmode out of DATABASE_URL',
@@ -62,8 +67,10 @@ const REFUSALS: Readonly<Record<string, PostgresRefusal>> = {
 };
 
 /** By Node's own code. */
-const OF_TLS =
-  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
+const OTHER_HOST = 'ERR_TLS_CERT_ALTNAME_INVALID';
+const OF_TLS = new RegExp(
+  `^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\\w+|CERT_\\w+|${OTHER_HOST})$`,
+);
 
 /** As node-postgres says it. */
 const NO_TLS = /does not support SSL connections/;
@@ -73,14 +80,17 @@ export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (isTableLocked(error)) return LOCKED_TABLE;
   const state = sqlStateOf(error);
   if (state !== undefined) return REFUSALS[state];
+  if (causesOf(error).some((cause) => codeOf(cause) === OTHER_HOST)) return OF_ANOTHER_HOST;
   if (isOfCertificate(error)) return NOT_TRUSTED;
   return causesOf(error).some(({ message }) => NO_TLS.test(message)) ? WITHOUT_TLS : undefined;
 }
 
 /** True where a server showed a certificate that is not trusted, or is another host's. */
 export function isOfCertificate(error: unknown): boolean {
-  return causesOf(error).some((cause) => OF_TLS.test(String((cause as { code?: unknown }).code)));
+  return causesOf(error).some((cause) => OF_TLS.test(codeOf(cause)));
 }
+
+const codeOf = (error: Error): string => String((error as { code?: unknown }).code);
 
 /** The error, and what has caused it. */
 function causesOf(error: unknown): Error[] {
