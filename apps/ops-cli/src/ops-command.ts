@@ -111,6 +111,11 @@ export abstract class OpsCommand extends Command {
     const parsed = await super.parse<F, B, A>(options, argv);
     const { home, context } = parsed.flags as Whereabouts;
     this.#whereabouts = { home, context };
+    const flags: Record<string, unknown> = parsed.flags;
+    for (const [name, { type }] of Object.entries(options?.flags ?? {})) {
+      // As its type says: oclif leaves it undefined where it is not given, and so JSON leaves it out.
+      if (type === 'boolean') flags[name] ??= false;
+    }
     return parsed;
   }
 

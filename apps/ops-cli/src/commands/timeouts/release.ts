@@ -30,8 +30,7 @@ export default class TimeoutsRelease extends OpsCommand {
   async run(): Promise<{ released: { kind: string; subjectId: string }[] }> {
     const { argv, flags } = await this.parse(TimeoutsRelease);
     const subjectIds = argv as string[];
-    // A flag that is not given is undefined.
-    if (subjectIds.length > 0 === (flags.all ?? false)) {
+    if (subjectIds.length > 0 === flags.all) {
       throw usageFailure('Give ids, or --all: one of the two');
     }
     const which = { kind: flags.kind, subjectIds: flags.all ? undefined : subjectIds };
