@@ -132,6 +132,7 @@ export {
   type Delivery,
   DELIVERY_STATUSES,
   type DeliveryStatus,
+  MAX_REDELIVERED,
 } from './deliveries/deliveries';
 export { type Claimed, DeliverWebhooks, type DeliveryCounts } from './deliveries/deliver-webhooks';
 export {

@@ -58,7 +58,8 @@ describe('lastcall webhook-endpoints', () => {
     const nobody = await run('redeliver', id, '--delivery', randomUUID(), ...why);
     expect(nobody).toMatchObject({ code: 3 });
     expect(nobody.stderr).toContain('This endpoint has no delivery');
-    expect((await run('redeliver', id, ...why)).stdout).toMatch(/^1 will be sent again/);
+    const again = await run('redeliver', id, ...why);
+    expect(again).toMatchObject({ stdout: '1 will be sent again\n', stderr: '' });
     await world.rows(`UPDATE webhook_endpoints SET status = 'off', status_reason = 'gone'`);
     expect((await run('enable', id, ...why)).stdout).toContain('is on');
 
@@ -71,6 +72,25 @@ describe('lastcall webhook-endpoints', () => {
     expect(await run('delete', id, ...why)).toMatchObject({ code: 8 });
     expect(await run('delete', id, ...why, '--yes')).toMatchObject({ code: 0 });
     expect(await run('test', id)).toMatchObject({ code: 3 });
+  });
+
+  it('says of what it sends again that it waits, and what is left for another time', async () => {
+    const added = await run('add', listener.url, '--json');
+    const { id } = (JSON.parse(added.stdout) as WithSecret).endpoint;
+    await world.rows(
+      `INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, status, settled_at)
+       SELECT $1, gen_random_uuid(), 1, 'order.paid', now(), 'dead', now() FROM generate_series(1, 10001)`,
+      [id],
+    );
+    await world.rows(`UPDATE webhook_endpoints SET status = 'off' WHERE id = $1`, [id]);
+    const most = await run('redeliver', id, ...why);
+    expect(most.stdout).toBe('10000 will be sent again\n');
+    expect(most.stderr).toMatch(/off: they wait[^]*webhook-endpoints enable /);
+    expect(most.stderr).toMatch(/Others may be dead still: run it again/);
+    const rest = await run('redeliver', id, ...why);
+    expect(rest.stdout).toBe('1 will be sent again\n');
+    expect(rest.stderr).not.toContain('dead still');
+    expect(await run('remove', id, ...why, '--yes')).toMatchObject({ code: 0 });
   });
 
   it('adds without a reason and removes, as clients type it', async () => {

@@ -36,7 +36,7 @@ export interface Delivery {
 export const DELIVERY_CURSOR = /^(?:([\d:.TZ-]{24})_)?(\d{1,18})$/;
 
 /** Sent again at a time; more are the next call's. */
-const MAX_REDELIVERED = 10_000;
+export const MAX_REDELIVERED = 10_000;
 
 /** What was, is and will be sent to an endpoint. */
 @Injectable()

@@ -22,12 +22,22 @@ export default class WebhookEndpointsRedeliver extends OpsCommand {
 
   async run(): Promise<{ redelivered: number }> {
     const { args, flags } = await this.parse(WebhookEndpointsRedeliver);
-    const { deliveries } = await this.installation();
+    const { MAX_REDELIVERED } = await import('@app/orders');
+    const { deliveries, webhookEndpoints } = await this.installation();
     const { actor, reason, delivery } = flags;
+    // Before: what is done is told also where nothing can be read any more.
+    const endpoint = (await webhookEndpoints.list()).find(({ id }) => id === args.id);
     const done = await deliveries.redeliver(args.id, delivery, { actor, reason });
     this.log(
       done.redelivered === 1 ? '1 will be sent again' : `${done.redelivered} will be sent again`,
     );
+    if (done.redelivered > 0 && endpoint?.status === 'off') {
+      this.note(
+        'The endpoint is off: they wait, for three days at the most. ' +
+          `Next: lastcall webhook-endpoints enable ${args.id} --reason TEXT`,
+      );
+    }
+    if (done.redelivered === MAX_REDELIVERED) this.note('Others may be dead still: run it again');
     return done;
   }
 }
