@@ -51,7 +51,7 @@ function lines(what: string): Progress {
       saidMs = nowMs;
       saidDone = done;
       const rate = rateOf(done, startedMs);
-      const left = rate > 0 ? durationText(((total - done) / rate) * 1_000) : '?';
+      const left = rate > 0 ? durationText((Math.max(0, total - done) / rate) * 1_000) : '?';
       const suffix = detail ? ` ${detail}` : '';
       process.stderr.write(`${what} ${done}/${total}, ${rate}/s, ${left} left${suffix}\n`);
     },
