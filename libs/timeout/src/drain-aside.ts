@@ -5,7 +5,7 @@ import type { DueDeadline } from './deadline-handler';
 import { claimExactly } from './claim-due';
 import { putBackDeadlines } from './deadlines';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
-import type { DrainParts, Part } from './drain-parts';
+import type { DrainOwn, DrainParts, Part } from './drain-parts';
 import { FailureRates } from './failure-rates';
 import {
   type Failed,
@@ -15,7 +15,7 @@ import {
 } from './handle-apart';
 import { type Aside, NOBODY, RowHeldError, UnansweredError } from './handle-claimed';
 import { HeldUpBatches } from './held-up-batches';
-import type { DrainOwn, LeftAside, RolledBack } from './left-aside';
+import type { LeftAside } from './left-aside';
 import { isSubjectsFault, setAside } from './subject-failure';
 import { Suspects } from './suspects';
 import { inTransaction } from './in-transaction';
@@ -25,6 +25,15 @@ import type { Transaction } from './transaction';
 const LETS_GO_WITHIN_MS = 250;
 /** Batches in pieces without a failure, until they are handled as a whole again. */
 const APART_FOR = 5;
+
+/** A batch that was rolled back: what it had claimed, of how many at most, and how it was handled. */
+interface RolledBack {
+  readonly claimed: ClaimedBatch;
+  readonly limit: number;
+  readonly isApart: boolean;
+  /** How many batches of the kind could be under way with it, at most. */
+  readonly drainers: number;
+}
 
 /**
  * Those of a kind's deadlines that a batch claims and does not handle: what becomes of them, and what

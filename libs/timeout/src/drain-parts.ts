@@ -4,9 +4,12 @@ import type { Brake } from './brake';
 import type { Clock } from './clock';
 import type { DrainCounts } from './drain-counts';
 import type { FurtherDrainers } from './further-drainers';
+import type { KindHealth } from './kind-health';
 import type { Lock } from './lock';
 import type { LowWater } from './low-water';
+import type { Pace } from './pace';
 import type { DeadlineRange } from './shards/deadline-range';
+import type { SlotWatch } from './slot-watch';
 import type { TimeoutTelemetry } from './telemetry';
 import type { Transaction } from './transaction';
 
@@ -26,6 +29,18 @@ export interface DrainParts {
   readonly othersWaitMs: () => number;
   /** What of the kind is due before is left to a sharded sweep, in milliseconds since the epoch. */
   readonly leftToRunMs: (kind: string) => number;
+}
+
+/** What a kind's drain knows of itself. */
+export interface DrainOwn {
+  readonly pace: Pace;
+  readonly health: KindHealth;
+  readonly lowWater: LowWater;
+  readonly watch: SlotWatch;
+  /** After so many failures a subject is held for an operator. */
+  readonly maxFailures: number;
+  /** A handler that is silent for longer is not waited for. */
+  readonly answerLimitMs: number;
 }
 
 /** A shard of a sweep, as its batches go about it. */

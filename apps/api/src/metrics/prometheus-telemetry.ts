@@ -11,6 +11,7 @@ import { Injectable } from '@nestjs/common';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Logger } from '../logging/logger';
 import { QuietPeriods } from '../logging/quiet-periods';
+import { DatabaseGauges } from './database-gauges';
 import {
   BoundedLabels,
   CLOSED_BY,
@@ -18,7 +19,6 @@ import {
   type LockOutcome,
   WEBHOOK_RESULTS,
 } from './labels';
-import { DatabaseGauges } from './database-gauges';
 import { Metrics } from './metrics';
 
 /** From the precision of a timer to the lateness of a sweep that found a day's backlog, in seconds. */
