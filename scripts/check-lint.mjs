@@ -4,9 +4,12 @@ import { ESLint, Linter } from 'eslint';
 import tseslint from 'typescript-eslint';
 import { projectFolder } from './services/folders.mjs';
 
-const RULE = 'no-restricted-syntax';
+const RULES = ['no-restricted-syntax', 'max-lines'];
 const SOURCE = 'apps/api/src/planted.ts';
 const TEST = 'test/api/planted.e2e.ts';
+const SPEC = 'apps/api/src/planted.spec.ts';
+/** @param {number} count */
+const linesOfCode = (count) => 'work();\n\n// It has a reason.\n'.repeat(count);
 
 /**
  * Each with what its message has to say.
@@ -21,9 +24,12 @@ const REFUSED = [
   [SOURCE, `const options = { scope: Scope.REQUEST };`, /provider of each request/],
   [SOURCE, `const options = { scope: Scope.TRANSIENT };`, /provider of each request/],
   [TEST, `expect(answer).toMatchObject({ detail: /refused/ });`, /compares nothing/],
+  [SOURCE, linesOfCode(251), /too many lines \(251\)/],
 ];
 /** @type {readonly (readonly [file: string, code: string])[]} */
 const ALLOWED = [
+  [SOURCE, linesOfCode(250)],
+  [SPEC, linesOfCode(251)],
   [SOURCE, `import { Injectable, Scope } from '@nestjs/common';`],
   [SOURCE, `const options = { scope: Scope.DEFAULT };`],
   [TEST, `expect(answer).toMatchObject({ detail: expect.stringMatching(/refused/) });`],
@@ -32,13 +38,14 @@ const ALLOWED = [
 const eslint = new ESLint({ cwd: projectFolder });
 
 /**
- * What the rule says of `code` in the place of `file`.
+ * What these rules say of `code` in the place of `file`.
  * @param {string} file
  * @param {string} code
  */
 async function messages(file, code) {
   const { rules } = await eslint.calculateConfigForFile(file);
-  const config = { languageOptions: { parser: tseslint.parser }, rules: { [RULE]: rules[RULE] } };
+  const asked = Object.fromEntries(RULES.map((name) => [name, rules[name] ?? 'off']));
+  const config = { languageOptions: { parser: tseslint.parser }, rules: asked };
   return new Linter().verify(code, config).map(({ message }) => message);
 }
 
