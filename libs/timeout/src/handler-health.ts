@@ -1,5 +1,5 @@
+import { backoffMs } from './backoff';
 import { MANY } from './handle-apart';
-import { failureBackoffMs } from './subject-failure';
 
 const PROBE_FIRST_MS = 1_000;
 /** A handler that works again is found after so long at the most, though nobody rings. */
@@ -24,7 +24,7 @@ export class HandlerHealth {
   #failedSinceSuccess = 0;
   #succeededMs = -Infinity;
   #trustedUntilMs = -Infinity;
-  #stopped: { readonly untilMs: number; readonly backoffMs: number } | undefined;
+  #stopped: { readonly untilMs: number; readonly waitMs: number } | undefined;
 
   constructor(
     private readonly kind: string,
@@ -49,7 +49,7 @@ export class HandlerHealth {
   get probesInMs(): number | undefined {
     if (!this.#stopped) return undefined;
     const leftMs = this.#stopped.untilMs - this.nowMs();
-    return leftMs > 0 ? leftMs : this.#stopped.backoffMs;
+    return leftMs > 0 ? leftMs : this.#stopped.waitMs;
   }
 
   /** True where many that fail, and none that succeeds, speak against the handler. */
@@ -73,9 +73,9 @@ export class HandlerHealth {
 
   /** The kind stands still from now on, longer each time. */
   stop(error: unknown): void {
-    const last = this.#stopped?.backoffMs;
-    const backoffMs = last === undefined ? PROBE_FIRST_MS : Math.min(PROBE_MAX_MS, 2 * last);
-    this.#stopped = { backoffMs, untilMs: this.nowMs() + backoffMs };
+    const last = this.#stopped?.waitMs;
+    const waitMs = last === undefined ? PROBE_FIRST_MS : Math.min(PROBE_MAX_MS, 2 * last);
+    this.#stopped = { waitMs, untilMs: this.nowMs() + waitMs };
     if (last === undefined) this.telemetry.handlerFails(this.kind, error);
   }
 
@@ -85,7 +85,7 @@ export class HandlerHealth {
    */
   mayHold(failures: number): boolean {
     let putOffMs = 0;
-    for (let failure = 1; failure < failures; failure++) putOffMs += failureBackoffMs(failure);
+    for (let failure = 1; failure < failures; failure++) putOffMs += backoffMs(failure);
     return this.#succeededMs >= this.nowMs() - putOffMs;
   }
 

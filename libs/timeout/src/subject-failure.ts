@@ -1,4 +1,5 @@
 import { QueryFailedError } from 'typeorm';
+import { backoffMs } from './backoff';
 import { CommitUnknownError } from './commit';
 import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
@@ -9,8 +10,6 @@ import { holdDeadlines } from './held-deadlines';
 import { ConnectionLostError } from './in-transaction';
 import type { Transaction } from './transaction';
 
-const BACKOFF_BASE_MS = 1_000;
-const BACKOFF_MAX_MS = 60_000;
 /** The count is a small number in the table. */
 const MOST_COUNTED = 1_000;
 const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
@@ -47,11 +46,6 @@ export function subjectNamedBy(
   return named.length === 1 ? named[0] : undefined;
 }
 
-/** How long a subject waits that has failed so often: one second, and twice as long each time. */
-export function failureBackoffMs(failures: number): number {
-  return Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
-}
-
 /**
  * Gives back deadlines whose handling failed, to be tried again later and later, and holds those
  * for an operator that have failed `maxFailures` times and that `mayHold`. The caller has claimed
@@ -69,7 +63,7 @@ export async function setAside(
     const failures = Math.min(one.due.failures + 1, MOST_COUNTED);
     if (failures >= maxFailures && mayHold(failures)) held.push(one);
     else {
-      const dueAt = new Date(clock.nowMs() + failureBackoffMs(failures));
+      const dueAt = new Date(clock.nowMs() + backoffMs(failures));
       later.push({ ...one.due, dueAt, failures });
     }
   }
