@@ -12,8 +12,11 @@ const SLOWLY = `autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit
 /** A Postgres of a test's own, whose autovacuum looks for work every second. */
 export interface VacuumingServer {
   readonly url: string;
-  /** Resolves when autovacuum is at this table, which has dead rows, and will be for minutes. */
-  vacuumSlowly(table: string): Promise<void>;
+  /**
+   * Makes dead rows in a table by this statement. Resolves when autovacuum is at it, and will be for minutes: it
+   * was told to be slow before there was anything to do, or it might be done by then.
+   */
+  vacuumSlowly(table: string, statement: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -33,8 +36,9 @@ export async function startVacuumingServer(): Promise<VacuumingServer> {
   pool.on('error', () => undefined);
   return {
     url: server.url,
-    async vacuumSlowly(table) {
+    async vacuumSlowly(table, statement) {
       await pool.query(`ALTER TABLE ${table} SET (${SLOWLY})`);
+      await pool.query(statement);
       await until(`autovacuum is at ${table}`, async () => {
         const sql = 'SELECT FROM pg_stat_progress_vacuum WHERE relid = $1::regclass';
         return (await pool.query(sql, [table])).rowCount === 1;

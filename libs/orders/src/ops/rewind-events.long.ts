@@ -23,8 +23,7 @@ describe('Rewinding the events of a restored dump', () => {
   it('has an autovacuum of its orders end, which it would wait for otherwise', async () => {
     await insertOrders(world, { count: 50_000, closesInMs: 600_000 });
     await world.rows(`UPDATE order_events SET tx = '4000000000'`);
-    await world.rows(`UPDATE orders SET extended = true`);
-    await server.vacuumSlowly('lastcall.orders');
+    await server.vacuumSlowly('lastcall.orders', 'UPDATE lastcall.orders SET extended = true');
     const rewound = await new RewindEvents(world.dataSource).rewind({
       actor: 'olga',
       reason: 'restored',
