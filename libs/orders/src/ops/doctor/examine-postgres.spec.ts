@@ -23,13 +23,16 @@ describe('examinePostgres, on the role of the application', () => {
   });
 });
 
+/** What is said of one thing over an address with these options. */
+async function examineWith(name: string, options: string, url = world.config.DATABASE_URL) {
+  const address = new URL(url);
+  address.searchParams.set('options', options);
+  const checks = await examinePostgres({ ...world.config, DATABASE_URL: address.href });
+  return checks.find((check) => check.name === name);
+}
+
 describe('examinePostgres, on its sessions', () => {
-  const sessions = async (options?: string) => {
-    const address = new URL(world.config.DATABASE_URL);
-    if (options !== undefined) address.searchParams.set('options', options);
-    const checks = await examinePostgres({ ...world.config, DATABASE_URL: address.href });
-    return checks.find(({ name }) => name === 'sessions');
-  };
+  const sessions = (options = '', url?: string) => examineWith('sessions', options, url);
 
   it('is content with ours, and with another limit', async () => {
     expect(await sessions()).toMatchObject({ state: 'ok' });
@@ -41,6 +44,24 @@ describe('examinePostgres, on its sessions', () => {
     expect(check).toMatchObject({ state: 'finding' });
     expect(check?.detail).toContain('enable_seqscan = on, statement_timeout = 0');
     expect(check?.fix).toContain('ALTER ROLE');
+  });
+
+  it('finds that no trigger fires for whoever connects', async () => {
+    const check = await sessions('-c session_replication_role=replica', world.ownerUrl);
+    expect(check).toMatchObject({ state: 'finding' });
+    expect(check?.detail).toContain('session_replication_role = replica');
+  });
+});
+
+describe('examinePostgres, on autovacuum', () => {
+  const autovacuum = (options: string) => examineWith('autovacuum', options, world.ownerUrl);
+
+  it('is content where it runs, and finds that it is not told of what is deleted', async () => {
+    expect(await autovacuum('-c track_counts=on')).toMatchObject({ state: 'ok' });
+    expect(await autovacuum('-c track_counts=off')).toMatchObject({
+      state: 'finding',
+      detail: 'autovacuum on, track_counts off',
+    });
   });
 });
 

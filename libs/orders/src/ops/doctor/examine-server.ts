@@ -17,6 +17,8 @@ export async function examineServer(dataSource: DataSource): Promise<Check[]> {
     standby: boolean;
     read_only: boolean;
     encoding: string;
+    autovacuum: string;
+    counts: string;
   }>(
     dataSource,
     `SELECT current_setting('server_version_num')::int / 10000 AS version,
@@ -25,7 +27,8 @@ export async function examineServer(dataSource: DataSource): Promise<Check[]> {
             current_setting('max_connections')::int AS max,
             (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
             pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS read_only,
-            current_setting('server_encoding') AS encoding`,
+            current_setting('server_encoding') AS encoding,
+            current_setting('autovacuum') AS autovacuum, current_setting('track_counts') AS counts`,
   );
   if (!row) return [];
   const isDurable = row.fsync === 'on' && row.sync !== 'off';
@@ -54,6 +57,13 @@ export async function examineServer(dataSource: DataSource): Promise<Check[]> {
       isDurable,
       `fsync ${row.fsync}, synchronous_commit ${row.sync}`,
       'turn both on: an order that was answered must survive a crash',
+    ),
+    expectation(
+      'postgres',
+      'autovacuum',
+      row.autovacuum === 'on' && row.counts === 'on',
+      `autovacuum ${row.autovacuum}, track_counts ${row.counts}`,
+      'turn both on, also for this user and database: without them deleted rows stay, and all gets slower for ever',
     ),
     expectation(
       'postgres',

@@ -3,6 +3,9 @@ import type { DataSource } from 'typeorm';
 import { LIMITS, SESSION } from '../../data-source';
 import { type Check, finding, ok } from './check';
 
+/** As `replica` no trigger fires, which only a superuser can set: that an order has payments would not be kept. */
+const TRIGGERS = { session_replication_role: 'origin' };
+
 /**
  * Whether our connections have sessions of their own, and in them what they asked for when they began: a
  * pooler may drop that, and an address may say otherwise. A limit may be another, but there has to be
@@ -20,9 +23,9 @@ export async function examineSessions(dataSource: DataSource): Promise<Check> {
   const rows = await queryRows<{ name: string; setting: string }>(
     dataSource,
     'SELECT name, current_setting(name) AS setting FROM unnest($1::text[]) AS name',
-    [[...Object.keys(SESSION), ...Object.keys(LIMITS)]],
+    [Object.keys({ ...SESSION, ...LIMITS, ...TRIGGERS })],
   );
-  const wanted = new Map<string, string>(Object.entries(SESSION));
+  const wanted = new Map<string, string>(Object.entries({ ...SESSION, ...TRIGGERS }));
   const others = rows.filter(({ name, setting }) => !isAs(setting, wanted.get(name)));
   const unlimited = rows.filter(({ name, setting }) => name in LIMITS && setting === '0');
   const wrong = [...others, ...unlimited].map(({ name, setting }) => `${name} = ${setting}`);
