@@ -75,6 +75,18 @@ describe('a comparison with the provider', () => {
     expect(await world.rows('SELECT FROM reconcile_seen')).toEqual([]);
   });
 
+  it('settles nothing more once it is interrupted, and the rest when it goes on', async () => {
+    await paidUnheard(world);
+    await paidUnheard(world);
+    const interruption = new AbortController();
+    const onDifference = (): void => interruption.abort();
+    const settling = { fixFor: OLGA, signal: interruption.signal, onDifference };
+    const first = await run(settling);
+    expect(first).toMatchObject({ checked: 0, differences: 1, fixed: 1 });
+    const rest = await run({ resume: first.runId, fixFor: OLGA });
+    expect(rest).toMatchObject({ checked: 2, differences: 2, fixed: 2 });
+  });
+
   it('knows what the pages before have shown, when it looks for what is ours only', async () => {
     const paid = [await paidOrder(world), await paidOrder(world), await paidOrder(world)];
     const [, , forgotten] = paid as [Payable, Payable, Payable];

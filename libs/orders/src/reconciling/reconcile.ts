@@ -41,7 +41,7 @@ export interface ReconcileRequest {
   readonly onDifference: (difference: Difference) => void | Promise<void>;
   /** Told of the run's id before anything is compared: what fails behind it can be gone on with. */
   readonly onBegun?: ((runId: string) => void) | undefined;
-  /** Stops between two pages. */
+  /** Stops between two pages, and before anything more is settled: its page is then compared again. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -157,6 +157,7 @@ export class Reconcile {
       const { ours, ids } = await readOurs(sql, run, name, payments);
       for (const theirs of payments) {
         for (const finding of comparePayment(ours(theirs), theirs)) {
+          if (isOver(request, finding)) return;
           await this.#tell(run, request, finding);
         }
       }
@@ -178,7 +179,10 @@ export class Reconcile {
   ): Promise<void> {
     const sql = onDataSource(this.dataSource);
     for await (const { findings, next } of readOursOnly(sql, run, provider, from)) {
-      for (const finding of findings) await this.#tell(run, request, finding);
+      for (const finding of findings) {
+        if (isOver(request, finding)) return;
+        await this.#tell(run, request, finding);
+      }
       const place: Place = { provider, side: 'ours', from: next };
       await this.runs.save(run, { place, checked: findings.length, seen: [] });
       if (request.signal?.aborted) return;
@@ -218,6 +222,11 @@ interface Failure {
 /** A request, and what of it could not be settled so far. */
 interface Comparison extends ReconcileRequest {
   readonly failures: Failure[];
+}
+
+/** Settling takes its time, and a page has many: comparing does not. */
+function isOver({ fixFor, signal }: ReconcileRequest, { fix }: Finding): boolean {
+  return fixFor !== undefined && fix !== undefined && signal?.aborted === true;
 }
 
 function notSettled({ finding, error }: Failure, count: number): Error {
