@@ -34,9 +34,30 @@ describe('RequestCounts', () => {
     expect(counts.size).toBe(1);
   });
 
-  it('holds a bounded number of keys, whoever floods it', async () => {
+  it('holds a bounded number of keys, whoever floods it: who was counted first gives way', async () => {
     const counts = countsAt();
-    for (let i = 0; i < 100_500; i++) await counts.increment(`address ${i}`, MINUTE_MS, 1);
+    const ask = (key: string) => counts.increment(key, MINUTE_MS, 1);
+    await ask('ann');
+    for (let i = 0; i < 150_500; i++) void ask(`address ${i}`);
     expect(counts.size).toBe(100_000);
+    expect((await ask('address 150499')).isBlocked).toBe(true);
+    expect((await ask('ann')).isBlocked).toBe(false);
+    expect((await ask('ann')).isBlocked).toBe(true);
+    expect(counts.size).toBe(100_000);
+  });
+
+  it('goes on where its clock is set back, and forgets all the same', async () => {
+    const counts = countsAt();
+    const ask = (key: string) => counts.increment(key, MINUTE_MS, 1);
+    await ask('ann');
+    now -= MINUTE_MS;
+    await ask('bob');
+    now += MINUTE_MS;
+    expect((await ask('bob')).isBlocked).toBe(false);
+    expect((await ask('bob')).isBlocked).toBe(true);
+    expect((await ask('ann')).isBlocked).toBe(true);
+    now += MINUTE_MS;
+    expect((await ask('ann')).isBlocked).toBe(false);
+    expect(counts.size).toBe(1);
   });
 });

@@ -28,6 +28,9 @@ type Answer = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 export class RequestCounts implements ThrottlerStorage {
   /** In the order in which the windows end, as all are of one length. */
   readonly #windows = new Map<string, Window>();
+  /** Goes on where it was: from the beginning it would pass a hundred thousand that are gone, for each new key. */
+  #fromOldest = this.#windows.entries();
+  #oldest: [string, Window] | undefined;
   #untold = new Set<string>();
 
   constructor(private readonly nowMs: () => number = Date.now) {}
@@ -74,14 +77,29 @@ export class RequestCounts implements ThrottlerStorage {
   }
 
   #open(key: string, now: number, ttlMs: number): Window {
-    for (const [old, { endsAtMs }] of this.#windows) {
-      if (endsAtMs > now && this.#windows.size < MAX_KEYS) break;
-      this.#windows.delete(old);
-      this.#untold.delete(old);
-    }
+    this.#forgetOld(now);
     const window = { count: 0, untold: 0, endsAtMs: (Math.floor(now / ttlMs) + 1) * ttlMs };
     this.#windows.delete(key);
     this.#windows.set(key, window);
     return window;
+  }
+  /** Those whose window has ended, and whoever has to give way. */
+  #forgetOld(now: number): void {
+    for (let oldest = this.#seeOldest(); oldest; oldest = this.#seeOldest()) {
+      const [key, window] = oldest;
+      if (window.endsAtMs > now && this.#windows.size < MAX_KEYS) return;
+      this.#oldest = undefined;
+      // Else the key has a newer one by now, as after the clock was set back.
+      if (this.#windows.get(key) !== window) continue;
+      this.#windows.delete(key);
+      this.#untold.delete(key);
+    }
+  }
+
+  #seeOldest(): [string, Window] | undefined {
+    this.#oldest ??= this.#fromOldest.next().value;
+    // A walk that has come to its end never goes on.
+    if (!this.#oldest) this.#fromOldest = this.#windows.entries();
+    return this.#oldest;
   }
 }
