@@ -10,13 +10,12 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres, stopOrphan as stopOrphanPostgres } from './postgres.mjs';
-import { canReach, postgresUser } from './postgres-user.mjs';
 import { isAlive, processIdentity } from './processes.mjs';
 import { startRedis, stopOrphan as stopOrphanRedis } from './redis.mjs';
 import { findRedisBinary } from './redis-binary.mjs';
+import { temporaryFolder, temporaryFolders } from './temporary-folder.mjs';
 
 /**
  * @typedef {object} ThrowawayServices
@@ -29,7 +28,7 @@ import { findRedisBinary } from './redis-binary.mjs';
 /**
  * @typedef {object} ThrowawayOptions
  * @property {boolean} [durable] true: flush to disk as in production, for honest measurements
- * @property {string} [base] the folder to make theirs in; the system's temporary one if absent
+ * @property {string} [base] the folder to make theirs in; a temporary one of the system's if absent
  * @property {Record<string, string | number>} [postgresSettings]
  * @property {Record<string, string | number>} [redisSettings]
  * @property {import('./postgres-binaries.mjs').PostgresBinaries} [programs] another Postgres
@@ -48,14 +47,15 @@ const OWNERLESS_LIMIT_MS = 60 * 60_000;
  */
 export async function startThrowawayServices({
   durable = false,
-  base = reachableTemporaryFolder(),
+  base: givenBase,
   postgresSettings = {},
   redisSettings = {},
   programs,
   redisBinary: givenRedis,
   say = () => {},
 } = {}) {
-  await removeLeftovers(base);
+  for (const base of givenBase ? [givenBase] : temporaryFolders()) await removeLeftovers(base);
+  const base = givenBase ?? temporaryFolder({ durable, entry: PREFIX });
   const folder = mkdtempSync(join(base, PREFIX));
   // Postgres, run as another user by root, passes through; nobody but it gets into its data.
   chmodSync(folder, 0o711);
@@ -119,12 +119,6 @@ async function startBoth(first, second) {
   if (!failure) return [await first, await second];
   for (const result of results) if (result.status === 'fulfilled') await result.value.stop();
   throw failure.reason;
-}
-
-/** TMPDIR may be a private folder of root's, which the user of Postgres cannot enter. */
-function reachableTemporaryFolder() {
-  const folders = [tmpdir(), '/tmp', '/var/tmp'].filter((folder) => existsSync(folder));
-  return folders.find((folder) => canReach(folder, postgresUser(join(folder, PREFIX)))) ?? tmpdir();
 }
 
 /**

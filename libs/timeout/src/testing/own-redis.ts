@@ -42,6 +42,8 @@ export class OwnRedis {
     const settings = {
       ...{ bind: '127.0.0.1', port: this.port, dir: this.folder, save: '', hz: 100 },
       ...{ appendonly: 'yes', appendfsync: 'no', 'maxmemory-policy': 'noeviction' },
+      // It would wait for five seconds whether more replicas come.
+      'repl-diskless-sync-delay': 0,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, `${value}`]);
     this.#process = spawn(binary, args, { stdio: 'ignore' });

@@ -1,0 +1,50 @@
+// Where data that is gone after a run is kept meanwhile.
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { canReach, postgresUser } from './postgres-user.mjs';
+
+/** Linux keeps it in memory, and lets everybody write there; a container's has 64 MB as a rule. */
+const IN_MEMORY = '/dev/shm';
+/** Several times what all tests have there at once. */
+const ROOM_BYTES = 2 * 2 ** 30;
+
+/**
+ * All folders that {@link temporaryFolder} may have answered with: what a run that was killed has left
+ * may be in any of them.
+ */
+export function temporaryFolders() {
+  const folders = [IN_MEMORY, tmpdir(), '/tmp', '/var/tmp'].filter(isWritable);
+  return [...new Set(folders)];
+}
+
+/**
+ * The user of Postgres gets into it: TMPDIR may be a private folder of root's. A database is hundreds of
+ * files, which take a fifth of the time to copy in memory: what need not be `durable` is there, where there is room.
+ * @param {{ durable: boolean, entry: string }} how entry: the name of what is made there
+ */
+export function temporaryFolder({ durable, entry }) {
+  const folders = temporaryFolders().filter(
+    (folder) => folder !== IN_MEMORY || (!durable && hasRoom(folder)),
+  );
+  const user = postgresUser(join(tmpdir(), entry));
+  return folders.find((folder) => canReach(folder, user)) ?? tmpdir();
+}
+
+/** @param {string} folder */
+function hasRoom(folder) {
+  const { bavail, bsize } = statfsSync(folder);
+  // What others have taken of the memory counts as well; half of what is left stays theirs.
+  return bavail * bsize >= ROOM_BYTES && freemem() >= 2 * ROOM_BYTES;
+}
+
+/** @param {string} folder */
+function isWritable(folder) {
+  if (!existsSync(folder)) return false;
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

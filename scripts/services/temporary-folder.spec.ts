@@ -1,0 +1,13 @@
+import { temporaryFolder, temporaryFolders } from './temporary-folder.mjs';
+
+const entry = 'lastcall-test-';
+
+it('never keeps in memory what has to survive', () => {
+  expect(temporaryFolder({ durable: true, entry })).not.toBe('/dev/shm');
+});
+
+it('is looked through for what was left behind, wherever it is', () => {
+  for (const durable of [true, false]) {
+    expect(temporaryFolders()).toContain(temporaryFolder({ durable, entry }));
+  }
+});
