@@ -1,7 +1,7 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { ownFolder } from '../support/own-folder';
 import { describeClosingOnTime } from './closes-on-time';
+
+const folder = ownFolder();
 
 describeClosingOnTime('bullmq', () => ({}));
 describeClosingOnTime('memory', () => ({}));
@@ -9,6 +9,4 @@ describeClosingOnTime('postgres', () => ({}));
 describeClosingOnTime('redis-keyspace', () => ({}));
 describeClosingOnTime('redis-list', () => ({}));
 describeClosingOnTime('redis-zset', () => ({}));
-describeClosingOnTime('wheel', () => ({
-  TIMER_WHEEL_FOLDER: mkdtempSync(join(tmpdir(), 'lastcall-wheel-')),
-}));
+describeClosingOnTime('wheel', () => ({ TIMER_WHEEL_FOLDER: folder }));

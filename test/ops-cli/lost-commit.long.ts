@@ -1,14 +1,15 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
 import { insertOrders, insertProduct } from '../support/insert-orders';
 import { lastcall } from '../support/lastcall';
+import { ownFolder } from '../support/own-folder';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
 const WHY = ['--reason', 'case 17'];
+const folder = ownFolder();
 
 describe('a command whose COMMIT is carried out, and its answer lost', () => {
   let world: CliWorld;
@@ -82,7 +83,7 @@ describe('a command whose COMMIT is carried out, and its answer lost', () => {
   });
 
   it('is interrupted while products come in, and does not say that nothing was changed', async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'lastcall-products-')), 'products.csv');
+    const file = join(folder, 'products.csv');
     writeFileSync(file, 'sku,name,unitPrice,currency\nPOT,Pot,900,EUR\n');
     let stops = (): void => undefined;
     const stopping = new Promise<void>((done) => (stops = done));

@@ -1,15 +1,15 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page, ProductDetails, ProductEntry } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders, insertProduct } from '../../support/insert-orders';
 import { expectConventions, inFourWays, lastcall, lastcallJson } from '../../support/lastcall';
+import { ownFolder } from '../../support/own-folder';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
 const HEADER = 'sku,name,unitPrice,currency,stock';
-const folder = mkdtempSync(join(tmpdir(), 'lastcall-products-'));
+const folder = ownFolder();
 const fileOf = (...lines: string[]): string => {
   const file = join(folder, `${Math.random()}.csv`);
   writeFileSync(file, `\uFEFF${lines.join('\r\n')}\r\n`);

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { runInvariants } from '@app/orders';
 import { type CliWorld, startCliWorld } from '../../support/cli-world';
 import { lastcall, lastcallJson } from '../../support/lastcall';
 import { slowness } from '../../support/slowness';
+import { ownFolder } from '../../support/own-folder';
 
 jest.setTimeout(240_000);
 
 const PRODUCTS = 100_000;
 /** A shop that changes all its prices should not stand still for longer than a customer waits. */
 const MOST_MS = 30_000;
-const folder = mkdtempSync(join(tmpdir(), 'lastcall-products-'));
+const folder = ownFolder();
 
 function fileOf(price: (n: number) => number, lastLine?: string): string {
   const lines = Array.from(
