@@ -89,12 +89,13 @@ describe('a difference that cannot be settled', () => {
     const reconcile = (more: { resume?: string; signal?: AbortSignal }) =>
       host.get(Reconcile).run({
         ...{ since: new Date(Date.now() - WEEK_MS), fixFor: OLGA, ...more },
-        onDifference: (one) => void found.push(one),
+        onDifference: (one) => {
+          found.push(one);
+          interruption.abort();
+        },
       });
     const interruption = new AbortController();
-    world.provider.around = async () => interruption.abort();
     const first = await reconcile({ signal: interruption.signal });
-    world.provider.around = async () => undefined;
     expect([first.failed, found]).toEqual([
       1,
       [expect.objectContaining({ fixable: true, fixed: false, failed: true })],
