@@ -1,6 +1,6 @@
 // Where data that is gone after a run is kept meanwhile.
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
-import { freemem, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canReach, postgresUser } from './postgres-user.mjs';
 
@@ -34,8 +34,8 @@ export function temporaryFolder({ durable, entry }) {
 /** @param {string} folder */
 function hasRoom(folder) {
   const { bavail, bsize } = statfsSync(folder);
-  // What others have taken of the memory counts as well; half of what is left stays theirs.
-  return bavail * bsize >= ROOM_BYTES && freemem() >= 2 * ROOM_BYTES;
+  // A container's limit counts, and what others have taken of the memory; half of what is left stays theirs.
+  return bavail * bsize >= ROOM_BYTES && process.availableMemory() >= 2 * ROOM_BYTES;
 }
 
 /** @param {string} folder */
