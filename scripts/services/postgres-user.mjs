@@ -10,12 +10,12 @@ import { chownSync, existsSync, statSync } from 'node:fs';
  */
 
 /**
- * @param {string} dataDir kept by its owner if it exists
+ * @param {string} [dataDir] kept by its owner if it exists
  * @returns {PostgresUser}
  */
 export function postgresUser(dataDir) {
   if (process.getuid?.() !== 0) return { name: process.env.USER ?? 'the current user' };
-  if (existsSync(dataDir)) {
+  if (dataDir && existsSync(dataDir)) {
     const { uid, gid } = statSync(dataDir);
     if (uid !== 0) return { name: `user ${uid}`, uid, gid };
   }

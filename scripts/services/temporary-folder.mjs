@@ -1,7 +1,6 @@
 // Where data that is gone after a run is kept meanwhile.
-import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { canReach, postgresUser } from './postgres-user.mjs';
 
 /** Linux keeps it in memory, and lets everybody write there; a container's has 64 MB as a rule. */
@@ -20,14 +19,14 @@ export function temporaryFolders() {
 
 /**
  * The user of Postgres gets into it: TMPDIR may be a private folder of root's. A database is hundreds of
- * files, which take a fifth of the time to copy in memory: what need not be `durable` is there, where there is room.
- * @param {{ durable: boolean, entry: string }} how entry: the name of what is made there
+ * files, and tests make one after the other: what need not be `durable` is in memory, where there is room.
+ * @param {{ durable: boolean }} how
  */
-export function temporaryFolder({ durable, entry }) {
+export function temporaryFolder({ durable }) {
   const folders = temporaryFolders().filter(
     (folder) => folder !== IN_MEMORY || (!durable && hasRoom(folder)),
   );
-  const user = postgresUser(join(tmpdir(), entry));
+  const user = postgresUser();
   return folders.find((folder) => canReach(folder, user)) ?? tmpdir();
 }
 
@@ -40,7 +39,6 @@ function hasRoom(folder) {
 
 /** @param {string} folder */
 function isWritable(folder) {
-  if (!existsSync(folder)) return false;
   try {
     accessSync(folder, constants.W_OK);
     return true;

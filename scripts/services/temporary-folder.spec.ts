@@ -1,13 +1,11 @@
 import { temporaryFolder, temporaryFolders } from './temporary-folder.mjs';
 
-const entry = 'lastcall-test-';
-
 it('never keeps in memory what has to survive', () => {
-  expect(temporaryFolder({ durable: true, entry })).not.toBe('/dev/shm');
+  expect(temporaryFolder({ durable: true })).not.toBe('/dev/shm');
 });
 
 it('is looked through for what was left behind, wherever it is', () => {
   for (const durable of [true, false]) {
-    expect(temporaryFolders()).toContain(temporaryFolder({ durable, entry }));
+    expect(temporaryFolders()).toContain(temporaryFolder({ durable }));
   }
 });

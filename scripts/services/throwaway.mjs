@@ -55,7 +55,7 @@ export async function startThrowawayServices({
   say = () => {},
 } = {}) {
   for (const base of givenBase ? [givenBase] : temporaryFolders()) await removeLeftovers(base);
-  const base = givenBase ?? temporaryFolder({ durable, entry: PREFIX });
+  const base = givenBase ?? temporaryFolder({ durable });
   const folder = mkdtempSync(join(base, PREFIX));
   // Postgres, run as another user by root, passes through; nobody but it gets into its data.
   chmodSync(folder, 0o711);

@@ -5,8 +5,8 @@ import { setImmediate } from 'node:timers/promises';
 import { runInvariants } from '@app/orders';
 import { type CliWorld, startCliWorld } from '../../support/cli-world';
 import { lastcall, lastcallJson } from '../../support/lastcall';
-import { slowness } from '../../support/slowness';
 import { ownFolder } from '../../support/own-folder';
+import { slowness } from '../../support/slowness';
 
 jest.setTimeout(240_000);
 

@@ -83,6 +83,7 @@ export class RequestCounts implements ThrottlerStorage {
     this.#windows.set(key, window);
     return window;
   }
+
   /** Those whose window has ended, and whoever has to give way. */
   #forgetOld(now: number): void {
     for (let oldest = this.#seeOldest(); oldest; oldest = this.#seeOldest()) {
