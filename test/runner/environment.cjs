@@ -1,0 +1,68 @@
+// The globals of the process itself, for all of its test files: ADR 49. None may leave a mark on the next.
+const { ModernFakeTimers } = require('@jest/fake-timers');
+const { ModuleMocker } = require('jest-mock');
+
+/**
+ * @typedef {import('@jest/environment').JestEnvironment} JestEnvironment
+ * @implements {JestEnvironment}
+ */
+class Environment {
+  global = /** @type {JestEnvironment['global']} */ (/** @type {unknown} */ (globalThis));
+  fakeTimers = null;
+  moduleMocker = new ModuleMocker(globalThis);
+  #before = traces();
+
+  /** @param {import('@jest/environment').JestEnvironmentConfig} config */
+  constructor({ projectConfig }) {
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
+  }
+
+  async setup() {}
+
+  async teardown() {
+    this.fakeTimersModern.dispose();
+    const after = traces();
+    const names = new Set([...Object.keys(this.#before), ...Object.keys(after)]);
+    const left = [...names].filter((name) => after[name] !== this.#before[name]);
+    if (left.length > 0)
+      throw new Error(`Changed for the test files after this one: ${left.join(', ')}`);
+  }
+
+  exportConditions() {
+    return ['node', 'node-addons'];
+  }
+
+  getVmContext() {
+    return globalThis;
+  }
+}
+
+const HEARD = [
+  'SIGINT',
+  'SIGTERM',
+  'SIGHUP',
+  'uncaughtException',
+  'unhandledRejection',
+  'warning',
+  'message',
+];
+
+/**
+ * What a test can change of its process. Globals are not among it: packages set theirs when they are loaded.
+ * @returns {Record<string, unknown>}
+ */
+function traces() {
+  return {
+    'process.cwd()': process.cwd(),
+    'process.exitCode': process.exitCode,
+    'process.umask()': process.umask(),
+    ...Object.fromEntries(
+      HEARD.map((event) => [`listeners of ${event}`, process.listenerCount(event)]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(process.env).map(([name, value]) => [`process.env.${name}`, value]),
+    ),
+  };
+}
+
+module.exports = Environment;
