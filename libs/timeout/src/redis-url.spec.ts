@@ -1,4 +1,9 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { openRedis, PATIENT } from './redis';
 import { parseRedisUrl, RedisUrlError } from './redis-url';
+
+const TLS_HANDSHAKE = 22;
 
 describe('parseRedisUrl', () => {
   it('leaves one server to ioredis', () => {
@@ -33,6 +38,14 @@ describe('parseRedisUrl', () => {
     });
   });
 
+  it('asks sentinels and their master alike by TLS', () => {
+    const { options, isEncrypted } = parseRedisUrl('rediss+sentinel://:word@one/shop');
+    expect({ ...options, isEncrypted }).toMatchObject({
+      ...{ tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true },
+      isEncrypted: true,
+    });
+  });
+
   it.each([
     'nonsense',
     'http://127.0.0.1',
@@ -40,4 +53,20 @@ describe('parseRedisUrl', () => {
     'redis+sentinel://one',
     'redis://one:x,two',
   ])('refuses %s', (url) => expect(() => parseRedisUrl(url)).toThrow(RedisUrlError));
+});
+
+it('says nothing to a sentinel in plain text where TLS is asked for', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = openRedis(`rediss+sentinel://127.0.0.1:${port}/shop`, PATIENT, () => undefined);
+  try {
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    const [said] = (await once(socket, 'data')) as [Buffer];
+    expect(said[0]).toBe(TLS_HANDSHAKE);
+    socket.destroy();
+  } finally {
+    client.disconnect();
+    server.close();
+  }
 });

@@ -20,6 +20,10 @@ export class RedisUrlError extends Error {
 
 const SHAPE = /^(rediss?)(\+sentinel)?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^/?]*))?(?:\/(\d+))?$/;
 
+const TLS = { tls: {} };
+/** Beside sentinels ioredis heeds `tls` only where it is told so twice: for the sentinels, and for their master. */
+const SENTINEL_TLS = { sentinelTLS: {}, enableTLSForSentinelMode: true };
+
 export const REDIS_URL_RULE =
   'must be redis://host:6379, redis://host1:6379,host2:6379,... for a cluster, or ' +
   'redis+sentinel://host1:26379,host2:26379/name (rediss for TLS)';
@@ -37,14 +41,15 @@ export function parseRedisUrl(url: string): RedisTarget {
   const isEncrypted = scheme === 'rediss';
   const nodes = hosts.split(',').map((host) => nodeOf(host, sentinel ? 26_379 : 6_379));
   if (nodes.length === 1 && !sentinel) return single(url);
-  const options = { ...credentialsOf(credentials), ...(isEncrypted ? { tls: {} } : {}) };
+  const options = { ...credentialsOf(credentials), ...(isEncrypted ? TLS : {}) };
   if (!sentinel) {
     if (path !== '' && path !== '0') throw new RedisUrlError('a cluster has database 0 alone');
     return { nodes, cluster: nodes, options, isEncrypted };
   }
   if (path === '') throw new RedisUrlError('names no master: .../name');
   const asked = { sentinels: [...nodes], name: path, db: Number(database) };
-  return { nodes, options: { ...options, ...asked }, isEncrypted };
+  const byTls = isEncrypted ? SENTINEL_TLS : {};
+  return { nodes, options: { ...options, ...byTls, ...asked }, isEncrypted };
 }
 
 function single(url: string): RedisTarget {
