@@ -44,10 +44,10 @@ export function parseRedisUrl(url: string): RedisTarget {
   const options = { ...credentialsOf(credentials), ...(isEncrypted ? TLS : {}) };
   if (!sentinel) {
     if (path !== '' && path !== '0') throw new RedisUrlError('a cluster has database 0 alone');
-    return { nodes, cluster: nodes, options, isEncrypted };
+    return { nodes, cluster: nodes.map(asDialed), options, isEncrypted };
   }
   if (path === '') throw new RedisUrlError('names no master: .../name');
-  const asked = { sentinels: [...nodes], name: path, db: Number(database) };
+  const asked = { sentinels: nodes.map(asDialed), name: path, db: Number(database) };
   const byTls = isEncrypted ? SENTINEL_TLS : {};
   return { nodes, options: { ...options, ...byTls, ...asked }, isEncrypted };
 }
@@ -60,6 +60,9 @@ function single(url: string): RedisTarget {
   const nodes = [{ host: hostname, port: Number(port || 6_379) }];
   return { nodes, url, options: {}, isEncrypted };
 }
+
+/** An IPv6 address has its brackets in a URL, and nowhere else. */
+const asDialed = ({ host, port }: Node): Node => ({ host: host.replace(/^\[(.*)\]$/, '$1'), port });
 
 function nodeOf(text: string, defaultPort: number): Node {
   if (!URL.canParse(`redis://${text}`)) throw new RedisUrlError(REDIS_URL_RULE);
