@@ -1,5 +1,6 @@
 import { openRedis, FAIL_FAST, type RedisAddress, withTimeLimit } from '@app/timeout';
 import type { Redis } from 'ioredis';
+import { isUuid } from '../order/uuid';
 
 /** What consumers of the stream read; every value is a string there. */
 export interface RelayedEvent {
@@ -22,9 +23,31 @@ export interface EventSink {
 
 /** Where order events go for the rest of the shop to read. */
 export interface EventStream extends EventSink {
+  /**
+   * Appends where what stood at `place` still stands there, and answers with the place of the last of these.
+   * Else something is lost: it appends nothing and rejects with {@link EventsLost}. Of a stream that can tell.
+   */
+  appendBehind?(place: string | null, events: readonly RelayedEvent[]): Promise<string>;
   /** Takes out what operators have said of these orders; answers with how many entries that was. */
   forgetReasons(orderIds: readonly string[]): Promise<number>;
   close(): Promise<void>;
+}
+
+/** Where an event stands in the history. */
+export type EventPosition = Pick<RelayedEvent, 'orderId' | 'version'>;
+
+/** A stream had taken events that it does not have any more. */
+export class EventsLost extends Error {
+  /**
+   * @param last the newest that it has; null where it has none
+   * @param kept how many of the newest it would keep
+   */
+  constructor(
+    readonly last: EventPosition | null,
+    readonly kept: number,
+  ) {
+    super('The stream has lost events that it had taken');
+  }
 }
 
 export const EVENT_STREAM = Symbol('EventStream');
@@ -42,14 +65,28 @@ const CALL_LIMIT_MS = 1_500;
 /** Entries that are read by one call where the whole stream is looked through. */
 const SCAN = 1_000;
 
-/** A command an event would cost Node ten times as much as one call with all of them as JSON. */
+/**
+ * A command an event would cost Node ten times as much as one call with all of them as JSON. Answers with the
+ * place of the last one; where there is none at the place that was named, with the fields of the newest.
+ */
 const APPEND = `
-  for _, fields in ipairs(cjson.decode(ARGV[2])) do
-    redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', unpack(fields))
-  end`;
+  local stream, kept, events, place = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+  if place ~= '' and #redis.call('XRANGE', stream, place, place) == 0 then
+    local newest = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+    return newest and newest[2] or {}
+  end
+  for _, fields in ipairs(cjson.decode(events)) do
+    place = redis.call('XADD', stream, 'MAXLEN', '~', kept, '*', unpack(fields))
+  end
+  return place`;
 
 interface AppendingRedis extends Redis {
-  appendEvents(key: string, maxLength: number, json: string): Promise<null>;
+  appendEvents(
+    key: string,
+    kept: number,
+    events: string,
+    place: string,
+  ): Promise<string | readonly string[]>;
 }
 
 /**
@@ -77,10 +114,16 @@ export class RedisEventStream implements EventStream {
   }
 
   async append(events: readonly RelayedEvent[]): Promise<void> {
+    await this.appendBehind(null, events);
+  }
+
+  async appendBehind(place: string | null, events: readonly RelayedEvent[]): Promise<string> {
     const { key, maxLength } = this.options;
     const json = JSON.stringify(events.map(fieldsOf));
-    const appending = this.#client.appendEvents(key, maxLength, json);
-    await withTimeLimit(appending, CALL_LIMIT_MS, 'Redis did not take the events');
+    const appending = this.#client.appendEvents(key, maxLength, json, place ?? '');
+    const answer = await withTimeLimit(appending, CALL_LIMIT_MS, 'Redis did not take the events');
+    if (typeof answer === 'string') return answer;
+    throw new EventsLost(positionOf(answer), maxLength);
   }
 
   async forgetReasons(orderIds: readonly string[]): Promise<number> {
@@ -103,9 +146,17 @@ export class RedisEventStream implements EventStream {
   }
 }
 
+const valueOf = (fields: readonly string[], name: string): string | undefined =>
+  fields.find((_, index) => index % 2 === 1 && fields[index - 1] === name);
+
 function isReasonOf(fields: readonly string[], orderIds: ReadonlySet<string>): boolean {
-  const value = (name: string): string => fields[fields.indexOf(name) + 1] ?? '';
-  return value('by') === 'operator' && orderIds.has(value('orderId'));
+  return valueOf(fields, 'by') === 'operator' && orderIds.has(valueOf(fields, 'orderId') ?? '');
+}
+
+/** Null too where somebody else has written the entry. */
+function positionOf(fields: readonly string[]): EventPosition | null {
+  const [orderId, version] = [valueOf(fields, 'orderId') ?? '', Number(valueOf(fields, 'version'))];
+  return isUuid(orderId) && Number.isInteger(version) ? { orderId, version } : null;
 }
 
 /** Names and values in turn, as XADD takes them. */

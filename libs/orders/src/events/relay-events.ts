@@ -4,7 +4,8 @@ import { DataSource } from 'typeorm';
 import { trying } from '../order/advisory-locks';
 import { BACKGROUND } from '../data-source';
 import { currentWindow, type Window } from './event-window';
-import { EVENT_STREAM, type EventStream, type RelayedEvent } from './event-stream';
+import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { EVENT_STREAM, EventsLost, type EventStream, type RelayedEvent } from './event-stream';
 
 /** Events of a window, unless one transaction has more. */
 const WINDOW = 5_000;
@@ -22,6 +23,16 @@ const SLICE_LIMIT_MS = 1_600;
 /** Rounds one run may take, so that a run is bounded. */
 const MAX_ROUNDS = 200;
 
+/** How far the stream has been given the history, and where in the stream the last of it stands. */
+interface Cursor extends Window {
+  readonly stream_place: string | null;
+}
+
+interface Taken {
+  readonly count: number;
+  readonly place: string | null;
+}
+
 /**
  * Relays order events to a Redis Stream: at least once, in order for each order.
  *
@@ -31,12 +42,15 @@ const MAX_ROUNDS = 200;
  * order take turns on its row, so the later one has the greater id; and it carries no smaller
  * transaction than the one before it (`EVENT_TX`), so it is never in an earlier window. Transactions
  * are told apart by their ids in the cluster where the history began (`event_tx` in the database).
+ *
+ * What Redis has lost of the stream, by a failover or a restore, is sent again as soon as there is something new.
  */
 @Injectable()
 export class RelayEvents {
   constructor(
     @Inject(BACKGROUND) private readonly dataSource: DataSource,
     @Inject(EVENT_STREAM) private readonly stream: EventStream,
+    @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
   /**
@@ -58,35 +72,76 @@ export class RelayEvents {
   async #relayBatch(tx: Transaction): Promise<number | undefined> {
     const [leader] = await tx.rows<{ leads: boolean }>(`SELECT ${trying('relay')} AS leads`);
     if (!leader?.leads) return undefined;
-    const [cursor] = await tx.rows<Window>('SELECT tx_from, tx_until, last_id FROM relay_cursor');
-    const window = await currentWindow(tx, cursor as Window, WINDOW - 1);
+    const [row] = await tx.rows<Cursor>(
+      'SELECT tx_from, tx_until, last_id, stream_place FROM relay_cursor',
+    );
+    const cursor = row as Cursor;
+    const window = await currentWindow(tx, cursor, WINDOW - 1);
     // Nothing to relay writes nothing: an idle shop costs no transaction ids.
     if (!window) return undefined;
     const events = await readWindow(tx, window);
-    const count = await this.#append(events);
-    const last = events[count - 1];
-    const isThrough = count === events.length && count < MOST;
+    const taken = await this.#append(cursor.stream_place, events);
+    if (taken instanceof EventsLost) return this.#beginAgain(tx, cursor, taken);
+    const last = events[taken.count - 1];
+    const isThrough = taken.count === events.length && taken.count < MOST;
     await tx.rows(
       `UPDATE relay_cursor SET tx_from = $1::text::xid8, tx_until = $2::text::xid8, last_id = $3,
-              relayed_at = now()`,
+              stream_place = $4, relayed_at = now()`,
       isThrough
-        ? [window.tx_until, window.tx_until, 0]
-        : [window.tx_from, window.tx_until, last?.id ?? 0],
+        ? [window.tx_until, window.tx_until, 0, taken.place]
+        : [window.tx_from, window.tx_until, last?.id ?? 0, taken.place],
     );
-    return count;
+    return taken.count;
   }
 
   /** How many of them, from the first, the stream has taken in its time. */
-  async #append(events: readonly RelayedEvent[]): Promise<number> {
+  async #append(
+    behind: string | null,
+    events: readonly RelayedEvent[],
+  ): Promise<Taken | EventsLost> {
     const untilMs = performance.now() + APPENDING_MS;
-    let count = 0;
+    let [count, place] = [0, behind];
     while (count < events.length && (count === 0 || performance.now() < untilMs)) {
       const slice = events.slice(count, count + SLICE);
-      const appending = this.stream.append(slice);
-      await withTimeLimit(appending, SLICE_LIMIT_MS, 'Nobody took the events');
+      const { stream } = this;
+      const appending = stream.appendBehind
+        ? stream.appendBehind(place, slice)
+        : stream.append(slice).then(() => null);
+      try {
+        place = await withTimeLimit(appending, SLICE_LIMIT_MS, 'Nobody took the events');
+      } catch (error) {
+        if (error instanceof EventsLost) return error;
+        throw error;
+      }
       count += slice.length;
     }
-    return count;
+    return { count, place };
+  }
+
+  /**
+   * From before what the stream has lost: behind its newest event, less a window, as what is in one window
+   * goes by id. Where all is lost it is filled again.
+   */
+  async #beginAgain(tx: Transaction, cursor: Cursor, { last, kept }: EventsLost): Promise<number> {
+    const [newest] = last
+      ? await tx.rows<{ tx: string }>(
+          'SELECT tx FROM order_events WHERE order_id = $1 AND version = $2',
+          [last.orderId, last.version],
+        )
+      : [];
+    const [first] = await tx.rows<{ at: Date }>(
+      `WITH sent AS MATERIALIZED (
+         SELECT tx, at FROM order_events WHERE tx <= $1::text::xid8 ORDER BY tx DESC LIMIT $2
+       ), first AS (SELECT tx, at FROM sent ORDER BY tx LIMIT 1)
+       UPDATE relay_cursor c SET tx_from = least(c.tx_from, first.tx), tx_until = least(c.tx_from, first.tx),
+              last_id = 0, stream_place = NULL
+         FROM (SELECT) one LEFT JOIN first ON true
+       RETURNING first.at`,
+      newest ? [newest.tx, WINDOW] : [cursor.tx_until, Math.max(kept, WINDOW)],
+    );
+    const from = first?.at?.toISOString() ?? null;
+    tx.afterCommit(() => this.telemetry.alert('events_sent_again', { from }));
+    return 0;
   }
 }
 

@@ -55,6 +55,7 @@ import { PaymentsWithRoom1764070000000 } from './1764070000000-payments-with-roo
 import { OrdersHavePayments1764080000000 } from './1764080000000-orders-have-payments';
 import { PaymentsTellOrders1764080001000 } from './1764080001000-payments-tell-orders';
 import { UnpaidOrdersHavePayments1764080002000 } from './1764080002000-unpaid-orders-have-payments';
+import { PlaceInStream1764090000000 } from './1764090000000-place-in-stream';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -113,4 +114,5 @@ export const MIGRATIONS = [
   OrdersHavePayments1764080000000,
   PaymentsTellOrders1764080001000,
   UnpaidOrdersHavePayments1764080002000,
+  PlaceInStream1764090000000,
 ];

@@ -1,0 +1,114 @@
+import { insertOrders } from '../../../../test/support/insert-orders';
+import { relayAll } from '../../../../test/support/relay-all';
+import { openWorld, type World } from '../../../../test/support/world';
+import { OwnRedis } from '../../../timeout/src/testing/own-redis';
+import { silentOrdersTelemetry } from '../order/telemetry';
+import type { EventStream } from './event-stream';
+import { eventOf, redisStream, untilTaken } from './event-stream.contract';
+import { RelayEvents } from './relay-events';
+
+const KEY = 'lc:order-events';
+/** Less than what is relayed here. */
+const KEPT = 6_000;
+
+let world: World;
+let redis: OwnRedis;
+let stream: EventStream;
+let relay: RelayEvents;
+const alert = jest.fn();
+const subject = redisStream(() => redis.url);
+beforeAll(async () => {
+  [world, redis] = await Promise.all([openWorld(), OwnRedis.start()]);
+  stream = subject.create(KEY, KEPT);
+  await untilTaken(stream, [eventOf()]);
+  relay = new RelayEvents(world.dataSource, stream, { ...silentOrdersTelemetry, alert });
+});
+afterAll(async () => {
+  await stream?.close();
+  await redis?.remove();
+  await world?.close();
+});
+beforeEach(async () => {
+  await world.rows('TRUNCATE orders, order_items, order_events, deadlines CASCADE');
+  await world.rows('UPDATE relay_cursor SET stream_place = NULL');
+  await redis.with((client) => client.del(KEY));
+  alert.mockReset();
+});
+
+const due = (count: number) => insertOrders(world, { count, closesInMs: -1 });
+const relayed = () => relayAll(world, relay);
+/** As a replica that had not heard of the newest ones when it was promoted, or a snapshot that was restored. */
+const lose = (newest: number) =>
+  redis.with(async (client) => {
+    const entries = await client.xrevrange(KEY, '+', '-', 'COUNT', newest);
+    expect(await client.xdel(KEY, ...entries.map(([id]) => id))).toBe(newest);
+  });
+
+/** Each that is asked for is there; and where a version comes first, those before it have come. */
+async function expectInStream(which: string): Promise<void> {
+  const entries = await subject.entries(KEY);
+  const rows = await world.rows<{ id: string }>(which);
+  const there = new Set(entries.map(({ id }) => id));
+  expect(rows.filter(({ id }) => !there.has(id))).toEqual([]);
+  const highest = new Map<string, number>();
+  for (const { orderId = '', version } of entries) {
+    const before = highest.get(orderId) ?? Number(version) - 1;
+    expect(Number(version)).toBeLessThanOrEqual(before + 1);
+    highest.set(orderId, Math.max(before, Number(version)));
+  }
+}
+
+describe('a Redis that has lost events of the stream', () => {
+  it.each([1, 30, 250, 599])('is sent the newest %i again, before what is new', async (newest) => {
+    for (let transaction = 0; transaction < 3; transaction++) await due(100);
+    await relayed();
+    await world.timeouts.runSweep();
+    await relayed();
+    await lose(newest);
+    await due(1);
+    await relayed();
+    await expectInStream('SELECT id FROM order_events');
+    expect(alert.mock.calls).toEqual([['events_sent_again', { from: expect.any(String) }]]);
+    await due(1);
+    await relayed();
+    expect(alert).toHaveBeenCalledTimes(1);
+  });
+
+  it('is sent again what an earlier transaction wrote later, in the midst of many', async () => {
+    const late = world.dataSource.createQueryRunner();
+    await late.startTransaction();
+    await late.query('SELECT pg_current_xact_id()');
+    const [order] = await due(2_000);
+    await late.query(
+      `INSERT INTO order_events (order_id, version, type, from_status, to_status, by)
+       VALUES ($1, 2, 'order.closing', 'pending_payment', 'closing', 'timer')`,
+      [order?.id],
+    );
+    await late.commitTransaction();
+    await late.release();
+    await relayed();
+    await lose(1);
+    await due(1);
+    await relayed();
+    await expectInStream('SELECT id FROM order_events');
+  });
+
+  it('has its stream filled again where all of it is lost', async () => {
+    for (let transaction = 0; transaction < 12; transaction++) await due(1_000);
+    await relayed();
+    await redis.with((client) => client.flushall());
+    await due(1);
+    await relayed();
+    await expectInStream(`SELECT id FROM order_events ORDER BY id DESC LIMIT ${KEPT}`);
+    expect(alert).toHaveBeenCalledTimes(1);
+  });
+
+  it('is not blamed where nothing is lost', async () => {
+    await due(2_000);
+    await relayed();
+    await due(2_000);
+    await relayed();
+    expect(await subject.entries(KEY)).toHaveLength(4_000);
+    expect(alert).not.toHaveBeenCalled();
+  });
+});
