@@ -86,6 +86,8 @@ describe('the process', () => {
     expect(nowhere.code).toBe(1);
     expect(nowhere.stderr).toMatch(/^lastcall cannot start: .*DATABASE_URL.*ECONNREFUSED/m);
     expect(nowhere.stderr + nowhere.stdout).not.toContain('hunter2');
+    const nameless = await start({ DATABASE_URL: 'postgres://u:p@db.invalid/x' }).ended;
+    expect(nameless.stderr).toMatch(/^lastcall cannot start: .*DATABASE_URL.*db\.invalid/m);
     const unmigrated = await start({ DATABASE_SCHEMA: 'elsewhere' }).ended;
     expect(unmigrated.code).toBe(1);
     expect(unmigrated.stderr).toMatch(

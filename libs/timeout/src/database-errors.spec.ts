@@ -17,6 +17,12 @@ describe('an error of the database', () => {
   it.each([
     coded('EPIPE'),
     coded('ECONNRESET'),
+    // A name that the DNS does not know any more, as of a container that is stopped, and a network that is gone.
+    coded('ENOTFOUND'),
+    coded('EAI_AGAIN'),
+    coded('ENETUNREACH'),
+    coded('EADDRNOTAVAIL'),
+    new Error('connect ENOENT /run/postgresql/.s.PGSQL.5432'),
     new Error('Client has encountered a connection error and is not queryable'),
     new Error('Client was closed and is not queryable'),
     // A password, a certificate or a name that was changed while we run.

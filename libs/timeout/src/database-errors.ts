@@ -21,8 +21,11 @@ const PREPARES = 'exec_parse_message';
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 /** Nobody is spoken to: the certificate is not trusted, or another host's, or there is none. */
 const TLS_TROUBLE = /SELF_SIGNED_CERT|UNABLE_TO_|CERT_|ERR_TLS_|SSL connection/;
+/** Nobody could be asked: a name that the DNS does not know, no way there, a socket that is not there. */
+const NOT_REACHED =
+  /ENOTFOUND|EAI_|ENETUNREACH|ENETDOWN|EHOSTUNREACH|EHOSTDOWN|EADDRNOTAVAIL|connect (?:ENOENT|EACCES|EPERM)/;
 const CONNECTION_TROUBLE =
-  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable/i;
+  /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable/i;
 
 interface Said {
   readonly code: string;
@@ -114,7 +117,7 @@ export function isInfrastructureError(error: unknown): boolean {
   if (!types.isNativeError(error)) return false;
   const code = (error as { code?: unknown }).code;
   const said = `${typeof code === 'string' ? code : ''} ${error.message}`;
-  return CONNECTION_TROUBLE.test(said) || TLS_TROUBLE.test(said);
+  return [CONNECTION_TROUBLE, NOT_REACHED, TLS_TROUBLE].some((trouble) => trouble.test(said));
 }
 
 /** What a session is ended with, and what a pooler says of one that it has lost: perhaps behind the COMMIT. */
