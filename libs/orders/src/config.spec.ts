@@ -172,6 +172,7 @@ describe('loadConfig', () => {
     ['postgres://lc:hunter2@h1,h2/shop', 'DATABASE_URL must name one host only'],
     ['mysql://lc:hunter2@h1/shop', 'DATABASE_URL must be a URL that begins with postgres://'],
     ['postgres://lc:hunter2@h1:x/shop', 'DATABASE_URL must be a URL such as'],
+    ['postgres://lc:hunter2%@h1/shop', 'DATABASE_URL must write a "%" in a name or a password'],
     ['postgres://lc:hunter2@h1/shop?sslmode=verify_full', 'no-verify for its sslmode'],
     [
       'postgres://lc:hunter2@h1/shop?sslmode=verify-full&sslrootcert=/no/ca.crt',

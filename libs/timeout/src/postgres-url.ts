@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs';
+import { hasStrayPercent, STRAY_PERCENT_RULE } from './stray-percent';
 
 const RULE = 'must be a URL that begins with postgres:// or postgresql://';
 const ONE_HOST =
@@ -20,7 +21,9 @@ export function complaintAboutPostgresUrl(address: string): string | undefined {
   if (authority === undefined) return RULE;
   const hosts = authority.slice(authority.lastIndexOf('@') + 1);
   if (hosts.includes(',')) return ONE_HOST;
-  return URL.canParse(address) ? complaintAboutTls(new URL(address).searchParams) : SHAPE;
+  if (!URL.canParse(address)) return SHAPE;
+  if (hasStrayPercent(address)) return STRAY_PERCENT_RULE;
+  return complaintAboutTls(new URL(address).searchParams);
 }
 
 function complaintAboutTls(params: URLSearchParams): string | undefined {

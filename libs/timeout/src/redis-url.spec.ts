@@ -52,6 +52,9 @@ describe('parseRedisUrl', () => {
     'redis://one,two/1',
     'redis+sentinel://one',
     'redis://one:x,two',
+    'redis://:50%@one',
+    'redis://:50%@one,two',
+    'redis+sentinel://:50%@one/shop',
   ])('refuses %s', (url) => expect(() => parseRedisUrl(url)).toThrow(RedisUrlError));
 });
 

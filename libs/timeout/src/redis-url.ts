@@ -1,4 +1,5 @@
 import type { RedisOptions } from 'ioredis';
+import { hasStrayPercent, STRAY_PERCENT_RULE } from './stray-percent';
 
 interface Node {
   readonly host: string;
@@ -34,6 +35,7 @@ export const REDIS_URL_RULE =
  * @throws {RedisUrlError}
  */
 export function parseRedisUrl(url: string): RedisTarget {
+  if (hasStrayPercent(url)) throw new RedisUrlError(STRAY_PERCENT_RULE);
   const [, scheme, sentinel, credentials = '', hosts = '', path = '', database = '0'] =
     SHAPE.exec(url) ?? [];
   // With a query, or in some other way more than we know: ioredis knows it.

@@ -52,6 +52,7 @@ describe('the options of TimeoutModule', () => {
       '`postgres.url` must be a URL that begins with postgres:// or postgresql://',
     ],
     [{ postgres: { url: 'postgres://h1:1,h2:2/shop' } }, '`postgres.url` must name one host only'],
+    [{ postgres: { url: 'postgres://u:50%@h1/shop' } }, '`postgres.url` must write a "%" in'],
     [{ postgres: { url: 'postgres://h1:x/shop' } }, '`postgres.url` must be a URL such as'],
     [
       { postgres: { pool: {} } },
@@ -67,6 +68,7 @@ describe('the options of TimeoutModule', () => {
       { postgres, redis: 'foo' },
       '`redis` must be redis://host:6379, redis://host1:6379,host2:6379',
     ],
+    [{ postgres, redis: 'redis://:50%@h' }, '`redis` must write a "%" in a name or a password'],
     [{ postgres, redis: 'redis+sentinel://h:26379' }, '`redis` names no master'],
     [{ postgres, schema: 7 }, '`schema` must be a text'],
     [{ postgres, drainers: 0 }, '`drainers` must be at least 1'],

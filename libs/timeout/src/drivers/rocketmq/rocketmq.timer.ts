@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { hasStrayPercent, STRAY_PERCENT_RULE } from '../../stray-percent';
 import type { TimerDriverKind } from '../../timer-driver-kind';
 import { parseRocketmqUrl, ROCKETMQ_URL_RULE, type RocketmqAddress } from './rocketmq-address';
 import { ROCKETMQ_ABILITIES } from './rocketmq.abilities';
 
 const url = z
   .string()
+  .refine((text) => !hasStrayPercent(text), { error: STRAY_PERCENT_RULE, abort: true })
   .refine((text) => parseRocketmqUrl(text) !== undefined, ROCKETMQ_URL_RULE)
   .optional();
 
