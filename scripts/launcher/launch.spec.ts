@@ -153,6 +153,12 @@ it('says where everything is, and how to place a first order', async () => {
   expect(statSync(join(home, 'secrets.json')).mode & 0o777).toBe(0o600);
 });
 
+it('says so where it starts no sandbox, as SANDBOX_URL names one', async () => {
+  const launched = start({ ...SERVERS_ELSEWHERE, SANDBOX_URL: 'http://127.0.0.1:1' });
+  await launched.says(running);
+  expect(launched.output()).toMatch(/Sandbox +http:..127\.0\.0\.1:1 .*not started here/);
+});
+
 it('on Ctrl-C stops the app before the rest, and leaves nothing running', async () => {
   const launched = start({ ...SERVERS_ELSEWHERE, STAND_IN_DRAIN_MS: '300' });
   await launched.says(running);

@@ -9,11 +9,12 @@ import { commandOf, firstOrder } from './first-order.mjs';
  */
 export async function welcome(env, home, runtime) {
   const apiUrl = `http://127.0.0.1:${runtime.PORT}`;
-  const ownSandbox = usesSandbox(env);
+  const hasSandbox = usesSandbox(env);
+  const whose = env.SANDBOX_URL ? 'by SANDBOX_URL, not started here' : 'the payment provider';
   /** @type {import('./first-order.mjs').Installation} */
   const installation = {
     apiUrl,
-    sandboxUrl: ownSandbox ? (runtime.SANDBOX_URL ?? null) : null,
+    sandboxUrl: hasSandbox ? (runtime.SANDBOX_URL ?? null) : null,
     homeName: env.LASTCALL_HOME ? home.displayName : null,
     isDatabaseGiven: env.DATABASE_URL !== undefined,
     tokenSource: env.AUTH_JWKS_URL ? 'issuer' : env.AUTH_JWT_SECRET ? 'given' : 'generated',
@@ -30,7 +31,7 @@ export async function welcome(env, home, runtime) {
       'Alarms',
       hasBoard ? `${apiUrl}/v1/ops/queues (any name; the password is a token)` : undefined,
     ],
-    ['Sandbox', ownSandbox ? `${runtime.SANDBOX_URL} (the payment provider)` : undefined],
+    ['Sandbox', hasSandbox ? `${runtime.SANDBOX_URL} (${whose})` : undefined],
     ['Postgres', withoutPassword(runtime.DATABASE_URL)],
     ['Redis', withoutPassword(runtime.REDIS_URL)],
     ['Home', `${home.displayName} (data, logs/, secrets.json, runtime.json with the passwords)`],
