@@ -127,6 +127,18 @@ describe('Authenticator with a secret', () => {
     expect(await broken).toContain('1 to 200 characters, none of them for control');
   });
 
+  it.each([
+    ['exp', { exp: undefined }],
+    ['sub', { sub: undefined }],
+    ['nbf', { nbf: NOW + 30 }],
+    ['iat', { iat: 'today' }],
+  ])('says that it is the %s that is wrong, to who could sign', async (claim, change) => {
+    const token = forge({ alg: 'HS256' }, { ...claims, ...change });
+    expect(await refusal(token)).toBe(
+      `unauthorized: The token's ${claim} is missing, or not what it must be`,
+    );
+  });
+
   it('grants nothing for a scope it does not know', async () => {
     for (const scope of ['ops:*', 'constructor', '__proto__', 'OPS', ['orders', 7, null]]) {
       const request = requestWith(`Bearer ${await sign({ ...claims, scope })}`);
@@ -148,7 +160,8 @@ describe('Authenticator with a secret', () => {
       const token = forge({ alg: 'HS256' }, { ...claims, ...given });
       const byJose = await jwtVerify(token, KEY, { issuer: 'us', audience: 'shop' }).then(
         () => undefined,
-        () => 'unauthorized: The token is not valid',
+        ({ claim }: { claim: string }) =>
+          `unauthorized: The token's ${claim} is missing, or not what it must be`,
       );
       expect({ given, refusal: await refusalOf(strict, `Bearer ${token}`) }).toEqual({
         given,
@@ -199,15 +212,16 @@ describe('Authenticator with the keys of an issuer', () => {
     expect(await refusalOf(authenticator, `Bearer ${token}`)).toMatch(/^unauthorized: /);
   });
 
-  it.each<[string, Record<string, unknown>]>([
-    ['of another issuer', { iss: 'https://else.test' }],
-    ['of no issuer', { iss: undefined }],
-    ['for another audience', { aud: 'other' }],
-    ['for no audience', { aud: undefined }],
-    ['without an end', { exp: undefined }],
-  ])('refuses a token %s', async (_, change) => {
+  it.each<[string, string, Record<string, unknown>]>([
+    ['of another issuer', 'iss', { iss: 'https://else.test' }],
+    ['of no issuer', 'iss', { iss: undefined }],
+    ['for another audience', 'aud', { aud: 'other' }],
+    ['for no audience', 'aud', { aud: undefined }],
+    ['without an end', 'exp', { exp: undefined }],
+  ])('refuses a token %s, and names its %s', async (_, claim, change) => {
     const header = `Bearer ${await issue(change)}`;
-    expect(await refusalOf(authenticator, header)).toMatch(/^unauthorized: /);
+    const refused = await refusalOf(authenticator, header);
+    expect(refused).toMatch(new RegExp(`^unauthorized: The token's ${claim} is `));
   });
 
   it('believes a key that was withdrawn for five minutes at the most', async () => {

@@ -12,7 +12,7 @@ import {
 } from 'jose';
 import { API_CONFIG } from '../api-config';
 import type { Caller } from './caller';
-import { invalidToken } from './invalid-token';
+import { invalidToken, wrongClaim } from './invalid-token';
 import { verifyBySecret } from './shared-secret';
 import { SCOPES_IN } from './token-scopes';
 
@@ -124,6 +124,7 @@ function verifyByJwks(url: URL, options: JWTVerifyOptions): Verify {
         const message = "The token issuer's keys cannot be fetched; try again soon";
         throw new LastcallError('unavailable', message, {}, { cause });
       }
+      if (cause instanceof errors.JWTClaimValidationFailed) throw wrongClaim(cause.claim, cause);
       throw invalidToken('The token is not valid', cause);
     }
   };

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { JWTPayload } from 'jose';
-import { invalidToken } from './invalid-token';
+import { invalidToken, wrongClaim } from './invalid-token';
 
 /** What a token has to say beside its signature. */
 export interface SharedSecretDemands {
@@ -55,12 +55,14 @@ function demandClaims(
 ): void {
   const now = Math.floor(Date.now() / 1_000);
   if (typeof exp === 'number' && exp <= now) throw invalidToken('The token has expired');
-  const isSound =
-    sub !== undefined &&
-    typeof exp === 'number' &&
-    (nbf === undefined || (typeof nbf === 'number' && nbf <= now)) &&
-    (iat === undefined || typeof iat === 'number') &&
-    (issuer === undefined || iss === issuer) &&
-    (audience === undefined || aud === audience || (Array.isArray(aud) && aud.includes(audience)));
-  if (!isSound) throw invalidToken('The token is not valid');
+  const isSound = {
+    sub: sub !== undefined,
+    exp: typeof exp === 'number',
+    nbf: nbf === undefined || (typeof nbf === 'number' && nbf <= now),
+    iat: iat === undefined || typeof iat === 'number',
+    iss: issuer === undefined || iss === issuer,
+    aud:
+      audience === undefined || aud === audience || (Array.isArray(aud) && aud.includes(audience)),
+  };
+  for (const [claim, holds] of Object.entries(isSound)) if (!holds) throw wrongClaim(claim);
 }
