@@ -97,6 +97,10 @@ describe('HTTP', () => {
     );
     expect(headers).toMatch(/^HTTP\/1\.1 431 /);
     expect(headers).toContain('"code":"headers_too_large"');
+    const hostless = await sendBytes('GET /v1/products HTTP/1.1\r\n\r\n');
+    expect(hostless).toMatch(/^HTTP\/1\.1 400 [^]*application\/problem\+json/);
+    const odd = 'GET /v1/products HTTP/1.0\r\nExpect: wonders\r\n\r\n';
+    expect(await sendBytes(odd)).toMatch(/^HTTP\/1\.1 200 /);
     expectProblem(await api.request('GET /v1/orders/%zz', { token }), 400, 'invalid_request');
     const long = await api.request(`GET /v1/orders/${'x'.repeat(101)}`, { token });
     expectProblem(long, 414, 'uri_too_long');

@@ -46,7 +46,12 @@ export function createFastifyAdapter(
     // Behind nobody the header is whatever a client makes up.
     trustProxy: config.TRUST_PROXY ? [...config.TRUST_PROXY] : false,
     // Node looks at them every 30 s by default, which makes 15 s up to 45.
-    http: { headersTimeout: timeoutMs, connectionsCheckingInterval: Math.min(1_000, timeoutMs) },
+    http: {
+      headersTimeout: timeoutMs,
+      connectionsCheckingInterval: Math.min(1_000, timeoutMs),
+      // Node would refuse it without a word: demandHost does so.
+      requireHostHeader: false,
+    },
     bodyLimit: BODY_LIMIT,
     requestTimeout: timeoutMs,
     connectionTimeout: CONNECTION_TIMEOUT_MS,
@@ -87,6 +92,11 @@ function prepare(
     if (config.RATE_LIMIT) limitDocument(route, counts, config.RATE_LIMIT);
     routes.add(route);
   });
+  fastify.addHook('onRequest', demandHost);
+  // Whoever expects what we do not know is served as everybody, and not refused without a word.
+  fastify.server.on('checkExpectation', (request, response) =>
+    fastify.server.emit('request', request, response),
+  );
   fastify.addHook('preParsing', refuseEncodedBody);
   // With the answer, as a request may have come in before draining began.
   fastify.addHook('onSend', (_request, reply, payload, done) => {
@@ -95,6 +105,13 @@ function prepare(
   });
   fastify.addHook('onSend', addSecurityHeaders);
   if (logger.isLevelEnabled('debug')) logRequests(fastify, logger);
+}
+
+/** Any HTTP but 1.0 has to name one (RFC 9112). */
+function demandHost(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  if (request.headers.host !== undefined || request.raw.httpVersion === '1.0') return done();
+  reply.header('connection', 'close');
+  sendProblem(reply, problem('invalid_request', 'The header Host is missing'));
 }
 
 /** A line a request costs more than many a request itself: only when somebody debugs. */
