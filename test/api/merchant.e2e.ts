@@ -289,6 +289,10 @@ describe("a merchant's view", () => {
       expect(await ask(`POST ${path}/${endpoint.id}/test`)).toMatchObject({
         ...{ status: 200, body: { isDelivered: true, answer: 204, error: null } },
       });
+      for (const body of [[], { url: 'https://elsewhere.example' }]) {
+        const refused = await ask(`POST ${path}/${endpoint.id}/test`, body);
+        expectProblem(refused, 400, 'invalid_request');
+      }
       const sent = listener.heard.at(-1) as Heard;
       new Webhook(secret).verify(sent.body, sent.headers);
 

@@ -15,6 +15,7 @@ import { Costly } from './limits';
 import { EndpointId, InputBody, InputQuery, Subject } from './params';
 import {
   listDeliveriesQuery,
+  noBody,
   reasonBody,
   redeliverBody,
   rotateBody,
@@ -121,7 +122,10 @@ export class WebhookEndpointsController {
     summary: 'Send a test event now, once, and tell how it went',
     refusals: ['webhook_endpoint_not_found'],
   })
-  test(@EndpointId() id: string): Promise<Attempt> {
+  test(
+    @EndpointId() id: string,
+    @InputBody(noBody) _body: z.output<typeof noBody>,
+  ): Promise<Attempt> {
     return this.endpoints.test(id);
   }
 
