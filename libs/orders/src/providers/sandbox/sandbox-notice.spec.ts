@@ -18,6 +18,8 @@ describe('what the sandbox tells', () => {
     expect(reading).toThrow(LastcallError);
     expect(reading).toThrow('data.amount');
     for (const body of [{}, { type: 7 }]) expect(() => read(body)).toThrow('type');
-    for (const body of [[], null]) expect(() => read(body)).toThrow(LastcallError);
+    for (const body of [[], null]) expect(() => read(body)).toThrow('body: must be an object');
+    const missing = () => read({ type: 'payment.succeeded', data: { ...data, amount: undefined } });
+    expect(missing).toThrow('data.amount: is missing');
   });
 });

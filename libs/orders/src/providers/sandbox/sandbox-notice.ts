@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LastcallError } from '../../order/errors';
+import { readInput } from '../../order/read-input';
 import type { ProviderNotice } from '../payment-provider';
 
 /* What the sandbox's webhooks say, in our words. */
@@ -38,7 +39,7 @@ export function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
   const body = parseBody(rawBody);
   const providerType = otherTypeOf(body);
   if (providerType !== undefined) return { type: 'ignored', providerType };
-  const { type, data } = parseNotice(body);
+  const { type, data } = readInput(noticeSchema, body);
   const ids = { paymentId: data.reference, providerPaymentId: data.providerPaymentId };
   switch (type) {
     case 'payment.succeeded':
@@ -75,13 +76,6 @@ function parseBody(rawBody: Buffer): unknown {
   } catch {
     throw malformed('the body is not JSON');
   }
-}
-
-function parseNotice(body: unknown): z.output<typeof noticeSchema> {
-  const parsed = noticeSchema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw malformed(`${issue?.path.join('.')}: ${issue?.message}`);
 }
 
 function malformed(what: string): LastcallError {
