@@ -160,10 +160,23 @@ describe('loadConfig', () => {
 
   it.each([
     [{ PAYMENT_WINDOW: '100000d' }, 'PAYMENT_WINDOW must be at most 3650d, not "100000d"'],
-    [{ SHIP_WITHIN: `${'9'.repeat(400)}d` }, 'SHIP_WITHIN must be at most 3650d'],
+    [{ SHIP_WITHIN: `${'9'.repeat(400)}d` }, 'SHIP_WITHIN must be "off", or at most 3650d'],
     [{ SWEEP_INTERVAL: '25h', PAYMENT_GRACE: '0s' }, 'SWEEP_INTERVAL must be at most 1d'],
     [{ TIMER_HORIZON: '169h' }, 'TIMER_HORIZON must be at most 7d'],
   ])('says how long at most for %j', (change, said) => {
+    expect(complaint(change)).toContain(said);
+  });
+
+  it.each([
+    [
+      { MAX_OPEN_ORDERS: 'none' },
+      'MAX_OPEN_ORDERS must be "off", or a whole number from 1 to 10000',
+    ],
+    [{ DRAINERS: '0' }, 'DRAINERS must be "auto", or a whole number from 1 to 16'],
+    [{ TIMER_GRANULARITY: '1ms' }, 'TIMER_GRANULARITY must be "order" or 10ms to 1m'],
+    [{ HOST: 'localhost' }, 'HOST must be an IP address such as 127.0.0.1'],
+    [{ PUBLIC_URL: 'https://pay.example/shop' }, 'PUBLIC_URL must have no path, ? or #'],
+  ])('says all that is allowed in the place of %j', (change, said) => {
     expect(complaint(change)).toContain(said);
   });
 

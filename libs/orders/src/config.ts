@@ -125,11 +125,15 @@ function phrase(issue: z.core.$ZodIssue, given: NodeJS.ProcessEnv, home: string)
     return `is not set, and no running installation was found (\`npm start\` starts one) in ${lookedAt(home)}`;
   }
   if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
-  if (issue.code === 'invalid_union') {
-    const inner = issue.errors
-      .flat()
-      .find((one) => one.code === 'custom' || one.code === 'invalid_format');
-    return inner ? inner.message : 'has a value that is not allowed';
-  }
-  return issue.message;
+  return issue.code === 'invalid_union' ? phraseOfUnion(issue) : issue.message;
+}
+
+/** The rule of what it may be, and the words that stand for something else, as `off`. */
+function phraseOfUnion({ message, errors }: z.core.$ZodIssueInvalidUnion): string {
+  const inner = errors.flat();
+  const rule = inner.find(({ code }) => code === 'custom' || code === 'invalid_format')?.message;
+  const words = inner.flatMap((one) => (one.code === 'invalid_value' ? one.values : []));
+  if (rule === undefined || words.length === 0) return message;
+  const said = words.map((word) => `"${String(word)}"`).join(', ');
+  return rule.includes(said) ? rule : rule.replace(/^must be /, `must be ${said}, or `);
 }

@@ -16,6 +16,7 @@ import {
   strong,
   networks,
   roles,
+  rootUrl,
   PROVIDER_NAMES,
   providers,
   toldProviders,
@@ -84,7 +85,7 @@ const own = z.object({
   CORS_ORIGINS: origins.optional(),
   RETURN_URLS: addressPrefixes.optional(),
   /** Where customers reach this API, for links to its pages; default: as the request was addressed. */
-  PUBLIC_URL: url(['http:', 'https:']).optional(),
+  PUBLIC_URL: rootUrl.optional(),
   /** A shop to try things out in, at `/`; it places orders for anybody. */
   SAMPLE_SHOP: z.enum(['on', 'off']).prefault('off'),
   /** What the console calls this installation. */

@@ -22,12 +22,17 @@ export const positiveDuration = duration.refine(
 export const orOff = <T extends z.ZodType>(schema: T) =>
   z.union([z.literal('off').transform(() => null), schema]);
 
-export const wholeNumber = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`);
+export const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return (
+    z
+      .string()
+      .regex(/^\d+$/, error)
+      .transform(Number)
+      // Ended here, so that a union tells of its other words, too.
+      .refine((n) => n >= min && n <= max, { error, abort: true })
+  );
+};
 
 export const url = (protocols: readonly string[]) =>
   z.string().refine(
@@ -37,6 +42,12 @@ export const url = (protocols: readonly string[]) =>
     },
     `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
+
+/** Where the API is reached: its paths begin at the root. */
+export const rootUrl = url(['http:', 'https:']).refine((text) => {
+  const { pathname, search, hash } = URL.canParse(text) ? new URL(text) : new URL('http://x');
+  return pathname === '/' && search + hash === '';
+}, 'must have no path, ? or #, as https://pay.example');
 
 export const postgresUrl = z.string().superRefine((text, context) => {
   const complaint = complaintAboutPostgresUrl(text);
