@@ -2,6 +2,7 @@ import { LedgerProvider } from '../../../test/support/ledger-provider';
 import { silentOrdersTelemetry } from '../../../test/support/silent-telemetry';
 import { Logger } from '@nestjs/common';
 import { hostOptionsAsConfig, hostSetUp, type OrdersHostOptions } from './host-options';
+import { CloseTargetModule } from './targets/close-target.module';
 import { checkTargetOptions } from './targets/target-options';
 
 const postgres = { url: 'postgres://shop@127.0.0.1/shop' };
@@ -123,4 +124,14 @@ it('refuses options of CloseTargetModule in the same way', () => {
     'CloseTargetModule: `payments` must be a list of PaymentProviders; `latePayment` must be "refund" or ' +
       '"hold"; there is no option "grace"; there are: payments, latePayment, telemetry',
   );
+});
+
+it.each([
+  [undefined, '`targets` must be classes marked with @CloseTarget, one or more'],
+  [{ payments }, '`targets` must be classes marked with @CloseTarget, one or more'],
+  [{ targets: [], payments }, '`targets` must be classes marked with @CloseTarget, one or more'],
+  [{ targets: [{}], payments }, '`targets.0` must be a class'],
+  [{ targets: [class {}], timeouts: 7, payments }, '`timeouts` must be a name'],
+])('refuses to look for close targets in %j', (given, said) => {
+  expect(() => CloseTargetModule.forRoot(given as never)).toThrow(`CloseTargetModule: ${said}`);
 });

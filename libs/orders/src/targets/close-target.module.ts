@@ -27,7 +27,11 @@ import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
 import { type ClosesOrders, closeTargetOptions } from './close-target';
 import { CloseTargets } from './close-targets';
-import { checkTargetOptions, type CloseTargetModuleOptions } from './target-options';
+import {
+  checkGivenTargets,
+  checkTargetOptions,
+  type CloseTargetModuleOptions,
+} from './target-options';
 import { TargetClosing } from './target-closing';
 import { handlersOf } from './target-handlers';
 import { TargetMoney } from './target-money';
@@ -72,12 +76,8 @@ const OPTIONS = Symbol('CloseTargetOptions');
  */
 @Module({})
 export class CloseTargetModule {
-  static forRoot({
-    targets,
-    timeouts,
-    imports,
-    ...options
-  }: CloseTargetModuleOptions & CloseTargetsGiven) {
+  static forRoot(given: CloseTargetModuleOptions & CloseTargetsGiven) {
+    const { targets, timeouts, imports, ...options } = Object(given) as typeof given;
     return CloseTargetModule.forRootAsync({
       targets,
       ...(timeouts === undefined ? {} : { timeouts }),
@@ -86,13 +86,11 @@ export class CloseTargetModule {
     });
   }
 
-  static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>({
-    targets,
-    timeouts,
-    imports = [],
-    inject,
-    useFactory,
-  }: CloseTargetModuleAsyncOptions<Tokens>): DynamicModule {
+  static forRootAsync<const Tokens extends readonly InjectionToken[] = readonly []>(
+    given: CloseTargetModuleAsyncOptions<Tokens>,
+  ): DynamicModule {
+    checkGivenTargets(given);
+    const { targets, timeouts, imports = [], inject, useFactory } = given;
     const make = useFactory as (...args: unknown[]) => CloseTargetModuleOptions;
     return {
       module: CloseTargetModule,

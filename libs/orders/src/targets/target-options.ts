@@ -19,6 +19,25 @@ const OPTIONS = {
   telemetry: TELEMETRY_OPTION,
 } satisfies Record<keyof CloseTargetModuleOptions, z.ZodType>;
 
+const someClasses = orElse('classes marked with @CloseTarget, one or more');
+
+const GIVEN = {
+  targets: z
+    .array(
+      z.custom((value) => typeof value === 'function', orElse('a class')),
+      someClasses,
+    )
+    .min(1, someClasses),
+  timeouts: z.string(orElse('a name')),
+  imports: z.array(z.unknown(), orElse('a list of modules')),
+  inject: z.array(z.unknown(), orElse('a list of tokens')),
+  useFactory: z.custom((value) => typeof value === 'function', orElse('a function')),
+};
+
+/** @throws {TypeError} naming all that is wrong of what the module is given beside its options */
+export const checkGivenTargets = (given: unknown): void =>
+  assertOptions('CloseTargetModule', GIVEN, ['targets', 'useFactory'], given);
+
 /** @throws {TypeError} naming every option that is wrong, and how it is right */
 export const checkTargetOptions = (options: CloseTargetModuleOptions): void =>
   assertOptions('CloseTargetModule', OPTIONS, ['payments'], options);
