@@ -178,6 +178,20 @@ describe('lastcall orders force-close', () => {
     expect(new Set(statuses)).toEqual(new Set(['closed']));
   });
 
+  it('says that a filter may find more than the limit let it close', async () => {
+    await place(3, 'ivy');
+    const close = (limit: string) =>
+      lastcall(world.config, [
+        ...['orders', 'force-close', '--customer', 'ivy'],
+        ...['--limit', limit, '--reason', 'fraud', '--yes'],
+      ]);
+    const first = await close('2');
+    const rest = await close('2');
+    expect([first.code, rest.code]).toEqual([0, 0]);
+    expect(first.stderr).toContain('--limit was 2: others may match still');
+    expect(rest.stderr).not.toContain('--limit');
+  });
+
   it.each([
     [['--reason', 'why'], 'Name the orders'],
     [['nonsense', '--reason', 'why'], '"nonsense" is not the id of an order'],

@@ -74,7 +74,13 @@ export default class OrdersForceClose extends OpsCommand {
         String(closable.length),
       );
     }
-    return this.#close(installation, orderIds, flags);
+    const outcome = await this.#close(installation, orderIds, flags);
+    if (isFiltered && orderIds.length === flags.limit) {
+      this.note(
+        `--limit was ${flags.limit}: others may match still; run it again, or with a higher one`,
+      );
+    }
+    return outcome;
   }
 
   async #close(
