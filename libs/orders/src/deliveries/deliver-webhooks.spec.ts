@@ -193,6 +193,22 @@ it('lets other orders go on beside one whose webhook is refused', async () => {
   expect(versions(listener.heard, fine)).toEqual([1, 2]);
 });
 
+it('sends what happens to an endpoint that has refused many of one kind', async () => {
+  listener.answer = ({ type }, response) =>
+    void response.writeHead(type === 'order.closed' ? 500 : 204).end();
+  await closedOrders(40);
+  await deliver();
+  const [young] = await insertOrders(world, { count: 1, closesInMs: 60_000 });
+  await fanOutAll(world, world.get(FanOutEvents));
+  // What was tried is due again, and later than what never was.
+  await world.rows(
+    'UPDATE webhook_deliveries SET next_attempt_at = now() WHERE attempts > 0 AND settled_at IS NULL',
+  );
+  await world.rows('UPDATE webhook_endpoints SET paused_until = NULL');
+  await deliver();
+  expect(versions(listener.heard, young?.id ?? '')).toEqual([1]);
+});
+
 it('shares the work among workers: each webhook once, each order in its order', async () => {
   const ids = await closedOrders(30);
   const counts = await Promise.all(

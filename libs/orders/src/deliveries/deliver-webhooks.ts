@@ -103,11 +103,13 @@ export class DeliverWebhooks {
 
   /** Takes some that are due, the first of each order, for as long as an attempt may take. */
   async claim(endpointId: string): Promise<Claimed[]> {
-    const rows = await queryRows<Claimed & { amount: string }>(this.dataSource, CLAIM, [
-      endpointId,
-      AT_ONCE,
-      LEASE_MS,
-    ]);
+    const claimed = await this.#claimBy(CLAIM, endpointId);
+    return claimed.length > 0 ? claimed : this.#claimBy(PROBE, endpointId);
+  }
+
+  async #claimBy(statement: string, endpointId: string): Promise<Claimed[]> {
+    const values = [endpointId, LEASE_MS];
+    const rows = await queryRows<Claimed & { amount: string }>(this.dataSource, statement, values);
     return rows.map((row) => ({ ...row, amount: Number(row.amount) }));
   }
 
@@ -156,30 +158,29 @@ const sum = (a: DeliveryCounts, b: DeliveryCounts): DeliveryCounts => ({
 const statusName = (status: string): 'delivered' | 'failed' | 'dead' =>
   status === 'delivered' || status === 'dead' ? status : 'failed';
 
+/** Earlier ones of the same order, due or not, come first. */
+const IS_FIRST = `NOT EXISTS (
+         SELECT FROM webhook_deliveries ahead
+          WHERE ahead.endpoint_id = d.endpoint_id AND ahead.order_id = d.order_id
+            AND ahead.version < d.version
+            AND CASE WHEN ahead.status = 'pending' THEN true END OFFSET 0)`;
+
 /**
- * An endpoint that fails is probed by one. Earlier ones of the same order, due or not, come first.
  * The lease is the next attempt: whoever reports in time moves it. CASE, OFFSET 0 and ctid: each is found
  * by its own key, not among all that wait, whatever Postgres believes to know of those. A ctid is unique in
  * one partition only, so the key is repeated.
  */
-const CLAIM = `
+const claiming = (which: string): string => `
   WITH due AS MATERIALIZED (
     SELECT d.ctid AS place, d.id FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
      WHERE d.endpoint_id = $1 AND e.status = 'on' AND d.status = 'pending'
        AND (e.paused_until IS NULL OR e.paused_until <= now())
-       AND d.next_attempt_at <= now()
-       AND NOT EXISTS (
-         SELECT FROM webhook_deliveries ahead
-          WHERE ahead.endpoint_id = d.endpoint_id AND ahead.order_id = d.order_id
-            AND ahead.version < d.version
-            AND CASE WHEN ahead.status = 'pending' THEN true END OFFSET 0)
-     ORDER BY d.next_attempt_at
-     LIMIT (SELECT CASE WHEN failing_since IS NULL THEN $2::int ELSE 1 END
-              FROM webhook_endpoints WHERE id = $1)
+       AND d.next_attempt_at <= now() AND ${IS_FIRST}
+     ${which}
        FOR UPDATE OF d SKIP LOCKED
   ), claimed AS (
     UPDATE webhook_deliveries d
-       SET attempts = attempts + 1, next_attempt_at = now() + $3 * interval '1 millisecond'
+       SET attempts = attempts + 1, next_attempt_at = now() + $2 * interval '1 millisecond'
      WHERE d.ctid = ANY (ARRAY(SELECT place FROM due))
        AND CASE WHEN d.status = 'pending' THEN d.id IN (SELECT id FROM due) END
     RETURNING d.*
@@ -192,6 +193,28 @@ const CLAIM = `
     LATERAL (SELECT * FROM order_events
               WHERE order_id = c.order_id AND version = c.version OFFSET 0) AS ev,
     LATERAL (SELECT * FROM orders WHERE id = c.order_id OFFSET 0) AS o`;
+
+const CLAIM = claiming(`
+     ORDER BY d.next_attempt_at
+     LIMIT (SELECT CASE WHEN failing_since IS NULL THEN ${AT_ONCE} ELSE 0 END
+              FROM webhook_endpoints WHERE id = $1)`);
+
+const DUE = `SELECT * FROM webhook_deliveries d
+              WHERE endpoint_id = $1 AND status = 'pending' AND next_attempt_at <= now()`;
+/** Of those that came due last, as each of them may be behind another. */
+const LOOKED_AT = 1_000;
+
+/**
+ * An endpoint that fails is probed by one: by the last that was never tried, as what waits longest may be
+ * what it refuses, by the thousand, while it takes all else.
+ */
+const PROBE = claiming(`
+       AND d.id = coalesce(
+         (SELECT id FROM (${DUE} ORDER BY next_attempt_at DESC LIMIT ${LOOKED_AT}) AS d
+           WHERE attempts = 0 AND ${IS_FIRST} ORDER BY next_attempt_at DESC LIMIT 1),
+         (SELECT id FROM (${DUE} AND ${IS_FIRST} ORDER BY next_attempt_at LIMIT 1) AS d))
+     LIMIT (SELECT CASE WHEN failing_since IS NULL THEN 0 ELSE 1 END
+              FROM webhook_endpoints WHERE id = $1)`);
 
 /**
  * Conditional on the attempt: a report that comes after its lease changes nothing. The order's other
