@@ -1,6 +1,19 @@
 // The globals of the process itself, for all of its test files: ADR 49. None may leave a mark on the next.
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
+
+/**
+ * Entered by this file. Jest has one of its own for each file, and leaves it on: every promise of the files
+ * after it would carry it along (node:async_hooks, before Node 24).
+ * @type {Set<AsyncLocalStorage<unknown>>}
+ */
+const storages = new Set();
+const { run } = AsyncLocalStorage.prototype;
+AsyncLocalStorage.prototype.run = function (/** @type {[any, any, ...any[]]} */ ...args) {
+  storages.add(this);
+  return run.apply(this, args);
+};
 
 /**
  * @typedef {import('@jest/environment').JestEnvironment} JestEnvironment
@@ -21,6 +34,9 @@ class Environment {
 
   async teardown() {
     this.fakeTimersModern.dispose();
+    // One of a package is on again as soon as it is entered.
+    for (const storage of storages) storage.disable();
+    storages.clear();
     const after = traces();
     const names = new Set([...Object.keys(this.#before), ...Object.keys(after)]);
     const left = [...names].filter((name) => after[name] !== this.#before[name]);
