@@ -5,9 +5,16 @@ import { Pool } from 'pg';
 import { startPostgres } from '../../scripts/services/index.mjs';
 import { until } from './until';
 
-/** A page in a tenth of a second: hours for a table of gigabytes. */
+/** A page in a tenth of a second: hours for a table of gigabytes. No ANALYZE, which would be as slow, and before it. */
 const SLOWLY = `autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
-  autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0`;
+  autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0,
+  autovacuum_analyze_threshold = 2147483647`;
+
+/** What Postgres knows of a table, and what autovacuum is at. */
+const INSTEAD = `
+  SELECT n_live_tup, n_dead_tup, n_ins_since_vacuum, last_autovacuum, autovacuum_count, now(),
+         (SELECT array_agg(query) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker') AS workers
+    FROM pg_stat_user_tables WHERE relid = $1::regclass`;
 
 /** A Postgres of a test's own, whose autovacuum looks for work every second. */
 export interface VacuumingServer {
@@ -39,9 +46,13 @@ export async function startVacuumingServer(): Promise<VacuumingServer> {
     async vacuumSlowly(table, statement) {
       await pool.query(`ALTER TABLE ${table} SET (${SLOWLY})`);
       await pool.query(statement);
-      await until(`autovacuum is at ${table}`, async () => {
+      const isAtIt = async (): Promise<boolean> => {
         const sql = 'SELECT FROM pg_stat_progress_vacuum WHERE relid = $1::regclass';
         return (await pool.query(sql, [table])).rowCount === 1;
+      };
+      await until(`autovacuum is at ${table}`, isAtIt).catch(async (cause: Error) => {
+        const { rows } = await pool.query(INSTEAD, [table]);
+        throw new Error(`${cause.message}; instead: ${JSON.stringify(rows)}`, { cause });
       });
     },
     async close() {
