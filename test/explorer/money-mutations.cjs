@@ -59,8 +59,8 @@ const MONEY_MUTATIONS = [
     'Events are appended to a stream that has lost those before them, as if it had them',
     LOST,
     'events/event-stream.ts',
-    "if place ~= '' and #redis",
-    'if false and #redis',
+    "if place ~= '' and not has",
+    'if false and not has',
   ),
   seeded(
     'lost-in-a-window',

@@ -24,8 +24,8 @@ export interface EventSink {
 /** Where order events go for the rest of the shop to read. */
 export interface EventStream extends EventSink {
   /**
-   * Appends where what stood at `place` still stands there, and answers with the place of the last of these.
-   * Else something is lost: it appends nothing and rejects with {@link EventsLost}. Of a stream that can tell.
+   * Appends where the stream has come as far as `place`, and answers with the place of the last of these. Else
+   * something is lost: it appends nothing and rejects with {@link EventsLost}. Of a stream that can tell.
    */
   appendBehind?(place: string | null, events: readonly RelayedEvent[]): Promise<string>;
   /** Takes out what operators have said of these orders; answers with how many entries that was. */
@@ -67,11 +67,24 @@ const SCAN = 1_000;
 
 /**
  * A command an event would cost Node ten times as much as one call with all of them as JSON. Answers with the
- * place of the last one; where there is none at the place that was named, with the fields of the newest.
+ * place of the last one; where the stream has never come to the place that was named, with the fields of the
+ * newest. How far it has come is not what stands there: entries are deleted, and trimmed.
  */
 const APPEND = `
   local stream, kept, events, place = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-  if place ~= '' and #redis.call('XRANGE', stream, place, place) == 0 then
+  local function has_reached(named)
+    if redis.call('EXISTS', stream) == 0 then return false end
+    local about = redis.call('XINFO', 'STREAM', stream)
+    for i = 1, #about, 2 do
+      if about[i] == 'last-generated-id' then
+        local ms, n = string.match(about[i + 1], '(%d+)-(%d+)')
+        local named_ms, named_n = string.match(named, '(%d+)-(%d+)')
+        if ms ~= named_ms then return tonumber(ms) > tonumber(named_ms) end
+        return tonumber(n) >= tonumber(named_n)
+      end
+    end
+  end
+  if place ~= '' and not has_reached(place) then
     local newest = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
     return newest and newest[2] or {}
   end
