@@ -93,6 +93,10 @@ describe('the process', () => {
     expect(unmigrated.stderr).toMatch(
       /^lastcall cannot start: The schema "elsewhere" .*migrate\.js.*DATABASE_SCHEMA/m,
     );
+    // An address of documentation (RFC 5737), which no machine has.
+    const elsewhere = await start({ HOST: '192.0.2.1' }).ended;
+    expect(elsewhere.code).toBe(1);
+    expect(elsewhere.stderr).toMatch(/^lastcall cannot start: HOST .*EADDRNOTAVAIL/m);
   });
 
   it('finishes what is under way when it is told to stop, and takes nothing new', async () => {
@@ -138,7 +142,7 @@ describe('the process', () => {
     it('leaves its port to nobody, and the other says so in a line', async () => {
       const second = await start({ PORT: new URL(url).port }).ended;
       expect(second.code).toBe(1);
-      expect(second.stderr).toMatch(/^lastcall cannot start: .*EADDRINUSE/m);
+      expect(second.stderr).toMatch(/^lastcall cannot start: PORT is taken.*EADDRINUSE/m);
     });
 
     it('answers 503, and fast, while Postgres is away; and recovers by itself', async () => {

@@ -49,8 +49,17 @@ main().catch((error: unknown) => {
   process.exit(1);
 });
 
-/** Of what Postgres says, for who has to mend it. */
+/** What each refusal of an address to listen on says of the settings. */
+const NOT_LISTENING: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'PORT is taken by another process',
+  EADDRNOTAVAIL: 'HOST is no address of this machine',
+  EACCES: 'PORT is one that this user may not listen on',
+};
+
+/** Of what the system and Postgres say, for who has to mend it. */
 function meaningOf(error: unknown): string {
+  const { syscall, code = '' } = error as NodeJS.ErrnoException;
+  if (syscall === 'listen') return NOT_LISTENING[code] ? `${NOT_LISTENING[code]}: ` : '';
   const refused = postgresRefusal(error);
   if (refused) return `${refused.what}: ${refused.mend}: `;
   if (isInfrastructureError(error)) return 'nothing answers at DATABASE_URL: ';

@@ -1,5 +1,6 @@
-import { ConfigError, readConfig } from './config';
+import { readConfig } from './config';
 import { startSandbox } from './sandbox';
+import { startUpWords } from './start-up-words';
 
 async function main(): Promise<void> {
   const sandbox = await startSandbox(readConfig(process.env));
@@ -13,10 +14,8 @@ async function main(): Promise<void> {
 }
 
 function fail(error: unknown): void {
-  const clash = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-  if (error instanceof ConfigError) console.error(`sandbox: ${error.message}`);
-  else if (clash) console.error('sandbox: SANDBOX_PORT is taken by another process');
-  else console.error(error);
+  const words = startUpWords(error);
+  console.error(words === undefined ? error : `sandbox: ${words}`);
   process.exit(1);
 }
 
