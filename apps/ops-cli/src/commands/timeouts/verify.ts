@@ -110,7 +110,7 @@ function describe({ deadlines, alarms, findings, left }: VerifyResult, isFixed: 
     samples.length === 0
       ? ''
       : `\n\n${table(samples, [
-          { title: 'FINDING', value: ({ finding }) => finding },
+          { title: 'WHAT', value: ({ finding }) => finding },
           { title: 'ID', value: ({ id }) => id },
           { title: 'AT', value: ({ at }) => at },
         ])}`;
@@ -138,8 +138,10 @@ function sampleRows({ deadlines, alarms }: Pick<VerifyResult, 'deadlines' | 'ala
 function verdict({ deadlines, alarms, findings, left }: VerifyResult, isFixed: boolean): string {
   const { armed, disarmed } = alarms.fixed;
   if (findings === 0) {
-    const told = disarmed > 0 ? `No findings; ${countText(disarmed, 'alarm')} disarmed` : '';
-    return paint.good(told || 'No findings');
+    const { count } = alarms.orphaned;
+    if (disarmed > 0) return paint.good(`No findings; ${countText(disarmed, 'alarm')} disarmed`);
+    const more = count > 0 ? `; ${countText(count, 'orphaned alarm')}, to ring for nothing` : '';
+    return paint.good(`No findings${more}`);
   }
   if (!isFixed) return paint.bad(countText(findings, 'finding'));
   const { inserted, deleted } = deadlines.fixed;
