@@ -6,6 +6,8 @@ import { until } from '../support/until';
 
 const webhookSecret = 'a-webhook-secret-for-tests';
 const webhookSecrets = [webhookSecret];
+/** A port that nobody listens on, and that fetch does not refuse by itself. */
+const NOBODY = 'http://127.0.0.1:2';
 
 describeProvider('the sandbox', async () => {
   const receiver = new WebhookReceiver();
@@ -18,7 +20,7 @@ describeProvider('the sandbox', async () => {
   };
   return {
     provider: new SandboxProvider({ url: sandbox.url, webhookSecrets }),
-    unreachable: new SandboxProvider({ url: 'http://127.0.0.1:9', webhookSecrets }),
+    unreachable: new SandboxProvider({ url: NOBODY, webhookSecrets }),
     buyerPays: (id) => call('POST', `/v1/payments/${id}/pay`, {}),
     failRefunds: (fail) => call('PUT', '/v1/faults', { failRefunds: fail }),
     webhook: async (matches) => {
@@ -33,4 +35,10 @@ describeProvider('the sandbox', async () => {
       await receiver.stop();
     },
   };
+});
+
+it('says what keeps it from the sandbox', async () => {
+  const away = new SandboxProvider({ url: NOBODY, webhookSecrets });
+  const why = expect.stringContaining('ECONNREFUSED 127.0.0.1:2');
+  expect(await away.findRefund('re_1')).toEqual({ state: 'UNKNOWN', why });
 });

@@ -314,6 +314,11 @@ describe('Stripe', () => {
     ).rejects.toMatchObject({ code: 'provider_error' });
   });
 
+  it('says what keeps it from Stripe', async () => {
+    const why = expect.stringContaining('ECONNREFUSED 127.0.0.1:9');
+    expect(await connect(NOBODY).findRefund('re_1')).toEqual({ state: 'UNKNOWN', why });
+  });
+
   it('finds a webhook endpoint that sends another version, or too little', async () => {
     const [none] = await provider.examine();
     expect(none).toMatchObject({ detail: expect.stringContaining('none'), fix: expect.anything() });

@@ -139,3 +139,13 @@ it('says that it is not known what became of a payment that a failover has undon
     headers: { 'retry-after': '2' },
   });
 });
+
+it('tells the log what keeps it from the provider, and the customer only that', async () => {
+  const why = 'Expired API Key provided: sk_live_****1234';
+  world.provider.refusal = { state: 'NOT_MADE', why };
+  const error = await start(await place()).catch((caught: unknown) => caught);
+  expect(answerTo(error).problem).toMatchObject({ status: 502, provider: 'sandbox' });
+  expect(JSON.stringify(answerTo(error))).not.toContain('API Key');
+  const logged = world.told.filter(({ name }) => name === 'failed').at(-1);
+  expect(logged?.args).toEqual(['open payment', new Error(`sandbox: ${why}`)]);
+});

@@ -129,7 +129,7 @@ export class StartPayment {
       // pay there any more.
       await provider.closePayment({ ...payment, providerPaymentId });
       if (status === 'closed') throw paymentWindowOver('closed');
-      throw noPayment('the payment had failed before its page was known');
+      throw notOpened(provider);
     }
     const { state, why } = answer;
     // That this call made nothing says nothing of one before it.
@@ -143,7 +143,11 @@ export class StartPayment {
         "status = 'open' AND provider_payment_id IS NULL",
       );
     }
-    if (state !== 'REFUSED') throw noPayment(why);
+    if (state !== 'REFUSED') {
+      // For who runs the shop alone: it may name addresses, accounts and keys.
+      this.telemetry.failed('open payment', new Error(`${provider.name}: ${why}`));
+      throw notOpened(provider);
+    }
     const { paymentId } = payment;
     this.telemetry.alert('payment_refused', { provider: provider.name, paymentId, why });
     const message = 'The payment provider refuses this payment; trying again will not help';
@@ -175,9 +179,9 @@ function assertPayable(order: GuardedOrder): void {
   });
 }
 
-function noPayment(why: string): LastcallError {
+function notOpened({ name: provider }: PaymentProvider): LastcallError {
   const message = 'The payment provider did not open a payment; try again in a moment';
-  return new LastcallError('provider_error', message, { why });
+  return new LastcallError('provider_error', message, { provider });
 }
 
 function paymentWindowOver(status: OrderStatus): LastcallError {

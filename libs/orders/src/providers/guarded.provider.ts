@@ -29,7 +29,7 @@ const BREAKER: CircuitBreaker.Options = {
   resetTimeout: 2_000,
 };
 
-/** An answer that says nothing, as the breaker has to hear of it. */
+/** An answer that says nothing, as the breaker has to hear of it: its message is why. */
 class NoAnswerError extends Error {}
 
 export interface GuardedProviderOptions {
@@ -61,8 +61,10 @@ export class GuardedProvider implements PaymentProvider {
       (call: () => Promise<void>) => call(),
       options.breaker ?? BREAKER,
     );
+    let why = '';
+    this.#breaker.on('failure', (error) => (why = error.message));
     this.#breaker.on('open', () =>
-      telemetry.alert('provider_does_not_answer', { provider: this.name }),
+      telemetry.alert('provider_does_not_answer', { provider: this.name, why }),
     );
   }
 
@@ -119,7 +121,7 @@ export class GuardedProvider implements PaymentProvider {
     return (await this.provider.examine?.()) ?? [];
   }
 
-  async #ask<Answer extends { readonly state: string }>(
+  async #ask<Answer extends { readonly state: string; readonly why?: string }>(
     operation: string,
     call: () => Promise<Answer>,
     notCalled?: Answer,
@@ -127,9 +129,9 @@ export class GuardedProvider implements PaymentProvider {
     const got: { answer?: Answer } = {};
     const error = await this.#fire(operation, async () => {
       got.answer = await call();
-      const { state } = got.answer;
+      const { state, why } = got.answer;
       // A refusal is an answer: however many there are, the provider is well.
-      if (state === 'UNKNOWN' || state === 'NOT_MADE') throw new NoAnswerError();
+      if (state === 'UNKNOWN' || state === 'NOT_MADE') throw new NoAnswerError(why);
       return state.toLowerCase();
     });
     // What came after the limit is no answer: it may be older than one that came since.

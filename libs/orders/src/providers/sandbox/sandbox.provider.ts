@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LastcallError } from '../../order/errors';
+import { LastcallError, reasonOf } from '../../order/errors';
 import { decimalsOf } from '../currencies';
 import type {
   CreateAnswer,
@@ -230,7 +230,7 @@ export class SandboxProvider implements PaymentProvider {
       return { status: response.status, body: await response.json() };
     } catch (error) {
       // Timeouts, resets and bodies that are not JSON: the provider may or may not have acted.
-      return { why: error instanceof Error ? error.message : String(error) };
+      return { why: reasonOf(error) };
     }
   }
 }

@@ -1,5 +1,5 @@
 import Stripe from 'stripe';
-import { LastcallError } from '../../order/errors';
+import { LastcallError, reasonOf } from '../../order/errors';
 
 type Failure = 'REFUSED' | 'NOT_MADE' | 'UNKNOWN';
 
@@ -10,8 +10,14 @@ type Failure = 'REFUSED' | 'NOT_MADE' | 'UNKNOWN';
  * was made.
  */
 export function failureOf(error: unknown): { state: Failure; why: string } {
-  const why = error instanceof Error ? error.message : String(error);
-  return { state: stateOf(error), why };
+  return { state: stateOf(error), why: whyOf(error) };
+}
+
+/** Of a connection that fails the SDK says only that, and keeps beside it what has failed. */
+function whyOf(error: unknown): string {
+  const said = reasonOf(error);
+  const { detail } = error as { detail?: unknown };
+  return detail instanceof Error ? `${said} (${reasonOf(detail)})` : said;
 }
 
 function stateOf(error: unknown): Failure {
