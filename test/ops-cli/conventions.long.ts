@@ -1,8 +1,5 @@
 import type { StatisticsView } from '@app/orders';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
 import { insertOrders } from '../support/insert-orders';
@@ -204,40 +201,6 @@ describe('lastcall', () => {
     const again = await lastcallJson(world.config, ['reconcile', '--resume', run], { env });
     expect(again).toMatchObject({ code: 6, result: { error: { code: 'provider_error' } } });
     expect(again.stderr).toContain(`Next: lastcall reconcile --resume ${run}`);
-  });
-
-  it('needs no secret to look, and keeps by a name where to look', async () => {
-    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
-    const folder = mkdtempSync(join(tmpdir(), 'lastcall-contexts-'));
-    const env = { XDG_CONFIG_HOME: folder, LASTCALL_HOME: '' };
-    const { DATABASE_URL: url } = world.config;
-    try {
-      const added = await lastcall(undefined, ['context', 'add', 'prod', '--database-url', url], {
-        env,
-      });
-      expect(added.code).toBe(0);
-      const several = ['context', 'add', 'two', '--database-url', 'postgres://h1:1,h2:2/shop'];
-      const named = await lastcall(undefined, several, { env });
-      expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('one host only')]);
-      const { stdout } = await lastcall(undefined, ['context', 'list'], { env });
-      expect(stdout).toContain(`prod  ${url.replace(/:[^:@/]+@/, ':***@')}`);
-      const show = ['orders', 'show', order?.id as string, '--json'];
-      const shown = await lastcall(undefined, show, { env });
-      expect(shown.code).toBe(0);
-      // Nobody has said where the alarms are.
-      expect(JSON.parse(shown.stdout)).toMatchObject({ deadlines: [{ alarm: 'unknown' }] });
-      const args = ['orders', 'force-close', order?.id as string, '--reason', 'case 17', '--yes'];
-      const refused = await lastcall(undefined, args, { env });
-      expect(refused.code).toBe(2);
-      expect(refused.stderr).toMatch(/Installation: context prod[^]*REDIS_URL is missing/);
-      const resume = ['timeouts', 'resume', '--reason', 'case 17', '--yes'];
-      const { stderr } = await lastcall(undefined, resume, { env });
-      expect(stderr.match(/Installation: /g)).toHaveLength(1);
-      expect((await lastcall(undefined, ['context', 'remove', 'prod'], { env })).code).toBe(0);
-      expect((await lastcall(undefined, show, { env })).code).toBe(6);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
   });
 
   it('completes what is typed in bash', async () => {

@@ -81,6 +81,8 @@ export function contextNamed({ contexts }: Contexts, name: string): Context {
 /** Without its password, for people: it may stand before the host, and among what is said of it. */
 export function maskedUrl(url: string | undefined): string | null {
   if (!url) return null;
+  // Several hosts, as of a cluster, are no URL to Node; nothing but a password is secret there.
+  if (!URL.canParse(url)) return url.replace(/^([^/]*\/\/[^:@/]*):[^@/]*@/, '$1:***@');
   const masked = new URL(url);
   if (masked.password) masked.password = '***';
   for (const [name] of masked.searchParams) {

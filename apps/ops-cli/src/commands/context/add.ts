@@ -28,7 +28,7 @@ export default class ContextAdd extends OpsCommand {
   static override flags = {
     'database-url': Flags.string({ description: 'DATABASE_URL; - reads stdin', exactlyOne: WAYS }),
     'redis-url': Flags.string({
-      description: 'REDIS_URL of one server',
+      description: 'REDIS_URL: one server, a cluster, or sentinels',
       dependsOn: ['database-url'],
     }),
     'of-home': Flags.string({
@@ -49,7 +49,7 @@ export default class ContextAdd extends OpsCommand {
     const context: Context = databaseUrl
       ? {
           DATABASE_URL: await postgresAddress(databaseUrl),
-          ...(flags['redis-url'] ? { REDIS_URL: redisAddress(flags['redis-url']) } : {}),
+          ...(flags['redis-url'] ? { REDIS_URL: await redisAddress(flags['redis-url']) } : {}),
         }
       : { LASTCALL_HOME: resolve(flags['of-home'] ?? '') };
     const kept = readContexts(process.env);
@@ -69,8 +69,12 @@ async function postgresAddress(url: string): Promise<string> {
   return url;
 }
 
-function redisAddress(url: string): string {
-  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
-  if (['redis:', 'rediss:'].includes(protocol)) return url;
-  throw usageFailure('the redis address must be a URL that begins with redis:// or rediss://');
+async function redisAddress(url: string): Promise<string> {
+  const { parseRedisUrl } = await import('@app/timeout');
+  try {
+    parseRedisUrl(url);
+    return url;
+  } catch (error) {
+    throw usageFailure(`the redis address ${error instanceof Error ? error.message : ''}`);
+  }
 }

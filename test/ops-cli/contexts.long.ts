@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
+import { insertOrders } from '../support/insert-orders';
+import { lastcall } from '../support/lastcall';
+
+jest.setTimeout(CLI_TEST_TIMEOUT_MS);
+
+describe('lastcall, with contexts', () => {
+  let world: CliWorld;
+  let folder: string;
+  beforeAll(async () => (world = await startCliWorld()));
+  afterAll(() => world.close());
+  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'lastcall-contexts-'))));
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('needs no secret to look, and keeps by a name where to look', async () => {
+    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
+    const env = { XDG_CONFIG_HOME: folder, LASTCALL_HOME: '' };
+    const { DATABASE_URL: url } = world.config;
+    const added = await lastcall(undefined, ['context', 'add', 'prod', '--database-url', url], {
+      env,
+    });
+    expect(added.code).toBe(0);
+    const several = ['context', 'add', 'two', '--database-url', 'postgres://h1:1,h2:2/shop'];
+    const named = await lastcall(undefined, several, { env });
+    expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('one host only')]);
+    const { stdout } = await lastcall(undefined, ['context', 'list'], { env });
+    expect(stdout).toContain(`prod  ${url.replace(/:[^:@/]+@/, ':***@')}`);
+    const show = ['orders', 'show', order?.id as string, '--json'];
+    const shown = await lastcall(undefined, show, { env });
+    expect(shown.code).toBe(0);
+    // Nobody has said where the alarms are.
+    expect(JSON.parse(shown.stdout)).toMatchObject({ deadlines: [{ alarm: 'unknown' }] });
+    const args = ['orders', 'force-close', order?.id as string, '--reason', 'case 17', '--yes'];
+    const refused = await lastcall(undefined, args, { env });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(/Installation: context prod[^]*REDIS_URL is missing/);
+    const resume = ['timeouts', 'resume', '--reason', 'case 17', '--yes'];
+    const { stderr } = await lastcall(undefined, resume, { env });
+    expect(stderr.match(/Installation: /g)).toHaveLength(1);
+    expect((await lastcall(undefined, ['context', 'remove', 'prod'], { env })).code).toBe(0);
+    expect((await lastcall(undefined, show, { env })).code).toBe(6);
+  });
+
+  it('keeps a Redis of several servers as well, and shows no password of it', async () => {
+    const run = (...args: string[]) =>
+      lastcall(undefined, ['context', ...args], { env: { XDG_CONFIG_HOME: folder } });
+    const add = (name: string, redisUrl: string) =>
+      run('add', name, '--database-url', 'postgres://h/shop', '--redis-url', redisUrl);
+    for (const [name, address] of [
+      ['cluster', 'rediss://:hunter2@h1:6379,h2:6379'],
+      ['guarded', 'redis+sentinel://us%40er:hunter2@h1:26379,h2:26379/mymaster'],
+      ['six', 'redis://[fd00::1]:6379,[fd00::2]:6379'],
+    ] as const) {
+      expect((await add(name, address)).code).toBe(0);
+      const { stdout } = await run('list');
+      expect(stdout).toContain(address.replace('hunter2', '***'));
+    }
+    const masterless = await add('none', 'redis+sentinel://u:hunter2@h1:26379');
+    expect(masterless.code).toBe(2);
+    expect(masterless.stderr).toContain('the redis address names no master: .../name');
+    expect(masterless.stderr).not.toContain('hunter2');
+  });
+});
