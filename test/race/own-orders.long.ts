@@ -128,12 +128,21 @@ describe('a shop with its own orders table', () => {
       references: own,
     };
   };
-  const read = async (id: string): Promise<NumberedOrder> => {
-    const { rows } = await client.query<NumberedOrder>('SELECT * FROM orders WHERE id = $1', [id]);
-    return rows[0] as NumberedOrder;
+  /** By one statement after the other, as a connection takes them. */
+  const read = async (orders: readonly { readonly id: string }[]): Promise<NumberedOrder[]> => {
+    const all: NumberedOrder[] = [];
+    for (const { id } of orders) {
+      const sql = 'SELECT * FROM orders WHERE id = $1';
+      all.push(...(await client.query<NumberedOrder>(sql, [id])).rows);
+    }
+    return all;
   };
   const untilState = (id: string, state: number) =>
-    until(`order ${id} is ${state}`, async () => (await read(id)).state === state, LIMIT_MS);
+    until(
+      `order ${id} is ${state}`,
+      async () => (await read([{ id }]))[0]?.state === state,
+      LIMIT_MS,
+    );
   const entry = (reference: string | undefined): LedgerEntry =>
     acme.entries.get(`pay-${reference}`) as LedgerEntry;
   const untilRefundsAreOver = () =>
@@ -179,14 +188,12 @@ describe('a shop with its own orders table', () => {
       await untilState(paid.id, PAID);
       await until('late money is back', () => lateMoney.refunds.length > 0, LIMIT_MS);
       await untilRefundsAreOver();
-      expect(await Promise.all([unpaid, open, paid, late].map(({ id }) => read(id)))).toMatchObject(
-        [
-          { state: EXPIRED, closings: 1, payings: 0 },
-          { state: EXPIRED, closings: 1, payings: 0 },
-          { state: PAID, closings: 0, payings: 1 },
-          { state: EXPIRED, closings: 1, payings: 0 },
-        ],
-      );
+      expect(await read([unpaid, open, paid, late])).toMatchObject([
+        { state: EXPIRED, closings: 1, payings: 0 },
+        { state: EXPIRED, closings: 1, payings: 0 },
+        { state: PAID, closings: 0, payings: 1 },
+        { state: EXPIRED, closings: 1, payings: 0 },
+      ]);
       expect(entry(open.references[0]).status).toBe('closed');
       expect([lateMoney.refunds.length, money.refunds.length]).toEqual([1, 0]);
     });
@@ -230,24 +237,15 @@ describe('a shop with its own orders table', () => {
         (await client.query('SELECT 1 FROM orders WHERE state = $1', [OPEN])).rowCount === 0,
       LIMIT_MS,
     );
-    const unsettled = async (): Promise<string[]> => {
-      const wrong: string[] = [];
-      for (const { id, references: own } of orders) {
-        const order = await read(id);
-        const paid = own.filter((one) => entry(one).money);
+    const areSettled = async (): Promise<boolean> =>
+      (await read(orders)).every((order, nth) => {
+        const paid = orders[nth]?.references.filter((one) => entry(one).money) ?? [];
         const kept = paid.filter((one) => entry(one).refunds.length === 0);
-        const isRight = order.state === PAID ? kept.join() === order.paid_by : kept.length === 0;
-        if (!isRight) wrong.push(id);
-      }
-      return wrong;
-    };
-    await until(
-      'money is where it belongs',
-      async () => (await unsettled()).length === 0,
-      LIMIT_MS,
-    );
+        return order.state === PAID ? kept.join() === order.paid_by : kept.length === 0;
+      });
+    await until('money is where it belongs', areSettled, LIMIT_MS);
     await untilRefundsAreOver();
-    const all = await Promise.all(orders.map(({ id }) => read(id)));
+    const all = await read(orders);
     expect(all.every(({ closings, payings }) => closings + payings === 1)).toBe(true);
     const refunds = orders.flatMap((one) => one.references).map((one) => entry(one).refunds.length);
     expect(Math.max(...refunds)).toBe(1);
