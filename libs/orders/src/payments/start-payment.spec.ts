@@ -149,3 +149,32 @@ it('tells the log what keeps it from the provider, and the customer only that', 
   const logged = world.told.filter(({ name }) => name === 'failed').at(-1);
   expect(logged?.args).toEqual(['open payment', new Error(`sandbox: ${why}`)]);
 });
+
+describe('StartPayment, whose call was held up until the payment had ended', () => {
+  const alerts = () => world.told.filter(({ name }) => name === 'alert');
+  /** While the provider is called, who refuses what has ended. */
+  async function startLate(orderId: string, closesIn: string): Promise<unknown> {
+    world.provider.refusal = { state: 'REFUSED', why: 'expires_at is in the past' };
+    world.provider.around = async () => {
+      world.provider.around = async () => undefined;
+      await world.rows(`UPDATE payments SET expires_at = now() WHERE order_id = $1`, [orderId]);
+      const sql = 'UPDATE orders SET closes_at = now() + $2::interval WHERE id = $1';
+      await world.rows(sql, [orderId, closesIn]);
+    };
+    return start(orderId).catch((error: unknown) => answerTo(error).problem);
+  }
+
+  it('says that the time to pay is over, and alerts nobody', async () => {
+    const before = alerts().length;
+    const refused = await startLate(await place(), '-1 s');
+    expect(refused).toMatchObject({ status: 409, code: 'payment_window_over' });
+    expect(alerts()).toHaveLength(before);
+  });
+
+  it('opens another one for an order that was given more time', async () => {
+    const orderId = await place();
+    expect(await startLate(orderId, '1 hour')).toMatchObject({ code: 'provider_error' });
+    world.provider.refusal = undefined;
+    expect((await start(orderId)).payment.checkoutUrl).not.toBeNull();
+  });
+});

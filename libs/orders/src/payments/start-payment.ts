@@ -148,10 +148,24 @@ export class StartPayment {
       this.telemetry.failed('open payment', new Error(`${provider.name}: ${why}`));
       throw notOpened(provider);
     }
+    await this.#assertInTime(provider, payment);
     const { paymentId } = payment;
     this.telemetry.alert('payment_refused', { provider: provider.name, paymentId, why });
     const message = 'The payment provider refuses this payment; trying again will not help';
     throw new LastcallError('payment_refused', message, { provider: provider.name });
+  }
+
+  /** A call that was held up until its payment had ended is refused for that alone. */
+  async #assertInTime(provider: PaymentProvider, { paymentId }: PaymentRef): Promise<void> {
+    const [late] = await queryRows<{ status: OrderStatus; is_over: boolean }>(
+      this.dataSource,
+      `SELECT o.status, o.status <> 'pending_payment' OR o.closes_at <= now() AS is_over
+         FROM payments p JOIN orders o ON o.id = p.order_id
+        WHERE p.id = $1 AND p.expires_at <= now()`,
+      [paymentId],
+    );
+    // An order that was given more time may be paid by another payment.
+    if (late) throw late.is_over ? paymentWindowOver(late.status) : notOpened(provider);
   }
 
   async #update(
