@@ -1,4 +1,5 @@
 import type { Transaction } from '@app/timeout';
+import { WAS_FOUND_STUCK } from '../order/event-tx';
 import type { History } from './seal';
 
 /** How far somebody has read the history: windows of transactions, and within one by id. */
@@ -38,7 +39,7 @@ export interface TxWindow {
 
 /**
  * The next whole transactions of a history with about so many rows.
- * Undefined when no row is new, and while a restored cluster's numbers are behind (docs/adr/0006).
+ * Undefined when no row is new, and until a restored history is rewound (docs/adr/0006).
  */
 export async function nextWindow(
   tx: Transaction,
@@ -51,6 +52,7 @@ export async function nextWindow(
     `WITH over AS MATERIALIZED (SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot())) AS tx),
           first AS (SELECT tx FROM ${history}
                      WHERE tx >= $1::text::xid8 AND tx < (SELECT tx FROM over)
+                       AND NOT ${WAS_FOUND_STUCK}
                      ORDER BY tx LIMIT 1),
           behind AS (SELECT tx FROM ${history}
                       WHERE tx >= $1::text::xid8 AND tx < (SELECT tx FROM over)

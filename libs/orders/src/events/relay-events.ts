@@ -1,9 +1,10 @@
-import { inTransaction, type Transaction, withTimeLimit } from '@app/timeout';
+import { inTransaction, queryRows, type Transaction, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { trying } from '../order/advisory-locks';
 import { BACKGROUND } from '../data-source';
 import { currentWindow, type Window } from './event-window';
+import { RELAY_IS_STUCK } from '../order/event-tx';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { EVENT_STREAM, EventsLost, type EventStream, type RelayedEvent } from './event-stream';
 
@@ -59,6 +60,7 @@ export class RelayEvents {
    */
   async runOnce(givesWay = (): boolean => false): Promise<{ relayed: number }> {
     let relayed = 0;
+    await this.#rememberStuck();
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const count = await inTransaction(this.dataSource, (tx) => this.#relayBatch(tx));
       if (count === undefined) break;
@@ -66,6 +68,14 @@ export class RelayEvents {
       if (givesWay()) break;
     }
     return { relayed };
+  }
+
+  /** As long as it can be seen: the cluster's transactions catch up with the history. */
+  async #rememberStuck(): Promise<void> {
+    await queryRows(
+      this.dataSource,
+      `UPDATE relay_cursor SET stuck_at = now() WHERE stuck_at IS NULL AND ${RELAY_IS_STUCK}`,
+    );
   }
 
   /** Undefined when everything is relayed, or when another process is relaying. */

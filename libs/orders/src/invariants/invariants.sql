@@ -260,8 +260,8 @@ SELECT (SELECT count(*) FROM sent
            WHERE e.tx >= c.tx_from AND (e.tx >= c.tx_until OR e.id > c.last_id)
              AND e.at < now() - :limit_ms * interval '1 millisecond' LIMIT 10000) AS waiting)
      + (SELECT abs(count(*) - 1) FROM relay_cursor)
-     -- A history that is ahead of this cluster's transactions: nothing new would be relayed.
-     + (history_reaches() > event_tx(pg_snapshot_xmax(pg_current_snapshot())))::int AS violations;
+     -- A history that is ahead of this cluster's transactions, or was: nothing new would be relayed.
+     + (EXISTS (SELECT FROM relay_cursor WHERE stuck_at IS NOT NULL) OR history_reaches() > event_tx(pg_snapshot_xmax(pg_current_snapshot())))::int AS violations;
 
 -- 13. balances_add_up: An order's balance is the sum of its money movements, and its books agree
 -- The rows of payments and refunds say what the movements add up to. What we send back is at most

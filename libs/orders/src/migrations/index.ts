@@ -56,6 +56,7 @@ import { OrdersHavePayments1764080000000 } from './1764080000000-orders-have-pay
 import { PaymentsTellOrders1764080001000 } from './1764080001000-payments-tell-orders';
 import { UnpaidOrdersHavePayments1764080002000 } from './1764080002000-unpaid-orders-have-payments';
 import { PlaceInStream1764090000000 } from './1764090000000-place-in-stream';
+import { StuckUntilRewound1764100000000 } from './1764100000000-stuck-until-rewound';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -115,4 +116,5 @@ export const MIGRATIONS = [
   PaymentsTellOrders1764080001000,
   UnpaidOrdersHavePayments1764080002000,
   PlaceInStream1764090000000,
+  StuckUntilRewound1764100000000,
 ];

@@ -7,8 +7,13 @@ export const NEW_EVENT_TX = '(SELECT event_tx(pg_current_xact_id()))';
  */
 export const EVENT_TX = `greatest(event_tx, ${NEW_EVENT_TX})`;
 
+/** True from when the history was found to be ahead of this cluster's transactions until it is rewound. */
+export const WAS_FOUND_STUCK = 'EXISTS (SELECT FROM relay_cursor WHERE stuck_at IS NOT NULL)';
+
 /**
  * True where the history is ahead of this cluster's transactions, as after a dump and restore: no
- * event that is written now would be relayed, sealed, or sent to the shop's systems.
+ * event that is written now would be relayed, sealed, or sent to the shop's systems. And where it was: those
+ * that were written meanwhile would not.
  */
-export const RELAY_IS_STUCK = `(history_reaches() > event_tx(pg_snapshot_xmax(pg_current_snapshot())))`;
+export const RELAY_IS_STUCK = `(${WAS_FOUND_STUCK}
+  OR history_reaches() > event_tx(pg_snapshot_xmax(pg_current_snapshot())))`;

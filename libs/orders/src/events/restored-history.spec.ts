@@ -1,0 +1,87 @@
+import { fanOutAll } from '../../../../test/support/fan-out-all';
+import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
+import { relayAll } from '../../../../test/support/relay-all';
+import { openWorld, type World } from '../../../../test/support/world';
+import { WebhookEndpoints } from '../deliveries/endpoints';
+import { FanOutEvents } from '../deliveries/fan-out';
+import { runInvariants } from '../invariants/run-invariants';
+import { Gauges } from '../ops/gauges';
+import { RewindEvents } from '../ops/rewind-events';
+import { RelayEvents } from './relay-events';
+import { SealHistory } from './seal-history';
+
+const OPERATOR = { actor: 'ann', reason: 'restored from the dump' };
+/** So many transactions fewer has the cluster made that the dump is restored into. */
+const FEWER = 1_000;
+const NUMBERS = {
+  order_events: ['tx'],
+  orders: ['event_tx'],
+  stock_movements: ['tx'],
+  unfolded_stock_movements: ['tx'],
+  operator_actions: ['tx'],
+  relay_cursor: ['tx_from', 'tx_until'],
+  webhook_cursor: ['tx_from', 'tx_until'],
+  webhook_endpoints: ['from_tx'],
+};
+
+let world: World;
+let relay: RelayEvents;
+beforeEach(async () => {
+  world = await openWorld({ settings: { WEBHOOKS_ALLOW_PRIVATE: 'on' } });
+  relay = world.get(RelayEvents);
+  await insertProduct(world);
+});
+afterEach(() => world?.close());
+
+const place = (count: number) => insertOrders(world, { count, closesInMs: 60_000 });
+const hear = () =>
+  world.get(WebhookEndpoints).create({ url: 'http://127.0.0.1:1', events: ['*'] }, OPERATOR);
+/** What a dump carries, in a cluster that counts transactions anew. */
+async function restore(): Promise<void> {
+  for (const [table, columns] of Object.entries(NUMBERS)) {
+    const set = columns.map((name) => `${name} = (${name}::text::bigint + ${FEWER})::text::xid8`);
+    await world.rows(`UPDATE ${table} SET ${set.join(', ')}`);
+  }
+}
+/** Until the cluster counts as far as the one that the dump is from. */
+const goOn = () =>
+  world.owner.rows(`
+    DO $$ BEGIN
+      FOR i IN 1..${FEWER} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP;
+    END $$`);
+async function violations(): Promise<number | undefined> {
+  const results = await runInvariants(world, { limitMs: 3_600_000, newest: 'all' });
+  return results.find(({ name }) => name === 'events_relayed')?.violations;
+}
+async function told(table: string): Promise<number> {
+  const sql = `SELECT count(*)::int AS n FROM ${table} JOIN orders o ON o.id = order_id`;
+  return (await world.rows<{ n: number }>(sql))[0]?.n ?? 0;
+}
+
+describe('a history that was restored into another cluster', () => {
+  it('is said to be of another one until it is rewound, and loses nothing, where the cluster has caught up', async () => {
+    await hear();
+    await place(2);
+    await relayAll(world);
+    await fanOutAll(world, world.get(FanOutEvents));
+    await restore();
+    expect(await relay.runOnce()).toEqual({ relayed: 0 });
+    await place(3);
+    await goOn();
+    await place(4);
+    const background = [relay, world.get(FanOutEvents), world.get(SealHistory)];
+    for (const one of background) await one.runOnce();
+    await world.rows(`UPDATE relay_cursor SET relayed_at = now() - interval '1 hour'`);
+    expect((await world.get(Gauges).read()).relayAgeSeconds).toBeGreaterThan(3_500);
+    expect(await violations()).toBeGreaterThan(0);
+
+    const rewind = new RewindEvents(world.dataSource);
+    expect(await rewind.rewind(OPERATOR)).toMatchObject({ wasStuck: true });
+    await relayAll(world);
+    await fanOutAll(world, world.get(FanOutEvents));
+    expect(new Set(world.stream.events.map(({ orderId }) => orderId)).size).toBe(9);
+    expect(await told('webhook_deliveries')).toBe(9);
+    expect(await violations()).toBe(0);
+    expect(await rewind.rewind(OPERATOR)).toMatchObject({ wasStuck: false });
+  });
+});
