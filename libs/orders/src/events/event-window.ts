@@ -1,5 +1,5 @@
 import type { Transaction } from '@app/timeout';
-import { WAS_FOUND_STUCK } from '../order/event-tx';
+import { RELAY_IS_STUCK, WAS_FOUND_STUCK } from '../order/event-tx';
 import type { History } from './seal';
 
 /** How far somebody has read the history: windows of transactions, and within one by id. */
@@ -23,12 +23,16 @@ export async function currentWindow(
   return next && { tx_from: next.fromTx, tx_until: next.untilTx, last_id: '0' };
 }
 
-/** All transactions before this one have ended, in the numbers of the history. */
+/**
+ * All transactions before this one have ended, in the numbers of the history: behind all of it, also where it
+ * was restored and is to be rewound.
+ */
 export async function oldestUnfinished(tx: Transaction): Promise<string> {
-  const [row] = await tx.rows<{ xmin: string }>(
-    'SELECT event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text AS xmin',
+  const [row] = await tx.rows<{ oldest: string }>(
+    `SELECT CASE WHEN ${RELAY_IS_STUCK} THEN (history_reaches()::text::bigint + 1)::text
+                 ELSE event_tx(pg_snapshot_xmin(pg_current_snapshot()))::text END AS oldest`,
   );
-  return (row as { xmin: string }).xmin;
+  return (row as { oldest: string }).oldest;
 }
 
 /** The transactions `fromTx` up to, and without, `untilTx`: all of them have ended. */

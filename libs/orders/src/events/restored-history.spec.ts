@@ -84,4 +84,16 @@ describe('a history that was restored into another cluster', () => {
     expect(await violations()).toBe(0);
     expect(await rewind.rewind(OPERATOR)).toMatchObject({ wasStuck: false });
   });
+
+  it('is not told to an endpoint that is made before it is rewound', async () => {
+    await place(2);
+    await relayAll(world);
+    await restore();
+    await world.rows(`UPDATE order_events SET at = at - interval '1 day'`);
+    await hear();
+    await place(3);
+    await new RewindEvents(world.dataSource).rewind(OPERATOR);
+    await fanOutAll(world, world.get(FanOutEvents));
+    expect(await told('webhook_deliveries')).toBe(3);
+  });
 });
