@@ -35,6 +35,34 @@ describe('lastcall into a pipe', () => {
     expect(await list(shell)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
+  it('says so where its result cannot be written, as on a full disk', async () => {
+    const { code, stderr } = await list('> /dev/full');
+    expect(stderr).toBe(
+      [
+        'Error: The result could not be written',
+        'Why:   ENOSPC: no space left on device, write',
+        'Next:  the command has gone on to its end; see what it has changed before it is run again\n',
+      ].join('\n'),
+    );
+    expect(code).toBe(6);
+  });
+
+  it('goes on to its end where what it says beside its result cannot be written', async () => {
+    const change = [
+      'products',
+      'set',
+      'TEA',
+      '--name',
+      'Tea',
+      '--price',
+      '500',
+      '--currency',
+      'EUR',
+    ];
+    const { code, stdout } = await lastcall(world.config, change, { shell: '2> /dev/full' });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('TEA')]);
+  });
+
   it('keeps the exit code of a failure that nobody hears of', async () => {
     const shell = '2>&1 | true';
     expect((await lastcall(world.config, ['orders', 'show', 'no-id'], { shell })).code).toBe(2);

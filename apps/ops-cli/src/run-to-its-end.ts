@@ -1,11 +1,13 @@
 import { Errors, run, settings } from '@oclif/core';
 import type { Writable } from 'node:stream';
+import { EXIT } from './exit-code';
 
 /** Runs the command that this process was started for, and ends the process once its last word is out. */
 export async function runToItsEnd(folder: string): Promise<void> {
   settings.enableAutoTranspile = false;
-  // Who reads no more, as `head` at its end, is no failure of the command; oclif minds stdout alone.
-  process.stderr.on('error', ignoreGoneReader);
+  // What a command has begun it ends, whether or not it can say so: oclif would throw in the midst of it.
+  process.stdout.removeAllListeners('error').on('error', tellUnwritten);
+  process.stderr.on('error', () => undefined);
   await run(process.argv.slice(2), folder).catch(Errors.handle);
   // As long as the reader takes: a pipe holds little of a long list.
   await Promise.all([process.stdout, process.stderr].map(isWritten));
@@ -13,8 +15,14 @@ export async function runToItsEnd(folder: string): Promise<void> {
   process.exit();
 }
 
-function ignoreGoneReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+/** Who reads no more, as `head` at its end, is no failure of the command; a full disk is one. */
+function tellUnwritten({ code, message }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE' || process.exitCode === EXIT.dependencyDown) return;
+  process.exitCode = EXIT.dependencyDown;
+  process.stderr.write(
+    `Error: The result could not be written\nWhy:   ${message}\n` +
+      'Next:  the command has gone on to its end; see what it has changed before it is run again\n',
+  );
 }
 
 /** Also when it could not be written. */
