@@ -46,3 +46,7 @@ it('writes an amount with as many decimals as its currency has', () => {
   expect(moneyText(123_456, 'JPY', 'en')).toBe('¥123,456');
   expect(moneyText(123_456, 'KWD', 'en')).toBe('KWD\u00a0123.456');
 });
+
+it('writes money that a provider calls anything as it was told', () => {
+  expect(moneyText(1_250, 'EURO', 'en')).toBe('1250 minor units of "EURO"');
+});

@@ -16,8 +16,12 @@ export function durationText(durationMs: number): string {
   return sign + shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
 }
 
+/** What providers name may be anything, and of anything else nobody knows the decimals. */
+const CURRENCY = /^[A-Z]{3}$/i;
+
 /** Minor units with the currency: `25.98 EUR`. */
 export function moneyText(amount: number, currency: string): string {
+  if (!CURRENCY.test(currency)) return `${amount} minor units of "${currency}"`;
   const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat('en', {
     style: 'currency',
     currency,
