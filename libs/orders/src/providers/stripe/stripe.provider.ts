@@ -18,6 +18,7 @@ import type {
 import { isTakenByStripe, toStripeAmount } from './stripe-currency';
 import { examineEndpoint } from './stripe-endpoint';
 import { isMissing, isRefused, providerError, unknown } from './stripe-errors';
+import { stripeHttpClient } from './stripe-http';
 import { idOf, StripeLedger } from './stripe-ledger';
 import { INSTALLATION, KEY, MONEY, PAYMENT, SESSION } from './stripe-names';
 import { noticeOf } from './stripe-notice';
@@ -56,6 +57,7 @@ export class StripeProvider implements PaymentProvider {
     this.takesRealMoney = !/^[a-z]+_test_/.test(options.secretKey);
     this.#stripe = new Stripe(options.secretKey, {
       ...hostOf(options.apiUrl),
+      httpClient: stripeHttpClient(),
       timeout: CALL_LIMIT_MS,
       maxNetworkRetries: RETRIES,
       telemetry: false,
