@@ -1,8 +1,32 @@
+import { z } from 'zod';
 import { LastcallError } from '../order/errors';
+import { readInput, unlessMissing, wholeNumber } from '../order/read-input';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type { PaymentProvider, ProviderNotice } from '../providers/payment-provider';
 
 export type WebhookHeaders = Parameters<PaymentProvider['readWebhook']>[1];
+
+/** Longer ones are in no index. */
+const MAX_ID_LENGTH = 500;
+const id = z.string(unlessMissing('must be a text')).min(1).max(MAX_ID_LENGTH);
+const minorUnits = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+
+/**
+ * What the code of a provider has made of a webhook, whoever wrote it. Nothing else could be applied,
+ * however often; and of an instant that is none the inbox, which is JSON, would make 1970.
+ */
+const noticeRules = z.object({
+  eventId: id,
+  providerPaymentId: id.optional(),
+  amount: minorUnits.optional(),
+  money: z
+    .object({
+      amount: minorUnits,
+      currency: z.string(unlessMissing('must be a text')),
+      paidAt: z.date(unlessMissing('must be an instant')),
+    })
+    .optional(),
+});
 
 /**
  * Has the provider verify a webhook on its raw bytes, and say what it is about; counts what is refused.
@@ -16,6 +40,7 @@ export async function readNotice(
 ): Promise<ProviderNotice> {
   try {
     const notice = await provider.readWebhook(rawBody, headers, now);
+    readInput(noticeRules, notice);
     return rawBody.includes('\\u') ? storable(notice) : notice;
   } catch (error) {
     const code = error instanceof LastcallError ? error.code : undefined;

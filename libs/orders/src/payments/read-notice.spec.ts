@@ -1,0 +1,43 @@
+import { LedgerProvider, post } from '../../../../test/support/ledger-provider';
+import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
+import type { ProviderNotice } from '../providers/payment-provider';
+import { readNotice } from './read-notice';
+
+const read = (notice: object): Promise<ProviderNotice> => {
+  const { body, headers } = post({ ...IDS, ...notice });
+  const now = new Date('2026-05-01T10:00:00Z');
+  return readNotice(new LedgerProvider(), body, headers, { now, telemetry: silentOrdersTelemetry });
+};
+
+const IDS = { eventId: 'evt-1', paymentId: 'ours', providerPaymentId: 'theirs' };
+const MONEY = { amount: 1_250, currency: 'EUR', paidAt: '2026-05-01T10:00:00Z' };
+const paid = (money: object) => ({
+  type: 'payment.succeeded',
+  money: { ...MONEY, ...money },
+});
+const disputed = (amount: unknown) => ({ type: 'dispute.opened', disputeId: 'du-1', amount });
+
+describe('what a provider is understood to say', () => {
+  it('is passed on as it is', async () => {
+    const money = { ...MONEY, amount: 0, paidAt: new Date(MONEY.paidAt) };
+    expect(await read(paid({ amount: 0 }))).toEqual({ ...IDS, type: 'payment.succeeded', money });
+    expect(await read(disputed(5))).toMatchObject({ amount: 5 });
+    expect(await read({ type: 'ignored', providerType: 'x' })).toMatchObject({ type: 'ignored' });
+  });
+
+  it.each([
+    ['money.amount', paid({ amount: 12.5 })],
+    ['money.amount', paid({ amount: -1 })],
+    ['money.amount', paid({ amount: '1250' })],
+    ['money.amount', paid({ amount: 2 ** 53 })],
+    ['money.currency', paid({ currency: null })],
+    ['money.paidAt', paid({ paidAt: 'yesterday' })],
+    ['amount', disputed(0.5)],
+    ['amount', disputed(null)],
+    ['eventId', { ...disputed(5), eventId: undefined }],
+    ['providerPaymentId', { ...disputed(5), providerPaymentId: 'x'.repeat(3_000) }],
+  ])('is refused by the name of what is none: %s', async (field, notice) => {
+    const refusal = { code: 'invalid_request', fields: { errors: [{ field }] } };
+    await expect(read(notice)).rejects.toMatchObject(refusal);
+  });
+});
