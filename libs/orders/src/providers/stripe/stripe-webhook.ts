@@ -1,5 +1,6 @@
 import Stripe from 'stripe';
 import { LastcallError } from '../../order/errors';
+import { EVENTS } from './stripe-notice';
 
 export interface SignedWebhook {
   readonly rawBody: Buffer;
@@ -21,7 +22,7 @@ export function verifyEvent(
 ): Stripe.Event {
   if (typeof signature !== 'string') throw badSignature('the header stripe-signature is missing');
   try {
-    return stripe.webhooks.constructEvent(
+    const event = stripe.webhooks.constructEvent(
       rawBody,
       signature,
       secret,
@@ -29,6 +30,8 @@ export function verifyEvent(
       undefined,
       now.getTime(),
     );
+    if (isEvent(event)) return event;
+    throw new TypeError('it is not an event');
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     if (!(error instanceof Stripe.errors.StripeSignatureVerificationError)) {
@@ -37,6 +40,15 @@ export function verifyEvent(
     if (!/tolerance/i.test(why)) throw badSignature(why);
     throw new LastcallError('stale_timestamp', 'The webhook was signed too long ago');
   }
+}
+
+/** Whatever is JSON and signed comes through the SDK. Of types that are nothing to us nothing more is asked. */
+function isEvent(event: unknown): boolean {
+  const { id, type, data } = Object(event) as Partial<Record<'id' | 'type' | 'data', unknown>>;
+  const { object } = Object(data) as { object?: unknown };
+  const isAbout = typeof object === 'object' && object !== null;
+  const isOther = !(EVENTS as readonly unknown[]).includes(type);
+  return typeof id === 'string' && typeof type === 'string' && (isAbout || isOther);
 }
 
 function badSignature(why: string): LastcallError {
