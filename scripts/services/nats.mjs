@@ -9,6 +9,8 @@ import { freePort } from './ports.mjs';
 
 const MODULE = 'github.com/nats-io/nats-server/v2';
 const VERSION = 'v2.15.2';
+/** As servers of shops have them. */
+const [USER, PASSWORD] = ['lastcall', '50% öl'];
 
 const program = () => join(cacheFolder('nats'), VERSION, 'nats-server');
 
@@ -43,10 +45,11 @@ export async function startNats({ folder, say }) {
   const settings = join(folder, 'nats.conf');
   writeFileSync(
     settings,
-    `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${store}", sync_interval: always }\n`,
+    `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${store}", sync_interval: always }\n` +
+      `authorization { user: "${USER}", password: "${PASSWORD}" }\n`,
   );
   const server = new EngineServer({
-    url: `nats://127.0.0.1:${port}`,
+    url: `nats://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`,
     folder,
     data: [store],
     program: { name: 'NATS', command: program(), args: ['-c', settings], port },

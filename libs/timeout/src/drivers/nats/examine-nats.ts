@@ -1,6 +1,7 @@
 import { JetStreamApiError, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import type { TimerFinding } from '../../timer-driver-kind';
+import { natsAddress } from './nats-address';
 
 const LIMIT_MS = 1_500;
 /** The first that schedules messages. */
@@ -10,7 +11,7 @@ const NOT_FOUND = 404;
 /** Whether this server schedules, and the stream of our alarms does. */
 export async function examineNats(servers: string, stream: string): Promise<TimerFinding[]> {
   const connection = await connect({
-    ...{ servers: servers.split(','), timeout: LIMIT_MS, reconnect: false },
+    ...{ ...natsAddress(servers), timeout: LIMIT_MS, reconnect: false },
   });
   try {
     return [versionOf(connection), ...(await streamOf(connection, stream))];

@@ -7,10 +7,11 @@ import { type Broker, CallingLink, ListeningLink } from '../broker-link';
 import { HeldAlarms } from '../held-alarms';
 import { RingLoop } from '../ring-loop';
 import { type AlarmMessage, AlarmStream } from './alarm-stream';
+import { natsAddress } from './nats-address';
 import { NATS_ABILITIES } from './nats.abilities';
 
 export interface NatsDriverOptions {
-  /** `nats://user:password@host:4222`, several with commas between them. */
+  /** `nats://user:password@host:4222` (`tls://` for TLS alone), several with commas between them. */
   readonly servers: string;
   /** The stream of the alarms: letters, digits, `_` and `-`. */
   readonly stream: string;
@@ -152,7 +153,7 @@ export class NatsDriver implements TimerDriver {
 
   async #open(): Promise<Link> {
     const connection = await connect({
-      servers: this.options.servers.split(','),
+      ...natsAddress(this.options.servers),
       timeout: CONNECT_LIMIT_MS,
       pingInterval: PING_MS,
       maxPingOut: 2,

@@ -1,16 +1,14 @@
 import { z } from 'zod';
+import { hasStrayPercent, STRAY_PERCENT_RULE } from '../../stray-percent';
 import type { TimerDriverKind } from '../../timer-driver-kind';
+import { haveOneUser, NATS_URL_RULE, ONE_NATS_USER_RULE, parseNatsUrls } from './nats-address';
 import { NATS_ABILITIES } from './nats.abilities';
 
 const servers = z
   .string()
-  .refine(
-    (text) =>
-      text
-        .split(',')
-        .every((url) => URL.canParse(url) && /^(nats|tls):$/.test(new URL(url).protocol)),
-    'must be a URL that begins with nats:// or tls://, or several with commas between them',
-  )
+  .refine((text) => !hasStrayPercent(text), { error: STRAY_PERCENT_RULE, abort: true })
+  .refine((text) => parseNatsUrls(text), { error: NATS_URL_RULE, abort: true })
+  .refine((text) => haveOneUser(parseNatsUrls(text) ?? []), ONE_NATS_USER_RULE)
   .optional();
 
 const streamOf = (prefix: string): string => `${prefix}-alarms`.replace(/[^\w-]/g, '-');
