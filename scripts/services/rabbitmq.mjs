@@ -1,5 +1,6 @@
 // A RabbitMQ of Debian's packages, unpacked into a cache folder and started without root. Only
 // tests use it: nothing here is for data that must survive.
+import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exists, libraryFolders, unpackedIn } from './apt.mjs';
@@ -15,6 +16,26 @@ const PACKAGES = [
   'libsctp1',
   ...ERLANG.split(' ').map((name) => `erlang-${name}`),
 ];
+
+const USER = 'guest';
+/** Salt of four bytes, and what is hashed with it. @param {string} password */
+function hashOf(password) {
+  const salt = randomBytes(4);
+  const hash = createHash('sha256').update(salt).update(password).digest();
+  return Buffer.concat([salt, hash]).toString('base64');
+}
+/** What a broker has by itself, and the limit that RabbitMQ 4 has unless told otherwise. */
+const DEFINITIONS = {
+  vhosts: [{ name: '/' }],
+  users: [{ name: USER, password_hash: hashOf(USER), tags: 'administrator' }],
+  permissions: [{ user: USER, vhost: '/', configure: '.*', write: '.*', read: '.*' }],
+  policies: [
+    {
+      ...{ name: 'as RabbitMQ 4', vhost: '/', pattern: '.*', 'apply-to': 'queues', priority: 0 },
+      definition: { 'delivery-limit': 20 },
+    },
+  ],
+};
 
 /** What is missing to have one; undefined when it can be had. @returns {string | undefined} */
 export function rabbitmqIsMissing() {
@@ -50,6 +71,9 @@ export async function startRabbitmq({ folder, say }) {
   writeFileSync(erl, `#!/bin/sh\nexport ${variables}\nexec '${bin}/erlexec' "$@"\n`);
   chmodSync(erl, 0o755);
   writeFileSync(join(folder, 'plugins'), '[].');
+  const definitions = join(folder, 'definitions.json');
+  writeFileSync(definitions, JSON.stringify(DEFINITIONS));
+  writeFileSync(join(folder, 'rabbitmq.conf'), `load_definitions = ${definitions}\n`);
   const [port, epmdPort, distributionPort] = [await freePort(), await freePort(), await freePort()];
   const env = {
     PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
@@ -73,7 +97,7 @@ export async function startRabbitmq({ folder, say }) {
   const [home] = readdirSync(join(root, 'usr/lib/rabbitmq/lib'));
   const script = join(root, 'usr/lib/rabbitmq/lib', home ?? '', 'sbin', 'rabbitmq-server');
   const server = new EngineServer({
-    url: `amqp://guest:guest@127.0.0.1:${port}`,
+    url: `amqp://${USER}:${USER}@127.0.0.1:${port}`,
     folder,
     data: [join(folder, 'data')],
     // Its list of quorum queues is written every half second: one that was declared since then has

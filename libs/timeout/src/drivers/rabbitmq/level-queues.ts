@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ConfirmChannel } from 'amqplib';
+import type { ConfirmChannel, GetMessage } from 'amqplib';
 
 /** An alarm on its way. */
 export interface AlarmMessage {
@@ -88,7 +88,7 @@ export class LevelQueues {
   async #send(queue: string, message: AlarmMessage): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#sendOnce(queue, message);
+        return await this.#sendOnce(queue, JSON.stringify(message));
       } catch (error) {
         if (tries === SEND_TRIES) throw error;
         await new Promise((resolve) => setTimeout(resolve, SEND_AGAIN_MS));
@@ -96,11 +96,10 @@ export class LevelQueues {
     }
   }
 
-  #sendOnce(queue: string, message: AlarmMessage): Promise<void> {
-    const content = Buffer.from(JSON.stringify(message));
+  #sendOnce(queue: string, text: string): Promise<void> {
     const options = { persistent: true, mandatory: true };
     return new Promise((resolve, reject) => {
-      this.channel.publish('', queue, content, options, (error: Error | null) =>
+      this.channel.publish('', queue, Buffer.from(text), options, (error: Error | null) =>
         error ? reject(error) : resolve(),
       );
     });
@@ -114,21 +113,30 @@ export class LevelQueues {
       arguments: { 'x-queue-type': 'quorum' },
     });
     for (let tries = 0; tries < MARKER_TRIES; tries++) {
-      const message = await this.channel.get(queue, { noAck: false });
-      if (message) {
-        this.channel.nack(message, false, true);
-        return message.content.toString();
+      const markers = await this.#takeAll(queue);
+      const [generation] = markers.map(({ content }) => content.toString()).sort();
+      if (generation !== undefined) {
+        // Given back it would be dropped after 20 times (RabbitMQ 4). Of several, as two processes
+        // have made them at the same moment, one is left.
+        const sent = this.#sendOnce(queue, generation);
+        for (const marker of markers) this.channel.ack(marker);
+        await sent;
+        return generation;
       }
       // Somebody else looks at it just now, perhaps.
       await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 30));
     }
     const generation = randomUUID();
-    const sent = { persistent: true };
-    await new Promise<void>((resolve, reject) => {
-      this.channel.sendToQueue(queue, Buffer.from(generation), sent, (error: Error | null) =>
-        error ? reject(error) : resolve(),
-      );
-    });
+    await this.#sendOnce(queue, generation);
     return generation;
+  }
+
+  async #takeAll(queue: string): Promise<GetMessage[]> {
+    const taken: GetMessage[] = [];
+    for (;;) {
+      const message = await this.channel.get(queue, { noAck: false });
+      if (!message) return taken;
+      taken.push(message);
+    }
   }
 }

@@ -105,6 +105,32 @@ describe('RabbitmqDriver', () => {
     await model.close();
   });
 
+  it('keeps its generation, however often it is asked, where a message is delivered 20 times', async () => {
+    const bench = new Bench(subject);
+    const driver = bench.open();
+    const told = new Set<string>();
+    for (let times = 0; times < 50; times++) told.add((await driver.survey()).generation);
+    expect(told.size).toBe(1);
+    await bench.close();
+  });
+
+  it('has one generation where two processes have made one each', async () => {
+    const bench = new Bench(subject);
+    const [one, other] = [bench.open(), bench.open()];
+    const { generation } = await one.survey();
+    const model = await connect(server.url);
+    const channel = await model.createConfirmChannel();
+    const queue = `${[...prefixes].at(-1)}.generation`;
+    channel.sendToQueue(queue, Buffer.from('~ made at the same moment'), { persistent: true });
+    await channel.waitForConfirms();
+    for (let times = 0; times < 3; times++) {
+      expect((await one.survey()).generation).toBe(generation);
+      expect((await other.survey()).generation).toBe(generation);
+    }
+    await bench.close();
+    await model.close();
+  });
+
   it('rings on, and refuses in bounded time, when the broker goes and comes', async () => {
     const bench = new Bench(subject);
     const driver = bench.open();
