@@ -30,6 +30,7 @@ import { examineInvariants } from './examine-invariants';
 import { ExamineProviders } from './examine-providers';
 import { examineRedisOwner } from './examine-redis-owner';
 import { examineWaits } from './examine-waits';
+import { lookAtStoreOf } from './examine-timer';
 import { examineWorkers, START_WORKER } from './examine-workers';
 
 const RELAY_LIMIT_SECONDS = 30;
@@ -65,7 +66,7 @@ export class ExamineInstallation {
     const sql = onDataSource(this.dataSource);
     const looks: Look[] = [
       ['redis', 'owner', () => examineRedisOwner(this.redisOwner)],
-      ['workers', 'alive', () => examineWorkers(this.dataSource)],
+      ['workers', 'alive', () => examineWorkers(this.dataSource, this.config.TIMER_DRIVER)],
       ['timer', 'brake', async () => [await examineBrake(this.brake)]],
       ['flow', 'overdue deadlines', () => this.#flow(canSweep)],
       ['flow', 'waits', () => examineWaits(sql)],
@@ -179,7 +180,7 @@ export class ExamineInstallation {
         late.count > 0 ? `${START_WORKER}, then ${fix}` : fix,
       );
     } catch (error) {
-      const mend = mendOf(error) ?? 'mend Redis';
+      const mend = mendOf(error) ?? lookAtStoreOf(this.config.TIMER_DRIVER);
       return unknown('flow', 'alarms', error, `${mend}; then lastcall timeouts verify`);
     }
   }

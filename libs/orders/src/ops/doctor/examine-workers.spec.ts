@@ -12,7 +12,7 @@ const worker = (pid: number, sweptAgo = '1 s') =>
      VALUES (gen_random_uuid(), 'a', $1, now(), now() - $2::interval, 10000, true, 0)`,
     [pid, sweptAgo],
   );
-const examine = () => examineWorkers(world.dataSource);
+const examine = (driver = 'bullmq') => examineWorkers(world.dataSource, driver);
 
 describe('what doctor says of workers', () => {
   it('is nothing of when a sweep ran where none is alive: the last may have said goodbye', async () => {
@@ -45,4 +45,20 @@ describe('what doctor says of workers', () => {
       },
     ]);
   });
+
+  it.each([
+    ['redis-zset', 'redis'],
+    ['nats', 'timer'],
+    ['postgres', 'postgres'],
+  ])(
+    'leads to where the store of %s is looked at, if one cannot reach it',
+    async (driver, area) => {
+      await worker(7);
+      await world.owner.rows('UPDATE workers SET timer_store_healthy = false');
+      expect(await examine(driver)).toMatchObject([
+        { name: 'alive', state: 'ok' },
+        { name: 'a:7', state: 'finding', fix: `see the ${area} checks` },
+      ]);
+    },
+  );
 });

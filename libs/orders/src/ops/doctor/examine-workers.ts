@@ -2,14 +2,15 @@ import { listWorkers, type WorkerView } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import { isSilent } from '../statistics';
 import { ago, type Check, expectation, finding, warning } from './check';
+import { lookAtStoreOf } from './examine-timer';
 
 export const START_WORKER = 'npm start, or ROLES=worker node dist/apps/api/src/main.js';
 const CLOCK_LIMIT_MS = 1_000;
 /** One that others stand in for, and that is silent for longer, does not hang: it has ended. */
 const ENDED_AFTER_MS = 3 * 60_000;
 
-/** Each of them writes a heartbeat, and what it knows of its clock and its timer store. */
-export async function examineWorkers(dataSource: DataSource): Promise<Check[]> {
+/** Each of them writes a heartbeat, and what it knows of its clock and its timer store: that of `driver`. */
+export async function examineWorkers(dataSource: DataSource, driver: string): Promise<Check[]> {
   const workers = await listWorkers(dataSource);
   const alive = workers.filter((worker) => !isSilent(worker));
   return [
@@ -22,7 +23,7 @@ export async function examineWorkers(dataSource: DataSource): Promise<Check[]> {
       START_WORKER,
     ),
     ...workers.filter(isSilent).map((worker) => silenceOf(worker, alive.length > 0)),
-    ...alive.flatMap((worker) => healthOf(worker)),
+    ...alive.flatMap((worker) => healthOf(worker, driver)),
   ];
 }
 
@@ -41,11 +42,11 @@ function silenceOf(worker: WorkerView, hasOthers: boolean): Check {
   );
 }
 
-function healthOf(worker: WorkerView): Check[] {
+function healthOf(worker: WorkerView, driver: string): Check[] {
   const checks: Check[] = [];
   if (!worker.timerStoreHealthy) {
     const detail = 'its timer store takes no alarms, or they ring late';
-    checks.push(finding('workers', nameOf(worker), detail, 'see the redis checks'));
+    checks.push(finding('workers', nameOf(worker), detail, lookAtStoreOf(driver)));
   }
   if (Math.abs(worker.clockOffsetMs) > CLOCK_LIMIT_MS) {
     const detail = `its clock is ${-worker.clockOffsetMs} ms ahead of the database's`;
