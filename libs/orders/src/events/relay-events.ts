@@ -74,7 +74,9 @@ export class RelayEvents {
   async #rememberStuck(): Promise<void> {
     await queryRows(
       this.dataSource,
-      `UPDATE relay_cursor SET stuck_at = now() WHERE stuck_at IS NULL AND ${RELAY_IS_STUCK}`,
+      // What was seen before a rewind that it had to wait for is not so any more.
+      `UPDATE relay_cursor SET stuck_at = now() WHERE stuck_at IS NULL AND ${RELAY_IS_STUCK}
+          AND tx_ahead = (SELECT tx_ahead FROM relay_cursor)`,
     );
   }
 

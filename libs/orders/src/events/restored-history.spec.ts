@@ -1,6 +1,8 @@
 import { fanOutAll } from '../../../../test/support/fan-out-all';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
+import { beginHeldOpen } from '../../../../test/support/held-open';
 import { relayAll } from '../../../../test/support/relay-all';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { WebhookEndpoints } from '../deliveries/endpoints';
 import { FanOutEvents } from '../deliveries/fan-out';
@@ -95,5 +97,25 @@ describe('a history that was restored into another cluster', () => {
     await new RewindEvents(world.dataSource).rewind(OPERATOR);
     await fanOutAll(world, world.get(FanOutEvents));
     expect(await told('webhook_deliveries')).toBe(3);
+  });
+
+  it('is not said to be of another one by a relay that began as it was rewound', async () => {
+    await place(2);
+    await relayAll(world);
+    await restore();
+    const rewinding = await beginHeldOpen(world.dataSource);
+    await rewinding.query('SELECT rewind_relay(NULL)');
+    const relaying = relay.runOnce();
+    await until('the relay waits for the cursor', async () => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+                          AND wait_event_type = 'Lock' AND query LIKE 'UPDATE relay_cursor%'`;
+      return (await world.owner.rows(waiting)).length > 0;
+    });
+    await rewinding.commitTransaction();
+    await rewinding.release();
+    await relaying;
+    await place(3);
+    await relayAll(world);
+    expect(new Set(world.stream.events.map(({ orderId }) => orderId)).size).toBe(5);
   });
 });
