@@ -36,7 +36,7 @@ function isDay(text: string): boolean {
 export const amountRange = Flags.custom<{ min?: number; max?: number }>({
   helpValue: '1250|1000..2000',
   parse: async (text) => {
-    const [, from = '', range, to = ''] = /^(\d{0,13})(\.\.(\d{0,13}))?$/.exec(text) ?? [];
+    const [, from = '', range, to = ''] = /^(\d{0,14})(\.\.(\d{0,14}))?$/.exec(text) ?? [];
     if (from === '' && to === '') {
       throw usageFailure(`"${text}" is no amount: give 1250, 1000..2000, 1000.. or ..2000`);
     }

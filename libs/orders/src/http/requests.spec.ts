@@ -7,6 +7,8 @@ import {
   noBody,
   operatorExtensionBody,
   placeOrderBody,
+  refundBody,
+  searchOrdersQuery,
   startPaymentBody,
 } from './requests';
 
@@ -100,6 +102,14 @@ describe('what may be sent', () => {
     expect(errorsOf(schema, input)).toEqual([
       { field, message: expect.stringMatching(message) as string },
     ]);
+  });
+
+  it('may be the amount of the dearest order that there can be', () => {
+    const dearest = 50 * 999 * 1_000_000_000;
+    const ordered = { items: [line], expectedTotal: dearest };
+    expect(errorsOf(placeOrderBody, ordered)).toEqual([]);
+    expect(errorsOf(refundBody, { amount: dearest, reason: 'all of it' })).toEqual([]);
+    expect(errorsOf(searchOrdersQuery, { amount: `0..${dearest}` })).toEqual([]);
   });
 
   it('names every field that is wrong at once, but not without end', () => {

@@ -123,7 +123,7 @@ export const searchOrdersQuery = z.strictObject({
   amount: z
     .string()
     .regex(
-      /^(?:\d{1,13}(?:\.\.\d{0,13})?|\.\.\d{1,13})$/,
+      /^(?:\d{1,14}(?:\.\.\d{0,14})?|\.\.\d{1,14})$/,
       'must be an amount in minor units, or a range as 1000..2000, 1000.. or ..2000',
     )
     .transform(amountRange)

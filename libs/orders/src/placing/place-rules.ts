@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { unlessMissing, wholeNumber } from '../order/read-input';
 import { isSubject, SUBJECT_RULE } from '../order/subject';
-import { SKU, SKU_RULE } from '../stock/product-rules';
+import { MAX_UNIT_PRICE, SKU, SKU_RULE } from '../stock/product-rules';
 import { sumBySku } from '../stock/products';
 
 /** What an order may be, whoever passes it on: one set of rules for the API and for hosts. */
 
 export const MAX_ITEMS = 50;
 const MAX_QUANTITY = 999;
-export const MAX_AMOUNT = 1_000_000_000_000;
+/** Of the most lines and pieces, each of the highest price. */
+export const MAX_AMOUNT = MAX_ITEMS * MAX_QUANTITY * MAX_UNIT_PRICE;
 
 export const sku = z
   .string(unlessMissing('must be a text'))
