@@ -22,6 +22,9 @@ export interface WorkerView {
 /** Rows of workers that are long gone without a goodbye are cleared away. */
 const FORGET_AFTER = "interval '1 day'";
 
+/** What the table can say, 24 days: of a machine that takes it for 1970 it is enough to know that it is wrong. */
+const MOST_OFFSET_MS = 2 ** 31 - 1;
+
 /** Tells whoever looks into the database that this worker lives and sweeps. */
 export class WorkerHeartbeat {
   readonly #id = randomUUID();
@@ -50,7 +53,7 @@ export class WorkerHeartbeat {
         this.#startedAt,
         this.sweepIntervalMs,
         health.timerStoreHealthy,
-        Math.round(health.clockOffsetMs),
+        Math.max(-MOST_OFFSET_MS, Math.min(MOST_OFFSET_MS, Math.round(health.clockOffsetMs))),
       ],
     );
   }
