@@ -71,6 +71,14 @@ const MONEY_MUTATIONS = [
     'newest ? [newest.tx, 1]',
   ),
   seeded(
+    'filled-as-it-is-evicted',
+    'A stream that Redis evicts is filled again each time, and nothing new comes',
+    LOST,
+    'events/relay-events.ts',
+    'if (!newest && !(await this.#mayFill(tx)))',
+    'if (!newest && !(await this.#mayFill(tx)) && false)',
+  ),
+  seeded(
     'restored-history-forgotten',
     'A restored history is not ahead of its cluster any more once that has counted as far',
     `${ORDERS}events/restored-history.spec.ts`,

@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await world.rows('TRUNCATE orders, order_items, order_events, deadlines CASCADE');
-  await world.rows('UPDATE relay_cursor SET stream_place = NULL');
+  await world.rows('UPDATE relay_cursor SET stream_place = NULL, filled_at = NULL');
   await redis.with((client) => client.del(KEY));
   alert.mockReset();
 });
@@ -105,6 +105,30 @@ describe('a Redis that has lost events of the stream', () => {
     await relayed();
     await expectInStream(`SELECT id FROM order_events ORDER BY id DESC LIMIT ${KEPT}`);
     expect(alert).toHaveBeenCalledTimes(1);
+  });
+
+  it('has its stream filled once in ten minutes, where filling it is what it is lost by', async () => {
+    const loseAll = () => redis.with((client) => client.flushall());
+    const next = async () => {
+      await loseAll();
+      await due(1);
+      await relayed();
+      return subject.entries(KEY);
+    };
+    for (let transaction = 0; transaction < 6; transaction++) await due(1_000);
+    await relayed();
+    expect((await next()).length).toBeGreaterThan(5_000);
+    expect(await next()).toHaveLength(1);
+    expect(await next()).toHaveLength(1);
+    expect(alert.mock.calls).toEqual([
+      ['events_sent_again', { from: expect.any(String) }],
+      ['events_lost', { since: expect.any(String) }],
+    ]);
+    await world.rows(`UPDATE relay_cursor SET filled_at = filled_at - interval '10 minutes'`);
+    expect((await next()).length).toBeGreaterThan(5_000);
+    // As where the clock of Postgres was set back.
+    await world.rows(`UPDATE relay_cursor SET filled_at = now() + interval '1 hour'`);
+    expect((await next()).length).toBeGreaterThan(5_000);
   });
 
   it('is not blamed where nothing is lost', async () => {

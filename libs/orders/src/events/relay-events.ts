@@ -21,6 +21,8 @@ const SLICE = 250;
 const APPENDING_MS = 1_000;
 /** For one slice, whoever's the stream is. */
 const SLICE_LIMIT_MS = 1_600;
+/** A stream that is lost as a whole is filled again no sooner after the last time. */
+const FILL_EVERY_S = 600;
 /** Rounds one run may take, so that a run is bounded. */
 const MAX_ROUNDS = 200;
 
@@ -48,6 +50,9 @@ interface Taken {
  */
 @Injectable()
 export class RelayEvents {
+  /** The filling behind which it was told that events are lost. */
+  #toldSince: string | undefined;
+
   constructor(
     @Inject(BACKGROUND) private readonly dataSource: DataSource,
     @Inject(EVENT_STREAM) private readonly stream: EventStream,
@@ -141,6 +146,7 @@ export class RelayEvents {
           [last.orderId, last.version],
         )
       : [];
+    if (!newest && !(await this.#mayFill(tx))) return this.#goOn(tx);
     const [first] = await tx.rows<{ at: Date }>(
       `WITH sent AS MATERIALIZED (
          SELECT tx, at FROM order_events WHERE tx <= $1::text::xid8 ORDER BY tx DESC LIMIT $2
@@ -153,6 +159,31 @@ export class RelayEvents {
     );
     const from = first?.at?.toISOString() ?? null;
     tx.afterCommit(() => this.telemetry.alert('events_sent_again', { from }));
+    return 0;
+  }
+
+  /** Not so soon after the last time: of a Redis that evicts the stream, filling it is what it evicts it for. */
+  async #mayFill(tx: Transaction): Promise<boolean> {
+    const filled = await tx.rows(
+      `UPDATE relay_cursor SET filled_at = now()
+        WHERE filled_at IS NULL OR filled_at NOT BETWEEN now() - $1 * interval '1 s' AND now()
+       RETURNING true`,
+      [FILL_EVERY_S],
+    );
+    return filled.length > 0;
+  }
+
+  /** Behind what is lost, so that what is new comes. */
+  async #goOn(tx: Transaction): Promise<number> {
+    const [row] = await tx.rows<{ filled_at: Date }>(
+      'UPDATE relay_cursor SET stream_place = NULL RETURNING filled_at',
+    );
+    const since = (row as { filled_at: Date }).filled_at.toISOString();
+    // Once for each filling, though it may be lost many times a second.
+    if (since !== this.#toldSince) {
+      tx.afterCommit(() => this.telemetry.alert('events_lost', { since }));
+    }
+    this.#toldSince = since;
     return 0;
   }
 }

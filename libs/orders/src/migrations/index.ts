@@ -57,6 +57,7 @@ import { PaymentsTellOrders1764080001000 } from './1764080001000-payments-tell-o
 import { UnpaidOrdersHavePayments1764080002000 } from './1764080002000-unpaid-orders-have-payments';
 import { PlaceInStream1764090000000 } from './1764090000000-place-in-stream';
 import { StuckUntilRewound1764100000000 } from './1764100000000-stuck-until-rewound';
+import { StreamFilledAt1764110000000 } from './1764110000000-stream-filled-at';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -117,4 +118,5 @@ export const MIGRATIONS = [
   UnpaidOrdersHavePayments1764080002000,
   PlaceInStream1764090000000,
   StuckUntilRewound1764100000000,
+  StreamFilledAt1764110000000,
 ];
