@@ -1,4 +1,4 @@
-import { connect } from 'amqplib';
+import { connectRabbitmq } from '../../libs/timeout/src/drivers/rabbitmq/connect-rabbitmq';
 import { closeOne } from './close-orders';
 import { compete } from './competitor';
 
@@ -7,6 +7,7 @@ const NAME = process.env.BENCH_PREFIX ?? 'orders';
 const [WAITING, DUE] = [`${NAME}-waiting`, `${NAME}-due`];
 const PREFETCH = 100;
 const AGAIN_MS = 500;
+const CONNECT_LIMIT_MS = 10_000;
 
 /**
  * A time to live for each message, and a dead letter queue behind it, as tutorials have it: only the head of a
@@ -15,7 +16,9 @@ const AGAIN_MS = 500;
  */
 compete(async ({ pool, orders }) => {
   const begin = async (hand: boolean): Promise<void> => {
-    const connection = await connect(process.env.RABBITMQ_URL ?? '');
+    const connection = await connectRabbitmq(process.env.RABBITMQ_URL ?? '', {
+      timeout: CONNECT_LIMIT_MS,
+    });
     connection.on('error', () => undefined);
     connection.once('close', () => void again());
     let isOpen = true;

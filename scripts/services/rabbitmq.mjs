@@ -17,7 +17,8 @@ const PACKAGES = [
   ...ERLANG.split(' ').map((name) => `erlang-${name}`),
 ];
 
-const USER = 'guest';
+/** As brokers of shops have them. */
+const [USER, PASSWORD] = ['lastcall', '50% öl'];
 /** Salt of four bytes, and what is hashed with it. @param {string} password */
 function hashOf(password) {
   const salt = randomBytes(4);
@@ -27,7 +28,7 @@ function hashOf(password) {
 /** What a broker has by itself, and the limit that RabbitMQ 4 has unless told otherwise. */
 const DEFINITIONS = {
   vhosts: [{ name: '/' }],
-  users: [{ name: USER, password_hash: hashOf(USER), tags: 'administrator' }],
+  users: [{ name: USER, password_hash: hashOf(PASSWORD), tags: 'administrator' }],
   permissions: [{ user: USER, vhost: '/', configure: '.*', write: '.*', read: '.*' }],
   policies: [
     {
@@ -97,7 +98,7 @@ export async function startRabbitmq({ folder, say }) {
   const [home] = readdirSync(join(root, 'usr/lib/rabbitmq/lib'));
   const script = join(root, 'usr/lib/rabbitmq/lib', home ?? '', 'sbin', 'rabbitmq-server');
   const server = new EngineServer({
-    url: `amqp://${USER}:${USER}@127.0.0.1:${port}`,
+    url: `amqp://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`,
     folder,
     data: [join(folder, 'data')],
     // Its list of quorum queues is written every half second: one that was declared since then has

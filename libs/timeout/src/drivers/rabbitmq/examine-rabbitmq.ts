@@ -1,6 +1,6 @@
-import { connect } from 'amqplib';
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { TimerFinding } from '../../timer-driver-kind';
+import { connectRabbitmq } from './connect-rabbitmq';
 
 const LIMIT_MS = 1_500;
 /** The first whose quorum queues hand dead letters on at least once. */
@@ -9,7 +9,7 @@ const NOT_FOUND = 404;
 
 /** Whether this broker's queues do what is needed, and whether the queue of what is due answers. */
 export async function examineRabbitmq(url: string, dueQueue: string): Promise<TimerFinding[]> {
-  const model = await connect(url, { timeout: LIMIT_MS });
+  const model = await connectRabbitmq(url, { timeout: LIMIT_MS });
   // A channel that the broker closes is told of where it is used.
   model.on('error', () => undefined);
   try {

@@ -1,8 +1,8 @@
-import { connect } from 'amqplib';
 import { FaultyProxy } from '../../../../../test/faults/proxy';
 import { OwnEngine } from '../../testing/own-engine';
 import { alarmIn, Bench, type DriverUnderTest } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
+import { connectRabbitmq } from './connect-rabbitmq';
 import { LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 import { RabbitmqDriver } from './rabbitmq.driver';
@@ -21,7 +21,7 @@ afterAll(async () => {
 const prefixes = new Set<string>();
 /** Each of these queues is a log of its own, that a broker reads through when it is started. */
 afterEach(async () => {
-  const model = await connect(server.url);
+  const model = await connectRabbitmq(server.url, { timeout: 10_000 });
   const channel = await model.createChannel();
   const levels = Array.from({ length: 28 }, (_, level) => `${2 ** level}s`);
   for (const prefix of prefixes) {
@@ -86,7 +86,7 @@ describe('RabbitmqDriver', () => {
     const alarm = alarmIn(5_900);
     const ring = bench.ringOf(alarm.id);
     await driver.arm([alarm]);
-    const model = await connect(server.url);
+    const model = await connectRabbitmq(server.url, { timeout: 10_000 });
     const channel = await model.createConfirmChannel();
     const due = `${[...prefixes].at(-1)}.due`;
     channel.sendToQueue(due, Buffer.from('no alarm of ours'));
@@ -118,7 +118,7 @@ describe('RabbitmqDriver', () => {
     const bench = new Bench(subject);
     const [one, other] = [bench.open(), bench.open()];
     const { generation } = await one.survey();
-    const model = await connect(server.url);
+    const model = await connectRabbitmq(server.url, { timeout: 10_000 });
     const channel = await model.createConfirmChannel();
     const queue = `${[...prefixes].at(-1)}.generation`;
     channel.sendToQueue(queue, Buffer.from('~ made at the same moment'), { persistent: true });

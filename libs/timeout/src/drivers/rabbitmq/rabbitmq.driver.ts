@@ -1,4 +1,4 @@
-import { type ChannelModel, type ConfirmChannel, connect, type ConsumeMessage } from 'amqplib';
+import type { ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
@@ -6,6 +6,7 @@ import { AlarmStoreError } from '../alarm-store.error';
 import { type Broker, CallingLink, ListeningLink } from '../broker-link';
 import { HeldAlarms } from '../held-alarms';
 import { RingLoop } from '../ring-loop';
+import { connectRabbitmq } from './connect-rabbitmq';
 import { type AlarmMessage, LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 
@@ -156,7 +157,7 @@ export class RabbitmqDriver implements TimerDriver {
   async #open(onLost: () => void): Promise<Link> {
     const url = new URL(this.options.url);
     if (!url.searchParams.has('heartbeat')) url.searchParams.set('heartbeat', `${HEARTBEAT_S}`);
-    const model = await connect(url.href, { timeout: CONNECT_LIMIT_MS, noDelay: true });
+    const model = await connectRabbitmq(url.href, { timeout: CONNECT_LIMIT_MS, noDelay: true });
     model.on('error', (error: Error) => this.#stopping || this.options.onError(error));
     model.on('close', () => onLost());
     const channel = await model.createConfirmChannel();

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { hasStrayPercent, STRAY_PERCENT_RULE } from '../../stray-percent';
 import type { TimerDriverKind } from '../../timer-driver-kind';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 
 const url = z
   .string()
+  .refine((text) => !hasStrayPercent(text), { error: STRAY_PERCENT_RULE, abort: true })
   .refine(
     (text) => URL.canParse(text) && /^amqps?:$/.test(new URL(text).protocol),
     'must be a URL that begins with amqp:// or amqps://',
