@@ -1,4 +1,4 @@
-import { connectRabbitmq } from '../../libs/timeout/src/drivers/rabbitmq/connect-rabbitmq';
+import { connect, credentials } from 'amqplib';
 import { closeOne } from './close-orders';
 import { compete } from './competitor';
 
@@ -7,7 +7,6 @@ const NAME = process.env.BENCH_PREFIX ?? 'orders';
 const [WAITING, DUE] = [`${NAME}-waiting`, `${NAME}-due`];
 const PREFETCH = 100;
 const AGAIN_MS = 500;
-const CONNECT_LIMIT_MS = 10_000;
 
 /**
  * A time to live for each message, and a dead letter queue behind it, as tutorials have it: only the head of a
@@ -16,8 +15,10 @@ const CONNECT_LIMIT_MS = 10_000;
  */
 compete(async ({ pool, orders }) => {
   const begin = async (hand: boolean): Promise<void> => {
-    const connection = await connectRabbitmq(process.env.RABBITMQ_URL ?? '', {
-      timeout: CONNECT_LIMIT_MS,
+    const address = new URL(process.env.RABBITMQ_URL ?? '');
+    const [name, secret] = [address.username, address.password].map(decodeURIComponent);
+    const connection = await connect(address.href, {
+      credentials: credentials.plain(name ?? '', secret ?? ''),
     });
     connection.on('error', () => undefined);
     connection.once('close', () => void again());
