@@ -1,8 +1,10 @@
 // A RabbitMQ of Debian's packages, unpacked into a cache folder and started without root. Only
 // tests use it: nothing here is for data that must survive.
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { exists, libraryFolders, unpackedIn } from './apt.mjs';
 import { EngineServer } from './engine-server.mjs';
 import { cacheFolder } from './folders.mjs';
@@ -17,6 +19,7 @@ const PACKAGES = [
   ...ERLANG.split(' ').map((name) => `erlang-${name}`),
 ];
 
+const NODE = 'lc@localhost';
 /** As brokers of shops have them. */
 const [USER, PASSWORD] = ['lastcall', '50% öl'];
 /** Salt of four bytes, and what is hashed with it. @param {string} password */
@@ -58,7 +61,7 @@ function findRabbitmq(say) {
  * @param {object} how
  * @param {string} how.folder where it keeps everything
  * @param {(line: string) => void} how.say
- * @returns {Promise<EngineServer>}
+ * @returns {Promise<EngineServer & { control(...args: string[]): Promise<unknown> }>}
  */
 export async function startRabbitmq({ folder, say }) {
   const root = findRabbitmq(say);
@@ -83,7 +86,7 @@ export async function startRabbitmq({ folder, say }) {
     LD_LIBRARY_PATH: libraryFolders(root).join(':'),
     ERL_EPMD_PORT: `${epmdPort}`,
     ERL_EPMD_ADDRESS: '127.0.0.1',
-    RABBITMQ_NODENAME: 'lc@localhost',
+    RABBITMQ_NODENAME: NODE,
     RABBITMQ_MNESIA_BASE: join(folder, 'data'),
     RABBITMQ_LOG_BASE: join(folder, 'log'),
     RABBITMQ_NODE_IP_ADDRESS: '127.0.0.1',
@@ -113,5 +116,8 @@ export async function startRabbitmq({ folder, say }) {
     program: { name: 'RabbitMQ', command: script, args: [], env, port },
   });
   await server.start();
-  return server;
+  const command = script.replace('rabbitmq-server', 'rabbitmqctl');
+  /** @param {string[]} args as an operator gives them to rabbitmqctl */
+  const control = (...args) => promisify(execFile)(command, ['-n', NODE, ...args], { env });
+  return Object.assign(server, { control });
 }

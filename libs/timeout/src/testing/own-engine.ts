@@ -5,6 +5,8 @@ import type { DriverStore } from '../drivers/driver-bench';
 
 interface EngineServer extends Omit<DriverStore, 'connections'> {
   readonly url: string;
+  /** What its operators have, where it has such a program. */
+  control?(...args: string[]): Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -47,6 +49,12 @@ export class OwnEngine implements DriverStore {
 
   flush(): Promise<void> {
     return this.server.flush();
+  }
+
+  /** As an operator, by the program of this server for that (`rabbitmqctl`). */
+  async control(...args: string[]): Promise<void> {
+    if (!this.server.control) throw new Error('This server has no program to control it');
+    await this.server.control(...args);
   }
 
   /** Established connections to its port, as Linux tells of them. */

@@ -1,3 +1,4 @@
+import type { ChannelModel } from 'amqplib';
 import { TimeLimitError, withTimeLimit } from '../../time-limit';
 import type { TimerFinding } from '../../timer-driver-kind';
 import { connectRabbitmq } from './connect-rabbitmq';
@@ -26,6 +27,8 @@ export async function examineRabbitmq(url: string, dueQueue: string): Promise<Ti
         fix: 'run RabbitMQ 3.10 or newer: older ones drop dead letters when a node fails',
       },
       await dueQueueOf(() => channel.checkQueue(dueQueue), dueQueue),
+      // Last, as nothing more is heard over a connection that is blocked.
+      await resourcesOf(model),
     ];
   } finally {
     await withTimeLimit(model.close(), LIMIT_MS, 'No goodbye').catch(() => undefined);
@@ -58,4 +61,21 @@ async function dueQueueOf(
       fix: '',
     };
   }
+}
+
+/** A broker that is short of disk or memory takes no messages from anybody, and all else of it answers. */
+async function resourcesOf(model: ChannelModel): Promise<TimerFinding> {
+  const blocked = new Promise<string>((resolve) => model.once('blocked', resolve));
+  const channel = await model.createConfirmChannel();
+  // Without a queue: it is dropped as soon as it is taken.
+  const taken = new Promise<void>((resolve) => {
+    channel.publish('', '', Buffer.of(), {}, () => resolve());
+  });
+  const reason = await withTimeLimit(Promise.race([blocked, taken]), LIMIT_MS, 'no answer');
+  return {
+    name: 'RabbitMQ resources',
+    isFine: reason === undefined,
+    detail: reason === undefined ? 'it takes messages' : `it takes no messages: ${reason}`,
+    fix: 'free its disk or memory: rabbitmqctl status says which, by its alarms',
+  };
 }

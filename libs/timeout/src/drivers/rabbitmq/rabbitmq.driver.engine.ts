@@ -1,8 +1,11 @@
 import { FaultyProxy } from '../../../../../test/faults/proxy';
+import { until } from '../../../../../test/support/until';
+import { systemClock } from '../../clock';
 import { OwnEngine } from '../../testing/own-engine';
 import { alarmIn, Bench, type DriverUnderTest } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
 import { connectRabbitmq } from './connect-rabbitmq';
+import { examineRabbitmq } from './examine-rabbitmq';
 import { LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 import { RabbitmqDriver } from './rabbitmq.driver';
@@ -129,6 +132,35 @@ describe('RabbitmqDriver', () => {
     }
     await bench.close();
     await model.close();
+  });
+
+  it('says what the broker is short of where it takes no messages', async () => {
+    const examine = async () => {
+      const findings = await examineRabbitmq(server.url, 'a queue of nobody');
+      return findings.find(({ name }) => name === 'RabbitMQ resources');
+    };
+    expect(await examine()).toMatchObject({ isFine: true });
+    const onError = jest.fn();
+    const prefix = 'short';
+    prefixes.add(prefix);
+    const driver = new RabbitmqDriver({
+      ...{ url: server.url, prefix, onError, databaseClock: systemClock },
+    });
+    try {
+      await server.control('set_disk_free_limit', '900000GB');
+      await expect(driver.arm([alarmIn(60_000)])).rejects.toThrow('did not take a call');
+      expect(onError.mock.calls).toEqual([
+        [expect.objectContaining({ message: expect.stringMatching(/takes no messages: .*disk/) })],
+      ]);
+      expect(await examine()).toMatchObject({
+        isFine: false,
+        detail: expect.stringMatching(/disk/),
+      });
+    } finally {
+      await server.control('set_disk_free_limit', '50MB');
+      await driver.stop();
+    }
+    await until('it takes messages again', async () => (await examine())?.isFine);
   });
 
   it('rings on, and refuses in bounded time, when the broker goes and comes', async () => {

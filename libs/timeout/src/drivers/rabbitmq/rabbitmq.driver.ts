@@ -160,6 +160,10 @@ export class RabbitmqDriver implements TimerDriver {
     const model = await connectRabbitmq(url.href, { timeout: CONNECT_LIMIT_MS, noDelay: true });
     model.on('error', (error: Error) => this.#stopping || this.options.onError(error));
     model.on('close', () => onLost());
+    // The call that published hears nothing, and gives up.
+    model.on('blocked', (reason: string) =>
+      this.options.onError(new AlarmStoreError(`RabbitMQ takes no messages: ${reason}`)),
+    );
     const channel = await model.createConfirmChannel();
     channel.on('error', (error: Error) => this.#stopping || this.options.onError(error));
     channel.on('close', () => onLost());
