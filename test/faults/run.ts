@@ -20,6 +20,10 @@ let rig: Rig | undefined;
 
 async function main(): Promise<boolean> {
   const { only } = values;
+  if (!Number.isSafeInteger(seed)) {
+    console.error(`--seed ${values.seed} is no whole number`);
+    return false;
+  }
   const unknown = only.filter((part) => !FAULTS.some((fault) => nameOf(fault).includes(part)));
   if (unknown.length > 0) {
     const all = FAULTS.map(nameOf).join('\n  ');
