@@ -82,7 +82,7 @@ export function contextNamed({ contexts }: Contexts, name: string): Context {
 export function maskedUrl(url: string | undefined): string | null {
   if (!url) return null;
   // Several hosts, as of a cluster, are no URL to Node; nothing but a password is secret there.
-  if (!URL.canParse(url)) return url.replace(/^([^/]*\/\/[^:@/]*):[^@/]*@/, '$1:***@');
+  if (!URL.canParse(url)) return url.replace(/^([^/]*\/\/[^:@/]*):.*@/, '$1:***@');
   const masked = new URL(url);
   if (masked.password) masked.password = '***';
   for (const [name] of masked.searchParams) {
