@@ -6,8 +6,8 @@ import { EXIT } from './exit-code';
 export async function runToItsEnd(folder: string): Promise<void> {
   settings.enableAutoTranspile = false;
   // What a command has begun it ends, whether or not it can say so: oclif would throw in the midst of it.
-  process.stdout.removeAllListeners('error').on('error', tellUnwritten);
-  process.stderr.on('error', () => undefined);
+  process.stdout.removeAllListeners('error').once('error', tellUnwritten);
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   await run(process.argv.slice(2), folder).catch(Errors.handle);
   // As long as the reader takes: a pipe holds little of a long list.
   await Promise.all([process.stdout, process.stderr].map(isWritten));
@@ -17,7 +17,7 @@ export async function runToItsEnd(folder: string): Promise<void> {
 
 /** Who reads no more, as `head` at its end, is no failure of the command; a full disk is one. */
 function tellUnwritten({ code, message }: NodeJS.ErrnoException): void {
-  if (code === 'EPIPE' || process.exitCode === EXIT.dependencyDown) return;
+  if (code === 'EPIPE') return;
   process.exitCode = EXIT.dependencyDown;
   process.stderr.write(
     `Error: The result could not be written\nWhy:   ${message}\n` +

@@ -110,7 +110,7 @@ function describe({ deadlines, alarms, findings, left }: VerifyResult, isFixed: 
     samples.length === 0
       ? ''
       : `\n\n${table(samples, [
-          { title: 'WHAT', value: ({ finding }) => finding },
+          { title: 'WHAT', value: ({ what }) => what },
           { title: 'ID', value: ({ id }) => id },
           { title: 'AT', value: ({ at }) => at },
         ])}`;
@@ -120,14 +120,14 @@ function describe({ deadlines, alarms, findings, left }: VerifyResult, isFixed: 
 function sampleRows({ deadlines, alarms }: Pick<VerifyResult, 'deadlines' | 'alarms'>) {
   const ofDeadlines = (['missing', 'orphaned', 'wrong', 'held'] as const).flatMap((name) =>
     deadlines[name].sample.map(({ kind, subjectId, dueAt }) => ({
-      finding: `deadline ${name}`,
+      what: `deadline ${name}`,
       id: `${kind} ${subjectId}`,
       at: new Date(dueAt).toISOString(),
     })),
   );
   const ofAlarms = (['missing', 'orphaned', 'wrong', 'late'] as const).flatMap((name) =>
     alarms[name].sample.map(({ id, at }) => ({
-      finding: `alarm ${name}`,
+      what: `alarm ${name}`,
       id,
       at: new Date(at).toISOString(),
     })),
