@@ -43,8 +43,8 @@ const MONEY_MUTATIONS = [
     'What a slow stream has taken is noted only when it has taken all there is',
     RELAY,
     'events/relay-events.ts',
-    '(count === 0 || performance.now() < untilMs)',
-    'untilMs > 0',
+    'while (count < events.length && performance.now() < untilMs)',
+    'while (count < events.length && untilMs > 0)',
   ),
   seeded(
     'backlog-in-one-window',
@@ -61,6 +61,14 @@ const MONEY_MUTATIONS = [
     'events/event-stream.ts',
     "if place ~= '' and not has",
     'if false and not has',
+  ),
+  seeded(
+    'lost-until-the-next',
+    'What the stream has lost is missed only as something new comes',
+    LOST,
+    'events/relay-events.ts',
+    'if (cursor.stream_place === null) return undefined;',
+    'if (cursor !== null) return undefined;',
   ),
   seeded(
     'lost-in-a-window',

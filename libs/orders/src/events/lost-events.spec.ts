@@ -78,6 +78,18 @@ describe('a Redis that has lost events of the stream', () => {
     expect(alert).toHaveBeenCalledTimes(1);
   });
 
+  it.each([
+    ['some of them', () => lose(30)],
+    ['all of them', () => redis.with((client) => client.flushall())],
+  ])('is sent %s again where nothing new comes', async (_, losing) => {
+    for (let transaction = 0; transaction < 3; transaction++) await due(100);
+    await relayed();
+    await losing();
+    await relayed();
+    await expectInStream('SELECT id FROM order_events');
+    expect(alert.mock.calls).toEqual([['events_sent_again', { from: expect.any(String) }]]);
+  });
+
   it('is sent again what an earlier transaction wrote later, in the midst of many', async () => {
     const late = world.dataSource.createQueryRunner();
     await late.startTransaction();

@@ -46,7 +46,7 @@ interface Taken {
  * transaction than the one before it (`EVENT_TX`), so it is never in an earlier window. Transactions
  * are told apart by their ids in the cluster where the history began (`event_tx` in the database).
  *
- * What Redis has lost of the stream, by a failover or a restore, is sent again as soon as there is something new.
+ * What Redis has lost of the stream, by a failover or a restore, is sent again as soon as a worker looks.
  */
 @Injectable()
 export class RelayEvents {
@@ -95,7 +95,7 @@ export class RelayEvents {
     const cursor = row as Cursor;
     const window = await currentWindow(tx, cursor, WINDOW - 1);
     // Nothing to relay writes nothing: an idle shop costs no transaction ids.
-    if (!window) return undefined;
+    if (!window) return this.#lookForLost(tx, cursor);
     const events = await readWindow(tx, window);
     const taken = await this.#append(cursor.stream_place, events);
     if (taken instanceof EventsLost) return this.#beginAgain(tx, cursor, taken);
@@ -111,14 +111,21 @@ export class RelayEvents {
     return taken.count;
   }
 
-  /** How many of them, from the first, the stream has taken in its time. */
+  /** Also where nothing new comes for hours. Undefined where all is there. */
+  async #lookForLost(tx: Transaction, cursor: Cursor): Promise<number | undefined> {
+    if (cursor.stream_place === null) return undefined;
+    const taken = await this.#append(cursor.stream_place, []);
+    return taken instanceof EventsLost ? this.#beginAgain(tx, cursor, taken) : undefined;
+  }
+
+  /** How many of them, from the first, the stream has taken in its time: none of none, where all is there. */
   async #append(
     behind: string | null,
     events: readonly RelayedEvent[],
   ): Promise<Taken | EventsLost> {
     const untilMs = performance.now() + APPENDING_MS;
     let [count, place] = [0, behind];
-    while (count < events.length && (count === 0 || performance.now() < untilMs)) {
+    do {
       const slice = events.slice(count, count + SLICE);
       const { stream } = this;
       const appending = stream.appendBehind
@@ -131,7 +138,7 @@ export class RelayEvents {
         throw error;
       }
       count += slice.length;
-    }
+    } while (count < events.length && performance.now() < untilMs);
     return { count, place };
   }
 
