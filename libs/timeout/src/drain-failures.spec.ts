@@ -28,9 +28,9 @@ describe('Drain, when handling fails', () => {
 
   describe('a poisoned subject', () => {
     const poison = subject(17);
-    const poisoned = () =>
+    const poisoned = (said = 'poison') =>
       new Effects(1_000, async (due) => {
-        if (due.some(({ subjectId }) => subjectId === poison)) throw new Error('poison');
+        if (due.some(({ subjectId }) => subjectId === poison)) throw new Error(said);
       });
 
     it('is found by splitting, and its neighbours go on', async () => {
@@ -99,11 +99,14 @@ describe('Drain, when handling fails', () => {
       }
     });
 
-    it('is held with its error in the end', async () => {
+    it.each([
+      ['', 'poison', 'poison'],
+      [', whatever is in it', 'poison of "\0"', 'poison of "\ufffd"'],
+    ])('is held with its error in the end%s', async (_, said, kept) => {
       await store.add(KIND, Array<number>(18).fill(-1));
       const held: string[] = [];
-      const deadlineHeld = (_: string, id: string) => void held.push(id);
-      const one = drain(poisoned(), parts({ deadlineHeld }), { maxFailures: 3 });
+      const deadlineHeld = (__: string, id: string) => void held.push(id);
+      const one = drain(poisoned(said), parts({ deadlineHeld }), { maxFailures: 3 });
       // Held as others have succeeded since it began to fail: by its waits, of which none is waited for.
       jest.spyOn(performance, 'now').mockReturnValue(performance.now());
       for (let round = 0; round < 3; round++) {
@@ -113,7 +116,7 @@ describe('Drain, when handling fails', () => {
       expect(await store.deadlines()).toEqual([]);
       expect(held).toEqual([poison]);
       expect(await store.rows('SELECT subject_id, failures, error FROM held_deadlines')).toEqual([
-        { subject_id: poison, failures: 3, error: 'Error: poison' },
+        { subject_id: poison, failures: 3, error: `Error: ${kept}` },
       ]);
       expect(await one.run('timer')).toEqual(NOTHING);
     });

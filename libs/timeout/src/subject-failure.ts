@@ -70,7 +70,8 @@ export async function setAside(
   await putBackDeadlines(tx, later);
   await holdDeadlines(
     tx,
-    held.map(({ due, error }) => ({ due, error: String(error) })),
+    // Postgres keeps no NUL, which a message has that quotes what could not be read.
+    held.map(({ due, error }) => ({ due, error: String(error).replaceAll('\0', '\ufffd') })),
   );
   tx.afterCommit(() => {
     alarms.ensure(later);
