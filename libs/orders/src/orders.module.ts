@@ -9,7 +9,7 @@ import {
   type OnApplicationShutdown,
   type Provider,
 } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { type Config, SETTINGS } from './config';
 import { CLOSERS, DATABASE } from './data-source';
@@ -32,6 +32,7 @@ import { PROVIDERS_ELSEWHERE } from './providers/create-providers';
 import { PaymentProviders } from './providers/payment-providers';
 import { ProviderSuspicion } from './providers/provider-suspicion';
 import { Schedules } from './schedules';
+import { assertOnlyOrdersModule } from './second-orders-module';
 import { IS_VISITOR, type OrdersSetUp, SET_UP } from './set-up';
 import { LOCK, OF_THE_SET_UP, OPEN_ALARM_QUEUE } from './set-up-providers';
 import { timeoutOptions } from './timeout-options';
@@ -40,7 +41,12 @@ import { USE_CASES } from './use-cases';
 /** The order module: import it once, with the settings and where to report. */
 @Module({})
 export class OrdersModule implements OnApplicationShutdown {
-  constructor(@Inject(EVENT_STREAM) private readonly stream: EventStream) {}
+  constructor(
+    @Inject(EVENT_STREAM) private readonly stream: EventStream,
+    discovery: DiscoveryService,
+  ) {
+    assertOnlyOrdersModule(discovery);
+  }
 
   static forRoot(
     config: Config,
