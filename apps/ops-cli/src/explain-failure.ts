@@ -58,7 +58,8 @@ async function fromCore(error: unknown, command: string): Promise<CommandFailure
     TimerAbilityError,
     TransactionPoolingError,
   } = await import('@app/timeout');
-  if (error instanceof core.LastcallError) return refusal(error, core.ERROR_STATUS[error.code]);
+  const refused = error instanceof core.LastcallError ? error : core.refusalOfUnkeptText(error);
+  if (refused) return refusal(refused, core.ERROR_STATUS[refused.code]);
   if (error instanceof CommitUnknownError) {
     return outcomeUnknown(command, core.reasonOf(error.cause), error);
   }
@@ -84,10 +85,8 @@ async function fromCore(error: unknown, command: string): Promise<CommandFailure
     return dependencyDown('Postgres took too long over a statement', next);
   }
   if (isContention(error)) {
-    const refused = core.postgresRefusal(error);
-    const what = refused
-      ? `${refused.what}: ${refused.mend}`
-      : 'Others are changing the same things';
+    const locked = core.postgresRefusal(error);
+    const what = locked ? `${locked.what}: ${locked.mend}` : 'Others are changing the same things';
     const busy = new core.LastcallError('busy', what, {}, { cause: error });
     return refusal(busy, core.ERROR_STATUS.busy);
   }
@@ -126,8 +125,10 @@ async function fromCore(error: unknown, command: string): Promise<CommandFailure
   if (pooler instanceof PoolerRefusalError || pooler instanceof TransactionPoolingError) {
     return dependencyDown(pooler.message, 'change its settings; lastcall doctor looks closer');
   }
-  const refused = core.postgresRefusal(error);
-  if (refused) return dependencyDown(refused.what, `${refused.mend}; lastcall doctor looks closer`);
+  const byPostgres = core.postgresRefusal(error);
+  if (byPostgres) {
+    return dependencyDown(byPostgres.what, `${byPostgres.mend}; lastcall doctor looks closer`);
+  }
   if (core.isInfrastructureError(error)) {
     return dependencyDown(
       'Postgres does not answer',

@@ -37,6 +37,7 @@ export { REASON_LENGTH } from './order/operator-action';
 export { onDataSource } from './order/order-rows';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export { isSubject, SUBJECT_RULE } from './order/subject';
+export { refusalOfUnkeptText } from './order/unkept-text';
 export { isUuid } from './order/uuid';
 export { differenceText, readRunningSettings, type RunningSettings } from './ops/running-settings';
 export { TargetLook } from './targets/target-look';

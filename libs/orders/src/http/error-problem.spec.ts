@@ -52,6 +52,14 @@ describe('answerTo', () => {
     expect(poor.headers['www-authenticate']).toContain('error="insufficient_scope", scope="ops"');
   });
 
+  it('refuses a text that the database cannot keep, which the log has as well', () => {
+    const error = databaseError('22P05', 'character with byte sequence 0xe6 has no equivalent');
+    const { problem, isFault } = answerTo(error);
+    expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+    expect(JSON.stringify(problem)).not.toContain('0xe6');
+    expect(isFault).toBe(true);
+  });
+
   it('says so where the database has not answered to COMMIT', () => {
     const { problem, headers } = answerTo(new CommitUnknownError(new Error('Query read timeout')));
     expect(problem).toMatchObject({ status: 503, code: 'unavailable' });

@@ -1,6 +1,7 @@
 import { CommitUnknownError, isContention, isInfrastructureError } from '@app/timeout';
 import { HttpException } from '@nestjs/common';
 import { ERROR_STATUS, LastcallError } from '../order/errors';
+import { refusalOfUnkeptText } from '../order/unkept-text';
 import { codeOf, problem, type Problem, type ProblemCode } from './problem';
 
 /** How an error is answered, and whether it is a fault of ours that belongs in the log. */
@@ -37,6 +38,9 @@ export function answerTo(error: unknown): ErrorAnswer {
   if (error instanceof HttpException && error.getStatus() < 500) {
     return { problem: problemOfHttp(error), headers: {}, isFault: false };
   }
+  const unkept = refusalOfUnkeptText(error);
+  // It may be a provider's webhook, which nobody reads the answer of.
+  if (unkept) return { ...answerToRefusal(unkept), isFault: true };
   if (isInfrastructureError(error)) {
     const detail =
       error instanceof CommitUnknownError

@@ -2,6 +2,7 @@ import { isCanceledStatement, isContention, isInfrastructureError, sqlStateOf } 
 import { DataSource } from 'typeorm';
 import { LastcallError } from '../order/errors';
 import type { OrdersTelemetry } from '../order/telemetry';
+import { refusalOfUnkeptText } from '../order/unkept-text';
 
 export interface EachSubject<Result> {
   /** What this is called in the log. */
@@ -65,6 +66,8 @@ export function refusalOf(error: unknown): LastcallError {
       'The connection to the database broke: whether it was done is not known; try it again',
     );
   }
+  const unkept = refusalOfUnkeptText(error);
+  if (unkept) return unkept;
   const state = sqlStateOf(error);
   const told = state === undefined ? '' : ` (SQLSTATE ${state})`;
   return because('internal_error', `A fault of ours${told}: the log tells more; please report it`);
