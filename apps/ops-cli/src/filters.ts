@@ -12,17 +12,22 @@ export async function parseId(text: string, what: string): Promise<string> {
   );
 }
 
+/** A day of UTC, or an instant with its time zone: without one it would be another instant on each machine. */
+const INSTANT = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/i;
+
 /** An instant: ISO 8601, or a duration ago such as `7d`. */
 export const instant = Flags.custom<Date>({
   helpValue: '7d|INSTANT',
   parse: async (text) => {
     const { parseDuration } = await import('@app/orders/look');
     const agoMs = parseDuration(text);
-    const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
+    const [, day] = INSTANT.exec(text) ?? [];
     const isDate = day !== undefined && isDay(day);
     const atMs = agoMs !== undefined ? Date.now() - agoMs : isDate ? Date.parse(text) : NaN;
     if (!Number.isNaN(atMs) && atMs >= 0) return new Date(atMs);
-    throw usageFailure(`"${text}" is no instant: give 30m, 7d, or 2026-05-01T10:00:00Z`);
+    throw usageFailure(
+      `"${text}" is no instant: give 30m, 7d, or 2026-05-01T10:00:00Z, with its time zone`,
+    );
   },
 });
 

@@ -68,6 +68,9 @@ describe('lastcall orders list', () => {
     [['--since', 'yesterday'], '"yesterday" is no instant'],
     [['--since', '2026-02-31'], '"2026-02-31" is no instant'],
     [['--until', '2026-13-01T10:00:00Z'], '"2026-13-01T10:00:00Z" is no instant'],
+    // On another machine it would be another one.
+    [['--until', '2026-05-01T10:00'], '"2026-05-01T10:00" is no instant'],
+    [['--since', '2026-05-01 (CEST)'], '"2026-05-01 (CEST)" is no instant'],
     [['--cursor', '17'], '"17" is not the id of an order'],
     [['--colour'], 'Nonexistent flag: --colour'],
   ])('refuses %j as misuse', async (flags, why) => {
