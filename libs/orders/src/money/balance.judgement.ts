@@ -10,7 +10,7 @@ export interface MoneyFacts {
   readonly balances: readonly PaymentBalance[];
 }
 
-/** `cancel`: the order is paid and nothing of its money is left. `refund`: the order is over. */
+/** `cancel`: the order is paid and nothing of its money is left. `refund`: it is over, and what it still holds goes back. */
 export type MoneyJudgement = 'cancel' | 'refund' | 'nothing';
 
 const total = (
@@ -21,10 +21,9 @@ const total = (
 /** Decides what becomes of an order after its money has moved: pure, and the only place for it. */
 export function judgeMoney({ status, amount, balances }: MoneyFacts): MoneyJudgement {
   const isUndecided = total(balances, ({ held, inDispute }) => held + inDispute) > 0;
-  if (isUndecided) return 'nothing';
   switch (status) {
     case 'paid':
-      return amount > 0 && total(balances, kept) === 0 ? 'cancel' : 'nothing';
+      return !isUndecided && amount > 0 && total(balances, kept) === 0 ? 'cancel' : 'nothing';
     case 'closed':
     case 'canceled':
       return 'refund';

@@ -100,6 +100,49 @@ describe('money that moves at the provider', () => {
     ]);
     expect((await read(order)).balance).toMatchObject({ refunded: 0 });
   });
+
+  const owed = async (order: Placed) =>
+    (await refundsOf(order)).reduce((sum, { amount }) => sum + Number(amount), 0);
+  const canceled = async () => {
+    const order = await paid();
+    await refunded(order, 600, `re-a-${order.id}`);
+    await refunded(order, 400, `re-b-${order.id}`);
+    return order;
+  };
+  const comesBack = (order: Placed) =>
+    tell(order, 'refund.failed', { providerRefundId: `re-a-${order.id}`, amount: 600 });
+
+  it.each([
+    { outcome: 'won', amount: 600 },
+    { outcome: 'lost', amount: 200 },
+  ] as const)(
+    'sends back what a canceled order got back while a dispute was open, which is $outcome then',
+    async ({ outcome, amount }) => {
+      const order = await canceled();
+      await disputed(order, 'opened', 'dp', 400);
+      await comesBack(order);
+      await disputed(order, outcome, 'dp', 400);
+      expect(await owed(order)).toBe(amount);
+    },
+  );
+
+  it.each(['refund', 'keep'] as const)(
+    'sends back what a canceled order got back while other money of it was on hold (%s)',
+    async (decision) => {
+      const order = await canceled();
+      const money = { amount: 700, currency: 'EUR', paidAt: new Date() };
+      await tell(order, 'payment.succeeded', { providerPaymentId: `other-${order.id}`, money });
+      await comesBack(order);
+      const [stray] = await world.rows<{ id: string }>(
+        'SELECT id FROM payments WHERE order_id = $1 AND hold_reason IS NOT NULL',
+        [order.id],
+      );
+      const held = { ...order, paymentId: stray?.id as string };
+      await settle(held, decision);
+      expect(await owed(order)).toBe(600);
+      expect(await owed(held)).toBe(decision === 'refund' ? 700 : 0);
+    },
+  );
 });
 
 describe('a dispute', () => {

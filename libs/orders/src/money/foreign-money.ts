@@ -4,7 +4,7 @@ import type { StatusChange } from '../order/change-status';
 import { OrderGuard } from '../order/order-guard';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-import { readBalances } from './balance';
+import { type PaymentBalance, readBalances, refundable } from './balance';
 import { judgeMoney } from './balance.judgement';
 import {
   type Movement,
@@ -51,13 +51,8 @@ const KINDS: Readonly<Record<ForeignMove['what'], readonly MovementKind[]>> = {
   'dispute.lost': ['disputed', 'dispute_lost'],
 };
 
-/** What an order is settled for. */
-export interface MoneySettlement {
-  /** Money that is with us again. */
-  readonly cameBack?: Omit<RefundOrder, 'reason'>;
-  /** Who made the money go back; by default the provider. */
-  readonly cause?: Pick<StatusChange, 'by' | 'actor' | 'reason' | 'closeReason'>;
-}
+/** Who made an order's money go back; by default the provider. */
+export type MoneyCause = Pick<StatusChange, 'by' | 'actor' | 'reason' | 'closeReason'>;
 
 /** Records refunds made at the provider and disputes, and settles the order with what is left. */
 @Injectable()
@@ -94,20 +89,15 @@ export class ForeignMoney {
     if (written.length === 0) return 'known';
     const about = { orderId, paymentId, amount, currency, providerId: ref };
     tx.afterCommit(() => this.telemetry.alert(ALERTS[move.what], about));
-    const isBack = move.what === 'refund.failed' || move.what === 'dispute.won';
-    await this.settle(tx, [orderId], isBack ? { cameBack: { paymentId, amount, currency } } : {});
+    await this.settle(tx, [orderId]);
     return 'recorded';
   }
 
   /**
-   * Looks at orders whose money has moved: one without any left is canceled, and what came back to
-   * us for one that is over goes to the customer. The caller has locked the orders' rows.
+   * Looks at orders whose money has moved: one without any left is canceled, and what one that is over still
+   * holds goes to the customer, as what came back to us. The caller has locked the orders' rows.
    */
-  async settle(
-    tx: Transaction,
-    orderIds: readonly string[],
-    { cameBack, cause }: MoneySettlement = {},
-  ): Promise<void> {
+  async settle(tx: Transaction, orderIds: readonly string[], cause?: MoneyCause): Promise<void> {
     const orders = await tx.rows<{
       id: string;
       status: OrderStatus;
@@ -116,7 +106,8 @@ export class ForeignMoney {
     }>('SELECT id, status, amount, currency FROM orders WHERE id = ANY ($1::uuid[])', [orderIds]);
     const all = await readBalances(tx, orderIds);
     for (const { id, status, amount, currency } of orders) {
-      const balances = all.filter((one) => one.orderId === id && one.currency === currency);
+      const ofOrder = all.filter(({ orderId }) => orderId === id);
+      const balances = ofOrder.filter((one) => one.currency === currency);
       const judgement = judgeMoney({ status, amount: Number(amount), balances });
       if (judgement === 'cancel') {
         await this.guard.change(tx, {
@@ -132,8 +123,8 @@ export class ForeignMoney {
               : 'refunded_at_provider',
         });
       }
-      if (judgement === 'refund' && cameBack && !(await isKept(tx, cameBack.paymentId))) {
-        await requestRefunds(tx, this.timeouts, [{ ...cameBack, reason: 'returned_money' }]);
+      if (judgement === 'refund') {
+        await requestRefunds(tx, this.timeouts, await withoutHome(tx, ofOrder));
       }
     }
   }
@@ -168,13 +159,25 @@ async function lockPayment(
   return row && free.length === 0 ? 'busy' : row;
 }
 
-/** An operator has decided that the shop keeps it. */
-async function isKept(tx: Transaction, paymentId: string): Promise<boolean> {
-  const rows = await tx.rows(
-    `SELECT 1 FROM operator_actions WHERE subject_id = $1 AND action = 'payment.keep'`,
-    [paymentId],
+/**
+ * What payments of an order that is over still hold: neither going back, nor taken by a dispute, nor on
+ * hold, nor for the shop to keep, as an operator has decided.
+ */
+async function withoutHome(
+  tx: Transaction,
+  balances: readonly PaymentBalance[],
+): Promise<RefundOrder[]> {
+  const left = balances.filter((one) => one.held === 0 && refundable(one) > 0);
+  if (left.length === 0) return [];
+  const rows = await tx.rows<{ subject_id: string }>(
+    `SELECT subject_id FROM operator_actions
+      WHERE subject_id = ANY ($1::uuid[]) AND action = 'payment.keep'`,
+    [left.map(({ paymentId }) => paymentId)],
   );
-  return rows.length > 0;
+  const kept = new Set(rows.map(({ subject_id: paymentId }) => paymentId));
+  return left
+    .filter(({ paymentId }) => !kept.has(paymentId))
+    .map((one) => ({ ...one, amount: refundable(one), reason: 'returned_money' as const }));
 }
 
 async function isDecidedOtherwise(

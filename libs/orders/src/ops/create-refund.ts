@@ -61,7 +61,7 @@ export class CreateRefund {
         const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
         await recordAction(tx, 'refund.create', 'refund', ids, accountable);
         const cause = { by: 'operator', closeReason: 'operator_canceled', ...accountable } as const;
-        await this.money.settle(tx, [id], { cause });
+        await this.money.settle(tx, [id], cause);
         await rememberKey(tx, id, command, ids);
         return end({ order: await readOrder(tx, id), refundIds: ids, replayed: false });
       }),

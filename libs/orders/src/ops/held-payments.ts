@@ -123,11 +123,13 @@ export class SettlePayment {
     await release(tx, paymentId);
     const refundId = decision === 'refund' ? await this.#refund(tx, payment) : null;
     await endWebhooks(tx, payment);
+    await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
     // A paid order whose money goes back must not be shipped.
     await this.money.settle(tx, [payment.orderId], {
-      cause: { by: 'operator', closeReason: 'operator_canceled', ...accountable },
+      by: 'operator',
+      closeReason: 'operator_canceled',
+      ...accountable,
     });
-    await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
     return { decision, payment, refundId };
   }
 
