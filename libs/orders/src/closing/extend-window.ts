@@ -3,7 +3,7 @@ import { TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Settings, SETTINGS } from '../config';
 import { LastcallError, orderNotFound } from '../order/errors';
-import { EVENT_TX } from '../order/event-tx';
+import { EVENT_AT, EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
 import { type GuardedOrder, OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
@@ -158,7 +158,7 @@ const hashOf = ({ by, byMs }: ExtendCommand): string =>
   hash('sha256', JSON.stringify([by, byMs]), 'base64');
 
 const EXTEND = `
-  WITH extended AS (
+  WITH changed AS (
     UPDATE orders SET pay_by = pay_by + $2 * interval '1 millisecond',
            closes_at = closes_at + $2 * interval '1 millisecond',
            version = version + 1, extended = extended OR $3 = 'customer',
@@ -168,11 +168,12 @@ const EXTEND = `
     RETURNING id, version, closes_at, event_tx
   ), history AS (
     INSERT INTO order_events
-           (order_id, version, type, from_status, to_status, by, actor, reason, tx)
-    SELECT id, version, 'order.extended', 'pending_payment', 'pending_payment', $3, $4, $5, event_tx
-      FROM extended
+           (order_id, version, type, from_status, to_status, by, actor, reason, tx, at)
+    SELECT id, version, 'order.extended', 'pending_payment', 'pending_payment', $3, $4, $5, event_tx,
+           ${EVENT_AT}
+      FROM changed
   )
-  SELECT version, closes_at FROM extended`;
+  SELECT version, closes_at FROM changed`;
 
 /** Less than nothing would bring the deadline forward, behind the customer's back. */
 function assertExtension(byMs: number): void {

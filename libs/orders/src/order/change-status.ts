@@ -1,7 +1,7 @@
 import { isFar, type Transaction, Uuids } from '@app/timeout';
 import { type ChangedColumns, ChangedOrders, type CountedColumns } from './changed-orders';
 import { deadlineOf, isOverdue, TIMED_KINDS } from './deadline-table';
-import { EVENT_TX, NEW_EVENT_TX } from './event-tx';
+import { EVENT_AT, EVENT_TX, NEW_EVENT_TX } from './event-tx';
 import { HAS_OPEN_PAYMENT } from './open-payment';
 import {
   type By,
@@ -98,6 +98,8 @@ function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: bool
   const isClaimed = by === 'timer' || by === 'sweep';
   const over = before && !isClaimed && TIMED.includes(before.kind) ? before : undefined;
   const instant = INSTANTS[to];
+  // What is overdue was so before now, and its deadline came after all that has happened to it.
+  const at = onlyIfOverdue ? 'now()' : EVENT_AT;
   return `
     WITH changed AS (
       UPDATE orders o SET status = $3, version = version + 1, close_reason = $4,
@@ -110,8 +112,8 @@ function statementFor(change: ChangeOfMany, effect: StockEffect, isCounted: bool
       RETURNING id, version, closes_at, event_tx${deadline ? `, ${deadline.dueAt} AS due_at` : ''}${over ? `, ${over.dueAt} AS over_at` : ''}
     ), history AS (
       INSERT INTO order_events
-             (order_id, version, type, from_status, to_status, by, actor, reason, tx)
-      SELECT id, version, 'order.${to}', $2, $3, $5, $6, $7, event_tx FROM changed
+             (order_id, version, type, from_status, to_status, by, actor, reason, tx, at)
+      SELECT id, version, 'order.${to}', $2, $3, $5, $6, $7, event_tx, ${at} FROM changed
     )${deadline ? DEADLINE_SQL(deadline.kind) : ''}${over ? OVER_SQL(over.kind) : ''}${
       effect === 'none' ? '' : MOVEMENTS_SQL(effect)
     }

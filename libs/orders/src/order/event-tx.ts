@@ -7,6 +7,14 @@ export const NEW_EVENT_TX = '(SELECT event_tx(pg_current_xact_id()))';
  */
 export const EVENT_TX = `greatest(event_tx, ${NEW_EVENT_TX})`;
 
+/**
+ * When an event of the rows `changed` is told to have been. Never before the order's event before it, for the same
+ * reason; it is read where there may be another transaction that nobody had to hear of: behind the placing there is none.
+ */
+export const EVENT_AT = `greatest(now(), CASE WHEN changed.version > 2 THEN (
+  SELECT e.at FROM order_events e
+   WHERE e.order_id = changed.id AND e.version = changed.version - 1) END)`;
+
 /** True from when the history was found to be ahead of this cluster's transactions until it is rewound. */
 export const WAS_FOUND_STUCK = 'EXISTS (SELECT FROM relay_cursor WHERE stuck_at IS NOT NULL)';
 

@@ -79,6 +79,13 @@ describe('OrderGuard', () => {
     await runner.release();
     const results = await runInvariants(world, { limitMs: 60_000, newest: 'all' });
     expect(results.find(({ name }) => name === 'timestamps_agree')?.violations).toBe(0);
+    const history = await world.rows<{ at: Date }>(
+      'SELECT at FROM order_events WHERE order_id = $1 ORDER BY version',
+      [id],
+    );
+    const instants = history.map(({ at }) => at.getTime());
+    expect(instants).toHaveLength(3);
+    expect(instants).toEqual([...instants].sort((a, b) => a - b));
   });
 
   it('gives back stock under the transaction of each event, and some are older than their order', async () => {
