@@ -8,6 +8,7 @@ interface MadeRefund {
   readonly providerRefundId: string | null;
   /** Minor units. */
   readonly amount: number;
+  readonly hasSucceeded: boolean;
 }
 
 /** An attempt at a refund of ours, its row locked. */
@@ -33,23 +34,24 @@ export async function findRefundByKey(
  * A refund without our key: the refund that it names, else one that is still owed, by the payment
  * and the amount, when that is unambiguous: somebody made by hand what we could not. One that the
  * provider may have been asked for is told of by its own key: this is another. So is one that is
- * booked as nobody's already, of which the provider tells once more. `busy` where somebody holds its row.
+ * booked as nobody's already, of which the provider tells once more, and one that has failed, which pays
+ * nothing that is owed. `busy` where somebody holds its row.
  */
 export function findOwedRefund(
   tx: Transaction,
-  { paymentId, amount, providerRefundId }: MadeRefund,
+  { paymentId, amount, providerRefundId, hasSucceeded }: MadeRefund,
 ): Promise<FoundRefund | 'busy' | undefined> {
   return lockFound(
     tx,
     `SELECT id, attempt FROM refunds
-      WHERE payment_id = $1 AND (provider_refund_id = $3 OR amount = $2
+      WHERE payment_id = $1 AND (provider_refund_id = $3 OR $4 AND amount = $2
         AND (status IN ('failed', 'needs_attention') OR status = 'requested' AND asked_at IS NULL)
         AND NOT EXISTS (
           SELECT 1 FROM refunds named WHERE named.payment_id = $1 AND named.provider_refund_id = $3)
         AND NOT EXISTS (
           SELECT 1 FROM money_movements m
            WHERE m.payment_id = $1 AND m.kind = 'foreign_refund' AND m.ref = $3))`,
-    [paymentId, amount, providerRefundId],
+    [paymentId, amount, providerRefundId, hasSucceeded],
   );
 }
 

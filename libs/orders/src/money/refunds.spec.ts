@@ -100,6 +100,20 @@ describe('a refund that somebody made by hand', () => {
     expect(await refundsOf(order)).toMatchObject([{ status: 'failed' }]);
     expect((await read(order)).balance).toMatchObject({ refunded: 300 });
   });
+
+  it.each(['failed', 'requested'])(
+    'and that failed is not taken for ours, which is %s, in whatever order that is told',
+    async (status) => {
+      const order = await paid();
+      const id = await owed(order, 300);
+      if (status === 'failed') await settle(id, 1, FAILED);
+      const byHand = { providerRefundId: 're-by-hand', amount: 300, why: 'account closed' };
+      await tell(order, 'refund.failed', byHand);
+      await refunded(order, 300, 're-by-hand');
+      expect(await refundsOf(order)).toMatchObject([{ status }]);
+      expect((await read(order)).balance).toMatchObject({ refunded: 0 });
+    },
+  );
 });
 
 describe('a refund that failed', () => {

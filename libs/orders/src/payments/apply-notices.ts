@@ -112,9 +112,10 @@ export class ApplyNotices {
 
   async #refund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
     const { idempotencyKey } = notice;
+    const hasSucceeded = notice.type === 'refund.succeeded';
     const target = idempotencyKey
       ? await findRefundByKey(tx, idempotencyKey)
-      : await findOwedRefund(tx, notice);
+      : await findOwedRefund(tx, { ...notice, hasSucceeded });
     if (target === 'busy') return NOT_YET;
     if (!target) return this.#foreignRefund(tx, notice);
     const { refundId, attempt } = target;

@@ -56,7 +56,8 @@ export class ReconcileFixes {
   #recordForeign({ move, mayBeOurs }: FixOf<'foreign'>, operator: Accountable): Promise<boolean> {
     return inTransaction(this.dataSource, async (tx) => {
       const { providerId: providerRefundId } = move;
-      const owed = mayBeOurs && (await findOwedRefund(tx, { ...move, providerRefundId }));
+      const made = { ...move, providerRefundId, hasSucceeded: true };
+      const owed = mayBeOurs && (await findOwedRefund(tx, made));
       if (owed === 'busy') throw busy();
       if (owed) {
         const answer = { state: 'SUCCEEDED', providerRefundId } as const;
