@@ -1,9 +1,11 @@
 import type { Transaction } from '@app/timeout';
+import { meantPayment } from './meant-payment';
 import { parseRefundKey } from './settle-refunds';
 
 /** What a provider says of a refund that it made. */
 interface MadeRefund {
   readonly paymentId: string;
+  readonly providerPaymentId: string;
   /** Null where it says none. */
   readonly providerRefundId: string | null;
   /** Minor units. */
@@ -39,19 +41,20 @@ export async function findRefundByKey(
  */
 export function findOwedRefund(
   tx: Transaction,
-  { paymentId, amount, providerRefundId, hasSucceeded }: MadeRefund,
+  { paymentId, providerPaymentId, amount, providerRefundId, hasSucceeded }: MadeRefund,
 ): Promise<FoundRefund | 'busy' | undefined> {
   return lockFound(
     tx,
     `SELECT id, attempt FROM refunds
-      WHERE payment_id = $1 AND (provider_refund_id = $3 OR $4 AND amount = $2
+      WHERE payment_id = ${meantPayment('$1', '$4')} AND (provider_refund_id = $3 OR $5 AND amount = $2
         AND (status IN ('failed', 'needs_attention') OR status = 'requested' AND asked_at IS NULL)
         AND NOT EXISTS (
-          SELECT 1 FROM refunds named WHERE named.payment_id = $1 AND named.provider_refund_id = $3)
+          SELECT 1 FROM refunds named
+           WHERE named.payment_id = refunds.payment_id AND named.provider_refund_id = $3)
         AND NOT EXISTS (
           SELECT 1 FROM money_movements m
-           WHERE m.payment_id = $1 AND m.kind = 'foreign_refund' AND m.ref = $3))`,
-    [paymentId, amount, providerRefundId, hasSucceeded],
+           WHERE m.payment_id = refunds.payment_id AND m.kind = 'foreign_refund' AND m.ref = $3))`,
+    [paymentId, amount, providerRefundId, providerPaymentId, hasSucceeded],
   );
 }
 

@@ -322,4 +322,20 @@ describe('money that does not fit', () => {
     expect(payments).toEqual([{ provider_payment_id: 'pay-of-another', amount: '700' }]);
     expect((await read(order)).balance).toMatchObject({ captured: 1_700, held: 700 });
   });
+
+  it('is not the money of ours, also where its refund and its dispute are told of before it', async () => {
+    const order = await paid();
+    const other = { providerPaymentId: `other-${order.id}` };
+    await tell(order, 'refund.succeeded', {
+      ...other,
+      providerRefundId: 're-other',
+      amount: 1_000,
+    });
+    await tell(order, 'dispute.lost', { ...other, disputeId: 'dp-other', amount: 1_000 });
+    expect(await read(order)).toMatchObject({
+      ...{ status: 'paid', balance: { refunded: 0, disputed: 0 } },
+    });
+    const told = (await webhooksOf(order)).map(({ result }) => result);
+    expect(told).toEqual(['paid', 'unknown_reference', 'unknown_reference']);
+  });
 });

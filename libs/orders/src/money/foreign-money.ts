@@ -6,6 +6,7 @@ import type { OrderStatus } from '../order/order.lifecycle';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { type PaymentBalance, readBalances, refundable } from './balance';
 import { judgeMoney } from './balance.judgement';
+import { meantPayment } from './meant-payment';
 import {
   type Movement,
   type MovementKind,
@@ -138,7 +139,7 @@ const ALERTS: Readonly<Record<ForeignMove['what'], string>> = {
   'dispute.lost': 'dispute_lost',
 };
 
-/** The payment that the provider means: ours by its id there, else by our reference. */
+/** The payment that the provider means, and its order's row is ours. */
 async function lockPayment(
   tx: Transaction,
   { paymentId, providerPaymentId }: ForeignMove,
@@ -150,10 +151,8 @@ async function lockPayment(
   );
   const [row] = await tx.rows<PaymentRow>(
     `SELECT p.id, p.order_id, coalesce(p.captured_currency, p.currency) AS currency, o.status
-       FROM payments asked JOIN payments p ON p.order_id = asked.order_id
-        AND (p.id = asked.id OR p.provider_payment_id = $2) JOIN orders o ON o.id = p.order_id
-      WHERE asked.id = $1
-      ORDER BY (p.provider_payment_id = $2) DESC NULLS LAST LIMIT 1`,
+       FROM payments p JOIN orders o ON o.id = p.order_id
+      WHERE p.id = ${meantPayment('$1', '$2')}`,
     [paymentId, providerPaymentId],
   );
   return row && free.length === 0 ? 'busy' : row;
