@@ -54,6 +54,19 @@ describe('health', () => {
     expect((await api.request('GET /health/ready')).body).toMatchObject({ status: 'ok' });
   });
 
+  it('is degraded where Redis has no database of that number', async () => {
+    const REDIS_URL = new URL('/999999', redis.url).href;
+    const lost = await startTestApp({ beside: api, settings: { ROLES: 'api', REDIS_URL } });
+    try {
+      expect((await lost.request('GET /health/ready')).body).toMatchObject({
+        status: 'degraded',
+        checks: { redis: 'down' },
+      });
+    } finally {
+      await lost.close();
+    }
+  });
+
   it('is not ready while it drains, but alive', async () => {
     const leaving = await startTestApp({ beside: api, settings: { ROLES: 'api' } });
     let close = (): void => undefined;

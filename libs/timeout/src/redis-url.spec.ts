@@ -12,6 +12,11 @@ describe('parseRedisUrl', () => {
     expect(parseRedisUrl('redis://127.0.0.1').nodes).toEqual([{ host: '127.0.0.1', port: 6_379 }]);
   });
 
+  it.each(['redis://one/1', 'redis://one/', 'redis://one/1/', 'redis://one?db=3'])(
+    'takes %s',
+    (url) => expect(parseRedisUrl(url)).toMatchObject({ url }),
+  );
+
   it('takes several for a cluster', () => {
     expect(parseRedisUrl('rediss://ann:p%40ss@one:7001,two:7002,[::1]')).toEqual({
       nodes: expect.arrayContaining([{ host: '[::1]', port: 6_379 }]),
@@ -50,6 +55,11 @@ describe('parseRedisUrl', () => {
     'nonsense',
     'http://127.0.0.1',
     'redis://one,two/1',
+    'redis://one/shop2',
+    'redis://one/1/2',
+    'redis://one/-1',
+    'redis://one/x?family=6',
+    'redis://one?db=x',
     'redis+sentinel://one',
     'redis://one:x,two',
     'redis://:50%@one',

@@ -21,6 +21,9 @@ export class RedisUrlError extends Error {
 
 const SHAPE = /^(rediss?)(\+sentinel)?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^/?]*))?(?:\/(\d+))?$/;
 
+/** ioredis asks Redis for whatever stands there, and ends the process where that is no number. */
+const DATABASE = /^(\d+\/?)?$/;
+
 const TLS = { tls: {} };
 /** Beside sentinels ioredis heeds `tls` only where it is told so twice: for the sentinels, and for their master. */
 const SENTINEL_TLS = { sentinelTLS: {}, enableTLSForSentinelMode: true };
@@ -56,9 +59,14 @@ export function parseRedisUrl(url: string): RedisTarget {
 
 function single(url: string): RedisTarget {
   if (!URL.canParse(url)) throw new RedisUrlError(REDIS_URL_RULE);
-  const { protocol, hostname, port } = new URL(url);
+  const { protocol, hostname, port, pathname, searchParams } = new URL(url);
   const isEncrypted = protocol === 'rediss:';
   if (!isEncrypted && protocol !== 'redis:') throw new RedisUrlError(REDIS_URL_RULE);
+  if (![pathname.slice(1), searchParams.get('db') ?? ''].every((text) => DATABASE.test(text))) {
+    throw new RedisUrlError(
+      'must end in the number of a database, as redis://host:6379/1, or in none',
+    );
+  }
   const nodes = [{ host: hostname, port: Number(port || 6_379) }];
   return { nodes, url, options: {}, isEncrypted };
 }

@@ -17,6 +17,9 @@ const LOADING_RETRY_MS = 200;
 const retryDelayMs = (attempt: number): number =>
   Math.min(RETRY_BASE_MS * 2 ** attempt, RETRY_MAX_MS) * (0.5 + Math.random() / 2);
 
+/** What Redis answers, beside what it was asked. */
+type Refusal = Error & { readonly command?: { readonly name: string } };
+
 /** Stands above what a host's client or options say: they tell where Redis is, not how it is asked. */
 const CONNECTION: RedisOptions = {
   // First calls wait until it is connected, which a lazy one is by none of theirs.
@@ -43,8 +46,10 @@ const CONNECTION: RedisOptions = {
   retryStrategy: retryDelayMs,
   // One that gives up ends the connection for good.
   sentinelRetryStrategy: retryDelayMs,
-  // After a failover the old primary answers READONLY: look again who is primary.
-  reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  // After a failover the old primary answers READONLY: look again who is primary. Where a database cannot
+  // be selected, ioredis goes on in the first one, which may be another shop's.
+  reconnectOnError: (error: Refusal) =>
+    error.message.startsWith('READONLY') || error.command?.name === 'select',
 };
 
 /** For commands somebody waits for: they fail at once while Redis is away, none is queued. */
@@ -88,7 +93,9 @@ export async function askRedisOnce<T>(
 ): Promise<T> {
   let trouble: Error | undefined;
   const behaviour = { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 };
-  const client = openRedis(address, behaviour, (error) => (trouble = error));
+  const client = openRedis(address, behaviour, (error) => {
+    if (error.name !== 'MaxRetriesPerRequestError') trouble = error;
+  });
   client.on('ready', () => (trouble = undefined));
   try {
     return await ask(client);

@@ -1,5 +1,5 @@
 import { type Config, DATABASE } from '@app/orders';
-import { openRedis, withTimeLimit } from '@app/timeout';
+import { openRedis, PATIENT, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
@@ -25,6 +25,7 @@ export class Dependencies implements OnApplicationShutdown {
   ) {
     if (!config.REDIS_URL) return;
     const behaviour = {
+      ...PATIENT,
       lazyConnect: true,
       connectTimeout: patience.redisMs,
       maxRetriesPerRequest: 0,

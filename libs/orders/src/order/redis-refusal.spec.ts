@@ -9,6 +9,7 @@ it.each([
   ['OOM command not allowed when used memory > maxmemory', 'maxmemory'],
   ['WRONGPASS invalid username-password pair', 'REDIS_URL'],
   ['NOPERM this user has no permissions to run the command', 'ACL'],
+  ['ERR DB index is out of range', 'REDIS_URL'],
   ["READONLY You can't write against a read only replica", 'primary'],
 ])('%s is told, and how to mend it', (message, mend) => {
   const error = new Error('The alarm store did not take a call', { cause: new Error(message) });

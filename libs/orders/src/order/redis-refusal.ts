@@ -31,11 +31,19 @@ const REFUSALS: Readonly<Record<string, RedisRefusal>> = {
   },
 };
 
+/** Answers to SELECT, which begin as many others do. */
+const NO_SUCH_DATABASE = /^ERR (DB index is out of range|invalid DB index|SELECT is not allowed)/;
+const ANOTHER_DATABASE: RedisRefusal = {
+  what: 'Redis has no database of that number',
+  mend: 'end REDIS_URL in one that it has (CONFIG GET databases; 0 to 15 unless set), which in a cluster is 0 alone',
+};
+
 /** Undefined for whatever else goes wrong, a server that is away included. */
 export function redisRefusal(error: unknown): RedisRefusal | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const refused = REFUSALS[cause.message.split(' ', 1)[0] ?? ''];
     if (refused) return refused;
+    if (NO_SUCH_DATABASE.test(cause.message)) return ANOTHER_DATABASE;
   }
   return undefined;
 }

@@ -16,6 +16,21 @@ describe('examineRedis', () => {
     ]);
   });
 
+  it('tells of a database that this Redis does not have', async () => {
+    const redis = await OwnRedis.start();
+    try {
+      expect(await look(`${redis.url}/16`)).toMatchObject([
+        {
+          name: 'reachable',
+          detail: 'ERR DB index is out of range',
+          fix: expect.stringContaining('REDIS_URL') as string,
+        },
+      ]);
+    } finally {
+      await redis.remove();
+    }
+  });
+
   it('does not send whoever sees a certificate that is not trusted to Postgres', () => {
     const error = Object.assign(new Error('self-signed certificate'), {
       code: 'SELF_SIGNED_CERT_IN_CHAIN',
