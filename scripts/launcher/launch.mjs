@@ -7,6 +7,7 @@ import { spawnService, untilReady } from '../services/service.mjs';
 import { choosePort } from './choose-port.mjs';
 import { Home, Refusal } from './home.mjs';
 import { Interruption, untilAborted } from './interruption.mjs';
+import { reachedAt } from './reached-at.mjs';
 import { RunningProcesses } from './running-processes.mjs';
 import { usesSandbox, welcome } from './welcome.mjs';
 
@@ -115,7 +116,7 @@ class Launcher {
         : (env.DATABASE_URL ?? ''),
       REDIS_URL: env.REDIS_URL ?? (await this.#startRedis(home, secrets)),
       PORT: port,
-      ...(sandboxPort === null ? {} : { SANDBOX_URL: `http://127.0.0.1:${sandboxPort}` }),
+      ...(sandboxPort === null ? {} : { SANDBOX_URL: reachedAt(env.SANDBOX_HOST, sandboxPort) }),
       ...(env.SANDBOX_URL ? { SANDBOX_URL: env.SANDBOX_URL } : {}),
     };
     // With DATABASE_URL set nobody reads the home: the app gets what is kept there from here.
@@ -139,7 +140,7 @@ class Launcher {
         SANDBOX_PORT: sandboxPort,
         SANDBOX_WEBHOOK_SECRET: env.SANDBOX_WEBHOOK_SECRET ?? secrets.SANDBOX_WEBHOOK_SECRET,
         SANDBOX_WEBHOOK_URL:
-          env.SANDBOX_WEBHOOK_URL ?? `http://127.0.0.1:${port}/v1/webhooks/sandbox`,
+          env.SANDBOX_WEBHOOK_URL ?? `${reachedAt(env.HOST, port)}/v1/webhooks/sandbox`,
         SANDBOX_DATA: env.SANDBOX_DATA ?? home.path('sandbox'),
       });
     }
@@ -197,13 +198,15 @@ class Launcher {
       env,
       SANDBOX_STOP_LIMIT_MS,
     );
-    await this.#answers(sandbox, `http://127.0.0.1:${env.SANDBOX_PORT}/`, () => true);
+    const url = reachedAt(env.SANDBOX_HOST, env.SANDBOX_PORT ?? '');
+    await this.#answers(sandbox, `${url}/`, () => true);
   }
 
   /** @param {Home} home @param {NodeJS.ProcessEnv} env */
   async #startApp(home, env) {
     const app = this.#spawn(home, 'app', [...APP_FLAGS, this.#entries.app], env, APP_STOP_LIMIT_MS);
-    await this.#answers(app, `http://127.0.0.1:${env.PORT}/health/ready`, ({ ok }) => ok);
+    const url = reachedAt(env.HOST, env.PORT ?? '');
+    await this.#answers(app, `${url}/health/ready`, ({ ok }) => ok);
   }
 
   /**

@@ -29,7 +29,7 @@ if (name === 'app' && process.env.STAND_IN_APP === 'refuses') {
 }
 const { AUTH_JWT_SECRET, HISTORY_SEAL_KEY, SANDBOX_WEBHOOK_SECRET } = process.env;
 createServer((request, response) => response.end(request.url === '/environment'
-  ? JSON.stringify({ AUTH_JWT_SECRET, HISTORY_SEAL_KEY, SANDBOX_WEBHOOK_SECRET }) : '{"items":[{"sku":"tea","available":1}]}')).listen(port, '127.0.0.1');
+  ? JSON.stringify({ AUTH_JWT_SECRET, HISTORY_SEAL_KEY, SANDBOX_WEBHOOK_SECRET }) : '{"items":[{"sku":"tea","available":1}]}')).listen(port, (name === 'app' ? process.env.HOST : process.env.SANDBOX_HOST) || '127.0.0.1');
 process.on('SIGTERM', () => setTimeout(() => {
   appendFileSync(process.env.LASTCALL_HOME + '/order-of-stops', name + '\\n');
   process.exit(0);
@@ -151,6 +151,14 @@ it('says where everything is, and how to place a first order', async () => {
   expect(launched.output()).not.toContain('hidden');
   expect(statSync(join(home, 'runtime.json')).mode & 0o777).toBe(0o600);
   expect(statSync(join(home, 'secrets.json')).mode & 0o777).toBe(0o600);
+});
+
+it('finds what listens on an address of its own, and says that one', async () => {
+  const launched = start({ ...SERVERS_ELSEWHERE, HOST: '127.0.0.2', SANDBOX_HOST: '127.0.0.3' });
+  await launched.says(running);
+  const { PORT, SANDBOX_URL } = runtimeOf(home);
+  expect(launched.output()).toContain(`http://127.0.0.2:${PORT}/docs`);
+  expect(SANDBOX_URL).toMatch(/^http:..127\.0\.0\.3:/);
 });
 
 it('says so where it starts no sandbox, as SANDBOX_URL names one', async () => {

@@ -1,5 +1,6 @@
 // What npm start says once everything runs.
 import { commandOf, firstOrder } from './first-order.mjs';
+import { reachedAt } from './reached-at.mjs';
 
 /**
  * Where everything is, and what to do first.
@@ -8,7 +9,7 @@ import { commandOf, firstOrder } from './first-order.mjs';
  * @param {import('./home.mjs').Settings} runtime
  */
 export async function welcome(env, home, runtime) {
-  const apiUrl = `http://127.0.0.1:${runtime.PORT}`;
+  const apiUrl = reachedAt(env.HOST, runtime.PORT ?? '');
   const hasSandbox = usesSandbox(env);
   const whose = env.SANDBOX_URL ? 'by SANDBOX_URL, not started here' : 'the payment provider';
   /** @type {import('./first-order.mjs').Installation} */

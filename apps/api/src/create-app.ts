@@ -1,6 +1,7 @@
 import type { Config } from '@app/orders';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { isIPv6 } from 'node:net';
 import { AppModule, type ProcessParts } from './app.module';
 import { Draining } from './draining';
 import { createFastifyAdapter } from './http/fastify-adapter';
@@ -47,5 +48,5 @@ export async function listen({ app, config }: Api): Promise<string> {
   await app.listen(config.PORT, config.HOST);
   const address = app.getHttpServer().address();
   const port = typeof address === 'object' && address ? address.port : config.PORT;
-  return `http://${config.HOST}:${port}`;
+  return `http://${isIPv6(config.HOST) ? `[${config.HOST}]` : config.HOST}:${port}`;
 }

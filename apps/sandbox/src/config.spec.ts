@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os';
 import { readConfig } from './config';
 import { signingKey } from './webhook-signature';
 
@@ -27,13 +28,23 @@ it('takes what it is given', () => {
   });
 });
 
+it('sends webhooks to this machine by whichever of its addresses', () => {
+  for (const { address, family } of Object.values(networkInterfaces()).flatMap(
+    (own) => own ?? [],
+  )) {
+    const webhookUrl = `http://${family === 'IPv6' ? `[${address}]` : address}:3000/hooks`;
+    const env = { SANDBOX_WEBHOOK_SECRET, SANDBOX_WEBHOOK_URL: webhookUrl };
+    expect(readConfig(env)).toMatchObject({ webhookUrl });
+  }
+});
+
 it.each([
   ['SANDBOX_PORT', '70000'],
   ['SANDBOX_PORT', '-1'],
   ['SANDBOX_PORT', 'http'],
   ['SANDBOX_WEBHOOK_URL', 'shop.example/hooks'],
   ['SANDBOX_WEBHOOK_URL', 'https://shop.example/hooks'],
-  ['SANDBOX_WEBHOOK_URL', 'http://10.0.0.7/hooks'],
+  ['SANDBOX_WEBHOOK_URL', 'http://203.0.113.7/hooks'],
   ['SANDBOX_WEBHOOK_SECRET', ''],
   ['SANDBOX_WEBHOOK_SECRET', 'whsec_not base64'],
   ['SANDBOX_WEBHOOK_SECRET', 'whsec_!!!!'],

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal } from './problem';
 
@@ -21,11 +22,18 @@ export function mayReceive(url: string, configured: string): boolean {
   return LOOPBACK.test(hostname) || hostname === new URL(configured).hostname;
 }
 
-/** A sandbox's own settings: loopback, or another container. */
+/** A sandbox's own settings: this machine, by whichever of its addresses, or another container. */
 export function isOwnReceiver(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { hostname } = new URL(url);
-  return LOOPBACK.test(hostname) || !/[.:]/.test(hostname);
+  return LOOPBACK.test(hostname) || !/[.:]/.test(hostname) || isOfThisMachine(hostname);
+}
+
+function isOfThisMachine(hostname: string): boolean {
+  const bare = hostname.replace(/^\[(.*)\]$/, '$1');
+  return Object.values(networkInterfaces()).some((own) =>
+    own?.some(({ address }) => address === bare),
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, isIPv6 } from 'node:net';
 import { Agenda } from './agenda';
 import { systemClock, type Clock } from './clock';
 import type { SandboxConfig } from './config';
@@ -14,6 +14,8 @@ import { WebhookPoster } from './webhook-post';
 import { signingKey } from './webhook-signature';
 
 const LOOPBACK = '127.0.0.1';
+/** What listens everywhere, as in a container, is reached by the former. */
+const EVERYWHERE = ['0.0.0.0', '::'];
 
 /** Requests still being answered this long after the stop are cut off. */
 const CLOSE_LIMIT_MS = 2000;
@@ -44,9 +46,11 @@ export async function startSandbox(
 
   // Listening comes first: a port that is taken must be found out before the data is touched,
   // because whoever has it may be another sandbox on the same folder.
-  await app.listen({ host: config.host ?? LOOPBACK, port: config.port });
+  const host = config.host ?? LOOPBACK;
+  await app.listen({ host, port: config.port });
   const { port } = app.server.address() as AddressInfo;
-  ledger.baseUrl = `http://${LOOPBACK}:${port}`;
+  const named = EVERYWHERE.includes(host) ? LOOPBACK : host;
+  ledger.baseUrl = `http://${isIPv6(named) ? `[${named}]` : named}:${port}`;
 
   if (config.dataFolder !== null) {
     await restore(config.dataFolder, ledger, outbox).catch(async (error: unknown) => {

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
-import { Harness } from './testing/harness';
+import { startSandbox } from './sandbox';
+import { Harness, SECRET } from './testing/harness';
 
 const sandbox = new Harness();
 beforeAll(() => sandbox.start());
@@ -31,6 +32,22 @@ it.each([
   const answer = await sandbox.get(path);
   expect(answer.headers.get('content-type')).toContain('application/problem+json');
   expect(answer.body).toMatchObject({ status, code });
+});
+
+it.each([
+  ['127.0.0.2', '127.0.0.2'],
+  ['0.0.0.0', '127.0.0.1'],
+])('listening on %s it is reached at %s', async (host, hostname) => {
+  const other = await startSandbox({
+    ...{ host, port: 0, dataFolder: null },
+    ...{ webhookUrl: 'http://127.0.0.1:1', webhookSecret: SECRET },
+  });
+  try {
+    expect(new URL(other.url).hostname).toBe(hostname);
+    expect((await fetch(other.url)).status).toBeLessThan(500);
+  } finally {
+    await other.close();
+  }
 });
 
 it('takes an empty body where nothing has to be said', async () => {
