@@ -21,12 +21,13 @@ export async function firstOrder(installation) {
  * @param {string} sku
  */
 export function firstOrderLines(installation, sku) {
-  const { apiUrl, sandboxUrl, tokenSource } = installation;
+  const { sandboxUrl, tokenSource } = installation;
+  const apiUrl = shellWord(installation.apiUrl);
   const lastcall = commandOf(installation);
   const post = `curl -s -X POST -H "Authorization: Bearer $TOKEN"`;
   const order = `curl -s -H "Authorization: Bearer $TOKEN" ${apiUrl}/v1/orders/$ORDER`;
   const pay = sandboxUrl
-    ? [`curl -s -X POST ${sandboxUrl}/v1/payments/$PAYMENT/pay; echo; sleep 1`]
+    ? [`curl -s -X POST ${shellWord(sandboxUrl)}/v1/payments/$PAYMENT/pay; echo; sleep 1`]
     : [];
   return [
     tokenSource === 'issuer'
@@ -46,8 +47,16 @@ export function firstOrderLines(installation, sku) {
  * @param {Pick<Installation, 'homeName' | 'isDatabaseGiven'>} installation
  */
 export function commandOf({ homeName, isDatabaseGiven }) {
-  const home = homeName ? `LASTCALL_HOME=${homeName} ` : '';
+  const home = homeName ? `LASTCALL_HOME=${shellWord(homeName)} ` : '';
   return `${isDatabaseGiven ? 'env -u DATABASE_URL ' : ''}${home}npx lastcall`;
+}
+
+/**
+ * One word to bash, zsh and fish: a folder may have spaces and quotes, and brackets are a pattern to zsh.
+ * @param {string} text
+ */
+export function shellWord(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** @param {string} field */

@@ -16,6 +16,7 @@ import {
 import { join, relative, resolve } from 'node:path';
 import { tryLock } from '../lock-file.mjs';
 import { projectFolder } from '../services/folders.mjs';
+import { shellWord } from './first-order.mjs';
 
 /** @typedef {Record<string, string>} Settings names of environment variables with their values */
 
@@ -64,7 +65,7 @@ export class Home {
     throw new Refusal(
       `lastcall already runs in ${this.displayName}: process ${holder.pid}, ${where}.\n` +
         'Stop it first, or give a second one a folder and a port of its own:\n' +
-        `  LASTCALL_HOME=${this.displayName}-2 PORT=${Number(port ?? 3000) + 100} npm start`,
+        `  LASTCALL_HOME=${shellWord(`${this.displayName}-2`)} PORT=${Number(port ?? 3000) + 100} npm start`,
     );
   }
 

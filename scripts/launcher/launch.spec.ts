@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -159,6 +159,14 @@ it('finds what listens on an address of its own, and says that one', async () =>
   const { PORT, SANDBOX_URL } = runtimeOf(home);
   expect(launched.output()).toContain(`http://127.0.0.2:${PORT}/docs`);
   expect(SANDBOX_URL).toMatch(/^http:..127\.0\.0\.3:/);
+});
+
+it('says what to paste as a shell reads it, whatever the home is called', async () => {
+  home = join(newHome(), "the shop's $1");
+  const launched = start(SERVERS_ELSEWHERE);
+  await launched.says('token --sub alice');
+  const [, said = ''] = /^ +(.+) npx lastcall doctor$/m.exec(launched.output()) ?? [];
+  expect(execFileSync('sh', ['-c', `${said} printenv LASTCALL_HOME`]).toString()).toBe(`${home}\n`);
 });
 
 it('says so where it starts no sandbox, as SANDBOX_URL names one', async () => {
