@@ -209,6 +209,8 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   refund_exceeds_balance: 'lastcall orders show ID tells what was paid and what went back',
   restock_exceeds_order: 'lastcall orders show ID tells what it has in it',
   order_not_extendable: 'lastcall orders show ID tells what became of it',
+  reconcile_run_not_found: 'lastcall reconcile --since 7d begins a new one',
+  reconcile_nothing_open: 'lastcall reconcile --since 7d looks whether the books agree',
   payment_not_found: 'lastcall payments list shows the payments on hold',
   payment_not_settleable: 'lastcall payments list shows the payments on hold',
   refund_not_found: 'lastcall refunds list shows the refunds there are',

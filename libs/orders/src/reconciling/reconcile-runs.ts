@@ -82,7 +82,7 @@ export class ReconcileRuns {
          FROM reconcile_runs WHERE id = $1`,
       [id],
     );
-    if (!run) throw notFound(id);
+    if (!run) throw notFound(`run ${id}`);
     if (!run.finishedAt && !run.isOld) return run;
     const why = run.finishedAt
       ? 'it has come to its end'
@@ -164,13 +164,16 @@ export class ReconcileRuns {
   async close(id: string | undefined, accountable: Accountable): Promise<ClosedRun> {
     return inTransaction(this.dataSource, async (tx) => {
       const runId = id ?? (await newest(tx));
-      if (!runId) throw notFound('that has ended');
+      if (!runId) {
+        const message = 'No comparison has come to its end: nothing is open';
+        throw new LastcallError('reconcile_nothing_open', message);
+      }
       const [run] = await tx.rows(
         `UPDATE reconcile_runs SET closed_at = now() WHERE id = $1 AND finished_at IS NOT NULL
          RETURNING id`,
         [runId],
       );
-      if (!run) throw notFound(runId);
+      if (!run) throw notFound(`finished run ${runId}`);
       const closed = await tx.rows(
         `UPDATE reconcile_findings SET state = 'closed' WHERE run_id = $1 AND state = 'open'
          RETURNING 1`,
@@ -208,6 +211,6 @@ function keyOf({ kind, subject, what, paymentId, refundId, providerId, ours, the
   return JSON.stringify([kind, subject, what, paymentId, refundId, providerId, ours, theirs]);
 }
 
-function notFound(id: string): LastcallError {
-  return new LastcallError('reconcile_run_not_found', `There is no finished run ${id}`);
+function notFound(what: string): LastcallError {
+  return new LastcallError('reconcile_run_not_found', `There is no ${what}`);
 }

@@ -6,6 +6,7 @@ import { SettleRefunds } from '../money/settle-refunds';
 import { CreateRefund } from '../ops/create-refund';
 import { Gauges } from '../ops/gauges';
 import { readOrders } from '../order/order-rows';
+import { uuidv7 } from '../order/uuid';
 import type { LedgerPayment } from '../providers/payment-provider';
 import { type Difference, Reconcile, type ReconcileRequest } from './reconcile';
 import { ReconcileRuns } from './reconcile-runs';
@@ -99,10 +100,19 @@ describe('a comparison with the provider', () => {
     expect(found).toMatchObject([{ kind: 'ours_only', paymentId: forgotten.paymentId }]);
   });
 
+  it('is not gone on with where there is none', async () => {
+    const id = uuidv7();
+    await expect(run({ resume: id })).rejects.toMatchObject({
+      code: 'reconcile_run_not_found',
+      message: `There is no run ${id}`,
+    });
+  });
+
   it('is closed by an operator: the same is told of no more, and what is new is', async () => {
     const closing = world.get(ReconcileRuns);
     await expect(closing.close(undefined, OLGA)).rejects.toMatchObject({
-      code: 'reconcile_run_not_found',
+      code: 'reconcile_nothing_open',
+      message: 'No comparison has come to its end: nothing is open',
     });
     const order = await paidUnheard(world);
     const { runId } = await run();
