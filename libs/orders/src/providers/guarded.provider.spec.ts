@@ -66,7 +66,9 @@ describe('GuardedProvider', () => {
       ...{ provider: 'acme', operation: 'create_payment', outcome: 'refused' },
       tookMs: expect.any(Number),
     });
-    createPayment.mockResolvedValue({ state: 'CREATED', providerPaymentId: 'pay_2' });
+    createPayment.mockResolvedValue({
+      ...{ state: 'CREATED', providerPaymentId: 'pay_2', checkoutUrl: 'https://acme.example/2' },
+    });
     expect(await guarded.createPayment(REF)).toMatchObject({ state: 'CREATED' });
     expect(telemetry.alert).not.toHaveBeenCalled();
   });
@@ -78,6 +80,30 @@ describe('GuardedProvider', () => {
       ...{ provider: 'acme', operation: 'find_payment', outcome: 'timeout' },
       tookMs: expect.any(Number),
     });
+  });
+
+  const PAID = { state: 'PAID', providerPaymentId: 'pay_1' };
+  const MONEY = { amount: 500, currency: 'EUR', paidAt: new Date(0) };
+  it.each([
+    [undefined, 'the answer'],
+    [{ state: 'paid' }, 'state'],
+    [{ state: 'UNPAID' }, 'providerPaymentId'],
+    [{ state: 'UNPAID', providerPaymentId: 'a\0b' }, 'providerPaymentId'],
+    [PAID, 'money'],
+    [{ ...PAID, money: { ...MONEY, amount: '500' } }, 'money.amount'],
+    [{ ...PAID, money: { ...MONEY, paidAt: '2026-03-01T12:00:00Z' } }, 'money.paidAt'],
+    [{ ...PAID, money: { ...MONEY, paidAt: new Date('yesterday') } }, 'money.paidAt'],
+  ])('takes %j for no answer, and tells of the bug', async (answer, where) => {
+    findPayment.mockResolvedValue(answer as ProviderAnswer);
+    const why = expect.stringContaining(`makes no sense: ${where}:`) as string;
+    expect(await guard().findPayment(REF)).toEqual({ state: 'UNKNOWN', why });
+    const bug = expect.objectContaining({ message: why }) as Error;
+    expect(telemetry.failed).toHaveBeenCalledWith('provider find_payment', bug);
+  });
+
+  it('takes a payment without a page to pay it on for no answer', async () => {
+    createPayment.mockResolvedValue({ state: 'CREATED', providerPaymentId: 'pay_2' });
+    expect(await guard().createPayment(REF)).toMatchObject({ state: 'UNKNOWN' });
   });
 
   it('tells of a bug, and takes it for no answer', async () => {

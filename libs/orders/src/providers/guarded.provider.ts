@@ -1,4 +1,5 @@
 import CircuitBreaker from 'opossum';
+import type { ZodType } from 'zod';
 import { LastcallError } from '../order/errors';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type {
@@ -16,6 +17,13 @@ import type {
   RefundAnswer,
   RefundRequest,
 } from './payment-provider';
+import {
+  assertSensible,
+  CREATE_ANSWER,
+  EXTEND_ANSWER,
+  PAYMENT_ANSWER,
+  REFUND_ANSWER,
+} from './sensible-answer';
 
 /** Longer than a provider promises to take: a promise that was not kept ends here. */
 const CALL_LIMIT_MS = 10_000;
@@ -75,29 +83,34 @@ export class GuardedProvider implements PaymentProvider {
   /** While the breaker is open nothing is sent, and that is known: NOT_MADE. */
   createPayment(payment: PaymentRef & { readonly request: PaymentRequest }): Promise<CreateAnswer> {
     const notMade: CreateAnswer = { state: 'NOT_MADE', why: `${this.name} does not answer` };
-    return this.#ask('create_payment', () => this.provider.createPayment(payment), notMade);
+    const create = () => this.provider.createPayment(payment);
+    return this.#ask('create_payment', CREATE_ANSWER, create, notMade);
   }
 
   findPayment(payment: PaymentRef): Promise<ProviderAnswer> {
-    return this.#ask('find_payment', () => this.provider.findPayment(payment));
+    return this.#ask('find_payment', PAYMENT_ANSWER, () => this.provider.findPayment(payment));
   }
 
   closePayment(payment: PaymentRef): Promise<ProviderAnswer> {
-    return this.#ask('close_payment', () => this.provider.closePayment(payment));
+    return this.#ask('close_payment', PAYMENT_ANSWER, () => this.provider.closePayment(payment));
   }
 
   extendPayment(payment: PaymentRef, moreTime: MoreTime): Promise<ExtendAnswer> {
     const extending = this.provider.extendPayment?.bind(this.provider);
-    if (extending) return this.#ask('extend_payment', () => extending(payment, moreTime));
+    if (extending) {
+      return this.#ask('extend_payment', EXTEND_ANSWER, () => extending(payment, moreTime));
+    }
     return Promise.resolve({ state: 'REFUSED', why: `${this.name} moves no ends of payments` });
   }
 
   refund(request: RefundRequest): Promise<RefundAnswer> {
-    return this.#ask('refund', () => this.provider.refund(request));
+    return this.#ask('refund', REFUND_ANSWER, () => this.provider.refund(request));
   }
 
   findRefund(providerRefundId: string): Promise<RefundAnswer> {
-    return this.#ask('find_refund', () => this.provider.findRefund(providerRefundId));
+    return this.#ask('find_refund', REFUND_ANSWER, () =>
+      this.provider.findRefund(providerRefundId),
+    );
   }
 
   readWebhook(
@@ -123,13 +136,16 @@ export class GuardedProvider implements PaymentProvider {
 
   async #ask<Answer extends { readonly state: string; readonly why?: string }>(
     operation: string,
+    rules: ZodType,
     call: () => Promise<Answer>,
     notCalled?: Answer,
   ): Promise<Answer | Unknown> {
     const got: { answer?: Answer } = {};
     const error = await this.#fire(operation, async () => {
-      got.answer = await call();
-      const { state, why } = got.answer;
+      const answer = await call();
+      assertSensible(rules, answer);
+      got.answer = answer;
+      const { state, why } = answer;
       // A refusal is an answer: however many there are, the provider is well.
       if (state === 'UNKNOWN' || state === 'NOT_MADE') throw new NoAnswerError(why);
       return state.toLowerCase();
