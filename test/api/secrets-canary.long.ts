@@ -22,7 +22,8 @@ const SECRETS = {
   jwt: canary('jwt'),
   webhook: webhookCanary('webhook'),
   previous: webhookCanary('previous'),
-  stripe: `whsec_${canary('stripe')}`,
+  stripe: `sk_test_${canary('stripe')}`,
+  stripeWebhook: `whsec_${canary('stripe-webhook')}`,
   database: canary('database'),
   redis: canary('redis'),
 };
@@ -48,7 +49,7 @@ beforeAll(async () => {
     SANDBOX_WEBHOOK_SECRET: SECRETS.webhook,
     SANDBOX_WEBHOOK_SECRET_PREVIOUS: SECRETS.previous,
     STRIPE_SECRET_KEY: SECRETS.stripe,
-    STRIPE_WEBHOOK_SECRET: SECRETS.stripe,
+    STRIPE_WEBHOOK_SECRET: SECRETS.stripeWebhook,
     LOG_LEVEL: 'debug',
   };
 });

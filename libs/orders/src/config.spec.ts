@@ -154,6 +154,10 @@ describe('loadConfig', () => {
     ['SANDBOX_WEBHOOK_SECRET', 'whsec_!!!!'],
     ['SANDBOX_WEBHOOK_SECRET_PREVIOUS', 'whsec_c2hvcnQ='],
     ['STRIPE_WEBHOOK_SECRET', 'whsec_'],
+    ['STRIPE_SECRET_KEY', 'sk_test_“1”'],
+    ['STRIPE_SECRET_KEY', 'sk_test_1 '],
+    ['STRIPE_SECRET_KEY', 'pk_test_1'],
+    ['STRIPE_SECRET_KEY', 'whsec_1'],
   ])('names %s when it is "%s"', (name, value) => {
     expect(complaint({ [name]: value })).toMatch(new RegExp(`^  ${name} `, 'm'));
   });

@@ -87,6 +87,14 @@ export const strong = (weakness: (secret: string) => string | undefined) =>
     if (message) context.addIssue(message);
   });
 
+/** Sent in a header, which takes no others of what a copied text may have in it. */
+export const stripeKey = z
+  .string()
+  .regex(
+    /^(?!pk_|whsec_)[!-~]+$/,
+    'must be the secret key that Stripe shows: sk_live_..., or rk_live_... of a restricted one',
+  );
+
 export function tokenSecretWeakness(secret: string): string | undefined {
   if (secret.length < 32) return 'must have at least 32 characters';
   if (new Set(secret).size >= 8) return undefined;
