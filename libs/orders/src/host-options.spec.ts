@@ -38,6 +38,10 @@ describe('the options of OrdersModule.forRootAsync', () => {
     ],
     [{ postgres, payments: [new LedgerProvider('a/b')] }, 'names are 1 to 64 letters, digits, "."'],
     [{ postgres, payments, provider: 1 }, 'there is no option "provider"; there are: postgres, '],
+    [
+      { postgres, payments, windows: { payment: '10m' } },
+      'there is no option "windows.payment"; there are: pay, grace, ship, receive',
+    ],
     [{ postgres, payments, role: 'arm' }, '`role` stands beside `useFactory`'],
     [{ postgres, payments, redis: {} }, '`redis` must be a URL'],
     [{ postgres, payments, schema: 7 }, '`schema` must be a text'],

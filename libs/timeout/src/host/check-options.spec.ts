@@ -79,7 +79,10 @@ describe('the options of TimeoutModule', () => {
     [{ postgres, brake: { kinds: [] } }, '`brake.kinds` must be'],
     [{ postgres, brake: { kinds: ['a'], share: 20 } }, '`brake.share` must be'],
     [{ postgres, brake: { kinds: ['a'], suspicion: 'x' } }, '`brake.suspicion` must be'],
-    [{ postgres, brake: { kinds: ['a'], shares: 1 } }, 'there is no option "shares"'],
+    [
+      { postgres, brake: { kinds: ['a'], shares: 1 } },
+      'there is no option "brake.shares"; there are: kinds, share',
+    ],
     [{ postgres, driver: {} }, '`driver` must be a name or a TimerDriver'],
     [
       { postgres, driver: { start: go, stop: go } },

@@ -43,11 +43,18 @@ export function assertOptions(
   );
   const { error } = known.safeParse(given);
   if (!error) return;
-  const names = Object.keys(shape).join(', ');
-  const wrong = error.issues.map((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? `there is no option ${issue.keys.map((key) => `"${key}"`).join(', ')}; there are: ${names}`
-      : `\`${issue.path.join('.')}\` ${issue.message}`,
-  );
+  const wrong = error.issues.map((issue) => {
+    const name = issue.path.join('.');
+    if (issue.code !== 'unrecognized_keys') return `\`${name}\` ${issue.message}`;
+    const strangers = issue.keys.map((key) => `"${[...issue.path, key].join('.')}"`);
+    const names = name === '' ? Object.keys(shape) : namesIn(shape[name]);
+    return `there is no option ${strangers.join(', ')}; there are: ${names.join(', ')}`;
+  });
   throw new TypeError(`${module}: ${wrong.join('; ')}`);
+}
+
+/** Of options within an option. */
+function namesIn(kind: unknown): string[] {
+  if (kind instanceof z.ZodOptional) return namesIn(kind.unwrap());
+  return kind instanceof z.ZodObject ? Object.keys(kind.shape) : [];
 }
