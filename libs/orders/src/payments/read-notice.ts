@@ -3,6 +3,7 @@ import { LastcallError } from '../order/errors';
 import { readInput, unlessMissing, wholeNumber } from '../order/read-input';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type { PaymentProvider, ProviderNotice } from '../providers/payment-provider';
+import { storable } from '../providers/storable';
 
 export type WebhookHeaders = Parameters<PaymentProvider['readWebhook']>[1];
 
@@ -53,15 +54,4 @@ export async function readNotice(
     telemetry.webhook(known ? code : 'malformed');
     throw error;
   }
-}
-
-/**
- * Escapes can smuggle in what Postgres keeps in no text: NUL and half surrogate pairs. The notice
- * is genuine, and refusing it would have it sent for ever, so they become U+FFFD.
- */
-function storable<T>(value: T): T {
-  if (typeof value === 'string') return value.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd') as T;
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value;
-  const entries = Object.entries(value).map(([name, inner]) => [name, storable<unknown>(inner)]);
-  return Object.fromEntries(entries) as T;
 }

@@ -101,6 +101,11 @@ describe('GuardedProvider', () => {
     expect(telemetry.failed).toHaveBeenCalledWith('provider find_payment', bug);
   });
 
+  it('says why in what can be kept, whatever the provider says', async () => {
+    createPayment.mockResolvedValue({ state: 'REFUSED', why: 'a\0b\ud800' });
+    expect(await guard().createPayment(REF)).toEqual({ state: 'REFUSED', why: 'a\ufffdb\ufffd' });
+  });
+
   it('takes a payment without a page to pay it on for no answer', async () => {
     createPayment.mockResolvedValue({ state: 'CREATED', providerPaymentId: 'pay_2' });
     expect(await guard().createPayment(REF)).toMatchObject({ state: 'UNKNOWN' });

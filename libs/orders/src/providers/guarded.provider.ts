@@ -24,6 +24,7 @@ import {
   PAYMENT_ANSWER,
   REFUND_ANSWER,
 } from './sensible-answer';
+import { storable } from './storable';
 
 /** Longer than a provider promises to take: a promise that was not kept ends here. */
 const CALL_LIMIT_MS = 10_000;
@@ -144,7 +145,7 @@ export class GuardedProvider implements PaymentProvider {
     const error = await this.#fire(operation, async () => {
       const answer = await call();
       assertSensible(rules, answer);
-      got.answer = answer;
+      got.answer = storable(answer);
       const { state, why } = answer;
       // A refusal is an answer: however many there are, the provider is well.
       if (state === 'UNKNOWN' || state === 'NOT_MADE') throw new NoAnswerError(why);
