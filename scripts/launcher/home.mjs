@@ -17,6 +17,7 @@ import { join, relative, resolve } from 'node:path';
 import { tryLock } from '../lock-file.mjs';
 import { projectFolder } from '../services/folders.mjs';
 import { shellWord } from './first-order.mjs';
+import { reachedAt } from './reached-at.mjs';
 
 /** @typedef {Record<string, string>} Settings names of environment variables with their values */
 
@@ -60,8 +61,8 @@ export class Home {
   lock() {
     const { release, holder } = tryLock(this.path('lock'));
     if (release) return release;
-    const port = this.#read('runtime.json').PORT;
-    const where = port ? `at http://127.0.0.1:${port}` : 'and still starting';
+    const { HOST: host, PORT: port } = this.#read('runtime.json');
+    const where = port ? `at ${reachedAt(host, port)}` : 'and still starting';
     throw new Refusal(
       `lastcall already runs in ${this.displayName}: process ${holder.pid}, ${where}.\n` +
         'Stop it first, or give a second one a folder and a port of its own:\n' +

@@ -116,6 +116,7 @@ class Launcher {
         : (env.DATABASE_URL ?? ''),
       REDIS_URL: env.REDIS_URL ?? (await this.#startRedis(home, secrets)),
       PORT: port,
+      ...(env.HOST ? { HOST: env.HOST } : {}),
       ...(sandboxPort === null ? {} : { SANDBOX_URL: reachedAt(env.SANDBOX_HOST, sandboxPort) }),
       ...(env.SANDBOX_URL ? { SANDBOX_URL: env.SANDBOX_URL } : {}),
     };

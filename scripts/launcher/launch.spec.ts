@@ -159,6 +159,9 @@ it('finds what listens on an address of its own, and says that one', async () =>
   const { PORT, SANDBOX_URL } = runtimeOf(home);
   expect(launched.output()).toContain(`http://127.0.0.2:${PORT}/docs`);
   expect(SANDBOX_URL).toMatch(/^http:..127\.0\.0\.3:/);
+  const second = start();
+  expect(await second.exitCode()).toBe(1);
+  expect(second.output()).toContain(`at http://127.0.0.2:${PORT}`);
 });
 
 it('says what to paste as a shell reads it, whatever the home is called', async () => {

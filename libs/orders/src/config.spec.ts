@@ -179,7 +179,8 @@ describe('loadConfig', () => {
     [{ DRAINERS: '0' }, 'DRAINERS must be "auto", or a whole number from 1 to 16'],
     [{ TIMER_GRANULARITY: '1ms' }, 'TIMER_GRANULARITY must be "order" or 10ms to 1m'],
     [{ HOST: 'localhost' }, 'HOST must be an IP address such as 127.0.0.1'],
-    [{ PUBLIC_URL: 'https://pay.example/shop' }, 'PUBLIC_URL must have no path, ? or #'],
+    [{ PUBLIC_URL: 'https://pay.example/shop' }, 'PUBLIC_URL must have no path, ?, #, user'],
+    [{ PUBLIC_URL: 'https://shop:secret@pay.example' }, 'PUBLIC_URL must have no path, ?, #, user'],
   ])('says all that is allowed in the place of %j', (change, said) => {
     expect(complaint(change)).toContain(said);
   });

@@ -45,9 +45,11 @@ export const url = (protocols: readonly string[]) =>
 
 /** Where the API is reached: its paths begin at the root. */
 export const rootUrl = url(['http:', 'https:']).refine((text) => {
-  const { pathname, search, hash } = URL.canParse(text) ? new URL(text) : new URL('http://x');
-  return pathname === '/' && search + hash === '';
-}, 'must have no path, ? or #, as https://pay.example');
+  const { pathname, search, hash, username, password } = new URL(
+    URL.canParse(text) ? text : 'http://x',
+  );
+  return pathname === '/' && search + hash + username + password === '';
+}, 'must have no path, ?, #, user or password, as https://pay.example');
 
 export const postgresUrl = z.string().superRefine((text, context) => {
   const complaint = complaintAboutPostgresUrl(text);

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
+import { reachedAt } from '../../reached-at';
 import { refuseWithoutConsole } from '../../refuse-beside-host';
 
 const SCOPES = {
@@ -42,7 +43,7 @@ export default class ConsoleOpen extends OpsCommand {
       codeLifetimeMs: CODE_MS,
       lifetimeMs: SESSION_MS,
     });
-    const base = flags.url ?? config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`;
+    const base = flags.url ?? config.PUBLIC_URL ?? reachedAt(config);
     // Behind the hash it is sent to no server, and stands in no log.
     const url = `${new URL('/console', base).href}#login=${code}`;
     this.log(url);
