@@ -710,6 +710,46 @@ const MONEY_MUTATIONS = [
     'order.customerId !== command.actor',
     "command.actor === ''",
   ),
+  seeded(
+    'came-back-meanwhile',
+    'Money that came back while a dispute was open, or other money on hold, is left with the shop',
+    FOREIGN,
+    'money/balance.judgement.ts',
+    "return 'refund';",
+    "return isUndecided ? 'nothing' : 'refund';",
+  ),
+  seeded(
+    'event-before-its-predecessor',
+    'An event is dated by the beginning of a transaction that has waited for the one before it',
+    `${ORDERS}order/order-guard.spec.ts`,
+    'order/event-tx.ts',
+    'CASE WHEN changed.version > 2 THEN',
+    'CASE WHEN changed.version > 99 THEN',
+  ),
+  seeded(
+    'failure-pays-what-is-owed',
+    'A refund that somebody has made by hand, and that failed, is taken for one that is owed',
+    REFUNDS,
+    'money/find-refund.ts',
+    '$5 AND amount = $2',
+    '($5 OR true) AND amount = $2',
+  ),
+  seeded(
+    'of-whichever-payment',
+    'What is said of another payment at the provider is booked as of ours, by our reference',
+    FOREIGN,
+    'money/meant-payment.ts',
+    'p.id = asked.id AND p.provider_payment_id IS NULL',
+    'p.id = asked.id',
+  ),
+  seeded(
+    'senseless-answers',
+    'An answer of a provider is taken as it is, whatever its shape',
+    `${ORDERS}providers/guarded.provider.spec.ts`,
+    'providers/guarded.provider.ts',
+    'assertSensible(rules, answer);',
+    '',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

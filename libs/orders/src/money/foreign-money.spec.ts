@@ -133,6 +133,7 @@ describe('money that moves at the provider', () => {
       const money = { amount: 700, currency: 'EUR', paidAt: new Date() };
       await tell(order, 'payment.succeeded', { providerPaymentId: `other-${order.id}`, money });
       await comesBack(order);
+      expect(await owed(order)).toBe(600);
       const [stray] = await world.rows<{ id: string }>(
         'SELECT id FROM payments WHERE order_id = $1 AND hold_reason IS NOT NULL',
         [order.id],
