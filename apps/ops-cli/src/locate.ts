@@ -18,7 +18,7 @@ export interface Located {
 
 /** What a home says of its installation: none of it may come from elsewhere. */
 const OF_A_HOME = [
-  ...['DATABASE_URL', 'REDIS_URL', 'PORT', 'SANDBOX_URL'],
+  ...['DATABASE_URL', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'],
   ...['AUTH_JWT_SECRET', 'SANDBOX_WEBHOOK_SECRET', 'LASTCALL_HOME'],
 ];
 const OF_A_CONTEXT = ['DATABASE_URL', 'REDIS_URL', 'LASTCALL_HOME'];

@@ -8,6 +8,7 @@ import { homeFolder, writtenSettings } from './home';
 const RUNTIME = {
   DATABASE_URL: 'postgres://127.0.0.1/shop',
   REDIS_URL: 'redis://127.0.0.1',
+  HOST: '127.0.0.2',
   PORT: '4000',
 };
 const SECRETS = {
