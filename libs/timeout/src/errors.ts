@@ -20,6 +20,18 @@ export class AmbiguousDeadlineHandlerError extends Error {
   }
 }
 
+/** An application has two modules of one name: who asks for `Timeouts` would get either's. */
+export class SecondTimeoutModuleError extends Error {
+  readonly code = 'second_timeout_module';
+
+  constructor(name: string) {
+    super(
+      `TimeoutModule is imported more than once under the name "${name}" in this application: import it once, for it is ` +
+        'global, and what imports the same module object has the same one; or give another one, as of another schema, a `name`.',
+    );
+  }
+}
+
 /** A handler answers for a kind that the module was not told of. */
 export class UndeclaredDeadlineError extends Error {
   readonly code = 'undeclared_deadline';

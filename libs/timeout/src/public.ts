@@ -39,6 +39,7 @@ export {
   AmbiguousDeadlineHandlerError,
   PoolerRefusalError,
   ScopedDeadlineHandlerError,
+  SecondTimeoutModuleError,
   TransactionPoolingError,
   UnhandledDeadlineError,
 } from './errors';

@@ -6,6 +6,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { SecondTimeoutModuleError } from '../errors';
 import { checkAsyncOptions, checkName, checkOptions } from './check-options';
 import type { HandlesDue } from './deadline-handler.decorator';
 import { isObject } from './option-kinds';
@@ -70,8 +71,11 @@ function assemble(
       {
         provide: runtime,
         inject: [optionsToken(name), DiscoveryService],
-        useFactory: (given: TimeoutModuleOptions, discovery: DiscoveryService) =>
-          TimeoutRuntime.open(name, given, discovery),
+        useFactory: (given: TimeoutModuleOptions, discovery: DiscoveryService) => {
+          const ofThisName = discovery.getProviders().filter(({ token }) => token === runtime);
+          if (ofThisName.length > 1) throw new SecondTimeoutModuleError(name);
+          return TimeoutRuntime.open(name, given, discovery);
+        },
       },
       { provide: timeouts, inject: [runtime], useFactory: (one: TimeoutRuntime) => one.timeouts },
     ],
