@@ -94,6 +94,7 @@ it.each([
   [1999, 'EUR', '€19.99'],
   [500, 'JPY', '¥500'],
   [1234, 'KWD', 'KWD 1.234'],
+  [1234, 'HUF', 'HUF 12.34'],
 ])('writes %d %s as %s', (amount, currency, text) => {
   expect(formatAmount(amount, currency).replace('\u00a0', ' ')).toBe(text);
 });

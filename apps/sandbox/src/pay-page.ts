@@ -1,3 +1,4 @@
+import { decimalsOf } from '@app/orders/currencies';
 import type { Payment, PaymentStatus } from './payment';
 
 const WORDS = {
@@ -84,8 +85,11 @@ function forms({ id }: Payment): string {
 
 /** Minor units to what people read; how many digits that are depends on the currency. */
 export function formatAmount(amount: number, currency: string): string {
-  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
+  const digits = decimalsOf(currency) ?? 2;
+  const format = new Intl.NumberFormat('en', {
+    ...{ style: 'currency', currency },
+    ...{ minimumFractionDigits: digits, maximumFractionDigits: digits },
+  });
   return format.format(amount / 10 ** digits);
 }
 

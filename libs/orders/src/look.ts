@@ -28,6 +28,7 @@ export {
   settingsOf,
 } from './config';
 export { createDataSource } from './data-source';
+export { decimalsOf } from './providers/currencies';
 export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
 export { type PostgresRefusal, postgresRefusal } from './order/postgres-refusal';

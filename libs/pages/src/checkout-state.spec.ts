@@ -47,6 +47,14 @@ it('writes an amount with as many decimals as its currency has', () => {
   expect(moneyText(123_456, 'KWD', 'en')).toBe('KWD\u00a0123.456');
 });
 
+it.each([
+  ['HUF', 'HUF\u00a04,990.00'],
+  ['IDR', 'IDR\u00a04,990.00'],
+  ['IQD', 'IQD\u00a0499.000'],
+])('writes %s as it is counted, where languages write it without decimals', (currency, text) => {
+  expect(moneyText(499_000, currency, 'en')).toBe(text);
+});
+
 it('writes money that a provider calls anything as it was told', () => {
   expect(moneyText(1_250, 'EURO', 'en')).toBe('1250 minor units of "EURO"');
 });

@@ -1,10 +1,16 @@
-/** What providers name may be anything, and of anything else nobody knows the decimals. */
-const CURRENCY = /^[A-Z]{3}$/i;
+import { decimalsOf } from '@app/orders/currencies';
 
-/** Amounts are in minor units; the currency says how many decimals those are. */
+/**
+ * Amounts are in minor units, with the decimals that amounts are counted with and not those that a
+ * language writes: it has none for HUF or IDR, and a browser may know others than we do.
+ */
 export function moneyText(amount: number, currency: string, language: string): string {
-  if (!CURRENCY.test(currency)) return `${amount} minor units of "${currency}"`;
-  const format = new Intl.NumberFormat(language, { style: 'currency', currency });
-  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
+  const digits = decimalsOf(currency.toUpperCase());
+  // What providers name may be anything.
+  if (digits === undefined) return `${amount} minor units of "${currency}"`;
+  const format = new Intl.NumberFormat(language, {
+    ...{ style: 'currency', currency },
+    ...{ minimumFractionDigits: digits, maximumFractionDigits: digits },
+  });
   return format.format(amount / 10 ** digits);
 }

@@ -4,6 +4,7 @@ describe('moneyText', () => {
   it('writes as many decimals as the currency has', () => {
     expect(moneyText(2_598, 'EUR')).toBe('25.98 EUR');
     expect(moneyText(2_598, 'JPY')).toBe('2598 JPY');
+    expect(moneyText(2_598, 'HUF')).toBe('25.98 HUF');
   });
 
   it.each(['EURO', '', '€€€', 'E\ufffdR'])(

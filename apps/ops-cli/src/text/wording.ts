@@ -1,3 +1,5 @@
+import { decimalsOf } from '@app/orders/look';
+
 /** `850 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`; at most two units. */
 export function durationText(durationMs: number): string {
   const sign = durationMs < 0 ? '-' : '';
@@ -16,16 +18,11 @@ export function durationText(durationMs: number): string {
   return sign + shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
 }
 
-/** What providers name may be anything, and of anything else nobody knows the decimals. */
-const CURRENCY = /^[A-Z]{3}$/i;
-
 /** Minor units with the currency: `25.98 EUR`. */
 export function moneyText(amount: number, currency: string): string {
-  if (!CURRENCY.test(currency)) return `${amount} minor units of "${currency}"`;
-  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat('en', {
-    style: 'currency',
-    currency,
-  }).resolvedOptions();
+  const digits = decimalsOf(currency.toUpperCase());
+  // What providers name may be anything.
+  if (digits === undefined) return `${amount} minor units of "${currency}"`;
   return `${(amount / 10 ** digits).toFixed(digits)} ${currency}`;
 }
 
