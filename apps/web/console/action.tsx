@@ -49,6 +49,8 @@ export function propose(action: Action): void {
 
 async function send(proposed: Action, dryRun: boolean): Promise<void> {
   const { action, ids, path = PATH, onDone } = proposed;
+  // The answer may come when its dialog has been left, and another one is open.
+  const isShown = (): boolean => asked.value === proposed;
   isBusy.value = true;
   failure.value = '';
   const why = dryRun ? {} : { reason: reason.value.trim() };
@@ -57,16 +59,17 @@ async function send(proposed: Action, dryRun: boolean): Promise<void> {
   try {
     const body = { ...what, ...why, ids, dryRun };
     const { results } = await ask<{ results: readonly Result[] }>('POST', path, body);
-    if (asked.value !== proposed) return;
-    if (dryRun) rehearsal.value = results;
-    // It stays where it is and says why: somebody else may have been faster.
-    else if (results.every(({ isDone }) => isDone)) asked.value = undefined;
-    else outcome.value = results;
+    if (isShown()) {
+      if (dryRun) rehearsal.value = results;
+      // It stays where it is and says why: somebody else may have been faster.
+      else if (results.every(({ isDone }) => isDone)) asked.value = undefined;
+      else outcome.value = results;
+    }
     if (!dryRun) await onDone();
   } catch (error) {
-    failure.value = error instanceof Error ? error.message : String(error);
+    if (isShown()) failure.value = error instanceof Error ? error.message : String(error);
   } finally {
-    isBusy.value = false;
+    if (isShown()) isBusy.value = false;
   }
 }
 
