@@ -1,8 +1,13 @@
 import { announcedAt, checkoutStateOf, clockText, moneyText, type ShownOrder } from './index';
 
-const order = (status: string, payments: Partial<ShownOrder['payments'][number]>[] = []) =>
+const order = (
+  status: string,
+  payments: Partial<ShownOrder['payments'][number]>[] = [],
+  balance: Partial<ShownOrder['balance']> = {},
+) =>
   ({
     status,
+    balance: { captured: 0, refunded: 0, ...balance },
     payments: payments.map((one) => ({
       ...{ status: 'succeeded', checkoutUrl: null, holdReason: null, refund: null },
       ...one,
@@ -19,7 +24,11 @@ describe('what a buyer is told', () => {
     ['paid', order('paid', [{}]), 0],
     ['paid', order('shipped', [{}]), 0],
     ['closed', order('closed', [{ status: 'closed' }]), 0],
-    ['closed', order('canceled'), 5_000],
+    ['canceled', order('canceled'), 5_000],
+    ['canceled', order('canceled', [{ refund: { status: 'succeeded' } }]), 0],
+    ['canceled', order('canceled', [{}], { captured: 500, refunded: 500 }), 0],
+    ['refunded', order('closed', [{}], { captured: 500, refunded: 500 }), 0],
+    ['kept', order('closed', [{}], { captured: 500 }), 0],
     ['refunded', order('closed', [{ refund: { status: 'requested' } }]), 0],
     ['held', order('closed', [{ holdReason: 'late_payment' }]), 0],
   ])('is %s', (state, shown, msLeft) => {

@@ -1,6 +1,6 @@
 /** What a buyer is told; each has its text (apps/web/messages). */
 export type CheckoutState =
-  'waiting' | 'paying' | 'checking' | 'paid' | 'closed' | 'refunded' | 'held';
+  'waiting' | 'paying' | 'checking' | 'paid' | 'canceled' | 'closed' | 'refunded' | 'kept' | 'held';
 
 /** Of an order as the API answers it, what the checkout looks at. */
 export interface ShownOrder {
@@ -15,6 +15,7 @@ export interface ShownOrder {
   }[];
   readonly payBy: string | null;
   readonly serverNow: string;
+  readonly balance: { readonly captured: number; readonly refunded: number };
   readonly payments: readonly {
     readonly status: string;
     readonly checkoutUrl: string | null;
@@ -38,8 +39,14 @@ export function checkoutStateOf(order: ShownOrder, msLeft: number): CheckoutStat
     case 'closed':
     case 'canceled':
       if (order.payments.some(({ holdReason }) => holdReason !== null)) return 'held';
-      return order.payments.some(({ refund }) => refund !== null) ? 'refunded' : 'closed';
+      return order.status === 'canceled' ? 'canceled' : closedStateOf(order);
     default:
       return 'paid';
   }
+}
+
+/** Money that came late goes back by a refund of ours or at the provider, unless the shop keeps it. */
+function closedStateOf({ payments, balance }: ShownOrder): CheckoutState {
+  if (payments.some(({ refund }) => refund !== null) || balance.refunded > 0) return 'refunded';
+  return balance.captured > 0 ? 'kept' : 'closed';
 }
