@@ -1,10 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { inTransaction } from '@app/timeout';
+import type { Type } from '@nestjs/common';
 import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
 import { historyIsOver } from '../../../../test/support/history-is-over';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
+import { BACKGROUND } from '../data-source';
 import { RewindEvents } from '../ops/rewind-events';
+import { waitingFor } from '../order/advisory-locks';
 import { SealHistory } from './seal-history';
 import { type HistoryReport, verifyHistory } from './verify-history';
 
@@ -188,6 +192,25 @@ describe('sealing', () => {
       expect(await breaks()).toEqual([]);
     } finally {
       await Promise.all(beside.map((one) => one.close()));
+    }
+  });
+
+  it('leaves all of it to who is at it, and takes no window between two of theirs', async () => {
+    const other = new Client({ connectionString: world.config.DATABASE_URL });
+    await other.connect();
+    const transactions = jest.spyOn(
+      world.get(BACKGROUND as never as Type<DataSource>),
+      'createQueryRunner',
+    );
+    try {
+      await other.query(`SET search_path = ${world.config.DATABASE_SCHEMA}`);
+      await other.query('BEGIN');
+      await other.query(`SELECT ${waitingFor('seals')}`);
+      expect(await world.get(SealHistory).runOnce()).toEqual([]);
+      expect(transactions).toHaveBeenCalledTimes(1);
+    } finally {
+      transactions.mockRestore();
+      await other.end();
     }
   });
 

@@ -23,6 +23,7 @@ import {
 const WINDOW_ROWS = 1_000;
 /** Windows of one run, of each history: what a run reads is bounded, what is left waits for the next. */
 const MAX_WINDOWS = 100;
+const ANOTHER_LEADS = 'another leads';
 
 /**
  * Lengthens the chains of seals over the history (docs/adr/0026), behind those who write it: they wait
@@ -40,7 +41,10 @@ export class SealHistory {
   /** The newest seal of each history that this process has seen. */
   readonly #seen = new Map<History, Seal>();
 
-  /** Seals what there is, or one window while `givesWay` says so. One process at a time. */
+  /**
+   * Seals what there is, or one window of each history while `givesWay` says so. One process at a time: who finds
+   * another at it leaves all to them, and so is not in their way between two windows.
+   */
   async runOnce(givesWay = (): boolean => false, windowRows = WINDOW_ROWS): Promise<Seal[]> {
     const made: Seal[] = [];
     for (const history of HISTORIES) {
@@ -48,6 +52,7 @@ export class SealHistory {
         const seal = await inTransaction(this.dataSource, (tx) =>
           this.#sealNext(tx, history, windowRows),
         );
+        if (seal === ANOTHER_LEADS) return made;
         if (!seal) break;
         made.push(seal);
         this.telemetry.sealed(history, seal.number, seal.digest);
@@ -61,10 +66,10 @@ export class SealHistory {
     tx: Transaction,
     history: History,
     windowRows: number,
-  ): Promise<Seal | undefined> {
+  ): Promise<Seal | typeof ANOTHER_LEADS | undefined> {
     // Erasing takes it, too: no salt is made for what is being erased.
     const [leader] = await tx.rows<{ leads: boolean }>(`SELECT ${trying('seals')} AS leads`);
-    if (!leader?.leads) return undefined;
+    if (!leader?.leads) return ANOTHER_LEADS;
     const last = await newestSeal(tx, history);
     await this.#expectSeen(tx, history);
     const window = await nextWindow(tx, history, last?.untilTx ?? '0', windowRows);
