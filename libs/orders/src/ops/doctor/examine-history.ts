@@ -28,7 +28,9 @@ export async function examineHistory(
     await waiting(sql),
   ];
   if (seals === 0 || (isSigned && key !== null)) return checks;
-  const detail = "not signed: the database's owner could make new ones";
+  const detail = isSigned
+    ? 'signed, and not looked at: HISTORY_SEAL_KEY is not set here'
+    : "not signed: the database's owner could make new ones";
   const fix = 'set HISTORY_SEAL_KEY (openssl rand -hex 32) for the workers and for this command';
   return [...checks, warning('history', 'signatures', detail, fix)];
 }
