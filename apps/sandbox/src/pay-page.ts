@@ -1,4 +1,3 @@
-import { decimalsOf } from '@app/orders/currencies';
 import type { Payment, PaymentStatus } from './payment';
 
 const WORDS = {
@@ -83,9 +82,16 @@ function forms({ id }: Payment): string {
   <form method="post" action="${path}/fail"><button class="fail">Let the payment fail</button></form>`;
 }
 
+/** Of currencies whose minor unit is not a hundredth (ISO 4217); a language may write others without decimals, too. */
+const DECIMALS: readonly (readonly [currencies: string, decimals: number])[] = [
+  ['BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF', 0],
+  ['BHD IQD JOD KWD LYD OMR TND', 3],
+  ['CLF UYW', 4],
+];
+
 /** Minor units to what people read; how many digits that are depends on the currency. */
 export function formatAmount(amount: number, currency: string): string {
-  const digits = decimalsOf(currency) ?? 2;
+  const [, digits = 2] = DECIMALS.find(([currencies]) => currencies.includes(currency)) ?? [];
   const format = new Intl.NumberFormat('en', {
     ...{ style: 'currency', currency },
     ...{ minimumFractionDigits: digits, maximumFractionDigits: digits },
