@@ -23,6 +23,9 @@ class Refreshing<Answer> implements Refreshed<Answer> {
   readonly answer = signal<Answer | undefined>(undefined);
   readonly failure = signal('');
   #isOver = false;
+  #asked = 0;
+  /** Which question was answered last; later ones may be under way. */
+  #answered = 0;
 
   constructor(private readonly path: string) {}
 
@@ -35,7 +38,8 @@ class Refreshing<Answer> implements Refreshed<Answer> {
       clearInterval(timer);
       if (refreshSeconds.value === 0) return;
       timer = setInterval(() => {
-        if (!document.hidden) void this.look();
+        const isUnderWay = this.#answered < this.#asked;
+        if (!document.hidden && !isUnderWay) void this.look();
       }, refreshSeconds.value * 1_000);
     });
     return () => {
@@ -46,14 +50,20 @@ class Refreshing<Answer> implements Refreshed<Answer> {
   }
 
   readonly look = async (): Promise<void> => {
+    const asked = ++this.#asked;
+    // What was asked before something was changed may be answered after what was asked then.
+    const isNews = (): boolean => {
+      if (this.#isOver || asked < this.#answered) return false;
+      this.#answered = asked;
+      return true;
+    };
     try {
       const answer = await ask<Answer>('GET', this.path);
-      if (this.#isOver) return;
+      if (!isNews()) return;
       this.answer.value = answer;
       this.failure.value = '';
     } catch (error) {
-      if (!this.#isOver)
-        this.failure.value = error instanceof Error ? error.message : String(error);
+      if (isNews()) this.failure.value = error instanceof Error ? error.message : String(error);
     }
   };
 }
