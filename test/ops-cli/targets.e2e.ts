@@ -132,5 +132,20 @@ describe('lastcall targets, for a shop that has no tables of the order module', 
       expect([again.code, again.result.error?.code]).toEqual([2, 'invalid_request']);
       expect((await settle('refund:nonsense', '--as', 'retry', '--yes', ...BY)).code).toBe(3);
     });
+
+    it('lists what waits for too long, however much older work is within its time', async () => {
+      await client.query(`
+        INSERT INTO lastcall.target_refunds (id, provider, payment_id, provider_payment_id, kind, order_id, amount,
+                                             currency, reason, status, created_at)
+        SELECT gen_random_uuid(), 'acme', 'bank-' || n, 'B' || n, 'order-close', n::text, 500, 'EUR', 'late_payment',
+               'pending', now() - interval '2 days' FROM generate_series(1, 250) AS n
+        UNION ALL
+        SELECT gen_random_uuid(), 'acme', 'away-1', 'A1', 'order-close', 'away', 500, 'EUR', 'late_payment',
+               'requested', now() - interval '2 hours'`);
+      const flags = ['targets', 'list', '--overdue'];
+      const { result } = await lastcallJson<{ items: TargetWait[] }>(config, flags);
+      const refunds = result.items.filter(({ what }) => what === 'refund_unfinished');
+      expect(refunds.map(({ subject }) => subject)).toEqual(['away']);
+    });
   });
 });

@@ -69,7 +69,7 @@ export class CloseTargets {
   /**
    * What waits for a person, or may come to, the oldest first: orders whose provider never answers, refunds
    * that cannot be made, webhooks and money on hold, deadlines whose handler keeps failing. At most 200 of
-   * each.
+   * each, of which those that have waited for too long are left out last.
    */
   waiting(): Promise<TargetWait[]> {
     return this.parts.runtime.inHostTransaction((tx) => this.#desk.list(tx));

@@ -60,7 +60,7 @@ export class TargetDesk {
     };
   }
 
-  /** What waits, the oldest first; of each kind at most 200. */
+  /** What waits, the oldest first; of each kind at most 200, what has waited for too long before the rest. */
   list(sql: TargetSql): Promise<TargetWait[]> {
     return listTargetWaits(sql, this.schema, MOST_OF_EACH);
   }

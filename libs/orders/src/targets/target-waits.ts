@@ -188,14 +188,14 @@ const waitsAsSql = (schema: string, tail: string): string =>
     return `(SELECT '${what}' AS what, * FROM (${sql}) AS ${what} ${tail})`;
   }).join(' UNION ALL ');
 
-/** What waits longest comes first; of each kind the oldest. */
+/** What waits longest comes first; of each kind those that have waited for too long, then the oldest. */
 export async function listTargetWaits(
   sql: TargetSql,
   schema: string,
   mostOfEach: number,
 ): Promise<TargetWait[]> {
   const rows = await sql.query<Row>(
-    `SELECT * FROM (${waitsAsSql(schema, `ORDER BY since LIMIT ${mostOfEach}`)}) AS waits ORDER BY since`,
+    `SELECT * FROM (${waitsAsSql(schema, `ORDER BY is_overdue DESC, since LIMIT ${mostOfEach}`)}) AS waits ORDER BY since`,
   );
   return rows.map(fromRow);
 }
