@@ -9,11 +9,9 @@ import {
 import { isBusy } from '../order/errors';
 import type { CloseTargetOptions } from './close-target';
 import { TargetClosing } from './target-closing';
-import { armIn, askingKind, TARGET_PARTS, type TargetParts } from './target-parts';
+import { armIn, askingKind, BUSY_AGAIN_MS, TARGET_PARTS, type TargetParts } from './target-parts';
 import { TargetSettling } from './target-settling';
 
-/** What somebody was just changing is looked at again after this. */
-const BUSY_AGAIN_MS = 500;
 /** Providers are asked about so many orders at once. */
 const CONCURRENCY = 10;
 /** About five minutes of asking: by then it is no hiccup, and an operator should know. */

@@ -27,6 +27,9 @@ export const REFUND_KIND = 'lastcall.refund';
 /** Providers are asked about what is behind the fence of a kind by deadlines of this one. */
 export const askingKind = (kind: string): string => `${kind}.closing`;
 
+/** What somebody was just changing is looked at again after this. */
+export const BUSY_AGAIN_MS = 500;
+
 /** @throws {TypeError} for a kind that is no target's */
 export function targetOf({ targets }: TargetParts, kind: string): CheckedTarget {
   const target = targets.get(kind);

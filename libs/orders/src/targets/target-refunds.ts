@@ -18,7 +18,7 @@ import { refundKey, type SettledAnswer } from '../money/settle-refunds';
 import { isBusy } from '../order/errors';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
-import { armIn, REFUND_KIND, TARGET_PARTS, type TargetParts } from './target-parts';
+import { armIn, BUSY_AGAIN_MS, REFUND_KIND, TARGET_PARTS, type TargetParts } from './target-parts';
 import {
   judgeTargetRefund,
   type MadeAttempt,
@@ -41,6 +41,12 @@ interface RefundRow {
   provider_refund_id: string | null;
   error: string | null;
   made: readonly MadeAttempt[];
+}
+
+/** Of one whose row somebody has just now, nobody knows how often it was asked about. */
+function pauseMs(status: RefundStatus, asked: number | null): number {
+  if (asked === null) return BUSY_AGAIN_MS;
+  return status === 'pending' ? pauseWhilePendingMs(asked) : backoffMs(asked);
 }
 
 const whyOf = (answer: SettledAnswer): string | null =>
@@ -70,28 +76,34 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
   async handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
     const ids = due.map(({ subjectId }) => subjectId);
     // A failed attempt is over for good: the next one has a key of its own. By their ids: where Postgres
-    // sees that these are open, it may look through all that are.
-    const live = await tx.query<{ id: string; status: RefundStatus; asked: number }>(
-      `UPDATE ${this.#table}
-          SET attempt = CASE status WHEN 'failed' THEN attempt + 1 ELSE attempt END,
-              asked = CASE status WHEN 'failed' THEN 1 ELSE asked + 1 END,
-              provider_refund_id = CASE status WHEN 'failed' THEN NULL ELSE provider_refund_id END,
-              status = CASE status WHEN 'failed' THEN 'requested' ELSE status END,
-              updated_at = now()
-        WHERE id = ANY ($1::uuid[])
-          AND CASE WHEN status IN ('requested', 'pending', 'failed') THEN true ELSE false END
-       RETURNING id, status, asked`,
+    // sees that these are open, it may look through all that are. It waits for nobody: whoever has a refund's
+    // row is about to end the deadline that is being handled here.
+    const rows = await tx.query<{ id: string; status: RefundStatus; asked: number | null }>(
+      `WITH free AS (
+         SELECT id FROM ${this.#table} WHERE id = ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED
+       ), live AS (
+         UPDATE ${this.#table}
+            SET attempt = CASE status WHEN 'failed' THEN attempt + 1 ELSE attempt END,
+                asked = CASE status WHEN 'failed' THEN 1 ELSE asked + 1 END,
+                provider_refund_id = CASE status WHEN 'failed' THEN NULL ELSE provider_refund_id END,
+                status = CASE status WHEN 'failed' THEN 'requested' ELSE status END,
+                updated_at = now()
+          WHERE id = ANY (ARRAY(SELECT id FROM free))
+            AND CASE WHEN status IN ('requested', 'pending', 'failed') THEN true ELSE false END
+         RETURNING id, status, asked)
+       SELECT id, status, asked FROM live
+       UNION ALL
+       SELECT id, status, NULL FROM ${this.#table}
+        WHERE id = ANY ($1::uuid[]) AND id <> ALL (ARRAY(SELECT id FROM free))`,
       [ids],
     );
     await armIn(
       this.parts,
       tx,
       REFUND_KIND,
-      live.map(({ id, status, asked }) => ({
-        subjectId: id,
-        inMs: status === 'pending' ? pauseWhilePendingMs(asked) : backoffMs(asked),
-      })),
+      rows.map(({ id, status, asked }) => ({ subjectId: id, inMs: pauseMs(status, asked) })),
     );
+    const live = rows.filter(({ asked }) => asked !== null);
     tx.afterCommit(() => {
       const work = this.#queue
         .run(

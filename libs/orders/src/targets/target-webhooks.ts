@@ -11,7 +11,14 @@ import type { TargetPayment } from './close-target';
 import { TargetInbox, type WaitingWebhook } from './target-inbox';
 import { TargetMoney, type TargetOutcome } from './target-money';
 import { kindsOf, type Owner, ownersOf } from './target-owners';
-import { armIn, askingKind, TARGET_PARTS, type TargetParts, WEBHOOK_KIND } from './target-parts';
+import {
+  armIn,
+  askingKind,
+  BUSY_AGAIN_MS,
+  TARGET_PARTS,
+  type TargetParts,
+  WEBHOOK_KIND,
+} from './target-parts';
 import { TargetRefunds } from './target-refunds';
 
 const MAX_GROUP = 200;
@@ -19,7 +26,6 @@ const LANES = 2;
 const MAX_WAITING = 10_000;
 /** What is told of a payment before the shop has committed it: about four minutes of looking again. */
 const MAX_UNKNOWN = 8;
-const BUSY_AGAIN_MS = 500;
 
 type Outcome =
   | { readonly status: 'processed' | 'held'; readonly result: string }
