@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { Client } from 'pg';
 import { refundKey } from '../../libs/orders/src/money/settle-refunds';
 import { REFUND_KIND } from '../../libs/orders/src/targets/target-parts';
 import { fromPg } from '../../libs/timeout/src/public';
@@ -66,29 +65,6 @@ describe('a refund of a close target', () => {
     await tell('p-1', 'refund.succeeded', 1, 're-1');
     await tell('p-1', 'refund.succeeded', 2, 're-2');
     expect(await refundOf('p-1')).toMatchObject({ status: 'needs_attention' });
-  });
-
-  it('whose row somebody has is looked at again, and waits for nobody', async () => {
-    const subjectId = await paidTooLate('p-busy');
-    const other = new Client(shop.databaseUrl);
-    await other.connect();
-    try {
-      await other.query('BEGIN');
-      await other.query('SELECT FROM lastcall.target_refunds WHERE id = $1 FOR UPDATE', [
-        subjectId,
-      ]);
-      const due = { kind: REFUND_KIND, subjectId, dueAt: new Date() };
-      await shop.timeouts.arm(fromPg(shop.client), due);
-      await until('it is put off', async () => {
-        const armed = await shop.timeouts.get(due);
-        return armed !== undefined && armed.dueAt > due.dueAt;
-      });
-    } finally {
-      await other.end();
-    }
-    shop.acme.unreachable = undefined;
-    await until('it is made', async () => (await refundOf('p-busy'))?.status === 'succeeded');
-    expect(shop.acme.entries.get('pay-p-busy')?.refunds).toHaveLength(1);
   });
 
   it('that was made by hand is listed when its provider makes it too, and told of once', async () => {

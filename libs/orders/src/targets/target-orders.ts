@@ -71,6 +71,29 @@ export class TargetOrders {
     return new Map(rows.map(({ order_id: id, ...order }) => [id, order]));
   }
 
+  /** Of these, those behind the fence, locked, and those whose row somebody has just now: it waits for nobody. */
+  async lockFenced(
+    tx: Tx,
+    kind: string,
+    orderIds: readonly string[],
+  ): Promise<{ readonly fenced: string[]; readonly busy: string[] }> {
+    if (orderIds.length === 0) return { fenced: [], busy: [] };
+    const rows = await tx.query<{ order_id: string; is_free: boolean }>(
+      `WITH free AS (
+         SELECT order_id, status FROM ${this.#table}
+          WHERE kind = $1 AND order_id = ANY ($2::text[]) FOR UPDATE SKIP LOCKED)
+       SELECT order_id, true AS is_free FROM free WHERE status = 'closing'
+       UNION ALL
+       SELECT order_id, false FROM ${this.#table}
+        WHERE kind = $1 AND order_id = ANY ($2::text[])
+          AND order_id <> ALL (ARRAY(SELECT order_id FROM free))`,
+      [kind, orderIds],
+    );
+    const idsOf = (isFree: boolean): string[] =>
+      rows.filter((row) => row.is_free === isFree).map(({ order_id: id }) => id);
+    return { fenced: idsOf(true), busy: idsOf(false) };
+  }
+
   /** For orders that were fenced and have moved on by somebody else's doing. */
   async forget(tx: Tx, kind: string, orderId: string): Promise<void> {
     await tx.query(`DELETE FROM ${this.#table} WHERE kind = $1 AND order_id = $2`, [kind, orderId]);

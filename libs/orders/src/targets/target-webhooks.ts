@@ -155,23 +155,24 @@ export class TargetWebhooks implements OnApplicationShutdown {
       outcomes.set(webhookId, OF_CAPTURES[recorded[index] as TargetOutcome]),
     );
     const others = mine.filter(({ notice }) => notice.type !== 'payment.succeeded');
-    await this.#askAgain(
-      tx,
-      kind,
-      others.map(({ payment }) => payment.orderId),
-    );
-    for (const { webhookId } of others) {
-      outcomes.set(webhookId, { status: 'processed', result: 'noted' });
+    const orderIds = others.map(({ payment }) => payment.orderId);
+    const busy = await this.#askAgain(tx, kind, orderIds);
+    for (const { webhookId, payment } of others) {
+      const isBusy = busy.includes(payment.orderId);
+      outcomes.set(webhookId, isBusy ? OF_CAPTURES.busy : { status: 'processed', result: 'noted' });
     }
   }
 
-  /** A payment has failed or ended: what waits for that behind the fence need wait no longer. */
-  async #askAgain(tx: Tx, kind: string, orderIds: readonly string[]): Promise<void> {
-    const ids = [...new Set(orderIds)].sort();
-    const ours = await this.parts.orders.lock(tx, kind, ids);
-    const fenced = ids.filter((id) => ours.get(id)?.status === 'closing');
-    const delays = fenced.map((subjectId) => ({ subjectId, inMs: 0 }));
+  /**
+   * A payment has failed or ended: what waits for that behind the fence need wait no longer. Answers with those
+   * that somebody has: a batch that waited for one, after it has locked what its captures are for, might be
+   * waited for by another in turn.
+   */
+  async #askAgain(tx: Tx, kind: string, orderIds: readonly string[]): Promise<readonly string[]> {
+    const { fenced, busy } = await this.parts.orders.lockFenced(tx, kind, [...new Set(orderIds)]);
+    const delays = fenced.sort().map((subjectId) => ({ subjectId, inMs: 0 }));
     await armIn(this.parts, tx, askingKind(kind), delays);
+    return busy;
   }
 
   async #applyOther(tx: Tx, { provider, notice }: WaitingWebhook): Promise<Outcome> {

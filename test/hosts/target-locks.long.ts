@@ -1,0 +1,74 @@
+import 'reflect-metadata';
+import { Client } from 'pg';
+import { REFUND_KIND } from '../../libs/orders/src/targets/target-parts';
+import { fromPg } from '../../libs/timeout/src/public';
+import type { LedgerEntry } from '../support/ledger-provider';
+import { EXPIRED, KIND } from '../support/numbered-shop';
+import { type NumberedShop, openNumberedShop } from '../support/open-numbered-shop';
+import { until } from '../support/until';
+
+const LONG_MS = 3_600_000;
+
+/** What two would wait for in a circle: each has what the other needs next, until a lock's limit. */
+describe('rows of close targets that somebody has', () => {
+  let shop: NumberedShop;
+  let other: Client;
+  beforeAll(async () => {
+    shop = await openNumberedShop();
+  });
+  afterAll(() => shop?.close());
+  beforeEach(async () => {
+    other = new Client(shop.databaseUrl);
+    await other.connect();
+    await other.query('BEGIN');
+  });
+
+  /** Until `other` ends. */
+  const take = (row: string, id: string) =>
+    other.query(`SELECT FROM lastcall.${row} = $1 FOR UPDATE SKIP LOCKED`, [id]);
+  const entry = (reference: string) => shop.acme.entries.get(`pay-${reference}`) as LedgerEntry;
+
+  /** Its order was closed, and its provider is away since it was paid; answers with the refund's id. */
+  async function paidTooLate(reference: string): Promise<string> {
+    shop.acme.unreachable = undefined;
+    const orderId = await shop.place(0, [reference]);
+    const closed = 'SELECT 1 FROM orders WHERE id = $1 AND state = $2';
+    await until('it is closed', () => shop.first(closed, [orderId, EXPIRED]));
+    shop.acme.unreachable = 'before';
+    await shop.receive(shop.acme.pay(reference, new Date(), { late: true }));
+    const refund = 'SELECT id FROM lastcall.target_refunds WHERE payment_id = $1';
+    return (await until('it is to go back', () => shop.first(refund, [reference]))).id as string;
+  }
+
+  it('are looked at again where they are refunds to be sent', async () => {
+    const subjectId = await paidTooLate('p-busy');
+    await take('target_refunds WHERE id', subjectId);
+    const due = { kind: REFUND_KIND, subjectId, dueAt: new Date() };
+    await shop.timeouts.arm(fromPg(shop.client), due);
+    await until('it is put off', async () => {
+      const armed = await shop.timeouts.get(due);
+      return armed !== undefined && armed.dueAt > due.dueAt;
+    });
+    await other.end();
+    shop.acme.unreachable = undefined;
+    const made = `SELECT 1 FROM lastcall.target_refunds WHERE id = $1 AND status = 'succeeded'`;
+    await until('it is made', () => shop.first(made, [subjectId]));
+    expect(entry('p-busy').refunds).toHaveLength(1);
+  });
+
+  it('are looked at again where they are orders whose payment has failed', async () => {
+    shop.acme.unreachable = 'before';
+    const orderId = await shop.place(LONG_MS, ['p-failed']);
+    expect(await shop.targets.close({ kind: KIND, orderId }, 'canceled')).toBe('closing');
+    const failed = shop.acme.failed(entry('p-failed'));
+    const webhook = (where: string) =>
+      shop.first(`SELECT 1 FROM lastcall.target_webhooks WHERE event_id = $1 AND ${where}`, [
+        failed.headers['webhook-id'],
+      ]);
+    await take('target_orders WHERE order_id', orderId);
+    await shop.receive(failed);
+    await until('it is put off', () => webhook(`status = 'received' AND attempts > 0`));
+    await other.end();
+    await until('it is noted', () => webhook(`result = 'noted'`));
+  });
+});
