@@ -6,6 +6,7 @@ import { asProvider } from './as-provider';
 export interface Due {
   readonly kind: string;
   readonly subjectId: string;
+  /** Of one that has failed, when it was to be tried again: `Timeouts.get` tells for when it was armed. */
   readonly dueAt: Date;
   /** How often handling it has failed so far. */
   readonly failures: number;
