@@ -60,6 +60,12 @@ module.exports = {
       { pathNot: '^libs/client/src/' },
     ),
     forbid(
+      'the-sandbox-stands-alone',
+      'it stands for a provider, who knows nothing of ours but the interface',
+      { path: '^apps/sandbox/' },
+      { path: '^(apps|libs|scripts)/', pathNot: '^apps/sandbox/' },
+    ),
+    forbid(
       'apps-stand-alone',
       'what two apps share belongs into a library',
       { path: '^apps/([^/]+)/' },

@@ -750,6 +750,38 @@ const MONEY_MUTATIONS = [
     'assertSensible(rules, answer);',
     '',
   ),
+  seeded(
+    'seals-taken-between-windows',
+    'A worker that finds another sealing tries it again for the next history, and stops that one',
+    `${ORDERS}events/seal-history.spec.ts`,
+    'events/seal-history.ts',
+    'if (seal === ANOTHER_LEADS) return made;',
+    'if (seal === ANOTHER_LEADS) break;',
+  ),
+  seeded(
+    'decimals-of-a-language',
+    'Amounts are shown with two decimals whatever the currency',
+    'libs/pages/src/checkout-state.spec.ts',
+    'providers/currencies.ts',
+    'return BY_CURRENCY.get(currency);',
+    'return BY_CURRENCY.has(currency) ? 2 : undefined;',
+  ),
+  seeded(
+    'refund-waits-for-its-row',
+    'The batch of refunds waits for a row whose holder waits for a deadline of the batch',
+    'test/hosts/target-locks.long.ts',
+    'targets/target-refunds.ts',
+    'ANY ($1::uuid[]) FOR UPDATE SKIP LOCKED',
+    'ANY ($1::uuid[]) FOR UPDATE',
+  ),
+  seeded(
+    'webhooks-wait-for-an-order',
+    'A batch of webhooks waits for an order that another has, behind those that it has itself',
+    'test/hosts/target-locks.long.ts',
+    'targets/target-orders.ts',
+    'ANY ($2::text[]) FOR UPDATE SKIP LOCKED)\n       SELECT order_id, true',
+    'ANY ($2::text[]) FOR UPDATE)\n       SELECT order_id, true',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };
