@@ -61,6 +61,7 @@ export class CloseTargets {
    * Takes a provider's webhook, as it came: the raw bytes. Resolves when it is stored: answer 2xx then,
    * and only then. What it says is applied in moments, by a process that rings.
    * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
+   * @throws the database's own error while that is away: nothing is stored, and who hears a 5xx sends it again
    */
   receive(provider: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
     return this.webhooks.receive(provider, rawBody, headers);
