@@ -1,5 +1,11 @@
 import 'reflect-metadata';
-import { hostOptionsAsConfig, migrate, OrdersModule, type OrdersHostOptions } from '@app/orders';
+import {
+  hostOptionsAsConfig,
+  migrate,
+  OrdersModule,
+  type OrdersHostOptions,
+  SecondOrdersModuleError,
+} from '@app/orders';
 import { Test } from '@nestjs/testing';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { LedgerProvider } from '../support/ledger-provider';
@@ -32,6 +38,7 @@ async function boot(imports: readonly ReturnType<typeof ordersOf>[]) {
 it.each(['ring', 'arm'] as const)('is told of a second one, as role %s', async (role) => {
   const both = boot([ordersOf('tea', role), ordersOf('mugs', role)]);
   const error: unknown = await both.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(SecondOrdersModuleError);
   expect(error).toMatchObject({ code: 'second_orders_module' });
   expect((error as Error).message).toContain('an application of its own');
 });

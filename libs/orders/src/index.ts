@@ -188,6 +188,7 @@ export {
 export type { OrdersModuleOptions } from './module-options';
 export type { EventSink, RelayedEvent } from './events/event-stream';
 export { OrdersModule } from './orders.module';
+export { SecondOrdersModuleError } from './second-orders-module';
 export { OPEN_ALARM_QUEUE, type OpenAlarmQueue } from './set-up-providers';
 export {
   type ActionResult,
