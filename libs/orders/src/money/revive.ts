@@ -8,6 +8,7 @@ import {
   sumBySku,
   shortOf,
   takeAll,
+  waitForProducts,
 } from '../stock/products';
 
 interface OrderLine {
@@ -23,10 +24,14 @@ export interface StockToRevive {
   readonly busy: ReadonlySet<string>;
 }
 
-/** Locks the products of these orders; waits for nobody. */
+/**
+ * Locks the products of these orders.
+ * @param waits for who holds one; else such orders are busy
+ */
 export async function lockStockOf(
   tx: Transaction,
   orderIds: readonly string[],
+  { waits = false }: { readonly waits?: boolean } = {},
 ): Promise<StockToRevive> {
   const linesOf = new Map<string, OrderLine[]>(orderIds.map((id) => [id, []]));
   if (orderIds.length === 0) return { products: new Map(), linesOf, busy: new Set() };
@@ -36,6 +41,7 @@ export async function lockStockOf(
   );
   for (const { order_id, sku, quantity } of lines) linesOf.get(order_id)?.push({ sku, quantity });
   const wanted = sumBySku(lines);
+  if (waits) await waitForProducts(tx, [...wanted.keys()]);
   const { products, heldElsewhere } = await lockProducts(tx, [...wanted.keys()]);
   await foldWhereShort(tx, products, wanted);
   const isBusy = (id: string): boolean =>

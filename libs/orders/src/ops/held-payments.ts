@@ -141,10 +141,8 @@ export class SettlePayment {
     if (holdReason !== 'late_payment' || orderStatus !== 'closed') {
       throw notSettleable(id, 'only money that came after its order was closed can be accepted');
     }
-    const stock = await lockStockOf(tx, [orderId]);
-    if (stock.busy.size > 0) {
-      throw new LastcallError('busy', 'A product of this order is being changed; try again');
-    }
+    // Folding stock holds a product often, and briefly: no reason to send an operator away.
+    const stock = await lockStockOf(tx, [orderId], { waits: true });
     const missing = await reserveAgain(tx, stock, orderId, this.guard);
     if (missing !== undefined) throw notSettleable(id, `"${missing}" is sold out`);
     const change = { from: 'closed', to: 'paid', orderIds: [orderId], by: 'operator' } as const;

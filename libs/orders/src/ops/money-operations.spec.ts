@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import {
   brokenInvariants,
   closeUnanswered,
@@ -282,6 +284,39 @@ describe('late money on hold', () => {
       ]),
     ).toEqual([{ actor: 'olga', action: 'payment.accept' }]);
     await expect(accept(paymentId)).rejects.toMatchObject({ code: 'payment_not_settleable' });
+  });
+
+  describe('whose product somebody is changing', () => {
+    let merchant: Client;
+    beforeEach(async () => {
+      merchant = new Client({ connectionString: world.ownerUrl });
+      await merchant.connect();
+    });
+    afterEach(() => merchant.end());
+    const lateAndHeld = async () => {
+      const order = await late();
+      await merchant.query('BEGIN');
+      await merchant.query('UPDATE products SET name = name WHERE sku = $1', [TEST_SKU]);
+      return order;
+    };
+
+    it('is accepted after that, which may be no more than a fold of stock', async () => {
+      const { id, paymentId } = await lateAndHeld();
+      const accepted = accept(paymentId);
+      const look = new Client({ connectionString: world.ownerUrl });
+      await look.connect();
+      await Promise.race([accepted, untilLocksAreWaitedFor(look, 1)]).finally(() => look.end());
+      await merchant.query('COMMIT');
+      await accepted;
+      expect(await read(id)).toMatchObject({ status: 'paid' });
+    });
+
+    it('stays on hold where that takes too long', async () => {
+      const { id, paymentId } = await lateAndHeld();
+      const code = await accept(paymentId).then(() => 'accepted', codeOf);
+      expect(code).toBe('busy');
+      expect(await read(id)).toMatchObject({ status: 'closed', balance: { held: 1_000 } });
+    });
   });
 
   it('stays on hold where the stock is gone', async () => {

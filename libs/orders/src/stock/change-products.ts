@@ -3,6 +3,7 @@ import { LastcallError } from '../order/errors';
 import type { Accountable } from '../order/operator-action';
 import { foldLocked } from './fold-stock';
 import { MAX_STOCK, type ProductToPut } from './product-rules';
+import { waitForProducts } from './products';
 
 /** Who changes products, and why where they say it. */
 export type ProductEditor = Pick<Accountable, 'actor'> & { readonly reason?: string | undefined };
@@ -68,11 +69,7 @@ export async function changeStock(
 ): Promise<number> {
   if (changes.length === 0) return 0;
   const skus = changes.map(({ sku }) => sku);
-  await tx.rows(
-    `SELECT FROM products WHERE sku = ANY ($1::text[])
-      ORDER BY sku COLLATE "C" FOR NO KEY UPDATE`,
-    [skus],
-  );
+  await waitForProducts(tx, skus);
   const availableNow = await foldLocked(tx, skus);
   const deltas = changes.map((change) => {
     const now = availableNow.get(change.sku);

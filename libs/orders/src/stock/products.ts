@@ -76,6 +76,15 @@ export async function lockProducts(
   return { products, heldElsewhere: new Set(there.map(({ sku }) => sku)) };
 }
 
+/** Waits for who holds one of these products' rows, until they are ours. */
+export async function waitForProducts(tx: Transaction, skus: readonly string[]): Promise<void> {
+  await tx.rows(
+    `SELECT FROM products WHERE sku = ANY ($1::text[])
+      ORDER BY sku COLLATE "C" FOR NO KEY UPDATE`,
+    [skus],
+  );
+}
+
 /** Where a product is short, what was released of it and waits to be folded is folded at once. */
 export async function foldWhereShort(
   tx: Transaction,
