@@ -3,6 +3,7 @@
 const ORDERS = 'libs/orders/src/';
 const STRIPE = 'test/money/provider-stripe.e2e.ts';
 const OPERATIONS = `${ORDERS}ops/money-operations.spec.ts`;
+const ACCEPT = `${ORDERS}ops/accept-late-money.spec.ts`;
 const FOREIGN = `${ORDERS}money/foreign-money.spec.ts`;
 const RELAY = `${ORDERS}events/relay-events.spec.ts`;
 const LOST = `${ORDERS}events/lost-events.spec.ts`;
@@ -497,10 +498,18 @@ const MONEY_MUTATIONS = [
   seeded(
     'accepted-without-stock',
     'Late money reopens an order whose stock is gone',
-    OPERATIONS,
+    ACCEPT,
     'ops/held-payments.ts',
     'const missing = await reserveAgain(tx, stock, orderId, this.guard);',
     'const missing = undefined as string | undefined;',
+  ),
+  seeded(
+    'accepted-while-folding',
+    'An operator who accepts late money reads that its product is sold out, as its stock is being folded',
+    ACCEPT,
+    'money/revive.ts',
+    'if (waits) await waitForProducts(tx, [...wanted.keys()]);',
+    '',
   ),
   seeded(
     'relay-of-another-cluster',

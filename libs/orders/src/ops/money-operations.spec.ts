@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
-import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import {
   brokenInvariants,
   closeUnanswered,
@@ -13,11 +11,8 @@ import { TEST_SKU } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrder } from '../closing/cancel-order';
 import { ShipOrder } from '../fulfilment/ship-order';
-import { ForeignMoney } from '../money/foreign-money';
 import { answerTo } from '../http/error-problem';
-import { OrderGuard } from '../order/order-guard';
 import { FoldStock } from '../stock/fold-stock';
-import { SettlePayment } from './held-payments';
 import { readOrders } from '../order/order-rows';
 import { CancelOrderByOperator } from './cancel-order-by-operator';
 import { CreateRefund } from './create-refund';
@@ -237,95 +232,5 @@ describe('a held webhook', () => {
     const id = await held({ ...capture, paymentId, providerPaymentId: `pay-${paymentId}` });
     const dismissing = new DismissWebhook(world.dataSource).dismiss(id, OLGA);
     await expect(dismissing).rejects.toThrow(`settle payment ${paymentId}`);
-  });
-});
-
-describe('late money on hold', () => {
-  const late = async () => {
-    const order = await openOrder(world, { latePayment: 'hold', closesInMs: -1 });
-    world.provider.entries.delete(`pay-${order.paymentId}`);
-    await world.rows(`UPDATE payments SET status = 'closed' WHERE id = $1`, [order.paymentId]);
-    await world.timeouts.runSweep();
-    await world.get(FoldStock).runOnce();
-    world.provider.open({ paymentId: order.paymentId, amount: order.amount, currency: 'EUR' });
-    await receive(world, world.provider.pay(order.paymentId, new Date()) as Posted);
-    expect(await read(order.id)).toMatchObject({ status: 'closed', balance: { held: 1_000 } });
-    return order;
-  };
-  const accept = (paymentId: string) =>
-    new SettlePayment(
-      world.dataSource,
-      world.timeouts,
-      world.get(OrderGuard),
-      world.get(ForeignMoney),
-    ).settle(paymentId, 'accept', OLGA);
-  const available = (quantity: number) =>
-    world.rows(
-      `UPDATE products SET on_hand = on_hand - available + $2, available = $2 WHERE sku = $1`,
-      [TEST_SKU, quantity],
-    );
-
-  it('pays its order after all where an operator accepts it, with its stock, and ends its webhook', async () => {
-    const { id, paymentId } = await late();
-    await accept(paymentId);
-    expect(await read(id)).toMatchObject({
-      ...{ status: 'paid', closedAt: null, balance: { captured: 1_000, held: 0 } },
-    });
-    expect(
-      await world.rows(
-        `SELECT result FROM webhook_events WHERE status = 'held'
-                           AND notice ->> 'paymentId' = $1`,
-        [paymentId],
-      ),
-    ).toEqual([]);
-    expect(
-      await world.rows('SELECT actor, action FROM operator_actions WHERE subject_id = $1', [
-        paymentId,
-      ]),
-    ).toEqual([{ actor: 'olga', action: 'payment.accept' }]);
-    await expect(accept(paymentId)).rejects.toMatchObject({ code: 'payment_not_settleable' });
-  });
-
-  describe('whose product somebody is changing', () => {
-    let merchant: Client;
-    beforeEach(async () => {
-      merchant = new Client({ connectionString: world.ownerUrl });
-      await merchant.connect();
-    });
-    afterEach(() => merchant.end());
-    const lateAndHeld = async () => {
-      const order = await late();
-      await merchant.query('BEGIN');
-      await merchant.query('UPDATE products SET name = name WHERE sku = $1', [TEST_SKU]);
-      return order;
-    };
-
-    it('is accepted after that, which may be no more than a fold of stock', async () => {
-      const { id, paymentId } = await lateAndHeld();
-      const accepted = accept(paymentId);
-      const look = new Client({ connectionString: world.ownerUrl });
-      await look.connect();
-      await Promise.race([accepted, untilLocksAreWaitedFor(look, 1)]).finally(() => look.end());
-      await merchant.query('COMMIT');
-      await accepted;
-      expect(await read(id)).toMatchObject({ status: 'paid' });
-    });
-
-    it('stays on hold where that takes too long', async () => {
-      const { id, paymentId } = await lateAndHeld();
-      const code = await accept(paymentId).then(() => 'accepted', codeOf);
-      expect(code).toBe('busy');
-      expect(await read(id)).toMatchObject({ status: 'closed', balance: { held: 1_000 } });
-    });
-  });
-
-  it('stays on hold where the stock is gone', async () => {
-    const { id, paymentId } = await late();
-    await available(1);
-    await expect(accept(paymentId)).rejects.toThrow(`"${TEST_SKU}" is sold out`);
-    expect(await read(id)).toMatchObject({ status: 'closed', balance: { held: 1_000 } });
-    await available(100);
-    await accept(paymentId);
-    expect(await read(id)).toMatchObject({ status: 'paid' });
   });
 });
