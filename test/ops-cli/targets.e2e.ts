@@ -147,5 +147,24 @@ describe('lastcall targets, for a shop that has no tables of the order module', 
       const refunds = result.items.filter(({ what }) => what === 'refund_unfinished');
       expect(refunds.map(({ subject }) => subject)).toEqual(['away']);
     });
+
+    it('says how many more there are than it lists', async () => {
+      type Listed = { items: TargetWait[]; unlisted: { what: string; count: number }[] };
+      const list = (...flags: string[]) =>
+        lastcallJson<Listed>(config, ['targets', 'list', ...flags]);
+      await client.query(`
+        INSERT INTO lastcall.target_refunds (id, provider, payment_id, provider_payment_id, kind, order_id, amount,
+                                             currency, reason, status, created_at)
+        VALUES (gen_random_uuid(), 'acme', 'away-2', 'A2', 'order-close', 'away', 500, 'EUR', 'late_payment',
+                'requested', now() - interval '2 hours')`);
+      const { result, stderr } = await list();
+      expect(result.unlisted).toEqual([{ what: 'refund_unfinished', count: 53 }]);
+      expect(stderr).toContain('Not listed: 53 refund_unfinished. More: --limit NUMBER');
+      const waits = await list('--limit', '1000');
+      expect(waits.result.unlisted).toEqual([]);
+      expect(waits.result.items).toHaveLength(result.items.length + 53);
+      const overdue = await list('--overdue', '--limit', '1');
+      expect(overdue.result.unlisted).toEqual([{ what: 'refund_unfinished', count: 1 }]);
+    });
   });
 });

@@ -154,6 +154,7 @@ export { type OrderEventView, readHistory } from './events/read-history';
 export { type StreamToken, StreamTokens } from './events/stream-tokens';
 export {
   type Invitation,
+  MAX_SESSIONS_LISTED,
   type PageSession,
   PageSessions,
   type SessionPage,

@@ -41,7 +41,7 @@ export { isSubject, SUBJECT_RULE } from './order/subject';
 export { refusalOfUnkeptText } from './order/unkept-text';
 export { isUuid } from './order/uuid';
 export { differenceText, readRunningSettings, type RunningSettings } from './ops/running-settings';
-export { TargetLook } from './targets/target-look';
+export { TargetLook, type UnlistedWaits } from './targets/target-look';
 export {
   TARGET_WAITS,
   type TargetExit,

@@ -37,7 +37,8 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const COLUMNS = `id, page, subject, scopes, order_id AS "orderId", opened_at AS "openedAt",
   ends_at AS "endsAt"`;
 const IS_OPEN = 'opened_at IS NOT NULL AND revoked_at IS NULL AND ends_at > now()';
-const MAX_LISTED = 200;
+/** Others may be open where a list has so many. */
+export const MAX_SESSIONS_LISTED = 200;
 
 /**
  * Sessions of the pages this API serves. A link carries a code that is good once; the browser gets a
@@ -118,7 +119,7 @@ export class PageSessions {
     return queryRows<PageSession>(
       this.dataSource,
       `SELECT ${COLUMNS} FROM page_sessions WHERE page = $1 AND ${IS_OPEN}
-        ORDER BY opened_at DESC LIMIT ${MAX_LISTED}`,
+        ORDER BY opened_at DESC LIMIT ${MAX_SESSIONS_LISTED}`,
       [page],
     );
   }

@@ -30,7 +30,8 @@ type End = (
   given: TargetVerdict,
 ) => Promise<Due[]>;
 
-const MOST_OF_EACH = 200;
+/** Unless its caller says otherwise. */
+export const MOST_OF_EACH = 200;
 
 /**
  * Where a person ends what waits, in the schema of our own tables: by the shop's own process, or by a
@@ -60,9 +61,9 @@ export class TargetDesk {
     };
   }
 
-  /** What waits, the oldest first; of each kind at most 200, what has waited for too long before the rest. */
-  list(sql: TargetSql): Promise<TargetWait[]> {
-    return listTargetWaits(sql, this.schema, MOST_OF_EACH);
+  /** What waits, the oldest first; of each kind at most so many, what has waited for too long before the rest. */
+  list(sql: TargetSql, mostOfEach = MOST_OF_EACH): Promise<TargetWait[]> {
+    return listTargetWaits(sql, this.schema, mostOfEach);
   }
 
   /**

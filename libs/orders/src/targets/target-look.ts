@@ -3,9 +3,20 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../config';
 import { LastcallError } from '../order/errors';
 import { rehearse } from '../order/rehearse';
-import { TargetDesk, type TargetVerdict } from './target-desk';
+import { MOST_OF_EACH, TargetDesk, type TargetVerdict } from './target-desk';
 import type { TargetSql } from './target-sql';
-import type { TargetExit, TargetWait } from './target-waits';
+import {
+  countTargetWaits,
+  type TargetExit,
+  type TargetWait,
+  type TargetWaitName,
+} from './target-waits';
+
+/** Waits of one kind that a list had no room for. */
+export interface UnlistedWaits {
+  readonly what: TargetWaitName;
+  readonly count: number;
+}
 
 /**
  * What waits for a person in a shop whose orders are in tables of its own, seen and ended from outside of
@@ -14,6 +25,7 @@ import type { TargetExit, TargetWait } from './target-waits';
 export class TargetLook {
   private constructor(
     private readonly dataSource: DataSource,
+    private readonly schema: string,
     private readonly desk: TargetDesk,
   ) {}
 
@@ -35,11 +47,30 @@ export class TargetLook {
       throw new LastcallError('not_found', message);
     }
     const subjects = new Subjects(schema);
-    return new TargetLook(dataSource, new TargetDesk(schema, (tx, due) => subjects.arm(tx, due)));
+    const desk = new TargetDesk(schema, (tx, due) => subjects.arm(tx, due));
+    return new TargetLook(dataSource, schema, desk);
   }
 
-  list(): Promise<TargetWait[]> {
-    return inTransaction(this.dataSource, (tx) => this.desk.list(asSql(tx)));
+  /** The oldest first; of each kind at most so many, and how many more there are. */
+  list({
+    overdue = false,
+    mostOfEach = MOST_OF_EACH,
+  }: { readonly overdue?: boolean; readonly mostOfEach?: number } = {}): Promise<{
+    items: TargetWait[];
+    unlisted: UnlistedWaits[];
+  }> {
+    return inTransaction(this.dataSource, async (tx) => {
+      const sql = asSql(tx);
+      const listed = await this.desk.list(sql, mostOfEach);
+      const items = listed.filter((one) => one.isOverdue || !overdue);
+      if (listed.length < mostOfEach) return { items, unlisted: [] };
+      const counts = await countTargetWaits(sql, this.schema);
+      const unlisted = counts.map(({ what, ...all }) => {
+        const shown = items.filter((one) => one.what === what).length;
+        return { what, count: (overdue ? all.overdue : all.count) - shown };
+      });
+      return { items, unlisted: unlisted.filter(({ count }) => count > 0) };
+    });
   }
 
   /** The contract is `CloseTargets.settle`'s; a dry run is the real transaction, rolled back. */

@@ -21,6 +21,8 @@ export default class ConsoleSessions extends OpsCommand {
     const items = await pageSessions.list('console');
     if (items.length === 0) this.note('Nobody is logged in to the console');
     else this.log(table(items, COLUMNS));
+    const { MAX_SESSIONS_LISTED: most } = await import('@app/orders');
+    if (items.length === most) this.note(`The newest ${most}; others may be logged in, too`);
     return { items };
   }
 }
