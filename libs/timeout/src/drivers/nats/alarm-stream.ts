@@ -12,6 +12,7 @@ import {
   type StoredMsg,
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { MEND_SERVER, MEND_STREAM, serverSchedules } from './nats-versions';
 
 /** An alarm as it lies in the stream. */
 export interface AlarmMessage {
@@ -43,12 +44,20 @@ export class AlarmStream {
     this.#client = jetstream(connection, { timeout: limitMs });
   }
 
-  /** Makes what is not there yet; an operator's stream, with copies perhaps, is left as it is. */
+  /**
+   * Makes what is not there yet; an operator's stream, with copies perhaps, is left as it is.
+   * @throws where the server or the stream would keep alarms, and never ring them
+   */
   async open(): Promise<void> {
+    const { version } = this.connection.info ?? {};
+    if (!serverSchedules(version)) throw new Error(`NATS ${version}: ${MEND_SERVER}`);
     const manager = await jetstreamManager(this.connection, { timeout: this.limitMs });
     this.#manager = manager;
     try {
-      await manager.streams.info(this.name);
+      const { config } = await manager.streams.info(this.name);
+      if (!config.allow_msg_schedules) {
+        throw new Error(`the stream ${this.name} schedules nothing: ${MEND_STREAM}`);
+      }
     } catch (error) {
       if (!isNotFound(error)) throw error;
       await manager.streams.add({

@@ -2,10 +2,9 @@ import { JetStreamApiError, jetstreamManager, type StreamInfo } from '@nats-io/j
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import type { TimerFinding } from '../../timer-driver-kind';
 import { natsAddress } from './nats-address';
+import { MEND_SERVER, MEND_STREAM, serverSchedules } from './nats-versions';
 
 const LIMIT_MS = 1_500;
-/** The first that schedules messages. */
-const OLDEST_VERSION = [2, 12] as const;
 const NOT_FOUND = 404;
 
 /** Whether this server schedules, and the stream of our alarms does. */
@@ -21,13 +20,11 @@ export async function examineNats(servers: string, stream: string): Promise<Time
 }
 
 function versionOf({ info }: NatsConnection): TimerFinding {
-  const [major = 0, minor = 0] = (info?.version ?? '').split('.').map(Number);
-  const [atLeast, andMinor] = OLDEST_VERSION;
   return {
     name: 'NATS version',
-    isFine: major > atLeast || (major === atLeast && minor >= andMinor),
+    isFine: serverSchedules(info?.version),
     detail: info?.version ?? 'not told',
-    fix: 'run nats-server 2.12 or newer: older ones schedule no messages',
+    fix: MEND_SERVER,
   };
 }
 
@@ -47,7 +44,7 @@ async function streamOf(connection: NatsConnection, name: string): Promise<Timer
       name: 'NATS stream',
       isFine: schedules,
       detail: `${name}: ${info.state.messages} messages in ${copies} copies`,
-      fix: 'nats stream edit it with --allow-schedules, or delete it: the driver makes it anew',
+      fix: MEND_STREAM,
     },
   ];
 }

@@ -21,6 +21,9 @@ export const timer: TimerDriverKind = {
   settings: { NATS_URL: servers },
   async create({ settings, prefix, databaseClock, onError }) {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
+    const { refuseOldNatsClient } = require('./nats-versions') as typeof import('./nats-versions');
+    refuseOldNatsClient();
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- only where it is used
     const { NatsDriver } = require('./nats.driver') as typeof import('./nats.driver');
     const stream = streamOf(prefix);
     return new NatsDriver({ servers: settings.NATS_URL as string, stream, databaseClock, onError });
