@@ -26,7 +26,7 @@ describe('HTTP', () => {
       socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
       socket.on('end', () => resolve(text)).on('error', reject);
     });
-  const post = (body: string, headers: Record<string, string> = {}) =>
+  const post = (body: string | Buffer<ArrayBuffer>, headers: Record<string, string> = {}) =>
     fetch(`${api.baseUrl}/v1/orders`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'idempotency-key': 'k', ...headers },
@@ -76,6 +76,28 @@ describe('HTTP', () => {
       expectProblem(answer, 415, 'unsupported_media_type');
     },
   );
+
+  it.each(['utf-16', 'UTF-16LE', '"iso-8859-1"', 'utf-8; charset=utf-16', 'nonsense'])(
+    'answers 415 to a body in charset=%s, and reads nothing of it',
+    async (charset) => {
+      const type = { 'content-type': `application/json;Charset=${charset}` };
+      const answer = await post('{', { ...type, authorization: `Bearer ${token}` });
+      const { detail } = expectProblem(answer, 415, 'unsupported_media_type');
+      expect(detail).toBe('Send the body in UTF-8: no other charset is taken');
+    },
+  );
+
+  it.each(['utf-8', 'UTF8', '"utf-8"; v=1', 'us-ascii'])('reads charset=%s', async (charset) => {
+    const type = { 'content-type': `application/json; charset=${charset}` };
+    const { detail } = expectProblem(await post('{', type), 400, 'invalid_request');
+    expect(detail).toBe('The body is not valid JSON');
+  });
+
+  it('answers 400 to bytes that are no UTF-8, and guesses at none', async () => {
+    const latin1 = Buffer.from('{"reason":"gr\u00fcn"}', 'latin1');
+    const { detail } = expectProblem(await post(latin1), 400, 'invalid_request');
+    expect(detail).toBe('The body is not UTF-8');
+  });
 
   it('takes bodies of 32 kB, and webhooks of 256 kB', async () => {
     const body = (bytes: number) => JSON.stringify({ items: 'x'.repeat(bytes - 12) });

@@ -162,7 +162,8 @@ describe('bad input', () => {
 
   it('verifies the bytes of a webhook whatever its type is called', async () => {
     const body = JSON.stringify({ type: 'payment.succeeded', data: {} });
-    for (const type of ['text/plain', 'application/octet-stream', 'application/xml']) {
+    const mislabelled = 'application/json; charset=utf-16';
+    for (const type of ['text/plain', 'application/octet-stream', 'application/xml', mislabelled]) {
       const answer = await api.request('POST /v1/webhooks/sandbox', {
         headers: { ...signed(body), 'content-type': type },
         body,

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { problem } from '@app/orders/http';
 import { BadRequestException, UnsupportedMediaTypeException } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -27,6 +28,7 @@ export function registerBodyParsers(fastify: FastifyInstance): void {
       if (wantsRawBody(request)) done(null, body);
       // Clients that always send the header do so without a body too; what needs one says so.
       else if (body.length === 0) done(null, undefined);
+      else if (!isUtf8(body)) done(new BadRequestException('The body is not UTF-8'));
       else {
         const text = body.toString('utf8');
         const parsed: Done = (error, value) => done(error && unreadable(text), value);
@@ -44,17 +46,37 @@ export function registerBodyParsers(fastify: FastifyInstance): void {
   );
 }
 
-/** Before the body is read: packed bytes are neither JSON nor what a signature counts for. For Fastify's `preParsing`. */
+/** Before the body is read. For Fastify's `preParsing`. */
 export function refuseEncodedBody(
-  { headers }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
   _payload: unknown,
   done: () => void,
 ): void {
-  const encoding = headers['content-encoding'];
-  if (encoding === undefined || encoding === '' || encoding === 'identity') return done();
-  const detail = 'Send the body as it is: no Content-Encoding is taken';
-  sendProblem(reply, problem('unsupported_media_type', detail));
+  const detail = refusalOfEncoding(request);
+  if (detail === undefined) done();
+  else sendProblem(reply, problem('unsupported_media_type', detail));
+}
+
+/** Packed bytes are neither JSON nor what a signature counts for; the latter counts whatever a charset says. */
+function refusalOfEncoding(request: FastifyRequest): string | undefined {
+  const { 'content-encoding': encoding = '', 'content-type': type = '' } = request.headers;
+  if (encoding !== '' && encoding !== 'identity') {
+    return 'Send the body as it is: no Content-Encoding is taken';
+  }
+  if (wantsRawBody(request) || !hasBody(request)) return undefined;
+  const charsets = [...type.matchAll(CHARSET)].map(([, charset]) => charset?.toLowerCase());
+  return charsets.every((one) => one !== undefined && UTF_8.includes(one))
+    ? undefined
+    : 'Send the body in UTF-8: no other charset is taken';
+}
+
+const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/gi;
+/** By all of its names; what is ASCII is the same in it. */
+const UTF_8 = ['utf-8', 'utf8', 'us-ascii', 'ascii'];
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return 'transfer-encoding' in headers || (headers['content-length'] ?? '0') !== '0';
 }
 
 /** Gives the routes that ask for one their own body limit; for Fastify's `onRoute` hook. */
