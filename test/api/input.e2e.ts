@@ -144,6 +144,15 @@ describe('bad input', () => {
     expect(problem.errors?.[0]?.field).toBe('Last-Event-ID');
   });
 
+  it('echoes no more of a long parameter than tells which it is', async () => {
+    const name = 'x'.repeat(15_000);
+    for (const query of [`${name}=1`, `status=${name}`, `limit=${name}`, `cursor=${name}`]) {
+      const answer = await api.request(`GET /v1/orders?${query}`, { token });
+      expectProblem(answer, 400, 'invalid_request');
+      expect(JSON.stringify(answer.body).length).toBeLessThan(1_000);
+    }
+  });
+
   it('stores no webhook that is forged, stale, malformed or of nobody', async () => {
     const body = JSON.stringify({ type: 'payment.succeeded', data: {} });
     const send = (provider: string, headers: Record<string, string>, text = body) =>

@@ -1,4 +1,5 @@
 import type { ErrandError, LastcallError } from '@app/orders';
+import { briefFailure } from './brief-failure';
 import { CommandFailure } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
 import { type Failed, outcomeUnknown, withWayOn } from './outcome-unknown';
@@ -7,6 +8,10 @@ const NOT_RUNNING = 'no running installation was found';
 
 /** Turns whatever was thrown into what an operator can act on. */
 export async function explainFailure(error: unknown, failed: Failed): Promise<CommandFailure> {
+  return briefFailure(await explained(error, failed));
+}
+
+async function explained(error: unknown, failed: Failed): Promise<CommandFailure> {
   if (error instanceof CommandFailure) return error;
   const { command } = failed;
   const isKnown = fromUsage(error, command) ?? fromSettings(error);

@@ -1,6 +1,7 @@
 import { defaultTimerDriver } from '@app/timeout';
 import type { z } from 'zod';
 import { HomeError, homeFolder, writtenSettings, isWritten, lookedAt } from './home';
+import { shortened } from './order/shortened';
 import {
   armingRules,
   providerRules,
@@ -82,10 +83,15 @@ function load(
   if (!seesAlarms && timerNeeds({ ...written, ...given }).length > 0) given.TIMER_DRIVER = 'memory';
   const result = demands.safeParse({ ...written, ...given, LASTCALL_HOME: home });
   if (result.success) return result.data;
-  const lines = result.error.issues.map(
-    (issue) => `  ${issue.path.join('.')} ${phrase(issue, given, home)}`,
+  const complaints = result.error.issues.map(
+    (issue) => `${issue.path.join('.')} ${phrase(issue, given, home)}`,
   );
-  throw new ConfigError(`These settings are wrong:\n${[...new Set(lines)].join('\n')}`);
+  throw wrongSettings(complaints);
+}
+
+function wrongSettings(complaints: readonly string[]): ConfigError {
+  const lines = new Set(complaints.map((complaint) => `  ${shortened(complaint)}`));
+  return new ConfigError(`These settings are wrong:\n${[...lines].join('\n')}`);
 }
 
 /**
@@ -97,9 +103,9 @@ function splitExtension(given: Record<string, string | undefined>): void {
   if (byHowMuch === undefined || times === undefined) return;
   const said = given.CUSTOMER_EXTENSIONS;
   if (said !== undefined && said !== times) {
-    throw new ConfigError(
-      `These settings are wrong:\n  CUSTOMER_EXTENSION says x${times} and CUSTOMER_EXTENSIONS ${said}: keep one of them`,
-    );
+    throw wrongSettings([
+      `CUSTOMER_EXTENSION says x${times} and CUSTOMER_EXTENSIONS ${said}: keep one of them`,
+    ]);
   }
   Object.assign(given, { CUSTOMER_EXTENSION: byHowMuch, CUSTOMER_EXTENSIONS: times });
 }

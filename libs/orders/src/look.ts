@@ -37,6 +37,7 @@ export { ERROR_STATUS, LastcallError, reasonOf } from './order/errors';
 export { REASON_LENGTH } from './order/operator-action';
 export { onDataSource } from './order/order-rows';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
+export { shortened } from './order/shortened';
 export { isSubject, SUBJECT_RULE } from './order/subject';
 export { refusalOfUnkeptText } from './order/unkept-text';
 export { isUuid } from './order/uuid';

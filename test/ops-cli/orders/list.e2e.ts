@@ -78,4 +78,14 @@ describe('lastcall orders list', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(why);
   });
+
+  it('repeats no more of a long argument than tells which it is', async () => {
+    const long = 'x'.repeat(15_000);
+    for (const flags of [['--cursor', long], ['--status', long], [long]]) {
+      const args = ['orders', 'list', ...flags];
+      const { code, stderr } = await lastcall(world.config, args);
+      expect(code).toBe(2);
+      expect(stderr.length).toBeLessThan(1_500);
+    }
+  });
 });

@@ -1,4 +1,5 @@
 import type { Hook } from '@oclif/core';
+import { briefFailure } from '../brief-failure';
 import { usageFailure } from '../command-failure';
 import { EXIT } from '../exit-code';
 import { nearestName } from '../nearest-name';
@@ -14,11 +15,11 @@ const hook: Hook.CommandNotFound = async function ({ id, argv = [], config, cont
   const meant = candidates.find((name) => name !== undefined);
   const next = meant ? `did you mean "lastcall ${meant}"?` : 'lastcall --help lists the commands';
   const what = `There is no command "lastcall ${printable(words(id))}"`;
-  const failure = usageFailure(what, next);
+  const failure = await briefFailure(usageFailure(what, next));
   if (argv.includes('--json')) {
     process.stdout.write(`${JSON.stringify({ error: failure }, null, 2)}\n`);
   } else {
-    process.stderr.write(`Error: ${what}\nNext:  ${next}\n`);
+    process.stderr.write(`Error: ${failure.parts.what}\nNext:  ${next}\n`);
   }
   context.exit(EXIT.usage);
 };

@@ -1,6 +1,7 @@
 import { CommitUnknownError, isContention, isInfrastructureError } from '@app/timeout';
 import { HttpException } from '@nestjs/common';
 import { ERROR_STATUS, LastcallError } from '../order/errors';
+import { shortened } from '../order/shortened';
 import { refusalOfUnkeptText } from '../order/unkept-text';
 import { codeOf, problem, type Problem, type ProblemCode } from './problem';
 
@@ -71,7 +72,7 @@ function answerToRefusal(error: LastcallError): ErrorAnswer {
 function problemOfHttp(error: HttpException): Problem {
   const status = error.getStatus();
   const code = codeOf(status);
-  const answer = problem(code, DETAILS[status] ?? error.message);
+  const answer = problem(code, DETAILS[status] ?? shortened(error.message));
   return { ...answer, status };
 }
 

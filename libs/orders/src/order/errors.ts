@@ -1,3 +1,5 @@
+import { shortened } from './shortened';
+
 /**
  * A refusal the caller can act on. `code` is stable and part of the contract; `message` says what
  * is wrong and how to mend it, in words for the caller; `fields` are facts a program may want.
@@ -9,7 +11,7 @@ export class LastcallError extends Error {
     readonly fields: Readonly<Record<string, unknown>> = {},
     options?: ErrorOptions,
   ) {
-    super(message, options);
+    super(shortened(message), options);
     this.name = 'LastcallError';
   }
 }

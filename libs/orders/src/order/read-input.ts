@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LastcallError } from './errors';
+import { shortened } from './shortened';
 
 export interface FieldError {
   /** As in `items[0].quantity`, or the name of a header or query parameter. */
@@ -7,6 +8,8 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** Of a name that a caller has made up. */
+const MOST_OF_A_NAME = 100;
 /** More errors than a person mends at once say nothing more. */
 const MAX_ERRORS = 20;
 
@@ -64,7 +67,8 @@ function phrase(issue: z.core.$ZodIssue): string {
 function fieldName(path: readonly PropertyKey[]): string {
   return path.reduce<string>((name, part) => {
     if (typeof part === 'number') return `${name}[${part}]`;
-    return name ? `${name}.${String(part)}` : String(part);
+    const key = shortened(String(part), MOST_OF_A_NAME);
+    return name ? `${name}.${key}` : key;
   }, '');
 }
 
