@@ -81,6 +81,20 @@ describe('the process', () => {
     expect(migrating.code).toBe(2);
   });
 
+  it('lets nothing that it quotes act on the terminal', async () => {
+    const red = new URL(database.url);
+    red.pathname = '/%1B[31mred';
+    const [settings, server, migrating] = await Promise.all([
+      start({ ROLES: '\u001b[31mapi' }).ended,
+      start({ DATABASE_URL: red.href }).ended,
+      start({ DATABASE_URL: red.href }, 'migrate').ended,
+    ]);
+    for (const { stderr } of [settings, server, migrating]) {
+      expect(stderr).toContain('\\u001b[31m');
+      expect(stderr).not.toMatch(/[^\P{Cc}\n]/u);
+    }
+  });
+
   it('says why it cannot start, in a line', async () => {
     const nowhere = await start({ DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' }).ended;
     expect(nowhere.code).toBe(1);

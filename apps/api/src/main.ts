@@ -6,6 +6,7 @@ import {
   isOfOtherVersion,
   loadConfig,
   postgresRefusal,
+  printableText,
   WITHOUT_REDIS,
 } from '@app/orders';
 import { type Api, createApi, listen } from './create-app';
@@ -45,7 +46,7 @@ function exitOnBugs({ logger }: Api): void {
 
 main().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
-  console.error(`lastcall cannot start: ${meaningOf(error)}${message}`);
+  console.error(printableText(`lastcall cannot start: ${meaningOf(error)}${message}`));
   process.exit(1);
 });
 

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { ConfigError, loadConfig, postgresRefusal } from '@app/orders';
+import { ConfigError, loadConfig, postgresRefusal, printableText } from '@app/orders';
 import { migrateDatabase } from './migrate-database';
 
 /*
@@ -20,6 +20,7 @@ main().catch((error: unknown) => {
   const message = error instanceof Error ? error.message : String(error);
   const refused = postgresRefusal(error);
   const why = refused ? `${message} (${refused.what}: ${refused.mend})` : message;
-  console.error(error instanceof ConfigError ? message : `The migrations failed: ${why}`);
+  const told = error instanceof ConfigError ? message : `The migrations failed: ${why}`;
+  console.error(printableText(told));
   process.exitCode = error instanceof ConfigError ? 2 : 1;
 });

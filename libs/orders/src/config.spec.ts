@@ -206,6 +206,17 @@ describe('loadConfig', () => {
     expect(load({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
   });
 
+  it('shows what would act on a terminal as a number, in a line of its own setting', () => {
+    const message = complaint({
+      ROLES: '\u001b[2J\u001b[31mapi\n  PORT is fine\r',
+      PAYMENT_WINDOW: '\u202e5m',
+    });
+    expect(message).toContain('not "\\u001b[2J\\u001b[31mapi\\u000a  PORT is fine\\u000d"');
+    expect(message).toContain('not "\\u202e5m"');
+    expect(message.split('\n')).toHaveLength(3);
+    expect(new ConfigError('\u009b31m in a path').message).toBe('\\u009b31m in a path');
+  });
+
   it('names everything that is wrong at once, and no secret', () => {
     const message = complaint({ PORT: 'x', ROLES: 'y', AUTH_JWT_SECRET: 'hunter2' });
     for (const name of ['PORT', 'ROLES', 'AUTH_JWT_SECRET']) expect(message).toContain(name);

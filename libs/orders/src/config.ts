@@ -1,6 +1,7 @@
 import { defaultTimerDriver } from '@app/timeout';
 import type { z } from 'zod';
 import { HomeError, homeFolder, writtenSettings, isWritten, lookedAt } from './home';
+import { printableLine, printableText } from './order/plain-text';
 import { shortened } from './order/shortened';
 import {
   armingRules,
@@ -21,6 +22,11 @@ export { isProviderName, type ProviderName } from './settings/setting-kinds';
 /** A setting is wrong. The message names each one, what is wrong with it and what it may be. */
 export class ConfigError extends Error {
   readonly code = 'invalid_settings';
+
+  constructor(message: string, options?: ErrorOptions) {
+    // What is quoted goes to a terminal as it is.
+    super(printableText(message), options);
+  }
 }
 
 /**
@@ -90,7 +96,7 @@ function load(
 }
 
 function wrongSettings(complaints: readonly string[]): ConfigError {
-  const lines = new Set(complaints.map((complaint) => `  ${shortened(complaint)}`));
+  const lines = new Set(complaints.map((complaint) => `  ${shortened(printableLine(complaint))}`));
   return new ConfigError(`These settings are wrong:\n${[...lines].join('\n')}`);
 }
 

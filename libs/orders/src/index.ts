@@ -29,7 +29,7 @@ export { migrate, type MigrationTarget } from './migrate';
 export { isOfOtherVersion, MissingTablesError } from './missing-tables';
 export { parseDuration } from './duration';
 export { type PostgresRefusal, postgresRefusal } from './order/postgres-refusal';
-export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
+export { isPlainText, PLAIN_TEXT_RULE, printableText } from './order/plain-text';
 export {
   ERROR_STATUS,
   type ErrorCode,
