@@ -157,6 +157,7 @@ export {
   MAX_SESSIONS_LISTED,
   type PageSession,
   PageSessions,
+  type RevokedSessions,
   type SessionPage,
 } from './sessions/page-sessions';
 export type { HookTx } from './order/hook-tx';

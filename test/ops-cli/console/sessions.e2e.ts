@@ -1,6 +1,6 @@
-import type { PageSession } from '@app/orders';
+import { type PageSession, PageSessions } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
-import { lastcallJson } from '../../support/lastcall';
+import { lastcall, lastcallJson } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -28,5 +28,28 @@ describe('lastcall console', () => {
     const { result, stderr } = await sessions();
     expect(result.items).toHaveLength(200);
     expect(stderr).toContain('The newest 200; others may be logged in, too');
+    await app.rows('DELETE FROM page_sessions');
+  });
+
+  it('counts no link as a session that it ends, and no link at all that was too old', async () => {
+    const sessions = app.app.get(PageSessions);
+    const ann = {
+      page: 'console',
+      subject: 'ann',
+      scopes: ['ops:read'],
+      lifetimeMs: 60_000,
+    } as const;
+    await sessions.openFor(ann);
+    await sessions.openFor(ann);
+    const { code } = await sessions.invite({ ...ann, codeLifetimeMs: 60_000 });
+    await sessions.invite({ ...ann, codeLifetimeMs: 0 });
+    const revoke = ['console', 'revoke', '--all'];
+    const { stdout } = await lastcall(app.config, revoke);
+    expect(stdout).toBe('2 sessions ended, 1 unused link is void\n');
+    expect(await sessions.open('console', code)).toBeUndefined();
+    await sessions.openFor(ann);
+    expect((await lastcall(app.config, revoke)).stdout).toBe('1 session ended\n');
+    await sessions.invite({ ...ann, codeLifetimeMs: 60_000 });
+    expect((await lastcallJson(app.config, revoke)).result).toEqual({ revoked: 0, links: 1 });
   });
 });

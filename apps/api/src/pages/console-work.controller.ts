@@ -136,7 +136,8 @@ export class ConsoleWorkController {
     @SubjectId() id: string,
   ): Promise<void> {
     const ended = await this.sessions.revoke('console', { id });
-    if (ended === 0) throw new LastcallError('not_found', 'This session has ended already');
+    if (ended.sessions + ended.links === 0)
+      throw new LastcallError('not_found', 'This session has ended already');
     this.security.session('console_revoked', request, actor);
   }
 }

@@ -20,6 +20,13 @@ export interface PageSession {
   readonly endsAt: Date;
 }
 
+/** How many were ended. */
+export interface RevokedSessions {
+  readonly sessions: number;
+  /** That nobody had used. */
+  readonly links: number;
+}
+
 export interface Invitation {
   readonly page: SessionPage;
   readonly subject: string;
@@ -124,16 +131,17 @@ export class PageSessions {
     );
   }
 
-  /** Ends sessions at once, also those whose code nobody has traded. @returns how many */
-  async revoke(page: SessionPage, which: { id: string } | 'all'): Promise<number> {
-    const rows = await queryRows<{ id: string }>(
+  /** Ends sessions at once, and links that nobody has used. A link that had ended by itself is counted nowhere. */
+  async revoke(page: SessionPage, which: { id: string } | 'all'): Promise<RevokedSessions> {
+    const rows = await queryRows<{ isOpen: boolean; isLink: boolean }>(
       this.dataSource,
       `UPDATE page_sessions SET revoked_at = now()
         WHERE page = $1 AND revoked_at IS NULL AND ends_at > now() AND ($2::uuid IS NULL OR id = $2)
-       RETURNING id`,
+       RETURNING opened_at IS NOT NULL AS "isOpen", code_hash IS NOT NULL AND code_ends_at > now() AS "isLink"`,
       [page, which === 'all' ? null : which.id],
     );
-    return rows.length;
+    const sessions = rows.filter(({ isOpen }) => isOpen).length;
+    return { sessions, links: rows.filter(({ isLink }) => isLink).length };
   }
 }
 

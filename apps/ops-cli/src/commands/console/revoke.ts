@@ -10,16 +10,20 @@ export default class ConsoleRevoke extends OpsCommand {
     '<%= config.bin %> console revoke --all',
   ];
   static override args = { id: Args.string({ description: 'as `console sessions` lists it' }) };
-  static override flags = { all: Flags.boolean({ description: 'every session, and open codes' }) };
+  static override flags = {
+    all: Flags.boolean({ description: 'every session, and links that nobody has used' }),
+  };
 
-  async run(): Promise<{ revoked: number }> {
+  async run(): Promise<{ revoked: number; links: number }> {
     const { args, flags } = await this.parse(ConsoleRevoke);
     if ((args.id === undefined) === !flags.all) throw usageFailure('Give an id, or --all');
     const { isUuid } = await import('@app/orders/look');
     if (args.id !== undefined && !isUuid(args.id)) throw usageFailure('The id is no session id');
     const { pageSessions } = await this.installation();
-    const revoked = await pageSessions.revoke('console', args.id ? { id: args.id } : 'all');
-    this.log(`${countText(revoked, 'session')} ended`);
-    return { revoked };
+    const which = args.id ? { id: args.id } : 'all';
+    const { sessions, links } = await pageSessions.revoke('console', which);
+    const unused = `${countText(links, 'unused link')} ${links === 1 ? 'is' : 'are'} void`;
+    this.log(`${countText(sessions, 'session')} ended${links > 0 ? `, ${unused}` : ''}`);
+    return { revoked: sessions, links };
   }
 }
