@@ -11,6 +11,7 @@ let listener: WebhookListener;
 beforeAll(async () => (listener = await startWebhookListener()));
 afterAll(() => listener.close());
 
+const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
 const body = JSON.stringify({ type: 'order.paid', data: {} });
 /** The limit is that of a machine which stands still at times, unless it is what is tested. */
 const send = (url = listener.url, allowPrivate = true, limitMs = 20_000): Promise<Attempt> =>
@@ -68,6 +69,35 @@ it('gives up on who wants to speak another protocol', async () => {
     });
   } finally {
     upgrading.close();
+  }
+});
+
+it.each([
+  ['SSH-2.0-OpenSSH_9.6\r\n', 'http', 'answered something that is not HTTP'],
+  ['HTTP/1.1 2000 OK\r\n\r\n', 'http', 'answered something that is not HTTP'],
+  [`${CHUNKED}nonsense\r\n`, 'http', 'answered something that is not HTTP'],
+  [
+    `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(90_000)}`,
+    'http',
+    'answered with headers that are too large',
+  ],
+  ['HTTP/1.1 200 OK\r\n\r\n', 'https', 'no TLS connection came about'],
+  [`${CHUNKED}5\r\nab`, 'http', 'hung up in the midst of its answer'],
+  ['', 'http', 'hung up without an answer'],
+])('tells what came of an endpoint that answers %j by %s: %s', async (answer, protocol, error) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(answer));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const { port } = server.address() as AddressInfo;
+    const attempt = await send(`${protocol}://127.0.0.1:${port}/`);
+    expect(attempt).toMatchObject({ isDelivered: false, answer: null });
+    expect(attempt.error).toContain(error);
+  } finally {
+    server.close();
   }
 });
 

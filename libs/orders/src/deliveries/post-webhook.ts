@@ -87,11 +87,16 @@ function post(
       resolve(answer.statusCode ?? 0);
     });
     sending.once('response', (answer) => {
-      readAway(answer).then(() => resolve(answer.statusCode ?? 0), reject);
+      const broken = (error: NodeJS.ErrnoException): void =>
+        reject(error.code === 'ECONNRESET' ? new BrokenAnswerError() : error);
+      readAway(answer).then(() => resolve(answer.statusCode ?? 0), broken);
     });
     sending.end(body);
   });
 }
+
+/** It had begun. */
+class BrokenAnswerError extends Error {}
 
 /** Reads an answer to its end, or as far as anybody needs to say "taken". */
 async function readAway(answer: IncomingMessage): Promise<void> {
@@ -107,5 +112,12 @@ function inWords(error: unknown, limitMs: number): string {
   const { code, name } = error as NodeJS.ErrnoException;
   if (name === 'AbortError' || name === 'TimeoutError')
     return `no answer within ${limitMs / 1_000} s`;
+  if (error instanceof BrokenAnswerError) return 'hung up in the midst of its answer';
+  if (code === 'ECONNRESET' || code === 'EPIPE') return 'hung up without an answer';
+  if (code === 'HPE_HEADER_OVERFLOW') return 'answered with headers that are too large';
+  if (code?.startsWith('HPE_')) return 'answered something that is not HTTP';
+  if (code === 'EPROTO' || code?.startsWith('ERR_SSL_')) {
+    return `no TLS connection came about: ${code}`;
+  }
   return code ? `could not be reached: ${code}` : 'could not be reached';
 }
