@@ -121,6 +121,14 @@ describe('HTTP', () => {
     expect(headers).toContain('"code":"headers_too_large"');
     const hostless = await sendBytes('GET /v1/products HTTP/1.1\r\n\r\n');
     expect(hostless).toMatch(/^HTTP\/1\.1 400 [^]*application\/problem\+json/);
+    for (const [version, other] of ['1.1', '1.0'].flatMap((v) =>
+      ['y', 'x', ''].map((o) => [v, o]),
+    )) {
+      const two = `GET /v1/products HTTP/${version}\r\nHost: x\r\nhOST: ${other}\r\n\r\n`;
+      expect(await sendBytes(two)).toMatch(
+        /^HTTP\/1\.1 400 [^]*application\/problem\+json[^]*has more than one header Host/,
+      );
+    }
     const odd = 'GET /v1/products HTTP/1.0\r\nExpect: wonders\r\n\r\n';
     expect(await sendBytes(odd)).toMatch(/^HTTP\/1\.1 200 /);
     expectProblem(await api.request('GET /v1/orders/%zz', { token }), 400, 'invalid_request');

@@ -107,11 +107,27 @@ function prepare(
   if (logger.isLevelEnabled('debug')) logRequests(fastify, logger);
 }
 
-/** Any HTTP but 1.0 has to name one (RFC 9112). */
-function demandHost(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  if (request.headers.host !== undefined || request.raw.httpVersion === '1.0') return done();
+/**
+ * Any HTTP but 1.0 has to name one, and none more than one (RFC 9112): what stands in front of us may have
+ * gone by the other. Node keeps the first, and has no option that refuses it.
+ */
+function demandHost({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const hosts = countHosts(raw.rawHeaders);
+  if (hosts === 1 || (hosts === 0 && raw.httpVersion === '1.0')) return done();
   reply.header('connection', 'close');
-  sendProblem(reply, problem('invalid_request', 'The header Host is missing'));
+  const detail =
+    hosts === 0 ? 'The header Host is missing' : 'The request has more than one header Host';
+  sendProblem(reply, problem('invalid_request', detail));
+}
+
+/** A name and its value take turns. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }
 
 /** A line a request costs more than many a request itself: only when somebody debugs. */
