@@ -23,7 +23,13 @@ export interface SweepOptions {
   readonly leaveToTimerMs: number;
 }
 
-export interface SweepCounts extends DrainCounts {
+/** What drains did that a sweep has sent out. */
+export interface SweptCounts extends DrainCounts {
+  /** Of `changed`, by kind; without kinds that changed nothing. */
+  readonly changedOf: Readonly<Record<string, number>>;
+}
+
+export interface SweepCounts extends SweptCounts {
   /** Alarms armed because their deadline came within the horizon or the store lost them. */
   armed: number;
   /** How overdue the oldest deadline was when the sweep began; 0 when none was. */
@@ -38,7 +44,7 @@ export interface SweepUnderWay {
   readonly armed: number;
   readonly oldestLagMs: number;
   /** Rejects with the first failure, once all kinds have ended. */
-  readonly drained: Promise<DrainCounts>;
+  readonly drained: Promise<SweptCounts>;
 }
 
 /**
@@ -168,9 +174,9 @@ export class Sweep {
     drains: readonly Drain[],
     leaveToTimerMs: number,
     oldestMs: ReadonlyMap<Drain, number>,
-  ): Promise<DrainCounts> {
+  ): Promise<SweptCounts> {
     const rounds = drains.map((drain) => drain.run('sweep', leaveToTimerMs, oldestMs.get(drain)));
-    const drained = sumOf(rounds);
+    const drained = sumOf(drains, rounds);
     drained.then(
       (counts) => this.telemetry.sweptUp(counts),
       (error: unknown) => this.telemetry.failed('sweep', error),
@@ -238,12 +244,18 @@ function oldestOf(
 }
 
 /** What all of them did, once all have ended; rejects with the first failure. */
-async function sumOf(rounds: readonly Promise<DrainCounts>[]): Promise<DrainCounts> {
+async function sumOf(
+  drains: readonly Drain[],
+  rounds: readonly Promise<DrainCounts>[],
+): Promise<SweptCounts> {
   const total = noCounts();
+  const changedOf: Record<string, number> = {};
   const results = await Promise.allSettled(rounds);
-  for (const result of results) {
+  for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') throw result.reason;
+    const { changed } = result.value;
+    if (changed > 0) changedOf[(drains[index] as Drain).kind] = changed;
     addCounts(total, result.value);
   }
-  return total;
+  return { ...total, changedOf };
 }

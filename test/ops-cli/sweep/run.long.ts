@@ -18,7 +18,10 @@ describe('lastcall sweep run', () => {
       'run',
     ]);
     expect(code).toBe(0);
-    expect(result).toMatchObject({ found: 700, closed: 700, lost: 0, putBack: 0, failed: 0 });
+    expect(result).toMatchObject({
+      ...{ found: 700, handled: 700, kinds: { payment: 700 }, closed: 700 },
+      ...{ lost: 0, putBack: 0, failed: 0 },
+    });
     expect(result.oldestLagMs).toBeGreaterThanOrEqual(60_000);
     const rows = await world.sql.rows(
       `SELECT status, count(*)::int AS n FROM orders GROUP BY status ORDER BY status`,
@@ -29,7 +32,33 @@ describe('lastcall sweep run', () => {
     ]);
     const ways = await inFourWays(world.config, ['sweep', 'run']);
     expectConventions(ways, 0);
-    expect(ways.pipe.stdout).toMatch(/^found\s+0\nclosed\s+0\n/);
+    expect(ways.pipe.stdout).toMatch(/^found\s+0\nhandled\s+0\nof these\s+-\nlost\s+0\n/);
+  });
+
+  it('counts no deadline of another kind as an order that it closed', async () => {
+    const notice = { type: 'payment.succeeded', paymentId: 'p', providerPaymentId: 'pp' };
+    const receive = () =>
+      world.sql.rows(
+        `WITH stored AS (
+           INSERT INTO webhook_events (id, provider, event_id, notice)
+           SELECT id, 'sandbox', id::text, $1 FROM (
+             SELECT gen_random_uuid() AS id FROM generate_series(1, 3)) AS ids RETURNING id)
+         INSERT INTO deadlines (kind, subject_id, due_at)
+         SELECT 'webhook', id, now() - interval '1 minute' FROM stored`,
+        [JSON.stringify({ ...notice, money: { amount: 500, currency: 'EUR' }, paidAt: null })],
+      );
+    await receive();
+    await insertOrders(world.sql, { count: 2, closesInMs: -60_000 });
+    const { result } = await lastcallJson(world.config, ['sweep', 'run']);
+    const kinds = { payment: 2, webhook: 3 };
+    expect(result).toMatchObject({ found: 5, handled: 5, kinds, closed: 2 });
+    await receive();
+    const sharded = ['sweep', 'run', '--shards', '2', '--report'];
+    const byShards = await lastcallJson(world.config, sharded);
+    expect(byShards.result).toMatchObject({ handled: 3, kinds: { webhook: 3 }, closed: 0 });
+    await receive();
+    const { stdout } = await lastcall(world.config, ['sweep', 'run']);
+    expect(stdout).toMatch(/^found +3\nhandled +3\nof these +webhook 3\nlost /);
   });
 
   it('sweeps by shards, and tells of each who had it and what became of it', async () => {
@@ -40,12 +69,12 @@ describe('lastcall sweep run', () => {
       '--report',
     ]);
     expect(code).toBe(0);
-    expect(result).toMatchObject({ due: 90, found: 90, closed: 90, failed: 0, left: 0 });
+    expect(result).toMatchObject({ due: 90, found: 90, handled: 90, closed: 90, left: 0 });
     expect(result).toMatchObject({
       interrupted: false,
       serviceLevel: { withinMs: 30_000, met: true },
     });
-    const shard = { due: 30, found: 30, closed: 30, state: 'ended', kind: 'payment' };
+    const shard = { due: 30, found: 30, handled: 30, closed: 30, state: 'ended', kind: 'payment' };
     expect(result.shards).toMatchObject([1, 2, 3].map((n) => ({ ...shard, shard: n })));
     const ways = await inFourWays(world.config, sharded);
     expectConventions(ways, 0);

@@ -5,6 +5,11 @@ import { countText, durationText } from './wording';
 /** What a sweep came to, in the words of the contract. */
 export interface SweepTotals {
   readonly found: number;
+  /** Of all kinds. */
+  readonly handled: number;
+  /** Of `handled`, by kind. */
+  readonly kinds: Readonly<Record<string, number>>;
+  /** Orders among `handled` whose payment window was over: closed, or behind their provider's answer. */
   readonly closed: number;
   readonly lost: number;
   readonly putBack: number;
@@ -19,13 +24,20 @@ export function sweepText(
 ): string {
   return facts([
     ['found', totals.found],
-    ['closed', totals.closed],
+    ['handled', totals.handled],
+    ['of these', kindsText(totals.kinds)],
     ['lost', totals.lost],
     ['put back', totals.putBack],
     ['failed', totals.failed],
     ['oldest lag', durationText(totals.oldestLagMs)],
     ...more,
   ]);
+}
+
+/** Nothing where there are none. */
+function kindsText(kinds: Readonly<Record<string, number>>): string | null {
+  const all = Object.entries(kinds).map(([kind, count]) => `${kind} ${count}`);
+  return all.length > 0 ? all.join(', ') : null;
 }
 
 /** Whether what was overdue was handled in time, and if not, why not. */
@@ -43,7 +55,7 @@ export function shardsText(shards: readonly ShardReport[]): string {
     { title: 'STATE', value: ({ state }) => state },
     { title: 'DUE', value: ({ due }) => due, align: 'right' },
     { title: 'FOUND', value: ({ found, failed }) => found + failed, align: 'right' },
-    { title: 'CLOSED', value: ({ changed }) => changed, align: 'right' },
+    { title: 'HANDLED', value: ({ changed }) => changed, align: 'right' },
     { title: 'FAILED', value: ({ failed }) => failed, align: 'right' },
     { title: 'LEFT', value: ({ left }) => left, align: 'right' },
     { title: 'OLDEST LAG', value: ({ oldestLagMs }) => durationText(oldestLagMs), align: 'right' },

@@ -9,7 +9,10 @@ import { progress } from '../../text/progress';
 import { serviceLevelText, shardsText, sweepText, type SweepTotals } from '../../text/sweep-text';
 import { durationText } from '../../text/wording';
 
-/** The words of the contract; `found = closed + lost + putBack + failed`. */
+/** Of deadlines that close orders. */
+const CLOSING_KIND = 'payment';
+
+/** The words of the contract; `found = handled + lost + putBack + failed`. */
 export interface SweepResult extends SweepTotals {
   readonly armed: number;
 }
@@ -27,7 +30,10 @@ export interface ShardedSweepResult extends SweepTotals {
   readonly shards?: readonly ShardResult[];
 }
 
-type ShardResult = Omit<ShardReport, 'changed'> & { readonly closed: number };
+type ShardResult = Omit<ShardReport, 'changed'> & {
+  readonly handled: number;
+  readonly closed: number;
+};
 
 export default class SweepRun extends OpsCommand {
   static override purpose = 'ask-providers' as const;
@@ -105,9 +111,16 @@ export default class SweepRun extends OpsCommand {
   }
 }
 
-function toResult({ found, changed, lost, putBack, failed, ...rest }: SweepCounts): SweepResult {
-  const { armed, oldestLagMs } = rest;
-  return { found: found + failed, closed: changed, lost, putBack, failed, armed, oldestLagMs };
+function toResult({ found, changed, changedOf, ...rest }: SweepCounts): SweepResult {
+  return { ...rest, found: found + rest.failed, ...doneBy(changed, changedOf) };
+}
+
+/** Orders close by one kind of deadlines alone; what is handled of the others is a refund, a webhook, ... */
+function doneBy(
+  handled: number,
+  kinds: Readonly<Record<string, number>>,
+): Pick<SweepTotals, 'handled' | 'kinds' | 'closed'> {
+  return { handled, kinds, closed: kinds[CLOSING_KIND] ?? 0 };
 }
 
 function toShardedResult(
@@ -115,15 +128,20 @@ function toShardedResult(
   isReported: boolean,
   withinMs: number,
 ): ShardedSweepResult {
-  const each = ({ changed: closed, ...shard }: ShardReport): ShardResult => ({
+  const kinds: Record<string, number> = {};
+  for (const shard of shards) {
+    if (shard.changed > 0) kinds[shard.kind] = (kinds[shard.kind] ?? 0) + shard.changed;
+  }
+  const each = ({ changed: handled, ...shard }: ShardReport): ShardResult => ({
     ...shard,
     found: shard.found + shard.failed,
-    closed,
+    handled,
+    closed: shard.kind === CLOSING_KIND ? handled : 0,
   });
   return {
     ...rest,
     found: found + rest.failed,
-    closed: changed,
+    ...doneBy(changed, kinds),
     interrupted: !hasEnded,
     serviceLevel: { withinMs, met: isWithinServiceLevel },
     ...(isReported ? { shards: shards.map(each) } : {}),
