@@ -239,7 +239,7 @@ const SPEC_MUTATIONS = [
     'follow-ups-never-to-blame',
     'What follows the commits of a kind fails for all, and stops nothing',
     'drain-follow-ups.spec.ts',
-    ['attempts.ts', 'if (!this.isBusy(error)) judge?.failed(subjectId, error);', ''],
+    ['attempts.ts', 'judge?.failed(subjectId, error);', ''],
   ),
   seeded(
     'away-is-a-bug',

@@ -18,6 +18,8 @@ describe('rows of close targets that somebody has', () => {
   });
   afterAll(() => shop?.close());
   beforeEach(async () => {
+    shop.acme.around = async () => undefined;
+    shop.acme.unreachable = undefined;
     other = new Client(shop.databaseUrl);
     await other.connect();
     await other.query('BEGIN');
@@ -70,5 +72,22 @@ describe('rows of close targets that somebody has', () => {
     await until('it is put off', () => webhook(`status = 'received' AND attempts > 0`));
     await other.end();
     await until('it is noted', () => webhook(`result = 'noted'`));
+  });
+
+  it('are no failure where they are orders that their provider has answered about', async () => {
+    const orderId = await shop.place(LONG_MS, ['p-answered']);
+    const asked = jest.fn();
+    shop.acme.around = async (call, when) => {
+      if (call !== 'find' || when === 'before') return;
+      asked();
+      await other.query('SELECT FROM public.orders WHERE id = $1 FOR UPDATE', [orderId]);
+    };
+    expect(await shop.targets.close({ kind: KIND, orderId }, 'canceled')).toBe('closing');
+    await until('it is asked once more', () => asked.mock.calls.length > 1);
+    shop.acme.around = async () => undefined;
+    await other.end();
+    const closed = 'SELECT 1 FROM orders WHERE id = $1 AND state = $2';
+    await until('it is closed', () => shop.first(closed, [orderId, EXPIRED]));
+    expect(shop.failures).toEqual([]);
   });
 });

@@ -64,6 +64,23 @@ describe('AttemptQueue', () => {
     expect(told.sort()).toEqual(['bad: Error: bad', 'good']);
   });
 
+  it('tells of no failure, and no judge, where others are at the same things', async () => {
+    const told: string[] = [];
+    const queue = new AttemptQueue(
+      3,
+      async (id) => {
+        throw id === 'locked' ? Object.assign(new Error(id), { code: '55P03' }) : new Error(id);
+      },
+      (error) => told.push(`failed: ${String(error)}`),
+      (error) => String(error) === 'Error: busy',
+    );
+    await queue.run(['busy', 'locked', 'bad'], {
+      succeeded: (id) => void told.push(id),
+      failed: (id) => void told.push(`judged: ${id}`),
+    });
+    expect(told).toEqual(['failed: Error: bad', 'judged: bad']);
+  });
+
   it('drops what waits when it is stopped', async () => {
     const { started, attempt, end } = heldAttempts();
     const queue = new AttemptQueue(1, attempt, fail);

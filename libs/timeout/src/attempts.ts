@@ -2,6 +2,7 @@ import type { DueDeadline, FollowUpJudge } from './deadline-handler';
 import type { TimeoutService } from './timeout.service';
 import type { Transaction } from './transaction';
 import { backoffMs } from './backoff';
+import { isContention } from './database-errors';
 
 /** Work that is about to be tried, and for the how many-th time. */
 export interface Attempt {
@@ -63,7 +64,7 @@ export class AttemptQueue {
     private readonly limit: number,
     private readonly attempt: (subjectId: string) => Promise<Attempted>,
     private readonly onError: (error: unknown) => void,
-    /** True for what others are to blame for, who are at the same things: no judge hears of it. */
+    /** True for what others are to blame for, who are at the same things: like locks of theirs, it is no failure. */
     private readonly isBusy: (error: unknown) => boolean = () => false,
   ) {}
 
@@ -92,8 +93,10 @@ export class AttemptQueue {
       if (this.#stopped) return;
       if ((await this.attempt(subjectId)) === 'succeeded') judge?.succeeded(subjectId);
     } catch (error) {
+      // Nothing is wrong with it: it comes back by its deadline.
+      if (isContention(error) || this.isBusy(error)) return;
       this.onError(error);
-      if (!this.isBusy(error)) judge?.failed(subjectId, error);
+      judge?.failed(subjectId, error);
     } finally {
       // The turn goes to whoever waits longest, or back.
       const next = this.#waiting.shift();
