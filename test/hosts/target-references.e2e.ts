@@ -29,7 +29,7 @@ class Numbers extends NumberedOrders {
 describe('a payment that two close targets have', () => {
   let shop: NumberedShop;
   beforeAll(async () => {
-    shop = await openNumberedShop(Seats);
+    shop = await openNumberedShop({ others: [Seats] });
   });
   afterAll(() => shop?.close());
 
@@ -80,7 +80,7 @@ describe('a payment that two close targets have', () => {
 describe('a payment of one close target, for whose id another one fails', () => {
   let shop: NumberedShop;
   beforeAll(async () => {
-    shop = await openNumberedShop(Numbers);
+    shop = await openNumberedShop({ others: [Numbers] });
   });
   afterAll(() => shop?.close());
 

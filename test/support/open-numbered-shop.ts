@@ -1,5 +1,5 @@
 import { Test, type TestingModule } from '@nestjs/testing';
-import { Pool, type PoolClient } from 'pg';
+import { Client, Pool } from 'pg';
 import { CloseTargetModule, CloseTargets } from '../../libs/orders/src/targets';
 import { getTimeoutsToken, TimeoutModule, type Timeouts } from '../../libs/timeout/src/public';
 import { createTestDatabase } from './database';
@@ -15,7 +15,7 @@ export interface NumberedShop {
   /** What was told to have failed, and why. */
   readonly failures: string[];
   readonly module: TestingModule;
-  readonly client: PoolClient;
+  readonly client: Client;
   readonly databaseUrl: string;
   readonly timeouts: Timeouts;
   readonly targets: CloseTargets;
@@ -27,15 +27,28 @@ export interface NumberedShop {
   close(): Promise<void>;
 }
 
-export async function openNumberedShop(
-  ...others: readonly (typeof NumberedOrders)[]
-): Promise<NumberedShop> {
+export interface NumberedShopOptions {
+  /** Targets beside its orders. */
+  readonly others?: readonly (typeof NumberedOrders)[];
+  /** Of its database; the server's unless given. */
+  readonly encoding?: string;
+  /** Where the module connects to, by the address of the database. */
+  readonly connectsBy?: (databaseUrl: string) => Promise<string>;
+}
+
+export async function openNumberedShop({
+  others = [],
+  encoding,
+  connectsBy = async (databaseUrl) => databaseUrl,
+}: NumberedShopOptions = {}): Promise<NumberedShop> {
   const acme = new LedgerProvider('acme');
   const alerts: NumberedShop['alerts'] = [];
   const failures: string[] = [];
-  const database = await createTestDatabase();
-  const pool = new Pool({ connectionString: database.url, options: '-c search_path=public' });
-  const client = await pool.connect();
+  const database = await createTestDatabase(encoding === undefined ? {} : { encoding });
+  const options = '-c search_path=public';
+  const pool = new Pool({ connectionString: await connectsBy(database.url), options });
+  const client = new Client({ connectionString: database.url, options });
+  await client.connect();
   await client.query(NUMBERED_TABLES);
   const module = await Test.createTestingModule({
     imports: [
@@ -71,7 +84,7 @@ export async function openNumberedShop(
     first: async (sql, params = []) =>
       (await client.query<Record<string, string>>(sql, [...params])).rows[0],
     close: async () => {
-      client.release();
+      await client.end();
       await module.close();
       await pool.end();
       await database.drop();

@@ -1,8 +1,7 @@
-import { CommitUnknownError, isContention, isInfrastructureError } from '@app/timeout';
 import { HttpException } from '@nestjs/common';
+import { refusalOfDatabase } from '../order/database-refusal';
 import { ERROR_STATUS, LastcallError } from '../order/errors';
 import { shortened } from '../order/shortened';
-import { refusalOfUnkeptText } from '../order/unkept-text';
 import { codeOf, problem, type Problem, type ProblemCode } from './problem';
 
 /** How an error is answered, and whether it is a fault of ours that belongs in the log. */
@@ -29,32 +28,15 @@ const DETAILS: Partial<Record<number, string>> = {
   415: 'Send the body as application/json',
 };
 
-const UNKNOWN =
-  'The database has not answered in time: whether it was done is not known; try again soon, with the same ' +
-  'Idempotency-Key where the request has one';
-
 /** The answer to any error whatever: never a stack, never SQL, never a message of unknown origin. */
 export function answerTo(error: unknown): ErrorAnswer {
   if (error instanceof LastcallError) return answerToRefusal(error);
   if (error instanceof HttpException && error.getStatus() < 500) {
     return { problem: problemOfHttp(error), headers: {}, isFault: false };
   }
-  const unkept = refusalOfUnkeptText(error);
-  // It may be a provider's webhook, which nobody reads the answer of.
-  if (unkept) return { ...answerToRefusal(unkept), isFault: true };
-  if (isInfrastructureError(error)) {
-    const detail =
-      error instanceof CommitUnknownError
-        ? UNKNOWN
-        : 'The database cannot be reached; try again soon';
-    const answer = problem('unavailable', detail);
-    return { problem: answer, headers: headersOf('unavailable', {}), isFault: true };
-  }
-  // After the retries of `inTransaction`.
-  if (isContention(error)) {
-    const answer = problem('busy', 'Others are changing the same things; try again soon');
-    return { problem: answer, headers: headersOf('busy', {}), isFault: true };
-  }
+  const refusal = refusalOfDatabase(error);
+  // Also where it refuses what was sent: it may be a provider's webhook, which nobody reads the answer of.
+  if (refusal) return { ...answerToRefusal(refusal), isFault: true };
   const answer = problem('internal_error', 'Something went wrong on our side; it has been logged');
   return { problem: answer, headers: {}, isFault: true };
 }

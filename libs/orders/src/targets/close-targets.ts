@@ -1,5 +1,6 @@
 import type { HostTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
+import { orRefusal } from '../order/database-refusal';
 import type { WebhookHeaders } from '../payments/read-notice';
 import { TargetClosing } from './target-closing';
 import { TargetDesk, type TargetVerdict } from './target-desk';
@@ -35,6 +36,7 @@ export class CloseTargets {
    * payment is ended at the provider first, within moments where that answers. `busy`: somebody is
    * changing its row. `moved_on`: it does not wait for payment any more.
    * @throws {TypeError} for a kind that is no target's
+   * @throws what the target throws, and the database
    */
   close(
     { kind, orderId }: TargetOrderRef,
@@ -60,8 +62,9 @@ export class CloseTargets {
   /**
    * Takes a provider's webhook, as it came: the raw bytes. Resolves when it is stored: answer 2xx then,
    * and only then. What it says is applied in moments, by a process that rings.
-   * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
-   * @throws the database's own error while that is away: nothing is stored, and who hears a 5xx sends it again
+   * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request; busy and unavailable
+   *   (`ERROR_STATUS`: 503) where it has to be sent again: the database's own error, if any, is the `cause`
+   * @throws what the provider's own code throws beside them
    */
   receive(provider: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
     return this.webhooks.receive(provider, rawBody, headers);
@@ -71,9 +74,10 @@ export class CloseTargets {
    * What waits for a person, or may come to, the oldest first: orders whose provider never answers, refunds
    * that cannot be made, webhooks and money on hold, deadlines whose handler keeps failing. At most 200 of
    * each, of which those that have waited for too long are left out last.
+   * @throws {LastcallError} unavailable
    */
   waiting(): Promise<TargetWait[]> {
-    return this.parts.runtime.inHostTransaction((tx) => this.#desk.list(tx));
+    return orRefusal(this.parts.runtime.inHostTransaction((tx) => this.#desk.list(tx)));
   }
 
   /**
@@ -81,9 +85,11 @@ export class CloseTargets {
    * provider is done in moments, by a process that rings.
    * @param id a {@link TargetWait}'s
    * @throws {LastcallError} not_found where nothing of this id waits (any more); invalid_request for an
-   *   exit that this wait does not have (yet), and for an actor or a reason that is no text
+   *   exit that this wait does not have (yet), and for an actor or a reason that is no text; busy, unavailable
    */
   settle(id: string, exit: TargetExit, given: TargetVerdict): Promise<TargetWait> {
-    return this.parts.runtime.inHostTransaction((tx) => this.#desk.settle(tx, id, exit, given));
+    return orRefusal(
+      this.parts.runtime.inHostTransaction((tx) => this.#desk.settle(tx, id, exit, given)),
+    );
   }
 }

@@ -3,6 +3,7 @@ import type { HostTx } from '@app/timeout/module';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { GroupCommit } from '../group-commit';
 import { parseRefundKey } from '../money/settle-refunds';
+import { orRefusal } from '../order/database-refusal';
 import { LastcallError } from '../order/errors';
 import type { WebhookResult } from '../order/telemetry';
 import { readNotice, type WebhookHeaders } from '../payments/read-notice';
@@ -69,7 +70,7 @@ export class TargetWebhooks implements OnApplicationShutdown {
 
   /**
    * Resolves when the webhook is stored: answer 2xx then, and only then.
-   * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy
+   * @throws {LastcallError} unknown_provider, bad_signature, stale_timestamp, invalid_request, busy, unavailable
    */
   async receive(providerName: string, rawBody: Buffer, headers: WebhookHeaders): Promise<void> {
     const { providers, runtime, telemetry } = this.parts;
@@ -79,10 +80,10 @@ export class TargetWebhooks implements OnApplicationShutdown {
       throw new LastcallError('unknown_provider', `No provider "${providerName}" is switched on`);
     }
     // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
-    await runtime.clock.freshen();
+    await orRefusal(runtime.clock.freshen());
     const now = new Date(runtime.clock.nowMs());
     const notice = await readNotice(provider, rawBody, headers, { now, telemetry });
-    telemetry.webhook(await group.submit(notice));
+    telemetry.webhook(await orRefusal(group.submit(notice)));
   }
 
   async handle(due: readonly Due[], tx: HostTx): Promise<{ changed: number }> {
