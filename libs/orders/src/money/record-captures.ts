@@ -4,17 +4,20 @@ import type { CaptureJudgement } from './capture.judgement';
 import { OrderGuard } from '../order/order-guard';
 import { ForeignMoney } from './foreign-money';
 import { isNewMoney, keepStrays, learnNames, recordMoney, settleClaims } from './captured-money';
-import { type Capture, judge, type Judged, lockRows } from './judged-captures';
+import { type Capture, type CaptureRow, judge, type Judged, lockRows } from './judged-captures';
 import type { MovementSource } from './movements';
+import { findNamesakes, idGivenTwice } from './namesakes';
 import { requestRefunds } from './request-refunds';
 import { lockStockOf, reserveAgain, type StockToRevive } from './revive';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
 /**
- * What became of a capture; `unknown_payment` when it is for no payment of ours. `busy`: somebody
- * holds the order, or a product of one that it would revive, so nothing was done, and it has to be told again.
+ * What became of a capture; `unknown_payment` when it is for no payment of ours, `id_of_another` when the provider
+ * has named another payment of ours so: a bug of its adapter. `busy`: somebody holds the order, or a product of one
+ * that it would revive. Of these three nothing was done, and the last one has to be told again.
  */
-export type CaptureOutcome = CaptureJudgement['verdict'] | 'unknown_payment' | 'busy';
+export type CaptureOutcome =
+  CaptureJudgement['verdict'] | 'unknown_payment' | 'id_of_another' | 'busy';
 
 /**
  * Records captured money and decides about it, for a set of captures, in one transaction. The
@@ -39,16 +42,20 @@ export class RecordCaptures {
     // Several captures for one order are judged one after the other: the second sees the first.
     for (let rest = [...captures]; rest.length > 0;) {
       const rows = await lockRows(tx, rest);
+      const namesakes = await this.#findNamesakes(tx, rows);
       const orders = new Set<string>();
+      const names = new Set<string>();
       const wave: Judged[] = [];
       const later: Capture[] = [];
       for (const capture of rest) {
         const row = rows.get(capture);
         if (!row) outcomes.set(capture, 'unknown_payment');
         else if (row === 'busy') outcomes.set(capture, row);
-        else if (orders.has(row.order_id)) later.push(capture);
+        else if (namesakes.has(capture)) outcomes.set(capture, 'id_of_another');
+        else if (orders.has(row.order_id) || names.has(nameOf(row, capture))) later.push(capture);
         else {
           orders.add(row.order_id);
+          names.add(nameOf(row, capture));
           wave.push({ capture, row, judgement: judge(capture, row) });
         }
       }
@@ -58,6 +65,20 @@ export class RecordCaptures {
       rest = later;
     }
     return captures.map((capture) => outcomes.get(capture) as CaptureOutcome);
+  }
+
+  async #findNamesakes(
+    tx: Transaction,
+    rows: ReadonlyMap<Capture, CaptureRow | 'busy'>,
+  ): Promise<ReadonlyMap<Capture, unknown>> {
+    const found = await findNamesakes(
+      tx,
+      [...rows].flatMap(([capture, row]) => (row === 'busy' ? [] : [[capture, row] as const])),
+    );
+    for (const one of found.values()) {
+      tx.afterCommit(() => this.telemetry.failed('record money', idGivenTwice(one)));
+    }
+    return found;
   }
 
   async #settle(
@@ -198,3 +219,7 @@ export class RecordCaptures {
     return failed;
   }
 }
+
+/** What a provider calls the payment that it took this money for. */
+const nameOf = ({ provider }: CaptureRow, { providerPaymentId }: Capture): string =>
+  JSON.stringify([provider, providerPaymentId]);

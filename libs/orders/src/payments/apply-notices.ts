@@ -21,6 +21,7 @@ const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
   refund: { status: 'processed', result: 'refund_requested' },
   hold: { status: 'held', result: 'money_on_hold' },
   unknown_payment: { status: 'held', result: 'unknown_reference' },
+  id_of_another: { status: 'held', result: 'id_of_another_payment' },
   busy: NOT_YET,
 };
 

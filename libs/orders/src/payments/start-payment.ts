@@ -1,10 +1,11 @@
-import { CommitUnknownError, failpoint, queryRows } from '@app/timeout';
+import { CommitUnknownError, failpoint, queryRows, sqlStateOf } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ExtendPayments } from '../closing/extend-payments';
 import { ReadOrder } from '../closing/read-order';
 import { type Settings, SETTINGS } from '../config';
 import { DATABASE } from '../data-source';
+import { idGivenTwice } from '../money/namesakes';
 import { LastcallError, orderNotFound } from '../order/errors';
 import type { PaymentStatus, PaymentView } from '../order/order';
 import { type GuardedOrder, OrderGuard } from '../order/order-guard';
@@ -16,6 +17,9 @@ import { PaymentProviders } from '../providers/payment-providers';
 import { isUnder } from '../providers/return-addresses';
 import { findByKey, findOpen, type Planned, rememberKey } from './open-payments';
 import { planPayment } from './plan-payment';
+
+/** Of a payment's name at its provider: nothing else is written where there is a choice. */
+const UNIQUE_VIOLATION = '23505';
 
 export interface StartPaymentCommand {
   readonly orderId: string;
@@ -123,7 +127,7 @@ export class StartPayment {
         `SET provider_payment_id = $2, checkout_url = $3`,
         [providerPaymentId, checkoutUrl],
         "status <> 'failed'",
-      );
+      ).catch((error: unknown) => this.#assertUnnamed(error, provider, payment, providerPaymentId));
       if (status === 'open' || status === 'succeeded') return;
       // The order was closed, or the payment given up, while the provider took its time: nobody may
       // pay there any more.
@@ -153,6 +157,25 @@ export class StartPayment {
     this.telemetry.alert('payment_refused', { provider: provider.name, paymentId, why });
     const message = 'The payment provider refuses this payment; trying again will not help';
     throw new LastcallError('payment_refused', message, { provider: provider.name });
+  }
+
+  /** Of what was called as another payment is, nothing is known but that: it is not to be closed there, either. */
+  async #assertUnnamed(
+    error: unknown,
+    provider: PaymentProvider,
+    { paymentId }: PaymentRef,
+    providerPaymentId: string,
+  ): Promise<never> {
+    if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
+    const [other] = await queryRows<{ id: string }>(
+      this.dataSource,
+      'SELECT id FROM payments WHERE provider = $1 AND provider_payment_id = $2',
+      [provider.name, providerPaymentId],
+    );
+    const paymentIds = [paymentId, other?.id ?? 'another one'] as const;
+    const named = { provider: provider.name, providerPaymentId, paymentIds };
+    this.telemetry.failed('open payment', idGivenTwice(named));
+    throw notOpened(provider);
   }
 
   /** A call that was held up until its payment had ended is refused for that alone. */

@@ -79,7 +79,7 @@ export class ReconcileFixes {
     return this.guard.withOrder(orderId, async (_order, tx) => {
       const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
       if (outcome === 'busy') throw busy();
-      if (outcome === 'unknown_payment') return false;
+      if (outcome === 'unknown_payment' || outcome === 'id_of_another') return false;
       // Known: its webhook came while the books were compared, and nothing is left to settle.
       if (outcome !== 'known') {
         await recordAction(tx, 'reconcile.settle', 'payment', [capture.paymentId], operator);
