@@ -22,6 +22,7 @@ import {
 import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
 import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
 import { CloseTargetTwice1764032000000 } from '../migrations/1764032000000-close-target-twice';
+import { CloseTargetIds1764120000000 } from '../migrations/1764120000000-close-target-ids';
 import { hostTelemetry } from '../order/host-telemetry';
 import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
@@ -64,6 +65,7 @@ const MIGRATIONS = [
   CloseTargets1763930000000,
   CloseTargetExits1763960000000,
   CloseTargetTwice1764032000000,
+  CloseTargetIds1764120000000,
 ];
 
 /** Injection token of the options. */

@@ -1,9 +1,11 @@
 import { failpoint, type Tx } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type CaptureJudgement, judgeCapture } from '../money/capture.judgement';
+import { idGivenTwice } from '../money/namesakes';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { requestTargetRefunds } from './request-target-refunds';
 import { TargetClosing } from './target-closing';
+import { findTargetNamesakes } from './target-namesakes';
 import type { TargetStatus } from './target-orders';
 import {
   armIn,
@@ -15,8 +17,11 @@ import {
 } from './target-parts';
 import type { JudgedTargetCapture, RecordedPayment, TargetCapture } from './target-payments';
 
-/** What became of a capture; `busy`: somebody is changing its order, so it has to be told again. */
-export type TargetOutcome = 'pay' | 'known' | 'refund' | 'hold' | 'busy';
+/**
+ * What became of a capture. Nothing was done by one that is `busy`: somebody is changing its order, so it has to be
+ * told again; nor by one with the `id_of_another` payment at the provider, which is a bug of its adapter.
+ */
+export type TargetOutcome = 'pay' | 'known' | 'refund' | 'hold' | 'busy' | 'id_of_another';
 
 /**
  * What an order is, seen from its money. `moved_on`: not open, and not by our doing, so that nobody
@@ -44,7 +49,8 @@ export class TargetMoney {
   async record(tx: Tx, kind: string, captures: readonly TargetCapture[]): Promise<TargetOutcome[]> {
     if (captures.length === 0) return [];
     const standings = await this.#standings(tx, kind, captures);
-    const recorded = await this.parts.payments.recordedOf(tx, kind, captures);
+    const namesakes = await findTargetNamesakes(tx, this.parts.runtime.schema, captures);
+    const recorded = await this.parts.payments.recordedOf(tx, kind, captures, namesakes);
     const wave: JudgedTargetCapture[] = [];
     const outcomes = captures.map((capture): TargetOutcome => {
       const { orderId } = capture.payment;
@@ -52,6 +58,12 @@ export class TargetMoney {
       if (standing === 'busy') return 'busy';
       // What this very set has brought counts as recorded: the second capture sees the first.
       const before = [...recorded(capture.payment), ...wave.filter(isOf(capture)).map(asRecorded)];
+      const namesake =
+        namesakes.get(capture) ?? wave.find(isNamesakeOf(capture))?.payment.paymentId;
+      if (namesake !== undefined && !before.some(isCaptureOf(capture))) {
+        this.#tellNamesake(tx, capture, namesake);
+        return 'id_of_another';
+      }
       const judgement = this.#judge(capture, standing, before);
       if (judgement.verdict === 'known') return 'known';
       if (judgement.verdict === 'pay') standings.set(orderId, 'paid');
@@ -101,7 +113,7 @@ export class TargetMoney {
     before: readonly RecordedPayment[],
   ): { readonly verdict: 'pay' | 'refund' | 'hold' | 'known'; readonly reason: string | null } {
     const paid = before.filter(({ captured }) => captured);
-    const same = paid.find((one) => one.providerPaymentId === providerPaymentId);
+    const same = paid.find(isCaptureOf({ providerPaymentId }));
     const judgement: CaptureJudgement = judgeCapture(
       {
         paymentStatus: same ? 'succeeded' : 'open',
@@ -158,6 +170,12 @@ export class TargetMoney {
     });
   }
 
+  #tellNamesake(tx: Tx, { payment, providerPaymentId }: TargetCapture, other: string): void {
+    const { provider, paymentId } = payment;
+    const named = { provider, providerPaymentId, paymentIds: [paymentId, other] } as const;
+    tx.afterCommit(() => this.parts.telemetry.failed('record money', idGivenTwice(named)));
+  }
+
   #alertHold(
     tx: Tx,
     kind: string,
@@ -174,6 +192,18 @@ const isOf =
   ({ payment }: TargetCapture) =>
   (other: TargetCapture): boolean =>
     other.payment.provider === payment.provider && other.payment.paymentId === payment.paymentId;
+
+const isNamesakeOf =
+  ({ payment, providerPaymentId }: TargetCapture) =>
+  (other: TargetCapture): boolean =>
+    other.providerPaymentId === providerPaymentId &&
+    other.payment.provider === payment.provider &&
+    other.payment.paymentId !== payment.paymentId;
+
+const isCaptureOf =
+  ({ providerPaymentId }: Pick<TargetCapture, 'providerPaymentId'>) =>
+  (recorded: RecordedPayment): boolean =>
+    recorded.captured !== undefined && recorded.providerPaymentId === providerPaymentId;
 
 const asRecorded = ({ providerPaymentId, money }: TargetCapture): RecordedPayment => ({
   providerPaymentId,

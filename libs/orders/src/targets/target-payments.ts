@@ -99,18 +99,20 @@ export class TargetPayments {
 
   /**
    * What is recorded of the payments of these captures. Where an operator said that one was paid before
-   * anybody knew the provider's id, the first capture is what he meant: it gives its id, so that
-   * another one is other money.
+   * anybody knew the provider's id, the first capture is what he meant, unless another payment has its id: it
+   * gives that, so that another one is other money.
    */
   async recordedOf(
     tx: Tx,
     kind: string,
     captures: readonly TargetCapture[],
+    namesakes: ReadonlyMap<TargetCapture, string>,
   ): Promise<(payment: Pick<TargetPayment, 'provider' | 'paymentId'>) => RecordedPayment[]> {
     const payments = captures.map(({ payment }) => payment);
     const recorded = await this.recorded(tx, kind, payments);
     const meant = new Map<string, TargetCapture>();
     for (const capture of captures) {
+      if (namesakes.has(capture)) continue;
       const { provider, paymentId } = capture.payment;
       const paid = recorded(capture.payment).filter(({ captured }) => captured);
       const isNameless = paid.some(({ providerPaymentId }) => providerPaymentId === NO_ID);

@@ -7,6 +7,7 @@ import type { ProviderAnswer } from '../providers/payment-provider';
 import type { TargetPayment } from './close-target';
 import { TargetClosing } from './target-closing';
 import { TargetMoney } from './target-money';
+import { findTargetNamesakes } from './target-namesakes';
 import { NO_ID } from './target-payments';
 import { askingKind, TARGET_PARTS, type TargetParts, targetOf } from './target-parts';
 
@@ -94,16 +95,30 @@ export class TargetSettling {
     orderId: string,
     named: string | null,
   ): Promise<TargetPayment | undefined> {
-    const { orders, payments, telemetry } = this.parts;
+    const { orders, telemetry } = this.parts;
     const found = await targetOf(this.parts, kind).findPayments(named === null ? [] : [named], tx);
     const payment = found.find((one) => one.orderId === orderId);
-    const recorded = payment ? (await payments.recorded(tx, kind, [payment]))(payment) : [];
-    if (payment && !recorded.some(({ captured }) => captured)) return payment;
+    const why = payment
+      ? await this.#whyNotPaidBy(tx, kind, payment)
+      : 'the order has no such payment';
+    if (why === undefined) return payment;
     await orders.forgetWord(tx, kind, orderId);
-    const why = payment ? 'its money is recorded already' : 'the order has no such payment';
     const fields = { kind, orderId, payment: named, why };
     tx.afterCommit(() => telemetry.alert('operators_word_refused', fields));
     return undefined;
+  }
+
+  async #whyNotPaidBy(tx: Tx, kind: string, payment: TargetPayment): Promise<string | undefined> {
+    const { payments, runtime } = this.parts;
+    const recorded = (await payments.recorded(tx, kind, [payment]))(payment);
+    if (recorded.some(({ captured }) => captured)) return 'its money is recorded already';
+    const { providerPaymentId } = payment;
+    if (providerPaymentId === null) return undefined;
+    const named = { payment, providerPaymentId };
+    const [namesake] = (await findTargetNamesakes(tx, runtime.schema, [named])).values();
+    return namesake === undefined
+      ? undefined
+      : `payment ${namesake} has its id at the provider, and that one's money`;
   }
 
   async #apply(tx: Tx, kind: string, asked: readonly Asked[]): Promise<void> {

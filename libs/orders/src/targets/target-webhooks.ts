@@ -38,6 +38,7 @@ const OF_CAPTURES: Record<TargetOutcome, Outcome> = {
   known: { status: 'processed', result: 'known' },
   refund: { status: 'processed', result: 'refund_requested' },
   hold: { status: 'held', result: 'money_on_hold' },
+  id_of_another: { status: 'held', result: 'id_of_another_payment' },
   busy: { status: 'later', inMs: BUSY_AGAIN_MS },
 };
 
@@ -152,8 +153,14 @@ export class TargetWebhooks implements OnApplicationShutdown {
         : [],
     );
     const recorded = await this.money.record(tx, kind, captures);
-    captures.forEach(({ webhookId }, index) =>
-      outcomes.set(webhookId, OF_CAPTURES[recorded[index] as TargetOutcome]),
+    captures.forEach(
+      ({ webhookId, payment: { provider, paymentId }, providerPaymentId }, index) => {
+        const outcome = recorded[index] as TargetOutcome;
+        outcomes.set(webhookId, OF_CAPTURES[outcome]);
+        if (outcome !== 'id_of_another') return;
+        const fields = { provider, paymentId, providerPaymentId };
+        tx.afterCommit(() => this.parts.telemetry.alert('id_of_another_payment', fields));
+      },
     );
     const others = mine.filter(({ notice }) => notice.type !== 'payment.succeeded');
     const orderIds = others.map(({ payment }) => payment.orderId);
