@@ -21,7 +21,8 @@ const FLOORS = [
 const ORDERS = '^libs/orders/src/';
 const ROOMS = FLOORS.flat().join('|');
 /** Beside the rooms: what every room may read, and what puts the rooms together. */
-const FOR_ALL_ROOMS = '(config|data-source|duration|group-commit|group-commit-options|home)';
+const FOR_ALL_ROOMS =
+  '(config|data-source|duration|forget-in-batches|group-commit|group-commit-options|home)';
 
 const ROOMS_OF_ORDERS = FLOORS.map((rooms, floor) => {
   const above = FLOORS.slice(floor + 1).flat();

@@ -3,6 +3,7 @@ import { FORGET_DELIVERIES } from './deliveries/forget-deliveries';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { BACKGROUND } from './data-source';
+import { BATCH, forgetInBatches, MAX_BATCHES } from './forget-in-batches';
 import { ForgetLimits } from './placing/forget-limits';
 
 export interface RetentionCounts {
@@ -20,9 +21,6 @@ export interface RetentionCounts {
 
 /** A key is promised to be known for 24 hours; twice that forgives a client's retry next day. */
 const KEYS_FOR_HOURS = 48;
-/** Rows one statement deletes, and statements one run makes: nobody waits behind it. */
-const BATCH = 5_000;
-const MAX_BATCHES = 100;
 
 /** Idempotency keys, and whose they are. */
 const KEYS = [
@@ -61,7 +59,9 @@ export class Retention {
 
   /** Once it `stops`, the statement under way is the last. */
   async runOnce(stops: () => boolean = () => false): Promise<RetentionCounts> {
-    const forget = (...statements: readonly string[]) => this.#delete(statements, stops);
+    const rowsOf = (sql: string, params: readonly number[]) =>
+      queryRows<{ n: number }>(this.dataSource, sql, params);
+    const forget = (...statements: readonly string[]) => forgetInBatches(rowsOf, statements, stops);
     return {
       keys: await forget(...KEYS.map(([table, owner]) => forgetKeys(table, owner))),
       limits: await this.#limits.run(BATCH, MAX_BATCHES, stops),
@@ -85,17 +85,5 @@ export class Retention {
       webhooks: await forget('SELECT forget_settled_webhooks($1) AS n'),
       deliveries: await forget(...FORGET_DELIVERIES),
     };
-  }
-
-  async #delete(statements: readonly string[], stops: () => boolean): Promise<number> {
-    let deleted = 0;
-    for (const sql of statements) {
-      for (let batch = 0; batch < MAX_BATCHES && !stops(); batch++) {
-        const [row] = await queryRows<{ n: number }>(this.dataSource, sql, [BATCH]);
-        deleted += row?.n ?? 0;
-        if ((row?.n ?? 0) < BATCH) break;
-      }
-    }
-    return deleted;
   }
 }

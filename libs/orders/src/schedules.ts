@@ -14,6 +14,7 @@ import { DigestHistory } from './events/digest-history';
 import { RelayEvents } from './events/relay-events';
 import { SealHistory } from './events/seal-history';
 import { WatchInvariants } from './invariants/watch-invariants';
+import { RETENTION_EVERY_MS } from './forget-in-batches';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './order/telemetry';
 import { Retention } from './retention';
 import { FoldStock } from './stock/fold-stock';
@@ -39,8 +40,6 @@ const INVARIANTS_EVERY_MS = 5 * MINUTE_MS;
 const DIGEST_EVERY_MS = 5_000;
 /** A hundred thousand rows a run at the most, and none while orders are due in a burst. */
 const SEAL_EVERY_MS = 5 * MINUTE_MS;
-/** Half a million rows a run at the most: more than comes in ten minutes. */
-const RETENTION_EVERY_MS = 10 * MINUTE_MS;
 /** An alert comes a minute after its time at the latest. */
 const WAITS_EVERY_MS = MINUTE_MS;
 /** Days ahead: nobody needs to know to the minute. */

@@ -23,6 +23,7 @@ import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-tar
 import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
 import { CloseTargetTwice1764032000000 } from '../migrations/1764032000000-close-target-twice';
 import { CloseTargetIds1764120000000 } from '../migrations/1764120000000-close-target-ids';
+import { ForgetCloseTargetWebhooks1764121000000 } from '../migrations/1764121000000-forget-close-target-webhooks';
 import { hostTelemetry } from '../order/host-telemetry';
 import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
@@ -40,6 +41,7 @@ import { TargetOrders } from './target-orders';
 import { REFUND_KIND, TARGET_PARTS, type TargetParts, WEBHOOK_KIND } from './target-parts';
 import { TargetPayments } from './target-payments';
 import { TargetRefunds } from './target-refunds';
+import { TargetRetention } from './target-retention';
 import { TargetSettling } from './target-settling';
 import { TargetWebhooks } from './target-webhooks';
 
@@ -66,6 +68,7 @@ const MIGRATIONS = [
   CloseTargetExits1763960000000,
   CloseTargetTwice1764032000000,
   CloseTargetIds1764120000000,
+  ForgetCloseTargetWebhooks1764121000000,
 ];
 
 /** Injection token of the options. */
@@ -113,7 +116,14 @@ export class CloseTargetModule {
             return partsOf(runtime, options, targets, instances);
           },
         },
-        ...[TargetClosing, TargetMoney, TargetSettling, TargetRefunds, TargetWebhooks],
+        ...[
+          TargetClosing,
+          TargetMoney,
+          TargetSettling,
+          TargetRefunds,
+          TargetRetention,
+          TargetWebhooks,
+        ],
         ...targets.flatMap((target) => handlersOf(closeTargetOptions(target), timeouts)),
         ...ownHandlers(timeouts),
         CloseTargets,

@@ -7,6 +7,7 @@ import { type NumberedShop, openNumberedShop } from '../../../../test/support/op
 import { Plans } from '../../../../test/support/plans';
 import { until } from '../../../../test/support/until';
 import { fromPg } from '../../../timeout/src/public';
+import { TargetRetention } from './target-retention';
 
 /** A statement that is run so often by a connection keeps its plan. */
 const UNTIL_KEPT = 8;
@@ -167,5 +168,17 @@ describe.each([
     await shop.targets.waiting();
     // Not by blocks: what is over stays in an index until somebody vacuums.
     expect(plans.waste().filter(({ inVain }) => inVain > ORDERS)).toEqual([]);
+  });
+  it('forget webhooks of a week ago without reading those that are kept', async () => {
+    await shop.client.query(
+      `INSERT INTO lastcall.target_webhooks (id, provider, event_id, notice, status, result, received_at)
+       SELECT gen_random_uuid(), 'acme', concat(n, status, result, days), '{}', status, result, now() - days * interval '1 day'
+         FROM generate_series(1, $1::int) AS n, (VALUES ('processed', 'paid', 8), ('processed', 'paid', 6),
+           ('processed', 'dismissed', 8), ('held', 'unknown_reference', 8)) AS s (status, result, days)`,
+      [ORDERS],
+    );
+    plans.forget();
+    await shop.module.get(TargetRetention).runOnce();
+    expect(tooMuch()).toEqual([]);
   });
 });

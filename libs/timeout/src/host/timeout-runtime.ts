@@ -123,6 +123,16 @@ export class TimeoutRuntime
     return this.paths.own;
   }
 
+  /** True where it rings; false where others do, and it only arms. */
+  get rings(): boolean {
+    return this.ring;
+  }
+
+  /** One statement of background work, by connections that customers do not wait for where it rings. */
+  rows<Row>(sql: string, params: readonly unknown[]): Promise<Row[]> {
+    return queryRows<Row>(this.pools.at(-1) as DataSource, sql, params);
+  }
+
   /** More tables beside those of deadlines, unless somebody else migrates. */
   async addTables(migrations: Migrations): Promise<void> {
     if (this.mayMigrate) await migratePlace(this.place, migrations);
