@@ -6,6 +6,7 @@ import { interruption } from '../../interruption';
 import { fixFlags, OpsCommand } from '../../ops-command';
 import { refuseBesideHooks } from '../../refuse-beside-host';
 import { paint } from '../../text/paint';
+import { shellWord } from '../../text/shell-word';
 import { table } from '../../text/table';
 import { countText } from '../../text/wording';
 
@@ -51,7 +52,8 @@ export default class ReconcileCommand extends OpsCommand {
     const signal = interruption((line) => this.note(line));
     const found: Difference[] = [];
     let begun: string | undefined;
-    const goOn = (runId: string): void => this.note(`Next: lastcall reconcile --resume ${runId}`);
+    const goOn = (runId: string): void =>
+      this.note(`Next: lastcall reconcile --resume ${runId}${asBegun(flags)}`);
     const comparing = reconcile.run({
       since: flags.since ?? new Date(),
       resume: flags.resume,
@@ -79,6 +81,12 @@ export default class ReconcileCommand extends OpsCommand {
     }
     return result;
   }
+}
+
+/** What settles goes on settling, for the same reason. */
+function asBegun({ fix, reason }: { fix: boolean; reason: string | undefined }): string {
+  const why = reason === undefined ? '' : ` --reason ${shellWord(reason)}`;
+  return fix ? ` --fix${why}` : '';
 }
 
 function describe({ found, ...counts }: ReconcileResult): string {
