@@ -44,6 +44,11 @@ describe('lastcall timeouts backfill', () => {
     // What is overdue rings at once, by an alarm of the moment.
     expect(await alarms()).toBeLessThanOrEqual(armed + 1);
     expect((await lastcall(world.config, ['timeouts', 'verify'])).stdout).toContain('MISSING');
+    // Redis may be away while nothing is to be armed: what is not armed yet is not forgotten.
+    const beyond = ['timeouts', 'backfill', '--dry-run'];
+    expect((await lastcall(world.config, beyond)).stdout).toMatch(
+      /^beyond the horizon +40, which sweeps arm as they come near$/m,
+    );
   });
 
   it.each([

@@ -168,6 +168,7 @@ function describeQuery(outcome: FromQueryOutcome): string {
     [outcome.dryRun ? 'deadlines to arm' : 'deadlines armed', outcome.armed],
     ['armed before', outcome.already],
     ['due already', outcome.overdue],
+    ['their alarms', "by the workers' next sweep, or as they come near"],
     ['took', durationText(outcome.tookMs)],
   ]);
 }
@@ -177,8 +178,11 @@ function describe(outcome: BackfillOutcome): string {
     ['deadlines', `${outcome.done} of ${outcome.total}`],
     ['covered by alarms', outcome.covered],
     ['already due', outcome.overdue],
-    ['beyond the horizon', outcome.waiting],
+    ['beyond the horizon', waitingText(outcome.waiting)],
     [outcome.dryRun ? 'alarms to arm' : 'alarms armed', outcome.alarms],
     ['took', durationText(outcome.tookMs)],
   ]);
 }
+
+const waitingText = (count: number): string | number =>
+  count > 0 ? `${count}, which sweeps arm as they come near` : count;
