@@ -36,7 +36,10 @@ export interface AlarmsReport {
    * query when it rings, and is no fault.
    */
   readonly orphaned: AlarmFindings;
-  /** An alarm that would ring at another instant than its deadline's. */
+  /**
+   * An alarm that would ring at another instant than its deadline's, or outside its slot. Versions before
+   * ADR 48 armed slots to ring at their end: theirs are no fault, and gone within the horizon.
+   */
   readonly wrong: AlarmFindings;
   /** An alarm that should have rung: no worker takes them. Nothing to mend here. */
   readonly late: AlarmFindings;
@@ -147,6 +150,12 @@ export class VerifyAlarms {
     }
   }
 
+  /** How long after an alarm's instant what it is for may come due. */
+  get #slotMs(): number {
+    const { granularity } = this.parts;
+    return granularity === 'subject' ? 0 : granularity;
+  }
+
   async #compare(runner: QueryRunner): Promise<AlarmsReport> {
     for await (const page of pages(runner, 'alarms_expected')) {
       await runner.query(
@@ -154,8 +163,9 @@ export class VerifyAlarms {
          SELECT CASE WHEN found_at IS NULL THEN 'missing' ELSE 'wrong' END, id, at
            FROM (SELECT e.*, (SELECT f.at FROM alarms_found f WHERE f.id = e.id) AS found_at
                    FROM ${AS_PAGE} AS e (id, at) OFFSET 0) AS e
-          WHERE at > clock_timestamp() + ${NEAR} AND found_at IS DISTINCT FROM at`,
-        asPage(page),
+          WHERE at > clock_timestamp() + ${NEAR}
+            AND (found_at BETWEEN at AND at + $3 * interval '1 millisecond') IS NOT TRUE`,
+        [...asPage(page), this.#slotMs],
       );
     }
     for await (const page of pages(runner, 'alarms_found')) {
