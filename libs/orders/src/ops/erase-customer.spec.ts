@@ -4,7 +4,9 @@ import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders, insertProduct, TEST_SKU } from '../../../../test/support/insert-orders';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { PlaceOrder } from '../placing/place-order';
+import { PageSessions } from '../sessions/page-sessions';
 import { EraseCustomer } from './erase-customer';
 
 const WHY = { actor: 'olivia', reason: 'request 2026-17' };
@@ -118,6 +120,48 @@ it('leaves nothing that limits remember behind, and says so where a row of it is
   }
   expect(await erase('zed')).toMatchObject({ orders: 3 });
   expect(Object.values(await leftOf('zed'))).toEqual([0, 0, 0, 0]);
+});
+
+describe('a link to the checkout of one of the orders', () => {
+  const invite = (subject: string, orderId: string) =>
+    world.get(PageSessions).invite({
+      ...{ page: 'checkout', subject, scopes: ['orders'], orderId },
+      ...{ codeLifetimeMs: 60_000, lifetimeMs: 60_000 },
+    });
+  const orderOf = async (customer: string) => {
+    const sql = 'SELECT id FROM orders WHERE customer_id = $1 LIMIT 1';
+    return (await world.rows<{ id: string }>(sql, [customer]))[0]?.id as string;
+  };
+  const sessionsOf = (customer: string) =>
+    world.rows('SELECT FROM page_sessions WHERE subject = $1', [customer]);
+
+  it('that is made while all else is erased goes, too', async () => {
+    await past('ida');
+    const orderId = await orderOf('ida');
+    jest.spyOn(world.stream, 'forgetReasons').mockImplementation(async () => {
+      await invite('ida', orderId);
+      return 0;
+    });
+    expect(await erase('ida')).toMatchObject({ orders: 3 });
+    expect(await sessionsOf('ida')).toEqual([]);
+  });
+
+  it('waits for the end of the erasure, and is then of an order that the customer has not', async () => {
+    await past('ivy');
+    const orderId = await orderOf('ivy');
+    const erasing = await beginHeldOpen(world.dataSource);
+    const turn = `SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.customer}, hashtext('ivy'))`;
+    await erasing.query(turn);
+    await erasing.query(`UPDATE orders SET customer_id = 'erased:1' WHERE customer_id = 'ivy'`);
+    const link = invite('ivy', orderId).catch((error: unknown) => error);
+    const waits = `SELECT FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event = 'advisory'`;
+    await Promise.race([link, until('it waits', async () => (await world.rows(waits)).length > 0)]);
+    await erasing.commitTransaction();
+    await erasing.release();
+    expect(await link).toMatchObject({ code: 'order_not_found' });
+    expect(await sessionsOf('ivy')).toEqual([]);
+  });
 });
 
 /** Of a customer whom nobody knows: it is their reason that is refused, or they are not found. */

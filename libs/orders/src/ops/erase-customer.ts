@@ -64,6 +64,8 @@ export class EraseCustomer {
         const streamed = dryRun ? 0 : await this.stream.forgetReasons(orderIds);
         // Last: who places an order for the customer meanwhile, with a group of others, waits for this alone.
         await expectTurn(tx, customer);
+        // Nobody makes a link from here on, and it sees those that were made meanwhile.
+        await tx.rows('DELETE FROM page_sessions WHERE subject = $1', [customer]);
         await expectGone(tx, customer);
         const erased = history as NonNullable<typeof history>;
         return end({ ...erased, orders: orderIds.length, streamed });
@@ -99,7 +101,6 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
       ] as const,
   ),
   ['DELETE FROM idempotency_keys WHERE customer_id = $1', (customer) => [customer]],
-  ['DELETE FROM page_sessions WHERE subject = $1', (customer) => [customer]],
   // Whoever waits for one of these is told that its outcome is not known.
   [
     `DELETE FROM errands WHERE EXISTS (

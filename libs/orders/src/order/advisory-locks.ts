@@ -5,7 +5,10 @@
  * that begin with a hash (libs/timeout, batch-entry.ts).
  */
 export const ADVISORY_LOCKS = {
-  /** With a customer's hash: what the customer holds unpaid is counted by one at a time. */
+  /**
+   * With a customer's hash: what the customer holds unpaid is counted by one at a time. Shared by those who
+   * make links to the customer's orders, which erasing keeps them from.
+   */
   customer: '1',
   /** One relays to the event stream; erasing and rewinding keep it from doing so. */
   relay: '2, 0',

@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { queryRows } from '@app/timeout';
+import { inTransaction, queryRows } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { orderNotFound } from '../order/errors';
 
 export type SessionPage = 'checkout' | 'console';
 
@@ -47,6 +49,15 @@ const IS_OPEN = 'opened_at IS NOT NULL AND revoked_at IS NULL AND ends_at > now(
 /** Others may be open where a list has so many. */
 export const MAX_SESSIONS_LISTED = 200;
 
+/** Beside others of the customer, and beside none who erases them: what that one has not seen would stay. */
+const NOT_WHILE_ERASED = `
+  SELECT pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.customer}, k) FROM hashtext($1) AS k`;
+const INVITE = `
+  INSERT INTO page_sessions (page, subject, scopes, order_id, code_hash, code_ends_at, ends_at)
+  SELECT $1, $2, $3, $4, $5, now() + $6 * interval '1 ms', now() + $7 * interval '1 ms'
+   WHERE $4::uuid IS NULL OR EXISTS (SELECT FROM orders WHERE id = $4 AND customer_id = $2 OFFSET 0)
+  RETURNING id, code_ends_at AS "codeEndsAt"`;
+
 /**
  * Sessions of the pages this API serves. A link carries a code that is good once; the browser gets a
  * token for it, which an HttpOnly cookie holds. They live in Postgres, so that each process knows
@@ -56,18 +67,20 @@ export const MAX_SESSIONS_LISTED = 200;
 export class PageSessions {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
-  /** A code for one link; traded once, by {@link open}. */
+  /**
+   * A code for one link; traded once, by {@link open}.
+   * @throws {LastcallError} order_not_found: the order is none of this customer's, who may be being erased
+   */
   async invite(invitation: Invitation): Promise<{ code: string; codeEndsAt: Date; id: string }> {
     const { page, subject, scopes, orderId = null, codeLifetimeMs, lifetimeMs } = invitation;
     const code = newSecret();
-    const [row] = await queryRows<{ id: string; codeEndsAt: Date }>(
-      this.dataSource,
-      `INSERT INTO page_sessions (page, subject, scopes, order_id, code_hash, code_ends_at, ends_at)
-       VALUES ($1, $2, $3, $4, $5, now() + $6 * interval '1 ms', now() + $7 * interval '1 ms')
-       RETURNING id, code_ends_at AS "codeEndsAt"`,
-      [page, subject, scopes, orderId, hashOf(code), codeLifetimeMs, lifetimeMs],
-    );
-    if (!row) throw new Error('Postgres has answered nothing to an INSERT ... RETURNING');
+    const [row] = await inTransaction(this.dataSource, async (tx) => {
+      if (orderId !== null) await tx.rows(NOT_WHILE_ERASED, [subject]);
+      return tx.rows<{ id: string; codeEndsAt: Date }>(INVITE, [
+        ...[page, subject, scopes, orderId, hashOf(code), codeLifetimeMs, lifetimeMs],
+      ]);
+    });
+    if (!row) throw orderNotFound();
     return { code, ...row };
   }
 
