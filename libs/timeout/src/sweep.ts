@@ -5,10 +5,10 @@ import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
 import { isContention } from './database-errors';
 import type { Drain } from './drain';
-import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 import { failpoint } from './failpoint';
 import { type OldestLag, oldestLags } from './oldest-lags';
 import { withTimeLimit } from './time-limit';
+import { sumOf, type SweptCounts } from './swept-counts';
 import type { TimeoutTelemetry } from './telemetry';
 import type { TimerStoreHealth } from './timer-store-health';
 
@@ -21,12 +21,6 @@ export interface SweepOptions {
    * does not take the credit (and the alert) for work that was on time.
    */
   readonly leaveToTimerMs: number;
-}
-
-/** What drains did that a sweep has sent out. */
-export interface SweptCounts extends DrainCounts {
-  /** Of `changed`, by kind; without kinds that changed nothing. */
-  readonly changedOf: Readonly<Record<string, number>>;
 }
 
 export interface SweepCounts extends SweptCounts {
@@ -241,21 +235,4 @@ function oldestOf(
 ): Map<Drain, number> {
   const seen = looked.map((drain, index) => [drain, (lags[index] as OldestLag).oldestMs] as const);
   return new Map(seen.filter((_, index) => leftMs[index] === 0));
-}
-
-/** What all of them did, once all have ended; rejects with the first failure. */
-async function sumOf(
-  drains: readonly Drain[],
-  rounds: readonly Promise<DrainCounts>[],
-): Promise<SweptCounts> {
-  const total = noCounts();
-  const changedOf: Record<string, number> = {};
-  const results = await Promise.allSettled(rounds);
-  for (const [index, result] of results.entries()) {
-    if (result.status === 'rejected') throw result.reason;
-    const { changed } = result.value;
-    if (changed > 0) changedOf[(drains[index] as Drain).kind] = changed;
-    addCounts(total, result.value);
-  }
-  return { ...total, changedOf };
 }

@@ -30,7 +30,6 @@ type End = (
   given: TargetVerdict,
 ) => Promise<Due[]>;
 
-/** Unless its caller says otherwise. */
 export const MOST_OF_EACH = 200;
 
 /**
