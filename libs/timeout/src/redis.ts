@@ -1,4 +1,5 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { pauseBetweenSubscribers } from './patient-subscriber';
 import { parseRedisUrl } from './redis-url';
 
 /** Where Redis is: a URL as `REDIS_URL` in .env.example takes it, ioredis options, or a host's client. */
@@ -149,6 +150,7 @@ function clusterOptions(own: RedisOptions, behaviour: RedisOptions): ClusterOpti
 
 /** Commands, pipelines, scripts and subscriptions are the same; there is no `stream`. */
 function asRedis(cluster: Cluster): Redis {
+  pauseBetweenSubscribers(cluster, retryDelayMs);
   return cluster as unknown as Redis;
 }
 

@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { type Cluster, Redis } from 'ioredis';
+import { openRedis, PATIENT } from './redis';
+import { OwnCluster } from './testing/own-cluster';
+
+jest.setTimeout(60_000);
+
+const TRIES = 12;
+/** With the shortest of all pauses: 25, 50, 100, 200, 400 and 500 ms. Without any it is some milliseconds. */
+const AT_LEAST_MS = 1_000;
+
+describe('who listens to a cluster', () => {
+  let cluster: OwnCluster;
+  let client: Redis;
+  let teller: Redis;
+  beforeAll(async () => (cluster = await OwnCluster.start()));
+  afterAll(() => cluster?.remove());
+  beforeEach(async () => {
+    client = openRedis(cluster.url, PATIENT, () => undefined);
+    teller = openRedis(cluster.url, PATIENT, () => undefined);
+    await client.psubscribe('told*');
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+    for (const one of [client, teller]) one.disconnect();
+  });
+
+  /** What is told before it has subscribed anew is heard by nobody. */
+  async function hears(): Promise<void> {
+    let hasHeard = false;
+    void once(client, 'pmessage').then(() => (hasHeard = true));
+    while (!hasHeard) await teller.publish('told', 'x');
+  }
+
+  it('is with another node at once when its own hangs up', async () => {
+    await hears();
+    const nodes = (teller as unknown as Cluster).nodes('all');
+    await Promise.all(nodes.map((node) => node.call('CLIENT', 'KILL', 'TYPE', 'pubsub')));
+    await hears();
+  });
+
+  it('looks for one with pauses while all are away, leaks nothing, and hears again', async () => {
+    const warnings = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const { connect } = Redis.prototype;
+    let tries = 0;
+    const tried = new Promise<void>((resolve) => {
+      jest.spyOn(Redis.prototype, 'connect').mockImplementation(function (this: Redis) {
+        if ((tries += 1) === TRIES) resolve();
+        return connect.call(this);
+      });
+    });
+    await cluster.kill();
+    const startedMs = performance.now();
+    await tried;
+    expect(performance.now() - startedMs).toBeGreaterThan(AT_LEAST_MS);
+    expect(warnings).not.toHaveBeenCalled();
+    await cluster.start();
+    await hears();
+  });
+});

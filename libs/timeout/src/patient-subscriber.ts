@@ -1,0 +1,42 @@
+import type { Cluster, Redis } from 'ioredis';
+
+/** What ioredis listens with to a cluster: a connection to one of its nodes, and to another where that ends. */
+interface ClusterSubscriber {
+  getInstance(): Redis | null;
+  /** It looks it up anew for each connection. */
+  onSubscriberEnd: () => void;
+}
+
+/**
+ * Has it pause before it tries another node, as by itself it does not: while a cluster is away it would try
+ * thousands of times a second, and take leave of the last that was there each time, until its process has
+ * no memory left.
+ */
+export function pauseBetweenSubscribers(
+  cluster: Cluster,
+  pauseMs: (attempt: number) => number,
+): void {
+  const { subscriber } = cluster as unknown as { readonly subscriber?: ClusterSubscriber };
+  // Nothing of it is public: a client of another version goes on as it is.
+  if (typeof subscriber?.onSubscriberEnd !== 'function') return;
+  const another = subscriber.onSubscriberEnd;
+  let attempt = 0;
+  subscriber.onSubscriberEnd = () => {
+    const ended = subscriber.getInstance();
+    // Every try takes leave of the last that was connected once more, by a listener and a timer.
+    if (ended) ended.disconnect = () => undefined;
+    attempt = hasHeard(ended) ? 0 : attempt + 1;
+    const again = setTimeout(() => {
+      // What the cluster tells of its nodes may have given it another meanwhile.
+      if (subscriber.getInstance() === ended) another();
+    }, pauseMs(attempt));
+    again.unref();
+  };
+}
+
+/** Its node was there: who listens is to miss as little as can be. */
+function hasHeard(client: Redis | null): boolean {
+  // There is no stream before the first try to connect.
+  const stream = client?.stream;
+  return (stream?.bytesRead ?? 0) > 0;
+}
