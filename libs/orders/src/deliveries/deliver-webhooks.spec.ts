@@ -393,11 +393,15 @@ it('forgets what was delivered a week ago, what died a month ago, and deleted en
   expect(await statuses()).toEqual({});
   const { endpoint } = await endpoints().create({ url: listener.url, events: ['*'] }, MIA);
   await closedOrders(1);
+  await fanOutAll(world, world.get(FanOutEvents));
+  const waiting = `SELECT status FROM webhook_deliveries WHERE endpoint_id = '${endpoint.id}'`;
+  expect(await world.rows(waiting)).toContainEqual({ status: 'pending' });
   await endpoints().delete(endpoint.id, MIA);
   await world.rows(
     `UPDATE webhook_endpoints SET status_at = now() - interval '2 hours' WHERE status = 'deleted'`,
   );
   await world.get(Retention).runOnce();
+  expect(await world.rows(waiting)).toEqual([]);
   const left = await world.rows('SELECT id FROM webhook_endpoints');
   expect(left).toEqual([{ id: made.endpoint.id }]);
 });
