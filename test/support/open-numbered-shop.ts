@@ -1,7 +1,12 @@
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Client, Pool } from 'pg';
 import { CloseTargetModule, CloseTargets } from '../../libs/orders/src/targets';
-import { getTimeoutsToken, TimeoutModule, type Timeouts } from '../../libs/timeout/src/public';
+import {
+  getTimeoutsToken,
+  TimeoutModule,
+  type TimeoutModuleOptions,
+  type Timeouts,
+} from '../../libs/timeout/src/public';
 import { createTestDatabase } from './database';
 import { LedgerProvider, type Posted } from './ledger-provider';
 import { NUMBERED_TABLES, NumberedOrders, placeNumbered } from './numbered-shop';
@@ -32,6 +37,9 @@ export interface NumberedShopOptions {
   readonly others?: readonly (typeof NumberedOrders)[];
   /** Of its database; the server's unless given. */
   readonly encoding?: string;
+  /** Options of the deadlines beside their place; the memory driver unless given. */
+  readonly timeouts?: Pick<TimeoutModuleOptions, 'driver' | 'redis' | 'telemetry'>;
+  readonly latePayment?: 'refund' | 'hold';
   /** Where the module connects to, by the address of the database. */
   readonly connectsBy?: (databaseUrl: string) => Promise<string>;
 }
@@ -39,23 +47,26 @@ export interface NumberedShopOptions {
 export async function openNumberedShop({
   others = [],
   encoding,
+  timeouts: options = { driver: 'memory' },
+  latePayment,
   connectsBy = async (databaseUrl) => databaseUrl,
 }: NumberedShopOptions = {}): Promise<NumberedShop> {
   const acme = new LedgerProvider('acme');
   const alerts: NumberedShop['alerts'] = [];
   const failures: string[] = [];
   const database = await createTestDatabase(encoding === undefined ? {} : { encoding });
-  const options = '-c search_path=public';
-  const pool = new Pool({ connectionString: await connectsBy(database.url), options });
-  const client = new Client({ connectionString: database.url, options });
+  const session = { options: '-c search_path=public' };
+  const pool = new Pool({ connectionString: await connectsBy(database.url), ...session });
+  const client = new Client({ connectionString: database.url, ...session });
   await client.connect();
   await client.query(NUMBERED_TABLES);
   const module = await Test.createTestingModule({
     imports: [
-      TimeoutModule.forRoot({ postgres: { pool }, driver: 'memory', sweepIntervalMs: 1_000 }),
+      TimeoutModule.forRoot({ postgres: { pool }, sweepIntervalMs: 1_000, ...options }),
       CloseTargetModule.forRoot({
         targets: [NumberedOrders, ...others],
         payments: [acme],
+        latePayment,
         telemetry: {
           failed: (what, error) => void failures.push(`${what}: ${String(error)}`),
           alert: (what, fields) => {

@@ -29,6 +29,11 @@ export const askingKind = (kind: string): string => `${kind}.closing`;
 
 /** What somebody was just changing is looked at again after this. */
 export const BUSY_AGAIN_MS = 500;
+/**
+ * So long what follows a commit waits for a lock, by connections that webhooks and customers need as well: it
+ * comes back by its deadline, however many need what somebody holds.
+ */
+export const FOLLOW_UP_LOCK_LIMIT = '20ms';
 
 /** @throws {TypeError} for a kind that is no target's */
 export function targetOf({ targets }: TargetParts, kind: string): CheckedTarget {

@@ -18,7 +18,14 @@ import { refundKey, type SettledAnswer } from '../money/settle-refunds';
 import { isBusy } from '../order/errors';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
-import { armIn, BUSY_AGAIN_MS, REFUND_KIND, TARGET_PARTS, type TargetParts } from './target-parts';
+import {
+  armIn,
+  BUSY_AGAIN_MS,
+  FOLLOW_UP_LOCK_LIMIT,
+  REFUND_KIND,
+  TARGET_PARTS,
+  type TargetParts,
+} from './target-parts';
 import {
   judgeTargetRefund,
   type MadeAttempt,
@@ -210,7 +217,10 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     await failpoint('target.refund_answered');
     // No answer is no answer: the deadline that is armed already asks again with the same key.
     if (answer.state === 'UNKNOWN') return 'nothing';
-    await runtime.inHostTransaction((tx) => this.settle(tx, row.id, row.attempt, answer));
+    await runtime.inHostTransaction(
+      (tx) => this.settle(tx, row.id, row.attempt, answer),
+      FOLLOW_UP_LOCK_LIMIT,
+    );
     return 'succeeded';
   }
 

@@ -9,7 +9,13 @@ import { TargetClosing } from './target-closing';
 import { TargetMoney } from './target-money';
 import { findTargetNamesakes } from './target-namesakes';
 import { NO_ID } from './target-payments';
-import { askingKind, TARGET_PARTS, type TargetParts, targetOf } from './target-parts';
+import {
+  askingKind,
+  FOLLOW_UP_LOCK_LIMIT,
+  TARGET_PARTS,
+  type TargetParts,
+  targetOf,
+} from './target-parts';
 
 interface Asked {
   readonly payment: TargetPayment;
@@ -33,8 +39,10 @@ export class TargetSettling {
   /** `succeeded` where a provider has answered, if not for good, or the order is closed now. */
   async settle(kind: string, orderId: string): Promise<Attempted> {
     const { runtime, providers } = this.parts;
-    const payments = await runtime.inHostTransaction(async (tx) =>
-      (await this.#obey(tx, kind, orderId)) ? [] : this.closing.openPayments(tx, kind, [orderId]),
+    const payments = await runtime.inHostTransaction(
+      async (tx) =>
+        (await this.#obey(tx, kind, orderId)) ? [] : this.closing.openPayments(tx, kind, [orderId]),
+      FOLLOW_UP_LOCK_LIMIT,
     );
     // By the database's clock: a machine whose own is wrong must take no payment for expired.
     await runtime.clock.freshen();
@@ -51,7 +59,7 @@ export class TargetSettling {
       const isClosed = await this.#finish(tx, kind, orderId);
       await failpoint('target.applied');
       return isClosed;
-    });
+    }, FOLLOW_UP_LOCK_LIMIT);
     await failpoint('target.settled');
     const isAnswered = asked.some(({ answer }) => answer.state !== 'UNKNOWN');
     return isAnswered || isClosed ? 'succeeded' : 'nothing';

@@ -24,15 +24,22 @@ export async function openHostTransactions(postgres: HostPostgres): Promise<Host
   };
 }
 
+export interface HostTransactionOptions {
+  /** Told of a hook of `afterCommit` that fails. */
+  readonly hookFailed?: (error: unknown) => void;
+  /** How long a lock is waited for (`20ms`); what the connection has unless given. */
+  readonly lockLimit?: string | undefined;
+}
+
 /** With the host's search path for `work`. A failure that `work` went on from rejects, and undoes all. */
 export function inHostTransaction<T>(
   dataSource: DataSource,
   hostPath: string,
   work: (tx: Tx) => Promise<T>,
-  hookFailed?: (error: unknown) => void,
+  { hookFailed, lockLimit }: HostTransactionOptions = {},
 ): Promise<T> {
   return inTransaction(dataSource, async (tx) => {
-    const before = await enterHost(tx, hostPath);
+    const before = await enterHost(tx, hostPath, lockLimit);
     const result = await work(hostTx(tx, hookFailed));
     // Also hears of such a failure: the COMMIT would undo all, and say nothing of it.
     await leaveHost(tx, before);

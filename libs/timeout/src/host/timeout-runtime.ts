@@ -139,11 +139,11 @@ export class TimeoutRuntime
   }
 
   /** A transaction as handlers are given, outside of any deadline; the contract is `inTransaction`'s. */
-  inHostTransaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  inHostTransaction<T>(work: (tx: Tx) => Promise<T>, lockLimit?: string): Promise<T> {
     const [dataSource] = this.pools;
-    return inHostTransaction(dataSource as DataSource, this.paths.host, work, (error) =>
-      this.telemetry.failed('afterCommit', error),
-    );
+    const hookFailed = (error: unknown): void => this.telemetry.failed('afterCommit', error);
+    const options = { hookFailed, lockLimit };
+    return inHostTransaction(dataSource as DataSource, this.paths.host, work, options);
   }
 
   async onModuleInit(): Promise<void> {
