@@ -33,6 +33,18 @@ describe('rows of close targets that somebody has', () => {
     other.query(`SELECT FROM lastcall.${row} = $1 FOR UPDATE SKIP LOCKED`, [id]);
   const entry = (reference: string) => shop.acme.entries.get(`pay-${reference}`) as LedgerEntry;
 
+  /** Closes need a product's row from now on, which `other` has until it ends. */
+  async function needStock() {
+    await shop.client.query('CREATE TABLE IF NOT EXISTS public.stock AS SELECT 0 AS n');
+    await other.query('SELECT FROM public.stock FOR UPDATE');
+    const target = shop.module.get(NumberedOrders);
+    const close = target.close.bind(target);
+    return jest.spyOn(target, 'close').mockImplementation(async (ids, reason, tx) => {
+      await tx.query('UPDATE stock SET n = n + 1');
+      return close(ids, reason, tx);
+    });
+  }
+
   /** Its order was closed, and its provider is away since it was paid; answers with the refund's id. */
   async function paidTooLate(reference: string): Promise<string> {
     shop.acme.unreachable = undefined;
@@ -124,5 +136,24 @@ describe('rows of close targets that somebody has', () => {
     await other.end();
     closing.mockRestore();
     expect(shop.failures).toEqual([]);
+  });
+  it("hold up no webhook where they are the shop's own, and many customers cancel that need them", async () => {
+    const closing = await needStock();
+    const canceled: string[] = [];
+    for (let n = 0; n < MANY; n++) canceled.push(await shop.place(LONG_MS));
+    await shop.place(LONG_MS, ['p-other']);
+    const cancel = (orderId: string) => shop.targets.close({ kind: KIND, orderId }, 'canceled');
+    const outcomes = Promise.allSettled(canceled.map(cancel));
+    await until('they are at it', () => closing.mock.calls.length > 0);
+    const beganMs = performance.now();
+    await shop.receive(shop.acme.pay('p-other', new Date()));
+    expect(performance.now() - beganMs).toBeLessThan(2_000);
+    const busy = { status: 'fulfilled', value: 'busy' };
+    expect(new Set((await outcomes).map((one) => JSON.stringify(one)))).toEqual(
+      new Set([JSON.stringify(busy)]),
+    );
+    await other.end();
+    expect(await cancel(canceled[0] as string)).toBe('closed');
+    closing.mockRestore();
   });
 });

@@ -1,4 +1,4 @@
-import type { HostTransaction } from '@app/timeout';
+import { type HostTransaction, isContention } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { orRefusal } from '../order/database-refusal';
 import type { WebhookHeaders } from '../payments/read-notice';
@@ -7,6 +7,9 @@ import { TargetDesk, type TargetVerdict } from './target-desk';
 import { TARGET_PARTS, type TargetParts, targetOf } from './target-parts';
 import type { TargetExit, TargetWait } from './target-waits';
 import { TargetWebhooks } from './target-webhooks';
+
+/** Waited for a few times, by connections that webhooks need as well, however many close what needs one row. */
+const CLOSE_LOCK_LIMIT = '50ms';
 
 /** An order of the shop's own; `kind` is its `@CloseTarget`'s. */
 export interface TargetOrderRef {
@@ -34,7 +37,7 @@ export class CloseTargets {
   /**
    * Closes an order now: it was canceled, or found overdue by somebody who looked at it. `closing`: its
    * payment is ended at the provider first, within moments where that answers. `busy`: somebody is
-   * changing its row. `moved_on`: it does not wait for payment any more.
+   * changing its row, or has another that its close needs. `moved_on`: it does not wait for payment any more.
    * @throws {TypeError} for a kind that is no target's
    * @throws what the target throws, and the database
    */
@@ -42,11 +45,15 @@ export class CloseTargets {
     { kind, orderId }: TargetOrderRef,
     reason: string,
   ): Promise<'closed' | 'closing' | 'busy' | 'moved_on'> {
-    return this.parts.runtime.inHostTransaction(async (tx) => {
+    const closing = this.parts.runtime.inHostTransaction(async (tx) => {
       const { closed, fenced, busy } = await this.closing.closeOrFence(tx, kind, [orderId], reason);
       if (closed.length > 0) return 'closed';
       if (fenced.length > 0) return 'closing';
       return busy.length > 0 ? 'busy' : 'moved_on';
+    }, CLOSE_LOCK_LIMIT);
+    return closing.catch((error: unknown) => {
+      if (isContention(error)) return 'busy';
+      throw error;
     });
   }
 
