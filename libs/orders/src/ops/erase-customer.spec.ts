@@ -150,7 +150,7 @@ describe('a link to the checkout of one of the orders', () => {
     await past('ivy');
     const orderId = await orderOf('ivy');
     const erasing = await beginHeldOpen(world.dataSource);
-    const turn = `SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.customer}, hashtext('ivy'))`;
+    const turn = `SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.links}, hashtext('ivy'))`;
     await erasing.query(turn);
     await erasing.query(`UPDATE orders SET customer_id = 'erased:1' WHERE customer_id = 'ivy'`);
     const link = invite('ivy', orderId).catch((error: unknown) => error);

@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { waitingFor } from '../order/advisory-locks';
+import { ADVISORY_LOCKS, waitingFor } from '../order/advisory-locks';
 import { DATABASE } from '../data-source';
 import { EVENT_STREAM, type EventStream } from '../events/event-stream';
 import { LastcallError } from '../order/errors';
@@ -65,6 +65,7 @@ export class EraseCustomer {
         // Last: who places an order for the customer meanwhile, with a group of others, waits for this alone.
         await expectTurn(tx, customer);
         // Nobody makes a link from here on, and it sees those that were made meanwhile.
+        await tx.rows(NO_MORE_LINKS, [customer]);
         await tx.rows('DELETE FROM page_sessions WHERE subject = $1', [customer]);
         await expectGone(tx, customer);
         const erased = history as NonNullable<typeof history>;
@@ -80,6 +81,10 @@ const BEGIN = [
   // The stream is read to its end within the transaction.
   `SET LOCAL idle_in_transaction_session_timeout = '60s'`,
 ];
+
+/** Waits for those that are being made, each for moments. */
+const NO_MORE_LINKS = `
+  SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.links}, k) FROM hashtext($1) AS k`;
 
 type Values = (customer: string, pseudonym: string, orderIds: readonly string[]) => unknown[];
 

@@ -5,11 +5,10 @@
  * that begin with a hash (libs/timeout, batch-entry.ts).
  */
 export const ADVISORY_LOCKS = {
-  /**
-   * With a customer's hash: what the customer holds unpaid is counted by one at a time. Shared by those who
-   * make links to the customer's orders, which erasing keeps them from.
-   */
+  /** With a customer's hash: what the customer holds unpaid is counted by one at a time. */
   customer: '1',
+  /** With a customer's hash, shared: who makes links to the customer's orders; erasing keeps them from it. */
+  links: '3',
   /** One relays to the event stream; erasing and rewinding keep it from doing so. */
   relay: '2, 0',
   /** One makes seals of the history; erasing and rewinding keep it from doing so. */

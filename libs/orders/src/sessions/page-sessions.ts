@@ -51,7 +51,7 @@ export const MAX_SESSIONS_LISTED = 200;
 
 /** Beside others of the customer, and beside none who erases them: what that one has not seen would stay. */
 const NOT_WHILE_ERASED = `
-  SELECT pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.customer}, k) FROM hashtext($1) AS k`;
+  SELECT pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.links}, k) FROM hashtext($1) AS k`;
 const INVITE = `
   INSERT INTO page_sessions (page, subject, scopes, order_id, code_hash, code_ends_at, ends_at)
   SELECT $1, $2, $3, $4, $5, now() + $6 * interval '1 ms', now() + $7 * interval '1 ms'
