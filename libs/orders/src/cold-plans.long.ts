@@ -127,6 +127,17 @@ describe.each(
     );
   }
 
+  /**
+   * What thousands have left behind is passed over once, by whoever looks when nobody can see it any more: who
+   * comes after that does not read it. Until then, as beside another drainer or an ANALYZE, all read it.
+   */
+  async function passTheDead(): Promise<void> {
+    const seers = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+                      AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()`;
+    await until('nobody can see it', async () => (await world.rows(seers)).length === 0);
+    await world.timeouts.runSweep();
+  }
+
   /** Each behind the fence, once its provider has closed its payment. */
   async function closeOpen(count: number): Promise<void> {
     const orders = await insertOrders(world, { count, closesInMs: -1_000, payment: 'open' });
@@ -191,6 +202,7 @@ describe.each(
   });
 
   it('close hundreds behind the fence without reading in vain', async () => {
+    await passTheDead();
     plans.forget();
     await closeOpen(LATE);
     expect(tooMuch(LATE)).toEqual([]);
