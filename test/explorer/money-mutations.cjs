@@ -512,6 +512,22 @@ const MONEY_MUTATIONS = [
     '',
   ),
   seeded(
+    'one-id-for-two',
+    "Money that is told of by another payment's id pays an order as well",
+    'libs/orders/src/payments/one-id-for-two.spec.ts',
+    'money/record-captures.ts',
+    "else if (namesakes.has(capture)) outcomes.set(capture, 'id_of_another');",
+    '',
+  ),
+  seeded(
+    'link-beside-an-erasure',
+    'A link to the checkout that is made while its customer is erased stays under their name',
+    ERASURE,
+    'sessions/page-sessions.ts',
+    'if (orderId !== null) await tx.rows(NOT_WHILE_ERASED, [subject]);',
+    '',
+  ),
+  seeded(
     'relay-of-another-cluster',
     'After a restore the relay waits for transactions that this cluster will not make for long',
     RELAY,

@@ -5,6 +5,9 @@ const WAITS = 'test/hosts/target-waits.long.ts';
 const REFERENCES = 'test/hosts/target-references.e2e.ts';
 const JUDGEMENT = 'libs/orders/src/targets/target-refund.judgement.spec.ts';
 const REFUNDS = 'test/hosts/target-refunds.long.ts';
+const IDS = 'test/hosts/target-ids.e2e.ts';
+const LOCKS = 'test/hosts/target-locks.long.ts';
+const RETENTION = 'test/hosts/target-retention.e2e.ts';
 
 /**
  * @param {string} name
@@ -110,6 +113,30 @@ const TARGET_MUTATIONS = [
     'retry-target-refund.ts',
     'if (row.made !== null) throw goesBackTwice(row.made);',
     'if (false) throw goesBackTwice(String(row.made));',
+  ),
+  seeded(
+    'one-capture-pays-two',
+    'What a provider captured once pays two orders, where its adapter tells of it as two payments',
+    IDS,
+    'target-money.ts',
+    'if (namesake !== undefined && !before.some(isCaptureOf(capture))) {',
+    'if (namesake !== undefined && before.length > 9) {',
+  ),
+  seeded(
+    'follow-ups-wait-for-locks',
+    'What follows answers of a provider waits for a row that somebody holds, by the connections of webhooks',
+    LOCKS,
+    'target-parts.ts',
+    "FOLLOW_UP_LOCK_LIMIT = '20ms'",
+    "FOLLOW_UP_LOCK_LIMIT = '1s'",
+  ),
+  seeded(
+    'dismissed-and-forgotten',
+    'A webhook that an operator has dismissed is forgotten with those that were applied',
+    RETENTION,
+    'target-retention.ts',
+    "status = 'processed' AND result IS DISTINCT FROM 'dismissed'",
+    "status = 'processed'",
   ),
 ];
 
