@@ -1,4 +1,4 @@
-import { queryRows, TimeoutService, type Transaction } from '@app/timeout';
+import { isLockTimeout, queryRows, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -142,7 +142,7 @@ export class SettlePayment {
       throw notSettleable(id, 'only money that came after its order was closed can be accepted');
     }
     // Folding stock holds a product often, and briefly: no reason to send an operator away.
-    const stock = await lockStockOf(tx, [orderId], { waits: true });
+    const stock = await lockStockOf(tx, [orderId], { waits: true }).catch(orBusy);
     const missing = await reserveAgain(tx, stock, orderId, this.guard);
     if (missing !== undefined) throw notSettleable(id, `"${missing}" is sold out`);
     const change = { from: 'closed', to: 'paid', orderIds: [orderId], by: 'operator' } as const;
@@ -206,6 +206,12 @@ async function lockHeld(tx: Transaction, paymentId: string): Promise<HeldPayment
   );
   if (!payment?.holdReason) throw notSettleable(paymentId, 'it is not on hold');
   return payment;
+}
+
+/** Who holds a product for that long may go on to: without its cause, by which it would be tried again. */
+function orBusy(error: unknown): never {
+  if (!isLockTimeout(error)) throw error;
+  throw new LastcallError('busy', 'A product of this order is being changed; try again');
 }
 
 const paymentNotFound = (paymentId: string): LastcallError =>
