@@ -136,8 +136,9 @@ export class ConsoleWorkController {
     @SubjectId() id: string,
   ): Promise<void> {
     const ended = await this.sessions.revoke('console', { id });
-    if (ended.sessions + ended.links === 0)
+    if (ended.sessions + ended.links === 0) {
       throw new LastcallError('not_found', 'This session has ended already');
+    }
     this.security.session('console_revoked', request, actor);
   }
 }
