@@ -44,6 +44,16 @@ describe('a refund that is owed no longer', () => {
     expect((await read(order)).balance).toEqual(balance);
   });
 
+  it('stays canceled also where its failure named no refund, and is told of again with one', async () => {
+    const order = await paid();
+    const id = await owed(order, 1_000);
+    await settle(id, 1, { ...FAILED, providerRefundId: null });
+    await disputed(order, 'lost');
+    await comesDue(id);
+    await tell(order, 'refund.failed', { ...ownKey(id), why: 'account closed' });
+    expect(await refundsOf(order)).toMatchObject([{ status: 'canceled', attempt: 1 }]);
+  });
+
   it('is seen to its end where the provider is being asked for it at this moment', async () => {
     const order = await paid();
     const id = await owed(order, 800);
