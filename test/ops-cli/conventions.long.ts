@@ -202,10 +202,10 @@ describe('lastcall', () => {
     expect(again).toMatchObject({ code: 6, result: { error: { code: 'provider_error' } } });
     expect(again.stderr).toContain(`Next: lastcall reconcile --resume ${run}`);
     // One that settles is gone on with as that, and for the same reason.
-    const fixing = [...args, '--fix', '--reason', "mia's case 9"];
+    const fixing = [...args, '--fix', '--reason', "mia's case 9", '--actor', 'mia'];
     const { stderr: told } = await lastcallJson(world.config, fixing, { env });
     expect(told).toMatch(
-      /Next: lastcall reconcile --resume [0-9a-f-]{36} --fix --reason 'mia'\\''s case 9'$/m,
+      /Next: lastcall reconcile --resume [0-9a-f-]{36} --fix --reason 'mia'\\''s case 9' --actor mia$/m,
     );
   });
 

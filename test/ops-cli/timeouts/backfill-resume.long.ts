@@ -52,12 +52,20 @@ describe('lastcall timeouts backfill', () => {
   const trials = `SELECT 'trial-end', n, now() FROM generate_series(1, 3000) AS n`;
 
   it.each([
-    ['DATABASE_URL', [], /; then lastcall timeouts backfill --resume payment\/\S+\n/],
-    ['REDIS_URL', [], /; then lastcall timeouts backfill --resume payment\/\S+\n/],
+    [
+      'DATABASE_URL',
+      [],
+      /; then lastcall timeouts backfill --resume payment\/\S+ --batch 100 --rate 100\n/,
+    ],
+    [
+      'REDIS_URL',
+      [],
+      /; then lastcall timeouts backfill --resume payment\/\S+ --batch 100 --rate 100\n/,
+    ],
     [
       'DATABASE_URL',
       ['--from-query', trials, '--dry-run'],
-      /; then lastcall timeouts backfill --from-query \.\.\. --resume '\["trial-end","\d+"\]'\n/,
+      /; then lastcall timeouts backfill --resume '\["trial-end","\d+"\]' --batch 100 --rate 100 --from-query 'SELECT .*' --dry-run\n/,
     ],
   ] as const)('says where to go on when what is at %s goes away %j', async (name, flags, next) => {
     const proxy = await startTcpProxy(world.config[name] ?? '');

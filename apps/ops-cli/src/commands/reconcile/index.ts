@@ -5,8 +5,8 @@ import { instant, parseId } from '../../filters';
 import { interruption } from '../../interruption';
 import { fixFlags, OpsCommand } from '../../ops-command';
 import { refuseBesideHooks } from '../../refuse-beside-host';
+import { givenFlags } from '../../text/given-flags';
 import { paint } from '../../text/paint';
-import { shellWord } from '../../text/shell-word';
 import { table } from '../../text/table';
 import { countText } from '../../text/wording';
 
@@ -52,8 +52,10 @@ export default class ReconcileCommand extends OpsCommand {
     const signal = interruption((line) => this.note(line));
     const found: Difference[] = [];
     let begun: string | undefined;
+    // What settles goes on settling, for the same reason and whoever asked for it.
+    const same = givenFlags(this.argv, ['--resume', '--since']);
     const goOn = (runId: string): void =>
-      this.note(`Next: lastcall reconcile --resume ${runId}${asBegun(flags)}`);
+      this.note(`Next: lastcall reconcile --resume ${runId}${same}`);
     const comparing = reconcile.run({
       since: flags.since ?? new Date(),
       resume: flags.resume,
@@ -81,12 +83,6 @@ export default class ReconcileCommand extends OpsCommand {
     }
     return result;
   }
-}
-
-/** What settles goes on settling, for the same reason. */
-function asBegun({ fix, reason }: { fix: boolean; reason: string | undefined }): string {
-  const why = reason === undefined ? '' : ` --reason ${shellWord(reason)}`;
-  return fix ? ` --fix${why}` : '';
 }
 
 function describe({ found, ...counts }: ReconcileResult): string {

@@ -6,6 +6,7 @@ import { EXIT } from '../../exit-code';
 import { instant } from '../../filters';
 import { interruption } from '../../interruption';
 import { OpsCommand } from '../../ops-command';
+import { givenFlags } from '../../text/given-flags';
 import { progress } from '../../text/progress';
 import { shellWord } from '../../text/shell-word';
 import { facts } from '../../text/table';
@@ -62,7 +63,7 @@ export default class TimeoutsBackfill extends OpsCommand {
     const { timeouts } = await this.installation();
     const startedMs = performance.now();
     const bar = progress(flags['dry-run'] ? 'Counting' : 'Arming');
-    const goOnAt = (cursor = flags.resume): void => this.#goOnAt(cursor);
+    const goOnAt = (cursor = flags.resume): void => this.#goOnAt(cursor, flags.since);
     goOnAt();
     const run = timeouts.backfill.run({
       dryRun: flags['dry-run'],
@@ -104,8 +105,7 @@ export default class TimeoutsBackfill extends OpsCommand {
     const startedMs = performance.now();
     const dryRun = flags['dry-run'];
     const bar = progress(dryRun ? 'Counting' : 'Arming');
-    const goOnAt = (cursor = flags.resume): void =>
-      this.#goOnAt(cursor === undefined ? cursor : shellWord(cursor), ' --from-query ...');
+    const goOnAt = (cursor = flags.resume): void => this.#goOnAt(cursor);
     goOnAt();
     const run = armFromQuery({
       url: config.DATABASE_URL,
@@ -135,9 +135,12 @@ export default class TimeoutsBackfill extends OpsCommand {
     return outcome;
   }
 
-  #goOnAt(cursor: string | undefined, same = ''): void {
-    const from = cursor ? ` --resume ${cursor}` : '';
-    this.wayOn = { goesOnBy: `lastcall timeouts backfill${same}${from}` };
+  /** As it was begun: who counted goes on counting, no faster than before, and since the same instant. */
+  #goOnAt(cursor: string | undefined, since?: Date): void {
+    const from = cursor ? ` --resume ${shellWord(cursor)}` : '';
+    const when = since ? ` --since ${since.toISOString()}` : '';
+    const same = givenFlags(this.argv, ['--resume', '--since']);
+    this.wayOn = { goesOnBy: `lastcall timeouts backfill${from}${when}${same}` };
   }
 
   #tellHowToGoOn(): void {
