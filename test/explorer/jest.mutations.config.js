@@ -3,6 +3,7 @@
 module.exports = {
   ...require('../../jest.config'),
   rootDir: '../..',
+  testEnvironment: '<rootDir>/test/explorer/mutated-environment.cjs',
   testMatch: ['<rootDir>/{apps,libs,test}/**/*.{spec,e2e,long}.ts'],
   transform: { '\\.m?[jt]s$': '<rootDir>/test/explorer/mutating-transform.cjs' },
 };

@@ -37,6 +37,10 @@ class Environment {
     // One of a package is on again as soon as it is entered.
     for (const storage of storages) storage.disable();
     storages.clear();
+    this.refuseMarks();
+  }
+
+  refuseMarks() {
     const after = traces();
     const names = new Set([...Object.keys(this.#before), ...Object.keys(after)]);
     const left = [...names].filter((name) => after[name] !== this.#before[name]);
