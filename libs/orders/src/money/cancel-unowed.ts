@@ -6,33 +6,40 @@ import { requestRefunds } from './request-refunds';
 const IS_AT_NO_PROVIDER = "(r.status = 'failed' OR r.status = 'requested' AND r.asked_at IS NULL)";
 
 /**
+ * The newest refund of each payment that owes more than it holds, of those in $1. The balance of each
+ * payment by itself: joined to it, it would be reckoned for all there are.
+ */
+const UNOWED = `SELECT DISTINCT ON (r.payment_id) r.id
+            FROM refunds r, LATERAL (
+              SELECT * FROM payment_balances
+               WHERE payment_id = r.payment_id AND currency = r.currency OFFSET 0) AS b
+           WHERE r.id = ANY ($1::uuid[]) AND ${IS_AT_NO_PROVIDER}
+             AND b.in_dispute = 0 AND b.captured < b.refunded + b.refunding + b.disputed
+           ORDER BY r.payment_id, r.id DESC`;
+
+/**
  * Cancels refunds that are owed no longer, one of a payment at a time: their money has gone back at
  * the provider, or was lost in a dispute. What is owed of it all the same is requested anew. Those
- * that the provider may have been asked for are seen to their end first.
+ * that the provider may have been asked for are seen to their end first. Of an order that somebody is
+ * changing none is: what comes back to it at that moment would go to nobody, as neither sees the other.
  */
 export async function cancelUnowed(
   tx: Transaction,
   timeouts: TimeoutService,
   refundIds: readonly string[],
 ): Promise<void> {
+  const unowed = await lockUnowed(tx, refundIds);
+  if (unowed.length === 0) return;
   const canceled = await tx.rows<{
     payment_id: string;
     reason: RefundReason;
     amount: string;
     currency: string;
   }>(
-    // The balance of each payment by itself: joined to it, it would be reckoned for all there are.
     // Asked twice whether it was sent: whoever asks the provider for one may have its row meanwhile.
     `WITH canceled AS (
        UPDATE refunds r SET status = 'canceled', updated_at = now(), finished_at = now()
-        WHERE id IN (
-          SELECT DISTINCT ON (r.payment_id) r.id
-            FROM refunds r, LATERAL (
-              SELECT * FROM payment_balances
-               WHERE payment_id = r.payment_id AND currency = r.currency OFFSET 0) AS b
-           WHERE r.id = ANY ($1::uuid[]) AND ${IS_AT_NO_PROVIDER}
-             AND b.in_dispute = 0 AND b.captured < b.refunded + b.refunding + b.disputed
-           ORDER BY r.payment_id, r.id DESC)
+        WHERE id IN (${UNOWED})
           AND ${IS_AT_NO_PROVIDER}
        RETURNING id, payment_id, reason, amount, currency
      ), moved AS (
@@ -43,7 +50,7 @@ export async function cancelUnowed(
            SELECT id, order_id FROM payments WHERE id = c.payment_id OFFSET 0) AS p
      )
      SELECT payment_id, reason, amount, currency FROM canceled`,
-    [refundIds],
+    [unowed],
   );
   await requestRefunds(
     tx,
@@ -54,4 +61,20 @@ export async function cancelUnowed(
       amount: Number(amount),
     })),
   );
+}
+
+/** Of orders that nobody is changing, whose rows are ours from now on. What they owe, a later statement has to see. */
+async function lockUnowed(tx: Transaction, refundIds: readonly string[]): Promise<string[]> {
+  const found = await tx.rows<{ id: string; order_id: string }>(
+    `SELECT id, (SELECT order_id FROM payments WHERE id = payment_id) AS order_id
+       FROM refunds WHERE id IN (${UNOWED})`,
+    [refundIds],
+  );
+  if (found.length === 0) return [];
+  const locked = await tx.rows<{ id: string }>(
+    'SELECT id FROM orders WHERE id = ANY ($1::uuid[]) FOR NO KEY UPDATE SKIP LOCKED',
+    [found.map(({ order_id: orderId }) => orderId)],
+  );
+  const ours = new Set(locked.map(({ id }) => id));
+  return found.flatMap(({ id, order_id: orderId }) => (ours.has(orderId) ? [id] : []));
 }

@@ -2,7 +2,9 @@ import { inTransaction } from '@app/timeout';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { refundAttemptsOf } from '../../../../test/support/refund-attempts';
 import { openWorld, type World } from '../../../../test/support/world';
+import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import { cancelUnowed } from './cancel-unowed';
+import { ForeignMoney } from './foreign-money';
 import { RefundDeadline } from './refund.deadline';
 
 let world: World;
@@ -75,6 +77,44 @@ describe('a refund that is owed no longer', () => {
       { status: 'canceled' },
       { status: 'requested', amount: '400' },
     ]);
+  });
+});
+
+describe('refunds of more than is owed', () => {
+  const OLGA = { actor: 'olga', reason: 'case 9' };
+  const cancel = ({ id }: Placed) => world.get(CancelOrderByOperator).cancel(id, OLGA);
+  const owedOf = async (order: Placed) => {
+    const refunds = (await refundsOf(order)).filter(({ status }) => status === 'requested');
+    return refunds.reduce((sum, { amount }) => sum + Number(amount), 0);
+  };
+
+  it('leave what comes back from the provider at that moment to go out, too', async () => {
+    const order = await paid();
+    await refunded(order, 300);
+    await cancel(order);
+    const [refund] = await refundsOf(order);
+    await refunded(order, 250, 're-back');
+    const about = { paymentId: order.paymentId, providerPaymentId: `pay-${order.paymentId}` };
+    const move = { ...about, what: 'refund.failed', providerId: 're-back', amount: 250 } as const;
+    await inTransaction(world.drainDataSource, async (tx) => {
+      expect(await world.get(ForeignMoney).record(tx, move, 'webhook')).toBe('recorded');
+      await comesDue(refund?.id ?? '');
+    });
+    expect(await owedOf(order)).toBe(700);
+  });
+
+  it('are canceled one after the other by two that look at the same moment', async () => {
+    const order = await paid();
+    await owed(order, 400);
+    await cancel(order);
+    const [one, other] = await refundsOf(order);
+    await refunded(order, 500);
+    await inTransaction(world.drainDataSource, async (tx) => {
+      await cancelUnowed(tx, world.timeouts, [one?.id ?? '']);
+      await comesDue(other?.id ?? '');
+    });
+    await comesDue(other?.id ?? '');
+    expect(await owedOf(order)).toBe(500);
   });
 });
 
