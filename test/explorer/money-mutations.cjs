@@ -608,6 +608,14 @@ const MONEY_MUTATIONS = [
     '',
   ),
   seeded(
+    'unowed-refund-sent',
+    'A refund that is owed no longer is sent where somebody is changing its order',
+    REFUNDS,
+    'money/refund.deadline.ts',
+    '(${IN_DISPUTE} OR ${OWED_NO_LONGER})',
+    '${IN_DISPUTE}',
+  ),
+  seeded(
     'returned-money-once',
     'Of money that came back in parts, the first goes to the customer',
     FOREIGN,

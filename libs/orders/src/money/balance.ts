@@ -35,6 +35,13 @@ export function kept(balance: PaymentBalance): number {
 export const isInDispute = (paymentId: string): string => `EXISTS (
   SELECT FROM payment_balances b WHERE b.payment_id = ${paymentId} AND b.in_dispute > 0 OFFSET 0)`;
 
+/**
+ * SQL that is true of a balance `b` by which more is to go back than there is: some of it has gone back
+ * otherwise meanwhile. While a dispute is open nobody knows yet.
+ */
+export const OWES_TOO_MUCH =
+  'b.in_dispute = 0 AND b.captured < b.refunded + b.refunding + b.disputed';
+
 const COLUMNS = `order_id AS "orderId", payment_id AS "paymentId", currency,
   captured::float8 AS captured, refunded::float8 AS refunded, refunding::float8 AS refunding,
   disputed::float8 AS disputed, in_dispute::float8 AS "inDispute", held::float8 AS held`;

@@ -1,5 +1,6 @@
 import type { TimeoutService, Transaction } from '@app/timeout';
 import type { RefundReason } from '../order/order';
+import { OWES_TOO_MUCH } from './balance';
 import { requestRefunds } from './request-refunds';
 
 /** No attempt of the refund `r` is under way. */
@@ -14,7 +15,7 @@ const UNOWED = `SELECT DISTINCT ON (r.payment_id) r.id
               SELECT * FROM payment_balances
                WHERE payment_id = r.payment_id AND currency = r.currency OFFSET 0) AS b
            WHERE r.id = ANY ($1::uuid[]) AND ${IS_AT_NO_PROVIDER}
-             AND b.in_dispute = 0 AND b.captured < b.refunded + b.refunding + b.disputed
+             AND ${OWES_TOO_MUCH}
            ORDER BY r.payment_id, r.id DESC`;
 
 /**

@@ -18,7 +18,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
-import { isInDispute } from './balance';
+import { isInDispute, OWES_TOO_MUCH } from './balance';
 import { cancelUnowed } from './cancel-unowed';
 import {
   PAUSES_AFTER_FAILURE_MS,
@@ -36,6 +36,10 @@ const CONCURRENCY = 10;
  * provider has not been asked for waits for the dispute's end. `r` is the refund.
  */
 const IN_DISPUTE = isInDispute('r.payment_id');
+/** Nor is it asked for what is owed no longer, where whoever was changing the order has kept that from being canceled. */
+const OWED_NO_LONGER = `EXISTS (
+  SELECT FROM payment_balances b
+   WHERE b.payment_id = r.payment_id AND b.currency = r.currency AND ${OWES_TOO_MUCH} OFFSET 0)`;
 
 /** In a CASE, so that no index of all that have it is read to find a few by their ids. */
 const HAS_STATUS = (...statuses: readonly string[]): string =>
@@ -140,7 +144,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
       `UPDATE refunds r SET asked_at = coalesce(r.asked_at, now()) FROM payments p
         WHERE p.id = r.payment_id AND r.id = $1
           AND CASE WHEN r.status IN ('requested', 'pending') THEN true END
-          AND NOT (r.asked_at IS NULL AND ${IN_DISPUTE})
+          AND NOT (r.asked_at IS NULL AND (${IN_DISPUTE} OR ${OWED_NO_LONGER}))
        RETURNING r.id, r.attempt, r.status, r.amount, r.currency, r.provider_refund_id,
                  r.payment_id, p.provider, p.provider_payment_id`,
       [refundId],

@@ -81,6 +81,8 @@ describe('a refund that is owed no longer', () => {
 });
 
 describe('refunds of more than is owed', () => {
+  const judge = { succeeded: () => undefined, failed: () => undefined };
+
   const OLGA = { actor: 'olga', reason: 'case 9' };
   const cancel = ({ id }: Placed) => world.get(CancelOrderByOperator).cancel(id, OLGA);
   const owedOf = async (order: Placed) => {
@@ -101,6 +103,21 @@ describe('refunds of more than is owed', () => {
       await comesDue(refund?.id ?? '');
     });
     expect(await owedOf(order)).toBe(700);
+  });
+
+  it('are not asked for while somebody is changing their order', async () => {
+    const order = await paid();
+    const id = await owed(order, 1_000);
+    await refunded(order, 600);
+    await inTransaction(world.drainDataSource, async (tx) => {
+      await tx.rows('SELECT FROM orders WHERE id = $1 FOR UPDATE', [order.id]);
+      await comesDue(id);
+      const due = { kind: 'refund', subjectId: id, version: 1, dueAt: new Date(), failures: 0 };
+      await world.get(RefundDeadline).afterCommit([due], judge);
+    });
+    expect(await refundsOf(order)).toMatchObject([{ status: 'requested', amount: '1000' }]);
+    await comesDue(id);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'canceled' }, { amount: '400' }]);
   });
 
   it('are canceled one after the other by two that look at the same moment', async () => {
