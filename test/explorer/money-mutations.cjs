@@ -305,7 +305,7 @@ const MONEY_MUTATIONS = [
   ),
   seeded(
     'migrating-ends-by-idling',
-    'The turn to migrate ends where sessions may not stand still',
+    'Who waits for a turn to migrate is ended by the limit that statements have there',
     `${ORDERS}migrate.spec.ts`,
     'migrate.ts',
     'await turn.query(lifting());',

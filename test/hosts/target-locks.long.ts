@@ -61,8 +61,11 @@ describe('rows of close targets that somebody has', () => {
     const subjectId = await paidTooLate('p-busy');
     await take('target_refunds WHERE id', subjectId);
     const due = { kind: REFUND_KIND, subjectId, dueAt: new Date() };
+    const waiting = `SELECT query FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE '%target_refunds%'`;
     await shop.timeouts.arm(fromPg(shop.client), due);
     await until('it is put off', async () => {
+      expect(await shop.first(waiting)).toBeUndefined();
       const armed = await shop.timeouts.get(due);
       return armed !== undefined && armed.dueAt > due.dueAt;
     });

@@ -1,17 +1,38 @@
 import { migrate } from '@app/orders';
-import { asMigrating, createTestDatabase } from '../../../test/support/database';
+import { Client } from 'pg';
+import { asMigrating, createTestDatabase, type TestDatabase } from '../../../test/support/database';
 import { limitSessions } from '../../../test/support/limit-sessions';
+import { until } from '../../../test/support/until';
+import { ADVISORY_LOCKS } from './order/advisory-locks';
 
-it('takes as long as it takes, in a database whose sessions may last for a moment', async () => {
-  const database = await createTestDatabase();
-  try {
+describe('migrate', () => {
+  let database: TestDatabase;
+  beforeEach(async () => (database = await createTestDatabase()));
+  afterEach(() => database.drop());
+
+  it('takes as long as it takes, in a database whose sessions may last for a moment', async () => {
     await limitSessions(database.url, {
       transaction_timeout: '200ms',
       idle_session_timeout: '500ms',
     });
     await expect(migrate(asMigrating(database.url))).resolves.not.toEqual([]);
     expect(await migrate(asMigrating(database.url))).toEqual([]);
-  } finally {
-    await database.drop();
-  }
+  });
+
+  it('waits for another who migrates for longer than statements may take there', async () => {
+    await limitSessions(database.url, { statement_timeout: '200ms' });
+    const other = new Client(database.url);
+    await other.connect();
+    await other.query(`SELECT pg_advisory_lock(${ADVISORY_LOCKS.migrate})`);
+    let isOver = false;
+    const migrating = migrate(asMigrating(database.url)).finally(() => (isOver = true));
+    const waitsForLong = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+       AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '400 ms'`;
+    await until(
+      'it waits, or has given up',
+      async () => isOver || (await other.query(waitsForLong)).rowCount === 1,
+    );
+    await other.end();
+    await expect(migrating).resolves.not.toEqual([]);
+  });
 });
