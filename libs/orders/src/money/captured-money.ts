@@ -76,12 +76,10 @@ export async function recordMoney(
 
 /**
  * Money that an operator said was there before its provider named the payment: without that name
- * nothing of it could ever go back.
+ * nothing of it could ever go back, whether or not it was as much as they said.
  */
 export async function learnNames(tx: Transaction, wave: readonly Judged[]): Promise<void> {
-  const named = wave.filter(
-    ({ row, judgement }) => judgement.verdict === 'known' && row.provider_payment_id === null,
-  );
+  const named = wave.filter((one) => !isNewMoney(one) && one.row.provider_payment_id === null);
   if (named.length === 0) return;
   await tx.rows(
     `UPDATE payments p SET provider_payment_id = ($2::text[])[array_position($1::uuid[], p.id)]

@@ -2,13 +2,19 @@ import { Client } from 'pg';
 import { TEST_SKU } from '../../../../test/support/insert-orders';
 import { type Posted } from '../../../../test/support/ledger-provider';
 import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
-import { brokenInvariants, openOrder, receive } from '../../../../test/support/paid-order';
+import {
+  brokenInvariants,
+  closeUnanswered,
+  openOrder,
+  receive,
+} from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ForeignMoney } from '../money/foreign-money';
 import { OrderGuard } from '../order/order-guard';
 import { readOrders } from '../order/order-rows';
 import { FoldStock } from '../stock/fold-stock';
 import { SettlePayment } from './held-payments';
+import { SettleOrder } from './settle-order';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 let world: World;
@@ -17,6 +23,13 @@ afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const read = async (id: string) => (await readOrders(world, [id])).get(id);
+const settle = (paymentId: string, decision: 'accept' | 'refund') =>
+  new SettlePayment(
+    world.dataSource,
+    world.timeouts,
+    world.get(OrderGuard),
+    world.get(ForeignMoney),
+  ).settle(paymentId, decision, OLGA);
 
 describe('late money on hold', () => {
   const late = async () => {
@@ -30,13 +43,7 @@ describe('late money on hold', () => {
     expect(await read(order.id)).toMatchObject({ status: 'closed', balance: { held: 1_000 } });
     return order;
   };
-  const accept = (paymentId: string) =>
-    new SettlePayment(
-      world.dataSource,
-      world.timeouts,
-      world.get(OrderGuard),
-      world.get(ForeignMoney),
-    ).settle(paymentId, 'accept', OLGA);
+  const accept = (paymentId: string) => settle(paymentId, 'accept');
   const available = (quantity: number) =>
     world.rows(
       `UPDATE products SET on_hand = on_hand - available + $2, available = $2 WHERE sku = $1`,
@@ -108,4 +115,19 @@ describe('late money on hold', () => {
     await accept(paymentId);
     expect(await read(id)).toMatchObject({ status: 'paid' });
   });
+});
+
+it('is money of another amount than an operator had said, whose payment had no name: it can go back', async () => {
+  const { id, paymentId } = await openOrder(world);
+  await world.rows('UPDATE payments SET provider_payment_id = NULL WHERE id = $1', [paymentId]);
+  await closeUnanswered(world, id, OLGA);
+  await world.get(SettleOrder).settle(id, { as: 'paid', ...OLGA });
+  await receive(world, world.provider.pay(paymentId, new Date(), { amount: 900 }) as Posted);
+  await settle(paymentId, 'refund');
+  const told = await world.rows(
+    `SELECT p.provider_payment_id, w.result FROM payments p
+       JOIN webhook_events w ON w.notice ->> 'paymentId' = p.id::text WHERE p.id = $1`,
+    [paymentId],
+  );
+  expect(told).toEqual([{ provider_payment_id: `pay-${paymentId}`, result: 'settled' }]);
 });
