@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { TEST_SKU } from '../../../../test/support/insert-orders';
-import { type Posted } from '../../../../test/support/ledger-provider';
+import { post, type Posted } from '../../../../test/support/ledger-provider';
 import { untilLocksAreWaitedFor } from '../../../../test/support/lock-waits';
 import {
   brokenInvariants,
@@ -114,6 +115,17 @@ describe('late money on hold', () => {
     await available(100);
     await accept(paymentId);
     expect(await read(id)).toMatchObject({ status: 'paid' });
+  });
+
+  it('is not accepted once somebody has sent all of it back', async () => {
+    const { id, paymentId } = await late();
+    const byHand = { providerRefundId: `re-${id}`, idempotencyKey: null, why: null };
+    const about = { paymentId, providerPaymentId: `pay-${paymentId}`, ...byHand };
+    const refund = (amount: number) =>
+      receive(world, post({ ...about, type: 'refund.succeeded', eventId: randomUUID(), amount }));
+    await refund(1_000);
+    await expect(accept(paymentId)).rejects.toThrow('nothing of it is left');
+    expect(await read(id)).toMatchObject({ status: 'closed', version: 2 });
   });
 });
 

@@ -2,6 +2,7 @@ import { isLockTimeout, queryRows, TimeoutService, type Transaction } from '@app
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { readBalances, refundable } from '../money/balance';
 import type { HoldReason } from '../money/capture.judgement';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
@@ -141,6 +142,9 @@ export class SettlePayment {
     if (holdReason !== 'late_payment' || orderStatus !== 'closed') {
       throw notSettleable(id, 'only money that came after its order was closed can be accepted');
     }
+    if ((await leftOf(tx, orderId, id)) === 0) {
+      throw notSettleable(id, 'nothing of it is left: it has gone back, or a dispute has taken it');
+    }
     // Folding stock holds a product often, and briefly: no reason to send an operator away.
     const stock = await lockStockOf(tx, [orderId], { waits: true }).catch(orBusy);
     const missing = await reserveAgain(tx, stock, orderId, this.guard);
@@ -196,6 +200,14 @@ async function release(tx: Transaction, paymentId: string): Promise<void> {
      ON CONFLICT DO NOTHING`,
     [paymentId],
   );
+}
+
+/** What is there to pay an order with. That may come back which a dispute has, and that is open. */
+async function leftOf(tx: Transaction, orderId: string, paymentId: string): Promise<number> {
+  const ofPayment = (await readBalances(tx, [orderId])).filter(
+    (one) => one.paymentId === paymentId,
+  );
+  return ofPayment.reduce((sum, one) => sum + refundable(one) + one.inDispute, 0);
 }
 
 async function lockHeld(tx: Transaction, paymentId: string): Promise<HeldPayment> {
