@@ -74,7 +74,8 @@ export class ForeignMoney {
     if (payment === 'busy') return payment;
     if (await isDecidedOtherwise(tx, payment.id, move)) return 'contradiction';
     const { id: paymentId, order_id: orderId, currency } = payment;
-    const { providerId: ref, amount } = move;
+    const { providerId: ref } = move;
+    const amount = (await amountBegun(tx, paymentId, move)) ?? move.amount;
     const written = await recordMovements(
       tx,
       KINDS[move.what].map((kind): Movement => ({
@@ -88,7 +89,8 @@ export class ForeignMoney {
       })),
     );
     if (written.length === 0) return 'known';
-    const about = { orderId, paymentId, amount, currency, providerId: ref };
+    const told = amount === move.amount ? {} : { told: move.amount };
+    const about = { orderId, paymentId, amount, currency, providerId: ref, ...told };
     tx.afterCommit(() => this.telemetry.alert(ALERTS[move.what], about));
     await this.settle(tx, [orderId]);
     return 'recorded';
@@ -177,6 +179,24 @@ async function withoutHome(
   return left
     .filter(({ paymentId }) => !kept.has(paymentId))
     .map((one) => ({ ...one, amount: refundable(one), reason: 'returned_money' as const }));
+}
+
+/**
+ * What was told of a dispute or a refund before its end: that comes back with it, or stays away, whatever
+ * amount its end tells. The rest would be in dispute for good, or would hide another dispute.
+ */
+async function amountBegun(
+  tx: Transaction,
+  paymentId: string,
+  { what, providerId }: ForeignMove,
+): Promise<number | undefined> {
+  const [begun, end] = KINDS[what];
+  if (end === undefined) return undefined;
+  const [row] = await tx.rows<{ amount: string }>(
+    'SELECT amount FROM money_movements WHERE payment_id = $1 AND kind = $2 AND ref = $3',
+    [paymentId, begun, providerId],
+  );
+  return row && Number(row.amount);
 }
 
 async function isDecidedOtherwise(
