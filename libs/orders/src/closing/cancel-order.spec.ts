@@ -1,3 +1,4 @@
+import { inTransaction } from '@app/timeout';
 import type { Posted } from '../../../../test/support/ledger-provider';
 import {
   brokenInvariants,
@@ -71,6 +72,19 @@ describe('canceling an order that was paid, as its provider says when it is aske
     await expect(cancel(strict, order)).rejects.toMatchObject({
       ...{ code: 'order_not_cancelable', fields: { status: 'paid' } },
     });
+    expect(await read(order.id)).toMatchObject({ status: 'paid' });
+  });
+
+  it('waits for who has its payment at that moment, which is no failure', async () => {
+    const order = await paidUnheard(strict);
+    const toldBefore = strict.told.length;
+    await inTransaction(strict.drainDataSource, async (tx) => {
+      await tx.rows('SELECT FROM payments WHERE id = $1 FOR NO KEY UPDATE', [order.paymentId]);
+      expect(await cancel(strict, order)).toMatchObject({ status: 'closing' });
+    });
+    const failed = strict.told.slice(toldBefore).filter(({ name }) => name === 'failed');
+    expect(failed).toEqual([]);
+    await strict.get(SettleClosing).settle(order.id);
     expect(await read(order.id)).toMatchObject({ status: 'paid' });
   });
 

@@ -2,7 +2,7 @@ import { type Attempted, failpoint, queryRows, type Transaction } from '@app/tim
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { LastcallError } from '../order/errors';
+import { isBusy, LastcallError } from '../order/errors';
 import { OrderGuard } from '../order/order-guard';
 import type { By, CloseReason } from '../order/order.lifecycle';
 import { CancelWishes } from './cancel-wishes';
@@ -81,9 +81,9 @@ export class SettleClosing {
    * a half, and leaves the rest to the deadline that is armed already.
    */
   async settleSoon(orderId: string): Promise<void> {
-    const trying = this.settle(orderId).catch((error: unknown) =>
-      this.telemetry.failed('settle closing', error),
-    );
+    const trying = this.settle(orderId).catch((error: unknown) => {
+      if (!isBusy(error)) this.telemetry.failed('settle closing', error);
+    });
     let timer: NodeJS.Timeout | undefined;
     const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, SOON_MS)));
     await Promise.race([trying, enough]);
