@@ -1,5 +1,6 @@
 import {
   enterHost,
+  findMarked,
   isLockTimeout,
   isSingleton,
   leaveHost,
@@ -68,15 +69,15 @@ export class OrderHooks implements OnModuleInit {
 
   /** @throws {Error} for a hook that is no singleton: orders change outside of any request */
   async onModuleInit(): Promise<void> {
-    const marked = this.discovery.getProviders().filter(({ metatype }) => isOrderHook(metatype));
-    const scoped = marked.find((wrapper) => !isSingleton(wrapper));
+    const marked = findMarked(this.discovery, isOrderHook);
+    const [scoped] = marked.find(([, wrapper]) => !isSingleton(wrapper)) ?? [];
     if (scoped) {
       throw new Error(
-        `The order hook ${String(scoped.name)} is transient or request-scoped, or depends on something that is: ` +
+        `The order hook ${scoped.name} is transient or request-scoped, or depends on something that is: ` +
           'orders change outside of any request. Make it and what it depends on singletons.',
       );
     }
-    this.#hooks = marked.map(({ instance }) => instance as HooksOrders);
+    this.#hooks = marked.map(([, { instance }]) => instance as HooksOrders);
     if (this.hasAny) this.#path = await this.hostPath();
   }
 

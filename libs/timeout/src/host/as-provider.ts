@@ -1,4 +1,4 @@
-import { Injectable, type InjectableOptions } from '@nestjs/common';
+import { Injectable, type InjectableOptions, type Type } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 
 /** Where Nest keeps what `@Injectable` was told, in all of its versions. */
@@ -16,3 +16,27 @@ type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 /** False for what is made anew for each request or each that needs it, and what depends on what a request has. */
 export const isSingleton = (wrapper: Wrapper): boolean =>
   wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
+
+/**
+ * What is marked, with the class that is: of what Nest makes itself, of a value, of what a factory has made, or the one
+ * that it is provided by, as where a test has another in its place. Another name of a provider is left out.
+ */
+export function findMarked(
+  discovery: DiscoveryService,
+  isMarked: (type: Type) => boolean,
+): [type: Type, wrapper: Wrapper][] {
+  return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) => {
+    const { metatype, token, isAlias } = wrapper;
+    const types: readonly unknown[] = isAlias ? [] : [metatype, classOf(wrapper.instance), token];
+    const type = types.find(
+      (one): one is Type => typeof one === 'function' && isMarked(one as Type),
+    );
+    return type ? [[type, wrapper]] : [];
+  });
+}
+
+function classOf(instance: unknown): unknown {
+  if (typeof instance !== 'object' || instance === null) return undefined;
+  const prototype = Object.getPrototypeOf(instance) as { readonly constructor?: unknown } | null;
+  return prototype?.constructor;
+}

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
-import { Injectable, Scope, type Type } from '@nestjs/common';
+import { Controller, Injectable, Module, type Provider, Scope, type Type } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { DeadlineHandler, type HandlesDue, ScopedDeadlineHandlerError } from '../public';
-import { findHandlers, madeHandler } from './find-handlers';
+import { assertFoundInTime, findHandlers, madeHandler } from './find-handlers';
 
-async function handlersOf(provider: Type): Promise<HandlesDue[]> {
+async function handlersOf(provider: Provider): Promise<HandlesDue[]> {
   const module = await Test.createTestingModule({
     imports: [DiscoveryModule],
     providers: [provider],
@@ -35,5 +35,51 @@ describe('a @DeadlineHandler whose class says a scope', () => {
   it('is found where that is the default', async () => {
     const [handler] = await handlersOf(made(Scope.DEFAULT, (all) => all.reverse()));
     expect(await handler?.handle([], undefined as never)).toEqual({ changed: 0 });
+  });
+});
+
+describe('a @DeadlineHandler that Nest does not make by its class', () => {
+  @DeadlineHandler('trial-end')
+  class EndTrials implements HandlesDue {
+    handle = () => Promise.resolve({ changed: 1 });
+  }
+  const fake: HandlesDue = { handle: () => Promise.resolve({ changed: 2 }) };
+
+  it.each<[string, Provider, number]>([
+    ['by a factory', { provide: EndTrials, useFactory: () => new EndTrials() }, 1],
+    ['by a factory that waits', { provide: EndTrials, useFactory: async () => fake }, 2],
+    ['as a value', { provide: 'TRIALS', useValue: new EndTrials() }, 1],
+    ['as a value of another class', { provide: EndTrials, useValue: fake }, 2],
+  ])('is found %s', async (_how, provider, changed) => {
+    const [handler] = await handlersOf(provider);
+    expect(await handler?.handle([], undefined as never)).toEqual({ changed });
+  });
+
+  it('is found once where it has another name', async () => {
+    @Module({ providers: [EndTrials, { provide: 'TRIALS', useExisting: EndTrials }] })
+    class Trials {}
+    const app = await Test.createTestingModule({ imports: [DiscoveryModule, Trials] }).compile();
+    expect(findHandlers(app.get(DiscoveryService), 'default')).toHaveLength(1);
+  });
+
+  it('is found as a controller', async () => {
+    @Controller('receipts')
+    @DeadlineHandler('receipt-end')
+    class EndReceipts extends EndTrials {}
+    const app = await Test.createTestingModule({
+      imports: [DiscoveryModule],
+      controllers: [EndReceipts],
+    }).compile();
+    expect(findHandlers(app.get(DiscoveryService), 'default')).toHaveLength(1);
+  });
+
+  it('is refused where a factory makes it under a name that tells nothing of it', async () => {
+    const app = await Test.createTestingModule({
+      imports: [DiscoveryModule],
+      providers: [{ provide: 'TRIALS', useFactory: () => new EndTrials() }],
+    }).compile();
+    const found = findHandlers(app.get(DiscoveryService), 'default');
+    expect(found).toHaveLength(1);
+    expect(() => assertFoundInTime([], found)).toThrow('{ provide: EndTrials, useFactory }');
   });
 });

@@ -1,6 +1,7 @@
+import type { Type } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import { AmbiguousDeadlineHandlerError, ScopedDeadlineHandlerError } from '../errors';
-import { isSingleton } from './as-provider';
+import { findMarked, isSingleton } from './as-provider';
 import { HANDLER_MARK, type HandlerMark, type HandlesDue } from './deadline-handler.decorator';
 import { canBeArmed, MOST_BYTES } from './sound-deadline';
 
@@ -21,12 +22,11 @@ export interface FoundHandler {
  */
 export function findHandlers(discovery: DiscoveryService, name: string): readonly FoundHandler[] {
   const byKind = new Map<string, FoundHandler>();
-  for (const wrapper of discovery.getProviders()) {
-    const { metatype } = wrapper;
-    if (typeof metatype !== 'function') continue;
-    const mark = Reflect.getMetadata(HANDLER_MARK, metatype) as HandlerMark | undefined;
-    if (!mark || (mark.timeouts ?? 'default') !== name) continue;
-    const found = { mark, of: metatype.name, wrapper };
+  const isMarked = (type: Type): boolean => Reflect.hasMetadata(HANDLER_MARK, type);
+  for (const [type, wrapper] of findMarked(discovery, isMarked)) {
+    const mark = Reflect.getMetadata(HANDLER_MARK, type) as HandlerMark;
+    if ((mark.timeouts ?? 'default') !== name) continue;
+    const found = { mark, of: type.name, wrapper };
     assertSoundMark(found);
     const { kind } = mark;
     const other = byKind.get(kind);
@@ -36,6 +36,24 @@ export function findHandlers(discovery: DiscoveryService, name: string): readonl
     byKind.set(kind, found);
   }
   return [...byKind.values()];
+}
+
+/**
+ * Of those found before anything was made, and once everything is: what a factory makes under a name that is not
+ * its class is seen too late for what is opened for each kind.
+ * @throws {TypeError}
+ */
+export function assertFoundInTime(
+  before: readonly FoundHandler[],
+  now: readonly FoundHandler[],
+): void {
+  for (const { mark, of } of now) {
+    if (before.some((found) => found.mark.kind === mark.kind)) continue;
+    throw new TypeError(
+      `${said(mark.kind)} of ${of}: it is made by a factory under another name: provide it by its class, as ` +
+        `{ provide: ${of}, useFactory }`,
+    );
+  }
 }
 
 /**

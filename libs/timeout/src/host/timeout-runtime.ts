@@ -23,7 +23,7 @@ import type { TimerDriver } from '../timer-driver';
 import { checkOptions } from './check-options';
 import { findPlace, type Place } from './connections';
 import type { Tx } from './deadline-handler.decorator';
-import { findHandlers, type FoundHandler, madeHandler } from './find-handlers';
+import { assertFoundInTime, findHandlers, type FoundHandler, madeHandler } from './find-handlers';
 import { brakeOf, warnOfUnhandled } from './host-brake';
 import { HostHandler } from './host-handler';
 import { inHostTransaction } from './host-transactions';
@@ -62,6 +62,7 @@ export class TimeoutRuntime
     private readonly telemetry: TimeoutTelemetry,
     private readonly ring: boolean,
     private readonly handlers: readonly FoundHandler[],
+    private readonly findAgain: () => readonly FoundHandler[],
     private readonly paths: { readonly own: string; readonly host: string },
     private readonly pools: readonly DataSource[],
     private readonly place: Place,
@@ -81,7 +82,8 @@ export class TimeoutRuntime
       'Timeouts',
     );
     const ring = role === 'ring';
-    const handlers = ring ? findHandlers(discovery, name) : [];
+    const find = (): readonly FoundHandler[] => (ring ? findHandlers(discovery, name) : []);
+    const handlers = find();
     const kinds = handlers.map(({ mark }) => mark.kind);
     const { place, dataSource } = await openFirst(options, schema);
     const pools = [dataSource];
@@ -111,6 +113,7 @@ export class TimeoutRuntime
       telemetry,
       ring,
       handlers,
+      find,
       { own: schema, host: place.hostPath },
       pools,
       place,
@@ -147,6 +150,7 @@ export class TimeoutRuntime
   }
 
   async onModuleInit(): Promise<void> {
+    assertFoundInTime(this.handlers, this.findAgain());
     for (const found of this.handlers) {
       const { mark } = found;
       const handler = new HostHandler(mark, madeHandler(found), this.paths.host, this.telemetry);
