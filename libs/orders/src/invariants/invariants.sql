@@ -79,7 +79,8 @@ SELECT count(*) AS violations FROM broken;
 -- Counted by order: what is kept (captured, not on hold, not going back) is the amount of an order
 -- that is paid, once; for one that is not, nothing is left that has not gone back or been disputed. An operator's refund leaves the order paid,
 -- and so does a notice that contradicts the money it was paid with, which is put on hold. What an
--- operator has decided to keep beside that is the shop's.
+-- operator has decided to keep beside that is the shop's. Of money that was sent back as nobody's of ours
+-- ("stranded") nothing is left with any order.
 WITH seen AS (
   SELECT DISTINCT order_id FROM order_events WHERE tx >= :since_tx::xid8
   UNION
@@ -93,6 +94,8 @@ WITH seen AS (
   SELECT o.id, o.status, o.amount, o.currency, count(p.id) FILTER (WHERE stays) AS payments,
          coalesce(sum(p.captured_amount) FILTER (WHERE stays), 0) AS captured,
          coalesce(sum(greatest(b.captured - b.refunded - b.refunding - b.disputed, 0)), 0) AS rest,
+         coalesce(sum(greatest(b.captured - b.refunded - b.refunding - b.disputed, 0))
+                    FILTER (WHERE NOT stays), 0) AS stranded,
          coalesce(bool_and(p.captured_currency = o.currency) FILTER (WHERE stays), true)
            AS same_currency,
          EXISTS (SELECT 1 FROM payments h WHERE h.order_id = o.id AND h.hold_reason IS NOT NULL)
@@ -111,7 +114,8 @@ WITH seen AS (
 ), counts AS (
   SELECT count(*) AS n FROM kept
    WHERE NOT CASE WHEN status IN ('paid', 'shipped', 'completed')
-                  THEN payments <= 1 AND (captured = amount AND same_currency OR on_hold)
+                  THEN payments <= 1 AND stranded = 0
+                       AND (captured = amount AND same_currency OR on_hold)
                   ELSE rest = 0 END
 )
 SELECT n + (SELECT count(*) FROM payments

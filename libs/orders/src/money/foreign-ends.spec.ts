@@ -1,13 +1,17 @@
-import { brokenInvariants, moneyOf } from '../../../../test/support/money';
+import type { Posted } from '../../../../test/support/ledger-provider';
+import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
+import { SettlePayment } from '../ops/held-payments';
+import { OrderGuard } from '../order/order-guard';
+import { ForeignMoney } from './foreign-money';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
-const { paid, tell, refunded, disputed, read } = moneyOf(() => world);
+const { paid, placed, receive, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
 
 describe('what ends at the provider with another amount than it began with', () => {
   it('is a dispute that is won: nothing of it is disputed any more', async () => {
@@ -38,5 +42,52 @@ describe('what ends at the provider with another amount than it began with', () 
     await refunded(order, 300, 're-part');
     await tell(order, 'refund.failed', { providerRefundId: 're-part', amount: 250 });
     expect((await read(order)).balance).toMatchObject({ refunded: 0 });
+  });
+});
+
+describe('money that pays nothing, and comes back after it was sent back', () => {
+  /** Taken for another payment of the provider, under the reference of the order's own. */
+  const stray = async (order: Placed, amount: number) => {
+    const about = { ...order, providerPaymentId: `stray-${order.id}` };
+    const money = { amount, currency: 'EUR', paidAt: new Date() };
+    await tell(order, 'payment.succeeded', { ...about, money });
+    const [row] = await world.rows<{ id: string }>(
+      'SELECT id FROM payments WHERE provider_payment_id = $1',
+      [about.providerPaymentId],
+    );
+    const paymentId = row?.id ?? '';
+    return { ...order, paymentId, providerPaymentId: about.providerPaymentId };
+  };
+  const sendBack = ({ paymentId }: Placed) =>
+    new SettlePayment(
+      world.dataSource,
+      world.timeouts,
+      world.get(OrderGuard),
+      world.get(ForeignMoney),
+    ).settle(paymentId, 'refund', { actor: 'olga', reason: 'case 9' });
+  const owed = async (one: Placed) =>
+    (await refundsOf(one)).reduce((sum, { amount }) => sum + Number(amount), 0);
+
+  it('goes out again while its order is paid by other money', async () => {
+    const order = await paid();
+    const other = await stray(order, 700);
+    const disputeId = `dp-${order.id}`;
+    await tell(order, 'dispute.opened', { ...other, disputeId, amount: 400 });
+    await sendBack(other);
+    expect(await owed(other)).toBe(300);
+    await tell(order, 'dispute.won', { ...other, disputeId, amount: 400 });
+    expect(await owed(other)).toBe(700);
+    expect((await read(order)).status).toBe('paid');
+    await refunded(order, 1_000);
+    expect((await read(order)).status).toBe('canceled');
+  });
+
+  it('goes out again while its order still waits for its payment', async () => {
+    const order = await placed();
+    await receive(world.provider.pay(order.paymentId, new Date(), { amount: 900 }) as Posted);
+    await tell(order, 'dispute.opened', { disputeId: 'dp-open', amount: 400 });
+    await sendBack(order);
+    await tell(order, 'dispute.won', { disputeId: 'dp-open', amount: 400 });
+    expect(await owed(order)).toBe(900);
   });
 });

@@ -98,7 +98,8 @@ export class ForeignMoney {
 
   /**
    * Looks at orders whose money has moved: one without any left is canceled, and what one that is over still
-   * holds goes to the customer, as what came back to us. The caller has locked the orders' rows.
+   * holds goes to the customer, as what came back to us. So does what came back of money that pays nothing,
+   * whatever its order is. The caller has locked the orders' rows.
    */
   async settle(tx: Transaction, orderIds: readonly string[], cause?: MoneyCause): Promise<void> {
     const orders = await tx.rows<{
@@ -107,6 +108,9 @@ export class ForeignMoney {
       amount: string;
       currency: string;
     }>('SELECT id, status, amount, currency FROM orders WHERE id = ANY ($1::uuid[])', [orderIds]);
+    // Before the rest is judged: it is nothing that an order could be paid with.
+    const onItsWay = await ofPaymentsThatPayNothing(tx, await readBalances(tx, orderIds));
+    await requestRefunds(tx, this.timeouts, await withoutHome(tx, onItsWay));
     const all = await readBalances(tx, orderIds);
     for (const { id, status, amount, currency } of orders) {
       const ofOrder = all.filter(({ orderId }) => orderId === id);
@@ -160,8 +164,23 @@ async function lockPayment(
   return row && free.length === 0 ? 'busy' : row;
 }
 
+/** Of payments whose money was found to be nobody's of ours before, and sent back: late, double, or of another amount. */
+async function ofPaymentsThatPayNothing(
+  tx: Transaction,
+  balances: readonly PaymentBalance[],
+): Promise<PaymentBalance[]> {
+  const left = balances.filter((one) => refundable(one) > 0);
+  if (left.length === 0) return [];
+  const rows = await tx.rows<{ payment_id: string }>(
+    `SELECT payment_id FROM refunds WHERE payment_id = ANY ($1::uuid[]) AND reason <> 'operator'`,
+    [left.map(({ paymentId }) => paymentId)],
+  );
+  const sentBack = new Set(rows.map(({ payment_id: paymentId }) => paymentId));
+  return left.filter(({ paymentId }) => sentBack.has(paymentId));
+}
+
 /**
- * What payments of an order that is over still hold: neither going back, nor taken by a dispute, nor on
+ * What these payments still hold: neither going back, nor taken by a dispute, nor on
  * hold, nor for the shop to keep, as an operator has decided.
  */
 async function withoutHome(
