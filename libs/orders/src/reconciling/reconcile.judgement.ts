@@ -48,14 +48,15 @@ function compareMoney(ours: OurPayment, theirs: LedgerPayment): Finding[] {
     const isMissing = ours.status === 'succeeded' && !ours.isNew;
     return isMissing ? [{ ...about, what: 'status', ...said }] : [];
   }
-  if (ours.status !== 'succeeded') {
-    const capture = { paymentId: ours.id, providerPaymentId, money: theirs.captured };
-    const fix = { type: 'capture', orderId: ours.orderId, capture } as const;
-    return [{ ...about, what: 'status', ...said, fix }];
+  const capture = { paymentId: ours.id, providerPaymentId, money: theirs.captured };
+  const fix = { type: 'capture', orderId: ours.orderId, capture } as const;
+  if (ours.status !== 'succeeded') return [{ ...about, what: 'status', ...said, fix }];
+  if (moneyText(ours.captured) !== moneyText(theirs.captured)) {
+    return [{ ...about, what: 'amount', ...said }];
   }
-  return moneyText(ours.captured) === moneyText(theirs.captured)
-    ? []
-    : [{ ...about, what: 'amount', ...said }];
+  if (ours.providerPaymentId !== null) return [];
+  // Said to be paid before the provider had named it: nothing of it can go back without its name.
+  return [{ ...about, what: 'reference', ours: null, theirs: providerPaymentId, fix }];
 }
 
 function compareRefund(

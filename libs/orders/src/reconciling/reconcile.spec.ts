@@ -55,6 +55,20 @@ const tellOf = ({ id, providerRefundId }: Refunded): Promise<boolean> =>
   );
 
 describe('a comparison with the provider', () => {
+  it('tells the name of a payment that an operator has settled as paid, so that its money can go back', async () => {
+    const order = await paidOrder(world);
+    await world.rows('UPDATE payments SET provider_payment_id = NULL WHERE id = $1', [
+      order.paymentId,
+    ]);
+    expect(await run({ fixFor: OLGA })).toMatchObject({ differences: 1, fixed: 1 });
+    expect(found).toMatchObject([{ what: 'reference', ours: null, fixed: true }]);
+    const named = 'SELECT provider_payment_id AS name FROM payments WHERE id = $1';
+    expect(await world.rows(named, [order.paymentId])).toEqual([
+      { name: `pay-${order.paymentId}` },
+    ]);
+    expect(await run()).toMatchObject({ differences: 0 });
+  });
+
   it('that was interrupted goes on behind its last page, and tells nothing twice', async () => {
     const orders: Payable[] = [];
     for (let i = 0; i < 5; i++) orders.push(await paidUnheard(world));
