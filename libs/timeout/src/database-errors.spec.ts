@@ -33,6 +33,10 @@ describe('an error of the database', () => {
     coded('DEPTH_ZERO_SELF_SIGNED_CERT'),
     coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
     coded('ERR_TLS_CERT_ALTNAME_INVALID'),
+    // No version of TLS, or no cipher, that both sides take; a certificate of the client's own that is demanded.
+    coded('EPROTO'),
+    coded('ERR_SSL_UNSUPPORTED_PROTOCOL'),
+    coded('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'),
     new Error('The server does not support SSL connections'),
   ])('means that it is away: %s', (error) => {
     expect(isInfrastructureError(error)).toBe(true);

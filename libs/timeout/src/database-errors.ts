@@ -19,8 +19,8 @@ const SYNTAX_ERROR = '42601';
 const PREPARES = 'exec_parse_message';
 /** Each has a digit, unlike EPIPE, which Node says of a socket. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
-/** Nobody is spoken to: the certificate is not trusted, or another host's, or there is none. */
-const TLS_TROUBLE = /SELF_SIGNED_CERT|UNABLE_TO_|CERT_|ERR_TLS_|SSL connection/;
+/** Nobody is spoken to: the certificate is not trusted, or another host's, or there is none, or no TLS that both take. */
+const TLS_TROUBLE = /SELF_SIGNED_CERT|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|EPROTO|SSL connection/;
 /** Nobody could be asked: a name that the DNS does not know, no way there, a socket that is not there. */
 const NOT_REACHED =
   /ENOTFOUND|EAI_|ENETUNREACH|ENETDOWN|EHOSTUNREACH|EHOSTDOWN|EADDRNOTAVAIL|connect (?:ENOENT|EACCES|EPERM)/;

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
+import { tlsTrouble, type TlsTrouble } from '../order/tls-trouble';
 import { isPublicAddress, PrivateAddressError, publicLookup } from './endpoint-address';
 import { signedHeaders } from './sign-webhook';
 
@@ -107,6 +108,14 @@ async function readAway(answer: IncomingMessage): Promise<void> {
   }
 }
 
+const TLS_WORDS: Readonly<Record<TlsTrouble, string>> = {
+  expired: 'its certificate has expired',
+  not_yet: 'its certificate is not valid yet',
+  other_host: 'its certificate is of another host',
+  not_trusted: 'its certificate is of nobody whom this machine trusts',
+  no_connection: 'no TLS connection came about (1.2 or newer is spoken)',
+};
+
 function inWords(error: unknown, limitMs: number): string {
   if (error instanceof PrivateAddressError) return error.message;
   const { code, name } = error as NodeJS.ErrnoException;
@@ -116,8 +125,7 @@ function inWords(error: unknown, limitMs: number): string {
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'hung up without an answer';
   if (code === 'HPE_HEADER_OVERFLOW') return 'answered with headers that are too large';
   if (code?.startsWith('HPE_')) return 'answered something that is not HTTP';
-  if (code === 'EPROTO' || code?.startsWith('ERR_SSL_')) {
-    return `no TLS connection came about: ${code}`;
-  }
+  const trouble = tlsTrouble(error);
+  if (trouble) return `${TLS_WORDS[trouble]}: ${code}`;
   return code ? `could not be reached: ${code}` : 'could not be reached';
 }

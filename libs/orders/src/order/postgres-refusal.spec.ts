@@ -70,6 +70,21 @@ it('a certificate of another host is told of as that: its authority is known', (
   expect(postgresRefusal(error)?.mend).not.toContain('sslrootcert');
 });
 
+it.each([
+  ['CERT_HAS_EXPIRED', 'has expired', 'new one'],
+  ['CERT_NOT_YET_VALID', 'is not valid yet', 'clock'],
+  ['EPROTO', 'No TLS connection', 'TLS 1.2'],
+  ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'No TLS connection', 'TLS 1.2'],
+])(
+  'a server whose TLS is no good is told of (%s), and no authority is asked for',
+  (code, what, mend) => {
+    const refused = postgresRefusal(Object.assign(new Error('no'), { code }));
+    expect(refused?.what).toContain(what);
+    expect(refused?.mend).toContain(mend);
+    expect(refused?.mend).not.toContain('sslrootcert');
+  },
+);
+
 it('a server without TLS is told of, and not taken for one that is away', async () => {
   const refused = await refusalOf((url) => url.searchParams.set('sslmode', 'verify-full'));
   expect(refused?.what).toContain('TLS');

@@ -1,4 +1,5 @@
 import { isTableLocked, sqlStateOf } from '@app/timeout';
+import { tlsTrouble, type TlsTrouble } from './tls-trouble';
 
 /** What Postgres, or the connection to it, has refused, and how to mend that. */
 export interface PostgresRefusal {
@@ -66,11 +67,24 @@ const REFUSALS: Readonly<Record<string, PostgresRefusal>> = {
   },
 };
 
-/** By Node's own code. */
-const OTHER_HOST = 'ERR_TLS_CERT_ALTNAME_INVALID';
-const OF_TLS = new RegExp(
-  `^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\\w+|CERT_\\w+|${OTHER_HOST})$`,
-);
+const BY_TLS: Readonly<Record<TlsTrouble, PostgresRefusal>> = {
+  expired: {
+    what: 'The certificate of Postgres has expired',
+    mend: 'let Postgres have a new one (ssl_cert_file), and reload it; where it has not, look at the clock of this machine',
+  },
+  not_yet: {
+    what: 'The certificate of Postgres is not valid yet',
+    mend: 'look at the clock of this machine, or let Postgres have one that is (ssl_cert_file)',
+  },
+  other_host: OF_ANOTHER_HOST,
+  not_trusted: NOT_TRUSTED,
+  no_connection: {
+    what: 'No TLS connection to Postgres comes about',
+    mend:
+      'it has to take TLS 1.2 or newer (ssl_min_protocol_version, ssl_max_protocol_version, ssl_ciphers); one that demands a certificate ' +
+      'of its clients wants sslcert and sslkey behind DATABASE_URL',
+  },
+};
 
 /** As node-postgres says it. */
 const NO_TLS = /does not support SSL connections/;
@@ -80,17 +94,10 @@ export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (isTableLocked(error)) return LOCKED_TABLE;
   const state = sqlStateOf(error);
   if (state !== undefined) return REFUSALS[state];
-  if (causesOf(error).some((cause) => codeOf(cause) === OTHER_HOST)) return OF_ANOTHER_HOST;
-  if (isOfCertificate(error)) return NOT_TRUSTED;
+  const trouble = tlsTrouble(error);
+  if (trouble) return BY_TLS[trouble];
   return causesOf(error).some(({ message }) => NO_TLS.test(message)) ? WITHOUT_TLS : undefined;
 }
-
-/** True where a server showed a certificate that is not trusted, or is another host's. */
-export function isOfCertificate(error: unknown): boolean {
-  return causesOf(error).some((cause) => OF_TLS.test(codeOf(cause)));
-}
-
-const codeOf = (error: Error): string => String((error as { code?: unknown }).code);
 
 /** The error, and what has caused it. */
 function causesOf(error: unknown): Error[] {

@@ -39,6 +39,17 @@ describe('examineRedis', () => {
     expect(howToReach(error)).not.toContain('DATABASE_URL');
   });
 
+  it.each([
+    ['CERT_HAS_EXPIRED', 'has expired'],
+    ['CERT_NOT_YET_VALID', 'is not valid yet'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'is of another host'],
+    ['EPROTO', 'TLS 1.2'],
+  ])('says what is wrong with the TLS of Redis (%s), and asks for no authority', (code, what) => {
+    const fix = howToReach(Object.assign(new Error('no'), { code }));
+    expect(fix).toContain(what);
+    expect(fix).not.toContain('NODE_EXTRA_CA_CERTS');
+  });
+
   it('finds that the address leads to a replica, which refuses all that we write', async () => {
     const [old, replica] = await Promise.all([OwnRedis.start(), OwnRedis.start()]);
     try {

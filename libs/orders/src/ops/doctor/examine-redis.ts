@@ -1,7 +1,7 @@
 import { askRedisOnce, parseRedisUrl, type RedisAddress, withTimeLimit } from '@app/timeout';
 import type { Redis } from 'ioredis';
 import type { Config } from '../../config';
-import { isOfCertificate } from '../../order/postgres-refusal';
+import { tlsTrouble, type TlsTrouble } from '../../order/tls-trouble';
 import { type Check, expectation, finding, mendOf, ok, unknown, warning } from './check';
 
 /** BullMQ asks for 5 and recommends 6.2. */
@@ -75,11 +75,21 @@ async function examineServer(address: RedisAddress, isNode = false): Promise<Che
   });
 }
 
+const TLS_FIXES: Readonly<Record<TlsTrouble, string>> = {
+  expired: 'its certificate has expired: let Redis have a new one (tls-cert-file)',
+  not_yet: 'its certificate is not valid yet: look at the clock of this machine',
+  other_host: 'its certificate is of another host: name Redis in REDIS_URL as the certificate does',
+  not_trusted:
+    'name the authority of its certificate in NODE_EXTRA_CA_CERTS, and Redis in REDIS_URL as the certificate does',
+  no_connection:
+    'no TLS connection comes about: Redis has to speak TLS 1.2 or newer there (tls-port, tls-protocols), and to demand no ' +
+    'certificate of its clients (tls-auth-clients no); where it speaks none, REDIS_URL begins with redis://',
+};
+
 /** How to mend that Redis cannot be asked. */
 export function howToReach(error: unknown): string {
-  if (isOfCertificate(error)) {
-    return 'name the authority of its certificate in NODE_EXTRA_CA_CERTS, and Redis in REDIS_URL as the certificate does';
-  }
+  const trouble = tlsTrouble(error);
+  if (trouble) return TLS_FIXES[trouble];
   const start =
     'start Redis (npm start does) and check REDIS_URL (rediss:// where it takes TLS, and only there)';
   return mendOf(error) ?? start;

@@ -1,0 +1,18 @@
+import { tlsTrouble } from './tls-trouble';
+
+const coded = (code: string): Error => Object.assign(new Error('no'), { code });
+
+it.each([
+  ['CERT_HAS_EXPIRED', 'expired'],
+  ['CERT_NOT_YET_VALID', 'not_yet'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'other_host'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'not_trusted'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'not_trusted'],
+  ['CERT_REVOKED', 'not_trusted'],
+  ['EPROTO', 'no_connection'],
+  ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'no_connection'],
+  ['ECONNREFUSED', undefined],
+])('knows what %s means', (code, trouble) => {
+  expect(tlsTrouble(coded(code))).toBe(trouble);
+  expect(tlsTrouble(new Error('connecting', { cause: coded(code) }))).toBe(trouble);
+});

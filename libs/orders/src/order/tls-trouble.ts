@@ -1,0 +1,22 @@
+/** Why nobody is spoken to by TLS. */
+export type TlsTrouble = 'expired' | 'not_yet' | 'other_host' | 'not_trusted' | 'no_connection';
+
+/** By Node's own codes, the first that fits. */
+const TROUBLES: readonly (readonly [RegExp, TlsTrouble])[] = [
+  [/^CERT_HAS_EXPIRED$/, 'expired'],
+  [/^CERT_NOT_YET_VALID$/, 'not_yet'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'other_host'],
+  [
+    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+)$/,
+    'not_trusted',
+  ],
+  // No version, or no cipher, that both sides take; a certificate of the client's own that is demanded.
+  [/^(EPROTO|ERR_SSL_\w+)$/, 'no_connection'],
+];
+
+/** Undefined for whatever else goes wrong. */
+export function tlsTrouble(error: unknown): TlsTrouble | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code = String((error as { code?: unknown }).code);
+  return TROUBLES.find(([codes]) => codes.test(code))?.[1] ?? tlsTrouble(error.cause);
+}
