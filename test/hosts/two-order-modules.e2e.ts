@@ -47,3 +47,12 @@ it('starts an application for each, in one process', async () => {
   const hosts = await Promise.all(['tea', 'mugs'].map((shop) => boot([ordersOf(shop, 'ring')])));
   await Promise.all(hosts.map((host) => host.close()));
 });
+
+it('may be closed twice, also at once, as by a signal and by hand', async () => {
+  const host = await boot([ordersOf('tea', 'ring')]);
+  const told = jest.fn();
+  host.useLogger({ log: () => undefined, warn: told, error: told });
+  await Promise.all([host.close(), host.close()]);
+  await host.close();
+  expect(told.mock.calls).toEqual([]);
+});

@@ -1,4 +1,4 @@
-import { limitWaitsForTables, openSessions, withOwnSessions } from '@app/timeout';
+import { closePool, limitWaitsForTables, openSessions, withOwnSessions } from '@app/timeout';
 import {
   type DynamicModule,
   Inject,
@@ -50,7 +50,7 @@ export class DatabaseModule implements OnApplicationShutdown {
   /** After everything that uses them has stopped, which it does before the shutdown. */
   async onApplicationShutdown(): Promise<void> {
     const pools = new Set([this.database, this.closers, this.background]);
-    await Promise.all(Array.from(pools, (one) => one.destroy()));
+    await Promise.all(Array.from(pools, closePool));
   }
 }
 

@@ -17,6 +17,7 @@ export { onceFree } from './once-free';
 export { limitWaitsForTables } from './locked-statements';
 export { type Session, sessionText } from './session-text';
 export { assertTable, checked } from './checked-connections';
+export { closePool } from './close-pool';
 export { monotonicClock, systemClock, type Clock } from './clock';
 export { CommitUnknownError } from './commit';
 export { DatabaseClock } from './database-clock';

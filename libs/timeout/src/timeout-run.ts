@@ -13,6 +13,7 @@ const SHARDS_LOOK_MS = 1_000;
 /** A service at work: rings and sweeps from `start` to `stop`, unless it only arms. */
 export class TimeoutRun {
   #sweeping: readonly Turns[] = [];
+  #stopping: Promise<void> | undefined;
   readonly #heartbeat: WorkerHeartbeat;
 
   constructor(
@@ -33,6 +34,7 @@ export class TimeoutRun {
     // Before anything is claimed: a run under way has what was overdue before us.
     await shardedSweep.look().catch(onError);
     await this.timeouts.start();
+    this.#stopping = undefined;
     this.#sweeping = [
       every(SWEEP_LOOK_MS, () => this.#sweepIfDue(), { firstAfterMs: 0, onError }),
       // In turns of their own: a sweep may wait for a store that is silent.
@@ -43,7 +45,11 @@ export class TimeoutRun {
     ];
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    return (this.#stopping ??= this.#stop());
+  }
+
+  async #stop(): Promise<void> {
     this.timeouts.shardedSweep.stop();
     if (this.#sweeping.length > 0) {
       await Promise.all(this.#sweeping.map((turns) => turns.stop()));

@@ -25,6 +25,7 @@ export const HOSTS_PROVIDERS = Symbol('HostsProviders');
 export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #id = randomUUID();
   #turns: Turns | undefined;
+  #leaving: Promise<void> | undefined;
 
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
@@ -66,7 +67,11 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /** A goodbye: the settings of what was stopped are not gone by, and what only its code has stays known. */
-  async beforeApplicationShutdown(): Promise<void> {
+  beforeApplicationShutdown(): Promise<void> {
+    return (this.#leaving ??= this.#leave());
+  }
+
+  async #leave(): Promise<void> {
     await this.#turns?.stop();
     await queryRows(
       this.dataSource,

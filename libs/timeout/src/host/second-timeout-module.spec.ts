@@ -61,3 +61,17 @@ it('has one that several of its modules import', async () => {
   expect(module.get(getTimeoutsToken(), { strict: false })).toBeInstanceOf(Timeouts);
   await module.close();
 });
+
+it.each(['ring', 'arm'] as const)(
+  'may be closed twice, also at once, as by a signal and by hand (%s)',
+  async (role) => {
+    const told = jest.fn();
+    const options = { schema: 'first', postgres: { url: database.url }, driver: 'memory', role };
+    const module = await boot(TimeoutModule.forRoot(options));
+    module.useLogger({ log: () => undefined, warn: told, error: told });
+    await module.init();
+    await Promise.all([module.close(), module.close()]);
+    await module.close();
+    expect(told.mock.calls).toEqual([]);
+  },
+);

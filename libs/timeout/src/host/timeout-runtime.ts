@@ -6,6 +6,7 @@ import type {
 } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
+import { closePool } from '../close-pool';
 import { DatabaseClock } from '../database-clock';
 import { drainDefaults } from '../drain';
 import { every, type Turns } from '../every';
@@ -181,7 +182,7 @@ export class TimeoutRuntime
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.pools.map((pool) => pool.destroy()));
+    await Promise.all(this.pools.map(closePool));
   }
 }
 
