@@ -1,10 +1,10 @@
 import { parseRedisUrl } from '@app/timeout';
+import { Client } from 'pg';
 import type { Config } from '../../config';
 import { type Check, ok, warning } from './check';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]|)$/;
-/** What `pg` takes for an encrypted connection; `prefer` and none are plain text. */
-const ENCRYPTED = new Set(['require', 'verify-ca', 'verify-full', 'no-verify']);
+const UNSEEN = 'TLS, without a look at its certificate, which anybody between may have made';
 
 /**
  * Passwords, orders and customers in plain text on a network are anybody's who listens there. A
@@ -18,7 +18,7 @@ export function examineTransport(config: Pick<Config, 'DATABASE_URL' | 'REDIS_UR
     described(
       'postgres',
       database,
-      ENCRYPTED.has(database.searchParams.get('sslmode') ?? ''),
+      tlsOf(config.DATABASE_URL),
       'add ?sslmode=verify-full to DATABASE_URL (and let Postgres have a certificate)',
     ),
   ];
@@ -27,13 +27,30 @@ export function examineTransport(config: Pick<Config, 'DATABASE_URL' | 'REDIS_UR
   return [
     ...checks,
     ...redis.nodes.map(({ host, port }) =>
-      described('redis', new URL(`redis://${host}:${port}`), redis.isEncrypted, fix),
+      described(
+        'redis',
+        new URL(`redis://${host}:${port}`),
+        redis.isEncrypted ? 'TLS' : undefined,
+        fix,
+      ),
     ),
   ];
 }
 
-function described(area: Check['area'], url: URL, isEncrypted: boolean, fix: string): Check {
-  if (isEncrypted) return ok(area, 'transport', 'TLS');
+/** As node-postgres reads the address, where each of several parameters asks for TLS. */
+function tlsOf(connectionString: string): string | undefined {
+  try {
+    const { ssl } = new Client({ connectionString }) as { readonly ssl: unknown };
+    if (!ssl) return undefined;
+    return (ssl as { rejectUnauthorized?: boolean }).rejectUnauthorized === false ? UNSEEN : 'TLS';
+  } catch {
+    // It wants more to go by than the address gives: nothing is said to anybody.
+    return 'TLS';
+  }
+}
+
+function described(area: Check['area'], url: URL, tls: string | undefined, fix: string): Check {
+  if (tls) return ok(area, 'transport', tls);
   // A socket of this machine has no host, or names its folder as one.
   const isHere = LOOPBACK.test(url.hostname) || url.searchParams.get('host')?.startsWith('/');
   if (isHere) return ok(area, 'transport', 'on this machine');
