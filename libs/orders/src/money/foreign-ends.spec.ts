@@ -1,10 +1,8 @@
 import type { Posted } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
+import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
-import { SettlePayment } from '../ops/held-payments';
-import { OrderGuard } from '../order/order-guard';
-import { ForeignMoney } from './foreign-money';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -58,13 +56,7 @@ describe('money that pays nothing, and comes back after it was sent back', () =>
     const paymentId = row?.id ?? '';
     return { ...order, paymentId, providerPaymentId: about.providerPaymentId };
   };
-  const sendBack = ({ paymentId }: Placed) =>
-    new SettlePayment(
-      world.dataSource,
-      world.timeouts,
-      world.get(OrderGuard),
-      world.get(ForeignMoney),
-    ).settle(paymentId, 'refund', { actor: 'olga', reason: 'case 9' });
+  const sendBack = ({ paymentId }: Placed) => settlePayment(world, paymentId, 'refund');
   const owed = async (one: Placed) =>
     (await refundsOf(one)).reduce((sum, { amount }) => sum + Number(amount), 0);
 

@@ -1,15 +1,13 @@
 import { TEST_SKU } from '../../../../test/support/insert-orders';
 import { type Posted } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
+import { settlePayment } from '../../../../test/support/settle-payment';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { FoldStock } from '../stock/fold-stock';
-import { ForeignMoney } from './foreign-money';
 import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
-import { SettlePayment } from '../ops/held-payments';
-import { OrderGuard } from '../order/order-guard';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -20,12 +18,7 @@ const OLGA = { actor: 'olga', reason: 'case 9' };
 
 const { placed, receive, paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
 const settle = ({ paymentId }: Placed, decision: 'refund' | 'keep') =>
-  new SettlePayment(
-    world.dataSource,
-    world.timeouts,
-    world.get(OrderGuard),
-    world.get(ForeignMoney),
-  ).settle(paymentId, decision, OLGA);
+  settlePayment(world, paymentId, decision);
 const ship = ({ id }: Placed) => world.get(ShipOrder).ship(id, 'mia');
 const sold = async () => {
   await world.get(FoldStock).runOnce();

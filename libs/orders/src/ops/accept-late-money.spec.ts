@@ -9,12 +9,10 @@ import {
   openOrder,
   receive,
 } from '../../../../test/support/paid-order';
+import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
-import { ForeignMoney } from '../money/foreign-money';
-import { OrderGuard } from '../order/order-guard';
 import { readOrders } from '../order/order-rows';
 import { FoldStock } from '../stock/fold-stock';
-import { SettlePayment } from './held-payments';
 import { SettleOrder } from './settle-order';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
@@ -25,12 +23,7 @@ afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
 const read = async (id: string) => (await readOrders(world, [id])).get(id);
 const settle = (paymentId: string, decision: 'accept' | 'refund') =>
-  new SettlePayment(
-    world.dataSource,
-    world.timeouts,
-    world.get(OrderGuard),
-    world.get(ForeignMoney),
-  ).settle(paymentId, decision, OLGA);
+  settlePayment(world, paymentId, decision);
 
 describe('late money on hold', () => {
   const late = async () => {

@@ -11,18 +11,16 @@ import {
   receive,
   tell,
 } from '../../../../test/support/paid-order';
+import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { WarnShipments } from '../fulfilment/warn-shipments';
-import { ForeignMoney } from '../money/foreign-money';
 import { SettleRefunds } from '../money/settle-refunds';
-import { OrderGuard } from '../order/order-guard';
 import { CreateRefund } from './create-refund';
 import { Deliveries } from '../deliveries/deliveries';
 import { WebhookEndpoints } from '../deliveries/endpoints';
 import { DismissWebhook } from './dismiss-webhook';
 import { Gauges } from './gauges';
-import { SettlePayment } from './held-payments';
 import { RetryRefund } from './refunds';
 import { ReleaseDeadlines } from './release-deadlines';
 import { SettleOrder } from './settle-order';
@@ -103,13 +101,7 @@ const LIVES: Readonly<
           id,
         ]),
       ]),
-    end: (id) =>
-      new SettlePayment(
-        world.dataSource,
-        world.timeouts,
-        world.get(OrderGuard),
-        world.get(ForeignMoney),
-      ).settle(id, 'refund', OLGA),
+    end: (id) => settlePayment(world, id, 'refund'),
   },
   webhook_held: {
     begin: async () => {
