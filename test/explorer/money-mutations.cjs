@@ -304,7 +304,7 @@ const MONEY_MUTATIONS = [
     'WHERE r.rolname = $2',
   ),
   seeded(
-    'migrating-ends-by-idling',
+    'migrating-ends-by-limits',
     'Who waits for a turn to migrate is ended by the limit that statements have there',
     `${ORDERS}migrate.spec.ts`,
     'migrate.ts',
@@ -628,7 +628,7 @@ const MONEY_MUTATIONS = [
     'A dispute ends with whatever amount its end tells',
     `${ORDERS}money/foreign-ends.spec.ts`,
     'money/foreign-money.ts',
-    '(await amountBegun(tx, paymentId, move)) ?? move.amount',
+    'amountBegun(known, move) ?? move.amount',
     'move.amount',
   ),
   seeded(

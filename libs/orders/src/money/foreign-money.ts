@@ -72,10 +72,11 @@ export class ForeignMoney {
     const payment = await lockPayment(tx, move);
     if (!payment) return 'unknown_payment';
     if (payment === 'busy') return payment;
-    if (await isDecidedOtherwise(tx, payment.id, move)) return 'contradiction';
     const { id: paymentId, order_id: orderId, currency } = payment;
     const { providerId: ref } = move;
-    const amount = (await amountBegun(tx, paymentId, move)) ?? move.amount;
+    const known = await amountsOf(tx, paymentId, ref);
+    if (isDecidedOtherwise(known, move)) return 'contradiction';
+    const amount = amountBegun(known, move) ?? move.amount;
     const written = await recordMovements(
       tx,
       KINDS[move.what].map((kind): Movement => ({
@@ -109,9 +110,12 @@ export class ForeignMoney {
       currency: string;
     }>('SELECT id, status, amount, currency FROM orders WHERE id = ANY ($1::uuid[])', [orderIds]);
     // Before the rest is judged: it is nothing that an order could be paid with.
-    const onItsWay = await ofPaymentsThatPayNothing(tx, await readBalances(tx, orderIds));
-    await requestRefunds(tx, this.timeouts, await withoutHome(tx, onItsWay));
-    const all = await readBalances(tx, orderIds);
+    let all = await readBalances(tx, orderIds);
+    const stranded = await withoutHome(tx, await ofPaymentsThatPayNothing(tx, all));
+    if (stranded.length > 0) {
+      await requestRefunds(tx, this.timeouts, stranded);
+      all = await readBalances(tx, orderIds);
+    }
     for (const { id, status, amount, currency } of orders) {
       const ofOrder = all.filter(({ orderId }) => orderId === id);
       const balances = ofOrder.filter((one) => one.currency === currency);
@@ -200,35 +204,40 @@ async function withoutHome(
     .map((one) => ({ ...one, amount: refundable(one), reason: 'returned_money' as const }));
 }
 
+/** What is known of a refund or dispute at the provider: the amount of each of its movements, in minor units. */
+async function amountsOf(
+  tx: Transaction,
+  paymentId: string,
+  ref: string,
+): Promise<ReadonlyMap<MovementKind, number>> {
+  const rows = await tx.rows<{ kind: MovementKind; amount: string }>(
+    'SELECT kind, amount FROM money_movements WHERE payment_id = $1 AND ref = $2',
+    [paymentId, ref],
+  );
+  return new Map(rows.map(({ kind, amount }) => [kind, Number(amount)]));
+}
+
 /**
  * What was told of a dispute or a refund before its end: that comes back with it, or stays away, whatever
  * amount its end tells. The rest would be in dispute for good, or would hide another dispute.
  */
-async function amountBegun(
-  tx: Transaction,
-  paymentId: string,
-  { what, providerId }: ForeignMove,
-): Promise<number | undefined> {
+function amountBegun(
+  known: ReadonlyMap<MovementKind, number>,
+  { what }: ForeignMove,
+): number | undefined {
   const [begun, end] = KINDS[what];
-  if (end === undefined) return undefined;
-  const [row] = await tx.rows<{ amount: string }>(
-    'SELECT amount FROM money_movements WHERE payment_id = $1 AND kind = $2 AND ref = $3',
-    [paymentId, begun, providerId],
-  );
-  return row && Number(row.amount);
+  return begun && end && known.get(begun);
 }
 
-async function isDecidedOtherwise(
-  tx: Transaction,
-  paymentId: string,
-  { what, providerId }: ForeignMove,
-): Promise<boolean> {
-  const other = { 'dispute.won': 'dispute_lost', 'dispute.lost': 'dispute_won' } as const;
-  const kind: string | undefined = { ...other }[what as keyof typeof other];
-  if (!kind) return false;
-  const rows = await tx.rows(
-    'SELECT 1 FROM money_movements WHERE payment_id = $1 AND kind = $2 AND ref = $3',
-    [paymentId, kind, providerId],
-  );
-  return rows.length > 0;
+const OTHER_END: Partial<Record<ForeignMove['what'], MovementKind>> = {
+  'dispute.won': 'dispute_lost',
+  'dispute.lost': 'dispute_won',
+};
+
+function isDecidedOtherwise(
+  known: ReadonlyMap<MovementKind, number>,
+  { what }: ForeignMove,
+): boolean {
+  const other = OTHER_END[what];
+  return other !== undefined && known.has(other);
 }
