@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Cluster, Redis } from 'ioredis';
 import { openRedis, PATIENT } from './redis';
 import { OwnCluster } from './testing/own-cluster';
@@ -39,20 +40,42 @@ describe('who listens to a cluster', () => {
     await hears();
   });
 
-  it('looks for one with pauses while all are away, leaks nothing, and hears again', async () => {
-    const warnings = jest.spyOn(process, 'emitWarning').mockReturnValue();
+  /** Resolves when who listens and the nodes' own connections have tried it this often together. */
+  function untilTried(): Promise<void> {
     const { connect } = Redis.prototype;
     let tries = 0;
-    const tried = new Promise<void>((resolve) => {
+    return new Promise<void>((resolve) => {
       jest.spyOn(Redis.prototype, 'connect').mockImplementation(function (this: Redis) {
         if ((tries += 1) === TRIES) resolve();
         return connect.call(this);
       });
     });
+  }
+
+  it('looks for one with pauses while all are away, leaks nothing, and hears again', async () => {
+    const warnings = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const tried = untilTried();
     await cluster.kill();
     const startedMs = performance.now();
     await tried;
     expect(performance.now() - startedMs).toBeGreaterThan(AT_LEAST_MS);
+    expect(warnings).not.toHaveBeenCalled();
+    await cluster.start();
+    await hears();
+  });
+
+  it('leaks nothing either where the node was left before all were away, and hears again', async () => {
+    const warnings = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const { subscriber } = client as unknown as { subscriber: { getInstance(): Redis } };
+    const heard = subscriber.getInstance().options.port;
+    const nodes = (client as unknown as Cluster).nodes('all');
+    // None answers whoever would hear another one now.
+    cluster.freeze();
+    for (const node of nodes) if (node.options.port === heard) node.disconnect();
+    while (subscriber.getInstance().options.port === heard) await nextTurn();
+    const tried = untilTried();
+    await cluster.kill();
+    await tried;
     expect(warnings).not.toHaveBeenCalled();
     await cluster.start();
     await hears();

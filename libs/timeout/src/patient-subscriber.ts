@@ -3,6 +3,9 @@ import type { Cluster, Redis } from 'ioredis';
 /** What ioredis listens with to a cluster: a connection to one of its nodes, and to another where that ends. */
 interface ClusterSubscriber {
   getInstance(): Redis | null;
+  /** The last that was connected: its channels are those of the next. */
+  readonly lastActiveSubscriber?: Redis | null;
+  selectSubscriber: () => void;
   /** It looks it up anew for each connection. */
   onSubscriberEnd: () => void;
 }
@@ -19,18 +22,27 @@ export function pauseBetweenSubscribers(
   const { subscriber } = cluster as unknown as { readonly subscriber?: ClusterSubscriber };
   // Nothing of it is public: a client of another version goes on as it is.
   if (typeof subscriber?.onSubscriberEnd !== 'function') return;
+  takeLeaveOnce(subscriber);
   const another = subscriber.onSubscriberEnd;
   let attempt = 0;
   subscriber.onSubscriberEnd = () => {
     const ended = subscriber.getInstance();
-    // Every try takes leave of the last that was connected once more, by a listener and a timer.
-    if (ended) ended.disconnect = () => undefined;
     attempt = hasHeard(ended) ? 0 : attempt + 1;
     const again = setTimeout(() => {
       // What the cluster tells of its nodes may have given it another meanwhile.
       if (subscriber.getInstance() === ended) another();
     }, pauseMs(attempt));
     again.unref();
+  };
+}
+
+/** Every try would take leave of the last that was connected once more, by a listener and a timer. */
+function takeLeaveOnce(subscriber: ClusterSubscriber): void {
+  const select = subscriber.selectSubscriber;
+  subscriber.selectSubscriber = () => {
+    const left = [subscriber.lastActiveSubscriber, subscriber.getInstance()];
+    select.call(subscriber);
+    for (const client of left) if (client) client.disconnect = () => undefined;
   };
 }
 
