@@ -1,5 +1,6 @@
 import { timerDriverKinds } from '@app/timeout';
 import { schema, toldSchema } from './schema';
+import { webUrl } from './web-addresses';
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
@@ -74,6 +75,7 @@ export const serverRules = armingRules(providerRules(rules)).superRefine((settin
 
 /** Nobody on the way can change what comes back. */
 function isPrivate(address: string): boolean {
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'https:' || LOOPBACK.test(hostname);
+  const url = webUrl(address);
+  // What is no address has a complaint of its own.
+  return !url || url.protocol === 'https:' || LOOPBACK.test(url.hostname);
 }

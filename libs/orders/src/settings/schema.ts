@@ -24,6 +24,7 @@ import {
   granularity,
   drainers,
   tokenSecretWeakness,
+  trimmed,
 } from './setting-kinds';
 
 /** Stock waits for as long. */
@@ -50,9 +51,9 @@ const own = z.object({
   REDIS_HASH_TAGS: wholeNumber(1, 64).optional(),
   LASTCALL_HOME: z.string().min(1),
   AUTH_JWT_SECRET: strong(tokenSecretWeakness).optional(),
-  AUTH_JWKS_URL: url(['http:', 'https:']).optional(),
-  AUTH_ISSUER: z.string().min(1).optional(),
-  AUTH_AUDIENCE: z.string().min(1).optional(),
+  AUTH_JWKS_URL: url.optional(),
+  AUTH_ISSUER: trimmed.optional(),
+  AUTH_AUDIENCE: trimmed.optional(),
   /** Not in the database: whoever owns that cannot seal the history anew. */
   HISTORY_SEAL_KEY: strong(tokenSecretWeakness).optional(),
   AUTH_MAX_AGE: positiveDuration.prefault('30d'),
@@ -104,13 +105,13 @@ const own = z.object({
   PAYMENT_PROVIDERS: providers.prefault('sandbox'),
   /** The older name, from when there was one at a time. */
   PAYMENT_PROVIDER: z.enum(PROVIDER_NAMES).optional(),
-  SANDBOX_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3001'),
+  SANDBOX_URL: rootUrl.prefault('http://127.0.0.1:3001'),
   SANDBOX_WEBHOOK_SECRET: strong(weaknessOf).optional(),
   SANDBOX_WEBHOOK_SECRET_PREVIOUS: strong(weaknessOf).optional(),
   STRIPE_SECRET_KEY: stripeKey.optional(),
   STRIPE_WEBHOOK_SECRET: strong(stripeWeaknessOf).optional(),
-  STRIPE_API_URL: url(['http:', 'https:']).optional(),
-  STRIPE_RETURN_URL: url(['http:', 'https:']).prefault('http://127.0.0.1:3000/docs'),
+  STRIPE_API_URL: rootUrl.optional(),
+  STRIPE_RETURN_URL: url.prefault('http://127.0.0.1:3000/docs'),
   /** Methods whose money comes days after the payment window keep an order behind the fence. */
   STRIPE_ASYNC_METHODS: z
     .enum(['on', 'off'])

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { complaintAboutPostgresUrl, drainersHere, parseRedisUrl } from '@app/timeout';
 import { z } from 'zod';
 import { durationText, isTooLong, LONGEST_DURATION_MS, parseDuration } from '../duration';
+import { webUrl } from './web-addresses';
 
 export const duration = z.string().transform((text, context) => {
   const durationMs = parseDuration(text);
@@ -17,6 +18,9 @@ export const positiveDuration = duration.refine(
   (durationMs) => durationMs > 0,
   'must be more than 0',
 );
+
+/** What is compared as a whole: a blank that nobody sees would make it differ. */
+export const trimmed = z.string().trim().min(1, 'must not be blank');
 
 /** `off` means that there is no limit or no deadline. */
 export const orOff = <T extends z.ZodType>(schema: T) =>
@@ -34,22 +38,18 @@ export const wholeNumber = (min: number, max: number) => {
   );
 };
 
-export const url = (protocols: readonly string[]) =>
-  z.string().refine(
-    (text) => {
-      const parsed = URL.canParse(text) ? new URL(text) : undefined;
-      return parsed !== undefined && protocols.includes(parsed.protocol);
-    },
-    `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+export const url = z
+  .string()
+  .refine(
+    (text) => webUrl(text) !== undefined,
+    'must be a URL that begins with http:// or https://, without a user and a password',
   );
 
-/** Where the API is reached: its paths begin at the root. */
-export const rootUrl = url(['http:', 'https:']).refine((text) => {
-  const { pathname, search, hash, username, password } = new URL(
-    URL.canParse(text) ? text : 'http://x',
-  );
-  return pathname === '/' && search + hash + username + password === '';
-}, 'must have no path, ?, #, user or password, as https://pay.example');
+/** Where a host is reached: paths there begin at its root. */
+export const rootUrl = url.refine((text) => {
+  const { pathname, search, hash } = webUrl(text) ?? new URL('http://x');
+  return pathname === '/' && search + hash === '';
+}, 'must have no path, ? or #: only a host, such as https://pay.example');
 
 export const postgresUrl = z.string().superRefine((text, context) => {
   const complaint = complaintAboutPostgresUrl(text);
