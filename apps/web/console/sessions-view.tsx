@@ -11,6 +11,9 @@ interface Session {
   readonly endsAt: string;
 }
 
+/** As the API lists them. */
+const MAX_SESSIONS_LISTED = 200;
+
 /** Who is logged in, for admins; ending a session logs its browser out at once. */
 export function SessionsView() {
   const { answer, failure, look } = useRefreshed<readonly Session[]>('/console/api/sessions');
@@ -29,7 +32,7 @@ export function SessionsView() {
       <Failure text={failure.value || refused.value} />
       <div class="scroll">
         <table>
-          <caption>Who is logged in</caption>
+          <caption>Who is logged in: the newest {MAX_SESSIONS_LISTED} at most</caption>
           <thead>
             <tr>
               {['Who', 'May', 'Since', 'Until', ''].map((title) => (

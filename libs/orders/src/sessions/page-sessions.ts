@@ -46,7 +46,7 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const COLUMNS = `id, page, subject, scopes, order_id AS "orderId", opened_at AS "openedAt",
   ends_at AS "endsAt"`;
 const IS_OPEN = 'opened_at IS NOT NULL AND revoked_at IS NULL AND ends_at > now()';
-/** Others may be open where a list has so many. */
+/** Others may be open where a list has so many; the console's caption says so. */
 export const MAX_SESSIONS_LISTED = 200;
 
 /** Beside others of the customer, and beside none who erases them: what that one has not seen would stay. */
