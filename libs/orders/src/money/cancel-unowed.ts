@@ -1,7 +1,8 @@
 import type { TimeoutService, Transaction } from '@app/timeout';
 import type { RefundReason } from '../order/order';
+import { uuidv7 } from '../order/uuid';
 import { OWES_TOO_MUCH } from './balance';
-import { requestRefunds } from './request-refunds';
+import { type RefundOrder, requestRefunds } from './request-refunds';
 
 /** No attempt of the refund `r` is under way. */
 const IS_AT_NO_PROVIDER = "(r.status = 'failed' OR r.status = 'requested' AND r.asked_at IS NULL)";
@@ -61,6 +62,39 @@ export async function cancelUnowed(
       paymentId,
       amount: Number(amount),
     })),
+  );
+}
+
+/**
+ * Writes down, of money that is to go back and of which nothing was left when it was told of, that it is nobody's of
+ * ours: by a refund that is owed no longer from the beginning. Where it comes back to us it goes out again by that,
+ * and is not taken for what its order was paid with. The caller has locked the orders' rows.
+ */
+export async function noteUnowed(tx: Transaction, refunds: readonly RefundOrder[]): Promise<void> {
+  await tx.rows(
+    `WITH noted AS (
+       INSERT INTO refunds (id, payment_id, reason, amount, currency, status, finished_at)
+       SELECT r.id, r.payment_id, r.reason, r.amount, r.currency, 'canceled', now()
+         FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::text[])
+              AS r (id, payment_id, reason, amount, currency)
+        WHERE NOT EXISTS (
+          SELECT FROM refunds o
+           WHERE o.payment_id = r.payment_id AND o.reason <> 'operator' OFFSET 0)
+       RETURNING id, payment_id, reason, amount, currency
+     )
+     INSERT INTO money_movements
+            (order_id, payment_id, kind, ref, amount, currency, source, reason)
+     SELECT p.order_id, p.id, m.kind, n.id, n.amount, n.currency, 'system', coalesce(m.reason, n.reason)
+       FROM noted n, LATERAL (
+              SELECT id, order_id FROM payments WHERE id = n.payment_id OFFSET 0) AS p,
+            (VALUES ('refund_requested', NULL), ('refund_canceled', 'not_owed')) AS m (kind, reason)`,
+    [
+      refunds.map(() => uuidv7()),
+      refunds.map(({ paymentId }) => paymentId),
+      refunds.map(({ reason }) => reason),
+      refunds.map(({ amount }) => amount),
+      refunds.map(({ currency }) => currency),
+    ],
   );
 }
 

@@ -1,5 +1,6 @@
 import { failpoint, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
+import { noteUnowed } from './cancel-unowed';
 import type { CaptureJudgement } from './capture.judgement';
 import { OrderGuard } from '../order/order-guard';
 import { ForeignMoney } from './foreign-money';
@@ -187,7 +188,8 @@ export class RecordCaptures {
       const { amount, currency } = capture.money;
       return [{ paymentId: row.payment_id, reason, amount, currency }];
     });
-    await requestRefunds(tx, this.timeouts, refunds);
+    const written = await requestRefunds(tx, this.timeouts, refunds);
+    if (written.length < refunds.length) await noteUnowed(tx, refunds);
     const late = refunds.filter(({ reason }) => reason === 'late_payment').length;
     tx.afterCommit(() => {
       for (let i = 0; i < late; i++) this.telemetry.race('close');
