@@ -628,8 +628,8 @@ const MONEY_MUTATIONS = [
     'A dispute ends with whatever amount its end tells',
     `${ORDERS}money/foreign-ends.spec.ts`,
     'money/foreign-money.ts',
-    'amountBegun(known, move) ?? move.amount',
-    'move.amount',
+    'moneyBegun(known, move) ?? told',
+    'told',
   ),
   seeded(
     'nothing-accepted',

@@ -41,6 +41,24 @@ describe('what ends at the provider with another amount than it began with', () 
     await tell(order, 'refund.failed', { providerRefundId: 're-part', amount: 250 });
     expect((await read(order)).balance).toMatchObject({ refunded: 0 });
   });
+
+  it.each([
+    ['dispute', 'dispute.opened', 'dispute.won'],
+    ['refund', 'refund.succeeded', 'refund.failed'],
+  ])(
+    'is a %s of money that turns out to be of another currency: no more goes back than was taken',
+    async (_, begins, ends) => {
+      const order = await placed();
+      const ref = `of-${order.id}`;
+      const about = { disputeId: ref, providerRefundId: ref, amount: 1_000 };
+      await tell(order, begins, about);
+      const money = { amount: 1_000, currency: 'USD', paidAt: new Date() };
+      await tell(order, 'payment.succeeded', { money });
+      await settlePayment(world, order.paymentId, 'refund');
+      await tell(order, ends, about);
+      expect(await refundsOf(order)).toMatchObject([{ amount: '1000' }]);
+    },
+  );
 });
 
 describe('money that pays nothing, and comes back after it was sent back', () => {

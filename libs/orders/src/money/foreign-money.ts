@@ -72,11 +72,12 @@ export class ForeignMoney {
     const payment = await lockPayment(tx, move);
     if (!payment) return 'unknown_payment';
     if (payment === 'busy') return payment;
-    const { id: paymentId, order_id: orderId, currency } = payment;
+    const { id: paymentId, order_id: orderId } = payment;
     const { providerId: ref } = move;
-    const known = await amountsOf(tx, paymentId, ref);
+    const known = await knownOf(tx, paymentId, ref);
     if (isDecidedOtherwise(known, move)) return 'contradiction';
-    const amount = amountBegun(known, move) ?? move.amount;
+    const told = { amount: move.amount, currency: payment.currency };
+    const { amount, currency } = moneyBegun(known, move) ?? told;
     const written = await recordMovements(
       tx,
       KINDS[move.what].map((kind): Movement => ({
@@ -90,8 +91,8 @@ export class ForeignMoney {
       })),
     );
     if (written.length === 0) return 'known';
-    const told = amount === move.amount ? {} : { told: move.amount };
-    const about = { orderId, paymentId, amount, currency, providerId: ref, ...told };
+    const other = amount === move.amount ? {} : { told: move.amount };
+    const about = { orderId, paymentId, amount, currency, providerId: ref, ...other };
     tx.afterCommit(() => this.telemetry.alert(ALERTS[move.what], about));
     await this.settle(tx, [orderId]);
     return 'recorded';
@@ -204,27 +205,32 @@ async function withoutHome(
     .map((one) => ({ ...one, amount: refundable(one), reason: 'returned_money' as const }));
 }
 
-/** What is known of a refund or dispute at the provider: the amount of each of its movements, in minor units. */
-async function amountsOf(
+type Money = Pick<Movement, 'amount' | 'currency'>;
+
+/** What is known of a refund or dispute at the provider: the money of each of its movements. */
+async function knownOf(
   tx: Transaction,
   paymentId: string,
   ref: string,
-): Promise<ReadonlyMap<MovementKind, number>> {
-  const rows = await tx.rows<{ kind: MovementKind; amount: string }>(
-    'SELECT kind, amount FROM money_movements WHERE payment_id = $1 AND ref = $2',
+): Promise<ReadonlyMap<MovementKind, Money>> {
+  const rows = await tx.rows<{ kind: MovementKind; amount: string; currency: string }>(
+    'SELECT kind, amount, currency FROM money_movements WHERE payment_id = $1 AND ref = $2',
     [paymentId, ref],
   );
-  return new Map(rows.map(({ kind, amount }) => [kind, Number(amount)]));
+  return new Map(
+    rows.map(({ kind, amount, currency }) => [kind, { amount: Number(amount), currency }]),
+  );
 }
 
 /**
  * What was told of a dispute or a refund before its end: that comes back with it, or stays away, whatever
- * amount its end tells. The rest would be in dispute for good, or would hide another dispute.
+ * amount its end tells, and whatever currency the payment turned out to be of meanwhile. The rest would be in
+ * dispute for good, or would hide another dispute; and what had never gone would come back.
  */
-function amountBegun(
-  known: ReadonlyMap<MovementKind, number>,
+function moneyBegun(
+  known: ReadonlyMap<MovementKind, Money>,
   { what }: ForeignMove,
-): number | undefined {
+): Money | undefined {
   const [begun, end] = KINDS[what];
   return begun && end && known.get(begun);
 }
@@ -235,7 +241,7 @@ const OTHER_END: Partial<Record<ForeignMove['what'], MovementKind>> = {
 };
 
 function isDecidedOtherwise(
-  known: ReadonlyMap<MovementKind, number>,
+  known: ReadonlyMap<MovementKind, unknown>,
   { what }: ForeignMove,
 ): boolean {
   const other = OTHER_END[what];
