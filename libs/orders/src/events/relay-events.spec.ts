@@ -79,6 +79,20 @@ describe('RelayEvents', () => {
     await expectComplete();
   });
 
+  it("asks a stream of the shop's own to take something, or nothing at all", async () => {
+    await due(1);
+    await relayToTheEnd();
+    // It was Redis that had come so far, before the shop had one of its own.
+    await world.rows(`UPDATE relay_cursor SET stream_place = '1-0'`);
+    const took = jest.spyOn(world.stream, 'append');
+    expect(await relay.runOnce()).toEqual({ relayed: 0 });
+    expect(took).not.toHaveBeenCalled();
+    await due(1);
+    await relayToTheEnd();
+    expect(took.mock.calls.map(([events]) => events.length)).toEqual([1]);
+    took.mockRestore();
+  });
+
   it('relays more than fits into one batch', async () => {
     await due(6_000);
     await othersEnded();

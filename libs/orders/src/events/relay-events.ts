@@ -123,11 +123,13 @@ export class RelayEvents {
     behind: string | null,
     events: readonly RelayedEvent[],
   ): Promise<Taken | EventsLost> {
+    const { stream } = this;
+    // One of the shop's own cannot tell what is lost, and may refuse to take nothing.
+    if (events.length === 0 && !stream.appendBehind) return { count: 0, place: null };
     const untilMs = performance.now() + APPENDING_MS;
     let [count, place] = [0, behind];
     do {
       const slice = events.slice(count, count + SLICE);
-      const { stream } = this;
       const appending = stream.appendBehind
         ? stream.appendBehind(place, slice)
         : stream.append(slice).then(() => null);
