@@ -14,6 +14,9 @@ export function isNewMoney({ row }: Judged): boolean {
 const isHeldFor = ({ judgement }: Judged, reason: HoldReason): boolean =>
   judgement.verdict === 'hold' && judgement.reason === reason;
 
+/** Money of another payment of the provider than the one that we opened. */
+export const isStray = (one: Judged): boolean => isHeldFor(one, 'reference_mismatch');
+
 /**
  * Money taken under our reference for a payment that we did not open gets a payment of its own, so
  * that it is counted, can go back, and an operator sees it.
@@ -24,7 +27,7 @@ export async function keepStrays(
 ): Promise<readonly Judged[]> {
   const kept: Judged[] = [];
   for (const one of wave) {
-    if (!isHeldFor(one, 'reference_mismatch')) {
+    if (!isStray(one)) {
       kept.push(one);
       continue;
     }

@@ -1,3 +1,4 @@
+import { inTransaction } from '@app/timeout';
 import type { Posted } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { settlePayment } from '../../../../test/support/settle-payment';
@@ -78,6 +79,13 @@ describe('money that pays nothing, and comes back after it was sent back', () =>
   const owed = async (one: Placed) =>
     (await refundsOf(one)).reduce((sum, { amount }) => sum + Number(amount), 0);
 
+  const waitingOf = ({ paymentId }: Placed) =>
+    world.rows(
+      `SELECT status, result FROM webhook_events
+        WHERE notice ->> 'paymentId' = $1 AND status <> 'processed'`,
+      [paymentId],
+    );
+
   it('goes out again while its order is paid by other money', async () => {
     const order = await paid();
     const other = await stray(order, 700);
@@ -90,6 +98,28 @@ describe('money that pays nothing, and comes back after it was sent back', () =>
     expect((await read(order)).status).toBe('paid');
     await refunded(order, 1_000);
     expect((await read(order)).status).toBe('canceled');
+  });
+
+  it('is sent back no second time where that was told of before it was taken', async () => {
+    const order = await paid();
+    const about = { providerPaymentId: `stray-${order.id}`, providerRefundId: `re-${order.id}` };
+    await tell(order, 'refund.succeeded', { ...about, amount: 700 });
+    const other = await stray(order, 700);
+    await world.timeouts.runSweep();
+    await expect(sendBack(other)).rejects.toMatchObject({ code: 'payment_not_settleable' });
+    expect(await waitingOf(order)).toEqual([{ status: 'held', result: 'money_on_hold' }]);
+  });
+
+  it("is not taken for nobody's while somebody writes down that it was taken", async () => {
+    const order = await paid();
+    const about = { providerPaymentId: `stray-${order.id}`, disputeId: `dp-${order.id}` };
+    await inTransaction(world.drainDataSource, async (tx) => {
+      await tx.rows('SELECT FROM orders WHERE id = $1 FOR UPDATE', [order.id]);
+      await tell(order, 'dispute.opened', { ...about, amount: 700 });
+    });
+    expect(await waitingOf(order)).toEqual([{ status: 'received', result: null }]);
+    await world.timeouts.runSweep();
+    expect(await waitingOf(order)).toEqual([{ status: 'held', result: 'unknown_reference' }]);
   });
 
   it('goes out again while its order still waits for its payment', async () => {

@@ -6,7 +6,7 @@ import type { OrderStatus } from '../order/order.lifecycle';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { type PaymentBalance, readBalances, refundable } from './balance';
 import { judgeMoney } from './balance.judgement';
-import { meantPayment } from './meant-payment';
+import { lockMeantPayment } from './meant-payment';
 import {
   type Movement,
   type MovementKind,
@@ -32,13 +32,6 @@ export interface ForeignMove {
  * holds the order, so nothing was done, and it has to be told again.
  */
 export type ForeignOutcome = 'recorded' | 'known' | 'unknown_payment' | 'contradiction' | 'busy';
-
-interface PaymentRow {
-  id: string;
-  order_id: string;
-  currency: string;
-  status: OrderStatus;
-}
 
 /**
  * What each tells, in any order: what is over has been there, so its beginning is written with it
@@ -69,7 +62,7 @@ export class ForeignMoney {
     move: ForeignMove,
     source: MovementSource,
   ): Promise<ForeignOutcome> {
-    const payment = await lockPayment(tx, move);
+    const payment = await lockMeantPayment(tx, move.paymentId, move.providerPaymentId);
     if (!payment) return 'unknown_payment';
     if (payment === 'busy') return payment;
     const { id: paymentId, order_id: orderId } = payment;
@@ -149,25 +142,6 @@ const ALERTS: Readonly<Record<ForeignMove['what'], string>> = {
   'dispute.won': 'dispute_won',
   'dispute.lost': 'dispute_lost',
 };
-
-/** The payment that the provider means, and its order's row is ours. */
-async function lockPayment(
-  tx: Transaction,
-  { paymentId, providerPaymentId }: ForeignMove,
-): Promise<PaymentRow | 'busy' | undefined> {
-  const free = await tx.rows(
-    `SELECT 1 FROM orders WHERE id = (SELECT order_id FROM payments WHERE id = $1)
-        FOR NO KEY UPDATE SKIP LOCKED`,
-    [paymentId],
-  );
-  const [row] = await tx.rows<PaymentRow>(
-    `SELECT p.id, p.order_id, coalesce(p.captured_currency, p.currency) AS currency, o.status
-       FROM payments p JOIN orders o ON o.id = p.order_id
-      WHERE p.id = ${meantPayment('$1', '$2')}`,
-    [paymentId, providerPaymentId],
-  );
-  return row && free.length === 0 ? 'busy' : row;
-}
 
 /** Of payments whose money was found to be nobody's of ours before, and sent back: late, double, or of another amount. */
 async function ofPaymentsThatPayNothing(

@@ -4,7 +4,15 @@ import { noteUnowed } from './cancel-unowed';
 import type { CaptureJudgement } from './capture.judgement';
 import { OrderGuard } from '../order/order-guard';
 import { ForeignMoney } from './foreign-money';
-import { isNewMoney, keepStrays, learnNames, recordMoney, settleClaims } from './captured-money';
+import {
+  isNewMoney,
+  isStray,
+  keepStrays,
+  learnNames,
+  recordMoney,
+  settleClaims,
+} from './captured-money';
+import { hearAgain } from './hear-again';
 import { type Capture, type CaptureRow, judge, type Judged, lockRows } from './judged-captures';
 import type { MovementSource } from './movements';
 import { findNamesakes, idGivenTwice } from './namesakes';
@@ -97,6 +105,7 @@ export class RecordCaptures {
     const wave = await keepStrays(tx, await settleClaims(tx, free, source));
     await recordMoney(tx, wave.filter(isNewMoney), source);
     await learnNames(tx, wave);
+    await hearAgain(tx, this.timeouts, wave.filter(isStray));
     await failpoint('capture.recorded');
     for (const from of ['pending_payment', 'closing'] as const) await this.#pay(tx, wave, from);
     const unrevived = await this.#revive(tx, wave, stock);
