@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { readBalances, refundable } from '../money/balance';
+import { noteUnowed } from '../money/cancel-unowed';
 import type { HoldReason } from '../money/capture.judgement';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
@@ -43,7 +44,7 @@ export type PaymentDecision = 'refund' | 'keep' | 'accept';
 export interface SettledPayment {
   readonly decision: PaymentDecision;
   readonly payment: HeldPayment;
-  /** The refund that was requested; null where none was. */
+  /** The refund that was requested; null where none was, as of money that has gone back already. */
   readonly refundId: string | null;
 }
 
@@ -153,14 +154,18 @@ export class SettlePayment {
     await this.guard.change(tx, { ...change, ...accountable });
   }
 
-  async #refund(tx: Transaction, payment: HeldPayment): Promise<string> {
+  async #refund(tx: Transaction, payment: HeldPayment): Promise<string | null> {
     const { id: paymentId, capturedAmount: amount, capturedCurrency: currency } = payment;
     if (amount === 0) throw notSettleable(paymentId, 'nothing was taken, so nothing can go back');
     const reason = REFUND_REASONS[payment.holdReason];
     const refund = { paymentId, reason, amount, currency };
     const [refundId] = await requestRefunds(tx, this.timeouts, [refund], 'operator');
-    if (!refundId) throw notSettleable(paymentId, 'all of it has gone back or is going already');
-    return refundId;
+    if (refundId) return refundId;
+    if (reason === 'operator')
+      throw notSettleable(paymentId, 'all of it has gone back or is going already');
+    // Somebody has sent it back by hand, or a dispute has it: what comes back of that is not the shop's to keep.
+    await noteUnowed(tx, [refund]);
+    return null;
   }
 }
 

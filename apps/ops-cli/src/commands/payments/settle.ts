@@ -42,7 +42,7 @@ export default class PaymentsSettle extends OpsCommand {
       describe,
       verdict,
       word: decision,
-      done: (settled) => verdict(settled, 'will'),
+      done: (settled) => (isGone(settled) ? NOTHING_LEFT : verdict(settled, 'will')),
       next: ({ payment }) => `lastcall orders show ${payment.orderId}`,
     });
   }
@@ -56,6 +56,11 @@ function describe({ payment }: SettledPayment): string {
     ['order', `${payment.orderId}, ${payment.orderStatus}`],
   ]);
 }
+
+const NOTHING_LEFT =
+  'nothing of it is left: it has gone back, or is going, or a dispute has it; what comes back of that goes out again';
+const isGone = ({ decision, refundId }: SettledPayment): boolean =>
+  decision === 'refund' && refundId === null;
 
 function verdict({ decision, payment }: SettledPayment, mood: 'will' | 'would'): string {
   const money = moneyText(payment.capturedAmount, payment.capturedCurrency);
