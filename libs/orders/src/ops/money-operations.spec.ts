@@ -5,6 +5,7 @@ import {
   openOrder,
   paidOrder,
   receive,
+  tell,
 } from '../../../../test/support/paid-order';
 import { post, type Posted } from '../../../../test/support/ledger-provider';
 import { TEST_SKU } from '../../../../test/support/insert-orders';
@@ -186,6 +187,21 @@ describe('an order whose provider will never answer', () => {
     await receive(world, world.provider.pay(paymentId, new Date()) as Posted);
     expect(await read(id)).toMatchObject({ status: 'paid', balance: { captured: 1_000, held: 0 } });
   });
+
+  it.each([
+    ['refund.succeeded', { providerRefundId: 're-all', amount: 1_000 }, 'refunded_at_provider'],
+    ['dispute.opened', { disputeId: 'dp-all', amount: 1_000 }, 'dispute_lost'],
+  ])(
+    'is paid by nothing where a %s has told that all is gone',
+    async (type, about, closeReason) => {
+      const order = await stuck();
+      await tell(world, order, type, about);
+      if (type === 'dispute.opened') await tell(world, order, 'dispute.lost', about);
+      expect(await settle(order.id, 'paid')).toMatchObject({
+        ...{ status: 'canceled', closeReason, balance: { captured: 1_000, held: 0 } },
+      });
+    },
+  );
 
   it('learns what the provider calls its payment, though an operator has said that it is paid', async () => {
     const { id, paymentId } = await stuck();

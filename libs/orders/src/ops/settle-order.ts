@@ -1,6 +1,7 @@
 import type { Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { ReadOrder } from '../closing/read-order';
+import { ForeignMoney } from '../money/foreign-money';
 import { recordMovements } from '../money/movements';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
@@ -23,6 +24,7 @@ export interface SettleOrderCommand extends Accountable {
 export class SettleOrder {
   constructor(
     private readonly guard: OrderGuard,
+    private readonly money: ForeignMoney,
     private readonly reading: ReadOrder,
   ) {}
 
@@ -47,6 +49,8 @@ export class SettleOrder {
             ? { ...change, ...accountable, to: 'paid' }
             : { ...change, ...accountable, to: 'closed', closeReason },
         );
+        // What was told before of its money, as that it has gone back, ends it at once: it is paid by nothing.
+        await this.money.settle(tx, [orderId]);
         return end(await readOrder(tx, order.id));
       }),
     );
