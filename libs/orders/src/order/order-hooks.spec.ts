@@ -2,7 +2,9 @@ import 'reflect-metadata';
 import { Controller, type ModuleMetadata, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-
+import { randomUUID } from 'node:crypto';
+import { inTransaction, Uuids } from '@app/timeout';
+import { asOwner, createTestDatabase } from '../../../../test/support/database';
 import { type HooksOrders, OrderHook } from './order-hook';
 import { HOOKS_ELSEWHERE, HOST_SEARCH_PATH, OrderHooks } from './order-hooks';
 import { NO_STOCK_PORT, STOCK_PORT } from './stock-port';
@@ -13,7 +15,7 @@ class Coupons implements HooksOrders {
   onTransition = () => Promise.resolve();
 }
 
-async function hearIn(metadata: ModuleMetadata): Promise<boolean> {
+async function hooksIn(metadata: ModuleMetadata): Promise<OrderHooks> {
   const { providers = [], ...others } = metadata;
   const given: Provider[] = [
     { provide: HOST_SEARCH_PATH, useValue: () => Promise.resolve('public') },
@@ -27,7 +29,25 @@ async function hearIn(metadata: ModuleMetadata): Promise<boolean> {
     ...others,
   }).compile();
   await app.init();
-  return app.get(OrderHooks).hasAny;
+  return app.get(OrderHooks);
+}
+
+const hearIn = async (metadata: ModuleMetadata): Promise<boolean> =>
+  (await hooksIn(metadata)).hasAny;
+
+/** Tells them of an order that was placed. */
+async function placedBeside(hooks: OrderHooks): Promise<void> {
+  const database = await createTestDatabase();
+  const owner = asOwner(database.url);
+  const told = { from: 'none', to: 'pending_payment', by: 'customer', reason: null } as const;
+  try {
+    await inTransaction(await owner.dataSource(), (tx) =>
+      hooks.run(tx, told, { count: 1, orderIds: Uuids.of([randomUUID()]) }),
+    );
+  } finally {
+    await owner.close();
+    await database.drop();
+  }
 }
 
 it.each<[string, Provider]>([
@@ -45,6 +65,27 @@ it('hears of orders as a controller', async () => {
   @OrderHook()
   class CouponsController extends Coupons {}
   expect(await hearIn({ controllers: [CouponsController] })).toBe(true);
+});
+
+it('hears once of a change by a hook that has other names', async () => {
+  const heard = jest.fn(() => Promise.resolve());
+  class Counting extends Coupons {
+    override onTransition = heard;
+  }
+  const hooks = await hooksIn({
+    providers: [
+      Counting,
+      { provide: 'ALIAS', useExisting: Counting },
+      { provide: 'COUPONS', inject: [Counting], useFactory: (one: Counting) => one },
+    ],
+  });
+  await placedBeside(hooks);
+  expect(heard).toHaveBeenCalledTimes(1);
+});
+
+it('goes without a hook that its factory has left out', async () => {
+  const hooks = await hooksIn({ providers: [{ provide: Coupons, useFactory: () => undefined }] });
+  expect(hooks.hasAny).toBe(false);
 });
 
 it('is nobody where none is provided', async () => {

@@ -2,6 +2,7 @@ import {
   enterHost,
   findMarked,
   isLockTimeout,
+  isMade,
   isSingleton,
   leaveHost,
   type Transaction,
@@ -77,7 +78,7 @@ export class OrderHooks implements OnModuleInit {
           'orders change outside of any request. Make it and what it depends on singletons.',
       );
     }
-    this.#hooks = marked.map(([, { instance }]) => instance as HooksOrders);
+    this.#hooks = marked.map(([, { instance }]) => instance as HooksOrders).filter(isMade);
     if (this.hasAny) this.#path = await this.hostPath();
   }
 

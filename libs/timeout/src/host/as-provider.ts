@@ -19,21 +19,30 @@ export const isSingleton = (wrapper: Wrapper): boolean =>
 
 /**
  * What is marked, with the class that is: of what Nest makes itself, of a value, of what a factory has made, or the one
- * that it is provided by, as where a test has another in its place. Another name of a provider is left out.
+ * that it is provided by, as where a test has another in its place. Another name of a provider is left out, and so is
+ * what a factory, or a value, gives once more.
  */
 export function findMarked(
   discovery: DiscoveryService,
   isMarked: (type: Type) => boolean,
 ): [type: Type, wrapper: Wrapper][] {
+  const found = new Set<unknown>();
   return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) => {
     const { metatype, token, isAlias } = wrapper;
-    const types: readonly unknown[] = isAlias ? [] : [metatype, classOf(wrapper.instance), token];
+    const instance: unknown = wrapper.instance;
+    const types: readonly unknown[] = isAlias ? [] : [metatype, classOf(instance), token];
     const type = types.find(
       (one): one is Type => typeof one === 'function' && isMarked(one as Type),
     );
-    return type ? [[type, wrapper]] : [];
+    if (!type || found.has(instance)) return [];
+    // What no factory has made yet is nothing, of each of them.
+    if (isMade(instance)) found.add(instance);
+    return [[type, wrapper]];
   });
 }
+
+/** False for what a factory has left out, as well. */
+export const isMade = (instance: unknown): boolean => instance !== undefined && instance !== null;
 
 function classOf(instance: unknown): unknown {
   if (typeof instance !== 'object' || instance === null) return undefined;

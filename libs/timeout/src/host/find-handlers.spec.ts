@@ -62,6 +62,24 @@ describe('a @DeadlineHandler that Nest does not make by its class', () => {
     expect(findHandlers(app.get(DiscoveryService), 'default')).toHaveLength(1);
   });
 
+  it('is found once where a factory gives it another name', async () => {
+    const app = await Test.createTestingModule({
+      imports: [DiscoveryModule],
+      providers: [
+        EndTrials,
+        { provide: 'TRIALS', inject: [EndTrials], useFactory: (one: EndTrials) => one },
+      ],
+    }).compile();
+    expect(findHandlers(app.get(DiscoveryService), 'default')).toHaveLength(1);
+  });
+
+  it.each<[string, Provider]>([
+    ['nothing', { provide: EndTrials, useFactory: () => undefined }],
+    ['what handles nothing', { provide: EndTrials, useValue: {} }],
+  ])('is refused where it is %s', async (_what, provider) => {
+    await expect(handlersOf(provider)).rejects.toThrow('it must have a method `handle(due, tx)`');
+  });
+
   it('is found as a controller', async () => {
     @Controller('receipts')
     @DeadlineHandler('receipt-end')

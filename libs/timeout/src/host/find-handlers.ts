@@ -63,8 +63,8 @@ export function assertFoundInTime(
  */
 export function madeHandler({ mark: { kind }, of, wrapper }: FoundHandler): HandlesDue {
   if (!isSingleton(wrapper)) throw new ScopedDeadlineHandlerError(kind);
-  const handler = wrapper.instance as HandlesDue;
-  if (typeof handler.handle === 'function') return handler;
+  const handler = wrapper.instance as HandlesDue | null | undefined;
+  if (typeof handler?.handle === 'function') return handler;
   throw new TypeError(`${said(kind)} of ${of}: it must have a method \`handle(due, tx)\``);
 }
 
