@@ -9,6 +9,8 @@ jest.setTimeout(60_000);
 const TRIES = 12;
 /** With the shortest of all pauses: 25, 50, 100, 200, 400 and 500 ms. Without any it is some milliseconds. */
 const AT_LEAST_MS = 1_000;
+/** So often by who listens alone, it takes as long. */
+const REFUSALS = 7;
 
 describe('who listens to a cluster', () => {
   let cluster: OwnCluster;
@@ -41,12 +43,12 @@ describe('who listens to a cluster', () => {
   });
 
   /** Resolves when who listens and the nodes' own connections have tried it this often together. */
-  function untilTried(): Promise<void> {
+  function untilTried(often = TRIES): Promise<void> {
     const { connect } = Redis.prototype;
     let tries = 0;
     return new Promise<void>((resolve) => {
       jest.spyOn(Redis.prototype, 'connect').mockImplementation(function (this: Redis) {
-        if ((tries += 1) === TRIES) resolve();
+        if ((tries += 1) === often) resolve();
         return connect.call(this);
       });
     });
@@ -78,6 +80,22 @@ describe('who listens to a cluster', () => {
     await tried;
     expect(warnings).not.toHaveBeenCalled();
     await cluster.start();
+    await hears();
+  });
+
+  it('looks for one with pauses while all answer and let nobody in, and hears again', async () => {
+    await hears();
+    const nodes = (teller as unknown as Cluster).nodes('all');
+    const onEach = (...[name, ...args]: [string, ...string[]]): Promise<unknown> =>
+      Promise.all(nodes.map((node) => node.call(name, ...args)));
+    // Of those who are in already it is not asked for.
+    await onEach('CONFIG', 'SET', 'requirepass', 'secret');
+    const tried = untilTried(REFUSALS);
+    const startedMs = performance.now();
+    await onEach('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await tried;
+    expect(performance.now() - startedMs).toBeGreaterThan(AT_LEAST_MS);
+    await onEach('CONFIG', 'SET', 'requirepass', '');
     await hears();
   });
 });

@@ -17,38 +17,32 @@ interface ClusterSubscriber {
  */
 export function pauseBetweenSubscribers(
   cluster: Cluster,
-  pauseMs: (attempt: number) => number,
+  pauseMs: (tries: number) => number,
 ): void {
   const { subscriber } = cluster as unknown as { readonly subscriber?: ClusterSubscriber };
   // Nothing of it is public: a client of another version goes on as it is.
   if (typeof subscriber?.onSubscriberEnd !== 'function') return;
-  takeLeaveOnce(subscriber);
   const another = subscriber.onSubscriberEnd;
-  let attempt = 0;
+  // Since it was let in: a node that answers, and lets nobody in, is tried later and later as well.
+  let tries = 0;
+  selectAnother(subscriber, () => (tries = 0));
   subscriber.onSubscriberEnd = () => {
     const ended = subscriber.getInstance();
-    attempt = hasHeard(ended) ? 0 : attempt + 1;
     const again = setTimeout(() => {
       // What the cluster tells of its nodes may have given it another meanwhile.
       if (subscriber.getInstance() === ended) another();
-    }, pauseMs(attempt));
+    }, pauseMs(tries++));
     again.unref();
   };
 }
 
 /** Every try would take leave of the last that was connected once more, by a listener and a timer. */
-function takeLeaveOnce(subscriber: ClusterSubscriber): void {
+function selectAnother(subscriber: ClusterSubscriber, letIn: () => void): void {
   const select = subscriber.selectSubscriber;
   subscriber.selectSubscriber = () => {
     const left = [subscriber.lastActiveSubscriber, subscriber.getInstance()];
     select.call(subscriber);
     for (const client of left) if (client) client.disconnect = () => undefined;
+    subscriber.getInstance()?.once('ready', letIn);
   };
-}
-
-/** Its node was there: who listens is to miss as little as can be. */
-function hasHeard(client: Redis | null): boolean {
-  // There is no stream before the first try to connect.
-  const stream = client?.stream;
-  return (stream?.bytesRead ?? 0) > 0;
 }
