@@ -11,6 +11,7 @@ const TRIES = 12;
 const AT_LEAST_MS = 1_000;
 /** So often by who listens alone, it takes as long. */
 const REFUSALS = 7;
+const LEAVINGS = 400;
 
 describe('who listens to a cluster', () => {
   let cluster: OwnCluster;
@@ -96,6 +97,16 @@ describe('who listens to a cluster', () => {
     await tried;
     expect(performance.now() - startedMs).toBeGreaterThan(AT_LEAST_MS);
     await onEach('CONFIG', 'SET', 'requirepass', '');
+    await hears();
+  });
+
+  it('hears on where its node is left as it begins to listen there, again and again', async () => {
+    const { subscriber } = client as unknown as { subscriber: { selectSubscriber(): void } };
+    await hears();
+    for (let turns = 0; turns < LEAVINGS; turns++) {
+      subscriber.selectSubscriber();
+      for (let turn = 0; turn < turns % 40; turn++) await nextTurn();
+    }
     await hears();
   });
 });

@@ -4,11 +4,19 @@ import type { Cluster, Redis } from 'ioredis';
 interface ClusterSubscriber {
   getInstance(): Redis | null;
   /** The last that was connected: its channels are those of the next. */
-  readonly lastActiveSubscriber?: Redis | null;
+  lastActiveSubscriber?: Redis | null;
   selectSubscriber: () => void;
   /** It looks it up anew for each connection. */
   onSubscriberEnd: () => void;
 }
+
+/** What a connection has been told to do: before it was lost, and since. */
+type Conditions = Partial<
+  Record<
+    'condition' | 'prevCondition',
+    { readonly subscriber: { isEmpty(): boolean } | false } | null
+  >
+>;
 
 /**
  * Has it pause before it tries another node, as by itself it does not: while a cluster is away it would try
@@ -36,13 +44,28 @@ export function pauseBetweenSubscribers(
   };
 }
 
-/** Every try would take leave of the last that was connected once more, by a listener and a timer. */
+/**
+ * Every try would take leave of the last that was connected once more, by a listener and a timer. And where one
+ * that was left is answered late, ioredis takes the next for connected before it listens to anything: left as
+ * well, it would hand on no channels, and nobody would hear any more.
+ */
 function selectAnother(subscriber: ClusterSubscriber, letIn: () => void): void {
   const select = subscriber.selectSubscriber;
+  let listening: Redis | undefined;
   subscriber.selectSubscriber = () => {
-    const left = [subscriber.lastActiveSubscriber, subscriber.getInstance()];
+    const last = subscriber.lastActiveSubscriber;
+    if (last && listens(last)) listening = last;
+    else if (listening) subscriber.lastActiveSubscriber = listening;
+    const left = [last, subscriber.getInstance()];
     select.call(subscriber);
     for (const client of left) if (client) client.disconnect = () => undefined;
     subscriber.getInstance()?.once('ready', letIn);
   };
+}
+
+/** As ioredis looks for its channels. */
+function listens(client: Redis): boolean {
+  const { condition, prevCondition } = client as unknown as Conditions;
+  const channels = (condition ?? prevCondition)?.subscriber;
+  return channels ? !channels.isEmpty() : false;
 }
