@@ -65,6 +65,8 @@ describe("a host's way to Redis", () => {
       new Cluster([NOWHERE], {
         ...{ keyPrefix, scripts, enableAutoPipelining, lazyConnect, enableOfflineQueue },
         scaleReads: 'slave',
+        shardedSubscribers: true,
+        clusterNodeRetryStrategy: () => 100,
         clusterRetryStrategy: retryStrategy,
         redisOptions: { ...ofNodes, password: 'word', tls: {} },
       }),
@@ -78,6 +80,10 @@ describe("a host's way to Redis", () => {
     expect([ofCluster.scaleReads, ofCluster.clusterRetryStrategy?.(1)]).toEqual([
       'master',
       expect.any(Number),
+    ]);
+    expect([ofCluster.shardedSubscribers, ofCluster.clusterNodeRetryStrategy]).toEqual([
+      plain.options.shardedSubscribers,
+      plain.options.clusterNodeRetryStrategy,
     ]);
     expect([client.status, 'popDue' in client]).toEqual(['connecting', false]);
   });

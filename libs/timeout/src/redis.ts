@@ -142,6 +142,10 @@ function clusterOptions(own: RedisOptions, behaviour: RedisOptions): ClusterOpti
     enableAutoPipelining: false,
     scripts: undefined,
     scaleReads: 'master',
+    // A node that is tried by itself keeps what it was asked for as long as it is away, also where another has its slots.
+    clusterNodeRetryStrategy: undefined,
+    // We listen to none.
+    shardedSubscribers: false,
     slotsRefreshTimeout: CONNECT_LIMIT_MS,
     clusterRetryStrategy: (attempt) => retryStrategy?.(attempt) ?? null,
     redisOptions: { ...own, ...ofNodes },
