@@ -180,11 +180,11 @@ export class TimeoutService {
     // What their slots still have rings for others: the driver takes no alarms once it has stopped.
     await this.alarms.settled();
     await this.sweep.stop();
-    await this.parts.driver.stop();
+    const tell = (error: unknown): void => this.parts.telemetry.failed('stop', error);
+    // A host's own may fail: what is under way is waited for, and let go of, all the same.
+    await this.parts.driver.stop().catch(tell);
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
-    await withTimeLimit(this.idle(), STOP_LIMIT_MS, 'Work under way did not end').catch(
-      (error: unknown) => this.parts.telemetry.failed('stop', error),
-    );
+    await withTimeLimit(this.idle(), STOP_LIMIT_MS, 'Work under way did not end').catch(tell);
     await this.alarms.close();
     await this.parts.lock.close();
   }
