@@ -31,6 +31,7 @@ export class Dependencies implements OnApplicationShutdown {
       maxRetriesPerRequest: 0,
       // Tried again with the next question; in between nobody needs this connection.
       retryStrategy: () => null,
+      sentinelRetryStrategy: () => null,
     };
     // What is wrong with Redis is the answer to the question, and no event of its own.
     this.#redis = openRedis(config.REDIS_URL, behaviour, () => undefined);
