@@ -53,6 +53,18 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'hook-of-two-names-twice',
+    what: 'A hook or handler that a factory hands on under another name is told of each change twice',
+    spec: 'libs/timeout/src/host/find-handlers.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/host/as-provider.ts',
+        find: 'if (!type || found.has(instance)) return [];',
+        replace: 'if (!type) return [];',
+      },
+    ],
+  },
+  {
     name: 'errand-taken-again',
     what: 'What a worker has begun and not answered is taken by the next',
     spec: 'libs/orders/src/errands/errands.spec.ts',

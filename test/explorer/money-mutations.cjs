@@ -5,6 +5,7 @@ const STRIPE = 'test/money/provider-stripe.e2e.ts';
 const OPERATIONS = `${ORDERS}ops/money-operations.spec.ts`;
 const ACCEPT = `${ORDERS}ops/accept-late-money.spec.ts`;
 const FOREIGN = `${ORDERS}money/foreign-money.spec.ts`;
+const FOREIGN_ENDS = `${ORDERS}money/foreign-ends.spec.ts`;
 const RELAY = `${ORDERS}events/relay-events.spec.ts`;
 const LOST = `${ORDERS}events/lost-events.spec.ts`;
 const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
@@ -626,10 +627,42 @@ const MONEY_MUTATIONS = [
   seeded(
     'dispute-ends-with-any-amount',
     'A dispute ends with whatever amount its end tells',
-    `${ORDERS}money/foreign-ends.spec.ts`,
+    FOREIGN_ENDS,
     'money/foreign-money.ts',
     'moneyBegun(known, move) ?? told',
     'told',
+  ),
+  seeded(
+    'gone-before-told-forgotten',
+    "Money taken twice that had gone before it was told of is nobody's, and nobody writes that down",
+    `${ORDERS}money/gone-before-told.spec.ts`,
+    'money/record-captures.ts',
+    'if (written.length < refunds.length) await noteUnowed(tx, refunds);',
+    '',
+  ),
+  seeded(
+    'ends-in-another-currency',
+    'A dispute or refund ends in the currency that its payment turned out to be of',
+    FOREIGN_ENDS,
+    'money/foreign-money.ts',
+    'const { amount, currency } = moneyBegun(known, move) ?? told;',
+    'const { amount } = moneyBegun(known, move) ?? told;\n    const { currency } = told;',
+  ),
+  seeded(
+    'strays-not-heard-again',
+    'What was told of other money before it was taken stays on hold',
+    FOREIGN_ENDS,
+    'money/record-captures.ts',
+    'await hearAgain(tx, this.timeouts, wave.filter(isStray));',
+    '',
+  ),
+  seeded(
+    'settled-as-paid-by-nothing',
+    'An order that is settled as paid stays so, though all of its money has gone back',
+    OPERATIONS,
+    'ops/settle-order.ts',
+    'await this.money.settle(tx, [orderId]);',
+    '',
   ),
   seeded(
     'nothing-accepted',
