@@ -32,7 +32,7 @@ class SetsItsSession implements HooksOrders {
 describe('an @OrderHook() that sets something for its session', () => {
   let world: World;
   beforeAll(async () => {
-    world = await openWorld({ hooks: [SetsItsSession] });
+    world = await openWorld({ provides: [SetsItsSession] });
     const user = new URL(world.config.DATABASE_URL).username;
     await world.owner.rows(`GRANT pg_monitor TO "${user}"`);
   });

@@ -42,8 +42,8 @@ export interface WorldOptions {
   readonly providers?: readonly [LedgerProvider, ...LedgerProvider[]];
   /** The host's own; its changes are heard. */
   readonly stock?: StockPort;
-  /** Classes marked `@OrderHook()`. */
-  readonly hooks?: readonly Type[];
+  /** The host's own classes, such as those marked `@OrderHook()`. */
+  readonly provides?: readonly Type[];
   /** True: the provider that the settings ask for, instead of one in this process. */
   readonly configuredProvider?: boolean;
 }
@@ -144,12 +144,12 @@ async function startWorld(
   const provider = options.beside?.provider ?? options.providers?.[0] ?? new LedgerProvider();
   const stream = options.beside?.stream ?? new RecordedStream();
   const { hooksElsewhere = false } = options;
-  const { stock, hooks = [] } = options;
+  const { stock, provides = [] } = options;
   const parts: OrdersModuleOptions['parts'] = { lock, driver, ...(stock && { stock }) };
   const what = { ring, isVisitor: !ring, hooksElsewhere, parts };
   const building = Test.createTestingModule({
     imports: [OrdersModule.forRoot(config, recordingTelemetry(told), what)],
-    providers: [...hooks],
+    providers: [...provides],
   })
     .overrideProvider(EVENT_STREAM)
     .useValue(stream);

@@ -19,6 +19,7 @@ interface Settled {
   dryRun: boolean;
   decision: string;
   refundId: string | null;
+  refundAmount: number;
   payment: HeldPayment;
 }
 
@@ -136,6 +137,30 @@ describe('lastcall payments list and settle', () => {
     expect((await settle(id, '--refund')).code).toBe(8);
     expect(await state(id)).toEqual(untouched('currency_mismatch'));
   });
+
+  it.each([
+    [200, 300, '3.00 EUR would go back', '3.00 EUR will go back'],
+    [500, 0, 'nothing of it is left', 'nothing of it is left'],
+  ])(
+    'rehearses what is left of money of which %i has gone back by hand',
+    async (gone, refundAmount, rehearsed, done) => {
+      const id = await held('amount_mismatch', 500);
+      await world.sql.rows(
+        `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+         SELECT order_id, id, 'foreign_refund', 're-' || id, $2, 'EUR', 'webhook'
+           FROM payments WHERE id = $1`,
+        [id, gone],
+      );
+      const args = ['payments', 'settle', id, '--refund', '--reason', 'case 17'];
+      const dry = await lastcall(world.config, [...args, '--dry-run']);
+      expect(dry.stdout).toContain(rehearsed);
+      expect((await settle(id, '--refund', '--dry-run')).result).toMatchObject({ refundAmount });
+      const asked = await lastcall(world.config, args, { tty: true, input: 'refund\n' });
+      expect(asked.stdout).toContain(done);
+      expect(asked.stdout).not.toContain('5.00 EUR will go back');
+      await expectSound();
+    },
+  );
 
   it('refuses what goes back already, what is not on hold and what is not there', async () => {
     const id = await held('capture_changed', 500);

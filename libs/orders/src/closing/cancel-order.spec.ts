@@ -174,7 +174,7 @@ describe('where the host will not have a paid order canceled', () => {
   let host: World;
   beforeAll(async () => {
     const settings = { CANCEL_PAID: 'until_shipped' };
-    host = await openWorld({ beside: strict, settings, hooks: [KeepsWhatIsPaid] });
+    host = await openWorld({ beside: strict, settings, provides: [KeepsWhatIsPaid] });
   });
   afterAll(() => host?.close());
 

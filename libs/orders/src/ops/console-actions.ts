@@ -70,8 +70,10 @@ export class ConsoleActions {
   ) {
     const settleMoney =
       (decision: PaymentDecision): Act =>
-      async (id, run) =>
-        DECIDED[(await payments.settle(id, decision, run)).decision];
+      async (id, run) => {
+        const { refundAmount } = await payments.settle(id, decision, run);
+        return decision === 'refund' && refundAmount === 0 ? NOTHING_LEFT : DECIDED[decision];
+      };
     this.#acts = {
       force_close: (id, run) => forceClose(closing, id, run),
       // Of these the one that would do more the second time.
@@ -89,8 +91,9 @@ export class ConsoleActions {
         return 'closed';
       },
       settle_paid: async (id, run) => {
-        await settling.settle(id, { as: 'paid', ...run });
-        return 'paid';
+        const { status } = await settling.settle(id, { as: 'paid', ...run });
+        // A rehearsal reads it as it is. What was told before may have ended it at once.
+        return run.dryRun ? 'paid' : status;
       },
       refund_money: settleMoney('refund'),
       keep_money: settleMoney('keep'),
@@ -180,6 +183,7 @@ async function resume(brake: TimeoutBrake, id: string, run: ActionRun): Promise<
   return `running; ${waiting} deadlines of the kind ${kind} are handled`;
 }
 
+const NOTHING_LEFT = 'off hold: nothing of it was left to go back';
 const DECIDED: Readonly<Record<PaymentDecision, string>> = {
   refund: 'on its way back to the buyer',
   keep: 'kept by the shop',

@@ -46,6 +46,8 @@ export interface SettledPayment {
   readonly payment: HeldPayment;
   /** The refund that was requested; null where none was, as of money that has gone back already. */
   readonly refundId: string | null;
+  /** What goes back by it, in minor units, also in a rehearsal: what was left of what was taken. */
+  readonly refundAmount: number;
 }
 
 export interface SettleRun extends Accountable {
@@ -123,7 +125,7 @@ export class SettlePayment {
     const payment = await lockHeld(tx, paymentId);
     if (decision === 'accept') await this.#reopen(tx, payment, accountable);
     await release(tx, paymentId);
-    const refundId = decision === 'refund' ? await this.#refund(tx, payment) : null;
+    const refund = decision === 'refund' ? await this.#refund(tx, payment) : NO_REFUND;
     await endWebhooks(tx, payment);
     await recordAction(tx, actionOf(decision, payment), 'payment', [paymentId], accountable);
     // A paid order whose money goes back must not be shipped.
@@ -132,7 +134,7 @@ export class SettlePayment {
       closeReason: 'operator_canceled',
       ...accountable,
     });
-    return { decision, payment, refundId };
+    return { decision, payment, ...refund };
   }
 
   async #reopen(
@@ -154,20 +156,29 @@ export class SettlePayment {
     await this.guard.change(tx, { ...change, ...accountable });
   }
 
-  async #refund(tx: Transaction, payment: HeldPayment): Promise<string | null> {
+  async #refund(tx: Transaction, payment: HeldPayment): Promise<RequestedRefund> {
     const { id: paymentId, capturedAmount: amount, capturedCurrency: currency } = payment;
     if (amount === 0) throw notSettleable(paymentId, 'nothing was taken, so nothing can go back');
     const reason = REFUND_REASONS[payment.holdReason];
     const refund = { paymentId, reason, amount, currency };
     const [refundId] = await requestRefunds(tx, this.timeouts, [refund], 'operator');
-    if (refundId) return refundId;
-    if (reason === 'operator')
+    if (refundId) {
+      const rows = await tx.rows<{ amount: string }>('SELECT amount FROM refunds WHERE id = $1', [
+        refundId,
+      ]);
+      return { refundId, refundAmount: Number(rows[0]?.amount) };
+    }
+    if (reason === 'operator') {
       throw notSettleable(paymentId, 'all of it has gone back or is going already');
+    }
     // Somebody has sent it back by hand, or a dispute has it: what comes back of that is not the shop's to keep.
     await noteUnowed(tx, [refund]);
-    return null;
+    return NO_REFUND;
   }
 }
+
+type RequestedRefund = Pick<SettledPayment, 'refundId' | 'refundAmount'>;
+const NO_REFUND: RequestedRefund = { refundId: null, refundAmount: 0 };
 
 /** `operator`: money that was put on hold for a later notice, and may have paid its order. */
 const REFUND_REASONS: Readonly<Record<HoldReason, RefundReason>> = {

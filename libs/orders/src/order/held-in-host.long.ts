@@ -51,7 +51,7 @@ describe('a lock that the host itself waits for', () => {
   let neighbour: Client;
 
   beforeAll(async () => {
-    world = await openWorld({ stock: shelf, hooks: [Purses] });
+    world = await openWorld({ stock: shelf, provides: [Purses] });
     for (const sku of [...SKUS, 'HELD']) await insertProduct(world, sku);
     const schema = world.config.DATABASE_SCHEMA;
     const role = new URL(world.config.DATABASE_URL).username;

@@ -35,7 +35,7 @@ describe('a difference that cannot be settled', () => {
     const role = new URL(world.config.DATABASE_URL).username;
     await world.owner.rows('CREATE TABLE public.coupons (order_id uuid, used boolean)');
     await world.owner.rows(`GRANT ALL ON public.coupons TO "${role}"`);
-    host = await openWorld({ beside: world, hooks: [Coupons] });
+    host = await openWorld({ beside: world, provides: [Coupons] });
     neighbour = new Client({ connectionString: world.ownerUrl });
     await neighbour.connect();
     await neighbour.query('BEGIN');

@@ -23,7 +23,10 @@ export default class PaymentsSettle extends OpsCommand {
   static override args = { id: idArg('a payment') };
   static override flags = {
     ...ACCOUNTABILITY,
-    refund: Flags.boolean({ description: 'send all of it back', exactlyOne: ONE_OF_THESE }),
+    refund: Flags.boolean({
+      description: 'send back all that is left of it',
+      exactlyOne: ONE_OF_THESE,
+    }),
     keep: Flags.boolean({ description: 'leave it with the shop', exactlyOne: ONE_OF_THESE }),
     accept: Flags.boolean({
       description: 'it came late: reopen its order as paid, where its stock can be had',
@@ -42,7 +45,7 @@ export default class PaymentsSettle extends OpsCommand {
       describe,
       verdict,
       word: decision,
-      done: (settled) => (isGone(settled) ? NOTHING_LEFT : verdict(settled, 'will')),
+      done: (settled) => verdict(settled, 'will'),
       next: ({ payment }) => `lastcall orders show ${payment.orderId}`,
     });
   }
@@ -59,11 +62,16 @@ function describe({ payment }: SettledPayment): string {
 
 const NOTHING_LEFT =
   'nothing of it is left: it has gone back, or is going, or a dispute has it; what comes back of that goes out again';
-const isGone = ({ decision, refundId }: SettledPayment): boolean =>
-  decision === 'refund' && refundId === null;
 
-function verdict({ decision, payment }: SettledPayment, mood: 'will' | 'would'): string {
-  const money = moneyText(payment.capturedAmount, payment.capturedCurrency);
+function verdict(
+  { decision, payment, refundAmount }: SettledPayment,
+  mood: 'will' | 'would',
+): string {
+  const { capturedAmount, capturedCurrency } = payment;
+  const money = moneyText(capturedAmount, capturedCurrency);
   if (decision === 'accept') return `${money} ${mood} pay order ${payment.orderId}`;
-  return decision === 'refund' ? `${money} ${mood} go back` : `${money} ${mood} stay with the shop`;
+  if (decision === 'keep') return `${money} ${mood} stay with the shop`;
+  return refundAmount === 0
+    ? NOTHING_LEFT
+    : `${moneyText(refundAmount, capturedCurrency)} ${mood} go back`;
 }
