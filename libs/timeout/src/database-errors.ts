@@ -24,8 +24,9 @@ const TLS_TROUBLE = /SELF_SIGNED_CERT|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|EPROTO|
 /** Nobody could be asked: a name that the DNS does not know, no way there, a socket that is not there. */
 const NOT_REACHED =
   /ENOTFOUND|EAI_|ENETUNREACH|ENETDOWN|EHOSTUNREACH|EHOSTDOWN|EADDRNOTAVAIL|connect (?:ENOENT|EACCES|EPERM)/;
+/** The last by TypeORM, of a session that has ended while its runner made no statement. */
 const CONNECTION_TROUBLE =
-  /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable/i;
+  /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable|runner already released/i;
 
 interface Said {
   readonly code: string;
@@ -122,8 +123,8 @@ export function isInfrastructureError(error: unknown): boolean {
 
 /** What a session is ended with, and what a pooler says of one that it has lost: perhaps behind the COMMIT. */
 const ENDED_AT_COMMIT = /^(08|57P)/;
-/** By node-postgres, of a connection that it knows to be lost. */
-const UNSENT = /not queryable/;
+/** By node-postgres and by TypeORM, of a connection that they know to be lost. */
+const UNSENT = /not queryable|runner already released/;
 
 /**
  * True where a COMMIT that failed so may have been carried out all the same. Whatever else Postgres

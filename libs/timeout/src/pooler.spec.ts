@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Pool, PoolClient } from 'pg';
 import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
 import { limitSessions } from '../../../test/support/limit-sessions';
 import { isInfrastructureError } from './database-errors';
-import { openSessions } from './pooler';
+import { openSessions, withOwnSessions } from './pooler';
 import { queryRows } from './query-rows';
+import { standStillUntilGone } from './testing/stand-still';
 
 const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 const FIELDS = Buffer.from(
@@ -54,6 +56,23 @@ describe('A connection that Postgres ends as it is opened', () => {
     expect(await queryRows(dataSource, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await held.release();
     await dataSource.destroy();
+  });
+});
+
+describe('A session that Postgres ends while others are looked at', () => {
+  it('means that Postgres is away', async () => {
+    const database = await createTestDatabase();
+    const dataSource = await openSessions(new DataSource({ type: 'postgres', url: database.url }));
+    const { master } = dataSource.driver as unknown as { readonly master: Pool };
+    const taken: number[] = [];
+    master.on('acquire', (client: PoolClient & { readonly processID?: number }) => {
+      taken.push(client.processID ?? 0);
+      if (taken.length === 2) standStillUntilGone(dataSource, taken[0] as number, 'end it');
+    });
+    const failure: unknown = await withOwnSessions(dataSource).catch((error: unknown) => error);
+    expect(taken.length).toBe(2);
+    expect(isInfrastructureError(failure)).toBe(true);
+    await database.drop();
   });
 });
 
