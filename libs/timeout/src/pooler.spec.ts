@@ -4,6 +4,8 @@ import type { Pool, PoolClient } from 'pg';
 import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
 import { limitSessions } from '../../../test/support/limit-sessions';
+import { startTcpProxy } from '../../../test/support/tcp-proxy';
+import { CommitUnknownError } from './commit';
 import { isInfrastructureError } from './database-errors';
 import { openSessions, withOwnSessions } from './pooler';
 import { queryRows } from './query-rows';
@@ -72,6 +74,20 @@ describe('A session that Postgres ends while others are looked at', () => {
     const failure: unknown = await withOwnSessions(dataSource).catch((error: unknown) => error);
     expect(taken.length).toBe(2);
     expect(isInfrastructureError(failure)).toBe(true);
+    await database.drop();
+  });
+});
+
+describe('A look at sessions, whose COMMIT is not answered', () => {
+  it('has changed nothing, so that nothing is unknown', async () => {
+    const database = await createTestDatabase();
+    const proxy = await startTcpProxy(database.url);
+    const dataSource = await openSessions(new DataSource({ type: 'postgres', url: proxy.url }));
+    proxy.loseCommit(/pg_backend_pid/);
+    const failure: unknown = await withOwnSessions(dataSource).catch((error: unknown) => error);
+    expect(failure).not.toBeInstanceOf(CommitUnknownError);
+    expect(isInfrastructureError(failure)).toBe(true);
+    await proxy.close();
     await database.drop();
   });
 });

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
 import { checked } from './checked-connections';
+import { CommitUnknownError } from './commit';
 import { connectInTurn } from './connect-in-turn';
 import { PoolerRefusalError, TransactionPoolingError } from './errors';
 import { inTransaction } from './in-transaction';
@@ -34,13 +35,18 @@ export async function isTransactionPooled(dataSource: DataSource): Promise<boole
         const [taken] = await tx.rows<Backend[0]>(BACKEND);
         const [after] = await idles();
         return taken?.pid === before.pid || after.pid !== before.pid;
-      });
+      }).catch(lostWithoutLoss);
       if (isShared) return true;
     }
     return false;
   } finally {
     await idle.release();
   }
+}
+
+/** Nothing was changed by who has only looked: what became of that is no question to anybody. */
+function lostWithoutLoss(error: unknown): never {
+  throw error instanceof CommitUnknownError ? error.cause : error;
 }
 
 /**
