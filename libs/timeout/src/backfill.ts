@@ -3,6 +3,7 @@ import { alarmFor, type Granularity } from './alarm-for';
 import type { Clock } from './clock';
 import type { Deadline } from './deadline-handler';
 import { failpoint } from './failpoint';
+import { instantParam } from './instant-param';
 import { inTransaction } from './in-transaction';
 import { queryRows } from './query-rows';
 import type { Alarm, TimerDriver } from './timer-driver';
@@ -73,7 +74,7 @@ export class BackfillCursorError extends Error {
 }
 
 /** Before every deadline there can be. */
-const EARLIEST = new Date(0);
+const EARLIEST = new Date('0001-01-01');
 const RATE_TICK_MS = 250;
 
 /**
@@ -141,7 +142,7 @@ class Run {
     const [row] = await queryRows<{ n: string }>(
       this.parts.dataSource,
       'SELECT count(*) AS n FROM deadlines WHERE kind = $1 AND (due_at, subject_id) > ($2, $3)',
-      [kind, dueAt, subjectId],
+      [kind, instantParam(dueAt.getTime()), subjectId],
     );
     this.progress = { ...this.progress, total: this.progress.total + Number(row?.n ?? 0) };
   }
@@ -173,7 +174,13 @@ class Run {
         `SELECT subject_id, due_at, version FROM deadlines
           WHERE kind = $1 AND (due_at, subject_id) > ($2, $3) AND due_at <= $4
           ORDER BY kind, due_at, subject_id LIMIT $5`,
-        [cursor.kind, cursor.dueAt, cursor.subjectId, this.#horizon, this.options.batch],
+        [
+          cursor.kind,
+          instantParam(cursor.dueAt.getTime()),
+          cursor.subjectId,
+          this.#horizon,
+          this.options.batch,
+        ],
       );
     });
     return rows.map((row) => ({
@@ -216,7 +223,7 @@ class Run {
       this.parts.dataSource,
       `SELECT count(*) AS n FROM deadlines
         WHERE kind = $1 AND due_at > $2 AND (due_at, subject_id) > ($3, $4)`,
-      [kind, this.#horizon, dueAt, subjectId],
+      [kind, this.#horizon, instantParam(dueAt.getTime()), subjectId],
     );
     this.#advance({ waiting: Number(row?.n ?? 0) });
   }

@@ -1,6 +1,7 @@
 import { ClaimedBatch } from './claimed-batch';
 import type { Deadline, DueDeadline } from './deadline-handler';
 import { type DeadlineRow, fromRow } from './deadlines';
+import { instantParam } from './instant-param';
 import { LowWater, since } from './low-water';
 import { IS_PICKED, PLACE } from './picked';
 import {
@@ -28,11 +29,11 @@ export async function claimDue(
   let oldestMs: number | undefined;
   try {
     const [columns] = await tx.hot<ClaimedColumns>(range ? CLAIM_RANGE : CLAIM, [
-      ...[kind, limit, overdueByMs, new Date(look.fromMs)],
-      nextUntilMs === undefined ? null : new Date(nextUntilMs),
+      ...[kind, limit, overdueByMs, instantParam(look.fromMs)],
+      nextUntilMs === undefined ? null : instantParam(nextUntilMs),
       ...(range
         ? rangeParams(range)
-        : [from?.dueAt ?? new Date(look.fromMs), from?.subjectId ?? NIL]),
+        : [instantParam(from?.dueAt.getTime() ?? look.fromMs), from?.subjectId ?? NIL]),
     ]);
     oldestMs = Number((columns as ClaimedColumns).oldest_ms);
     return batchOf(kind, columns as ClaimedColumns);
@@ -157,7 +158,11 @@ export async function claimExactly(
                           ${how}) AS d)
      DELETE FROM near_deadlines WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND ${IS_PICKED}
      RETURNING kind, subject_id, due_at, version, failures`,
-    [kind, deadlines.map(({ dueAt }) => dueAt), deadlines.map(({ subjectId }) => subjectId)],
+    [
+      kind,
+      deadlines.map(({ dueAt }) => instantParam(dueAt.getTime())),
+      deadlines.map(({ subjectId }) => subjectId),
+    ],
   );
   return rows.map(fromRow);
 }

@@ -11,7 +11,7 @@ import type { DrainOwn, DrainParts, Part } from './drain-parts';
 import { FollowUps } from './follow-ups';
 import { handleClaimed } from './handle-claimed';
 import { lockBatch } from './lock-batch';
-import { LowWater } from './low-water';
+import { EVERYTHING_MS, LowWater } from './low-water';
 import type { Pace, Plan } from './pace';
 import { pause } from './pause';
 import { SERVICE_LEVEL_MS } from './service-level';
@@ -173,7 +173,7 @@ export class DrainBatch {
   /** What was due before a sharded sweep began is that one's, while somebody is at it. */
   #lowWaterFor({ part }: Asked): LowWater {
     const leftMs = this.parts.leftToRunMs(this.kind);
-    return part?.lowWater ?? (leftMs > 0 ? new LowWater(leftMs) : this.own.lowWater);
+    return part?.lowWater ?? (leftMs > EVERYTHING_MS ? new LowWater(leftMs) : this.own.lowWater);
   }
 
   async #carryOut(

@@ -116,7 +116,7 @@ export class Drain {
     if (inMs === undefined || this.#isStopped || this.#probe) return;
     this.#probe = setTimeout(() => {
       this.#probe = undefined;
-      if (this.standsStill) this.signal('timer', 0);
+      if (this.standsStill) this.signal('timer', EVERYTHING_MS);
     }, Math.ceil(inMs)).unref();
   }
 

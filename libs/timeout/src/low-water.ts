@@ -1,5 +1,5 @@
-/** The earliest instant there is: what claims from here misses nothing. */
-export const EVERYTHING_MS = 0;
+/** Before every instant: what claims from here misses nothing, though it was due before 1970. */
+export const EVERYTHING_MS = -Infinity;
 
 /**
  * Where to begin to look for a kind's due deadlines, in milliseconds since the epoch. All before
@@ -53,7 +53,10 @@ export interface Look {
   atMostMs: number;
 }
 
+/** The first instant of Postgres. What somebody has put at `-infinity` by hand is no instant, and due at none. */
+const FIRST = `timestamptz '4714-11-24 00:00:00+00 BC'`;
+
 /** A mark as SQL. One that is in the future is from before the clock was set back. */
 export function since(mark: string): string {
-  return `CASE WHEN ${mark} > now() THEN '-infinity' ELSE ${mark} END`;
+  return `CASE WHEN ${mark} > now() OR ${mark} < ${FIRST} THEN ${FIRST} ELSE ${mark} END`;
 }

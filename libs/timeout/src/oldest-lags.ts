@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { Seen } from './late-commits';
-import { since } from './low-water';
+import { instantParam } from './instant-param';
+import { EVERYTHING_MS, since } from './low-water';
 import { queryRows } from './query-rows';
 
 export interface OldestLag {
@@ -15,7 +16,7 @@ export interface OldestLag {
 export async function oldestLags(
   dataSource: DataSource,
   kinds: readonly string[],
-  fromMs: readonly number[] = kinds.map(() => 0),
+  fromMs: readonly number[] = kinds.map(() => EVERYTHING_MS),
 ): Promise<OldestLag[]> {
   const rows = await queryRows<{ oldest: string | null; at: Date; open: string; next: string }>(
     dataSource,
@@ -27,7 +28,7 @@ export async function oldestLags(
        FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS k (kind, since, place),
             pg_current_snapshot() AS s
       ORDER BY place`,
-    [kinds, fromMs.map((ms) => new Date(ms))],
+    [kinds, fromMs.map(instantParam)],
   );
   return rows.map(({ oldest, at, open, next }) => {
     const oldestMs = Number(oldest ?? Infinity);

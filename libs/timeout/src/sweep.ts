@@ -6,6 +6,7 @@ import type { DatabaseClock } from './database-clock';
 import { isContention } from './database-errors';
 import type { Drain } from './drain';
 import { failpoint } from './failpoint';
+import { EVERYTHING_MS } from './low-water';
 import { type OldestLag, oldestLags } from './oldest-lags';
 import { withTimeLimit } from './time-limit';
 import { sumOf, type SweptCounts } from './swept-counts';
@@ -234,5 +235,5 @@ function oldestOf(
   leftMs: readonly number[],
 ): Map<Drain, number> {
   const seen = looked.map((drain, index) => [drain, (lags[index] as OldestLag).oldestMs] as const);
-  return new Map(seen.filter((_, index) => leftMs[index] === 0));
+  return new Map(seen.filter((_, index) => leftMs[index] === EVERYTHING_MS));
 }

@@ -8,6 +8,7 @@ import {
   readHoldings,
   releaseHeld,
 } from '../held-deadlines';
+import { instantParam } from '../instant-param';
 import type { TimeoutService } from '../timeout.service';
 import { queryRows } from '../query-rows';
 import type { Transaction } from '../transaction';
@@ -120,7 +121,7 @@ export class Timeouts {
   }): Promise<KnownDeadline[]> {
     const rows = await queryRows<ArmedRow>(this.dataSource, LIST_SUBJECTS, [
       kind,
-      after?.dueAt ?? '-infinity',
+      instantParam(after?.dueAt.getTime() ?? -Infinity),
       after?.subjectId ?? '',
       Math.min(limit, MOST_LISTED),
     ]);

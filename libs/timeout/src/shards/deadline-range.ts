@@ -1,3 +1,5 @@
+import { instantParam } from '../instant-param';
+
 /** A place in the order in which a kind's deadlines are claimed. */
 export interface DeadlinePlace {
   readonly dueAt: Date;
@@ -18,5 +20,6 @@ export function inRange(first: number): string {
 }
 
 export function rangeParams({ after, until }: DeadlineRange): unknown[] {
-  return [after.dueAt, after.subjectId, until.dueAt, until.subjectId];
+  const [afterAt, untilAt] = [after, until].map(({ dueAt }) => instantParam(dueAt.getTime()));
+  return [afterAt, after.subjectId, untilAt, until.subjectId];
 }

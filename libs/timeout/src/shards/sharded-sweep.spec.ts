@@ -5,6 +5,7 @@ import { DatabaseClock } from '../database-clock';
 import type { BatchResult, DeadlineHandler } from '../deadline-handler';
 import { Drain, drainDefaults } from '../drain';
 import { NoopLock } from '../locks/noop.lock';
+import { EVERYTHING_MS } from '../low-water';
 import { silentTelemetry } from '../telemetry';
 import { DeadlineStore } from '../testing/deadline-store';
 import { drainParts } from '../testing/drain-harness';
@@ -101,7 +102,7 @@ describe('ShardedSweep', () => {
     const [one, two] = [service(held), service(held)];
     const running = one.shardedSweep.run({ shards: 10 });
     const { shardedSweep } = two;
-    while (shardedSweep.leftToRunMs(KIND) === 0) await shardedSweep.look();
+    while (shardedSweep.leftToRunMs(KIND) === EVERYTHING_MS) await shardedSweep.look();
     gate.open();
     await shardedSweep.takePart();
     expect(await running).toMatchObject({ found: 2_000, changed: 2_000, left: 0 });
@@ -123,7 +124,7 @@ describe('ShardedSweep', () => {
     await expireLeases();
     // Nobody is at it any more, and still it is to be had.
     await timeouts.shardedSweep.look();
-    expect(timeouts.shardedSweep.leftToRunMs(KIND)).toBe(0);
+    expect(timeouts.shardedSweep.leftToRunMs(KIND)).toBe(EVERYTHING_MS);
     await timeouts.shardedSweep.takePart();
     const [first] = await shards.read(runId);
     expect(first).toMatchObject({

@@ -5,7 +5,7 @@ import type { Drain } from '../drain';
 import { addCounts, type DrainCounts, noCounts } from '../drain-counts';
 import { every } from '../every';
 import { failpoint } from '../failpoint';
-import { LowWater } from '../low-water';
+import { EVERYTHING_MS, LowWater } from '../low-water';
 import { pause } from '../pause';
 import { SERVICE_LEVEL_MS } from '../service-level';
 import type { TimeoutTelemetry } from '../telemetry';
@@ -66,9 +66,9 @@ export class ShardedSweep {
     this.#shards = new SweepShards(dataSource);
   }
 
-  /** What of this kind is due before is left to the run under way; 0 when there is none. */
+  /** What of this kind is due before is left to the run under way: nothing when there is none. */
   leftToRunMs(kind: string): number {
-    return this.#underWay.get(kind) ?? 0;
+    return this.#underWay.get(kind) ?? EVERYTHING_MS;
   }
 
   /** Looks for a run under way, of whichever process; to be asked every second. */

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { SweepUnderWayError } from '../errors';
 import { inTransaction } from '../in-transaction';
+import { EVERYTHING_MS } from '../low-water';
 import { queryRows } from '../query-rows';
 import type { Transaction } from '../transaction';
 import type { DrainCounts } from '../drain-counts';
@@ -136,7 +137,7 @@ export class SweepShards {
 
   /**
    * The kinds that have a shard which has not ended, and when its run began, in milliseconds since
-   * the epoch: 0 where nobody is at any.
+   * the epoch: before everything where nobody is at any.
    */
   async underWay(kinds: readonly string[]): Promise<Map<string, number>> {
     const rows = await queryRows<{ kind: string; begun_at: Date | null }>(
@@ -145,7 +146,9 @@ export class SweepShards {
         WHERE kind = ANY ($1) AND ${IS_OPEN} GROUP BY kind`,
       [kinds],
     );
-    return new Map(rows.map(({ kind, begun_at: begunAt }) => [kind, begunAt?.getTime() ?? 0]));
+    return new Map(
+      rows.map(({ kind, begun_at: begunAt }) => [kind, begunAt?.getTime() ?? EVERYTHING_MS]),
+    );
   }
 
   /** In the order of their numbers; none when the run found nothing overdue, or is forgotten. */
@@ -204,7 +207,7 @@ const CUT = `
   INSERT INTO sweep_shards (run_id, shard, kind, begun_at, due, after_due_at, after_id, until_due_at, until_id)
   SELECT $1, (SELECT count(*) FROM sweep_shards WHERE run_id = $1) + row_number() OVER places, $2, now(),
          place - lag(place, 1, 0::bigint) OVER places,
-         lag(due_at, 1, 'epoch') OVER places,
+         lag(due_at, 1, (SELECT least('epoch', min(due_at) - interval '1 millisecond') FROM due)) OVER places,
          lag(subject_id, 1, '00000000-0000-0000-0000-000000000000') OVER places,
          CASE WHEN is_last THEN now() ELSE due_at END,
          CASE WHEN is_last THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff' ELSE subject_id END

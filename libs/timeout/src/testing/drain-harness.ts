@@ -6,6 +6,7 @@ import type { DrainParts } from '../drain-parts';
 import { FurtherDrainers } from '../further-drainers';
 import type { Lock } from '../lock';
 import { NoopLock } from '../locks/noop.lock';
+import { EVERYTHING_MS } from '../low-water';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import type { TimerDriver } from '../timer-driver';
 import { TRUSTED_ABILITIES } from './trusted-abilities';
@@ -51,7 +52,7 @@ export function drainParts(
     telemetry,
     further: new FurtherDrainers(Infinity),
     othersWaitMs: () => 0,
-    leftToRunMs: () => 0,
+    leftToRunMs: () => EVERYTHING_MS,
   };
 }
 
