@@ -47,6 +47,8 @@ interface Round {
  */
 export class Drain {
   #current: Promise<DrainCounts> | undefined;
+  /** The one that {@link #current} is of. */
+  #underWay: Round | undefined;
   #next: Promise<DrainCounts> | undefined;
   /** Rounds of parts: beside each other, and beside the one of everything. */
   readonly #parts = new Set<Promise<unknown>>();
@@ -98,9 +100,13 @@ export class Drain {
     this.#startInBackground(by);
   }
 
-  /** Handles what has been due for `overdueByMs`; resolves when nothing is left. `sinceMs`: as above. */
+  /**
+   * Handles what has been due for `overdueByMs`; resolves when nothing is left. `sinceMs`: as above. What is
+   * late by now does not wait for a batch under way whose handler takes its time, while there is a place beside it.
+   */
   run(by: Claimant, overdueByMs = 0, sinceMs = EVERYTHING_MS): Promise<DrainCounts> {
     this.lowWater.lower(sinceMs);
+    if (this.#underWay) this.#sendMore(this.#underWay);
     return this.#start(by, overdueByMs);
   }
 
@@ -157,6 +163,11 @@ export class Drain {
     return this.#bursting.size > 0;
   }
 
+  /** True while batch follows batch: what is due is about to be claimed, if there is a turn to be had. */
+  get isClaiming(): boolean {
+    return [...this.#bursting].some(({ isDone }) => !isDone);
+  }
+
   /** True while the handler, or what follows its commits, fails for all: only probes are made. */
   get standsStill(): boolean {
     return this.#health.isStopped;
@@ -190,11 +201,13 @@ export class Drain {
     const total = noCounts();
     const batch = asked.part ? this.#partBatch : this.#batch;
     const round: Round = { batch, asked, total, drainers: new Map() };
+    if (!asked.part) this.#underWay = round;
     batch.pace.roundBegins();
     if (claimsAllThatIsDue(asked)) this.#watch.roundBegins();
     this.#send(round, 0);
     // All of them, whatever becomes of one: nobody's transaction goes on behind the round's back.
     while (round.drainers.size > 0) await Promise.all(round.drainers.values());
+    if (!asked.part) this.#underWay = undefined;
     await batch.released();
     this.#bursting.delete(round);
     this.#probeLater();

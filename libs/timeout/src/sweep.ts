@@ -91,7 +91,7 @@ export class Sweep {
    */
   async takeMissed(): Promise<boolean> {
     const idle = [...this.drains.values()].filter(
-      (drain) => !drain.isBursting && !drain.standsStill && !this.brake.holds(drain.kind),
+      (drain) => !drain.isClaiming && !drain.standsStill && !this.brake.holds(drain.kind),
     );
     const kinds = idle.map(({ kind }) => kind);
     const fromMs = idle.map(({ kind, lateCommits, lowWater }) =>

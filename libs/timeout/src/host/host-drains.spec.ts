@@ -4,6 +4,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { Pool } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { until } from '../../../../test/support/until';
+import { Gate } from '../testing/gate';
 import {
   DeadlineHandler,
   type Due,
@@ -82,6 +83,29 @@ describe('the drains of TimeoutModule', () => {
     await arm(timeouts, 1_000);
     await until('all are handled', () => done >= 1_000);
     expect(most).toBe(drainers);
+  });
+
+  it.each([
+    ['alone', 1],
+    ['with all that a batch may have', 60],
+  ])('wait for no batch whose handler takes its time: %s', async (_, count) => {
+    const gate = new Gate();
+    const handled: string[] = [];
+    const timeouts = await start({ drainers: 2 }, async (due) => {
+      const names = due.map(({ subjectId }) => subjectId);
+      if (names.includes('s0')) await gate.pass();
+      handled.push(...names);
+    });
+    await arm(timeouts, count, -1);
+    await gate.reached();
+    await until('the others are handled', () => handled.length === Math.max(0, count - 50));
+    for (const subjectId of ['late', 'later']) {
+      await timeouts.arm(fromPg(pool), { kind, subjectId, dueAt: new Date() });
+      await until('it is handled', () => handled.includes(subjectId), 5_000);
+    }
+    expect(handled).not.toContain('s0');
+    gate.open();
+    await until('all are handled', () => handled.length === count + 2);
   });
 
   it('let go of what a worker that stands still holds after as long as the host allows', async () => {
