@@ -153,13 +153,26 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     const answer = await this.#ask(row);
     await failpoint('refund.answered');
     // No answer is no answer: the deadline that is armed already asks again with the same key.
-    if (answer.state === 'UNKNOWN') return 'nothing';
+    if (answer.state === 'UNKNOWN') {
+      await this.#noteWhy(row, answer.why);
+      return 'nothing';
+    }
     await inTransaction(this.dataSource, async (tx) => {
       await this.settling.settle(tx, row.id, row.attempt, answer, 'answer');
       await failpoint('refund.applied');
     });
     await failpoint('refund.settled');
     return 'succeeded';
+  }
+
+  /** For whoever is woken up because it waits. Nothing goes by it, and the next answer takes its place. */
+  async #noteWhy({ id, attempt }: RefundRow, why: string): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE refunds SET error = $3
+        WHERE id = $1 AND attempt = $2 AND ${HAS_STATUS('requested', 'pending')}
+          AND error IS DISTINCT FROM $3`,
+      [id, attempt, why],
+    );
   }
 
   #ask(row: RefundRow): Promise<RefundAnswer> {

@@ -136,6 +136,22 @@ describe('refunds of more than is owed', () => {
 });
 
 describe('a refund at the provider', () => {
+  it('that says nothing of it tells operators why, until it does', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    const due = { kind: 'refund', subjectId: id, version: 1, dueAt: new Date(), failures: 0 };
+    const judge = { succeeded: () => undefined, failed: () => undefined };
+    const asked = () => world.get(RefundDeadline).afterCommit([due], judge);
+    const listed = () => world.rows('SELECT status, error FROM refunds WHERE id = $1', [id]);
+    const silent = jest.spyOn(world.provider, 'refund');
+    silent.mockResolvedValue({ state: 'UNKNOWN', why: 'status 401' });
+    await asked();
+    expect(await listed()).toEqual([{ status: 'requested', error: 'status 401' }]);
+    silent.mockRestore();
+    await asked();
+    expect(await listed()).toEqual([{ status: 'succeeded', error: null }]);
+  });
+
   it('is none of the same amount that somebody makes by hand meanwhile', async () => {
     const order = await paid();
     const id = await owed(order, 300);

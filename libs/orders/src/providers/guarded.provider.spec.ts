@@ -49,7 +49,8 @@ describe('GuardedProvider', () => {
     const guarded = guard();
     for (let i = 0; i < 3; i++) expect(await guarded.findPayment(REF)).toEqual(UNKNOWN);
     findPayment.mockClear();
-    expect(await guarded.findPayment(REF)).toMatchObject({ state: 'UNKNOWN' });
+    const notAsked = `not asked, as it does not answer: ${UNKNOWN.why}`;
+    expect(await guarded.findPayment(REF)).toEqual({ state: 'UNKNOWN', why: notAsked });
     expect(await guarded.createPayment(REF)).toMatchObject({ state: 'NOT_MADE' });
     expect(findPayment).not.toHaveBeenCalled();
     expect(createPayment).not.toHaveBeenCalled();

@@ -58,6 +58,8 @@ export class GuardedProvider implements PaymentProvider {
   readonly name: string;
   readonly takesRealMoney: boolean;
   readonly #breaker: CircuitBreaker<[() => Promise<void>], void>;
+  /** Why the last call that had no answer had none. */
+  #why = '';
 
   constructor(
     private readonly provider: PaymentProvider,
@@ -70,10 +72,9 @@ export class GuardedProvider implements PaymentProvider {
       (call: () => Promise<void>) => call(),
       options.breaker ?? BREAKER,
     );
-    let why = '';
-    this.#breaker.on('failure', (error) => (why = error.message));
+    this.#breaker.on('failure', (error) => (this.#why = error.message));
     this.#breaker.on('open', () =>
-      telemetry.alert('provider_does_not_answer', { provider: this.name, why }),
+      telemetry.alert('provider_does_not_answer', { provider: this.name, why: this.#why }),
     );
   }
 
@@ -153,8 +154,16 @@ export class GuardedProvider implements PaymentProvider {
     });
     // What came after the limit is no answer: it may be older than one that came since.
     if (got.answer && (!error || error instanceof NoAnswerError)) return got.answer;
-    if (notCalled && outcomeOf(error) === 'not_called') return notCalled;
-    return { state: 'UNKNOWN', why: error instanceof Error ? error.message : String(error) };
+    if (outcomeOf(error) === 'not_called') {
+      return (
+        notCalled ?? {
+          state: 'UNKNOWN',
+          why: storable(`not asked, as it does not answer: ${this.#why}`),
+        }
+      );
+    }
+    const why = error instanceof Error ? error.message : String(error);
+    return { state: 'UNKNOWN', why: storable(why) };
   }
 
   /** Resolves with the error, if there was one; it never rejects. */
