@@ -30,7 +30,7 @@ import { storable } from './storable';
 const CALL_LIMIT_MS = 10_000;
 
 /** The breaker opens when half of at least 10 calls in 10 s had no answer, and tries again in 2 s. */
-const BREAKER: CircuitBreaker.Options = {
+const BREAKER = {
   timeout: CALL_LIMIT_MS,
   errorThresholdPercentage: 50,
   volumeThreshold: 10,
@@ -42,7 +42,7 @@ const BREAKER: CircuitBreaker.Options = {
 class NoAnswerError extends Error {}
 
 export interface GuardedProviderOptions {
-  readonly breaker?: CircuitBreaker.Options;
+  readonly breaker?: Partial<typeof BREAKER>;
   /** Told how each call ended, as the metric `lastcall_provider_call_seconds` is. */
   readonly onOutcome?: (outcome: string) => void;
 }
