@@ -151,16 +151,23 @@ export class StripeProvider implements PaymentProvider {
     const { webhookSecret, installation } = this.options;
     const signature = headers['stripe-signature'];
     const event = verifyEvent(this.#stripe, { rawBody, signature, secret: webhookSecret }, now);
+    const { id: eventId, type: providerType } = event;
+    if (this.#isOfOthers(event)) return { eventId, type: 'ignored', providerType };
     const notice = noticeOf(event, installation, (intent) =>
       this.#sessions.ofIntent(intent).catch((error: unknown) => {
         throw providerError('The provider did not say what the event is about', error);
       }),
     );
-    const withId = (known: Awaited<typeof notice>): ProviderNotice => ({
-      eventId: event.id,
-      ...known,
-    });
+    const withId = (known: Awaited<typeof notice>): ProviderNotice => ({ eventId, ...known });
     return notice instanceof Promise ? notice.then(withId) : withId(notice);
+  }
+
+  /**
+   * An endpoint may hear of accounts that are connected to ours (docs.stripe.com/connect/webhooks), in both modes:
+   * their money is not ours, and a test card's is nobody's.
+   */
+  #isOfOthers({ account, livemode }: Stripe.Event): boolean {
+    return Boolean(account) || (this.takesRealMoney && !livemode);
   }
 
   async *ledger(since: Date, from: string | null): AsyncIterable<LedgerPage> {
