@@ -17,6 +17,15 @@ describe('verifyEvent', () => {
     expect(verify(JSON.stringify(event))).toEqual(event);
     const thin = { id: 'evt_1', type: 'v1.account.updated' };
     expect(verify(JSON.stringify(thin))).toEqual(thin);
+    const thinner = { ...thin, object: 'v2.core.event', related_object: { id: 'acct_1' } };
+    expect(verify(JSON.stringify(thinner))).toEqual(thinner);
+  });
+
+  it('refuses a thin event of what it reads: whoever set it up has to hear that', () => {
+    const thin = { id: 'evt_1', object: 'v2.core.event', type: 'v1.refund.failed' };
+    expect(() => verify(JSON.stringify(thin))).toThrow(
+      /is thin: a snapshot is what has to be sent/,
+    );
   });
 
   it.each([
