@@ -275,6 +275,18 @@ describe('Stripe', () => {
     return lines;
   };
 
+  it('shows in its ledger all refunds of a payment, of which Stripe tells ten with its charge', async () => {
+    const { paymentId, providerPaymentId } = await opened();
+    await stripe.pay(providerPaymentId);
+    const ids: string[] = [];
+    for (let n = 0; n < 12; n++) {
+      ids.push((await stripe.refundInDashboard(providerPaymentId, 100)).id);
+    }
+    const [line] = await linesOf(paymentId);
+    const told = line?.refunds.map(({ providerRefundId }) => providerRefundId) ?? [];
+    expect(told.toSorted()).toEqual(ids.toSorted());
+  });
+
   it('shows in its ledger what was made long ago and has changed only now', async () => {
     const [refunded, disputed, quiet] = [await opened(), await opened(), await opened()];
     for (const { providerPaymentId } of [refunded, disputed, quiet]) {

@@ -192,9 +192,10 @@ export class StripeApi {
     if (!charge || !isWanted('payment_intent.latest_charge')) {
       return { ...session, payment_intent: { ...intent } };
     }
-    // Since version 2022-11-15 refunds are part of a charge only when they are asked for.
-    const data = this.account.refunds.filter((refund) => refund.charge === charge.id);
-    const refunds = { object: 'list', data, has_more: false, url: `/v1/charges/${charge.id}` };
+    // Since version 2022-11-15 refunds are part of a charge only when they are asked for: the newest ten.
+    const made = this.account.refunds.filter((refund) => refund.charge === charge.id).reverse();
+    const [data, has_more] = [made.slice(0, 10), made.length > 10];
+    const refunds = { object: 'list', data, has_more, url: `/v1/charges/${charge.id}` };
     const withRefunds = isWanted('payment_intent.latest_charge.refunds');
     const latest_charge = { ...charge, ...(withRefunds ? { refunds } : {}) };
     return { ...session, payment_intent: { ...intent, latest_charge } };

@@ -1,7 +1,13 @@
 import type Stripe from 'stripe';
 import type { LedgerPage, LedgerPayment } from '../payment-provider';
 import { MONEY_AND_REFUNDS } from './stripe-names';
-import { isDisputed, isOurs, type Session, toLedgerPayment } from './stripe-session';
+import {
+  hasMoreRefunds,
+  isDisputed,
+  isOurs,
+  type Session,
+  toLedgerPayment,
+} from './stripe-session';
 
 const PAGE = 100;
 const EXPAND = [`data.${MONEY_AND_REFUNDS}`];
@@ -114,10 +120,23 @@ export class StripeLedger {
 
   async #toLedger(session: Session): Promise<LedgerPayment> {
     const payment_intent = idOf(session.payment_intent);
-    if (!payment_intent || !isDisputed(session)) return toLedgerPayment(session);
-    const { data } = await this.stripe.disputes.list({ payment_intent, limit: PAGE });
-    return toLedgerPayment(session, data);
+    if (!payment_intent) return toLedgerPayment(session);
+    const [refunds, disputes] = await Promise.all([
+      hasMoreRefunds(session)
+        ? all(this.stripe.refunds.list({ payment_intent, limit: PAGE }))
+        : undefined,
+      isDisputed(session)
+        ? all(this.stripe.disputes.list({ payment_intent, limit: PAGE }))
+        : undefined,
+    ]);
+    return toLedgerPayment(session, { refunds, disputes });
   }
+}
+
+async function all<T extends { id: string }>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const one of list) found.push(one);
+  return found;
 }
 
 /** The session or the payment intent that it is about; of another installation's session, none. */

@@ -85,16 +85,25 @@ export function isDisputed(session: Session): boolean {
   return chargeOf(session)?.disputed ?? false;
 }
 
-export function toLedgerPayment(
-  session: Session,
-  disputes: readonly Stripe.Dispute[] = [],
-): LedgerPayment {
+/** Of a charge's refunds Stripe tells the newest ten with it. */
+export function hasMoreRefunds(session: Session): boolean {
+  return chargeOf(session)?.refunds?.has_more ?? false;
+}
+
+/** What is not given was told with the charge, or is nothing. */
+interface MovesOf {
+  readonly refunds?: readonly Stripe.Refund[] | undefined;
+  readonly disputes?: readonly Stripe.Dispute[] | undefined;
+}
+
+export function toLedgerPayment(session: Session, moves: MovesOf = {}): LedgerPayment {
   const charge = chargeOf(session);
+  const { refunds = charge?.refunds?.data ?? [], disputes = [] } = moves;
   return {
     providerPaymentId: session.id,
     paymentId: session.client_reference_id,
     captured: (charge && moneyOf(session, charge.created)) ?? null,
-    refunds: (charge?.refunds?.data ?? []).map((refund) => ({
+    refunds: refunds.map((refund) => ({
       providerRefundId: refund.id,
       idempotencyKey: refund.metadata?.[KEY] ?? null,
       amount: refundAmountOf(refund),
