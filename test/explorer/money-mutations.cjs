@@ -409,6 +409,22 @@ const MONEY_MUTATIONS = [
     "const LISTS = ['sessions', 'refunds', 'disputes'] as const;",
   ),
   seeded(
+    'ledger-tells-ten-refunds',
+    "Of a payment's refunds Stripe's ledger has those that come with its charge",
+    STRIPE,
+    'providers/stripe/stripe-ledger.ts',
+    'hasMoreRefunds(session)\n',
+    'false\n',
+  ),
+  seeded(
+    'test-cards-pay',
+    'A session that was paid with a test card pays its order beside a live key',
+    `${ORDERS}providers/stripe/stripe.provider.spec.ts`,
+    'providers/stripe/stripe.provider.ts',
+    '(this.takesRealMoney && !livemode)',
+    'false',
+  ),
+  seeded(
     'refusal-is-silence',
     'A provider that refuses is taken for one that does not answer',
     `${ORDERS}providers/guarded.provider.spec.ts`,

@@ -146,6 +146,12 @@ const SPEC_MUTATIONS = [
     ['drain.ts', 'while (!this.#isStopped && !round.failure', 'while (!round.failure'],
   ),
   seeded(
+    'late-waits-for-a-batch',
+    'What comes due while a handler takes its time over a batch waits for that batch',
+    'host/host-drains.spec.ts',
+    ['drain.ts', 'if (this.#underWay) this.#sendMore(this.#underWay);', ''],
+  ),
+  seeded(
     'siblings-left-behind',
     'A round ends with its first failure, its other transactions going on behind its back',
     'independence.spec.ts',
