@@ -26,7 +26,7 @@ const NOT_REACHED =
   /ENOTFOUND|EAI_|ENETUNREACH|ENETDOWN|EHOSTUNREACH|EHOSTDOWN|EADDRNOTAVAIL|connect (?:ENOENT|EACCES|EPERM)/;
 /** The last by TypeORM, of a session that has ended while its runner made no statement. */
 const CONNECTION_TROUBLE =
-  /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout exceeded|read timeout|not connected|not established|not queryable|runner already released/i;
+  /ECONN|EPIPE|ETIMEDOUT|Connection terminated|timeout (?:exceeded|expired)|read timeout|not connected|not established|not queryable|runner already released/i;
 
 interface Said {
   readonly code: string;
