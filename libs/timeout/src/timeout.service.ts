@@ -26,6 +26,8 @@ import { VerifyAlarms } from './verify-alarms';
 
 /** Below what a process gets to end in (docs/operations.md). */
 const STOP_LIMIT_MS = 10_000;
+/** Longer than a driver may take over a page of alarms; one of a host's own may never answer. */
+const ARMED_LIMIT_MS = 3_000;
 /** What rings in a process that ends rings again so much later, for another one. */
 const FOR_OTHERS_MS = 100;
 /** What was made due just now was made so by a transaction that is not older. */
@@ -177,15 +179,17 @@ export class TimeoutService {
     this.#isStopping = true;
     this.shardedSweep.stop();
     for (const drain of this.#all()) drain.stop();
-    // What their slots still have rings for others: the driver takes no alarms once it has stopped.
-    await this.alarms.settled();
-    await this.sweep.stop();
     const tell = (error: unknown): void => this.parts.telemetry.failed('stop', error);
-    // A host's own may fail: what is under way is waited for, and let go of, all the same.
-    await this.parts.driver.stop().catch(tell);
+    // A host's own may fail, or never answer: what is under way is waited for, and let go of, all the same.
+    const within = (limitMs: number, ending: Promise<unknown>, what: string): Promise<unknown> =>
+      withTimeLimit(ending, limitMs, what).catch(tell);
+    // What their slots still have rings for others: the driver takes no alarms once it has stopped.
+    const armed = [this.alarms.settled(), this.sweep.stop()];
+    await within(ARMED_LIMIT_MS, Promise.all(armed), 'Alarms were not armed');
+    await within(STOP_LIMIT_MS, this.parts.driver.stop(), 'The timer driver did not stop');
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
-    await withTimeLimit(this.idle(), STOP_LIMIT_MS, 'Work under way did not end').catch(tell);
-    await this.alarms.close();
+    await within(STOP_LIMIT_MS, this.idle(), 'Work under way did not end');
+    await within(ARMED_LIMIT_MS, this.alarms.close(), 'Alarms were not armed');
     await this.parts.lock.close();
   }
 

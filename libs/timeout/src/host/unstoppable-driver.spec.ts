@@ -3,7 +3,11 @@ import { Test } from '@nestjs/testing';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { MemoryDriver } from '../drivers/memory/memory.driver';
 import { NoopLock } from '../locks/noop.lock';
-import { migrateTimeouts, TimeoutModule } from '../public';
+import { Pool } from 'pg';
+import { fromPg, getTimeoutsToken, migrateTimeouts, TimeoutModule, type Timeouts } from '../public';
+
+/** Pass at once. */
+const LIMITS_MS = [3_000, 10_000];
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -12,14 +16,26 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-it("ends also where the host's own driver cannot be stopped, and says so", async () => {
-  const refusal = new Error('The broker is away');
-  class Unstoppable extends MemoryDriver {
-    override async stop(): Promise<void> {
-      await super.stop();
-      throw refusal;
-    }
+const refusal = new Error('The broker is away');
+class Unstoppable extends MemoryDriver {
+  override async stop(): Promise<void> {
+    await super.stop();
+    throw refusal;
   }
+}
+/** Its broker says nothing, and nobody gives it up. */
+const silence = (): Promise<never> => new Promise(() => undefined);
+class Silent extends MemoryDriver {
+  override stop = silence;
+}
+class SilentToAll extends Silent {
+  override arm = silence;
+}
+
+afterEach(() => jest.restoreAllMocks());
+
+/** Closes an application with a driver of its own; answers with what was told meanwhile. */
+async function closeWith(Driver: typeof MemoryDriver): Promise<unknown[][]> {
   const failed = jest.fn();
   const lock = new NoopLock();
   const close = jest.spyOn(lock, 'close');
@@ -27,14 +43,38 @@ it("ends also where the host's own driver cannot be stopped, and says so", async
     imports: [
       TimeoutModule.forRoot({
         postgres: { url: database.url },
-        driver: new Unstoppable({ onError: () => undefined }),
+        driver: new Driver({ onError: () => undefined }),
         lock,
         telemetry: { failed },
       }),
     ],
   }).compile();
   await module.init();
+  const pool = new Pool({ connectionString: database.url });
+  const dueAt = new Date(Date.now() + 60_000);
+  const timeouts = module.get<Timeouts>(getTimeoutsToken());
+  await timeouts.arm(fromPg(pool), { kind: 'trial-end', subjectId: 'ann', dueAt });
+  await pool.end();
+  const { setTimeout } = globalThis;
+  const atOnce = (run: () => void, ms?: number): NodeJS.Timeout =>
+    setTimeout(run, LIMITS_MS.includes(ms ?? 0) ? 0 : ms);
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation(atOnce);
   await module.close();
-  expect(failed.mock.calls).toEqual([['stop', refusal]]);
   expect(close).toHaveBeenCalledTimes(1);
+  return failed.mock.calls;
+}
+
+it("ends also where the host's own driver cannot be stopped, and says so", async () => {
+  expect(await closeWith(Unstoppable)).toEqual([['stop', refusal]]);
+});
+
+const NOT_ARMED = 'Alarms were not armed within 3000 ms';
+const NOT_STOPPED = 'The timer driver did not stop within 10000 ms';
+
+it.each([
+  ['as it is stopped', Silent, [NOT_STOPPED]],
+  ['to anything', SilentToAll, [NOT_ARMED, NOT_STOPPED, NOT_ARMED]],
+])('ends also where it does not answer %s', async (_, Driver, said) => {
+  const told = await closeWith(Driver);
+  expect(told).toEqual(said.map((message) => ['stop', expect.objectContaining({ message })]));
 });
