@@ -62,6 +62,7 @@ export class Alarms {
   #epoch = 0;
   #catchUps = 0;
   #closed = false;
+  #leavesFar = false;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -74,6 +75,11 @@ export class Alarms {
   /** How many slots this process knows to be armed. */
   get rememberedSlots(): number {
     return this.#armedSlots.size;
+  }
+
+  /** True where the last `catchUp` has not brought all near that is within reach: there is more to do at once. */
+  get leavesFar(): boolean {
+    return this.#leavesFar;
   }
 
   /** Arms what is within the horizon, in the background. Call it after the commit. */
@@ -118,7 +124,9 @@ export class Alarms {
    */
   async catchUp(signal?: AbortSignal): Promise<number> {
     await this.clock.freshen();
-    await bringNear(this.dataSource, this.options.kinds, 2 * this.options.horizonMs, signal);
+    const reachMs = 2 * this.options.horizonMs;
+    const near = await bringNear(this.dataSource, this.options.kinds, reachMs, signal);
+    this.#leavesFar = !near.isAll;
     if (signal?.aborted) return 0;
     const nowMs = this.clock.nowMs();
     this.#prune(nowMs);

@@ -1,8 +1,13 @@
 import { claimDue } from './claim-due';
 import { insertDeadlines } from './deadlines';
+import { DatabaseClock } from './database-clock';
 import { bringNear } from './far-deadlines';
+import { NoopLock } from './locks/noop.lock';
 import { oldestLags } from './oldest-lags';
+import { silentTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
+import { HandDriver } from './testing/hand-driver';
+import { TimeoutService } from './timeout.service';
 import { inTransaction } from './in-transaction';
 
 const KIND = 'shipment';
@@ -29,9 +34,9 @@ describe('far deadlines', () => {
   it('wait apart from near ones until they come within reach', async () => {
     await store.add(KIND, [60_000, 2 * HOUR_MS, 3 * HOUR_MS]);
     expect(await whereabouts()).toEqual({ near_deadlines: 1, far_deadlines: 2 });
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(0);
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({ moved: 0, isAll: true });
     await pass(2 * HOUR_MS - REACH_MS + 1_000);
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(1);
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({ moved: 1, isAll: true });
     expect(await whereabouts()).toEqual({ near_deadlines: 2, far_deadlines: 1 });
   });
 
@@ -42,7 +47,7 @@ describe('far deadlines', () => {
     const moved = await Promise.all(
       [1, 2, 3].map(() => bringNear(store.dataSource, [KIND], REACH_MS)),
     );
-    expect(moved.reduce((sum, n) => sum + n)).toBe(many.length);
+    expect(moved.reduce((sum, one) => sum + one.moved, 0)).toBe(many.length);
     expect(await claim(KIND, 10_000)).toHaveLength(many.length);
     expect(await whereabouts()).toEqual({});
   });
@@ -55,15 +60,45 @@ describe('far deadlines', () => {
     const moving = bringNear(store.dataSource, [KIND, 'other'], REACH_MS, ending.signal);
     ending.abort();
     // The statement that was under way, and none after it.
-    expect(await moving).toBe(2_000);
+    expect(await moving).toEqual({ moved: 2_000, isAll: false });
     expect(await whereabouts()).toEqual({ near_deadlines: 2_000, far_deadlines: 3_000 });
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(3_000);
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({
+      moved: 3_000,
+      isAll: true,
+    });
+  });
+
+  it('are brought near by sweeps that follow each other, where one does not bring them all', async () => {
+    const many = 60_000;
+    await store.rows(
+      `INSERT INTO deadlines (kind, due_at, subject_id, far)
+       SELECT $1, now() + interval '1 minute', gen_random_uuid(), true FROM generate_series(1, $2)`,
+      [KIND, many],
+    );
+    const { dataSource } = store;
+    const clock = new DatabaseClock(dataSource);
+    const parts = { dataSource, drainDataSource: dataSource, clock, telemetry: silentTelemetry };
+    const timeouts = new TimeoutService(
+      { ...parts, driver: new HandDriver(), lock: new NoopLock() },
+      {
+        kinds: [KIND],
+        granularity: 100,
+        horizonMs: REACH_MS / 2,
+        sweep: { intervalMs: 300_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+      },
+    );
+    await timeouts.runSweep();
+    expect(await whereabouts()).toEqual({ near_deadlines: 50_000, far_deadlines: 10_000 });
+    expect(timeouts.sweep.isDue(performance.now())).toBe(true);
+    await timeouts.runSweep();
+    expect(await whereabouts()).toEqual({ near_deadlines: many });
+    expect(timeouts.sweep.isDue(performance.now())).toBe(false);
   });
 
   it('of kinds that this version does not know stay where they are', async () => {
     await store.add('newer', [2 * HOUR_MS]);
     await pass(3 * HOUR_MS);
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toBe(0);
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({ moved: 0, isAll: true });
     expect(await whereabouts()).toEqual({ far_deadlines: 1 });
   });
 

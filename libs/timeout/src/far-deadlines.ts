@@ -13,12 +13,17 @@ export function isFar(dueAt: string): string {
 
 /** Moved at once. */
 const BATCH = 2_000;
-/** Batches of a kind in one go: what is left over, after months of standstill, has its next turn. */
+/** Batches of a kind in one go: what is left over, as where a million are due at one instant, has its next turn, which is due at once. */
 const MOST_BATCHES = 25;
 
+export interface BroughtNear {
+  readonly moved: number;
+  /** False where some of a kind are left over. */
+  readonly isAll: boolean;
+}
+
 /**
- * Moves deadlines of these kinds that are due within `reachMs` to where rings and sweeps look, and
- * says how many. Any number of processes may do it at once. `reachMs` must be more than an alarm's
+ * Moves deadlines of these kinds that are due within `reachMs` to where rings and sweeps look. Any number of processes may do it at once. `reachMs` must be more than an alarm's
  * horizon, so that nothing comes due out of sight. Where `signal` ends it, what is left over has its
  * next turn, here or elsewhere.
  */
@@ -27,17 +32,21 @@ export async function bringNear(
   kinds: readonly string[],
   reachMs: number,
   signal?: AbortSignal,
-): Promise<number> {
-  let moved = 0;
+): Promise<BroughtNear> {
+  let [moved, isAll] = [0, true];
   for (const kind of kinds) {
-    for (let batch = 0; batch < MOST_BATCHES; batch++) {
-      if (signal?.aborted) return moved;
+    for (let batch = 0; ; batch++) {
+      if (signal?.aborted) return { moved, isAll: false };
+      if (batch === MOST_BATCHES) {
+        isAll = false;
+        break;
+      }
       const [row] = await queryRows<{ n: number }>(dataSource, BRING_NEAR, [kind, reachMs, BATCH]);
       moved += row?.n ?? 0;
       if ((row?.n ?? 0) < BATCH) break;
     }
   }
-  return moved;
+  return { moved, isAll };
 }
 
 const BRING_NEAR = `

@@ -182,6 +182,8 @@ export class Sweep {
   async #arm(): Promise<boolean> {
     try {
       this.#armed += await this.alarms.catchUp(this.#ending.signal);
+      // At an interval each it would come due before its turn.
+      if (this.alarms.leavesFar) this.#lastRunAtMs = -Infinity;
       return true;
     } catch (error) {
       // Somebody holds deadlines: of the store that tells nothing.
