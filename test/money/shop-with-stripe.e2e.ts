@@ -180,6 +180,26 @@ describe('a shop with PAYMENT_PROVIDERS=stripe,sandbox', () => {
     expect(await paymentsOf(id)).toEqual([]);
   });
 
+  it('refuses to send back what Stripe would not, before anything is written', async () => {
+    await sell('DINAR', 'KWD', 5_120);
+    const { id } = await order('DINAR');
+    const { body: payment } = await pay(id);
+    await stripe.pay(payment.providerPaymentId ?? '');
+    await shop.untilOrder(id, 'paid');
+    const back = async (amount: number) =>
+      app.request(`POST /v1/ops/orders/${id}/refunds`, {
+        token: await app.token({ scope: 'ops:write' }),
+        body: { amount, reason: 'case 9' },
+      });
+    expect(await back(1_235)).toMatchObject({
+      status: 422,
+      body: { code: 'amount_not_chargeable', currency: 'KWD', step: 10 },
+    });
+    const ofPayment = 'SELECT id FROM refunds WHERE payment_id = $1';
+    expect(await app.rows(ofPayment, [payment.id])).toEqual([]);
+    expect(await back(1_230)).toMatchObject({ status: 201 });
+  });
+
   it('gives away what is free in whatever currency, and starts with it', async () => {
     await sell('GIFT', 'XTS', 0);
     expect(await order('GIFT')).toMatchObject({ status: 'paid' });

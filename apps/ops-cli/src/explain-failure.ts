@@ -212,6 +212,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   order_not_cancelable: 'lastcall orders show ID tells what became of it',
   order_not_settleable: 'lastcall orders show ID tells what became of it',
   refund_exceeds_balance: 'lastcall orders show ID tells what was paid and what went back',
+  amount_not_chargeable: 'send back an amount that its provider counts in',
   restock_exceeds_order: 'lastcall orders show ID tells what it has in it',
   order_not_extendable: 'lastcall orders show ID tells what became of it',
   reconcile_run_not_found: 'lastcall reconcile --since 7d begins a new one',

@@ -83,6 +83,7 @@ export class OpsController {
     headers: { 'Idempotent-Replayed': '"true" when this key had requested the refund before' },
     refusals: [
       'refund_exceeds_balance',
+      'amount_not_chargeable',
       'restock_exceeds_order',
       'restock_not_supported',
       'idempotency_key_reused',

@@ -6,6 +6,7 @@ import { type PaymentBalance, readBalances, refundable } from '../money/balance'
 import { ForeignMoney } from '../money/foreign-money';
 import { requestRefunds, type RefundOrder } from '../money/request-refunds';
 import { LastcallError } from '../order/errors';
+import { PaymentProviders } from '../providers/payment-providers';
 import type { OrderView } from '../order/order';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
@@ -41,11 +42,12 @@ export class CreateRefund {
     private readonly timeouts: TimeoutService,
     private readonly money: ForeignMoney,
     private readonly reading: ReadOrder,
+    private readonly providers: PaymentProviders,
   ) {}
 
   /**
-   * @throws {LastcallError} order_not_found, refund_exceeds_balance, restock_exceeds_order,
-   *   restock_not_supported, idempotency_key_reused, hooks_elsewhere, busy
+   * @throws {LastcallError} order_not_found, refund_exceeds_balance, amount_not_chargeable,
+   *   restock_exceeds_order, restock_not_supported, idempotency_key_reused, hooks_elsewhere, busy
    */
   async create(orderId: string, command: RefundCommand): Promise<CreatedRefund> {
     const { amount, restock: returned = [], dryRun = false, actor, reason } = command;
@@ -58,6 +60,7 @@ export class CreateRefund {
         }
         await this.guard.takeBack(tx, await restock(tx, { id, status }, returned));
         const parts = await allot(tx, id, amount);
+        await this.#plan(tx, parts);
         const ids = await requestRefunds(tx, this.timeouts, parts, 'operator');
         await recordAction(tx, 'refund.create', 'refund', ids, accountable);
         const cause = { by: 'operator', closeReason: 'operator_canceled', ...accountable } as const;
@@ -67,6 +70,19 @@ export class CreateRefund {
       }),
     );
     return dryRun ? { ...made, order: await this.reading.readOfAnyCustomer(orderId) } : made;
+  }
+
+  /** What a provider would refuse again and again would end with an operator, a day later. */
+  async #plan(tx: Transaction, parts: readonly RefundOrder[]): Promise<void> {
+    const rows = await tx.rows<{ id: string; provider: string }>(
+      'SELECT id, provider FROM payments WHERE id = ANY ($1::uuid[])',
+      [parts.map(({ paymentId }) => paymentId)],
+    );
+    const providers = new Map(rows.map(({ id, provider }) => [id, provider]));
+    for (const { paymentId, amount, currency } of parts) {
+      const provider = this.providers.of(providers.get(paymentId) ?? '');
+      provider.planRefund?.({ amount, currency });
+    }
   }
 }
 

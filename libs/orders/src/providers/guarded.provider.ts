@@ -105,6 +105,10 @@ export class GuardedProvider implements PaymentProvider {
     return Promise.resolve({ state: 'REFUSED', why: `${this.name} moves no ends of payments` });
   }
 
+  planRefund(money: Pick<RefundRequest, 'amount' | 'currency'>): void {
+    this.provider.planRefund?.(money);
+  }
+
   refund(request: RefundRequest): Promise<RefundAnswer> {
     return this.#ask('refund', REFUND_ANSWER, () => this.provider.refund(request));
   }

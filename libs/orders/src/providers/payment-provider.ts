@@ -218,6 +218,12 @@ export interface PaymentProvider {
    */
   extendPayment?(payment: PaymentRef, moreTime: MoreTime): Promise<ExtendAnswer>;
   refund(request: RefundRequest): Promise<RefundAnswer>;
+  /**
+   * Of what an operator wants to send back it refuses, before anything is written, what the provider would
+   * refuse for certain; calls nobody.
+   * @throws {LastcallError} amount_not_chargeable
+   */
+  planRefund?(money: Pick<RefundRequest, 'amount' | 'currency'>): void;
   findRefund(providerRefundId: string): Promise<RefundAnswer>;
   /**
    * Verifies the signature over the raw bytes and reads the notice. Throws LastcallError

@@ -107,6 +107,10 @@ export class StripeProvider implements PaymentProvider {
     return Promise.resolve({ state: 'REFUSED', why });
   }
 
+  planRefund({ amount, currency }: Pick<RefundRequest, 'amount' | 'currency'>): void {
+    toStripeAmount(amount, currency, { isRefund: true });
+  }
+
   async refund(request: RefundRequest): Promise<RefundAnswer> {
     const { providerPaymentId, idempotencyKey, currency } = request;
     try {
