@@ -13,7 +13,10 @@ export function isFar(dueAt: string): string {
 
 /** Moved at once. */
 const BATCH = 2_000;
-/** Batches of a kind in one go: what is left over, as where a million are due at one instant, has its next turn, which is due at once. */
+/**
+ * Batches of a kind in one go: what is left over, as where a million are due at one instant, has its next turn,
+ * which is due at once.
+ */
 const MOST_BATCHES = 25;
 
 export interface BroughtNear {
@@ -23,9 +26,9 @@ export interface BroughtNear {
 }
 
 /**
- * Moves deadlines of these kinds that are due within `reachMs` to where rings and sweeps look. Any number of processes may do it at once. `reachMs` must be more than an alarm's
- * horizon, so that nothing comes due out of sight. Where `signal` ends it, what is left over has its
- * next turn, here or elsewhere.
+ * Moves deadlines of these kinds that are due within `reachMs` to where rings and sweeps look. Any number of
+ * processes may do it at once. `reachMs` must be more than an alarm's horizon, so that nothing comes due out of
+ * sight. Where `signal` ends it, what is left over has its next turn, here or elsewhere.
  */
 export async function bringNear(
   dataSource: DataSource,
