@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import { ReadOrder } from '../closing/read-order';
@@ -13,6 +12,7 @@ import { OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
 import { restock, type ReturnedLine } from '../stock/restock';
 import { rehearse } from '../order/rehearse';
+import { findByKey, rememberKey } from './refund-keys';
 
 export interface RefundCommand extends Accountable {
   /** Minor units of the order's currency. */
@@ -85,44 +85,6 @@ export class CreateRefund {
     }
   }
 }
-
-/**
- * What this key has requested before.
- * @throws {LastcallError} idempotency_key_reused for another request than this one
- */
-async function findByKey(
-  tx: Transaction,
-  orderId: string,
-  command: RefundCommand,
-): Promise<string[] | undefined> {
-  if (command.idempotencyKey === undefined) return undefined;
-  const [known] = await tx.rows<{ body_hash: string; refund_ids: string[] }>(
-    'SELECT body_hash, refund_ids FROM refund_keys WHERE order_id = $1 AND key = $2',
-    [orderId, command.idempotencyKey],
-  );
-  if (known && known.body_hash !== hashOf(command)) {
-    const message =
-      'This Idempotency-Key has requested another refund; use a new key for a new one';
-    throw new LastcallError('idempotency_key_reused', message);
-  }
-  return known?.refund_ids;
-}
-
-async function rememberKey(
-  tx: Transaction,
-  orderId: string,
-  command: RefundCommand,
-  refundIds: readonly string[],
-): Promise<void> {
-  if (command.idempotencyKey === undefined) return;
-  await tx.rows(
-    'INSERT INTO refund_keys (order_id, key, body_hash, refund_ids) VALUES ($1, $2, $3, $4)',
-    [orderId, command.idempotencyKey, hashOf(command), refundIds],
-  );
-}
-
-const hashOf = ({ amount, reason, restock: returned = [] }: RefundCommand): string =>
-  hash('sha256', JSON.stringify([amount, reason, returned]), 'base64');
 
 /** From which payments it comes: the oldest first, and none whose money is on hold. */
 async function allot(tx: Transaction, orderId: string, amount: number): Promise<RefundOrder[]> {

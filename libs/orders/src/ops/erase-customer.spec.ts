@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { onFailpoint } from '@app/timeout';
 import { beginHeldOpen } from '../../../../test/support/held-open';
 import { insertOrders, insertProduct, TEST_SKU } from '../../../../test/support/insert-orders';
+import { paidOrder } from '../../../../test/support/paid-order';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
+import { ShipOrder } from '../fulfilment/ship-order';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { PlaceOrder } from '../placing/place-order';
 import { PageSessions } from '../sessions/page-sessions';
+import { CreateRefund } from './create-refund';
 import { EraseCustomer } from './erase-customer';
 
 const WHY = { actor: 'olivia', reason: 'request 2026-17' };
@@ -105,6 +109,23 @@ it('holds up no order that is placed beside it, and gives way to one of the same
   streaming.open();
   expect(await erasing).toMatchObject({ code: 'busy' });
   expect(await leftOf('zac')).toMatchObject({ orders: 4 });
+});
+
+it('leaves a refund that is asked for once more as the one that it was, and nothing of the words', async () => {
+  const { id, paymentId } = await paidOrder(world);
+  const again = (reason: string, idempotencyKey = 'ann-9') =>
+    world.get(CreateRefund).create(id, { actor: 'olga', reason, amount: 100, idempotencyKey });
+  const { refundIds } = await again('a cup of ann was broken');
+  await world.get(ShipOrder).ship(id, 'mia');
+  await world.rows(`UPDATE orders SET customer_id = 'ann' WHERE id = $1`, [id]);
+  await world.get(ConfirmReceipt).confirm(id, 'ann');
+  await erase('ann');
+  expect(await again('a cup of ann was broken')).toMatchObject({ replayed: true, refundIds });
+  const refunds = await world.rows('SELECT FROM refunds WHERE payment_id = $1', [paymentId]);
+  expect(refunds).toHaveLength(1);
+  const kept = JSON.stringify(await world.rows('SELECT * FROM refund_keys'));
+  expect(kept).not.toContain('ann-9');
+  expect(await again('a saucer, too', 'another')).toMatchObject({ replayed: false });
 });
 
 it('leaves nothing that limits remember behind, and says so where a row of it is held', async () => {

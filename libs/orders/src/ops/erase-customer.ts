@@ -9,6 +9,7 @@ import { type Accountable, recordAction } from '../order/operator-action';
 import { uuidv7 } from '../order/uuid';
 import { rehearse } from '../order/rehearse';
 import { forgetLimitsOf, takeTurnOf } from '../placing/forget-limits';
+import { FORGET_WORDS_OF_KEYS } from './refund-keys';
 
 export interface ErasedCustomer {
   /** What stands for the customer from now on: the hash of a salt that is forgotten. */
@@ -98,7 +99,8 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
     'UPDATE payments SET request = NULL, checkout_url = NULL WHERE order_id = ANY ($1::uuid[])',
     (_customer, _pseudonym, orderIds) => [orderIds],
   ],
-  ...['payment_keys', 'refund_keys', 'extension_keys'].map(
+  [FORGET_WORDS_OF_KEYS, (_customer, _pseudonym, orderIds) => [orderIds]],
+  ...['payment_keys', 'extension_keys'].map(
     (table) =>
       [
         `DELETE FROM ${table} WHERE order_id = ANY ($1::uuid[])`,
