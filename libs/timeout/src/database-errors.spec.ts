@@ -1,5 +1,10 @@
 import { QueryFailedError } from 'typeorm';
-import { isInfrastructureError, mayHaveCommitted, sqlStateOf } from './database-errors';
+import {
+  isInfrastructureError,
+  isTableLocked,
+  mayHaveCommitted,
+  sqlStateOf,
+} from './database-errors';
 
 const coded = (code: string) => Object.assign(new Error(`write ${code}`), { code });
 
@@ -8,6 +13,20 @@ describe('an error of the database', () => {
     const failed = new QueryFailedError('SELECT 1', [], coded('57P01'));
     expect(sqlStateOf(new Error('no', { cause: failed }))).toBe('57P01');
     expect(sqlStateOf(coded('XX000'))).toBe('XX000');
+  });
+
+  it('is none of causes that lead back to themselves', () => {
+    const [own, first] = [new Error('own'), new Error('first')];
+    own.cause = own;
+    first.cause = Object.assign(new Error('second', { cause: first }), { driverError: own });
+    for (const error of [own, first]) {
+      expect(sqlStateOf(error)).toBeUndefined();
+      expect(isTableLocked(error)).toBe(false);
+      expect(isInfrastructureError(error)).toBe(false);
+    }
+    const said = Object.assign(new Error('said'), { code: '55P03', routine: 'ProcessInterrupts' });
+    said.cause = said;
+    expect(isTableLocked(said)).toBe(true);
   });
 
   it.each(['EPIPE', 'EBUSY', 'ECONNRESET'])('is no error of a socket (%s)', (code) => {

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { causesOf } from './causes';
 
 /**
  * SQLSTATEs that speak of the server and not of the statement: 28 refuses the login, as while a password is
@@ -38,13 +39,17 @@ interface Said {
 
 /** What the database has said, wherever TypeORM has wrapped it; undefined for any other error. */
 function saidBy(error: unknown): Said | undefined {
-  for (let cause: unknown = error; types.isNativeError(cause);) {
-    const { code, driverError } = cause as { code?: unknown; driverError?: unknown };
-    const isWrapper = types.isNativeError(driverError);
-    if (!isWrapper && typeof code === 'string' && SQLSTATE.test(code)) return cause as Error & Said;
-    cause = isWrapper ? driverError : cause.cause;
+  for (const cause of causesOf(error, (one) => wrappedBy(one) ?? one.cause)) {
+    const { code } = cause as { code?: unknown };
+    const isSaid = typeof code === 'string' && SQLSTATE.test(code) && !wrappedBy(cause);
+    if (isSaid) return cause as Error & Said;
   }
   return undefined;
+}
+
+function wrappedBy(error: Error): Error | undefined {
+  const { driverError } = error as { driverError?: unknown };
+  return types.isNativeError(driverError) ? driverError : undefined;
 }
 
 /** The SQLSTATE of a database error, wherever TypeORM has wrapped it; undefined for any other. */
@@ -89,7 +94,7 @@ export function isTableLocked(error: unknown): boolean {
 
 /** The statement that this is an error of, where TypeORM has said it. */
 function sentBefore(error: unknown): string | undefined {
-  for (let cause = error; types.isNativeError(cause); cause = cause.cause) {
+  for (const cause of causesOf(error)) {
     const { query } = cause as { query?: unknown };
     if (typeof query === 'string') return query;
   }

@@ -30,6 +30,7 @@ export {
   isTableLocked,
   sqlStateOf,
 } from './database-errors';
+export { causesOf } from './causes';
 export type {
   BatchResult,
   Claimant,

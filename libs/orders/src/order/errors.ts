@@ -1,3 +1,4 @@
+import { causesOf } from '@app/timeout';
 import { shortened } from './shortened';
 
 /**
@@ -91,8 +92,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 
 /** The innermost message: a refused connection rather than what it was wrapped in. */
 export function reasonOf(error: unknown): string {
-  let inner = error;
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  const inner = [...causesOf(error)].at(-1) ?? error;
   if (inner instanceof AggregateError && inner.errors.length > 0) return reasonOf(inner.errors[0]);
   return inner instanceof Error ? inner.message || inner.name : String(inner);
 }

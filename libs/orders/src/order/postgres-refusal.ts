@@ -1,4 +1,4 @@
-import { isTableLocked, sqlStateOf } from '@app/timeout';
+import { causesOf, isTableLocked, sqlStateOf } from '@app/timeout';
 import { tlsTrouble, type TlsTrouble } from './tls-trouble';
 
 /** What Postgres, or the connection to it, has refused, and how to mend that. */
@@ -96,10 +96,5 @@ export function postgresRefusal(error: unknown): PostgresRefusal | undefined {
   if (state !== undefined) return REFUSALS[state];
   const trouble = tlsTrouble(error);
   if (trouble) return BY_TLS[trouble];
-  return causesOf(error).some(({ message }) => NO_TLS.test(message)) ? WITHOUT_TLS : undefined;
-}
-
-/** The error, and what has caused it. */
-function causesOf(error: unknown): Error[] {
-  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
+  return [...causesOf(error)].some(({ message }) => NO_TLS.test(message)) ? WITHOUT_TLS : undefined;
 }

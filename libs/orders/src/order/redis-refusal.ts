@@ -1,3 +1,5 @@
+import { causesOf } from '@app/timeout';
+
 /** What Redis has refused, and how to mend that. */
 export interface RedisRefusal {
   readonly what: string;
@@ -40,7 +42,7 @@ const ANOTHER_DATABASE: RedisRefusal = {
 
 /** Undefined for whatever else goes wrong, a server that is away included. */
 export function redisRefusal(error: unknown): RedisRefusal | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+  for (const cause of causesOf(error)) {
     const refused = REFUSALS[cause.message.split(' ', 1)[0] ?? ''];
     if (refused) return refused;
     if (NO_SUCH_DATABASE.test(cause.message)) return ANOTHER_DATABASE;

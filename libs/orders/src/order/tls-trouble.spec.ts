@@ -1,3 +1,6 @@
+import { reasonOf } from './errors';
+import { postgresRefusal } from './postgres-refusal';
+import { redisRefusal } from './redis-refusal';
 import { tlsTrouble } from './tls-trouble';
 
 const coded = (code: string): Error => Object.assign(new Error('no'), { code });
@@ -15,4 +18,13 @@ it.each([
 ])('knows what %s means', (code, trouble) => {
   expect(tlsTrouble(coded(code))).toBe(trouble);
   expect(tlsTrouble(new Error('connecting', { cause: coded(code) }))).toBe(trouble);
+});
+
+it('says nothing of an error that leads back to itself', () => {
+  const error = coded('ECONNREFUSED');
+  error.cause = error;
+  expect(tlsTrouble(error)).toBeUndefined();
+  expect(postgresRefusal(error)).toBeUndefined();
+  expect(redisRefusal(error)).toBeUndefined();
+  expect(reasonOf(error)).toBe('no');
 });

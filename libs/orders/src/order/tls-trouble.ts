@@ -1,3 +1,5 @@
+import { causesOf } from '@app/timeout';
+
 /** Why nobody is spoken to by TLS. */
 export type TlsTrouble = 'expired' | 'not_yet' | 'other_host' | 'not_trusted' | 'no_connection';
 
@@ -16,7 +18,10 @@ const TROUBLES: readonly (readonly [RegExp, TlsTrouble])[] = [
 
 /** Undefined for whatever else goes wrong. */
 export function tlsTrouble(error: unknown): TlsTrouble | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const code = String((error as { code?: unknown }).code);
-  return TROUBLES.find(([codes]) => codes.test(code))?.[1] ?? tlsTrouble(error.cause);
+  for (const cause of causesOf(error)) {
+    const code = String((cause as { code?: unknown }).code);
+    const trouble = TROUBLES.find(([codes]) => codes.test(code))?.[1];
+    if (trouble) return trouble;
+  }
+  return undefined;
 }

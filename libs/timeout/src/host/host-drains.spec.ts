@@ -108,6 +108,19 @@ describe('the drains of TimeoutModule', () => {
     await until('all are handled', () => handled.length === count + 2);
   });
 
+  it('hold up nobody for one whose error leads back to itself', async () => {
+    const handled: string[] = [];
+    const timeouts = await start({}, async (due) => {
+      const names = due.map(({ subjectId }) => subjectId);
+      const [outer, inner] = [new Error('their API'), new Error('their client')];
+      [outer.cause, inner.cause] = [inner, outer];
+      if (names.includes('s7')) throw outer;
+      handled.push(...names);
+    });
+    await arm(timeouts, 40);
+    await until('the others are handled', () => new Set(handled).size === 39);
+  });
+
   it('let go of what a worker that stands still holds after as long as the host allows', async () => {
     let stands = 0;
     let wake = (): void => undefined;
