@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { Brake, type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 import { DeadlineStore } from './testing/deadline-store';
 
@@ -139,5 +140,22 @@ describe('Brake', () => {
     }
     expect(asked).not.toHaveBeenCalled();
     asked.mockRestore();
+  });
+
+  it('takes no container that has just begun, on a machine that was there before, for a jump', async () => {
+    const told: unknown[] = [];
+    const open = () =>
+      new Brake(store.dataSource, {
+        kinds: [KIND],
+        share: 0.2,
+        onEngaged: (one) => told.push(one),
+      });
+    await open().refresh();
+    await insert(100, '-1 second');
+    // As lxcfs tells of a container, under the same name of the kernel's run.
+    const uptime = jest.spyOn(os, 'uptime').mockReturnValue(1);
+    await open().refresh();
+    uptime.mockRestore();
+    expect(told).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { uptime } from 'node:os';
 import type { DataSource } from 'typeorm';
+import { bootId, machineUptimeMs } from './machine';
 import { queryRows } from './query-rows';
 
 export interface BrakeOptions {
@@ -71,7 +70,7 @@ export class Brake {
     private readonly dataSource: DataSource,
     private readonly options: BrakeOptions,
     /** What no setting of a clock moves: to be read before the database's clock is asked for. */
-    readonly uptimeMs: () => number = () => uptime() * 1_000,
+    readonly uptimeMs: () => number = machineUptimeMs,
     private readonly machine: string | undefined = bootId(),
   ) {}
 
@@ -249,14 +248,5 @@ export class Brake {
        WHERE excluded.uptime_ms > m.uptime_ms`,
       [this.machine, new Date(uptimeMs + this.#aheadMs), uptimeMs],
     );
-  }
-}
-
-/** Names one run of this machine's kernel; undefined where the system does not say. */
-function bootId(): string | undefined {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return undefined;
   }
 }
