@@ -36,6 +36,12 @@ function stepsOf(page: string): Step[] {
   );
 }
 
+/** Every statement in its sentences, with numbers where the reader fills them in. */
+function statementsOf(page: string): string[] {
+  const found = readFileSync(join(ROOT, page), 'utf8').matchAll(/`((?:SELECT|DELETE) [^`]+)`/g);
+  return [...found].map(([, statement = '']) => statement.replaceAll(/\b[AB]\b/g, '903'));
+}
+
 /** An installation in which something of everything is wrong, and nobody works on it. */
 async function troubles({ sql }: CliWorld) {
   const place = async (payment?: 'open') => {
@@ -131,4 +137,10 @@ describe('the commands that the runbook and the operations page tell', () => {
     const wrong = outcomes.filter(({ code }, i) => !steps[i]?.exitCodes.includes(code));
     expect(wrong).toEqual([]);
   }, 120_000);
+
+  it('stand beside statements that Postgres takes', async () => {
+    const statements = PAGES.flatMap(statementsOf);
+    expect(statements.length).toBeGreaterThan(1);
+    for (const statement of statements) await world.sql.rows(statement);
+  });
 });
