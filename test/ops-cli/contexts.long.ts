@@ -58,6 +58,18 @@ describe('lastcall, with contexts', () => {
       const { stdout } = await run('list');
       expect(stdout).toContain(address.replace('hunter2', '***'));
     }
+    // Neither address stands where others of this machine can read it.
+    const unseen = await lastcall(
+      undefined,
+      ['context', 'add', 'unseen', '--database-url', '-', '--redis-url', '-'],
+      {
+        env: { XDG_CONFIG_HOME: folder },
+        input: 'postgres://us:hunter2@h/shop\nredis://:hunter3@h1:6379/1\n',
+      },
+    );
+    expect([unseen.code, unseen.stderr]).toEqual([0, expect.not.stringContaining('Error')]);
+    const { stdout: kept } = await run('list');
+    expect(kept).toMatch(/postgres:\/\/us:\*\*\*@h\/shop +redis:\/\/:\*\*\*@h1:6379\/1/);
     const masterless = await add('none', 'redis+sentinel://u:hunter2@h1:26379');
     expect(masterless.code).toBe(2);
     expect(masterless.stderr).toContain('the redis address names no master: .../name');

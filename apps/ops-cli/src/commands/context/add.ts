@@ -12,9 +12,9 @@ export default class ContextAdd extends OpsCommand {
   static override description =
     'Kept for this user alone, with mode 0600. The first one is used at once, another after context use. ' +
     'An address given as an argument is seen by others of this machine while the command runs: - reads ' +
-    'it from stdin.';
+    'it from stdin, both of them a line each, first the database.';
   static override examples = [
-    '<%= config.bin %> context add prod --database-url - --redis-url rediss://redis.example:6379',
+    '<%= config.bin %> context add prod --database-url - --redis-url -',
     '<%= config.bin %> context add local --of-home /srv/shop/.lastcall',
   ];
   static override args = {
@@ -28,7 +28,7 @@ export default class ContextAdd extends OpsCommand {
   static override flags = {
     'database-url': Flags.string({ description: 'DATABASE_URL; - reads stdin', exactlyOne: WAYS }),
     'redis-url': Flags.string({
-      description: 'REDIS_URL: one server, a cluster, or sentinels',
+      description: 'REDIS_URL: one server, a cluster, or sentinels; - reads stdin',
       dependsOn: ['database-url'],
     }),
     'of-home': Flags.string({
@@ -44,14 +44,14 @@ export default class ContextAdd extends OpsCommand {
     if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name)) {
       throw usageFailure(`"${name}" is no name: small letters, digits, - and _`);
     }
-    const given = flags['database-url'];
-    const databaseUrl = given === '-' ? (await text(process.stdin)).trim() : given;
-    const context: Context = databaseUrl
-      ? {
-          DATABASE_URL: await postgresAddress(databaseUrl),
-          ...(flags['redis-url'] ? { REDIS_URL: await redisAddress(flags['redis-url']) } : {}),
-        }
-      : { LASTCALL_HOME: resolve(flags['of-home'] ?? '') };
+    const [databaseUrl, redisUrl] = await told([flags['database-url'], flags['redis-url']]);
+    const context: Context =
+      databaseUrl === undefined
+        ? { LASTCALL_HOME: resolve(flags['of-home'] ?? '') }
+        : {
+            DATABASE_URL: await postgresAddress(databaseUrl),
+            ...(redisUrl === undefined ? {} : { REDIS_URL: await redisAddress(redisUrl) }),
+          };
     const kept = readContexts(process.env);
     const current = kept.current ?? name;
     writeContexts(process.env, { current, contexts: { ...kept.contexts, [name]: context } });
@@ -59,6 +59,13 @@ export default class ContextAdd extends OpsCommand {
     this.note(current === name ? 'It is used from now on' : `Next: lastcall context use ${name}`);
     return { name, current: current === name, databaseUrl: maskedUrl(context.DATABASE_URL) };
   }
+}
+
+/** Each as it was given; those that are - are the lines of stdin, in this order. */
+async function told(given: readonly (string | undefined)[]): Promise<(string | undefined)[]> {
+  if (!given.includes('-')) return [...given];
+  const lines = (await text(process.stdin)).trim().split(/\s+/);
+  return given.map((one) => (one === '-' ? (lines.shift() ?? '') : one));
 }
 
 /** Whatever is wrong with it, it is not repeated: it may have a password in it. */
