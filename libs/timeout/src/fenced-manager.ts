@@ -1,4 +1,4 @@
-import type { EntityManager, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { asOneStatement, whyNotAsOne } from './lent-transaction';
 
 interface Client {
@@ -9,6 +9,21 @@ interface Client {
 const isBareText = (given: unknown[]): given is [string, []?] =>
   typeof given[0] === 'string' &&
   given.slice(1).every((one) => one === undefined || (Array.isArray(one) && one.length === 0));
+
+/** A host's data source, of whichever version: its subscribers come and go. */
+interface Subscribed {
+  readonly subscribers?: readonly object[];
+}
+
+const BESIDE = new WeakMap<DataSource, Subscribed>();
+
+/**
+ * Subscribers of a host, which stamp, encrypt or write down what is saved, hear from here on what is done by
+ * managers of `ours`, as by the host's own. Of what we do there by ourselves they hear nothing.
+ */
+export function letHear(ours: DataSource, host: Subscribed): void {
+  BESIDE.set(ours, host);
+}
 
 /**
  * TypeORM's manager on the connection of `runner`. Before each statement that it sends `assertMay` is
@@ -26,6 +41,15 @@ export function fencedManager(
     return client;
   };
   fenced.manager = runner.dataSource.createEntityManager(fenced);
+  const host = BESIDE.get(runner.dataSource);
+  if (host?.subscribers) {
+    // What it asks for subscribers, and tells them of, is the host's data source; what they do is done in here.
+    const toHost = Object.create(fenced, { dataSource: { value: host } }) as QueryRunner;
+    const queryRunner = { value: toHost };
+    fenced.broadcaster = Object.create(runner.broadcaster, {
+      queryRunner,
+    }) as typeof runner.broadcaster;
+  }
   return fenced.manager;
 }
 

@@ -1,9 +1,16 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Client, Pool } from 'pg';
-import { DataSource, Entity, PrimaryColumn } from 'typeorm';
+import {
+  type BeforeQueryEvent,
+  DataSource,
+  Entity,
+  type InsertEvent,
+  PrimaryColumn,
+} from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { isInfrastructureError } from '../database-errors';
+import { inTransaction } from '../in-transaction';
 import { queryRows } from '../query-rows';
 import { findPlace, type HostPostgres } from './connections';
 import { migratePlace } from './migrate-timeouts';
@@ -216,4 +223,34 @@ describe('the options of a host’s data source', () => {
     expect(tables).toEqual([{ name: 'trials' }]);
     await dataSource.destroy();
   });
+});
+
+it('lets the subscribers of a host hear of its entities, in the transaction, and of nothing else', async () => {
+  const heard: string[] = [];
+  const stamp = {
+    beforeInsert: async ({ entity, manager, dataSource: of }: InsertEvent<Trial>) => {
+      const [{ size }] = await manager.query('SELECT count(*)::int AS size FROM stamped');
+      entity.id = `${entity.id} stamped`;
+      heard.push(`${entity.id} ${of === dataSource} ${size}`);
+    },
+    beforeQuery: ({ query }: BeforeQueryEvent) => void heard.push(query.slice(0, 6)),
+    beforeTransactionStart: () => void heard.push('transaction'),
+  };
+  const dataSource = await new DataSource({
+    ...{ type: 'postgres', url: database.url, entities: [Trial], synchronize: true },
+  }).initialize();
+  await dataSource.query('CREATE TABLE stamped AS SELECT 1 AS one');
+  const place = await findPlace({ dataSource }, 'lastcall_timeout');
+  const ours = await place.open({ name: 'lastcall drains', connections: 1 });
+  // By the host's own container, when everything has been opened.
+  dataSource.subscribers.push(stamp);
+  await inTransaction(ours, async (tx) => {
+    await tx.rows('SET LOCAL search_path = public');
+    await tx.manager.save(Object.assign(new Trial(), { id: 'ann' }));
+  });
+  await queryRows(ours, 'SELECT 1');
+  expect(heard).toEqual(['SELECT', 'SELECT', 'ann stamped true 1', 'INSERT']);
+  expect(await dataSource.getRepository(Trial).find()).toEqual([{ id: 'ann stamped' }]);
+  await ours.destroy();
+  await dataSource.destroy();
 });

@@ -1,6 +1,7 @@
 import { Client, type ClientConfig } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { NODE_POSTGRES } from '../node-postgres';
+import { letHear } from '../fenced-manager';
 import { openSessions } from '../pooler';
 import { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings';
 
@@ -8,6 +9,8 @@ import { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from '../sess
 export interface HostDataSource {
   readonly options: { readonly type: string };
   readonly isInitialized?: boolean;
+  /** Those of its entities: they hear what handlers do by `tx.manager`, too. */
+  readonly subscribers?: readonly object[];
   query(sql: string): Promise<unknown>;
 }
 
@@ -60,7 +63,7 @@ export async function findPlace(
   return {
     schema,
     hostPath: await searchPathOf(postgres),
-    open: ({ name, connections, migrations, isLimited = true }) => {
+    open: async ({ name, connections, migrations, isLimited = true }) => {
       const options = {
         ...base,
         // TypeORM keeps the table of migrations where it has the entities: ours is with our tables.
@@ -88,7 +91,9 @@ export async function findPlace(
           })}`,
         },
       };
-      return openSessions(new DataSource(options as unknown as DataSourceOptions));
+      const ours = await openSessions(new DataSource(options as unknown as DataSourceOptions));
+      if ('dataSource' in postgres) letHear(ours, postgres.dataSource);
+      return ours;
     },
   };
 }
