@@ -211,7 +211,7 @@ module.exports = {
     // A cycle of types is a cycle as well.
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^(dist|examples|test/packages/(shop|snippets/))' },
+    exclude: { path: '^(dist|libs/client/dist|examples|test/packages/(shop|snippets/))' },
     moduleSystems: ['cjs', 'es6'],
     enhancedResolveOptions: {
       exportsFields: ['exports'],

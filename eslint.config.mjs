@@ -33,7 +33,7 @@ const NOTHING_FOR_EACH_REQUEST = [
 export default defineConfig(
   {
     ignores: [
-      ...['**/node_modules/', 'dist/', 'dist.*/', 'coverage/', '.lastcall*/'],
+      ...['**/node_modules/', 'dist/', 'libs/client/dist/', 'dist.*/', 'coverage/', '.lastcall*/'],
       // Of shops that have the packages installed: compiled there, by npm run test:packages.
       ...['test/packages/shop/', 'test/packages/snippets/', 'examples/'],
     ],
