@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 
 /**
- * How long this machine has been up, which no setting of a clock moves. Where a container is told of its own uptime (lxcfs), the name of the kernel's run is the machine's all the same: of
- * the two, the monotonic clock is what no container begins anew. Where a machine slept, it is behind.
+ * How long this machine has been up, which no setting of a clock moves. Where a container is told its own uptime
+ * (lxcfs), {@link bootId} is the machine's all the same: of the two, the monotonic clock is what no container begins
+ * anew. Where a machine slept, it is behind.
  */
 export function machineUptimeMs(): number {
   const monotonicMs = Number(process.hrtime.bigint() / 1_000_000n);
