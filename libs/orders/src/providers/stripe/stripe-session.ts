@@ -1,5 +1,4 @@
 import type Stripe from 'stripe';
-import { isUuid } from '../../order/uuid';
 import type {
   CapturedMoney,
   LedgerPayment,
@@ -18,7 +17,6 @@ export function isOurs(
 ): boolean {
   return (
     reference !== null &&
-    isUuid(reference) &&
     metadata?.[PAYMENT] === reference &&
     metadata[INSTALLATION] === installation
   );

@@ -23,16 +23,17 @@ const tell = (secretKey: string, event: object) => {
   const headers = { 'stripe-signature': signature };
   return connect(secretKey).readWebhook(Buffer.from(payload), headers, new Date());
 };
-const paid = {
+const paymentOf = (reference: string, of = reference) => ({
   type: 'checkout.session.completed',
   data: {
     object: {
-      ...{ id: 'cs_1', object: 'checkout.session', client_reference_id: paymentId },
+      ...{ id: 'cs_1', object: 'checkout.session', client_reference_id: reference },
       ...{ amount_total: 1_999, currency: 'eur', payment_status: 'paid' },
-      metadata: { lastcall_payment: paymentId, lastcall_installation: installation },
+      metadata: { lastcall_payment: of, lastcall_installation: installation },
     },
   },
-};
+});
+const paid = paymentOf(paymentId);
 const dispute = { id: 'du_1', object: 'dispute', status: 'lost', payment_intent: 'pi_1' };
 const disputed = { type: 'charge.dispute.closed', data: { object: dispute } };
 
@@ -43,6 +44,16 @@ describe('StripeProvider', () => {
     });
     expect(tell('sk_test_key', { ...paid, livemode: false })).toMatchObject({
       type: 'payment.succeeded',
+    });
+  });
+
+  it('knows payments by whatever ids a shop gives to its own', () => {
+    const live = { livemode: true };
+    expect(tell('sk_live_key', { ...paymentOf('p-812'), ...live })).toMatchObject({
+      ...{ type: 'payment.succeeded', paymentId: 'p-812', providerPaymentId: 'cs_1' },
+    });
+    expect(tell('sk_live_key', { ...paymentOf('p-812', 'p-813'), ...live })).toMatchObject({
+      type: 'ignored',
     });
   });
 
