@@ -41,6 +41,7 @@ function install(name, packages) {
   const shop = join(here, 'shop', 'shop.ts');
   const files = {
     ...{ 'shop.cts': shop, 'shop.mts': shop, 'readme.cts': readmeProgram(work) },
+    'options.cts': join(here, 'shop', 'options.ts'),
     ...Object.assign({}, ...EXAMPLES.map(exampleFiles)),
     ...adoptingSnippets(work),
   };

@@ -10,7 +10,7 @@ export interface HostCaller {
   /** The customer's or operator's id: 1 to 200 characters. */
   readonly subject: string;
   /** What they may do; a customer's own orders, `['orders']`, unless given. */
-  readonly scopes?: readonly ScopeName[];
+  readonly scopes?: readonly ScopeName[] | undefined;
 }
 
 /** Injection token: reads the caller of a request that the host's guard has let in. */

@@ -17,7 +17,7 @@ import {
 
 /** Who ends a wait and why, and for `paid` which of the shop's payments has paid the order. */
 export interface TargetVerdict extends Accountable {
-  readonly payment?: string;
+  readonly payment?: string | undefined;
 }
 
 type Due = Pick<HostDeadline, 'kind' | 'subjectId'>;

@@ -37,7 +37,7 @@ export interface StripeProviderOptions {
   /** Who we are, where several installations share an account. */
   readonly installation: string;
   /** True: also payment methods whose money comes days after the window has ended. */
-  readonly offersAsyncMethods?: boolean;
+  readonly offersAsyncMethods?: boolean | undefined;
 }
 
 /** Two tries of this length and the pause between them are the few seconds a call may take. */
