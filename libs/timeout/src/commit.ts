@@ -1,5 +1,6 @@
 import type { QueryRunner } from 'typeorm';
 import { mayHaveCommitted } from './database-errors';
+import { ofOwnConnection } from './own-connection';
 import type { Connection } from './send-statement';
 
 /**
@@ -34,6 +35,7 @@ export async function commit(runner: QueryRunner): Promise<void> {
   try {
     await runner.commitTransaction();
   } catch (error) {
+    ofOwnConnection(error);
     throw mayHaveCommitted(error) ? new CommitUnknownError(error) : error;
   } finally {
     connection.off('notice', hear);

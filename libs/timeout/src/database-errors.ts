@@ -39,13 +39,17 @@ interface Said {
 
 /** What the database has said, wherever TypeORM has wrapped it; undefined for any other error. */
 function saidBy(error: unknown): Said | undefined {
-  for (const cause of causesOf(error, (one) => wrappedBy(one) ?? one.cause)) {
+  for (const cause of errorChain(error)) {
     const { code } = cause as { code?: unknown };
     const isSaid = typeof code === 'string' && SQLSTATE.test(code) && !wrappedBy(cause);
     if (isSaid) return cause as Error & Said;
   }
   return undefined;
 }
+
+/** An error and what has caused it, wherever TypeORM has wrapped it. */
+export const errorChain = (error: unknown): Generator<Error> =>
+  causesOf(error, (one) => wrappedBy(one) ?? one.cause);
 
 function wrappedBy(error: Error): Error | undefined {
   const { driverError } = error as { driverError?: unknown };

@@ -3,6 +3,7 @@ import { Drain, drainDefaults, type DrainOptions } from './drain';
 import type { Lock } from './lock';
 import { NoopLock } from './locks/noop.lock';
 import type { TimeoutTelemetry } from './telemetry';
+import type { Transaction } from './transaction';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { Gate } from './testing/gate';
@@ -159,13 +160,23 @@ describe('Drain, when handling fails', () => {
     expect(await store.deadlines()).toMatchObject([{ failures: 0 }]);
   });
 
-  it('is nobody’s poison when the database is away', async () => {
-    await store.add(KIND, [-1]);
-    const away = Object.assign(new Error('terminating connection'), { code: '57P01' });
-    const one = drain(new Effects(1_000, () => Promise.reject(away)));
-    await expect(one.run('timer')).rejects.toBe(away);
-    expect(await store.deadlines()).toMatchObject([{ failures: 0 }]);
-  });
+  it.each(['rows', 'manager'] as const)(
+    'is nobody’s poison when the database is full, or away (%s)',
+    async (by) => {
+      await store.add(KIND, [-1]);
+      const full = `DO $$ BEGIN RAISE 'No space left' USING ERRCODE = '53100'; END $$`;
+      const away = 'SELECT pg_terminate_backend(pg_backend_pid())';
+      for (const [sql, said] of [
+        [full, /No space left/],
+        [away, /terminat/],
+      ] as const) {
+        const fail = (_: unknown, tx: Transaction): Promise<unknown> =>
+          by === 'rows' ? tx.rows(sql) : tx.manager.query(sql);
+        await expect(drain(new Effects(1_000, fail)).run('timer')).rejects.toThrow(said);
+      }
+      expect(await store.deadlines()).toMatchObject([{ failures: 0 }]);
+    },
+  );
 
   describe('a statement that runs out of time', () => {
     /** More than two subjects in one statement are too many. */

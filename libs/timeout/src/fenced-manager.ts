@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { ofOwnConnection } from './own-connection';
 import { asOneStatement, whyNotAsOne } from './lent-transaction';
 
 interface Client {
@@ -58,9 +59,15 @@ function fencedClient(client: Client, assertMay: (sql: string) => void): Client 
   fenced.query = (...given) => {
     const [statement] = given;
     assertMay(typeof statement === 'string' ? statement : (statement as { text: string }).text);
-    return isBareText(given) ? queryBare(client, given[0]) : client.query(...given);
+    return heard(isBareText(given) ? queryBare(client, given[0]) : client.query(...given));
   };
   return fenced;
+}
+
+/** A stream tells of its errors itself. */
+function heard(answer: unknown): unknown {
+  if (answer instanceof Promise) answer.catch(ofOwnConnection);
+  return answer;
 }
 
 async function queryBare(client: Client, text: string): Promise<unknown> {

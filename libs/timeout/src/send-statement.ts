@@ -4,6 +4,7 @@ import type { Writable } from 'node:stream';
 import type { DatabaseError } from 'pg';
 import { QueryFailedError, type QueryRunner } from 'typeorm';
 import { sqlStateOf } from './database-errors';
+import { ofOwnConnection } from './own-connection';
 
 /** What we use of node-postgres, which TypeORM hands out untyped. */
 export interface Connection extends Pick<EventEmitter, 'on' | 'off'> {
@@ -59,6 +60,7 @@ export async function send<T>(
     const [, answer] = await Promise.all(both);
     return answer?.rows as T[];
   } catch (error) {
+    ofOwnConnection(error);
     const failure = new QueryFailedError(statement.text, statement.values, error as Error);
     // Whoever it is connected to has become a standby: the pool, asked again, finds the primary. And a
     // session that Postgres has ended is nobody's from now on, though its end may not have been read yet.

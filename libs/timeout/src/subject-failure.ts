@@ -1,13 +1,13 @@
-import { QueryFailedError } from 'typeorm';
 import { backoffMs } from './backoff';
 import { CommitUnknownError } from './commit';
-import { isCanceledStatement, isInfrastructureError, sqlStateOf } from './database-errors';
+import { isCanceledStatement, isInfrastructureError } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
 import { putBackDeadlines } from './deadlines';
 import type { DrainParts } from './drain-parts';
 import type { Failed } from './handle-apart';
 import { holdDeadlines } from './held-deadlines';
 import { ConnectionLostError } from './in-transaction';
+import { isOfOwnConnection } from './own-connection';
 import type { Transaction } from './transaction';
 
 /** The count is a small number in the table. */
@@ -16,18 +16,16 @@ const UUIDS = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
  * True where the others of a batch that was claimed may succeed; false for a database that is away
- * or full, by what its connection says: a handler asks other servers too, and one subject's may be
- * away. A canceled statement counts: half may do in time. So does somebody's lock: it is on some rows.
+ * or full, by what our connection says: a handler asks other servers too, databases among them, and one
+ * subject's may be away. A canceled statement counts: half may do in time. So does somebody's lock: it is on some rows.
  */
 export function isSubjectsFault(error: unknown): boolean {
   return !isOfDatabase(error) || !isInfrastructureError(error) || isCanceledStatement(error);
 }
 
 function isOfDatabase(error: unknown): boolean {
-  const isOfConnection = [QueryFailedError, ConnectionLostError, CommitUnknownError].some(
-    (kind) => error instanceof kind,
-  );
-  return isOfConnection || sqlStateOf(error) !== undefined;
+  const isLost = [ConnectionLostError, CommitUnknownError].some((kind) => error instanceof kind);
+  return isLost || isOfOwnConnection(error);
 }
 
 /**

@@ -11,6 +11,7 @@ import { HandDriver } from './testing/hand-driver';
 import type { TimeoutOptions } from './timeout-options';
 import { TimeoutService } from './timeout.service';
 import { inTransaction } from './in-transaction';
+import type { Transaction } from './transaction';
 
 const KIND = 'payment';
 
@@ -258,9 +259,13 @@ describe('Sweep', () => {
     await store.add(KIND, [-5_000]);
     await store.add('refund', [-5_000]);
     const timeouts = handling(new HandDriver(), {}, { kinds: [KIND, 'refund'] });
-    const away = Object.assign(new Error('shutting down'), { code: '57P01' });
-    timeouts.handle('refund', { ...handler, handle: () => Promise.reject(away) });
-    await expect(timeouts.sweep.runOnce()).rejects.toBe(away);
+    const full = `DO $$ BEGIN RAISE 'No space left' USING ERRCODE = '53100'; END $$`;
+    const handle = async (_: unknown, tx: Transaction) => {
+      await tx.rows(full);
+      return { changed: 1, lost: 0 };
+    };
+    timeouts.handle('refund', { ...handler, handle });
+    await expect(timeouts.sweep.runOnce()).rejects.toThrow('No space left');
     expect(await effects()).toHaveLength(1);
     expect(await store.deadlines()).toMatchObject([{ kind: 'refund' }]);
   });

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Pool } from 'pg';
+import { QueryFailedError } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database';
 import { until } from '../../../../test/support/until';
 import { Gate } from '../testing/gate';
@@ -108,17 +109,27 @@ describe('the drains of TimeoutModule', () => {
     await until('all are handled', () => handled.length === count + 2);
   });
 
-  it('hold up nobody for one whose error leads back to itself', async () => {
+  const leadsBack = (): Error => {
+    const [outer, inner] = [new Error('their API'), new Error('their client')];
+    [outer.cause, inner.cause] = [inner, outer];
+    return outer;
+  };
+  const ofTheirs = (code: string): Error =>
+    Object.assign(new Error(`FATAL of their database`), { code, severity: 'FATAL' });
+  it.each([
+    ['leads back to itself', leadsBack],
+    ['says that a database of its own is away', () => ofTheirs('57P03')],
+    ['says that a database of its own is gone', () => ofTheirs('3D000')],
+    ['is of a statement there', () => new QueryFailedError('SELECT 1', [], ofTheirs('53300'))],
+  ])('hold up nobody for one whose error %s', async (_, failure) => {
     const handled: string[] = [];
     const timeouts = await start({}, async (due) => {
       const names = due.map(({ subjectId }) => subjectId);
-      const [outer, inner] = [new Error('their API'), new Error('their client')];
-      [outer.cause, inner.cause] = [inner, outer];
-      if (names.includes('s7')) throw outer;
+      if (names.includes('s7')) throw failure();
       handled.push(...names);
     });
     await arm(timeouts, 40);
-    await until('the others are handled', () => new Set(handled).size === 39);
+    await until('the others are handled', () => new Set(handled).size === 39, 10_000);
   });
 
   it('let go of what a worker that stands still holds after as long as the host allows', async () => {
