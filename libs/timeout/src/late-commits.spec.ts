@@ -27,12 +27,16 @@ describe('LateCommits', () => {
     return fromMs;
   }
 
-  it('looks at everything first, and a moment back where nothing is open', () => {
-    expect(look(900_000, 7, 7)).toBe(-5_000);
-    expect(look(901_000, 7, 7)).toBe(895_000);
-    expect(look(902_000, 7, 7)).toBe(896_000);
-    expect(look(903_000, 7, 7, 800_000)).toBe(795_000);
-  });
+  it.each([0, 1_000_000])(
+    'looks at everything first, %i ms after its process began, and a moment back where nothing is open',
+    (beganMs) => {
+      elapsedMs = beganMs;
+      expect(look(900_000, 7, 7)).toBe(-Infinity);
+      expect(look(901_000, 7, 7)).toBe(895_000);
+      expect(look(902_000, 7, 7)).toBe(896_000);
+      expect(look(903_000, 7, 7, 800_000)).toBe(795_000);
+    },
+  );
 
   it('looks back behind what is open, and once more when that has ended', () => {
     look(900_000, 7, 7);

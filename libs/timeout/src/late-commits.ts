@@ -1,3 +1,5 @@
+import { EVERYTHING_MS } from './low-water';
+
 /** What was so as somebody looked at the oldest deadline of a kind. */
 export interface Seen {
   /** By the database's clock, in milliseconds since the epoch. */
@@ -22,10 +24,10 @@ const FAR_EVERY_MS = 1_000;
 export class LateCommits {
   #looks: Seen[] = [];
   /** What was open before the first look is looked for by it among everything. */
-  #fromMs = 0;
+  #fromMs = EVERYTHING_MS;
   #isFar = true;
   #farAtMs = -Infinity;
-  #last = { atMs: 0, elapsedMs: 0 };
+  #last = { atMs: EVERYTHING_MS, elapsedMs: 0 };
 
   /** `elapsedMs`: monotonic. */
   constructor(private readonly elapsedMs: () => number = () => performance.now()) {}
