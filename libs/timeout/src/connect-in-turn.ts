@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { ofOwnConnection } from './own-connection';
 
 /** Connections of one pool that are opened at the same time. */
 const AT_ONCE = 4;
@@ -36,6 +37,7 @@ export function connectInTurn(pool: Pool): void {
       const over: Connected = (error) => {
         free += 1;
         next();
+        ofOwnConnection(error);
         connected(error);
       };
       waiting.push(() => {
