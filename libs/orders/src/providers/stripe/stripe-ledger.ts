@@ -10,6 +10,8 @@ import {
 } from './stripe-session';
 
 const PAGE = 100;
+/** The most that the SDK reads at once; one payment has a handful. */
+const MANY = { limit: 10_000 };
 const EXPAND = [`data.${MONEY_AND_REFUNDS}`];
 
 /**
@@ -123,20 +125,14 @@ export class StripeLedger {
     if (!payment_intent) return toLedgerPayment(session);
     const [refunds, disputes] = await Promise.all([
       hasMoreRefunds(session)
-        ? all(this.stripe.refunds.list({ payment_intent, limit: PAGE }))
+        ? this.stripe.refunds.list({ payment_intent, limit: PAGE }).autoPagingToArray(MANY)
         : undefined,
       isDisputed(session)
-        ? all(this.stripe.disputes.list({ payment_intent, limit: PAGE }))
+        ? this.stripe.disputes.list({ payment_intent, limit: PAGE }).autoPagingToArray(MANY)
         : undefined,
     ]);
     return toLedgerPayment(session, { refunds, disputes });
   }
-}
-
-async function all<T extends { id: string }>(list: Stripe.ApiListPromise<T>): Promise<T[]> {
-  const found: T[] = [];
-  for await (const one of list) found.push(one);
-  return found;
 }
 
 /** The session or the payment intent that it is about; of another installation's session, none. */
