@@ -167,7 +167,8 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
 
   /** For whoever is woken up because it waits. Nothing goes by it, and the next answer takes its place. */
   async #noteWhy({ id, attempt }: RefundRow, why: string): Promise<void> {
-    await this.dataSource.query(
+    await queryRows(
+      this.dataSource,
       `UPDATE refunds SET error = $3
         WHERE id = $1 AND attempt = $2 AND ${HAS_STATUS('requested', 'pending')}
           AND error IS DISTINCT FROM $3`,

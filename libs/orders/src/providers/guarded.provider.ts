@@ -158,15 +158,10 @@ export class GuardedProvider implements PaymentProvider {
     });
     // What came after the limit is no answer: it may be older than one that came since.
     if (got.answer && (!error || error instanceof NoAnswerError)) return got.answer;
-    if (outcomeOf(error) === 'not_called') {
-      return (
-        notCalled ?? {
-          state: 'UNKNOWN',
-          why: storable(`not asked, as it does not answer: ${this.#why}`),
-        }
-      );
-    }
-    const why = error instanceof Error ? error.message : String(error);
+    const wasAsked = outcomeOf(error) !== 'not_called';
+    if (!wasAsked && notCalled) return notCalled;
+    const said = error instanceof Error ? error.message : String(error);
+    const why = wasAsked ? said : `not asked, as it does not answer: ${this.#why}`;
     return { state: 'UNKNOWN', why: storable(why) };
   }
 
