@@ -19,7 +19,9 @@ describe('lastcall webhooks list and replay', () => {
 
   const webhook = async (status: WebhookEntry['status'], result: string): Promise<string> => {
     const id = randomUUID();
-    const notice = { type: 'payment.failed', paymentId: randomUUID(), eventId: id };
+    const money = { amount: 500, currency: 'EUR', paidAt: new Date() };
+    const ids = { paymentId: randomUUID(), providerPaymentId: `pay-${id}`, eventId: id };
+    const notice = { type: 'payment.succeeded', ...ids, money };
     await world.sql.rows(
       `INSERT INTO webhook_events (id, provider, event_id, notice, status, result, processed_at)
        VALUES ($1, 'sandbox', $2, $3, $4, $5, now())`,

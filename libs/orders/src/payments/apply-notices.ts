@@ -28,7 +28,8 @@ const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
 const END_RESULTS: Record<EndOutcome, WebhookOutcome> = {
   ended: { status: 'processed', result: 'payment_ended' },
   known: CAPTURE_RESULTS.known,
-  unknown_payment: CAPTURE_RESULTS.unknown_payment,
+  // No money has moved: there is nothing that somebody could decide.
+  unknown_payment: { status: 'processed', result: 'not_ours' },
   busy: NOT_YET,
 };
 
@@ -60,7 +61,8 @@ export class ApplyNotices {
       if (notice.type === 'ignored')
         results.set(notice, { status: 'processed', result: 'ignored' });
       else if (isUuid(notice.paymentId) && !strangers.has(notice)) return true;
-      else results.set(notice, CAPTURE_RESULTS.unknown_payment);
+      else
+        results.set(notice, (isNegative(notice) ? END_RESULTS : CAPTURE_RESULTS).unknown_payment);
       return false;
     });
     // Money first: a negative event in the same batch must not beat it.

@@ -146,6 +146,17 @@ describe('ReceiveWebhook', () => {
     ]);
   });
 
+  it('holds nothing of a payment that it does not know, and that came to nothing', async () => {
+    for (const type of ['payment.closed', 'payment.failed'] as const) {
+      const ids = { paymentId: randomUUID(), providerPaymentId: 'pay-x' };
+      await receive(post({ eventId: randomUUID(), type, ...ids }));
+    }
+    expect(await inbox()).toEqual([
+      { status: 'processed', result: 'not_ours' },
+      { status: 'processed', result: 'not_ours' },
+    ]);
+  });
+
   it('holds money that is not what was asked for, and does not sell for it', async () => {
     const order = await open();
     await receive(pay(order.paymentId, 1));
