@@ -78,6 +78,19 @@ describe('comparePayment', () => {
     ]);
   });
 
+  it('finds nothing of a payment that nobody of ours made, and whose money is not there', () => {
+    const back = theirs({ refunds: [theirRefund('SUCCEEDED')] });
+    for (const line of [theirs({ captured: null }), back]) {
+      expect(comparePayment(undefined, line)).toEqual([]);
+    }
+    const part = { ...theirRefund('SUCCEEDED'), amount: 100 };
+    expect(comparePayment(undefined, theirs({ refunds: [part] }))).toMatchObject([
+      { kind: 'theirs_only', theirs: '500 EUR, 100 back' },
+    ]);
+    const lost = [{ disputeId: 'd', amount: 500, state: 'LOST' } as const];
+    expect(comparePayment(undefined, theirs({ disputes: lost }))).toEqual([]);
+  });
+
   it('finds money that we do not know of, and how to settle it', () => {
     const closed = ours({ status: 'closed', captured: null });
     expect(comparePayment(closed, theirs())).toMatchObject([

@@ -10,12 +10,7 @@ type LedgerDispute = NonNullable<LedgerPayment['disputes']>[number];
 
 /** Compares one line of the provider's ledger with what we know of it: pure. */
 export function comparePayment(ours: OurPayment | undefined, theirs: LedgerPayment): Finding[] {
-  if (!ours) {
-    const { paymentId, providerPaymentId: providerId } = theirs;
-    const none = { orderId: null, refundId: null, ours: null };
-    const unknown = { kind: 'theirs_only', subject: 'payment', what: 'existence' } as const;
-    return [{ ...unknown, ...none, paymentId, providerId, theirs: moneyText(theirs.captured) }];
-  }
+  if (!ours) return isOfMoney(theirs) ? [unknownPayment(theirs)] : [];
   // Taken and given back at the provider, by nobody of ours: no money of the customer is anywhere.
   if (ours.status !== 'succeeded' && isGivenBack(theirs)) return [];
   return [
@@ -24,6 +19,18 @@ export function comparePayment(ours: OurPayment | undefined, theirs: LedgerPayme
     ...missingRefunds(ours, theirs),
     ...(theirs.disputes ?? []).flatMap((dispute) => compareDispute(ours, theirs, dispute)),
   ];
+}
+
+/** One that nobody has paid, or that has all gone back, is nobody's money: what is paid later is told of then. */
+const isOfMoney = (theirs: LedgerPayment): boolean =>
+  theirs.captured !== null && goneBack(theirs) < theirs.captured.amount;
+
+function unknownPayment(theirs: LedgerPayment): Finding {
+  const { paymentId, providerPaymentId: providerId } = theirs;
+  const [money, back] = [moneyText(theirs.captured), goneBack(theirs)];
+  const said = { ours: null, theirs: back > 0 ? `${money}, ${back} back` : money };
+  const ids = { orderId: null, refundId: null, paymentId, providerId };
+  return { kind: 'theirs_only', subject: 'payment', what: 'existence', ...ids, ...said };
 }
 
 function compareMoney(ours: OurPayment, theirs: LedgerPayment): Finding[] {
@@ -211,10 +218,19 @@ function refundFinding({ id, orderId }: OurPayment, providerId: string | null) {
   return { subject: 'refund', paymentId: id, orderId, providerId } as const;
 }
 
-function isGivenBack({ captured, refunds }: LedgerPayment): boolean {
-  const back = refunds.filter(({ state }) => state === 'SUCCEEDED');
-  return captured !== null && back.reduce((sum, { amount }) => sum + amount, 0) >= captured.amount;
+const isGivenBack = ({ captured, refunds }: LedgerPayment): boolean =>
+  captured !== null && sumOf(refunds, 'SUCCEEDED') >= captured.amount;
+
+const goneBack = ({ refunds, disputes = [] }: LedgerPayment): number =>
+  sumOf(refunds, 'SUCCEEDED') + sumOf(disputes, 'LOST');
+
+interface Part {
+  readonly state: string;
+  readonly amount: number;
 }
+
+const sumOf = (parts: readonly Part[], wanted: string): number =>
+  parts.reduce((sum, { state, amount }) => (state === wanted ? sum + amount : sum), 0);
 
 function moneyText(money: { amount: number; currency: string } | null): string {
   return money ? `${money.amount} ${money.currency}` : 'nothing';
