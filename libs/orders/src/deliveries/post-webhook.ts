@@ -113,6 +113,7 @@ const TLS_WORDS: Readonly<Record<TlsTrouble, string>> = {
   not_yet: 'its certificate is not valid yet',
   other_host: 'its certificate is of another host',
   not_trusted: 'its certificate is of nobody whom this machine trusts',
+  own_certificate: 'it wants a certificate of ours, and we have none',
   no_connection: 'no TLS connection came about (1.2 or newer is spoken)',
 };
 

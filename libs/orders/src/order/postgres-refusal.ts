@@ -11,7 +11,7 @@ const ANOTHER_LOGIN: PostgresRefusal = {
   what: 'Postgres refuses the login',
   mend:
     'check the user and the password in DATABASE_URL, and pg_hba.conf there; one that takes connections by TLS ' +
-    'alone wants ?sslmode=verify-full behind the address',
+    'alone wants ?sslmode=verify-full behind the address, and one that asks for a certificate sslcert and sslkey',
 };
 const NOT_TRUSTED: PostgresRefusal = {
   what: 'The certificate of Postgres is not trusted',
@@ -78,11 +78,15 @@ const BY_TLS: Readonly<Record<TlsTrouble, PostgresRefusal>> = {
   },
   other_host: OF_ANOTHER_HOST,
   not_trusted: NOT_TRUSTED,
+  own_certificate: {
+    what: 'Postgres does not take our certificate',
+    mend:
+      'it wants one that has not expired, in sslcert and sslkey behind DATABASE_URL, of an authority that it knows (ssl_ca_file); ' +
+      'files that are replaced are read with the next connection',
+  },
   no_connection: {
     what: 'No TLS connection to Postgres comes about',
-    mend:
-      'it has to take TLS 1.2 or newer (ssl_min_protocol_version, ssl_max_protocol_version, ssl_ciphers); one that demands a certificate ' +
-      'of its clients wants sslcert and sslkey behind DATABASE_URL',
+    mend: 'it has to take TLS 1.2 or newer (ssl_min_protocol_version, ssl_max_protocol_version, ssl_ciphers)',
   },
 };
 

@@ -1,3 +1,4 @@
+import { howToReach } from '../ops/doctor/examine-redis';
 import { reasonOf } from './errors';
 import { postgresRefusal } from './postgres-refusal';
 import { redisRefusal } from './redis-refusal';
@@ -14,10 +15,22 @@ it.each([
   ['CERT_REVOKED', 'not_trusted'],
   ['EPROTO', 'no_connection'],
   ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'no_connection'],
+  ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'own_certificate'],
+  ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'own_certificate'],
+  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'own_certificate'],
   ['ECONNREFUSED', undefined],
 ])('knows what %s means', (code, trouble) => {
   expect(tlsTrouble(coded(code))).toBe(trouble);
   expect(tlsTrouble(new Error('connecting', { cause: coded(code) }))).toBe(trouble);
+});
+
+it('sends whoever has a certificate that is refused to that one, and to no version of TLS', () => {
+  const refused = coded('ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED');
+  expect(postgresRefusal(refused)?.mend).toMatch(/sslcert.*ssl_ca_file/);
+  expect(howToReach(refused)).toContain('tls-auth-clients');
+  for (const fix of [postgresRefusal(refused)?.mend, howToReach(refused)]) {
+    expect(fix).not.toContain('TLS 1.2');
+  }
 });
 
 it('says nothing of an error that leads back to itself', () => {

@@ -1,7 +1,8 @@
 import { causesOf } from '@app/timeout';
 
 /** Why nobody is spoken to by TLS. */
-export type TlsTrouble = 'expired' | 'not_yet' | 'other_host' | 'not_trusted' | 'no_connection';
+export type TlsTrouble =
+  'expired' | 'not_yet' | 'other_host' | 'not_trusted' | 'own_certificate' | 'no_connection';
 
 /** By Node's own codes, the first that fits. */
 const TROUBLES: readonly (readonly [RegExp, TlsTrouble])[] = [
@@ -12,7 +13,9 @@ const TROUBLES: readonly (readonly [RegExp, TlsTrouble])[] = [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+)$/,
     'not_trusted',
   ],
-  // No version, or no cipher, that both sides take; a certificate of the client's own that is demanded.
+  // What the other side says of a certificate is of ours: that it wants one, or does not take this one.
+  [/^ERR_SSL_\w+_ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA)$/, 'own_certificate'],
+  // No version, or no cipher, that both sides take.
   [/^(EPROTO|ERR_SSL_\w+)$/, 'no_connection'],
 ];
 
