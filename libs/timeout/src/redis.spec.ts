@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
+import { askRedisOnce, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 
 const NOWHERE = { host: '127.0.0.1', port: 1 };
 const WHERE = { ...NOWHERE, db: 3, password: 'word' };
@@ -86,5 +88,30 @@ describe("a host's way to Redis", () => {
       plain.options.clusterNodeRetryStrategy,
     ]);
     expect([client.status, 'popDue' in client]).toEqual(['connecting', false]);
+  });
+});
+
+/** TLS' own word for "I want a certificate of yours": a fatal alert, number 116. */
+const CERTIFICATE_REQUIRED = Buffer.from([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 116]);
+
+describe('askRedisOnce', () => {
+  it('tells what kept us from Redis, and not that the connection broke of it', async () => {
+    const refusals = [
+      (socket: Socket) => socket.once('data', () => socket.end(CERTIFICATE_REQUIRED)),
+      (socket: Socket) => socket.resetAndDestroy(),
+    ];
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      (refusals.shift() ?? (() => socket.resetAndDestroy()))(socket);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      await expect(
+        askRedisOnce(`rediss://127.0.0.1:${port}`, (client) => client.info()),
+      ).rejects.toMatchObject({ code: 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED' });
+    } finally {
+      server.close();
+    }
   });
 });

@@ -84,6 +84,12 @@ export function openRedis(
   return client;
 }
 
+/** What is left of a connection that the other side has hung up: why, it had said before, if at all. */
+function isHungUp(error: Error): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ECONNRESET' || code === 'EPIPE';
+}
+
 /**
  * Asks a Redis over a connection of its own, in vain at most twice. Rejects with what keeps us from it, as a
  * certificate or a refused login: ioredis itself says in the end only that it has tried so often.
@@ -95,7 +101,8 @@ export async function askRedisOnce<T>(
   let trouble: Error | undefined;
   const behaviour = { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 };
   const client = openRedis(address, behaviour, (error) => {
-    if (error.name !== 'MaxRetriesPerRequestError') trouble = error;
+    if (error.name === 'MaxRetriesPerRequestError') return;
+    if (!trouble || !isHungUp(error)) trouble = error;
   });
   client.on('ready', () => (trouble = undefined));
   try {
