@@ -13,8 +13,15 @@ it.each(['order', '100ms'])('tells alarms apart at a granularity of %s', async (
       yield* alarms;
     },
   });
+  const disarm = async (ids: readonly string[]) => {
+    const left = alarms.filter(({ id }) => !ids.includes(id));
+    alarms.splice(0, alarms.length, ...left);
+  };
   const world = await openWorld({
-    ...{ driver: { ...silentDriver, survey }, settings: { TIMER_GRANULARITY: granularity } },
+    ...{
+      driver: { ...silentDriver, survey, disarm },
+      settings: { TIMER_GRANULARITY: granularity },
+    },
   });
   try {
     const dueIn = (ms: number) => {
@@ -47,6 +54,10 @@ it.each(['order', '100ms'])('tells alarms apart at a granularity of %s', async (
       orphaned: { count: 2, sample: [gone.alarm, foreign] },
       late: { count: 1, sample: [late] },
     });
+    // As one that a process armed whose clock was a day ahead: nobody takes it for a day.
+    await world.timeouts.verifyAlarms.run({ fix: true });
+    expect(alarms).not.toContain(late);
+    expect(await world.timeouts.verifyAlarms.run()).toMatchObject({ late: { count: 0 } });
   } finally {
     await world.close();
   }

@@ -41,7 +41,10 @@ export interface AlarmsReport {
    * ADR 48 armed slots to ring at their end: theirs are no fault, and gone within the horizon.
    */
   readonly wrong: AlarmFindings;
-  /** An alarm that should have rung: no worker takes them. Nothing to mend here. */
+  /**
+   * An alarm that should have rung: no worker takes them, or a process has armed it whose clock was ahead, and
+   * then it rings as late as that. Taken away, what it is for is the sweep's, as it is already.
+   */
   readonly late: AlarmFindings;
   readonly fixed: { readonly armed: number; readonly disarmed: number };
 }
@@ -199,7 +202,7 @@ export class VerifyAlarms {
   async #fix(runner: QueryRunner): Promise<AlarmsReport['fixed']> {
     let armed = 0;
     let disarmed = 0;
-    const toDisarm = this.parts.driver.abilities.disarms ? ['orphaned', 'wrong'] : [];
+    const toDisarm = this.parts.driver.abilities.disarms ? ['orphaned', 'wrong', 'late'] : [];
     for await (const page of pages(runner, 'alarms_unlike', toDisarm)) {
       await this.parts.driver.disarm(page.map(({ id }) => id));
       disarmed += page.length;

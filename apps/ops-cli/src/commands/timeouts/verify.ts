@@ -21,8 +21,9 @@ export interface VerifyResult {
 export default class TimeoutsVerify extends OpsCommand {
   static override summary = 'Compare deadlines with orders, and alarms with deadlines';
   static override description =
-    'Missing, orphaned, wrong, held and late ones; --fix mends the first three. Held deadlines ' +
-    'are released by timeouts release, late alarms wait for a worker. Exit code 7 for findings. ' +
+    'Missing, orphaned, wrong, held and late ones; --fix mends all but held ones, which are released by ' +
+    'timeouts release. Late alarms wait for a worker; those that none takes --fix takes away, where the timer can, ' +
+    'and the sweep has what they are for. Exit code 7 for findings. ' +
     'An orphaned alarm is none: its orders have moved on, and it rings for nothing. ' +
     "Of a host's deadlines without orders: missing and held ones.";
   static override examples = [
@@ -40,13 +41,10 @@ export default class TimeoutsVerify extends OpsCommand {
       this.#look(hosts, fixFor),
     );
     const mendable = mendableIn(deadlines, alarms);
-    const lasting = deadlines.held.count + alarms.late.count;
-    const result = {
-      deadlines,
-      alarms,
-      findings: mendable + lasting,
-      left: flags.fix ? lasting : mendable + lasting,
-    };
+    const { held } = deadlines;
+    const findings = mendable + held.count + alarms.late.count;
+    const left = flags.fix ? held.count + lateLeft(alarms) : findings;
+    const result = { deadlines, alarms, findings, left };
     this.log(describe(result, flags.fix));
     if (alarms.unseen !== null) this.note(`Alarms were not looked at: ${alarms.unseen}`);
     if (result.left > 0) this.#tellNext(result, flags.fix);
@@ -72,7 +70,7 @@ export default class TimeoutsVerify extends OpsCommand {
 
   #tellNext({ deadlines, alarms }: VerifyResult, isFixed: boolean): void {
     this.endWith(EXIT.findings);
-    if (!isFixed && mendableIn(deadlines, alarms) > 0) {
+    if (!isFixed && mendableIn(deadlines, alarms) + alarms.late.count > 0) {
       this.note('Next: lastcall timeouts verify --fix');
     }
     const [held] = deadlines.held.sample;
@@ -81,8 +79,15 @@ export default class TimeoutsVerify extends OpsCommand {
         `Next: mend the cause, then lastcall timeouts release ${shellWord(held.subjectId)} --reason TEXT`,
       );
     }
-    if (alarms.late.count > 0) this.note('Next: start a worker: alarms wait that nobody takes');
+    if (isFixed ? lateLeft(alarms) > 0 : alarms.late.count > 0) {
+      this.note('Next: start a worker, or see that one rings: alarms wait that nobody takes');
+    }
   }
+}
+
+/** Of a timer that takes no alarm away they stay until they ring. */
+function lateLeft({ orphaned, wrong, late, fixed }: AlarmsReport): number {
+  return fixed.disarmed < orphaned.count + wrong.count + late.count ? late.count : 0;
 }
 
 /** Without orphaned alarms, which every order leaves that is paid in a slot of its own. */
