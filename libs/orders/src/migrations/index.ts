@@ -58,6 +58,7 @@ import { UnpaidOrdersHavePayments1764080002000 } from './1764080002000-unpaid-or
 import { PlaceInStream1764090000000 } from './1764090000000-place-in-stream';
 import { StuckUntilRewound1764100000000 } from './1764100000000-stuck-until-rewound';
 import { StreamFilledAt1764110000000 } from './1764110000000-stream-filled-at';
+import { BalancesOfWhatWasTaken1764130000000 } from './1764130000000-balances-of-what-was-taken';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -119,4 +120,5 @@ export const MIGRATIONS = [
   PlaceInStream1764090000000,
   StuckUntilRewound1764100000000,
   StreamFilledAt1764110000000,
+  BalancesOfWhatWasTaken1764130000000,
 ];

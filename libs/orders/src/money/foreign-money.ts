@@ -69,8 +69,8 @@ export class ForeignMoney {
     const { providerId: ref } = move;
     const known = await knownOf(tx, paymentId, ref);
     if (isDecidedOtherwise(known, move)) return 'contradiction';
-    const told = { amount: move.amount, currency: payment.currency };
-    const { amount, currency } = moneyBegun(known, move) ?? told;
+    const amount = amountBegun(known, move) ?? move.amount;
+    const { currency } = payment;
     const written = await recordMovements(
       tx,
       KINDS[move.what].map((kind): Movement => ({
@@ -179,32 +179,28 @@ async function withoutHome(
     .map((one) => ({ ...one, amount: refundable(one), reason: 'returned_money' as const }));
 }
 
-type Money = Pick<Movement, 'amount' | 'currency'>;
-
-/** What is known of a refund or dispute at the provider: the money of each of its movements. */
+/** What is known of a refund or dispute at the provider: the amount of each of its movements. */
 async function knownOf(
   tx: Transaction,
   paymentId: string,
   ref: string,
-): Promise<ReadonlyMap<MovementKind, Money>> {
-  const rows = await tx.rows<{ kind: MovementKind; amount: string; currency: string }>(
-    'SELECT kind, amount, currency FROM money_movements WHERE payment_id = $1 AND ref = $2',
+): Promise<ReadonlyMap<MovementKind, number>> {
+  const rows = await tx.rows<{ kind: MovementKind; amount: string }>(
+    'SELECT kind, amount FROM money_movements WHERE payment_id = $1 AND ref = $2',
     [paymentId, ref],
   );
-  return new Map(
-    rows.map(({ kind, amount, currency }) => [kind, { amount: Number(amount), currency }]),
-  );
+  return new Map(rows.map(({ kind, amount }) => [kind, Number(amount)]));
 }
 
 /**
  * What was told of a dispute or a refund before its end: that comes back with it, or stays away, whatever
- * amount its end tells, and whatever currency the payment turned out to be of meanwhile. The rest would be in
- * dispute for good, or would hide another dispute; and what had never gone would come back.
+ * amount its end tells. The rest would be in dispute for good, or would hide another dispute; and what had
+ * never gone would come back.
  */
-function moneyBegun(
-  known: ReadonlyMap<MovementKind, Money>,
+function amountBegun(
+  known: ReadonlyMap<MovementKind, number>,
   { what }: ForeignMove,
-): Money | undefined {
+): number | undefined {
   const [begun, end] = KINDS[what];
   return begun && end && known.get(begun);
 }

@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
+import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
+import { readHappenings } from '../ops/order-timeline';
+import { onDataSource } from '../order/order-rows';
+import { readBalances } from './balance';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
-const { paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
+const { placed, paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() => world);
 
 describe('money taken twice for an order, all of which has gone before it is told of', () => {
   const again = async (order: Placed): Promise<Placed> => {
@@ -48,5 +52,29 @@ describe('money taken twice for an order, all of which has gone before it is tol
     expect(await owed(other)).toBe(0);
     await disputed(other, 'won');
     expect(await owed(other)).toBe(1_000);
+  });
+});
+
+describe('money of another currency than was asked for, some of which has gone before it is told of', () => {
+  const GONE = [
+    ['by hand', 'refund.succeeded', { refunded: 400 }],
+    ['by a dispute', 'dispute.lost', { disputed: 400 }],
+  ] as const;
+
+  it.each(GONE)('%s: no more than the rest goes back', async (_, type, gone) => {
+    const order = await placed();
+    const ref = `gone-${order.id}`;
+    await tell(order, type, { disputeId: ref, providerRefundId: ref, amount: 400 });
+    const money = { amount: 1_000, currency: 'USD', paidAt: new Date() };
+    await tell(order, 'payment.succeeded', { money });
+    expect(await brokenInvariants(world)).toEqual([]);
+    const sql = onDataSource(world.dataSource);
+    const told = (await readHappenings(sql, order.id)).filter(({ kind }) => kind === 'money');
+    expect(new Set(told.map(({ currency }) => currency))).toEqual(new Set(['USD']));
+    expect(await readBalances(sql, [order.id])).toMatchObject([
+      { currency: 'USD', captured: 1_000, held: 1_000, ...gone },
+    ]);
+    await settlePayment(world, order.paymentId, 'refund');
+    expect(await refundsOf(order)).toMatchObject([{ amount: '600' }]);
   });
 });

@@ -14,7 +14,7 @@ export const meantPayment = (reference: string, providerPaymentId: string): stri
 export interface MeantPayment {
   readonly id: string;
   readonly order_id: string;
-  /** Of its money, once there is some. */
+  /** Of its money, once there is some; until then of what was asked for, and its balance does not go by that. */
   readonly currency: string;
 }
 

@@ -103,6 +103,9 @@ interface Fields {
 
 /** By the keys of the order's payments, each list through its index. */
 const PAYMENTS = 'ARRAY(SELECT id FROM payments WHERE order_id = $1)';
+/** Of another amount that a provider tells of it is that; else of the payment's money, once there is some. */
+const OF_WHAT_WAS_TAKEN = `CASE kind WHEN 'mismatch' THEN currency ELSE coalesce(
+  (SELECT captured_currency FROM payments WHERE id = payment_id), currency) END`;
 const HAPPENINGS = [
   source('payment', 'payments WHERE order_id = $1', {
     ...{ at: 'created_at', what: `'payment.opened'`, by: `'customer'`, reason: 'failure' },
@@ -110,7 +113,7 @@ const HAPPENINGS = [
   }),
   source('money', 'money_movements WHERE order_id = $1', {
     ...{ at: 'at', what: `'money.' || kind`, by: 'source', reason: 'reason' },
-    ...{ subject: 'payment_id', amount: 'amount', currency: 'currency' },
+    ...{ subject: 'payment_id', amount: 'amount', currency: OF_WHAT_WAS_TAKEN },
   }),
   source('webhook', `webhook_events WHERE notice ->> 'paymentId' = ANY (${PAYMENTS}::text[])`, {
     ...{ at: 'received_at', what: `'webhook.' || (notice ->> 'type')`, by: 'provider' },
