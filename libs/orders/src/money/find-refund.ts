@@ -58,6 +58,34 @@ export function findOwedRefund(
   );
 }
 
+/**
+ * True of a refund of the provider's beside the one by which ours is over: by another attempt, which was taken
+ * for failed, or of money that somebody has sent back by hand. It has gone back twice, and is booked as a refund
+ * made there; whatever is told of it from then on is about that. One that is recorded as failed is an old
+ * story. The caller has locked our refund's row.
+ */
+export async function isMadeBeside(
+  tx: Transaction,
+  { refundId, attempt }: FoundRefund,
+  { providerRefundId, hasSucceeded }: Pick<MadeRefund, 'providerRefundId' | 'hasSucceeded'>,
+): Promise<boolean> {
+  if (!providerRefundId) return false;
+  const [row] = await tx.rows<{ is_beside: boolean }>(
+    `SELECT CASE
+         WHEN r.provider_refund_id = $3 THEN false
+         WHEN 'foreign_refund' = ANY (told.kinds) THEN true
+         WHEN NOT $4 OR told.kinds && '{refund_failed,refund_reversed}' THEN false
+         WHEN r.status = 'succeeded' THEN r.provider_refund_id IS NOT NULL OR r.attempt <> $2
+         ELSE r.status = 'canceled' END AS is_beside
+       FROM refunds r, LATERAL (
+         SELECT array(SELECT kind FROM money_movements
+                       WHERE payment_id = r.payment_id AND ref = $3) AS kinds) AS told
+      WHERE r.id = $1`,
+    [refundId, attempt, providerRefundId, hasSucceeded],
+  );
+  return row?.is_beside ?? false;
+}
+
 /** The only one that `sql` finds. One that is another by the time it is locked is looked for again, as a busy one. */
 async function lockFound(
   tx: Transaction,

@@ -25,6 +25,8 @@ export interface ForeignMove {
   readonly providerId: string;
   /** Minor units. */
   readonly amount: number;
+  /** Ours, of which this is another attempt than the one by which it is over: its money went back twice. */
+  readonly besideRefundId?: string | undefined;
 }
 
 /**
@@ -81,12 +83,16 @@ export class ForeignMoney {
         amount,
         currency,
         source,
+        reason: move.besideRefundId,
       })),
     );
     if (written.length === 0) return 'known';
     const other = amount === move.amount ? {} : { told: move.amount };
-    const about = { orderId, paymentId, amount, currency, providerId: ref, ...other };
-    tx.afterCommit(() => this.telemetry.alert(ALERTS[move.what], about));
+    const beside = move.besideRefundId ? { refundId: move.besideRefundId } : {};
+    const about = { orderId, paymentId, amount, currency, providerId: ref, ...other, ...beside };
+    const isTwice = move.besideRefundId !== undefined && move.what === 'refund.succeeded';
+    const alert = isTwice ? 'refund_made_twice' : ALERTS[move.what];
+    tx.afterCommit(() => this.telemetry.alert(alert, about));
     await this.settle(tx, [orderId]);
     return 'recorded';
   }

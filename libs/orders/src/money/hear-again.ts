@@ -1,6 +1,11 @@
 import type { TimeoutService, Transaction } from '@app/timeout';
 import type { Judged } from './judged-captures';
 
+interface Heard {
+  readonly id: string;
+  readonly now: Date;
+}
+
 /**
  * What was told of payments that were none of ours until their money was told of now, such as refunds of theirs and
  * disputes: it is on hold, and is applied once this has committed. What somebody is settling just now stays theirs.
@@ -11,7 +16,7 @@ export async function hearAgain(
   strays: readonly Judged[],
 ): Promise<void> {
   if (strays.length === 0) return;
-  const rows = await tx.rows<{ id: string; now: Date }>(
+  const rows = await tx.rows<Heard>(
     `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
       WHERE id IN (
         SELECT id FROM webhook_events
@@ -22,8 +27,39 @@ export async function hearAgain(
      RETURNING id, now() AS now`,
     [strays.map(({ row }) => row.provider), strays.map(({ capture }) => capture.providerPaymentId)],
   );
-  await timeouts.arm(
-    tx,
-    rows.map(({ id, now }) => ({ kind: 'webhook', subjectId: id, dueAt: now, version: 1 })),
-  );
+  await armAll(tx, timeouts, rows);
 }
+
+/**
+ * The successes that were told of other attempts at a refund, before one of the provider's, `ref`, has ended it: each is
+ * money that went back beside that, and is applied once this has committed.
+ */
+export async function hearOtherAttemptsAgain(
+  tx: Transaction,
+  timeouts: TimeoutService,
+  { orderId, refundId, ref }: { orderId: string; refundId: string; ref: string },
+): Promise<void> {
+  const rows = await tx.rows<Heard>(
+    `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
+      WHERE id IN (
+        SELECT id FROM webhook_events
+         WHERE notice ->> 'paymentId' = ANY (ARRAY(SELECT id::text FROM payments WHERE order_id = $1))
+           AND status = 'processed' AND notice ->> 'type' = 'refund.succeeded'
+           AND (notice ->> 'idempotencyKey' = $2 OR notice ->> 'idempotencyKey' LIKE $2 || '-%')
+           AND notice ->> 'providerRefundId' <> $3
+           FOR NO KEY UPDATE SKIP LOCKED)
+     RETURNING id, now() AS now`,
+    [orderId, refundId, ref],
+  );
+  await armAll(tx, timeouts, rows);
+}
+
+const armAll = (
+  tx: Transaction,
+  timeouts: TimeoutService,
+  heard: readonly Heard[],
+): Promise<void> =>
+  timeouts.arm(
+    tx,
+    heard.map(({ id, now }) => ({ kind: 'webhook', subjectId: id, dueAt: now, version: 1 })),
+  );

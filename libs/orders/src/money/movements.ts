@@ -7,7 +7,8 @@ export type MovementSource =
 /**
  * What can happen to a payment's money. `mismatch` and `refund_failed` are told and move nothing;
  * a failed refund is still owed until it is canceled. `refund_reversed`: one that had succeeded came
- * back. `foreign_refund`: made at the provider, by none of our requests.
+ * back. `foreign_refund`: made at the provider, by none of our requests; or by one beside that by which our
+ * refund is over, whose id is its reason.
  */
 export type MovementKind =
   | 'captured'
@@ -52,6 +53,21 @@ export async function isRecordedAsFailed(
     `SELECT 1 FROM money_movements
       WHERE payment_id = $1 AND kind IN ('refund_failed', 'refund_reversed') AND ref = $2`,
     [paymentId, ref],
+  );
+  return rows.length > 0;
+}
+
+/** True where the provider has made another attempt at this refund of ours, beside the one that counts as it, and that stands. */
+export async function isBookedBeside(
+  tx: Transaction,
+  { paymentId, refundId, amount }: { paymentId: string; refundId: string; amount: number },
+): Promise<boolean> {
+  const rows = await tx.rows(
+    `SELECT FROM money_movements m
+      WHERE payment_id = $1 AND kind = 'foreign_refund' AND reason = $2 AND amount >= $3
+        AND NOT EXISTS (SELECT FROM money_movements f WHERE f.payment_id = m.payment_id
+                           AND f.kind = 'foreign_refund_failed' AND f.ref = m.ref)`,
+    [paymentId, refundId, amount],
   );
   return rows.length > 0;
 }

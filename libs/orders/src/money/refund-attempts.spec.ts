@@ -89,6 +89,92 @@ describe('a success that is told of late, of an attempt that has failed', () => 
   });
 });
 
+describe('a first attempt that is told of once a second has succeeded', () => {
+  const alertsOf = (name: string) =>
+    world.told.filter(({ name: kind, args }) => kind === 'alert' && args[0] === name);
+  const secondMade = async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await triedAgain(id, REFUSED, made(2));
+    return { order, id };
+  };
+  const reconciled = async () => {
+    const found: unknown[] = [];
+    const since = new Date(Date.now() - 60_000);
+    const onDifference = (one: unknown): void => void found.push(one);
+    await world.get(Reconcile).run({ since, onDifference, fixFor: OLGA });
+    return found;
+  };
+  const ledgerOf = (paymentId: string) =>
+    world.provider.entries.get(`pay-${paymentId}`) as LedgerEntry;
+
+  it('is booked as it is told, once: the buyer has both', async () => {
+    const { order, id } = await secondMade();
+    for (let told = 0; told < 2; told++) await tell(order, 'refund.succeeded', firstOf(id));
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
+    expect(alertsOf('refund_made_twice').at(-1)).toMatchObject({
+      args: ['refund_made_twice', { refundId: id, providerId: 're-1', amount: 300 }],
+    });
+    ledgerOf(order.paymentId).refunds.push(
+      { id: 're-1', amount: 300, key: id },
+      { id: 're-2', amount: 300, key: `${id}-2` },
+    );
+    expect(await reconciled()).not.toContainEqual(expect.objectContaining({ orderId: order.id }));
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
+  });
+
+  it('is booked also where that was told of while the second was under way', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await triedAgain(id, REFUSED, pending(2));
+    await tell(order, 'refund.succeeded', firstOf(id));
+    expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 0 });
+    await settle(id, 2, made(2), 'answer');
+    await world.timeouts.runSweep();
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
+  });
+
+  it.each(['first', 'second'])('counts no longer where the %s fails after all', async (which) => {
+    const { order, id } = await secondMade();
+    await tell(order, 'refund.succeeded', firstOf(id));
+    if (which === 'first') await tell(order, 'refund.failed', firstOf(id));
+    else await settle(id, 2, failed(2));
+    const status = which === 'first' ? 'succeeded' : 'canceled';
+    expect(await refundsOf(order)).toMatchObject([{ status }]);
+    const stands = which === 'first' ? { id: 're-2', key: `${id}-2` } : { id: 're-1', key: id };
+    ledgerOf(order.paymentId).refunds.push({ ...stands, amount: 300 });
+    expect(await reconciled()).not.toContainEqual(expect.objectContaining({ orderId: order.id }));
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+
+  it('is an old story where its failure was told of before', async () => {
+    const { order, id } = await secondMade();
+    await tell(order, 'refund.failed', firstOf(id));
+    await tell(order, 'refund.succeeded', firstOf(id));
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+
+  it('is booked also of a refund that somebody made by hand instead', async () => {
+    const order = await paid();
+    const id = await owed(order, 1_000);
+    await settle(id, 1, REFUSED, 'answer');
+    await refunded(order, 1_000, `by-hand-${id}`);
+    await tell(order, 'refund.succeeded', { ...firstOf(id), amount: 1_000 });
+    expect((await read(order)).balance).toMatchObject({ refunded: 2_000 });
+  });
+
+  it('is what ended it, where reconciling says so, and is owed anew once it fails', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await contradicted(id, pending(2));
+    await settle(id, 2, made(1), 'reconcile');
+    await tell(order, 'refund.failed', firstOf(id));
+    expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 0 });
+  });
+});
+
 describe('a second attempt beside a first that is said to be made', () => {
   it('is booked by the second, and the first by reconciling: the buyer has both', async () => {
     const order = await paid();

@@ -36,10 +36,12 @@ export interface RefundFacts {
   readonly isBackByAnother?: boolean;
   /** True where no earlier attempt stands as made, and one that did would have been noted. */
   readonly isOnlyOne?: boolean;
+  /** Another attempt is booked beside the one under way, or beside the one by which it was over, and stands. */
+  readonly isMadeBeside?: boolean;
 }
 
 export interface RefundJudgement {
-  readonly to: 'unchanged' | 'pending' | 'succeeded' | 'failed' | 'needs_attention';
+  readonly to: 'unchanged' | 'pending' | 'succeeded' | 'failed' | 'needs_attention' | 'canceled';
   /** Something an operator should hear of. */
   readonly alert?: string;
 }
@@ -86,16 +88,18 @@ function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
 }
 
 function judgeFailure(facts: RefundFacts): RefundJudgement {
-  const { status, attempt, isOnlyOne, isBackByAnother } = facts;
+  const { status, attempt, isOnlyOne, isBackByAnother, isMadeBeside } = facts;
   if (status === 'failed' || isBackByAnother) return UNCHANGED;
+  // The money is back all the same, once: nothing is owed any more.
+  if (isMadeBeside) return { to: 'canceled', alert: 'refund_failed_afterwards' };
   // The attempt that was under way as an earlier one contradicted itself: recorded, and sent no more.
   if (status === 'needs_attention') return { to: 'needs_attention' };
   if (attempt >= MAX_REFUND_ATTEMPTS) {
     return { to: 'needs_attention', alert: 'refund_needs_attention' };
   }
   if (status !== 'succeeded') return { to: 'failed' };
-  // An earlier attempt that was said to have failed may have been made after all: its success was nobody's
-  // to note while this one stood. A third refund is sent only once somebody has looked.
+  // An earlier attempt that was said to have failed may have been made after all, and nobody has told of that
+  // yet. A third refund is sent only once somebody has looked.
   const to = attempt === 1 || isOnlyOne ? 'failed' : 'needs_attention';
   return { to, alert: 'refund_failed_afterwards' };
 }

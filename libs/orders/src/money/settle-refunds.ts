@@ -2,8 +2,11 @@ import { TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
+import { hearOtherAttemptsAgain } from './hear-again';
 import {
+  isBookedBeside,
   isRecordedAsFailed,
+  type Movement,
   type MovementKind,
   type MovementSource,
   recordMovements,
@@ -66,33 +69,56 @@ export class SettleRefunds {
     );
     if (!row) return false;
     const { status, provider_refund_id: providerRefundId } = row;
+    const { order_id: orderId, payment_id: paymentId, currency } = row;
+    const amount = Number(row.amount);
+    // What is told of the refund by which ours is over is about that, whichever attempt has made it.
+    const isNamed = providerRefundId !== null && answer.providerRefundId === providerRefundId;
+    const told = isNamed ? row.attempt : attempt;
     const ref = answer.providerRefundId || providerRefundId || refundKey(refundId, attempt);
     // A success without an id names none that failed: somebody may have made it by hand.
     const named = answer.state === 'FAILED' ? ref : answer.providerRefundId;
-    const hasFailed = await isRecordedAsFailed(tx, row.payment_id, named);
+    const hasFailed = await isRecordedAsFailed(tx, paymentId, named);
     const isBackByAnother = status === 'succeeded' && ref !== (providerRefundId ?? ref);
-    const facts = { status, attempt: row.attempt, hasFailed, isBackByAnother };
-    const judgement = judgeRefund(facts, attempt, answer);
-    if (judgement.to === 'unchanged') return false;
+    const isMadeBeside =
+      answer.state === 'FAILED' && (await isBookedBeside(tx, { paymentId, refundId, amount }));
+    const facts = { status, attempt: row.attempt, hasFailed, isBackByAnother, isMadeBeside };
+    const judgement = judgeRefund(facts, told, answer);
+    const reason = answer.state === 'FAILED' ? answer.why : null;
+    const money = { orderId, paymentId, ref, amount, currency, source, reason };
+    if (judgement.to === 'unchanged') {
+      await this.#noteFailure(tx, answer, money);
+      return false;
+    }
     // An earlier attempt's success is none of the attempt that stands in the row.
-    const ofCurrent = attempt === row.attempt ? answer.providerRefundId : null;
+    const ofCurrent = told === row.attempt ? answer.providerRefundId : null;
     await this.#write(tx, refundId, judgement.to, answer, ofCurrent);
     const kind = movementOf(facts, answer, judgement);
-    if (kind) {
-      const reason = answer.state === 'FAILED' ? answer.why : null;
-      const { order_id: orderId, payment_id: paymentId, currency } = row;
-      const amount = Number(row.amount);
-      await recordMovements(tx, [
-        { orderId, paymentId, kind, ref, amount, currency, source, reason },
-      ]);
+    if (kind) await recordMovements(tx, [{ ...money, kind }]);
+    if (judgement.to === 'succeeded' && row.attempt > 1) {
+      await hearOtherAttemptsAgain(tx, this.timeouts, { orderId, refundId, ref });
     }
-    if (judgement.to === 'failed') await this.#tryAnew(tx, refundId, attempt);
+    if (judgement.to === 'canceled') {
+      const reason = 'not_owed';
+      await recordMovements(tx, [{ ...money, kind: 'refund_canceled', ref: refundId, reason }]);
+    }
+    if (judgement.to === 'failed') await this.#tryAnew(tx, refundId, told);
     const { alert } = judgement;
     if (alert !== undefined) {
       const why = answer.state === 'FAILED' ? answer.why : answer.state;
       tx.afterCommit(() => this.telemetry.alert(alert, { refundId, attempt, why }));
     }
     return true;
+  }
+
+  /** Of an attempt that nothing goes by any more, so that its success is an old story when it is told of later. */
+  async #noteFailure(
+    tx: Transaction,
+    { state, providerRefundId }: SettledAnswer,
+    money: Omit<Movement, 'kind'>,
+  ): Promise<void> {
+    if (state !== 'FAILED' || !providerRefundId) return;
+    if (await isRecordedAsFailed(tx, money.paymentId, providerRefundId)) return;
+    await recordMovements(tx, [{ ...money, kind: 'refund_failed' }]);
   }
 
   async #write(
@@ -106,7 +132,7 @@ export class SettleRefunds {
     await tx.rows(
       `UPDATE refunds
           SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
-              updated_at = now(), finished_at = CASE WHEN $2 = 'succeeded' THEN now() END
+              updated_at = now(), finished_at = CASE WHEN $2 IN ('succeeded', 'canceled') THEN now() END
         WHERE id = $1`,
       [refundId, to, providerRefundId || null, why],
     );

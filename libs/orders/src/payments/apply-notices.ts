@@ -2,7 +2,7 @@ import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
 import type { ProviderNotice } from '../providers/payment-provider';
 import { CancelWishes } from '../closing/cancel-wishes';
-import { findOwedRefund, findRefundByKey } from '../money/find-refund';
+import { findOwedRefund, findRefundByKey, isMadeBeside } from '../money/find-refund';
 import { ForeignMoney, type ForeignOutcome } from '../money/foreign-money';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
 import { SettleRefunds } from '../money/settle-refunds';
@@ -103,14 +103,17 @@ export class ApplyNotices {
     });
   }
 
-  /** Made in the provider's dashboard, by none of our requests. */
-  async #foreignRefund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
+  /** Made in the provider's dashboard, by none of our requests; or beside the attempt by which ours is over. */
+  async #foreignRefund(
+    tx: Transaction,
+    notice: RefundNotice,
+    besideRefundId?: string,
+  ): Promise<WebhookOutcome> {
     const { type: what, providerRefundId: providerId } = notice;
     // Without an id it could not be told from the next one.
     if (!providerId) return { status: 'held', result: 'unknown_refund' };
-    return FOREIGN_RESULTS[
-      await this.foreign.record(tx, { ...notice, what, providerId }, 'webhook')
-    ];
+    const move = { ...notice, what, providerId, besideRefundId };
+    return FOREIGN_RESULTS[await this.foreign.record(tx, move, 'webhook')];
   }
 
   async #refund(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome> {
@@ -122,6 +125,9 @@ export class ApplyNotices {
     if (target === 'busy') return NOT_YET;
     if (!target) return this.#foreignRefund(tx, notice);
     const { refundId, attempt } = target;
+    if (await isMadeBeside(tx, target, { ...notice, hasSucceeded })) {
+      return this.#foreignRefund(tx, notice, refundId);
+    }
     const answer =
       notice.type === 'refund.succeeded'
         ? { state: 'SUCCEEDED' as const, providerRefundId: notice.providerRefundId ?? '' }

@@ -2,7 +2,7 @@ import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { findOwedRefund } from '../money/find-refund';
+import { findOwedRefund, findRefundByKey } from '../money/find-refund';
 import { ForeignMoney } from '../money/foreign-money';
 import { RecordCaptures } from '../money/record-captures';
 import { type SettledAnswer, SettleRefunds } from '../money/settle-refunds';
@@ -66,6 +66,9 @@ export class ReconcileFixes {
         if (isSettled) await recordAction(tx, 'reconcile.settle', 'refund', [refundId], operator);
         return isSettled;
       }
+      // Whoever tells of its end meanwhile sees this, or is seen.
+      const beside = move.besideRefundId && (await findRefundByKey(tx, move.besideRefundId));
+      if (beside === 'busy') throw busy();
       const outcome = await this.foreign.record(tx, move, 'reconcile');
       if (outcome === 'busy') throw busy();
       if (outcome === 'recorded') {

@@ -87,7 +87,9 @@ function compareRefund(
     if (isAgreed) return [];
     const said = { refundId: null, ours: null, theirs: theirsText };
     const what = state === 'FAILED' ? 'refund.failed' : 'refund.succeeded';
-    const move = { what, paymentId: payment.id, providerPaymentId, providerId, amount } as const;
+    const besideRefundId = payment.refunds.find(({ id }) => id === key?.refundId)?.id;
+    const refund = { paymentId: payment.id, providerPaymentId, providerId, amount };
+    const move = { what, ...refund, ...(besideRefundId ? { besideRefundId } : {}) } as const;
     const mayBeOurs = key === undefined && state === 'SUCCEEDED';
     const fix = state === 'PENDING' ? {} : { fix: { type: 'foreign', move, mayBeOurs } as const };
     return [{ ...about, kind: 'theirs_only', what: 'existence', ...said, ...fix }];
@@ -100,7 +102,7 @@ function compareRefund(
   // Whichever attempt it was by.
   if (isTheOne && ours.status === 'succeeded' && theirs.state === 'SUCCEEDED') return [];
   if (ours.isNew && theirs.state === 'PENDING') return [];
-  const attempt = key?.attempt ?? ours.attempt;
+  const attempt = isTheOne ? ours.attempt : (key?.attempt ?? ours.attempt);
   if (attempt !== ours.attempt && theirs.state === 'FAILED') return [];
   // An earlier attempt has sent it back after all, and no other is made before somebody has looked.
   const isLateTruth = theirs.state === 'SUCCEEDED' && ours.status === 'needs_attention';
@@ -124,7 +126,7 @@ function compareRefund(
 
 /**
  * The refund of ours that a line of theirs is about: by its id there, else by our key. One that another
- * line names is not this one too: money that went back twice is two refunds. Of one that we have
+ * line names is not this one too, nor is a line that is booked: money that went back twice is two refunds. Of one that we have
  * canceled nothing is owed: what the provider has done of it is by none of our requests.
  */
 function findRefund(
@@ -134,6 +136,7 @@ function findRefund(
   refundId: string | undefined,
 ): OurRefund | undefined {
   const refunds = payment.refunds.filter(({ status }) => status !== 'canceled');
+  const isBooked = hasMovement(payment, 'foreign_refund', providerRefundId);
   // One that waits for an operator is not the line that has failed: what another attempt made may end it.
   const isNamed = ({ providerRefundId: id, status }: OurRefund): boolean =>
     ledger.refunds.some(
@@ -142,7 +145,7 @@ function findRefund(
     );
   return (
     refunds.find((refund) => refund.providerRefundId === providerRefundId) ??
-    refunds.find((refund) => refund.id === refundId && !isNamed(refund))
+    refunds.find((refund) => refund.id === refundId && !isNamed(refund) && !isBooked)
   );
 }
 
