@@ -45,6 +45,7 @@ const EXPECTED: Record<string, string> = {
   'POST /v1/ops/orders/:id/cancel': 'ops:write',
   'POST /v1/ops/orders/:id/refunds': 'ops:write',
   'POST /v1/ops/orders/:id/settle': 'ops:write',
+  'POST /v1/ops/refunds/:id/settle': 'ops:write',
   'GET /assets/:name': 'public',
   'GET /checkout/:id': 'public',
   'GET /checkout/:id/pay': 'public',

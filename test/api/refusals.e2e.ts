@@ -66,6 +66,18 @@ it('refuses what an order that is over lets nobody do any more', async () => {
   }
 });
 
+it('answers a refund that is not there with its code, whatever its id looks like', async () => {
+  for (const id of [randomUUID(), 'none']) {
+    const refused = await post(`ops/refunds/${id}/settle`, { as: 'done', reason });
+    expectProblem(refused, 404, 'refund_not_found');
+  }
+  expectProblem(
+    await post('ops/refunds/none/settle', { as: 'paid', reason }),
+    400,
+    'invalid_request',
+  );
+});
+
 it('lets operators extend, cancel, settle and refund, and refund no more than there is', async () => {
   const waiting = (await place(['TEA-SENCHA'])).body.id;
   const extended = await post(`ops/orders/${waiting}/extension`, { seconds: 60, reason });

@@ -19,6 +19,7 @@ describe('commands that change something', () => {
     ['orders force-close', 3, ['orders', 'force-close', UNKNOWN, ...WHY]],
     ['payments settle', 3, ['payments', 'settle', UNKNOWN, '--refund', '--yes', ...WHY]],
     ['refunds retry', 3, ['refunds', 'retry', UNKNOWN, ...WHY]],
+    ['refunds settle', 3, ['refunds', 'settle', UNKNOWN, '--as', 'done', '--yes', ...WHY]],
     ['orders cancel', 3, ['orders', 'cancel', UNKNOWN, '--yes', ...WHY]],
     ['orders extend', 3, ['orders', 'extend', UNKNOWN, '--by', '1m', ...WHY]],
     ['orders settle', 3, ['orders', 'settle', UNKNOWN, '--closed', '--yes', ...WHY]],

@@ -221,6 +221,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   payment_not_settleable: 'lastcall payments list shows the payments on hold',
   refund_not_found: 'lastcall refunds list shows the refunds there are',
   refund_not_retryable: 'lastcall refunds list tells where it stands',
+  refund_not_settleable: 'lastcall refunds list tells where it stands',
   customer_not_found:
     "SUB is the subject of the customer's token, as `orders list --json` shows it",
   customer_not_erasable: 'lastcall orders list --customer SUB shows them',

@@ -29,6 +29,7 @@ import {
   ReconcileRuns,
   ReleaseDeadlines,
   ReplayWebhook,
+  FinishRefund,
   RetryRefund,
   RewindEvents,
   type RunningSettings,
@@ -84,6 +85,7 @@ export class Installation {
   readonly exportCustomer = this.app.get(ExportCustomer);
   readonly refunds = this.app.get(ListRefunds);
   readonly retryRefund = this.app.get(RetryRefund);
+  readonly finishRefund = this.app.get(FinishRefund);
   readonly rewindEvents = this.app.get(RewindEvents);
   readonly products = this.app.get(ReadProducts);
   readonly putProduct = this.app.get(PutProduct);

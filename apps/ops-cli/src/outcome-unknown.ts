@@ -29,6 +29,7 @@ const LOOK_FIRST: Readonly<Record<string, string>> = {
     'again only if it is not among these',
   'refunds create': 'lastcall orders show ID tells what became of it',
   'refunds retry': 'lastcall refunds list tells where it stands',
+  'refunds settle': 'lastcall refunds list tells where it stands',
   'webhook-endpoints create':
     'lastcall webhook-endpoints list shows whether it is there: then lastcall webhook-endpoints rotate ID ' +
     '--overlap 0s tells a secret for it, and a second one would hear of everything as well',

@@ -64,6 +64,7 @@ export {
   rotateBody,
   searchOrdersQuery,
   settleOrderBody,
+  settleRefundBody,
   shipmentBody,
   startPaymentBody,
   stockBody,

@@ -25,6 +25,7 @@ import { RecordCaptures } from './money/record-captures';
 import { SettleRefunds } from './money/settle-refunds';
 import { CancelOrderByOperator } from './ops/cancel-order-by-operator';
 import { CreateRefund } from './ops/create-refund';
+import { FinishRefund } from './ops/finish-refund';
 import { Gauges } from './ops/gauges';
 import { Overview } from './ops/overview';
 import { SettleOrder } from './ops/settle-order';
@@ -64,6 +65,7 @@ export const USE_CASES = [
   CreateRefund,
   ExtendPayments,
   ExtendWindow,
+  FinishRefund,
   FoldStock,
   ForceCloseOrder,
   ForeignMoney,

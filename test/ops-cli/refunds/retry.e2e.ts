@@ -12,7 +12,7 @@ import {
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
-describe('lastcall refunds list and retry', () => {
+describe('lastcall refunds list, retry and settle', () => {
   let world: CliWorld;
 
   beforeAll(async () => (world = await startCliWorld()));
@@ -76,6 +76,28 @@ describe('lastcall refunds list and retry', () => {
     const again = await lastcall(world.config, args);
     expect(again.code).toBe(4);
     expect(again.stderr).toContain('is requested: it is about to be sent');
+  });
+
+  it('ends one whose money went back by another way, after a rehearsal, and writes it down', async () => {
+    const id = await refund('needs_attention');
+    const args = ['refunds', 'settle', id, '--as', 'done', '--reason', 'transfer 4711'];
+    const json = (more: string) => lastcallJson(world.config, [...args, more, '--actor', 'eve']);
+    const over = { as: 'done', refund: { id, status: 'succeeded', attempt: 4, error: null } };
+    expect(await json('--dry-run')).toMatchObject({ code: 0, result: { dryRun: true, ...over } });
+    expect((await lastcall(world.config, args)).code).toBe(8);
+    expect(await json('--yes')).toMatchObject({ code: 0, result: { dryRun: false, ...over } });
+    const rows = await world.sql.rows(
+      `SELECT r.status, m.kind, m.source, a.action, a.actor, a.reason FROM refunds r
+         JOIN money_movements m ON m.payment_id = r.payment_id
+         JOIN operator_actions a ON a.subject_id = r.id WHERE r.id = $1`,
+      [id],
+    );
+    const written = { action: 'refund.done', actor: operatorNamed('eve'), reason: 'transfer 4711' };
+    const moved = { kind: 'refund_succeeded', source: 'operator' };
+    expect(rows).toEqual([{ status: 'succeeded', ...moved, ...written }]);
+    const again = await lastcall(world.config, [...args, '--yes']);
+    expect(again.code).toBe(4);
+    expect(again.stderr).toContain('it has succeeded already');
   });
 
   it('refuses one that succeeded, and does not find one that is not there', async () => {

@@ -47,6 +47,7 @@ export const PROBLEM_EXAMPLES = {
   customer_not_erasable: "One of this customer's orders is not over: end it first",
   payment_not_settleable: 'This payment holds no money for an operator',
   refund_not_retryable: 'This refund has succeeded: the money is back',
+  refund_not_settleable: 'Refund 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f: it has succeeded already',
   webhook_not_replayable: 'Webhook evt_1 was processed (paid); it has had its effect',
   reconcile_run_not_found: 'There is no finished run 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
   reconcile_run_over: 'This run has come to its end; begin a new one',

@@ -4,18 +4,20 @@ import { ExtendWindow } from '../closing/extend-window';
 import { ForceCloseOrder } from '../closing/force-close-order';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import { CreateRefund } from '../ops/create-refund';
+import { FinishRefund } from '../ops/finish-refund';
 import { Overview, type OverviewView } from '../ops/overview';
 import { SettleOrder } from '../ops/settle-order';
 import type { OrderView } from '../order/order';
 import { Scope } from './access';
 import type { HttpReply } from './caller';
-import { InputBody, OptionalIdempotencyKey, OrderId, Subject } from './params';
+import { InputBody, OptionalIdempotencyKey, OrderId, RefundId, Subject } from './params';
 import {
   cancelOrderBody,
   forceCloseBody,
   operatorExtensionBody,
   refundBody,
   settleOrderBody,
+  settleRefundBody,
 } from './requests';
 import { type AnswerWords, Answers, Takes, TakesIdempotencyKey, Topic } from './route-facts';
 
@@ -43,6 +45,7 @@ export class OpsController {
     private readonly cancelOrder: CancelOrderByOperator,
     private readonly createRefund: CreateRefund,
     private readonly settleOrder: SettleOrder,
+    private readonly finishRefund: FinishRefund,
     private readonly overview: Overview,
   ) {}
 
@@ -113,6 +116,21 @@ export class OpsController {
     @InputBody(settleOrderBody) { as, reason }: z.output<typeof settleOrderBody>,
   ): Promise<OrderView> {
     return this.settleOrder.settle(id, { actor, reason, as });
+  }
+
+  @Post('refunds/:id/settle')
+  @Scope('ops:write')
+  @Takes(settleRefundBody)
+  @Answers(200, 'Order', {
+    summary: 'End a refund whose money went back by another way than its provider',
+    refusals: ['refund_not_found', 'refund_not_settleable', 'busy'],
+  })
+  async settleRefund(
+    @Subject() actor: string,
+    @RefundId() id: string,
+    @InputBody(settleRefundBody) { reason }: z.output<typeof settleRefundBody>,
+  ): Promise<OrderView> {
+    return (await this.finishRefund.finish(id, { actor, reason })).order;
   }
 
   @OnOrder('extension', operatorExtensionBody, {

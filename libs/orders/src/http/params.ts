@@ -44,6 +44,11 @@ export const EndpointId = createParamDecorator((_: unknown, context: ExecutionCo
   throw new LastcallError('webhook_endpoint_not_found', 'There is no such webhook endpoint');
 });
 
+/** The id of a refund, whatever it looks like: one that cannot exist is answered like one that does not. */
+export const RefundId = createParamDecorator(
+  (_: unknown, context: ExecutionContext): string => requestOf(context).params.id ?? '',
+);
+
 /** A product's SKU, as the path has it. */
 export const ProductSku = createParamDecorator(
   (_: unknown, context: ExecutionContext): string =>

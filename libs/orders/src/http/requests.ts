@@ -249,6 +249,12 @@ export const settleOrderBody = z.strictObject({
   as: z.enum(['closed', 'paid']).describe('What became of its payment at the provider'),
   reason,
 });
+export const settleRefundBody = z.strictObject({
+  as: z
+    .enum(['done'])
+    .describe('Its money has gone back by another way than its provider, as by bank transfer'),
+  reason,
+});
 export const customerExtensionBody = z.strictObject({ seconds });
 export const operatorExtensionBody = z.strictObject({ seconds, reason });
 

@@ -31,6 +31,16 @@ export async function hearAgain(
 }
 
 /**
+ * SQL that is true of webhooks that told of attempts at a refund as made, and were processed; `orderId` and `refundId` are
+ * SQL too. By the order's payments, which have an index.
+ */
+export const OTHER_ATTEMPTS_TOLD = (orderId: string, refundId: string): string =>
+  `notice ->> 'paymentId' = ANY (ARRAY(SELECT id::text FROM payments WHERE order_id = ${orderId}::uuid))
+   AND status = 'processed' AND notice ->> 'type' = 'refund.succeeded'
+   AND (notice ->> 'idempotencyKey' = ${refundId}::text OR notice ->> 'idempotencyKey' LIKE ${refundId}::text || '-%')
+   AND notice ->> 'providerRefundId' IS NOT NULL`;
+
+/**
  * The successes that were told of other attempts at a refund, before one of the provider's, `ref`, has ended it: each is
  * money that went back beside that, and is applied once this has committed.
  */
@@ -43,10 +53,7 @@ export async function hearOtherAttemptsAgain(
     `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
       WHERE id IN (
         SELECT id FROM webhook_events
-         WHERE notice ->> 'paymentId' = ANY (ARRAY(SELECT id::text FROM payments WHERE order_id = $1))
-           AND status = 'processed' AND notice ->> 'type' = 'refund.succeeded'
-           AND (notice ->> 'idempotencyKey' = $2 OR notice ->> 'idempotencyKey' LIKE $2 || '-%')
-           AND notice ->> 'providerRefundId' <> $3
+         WHERE ${OTHER_ATTEMPTS_TOLD('$1', '$2')} AND notice ->> 'providerRefundId' <> $3
            FOR NO KEY UPDATE SKIP LOCKED)
      RETURNING id, now() AS now`,
     [orderId, refundId, ref],

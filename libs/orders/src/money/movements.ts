@@ -26,6 +26,9 @@ export type MovementKind =
   | 'dispute_won'
   | 'dispute_lost';
 
+/** Why a refund has succeeded that an operator has sent back by another way than its provider. */
+export const BY_HAND = 'by_hand';
+
 /** One movement of one payment's money; amounts in minor units. */
 export interface Movement {
   readonly orderId: string;

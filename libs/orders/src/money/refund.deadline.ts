@@ -20,6 +20,8 @@ import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { isInDispute, OWES_TOO_MUCH } from './balance';
 import { cancelUnowed } from './cancel-unowed';
+import { isMadeBeside } from './find-refund';
+import { ForeignMoney } from './foreign-money';
 import {
   PAUSES_AFTER_FAILURE_MS,
   pauseAfterFailureMs,
@@ -73,6 +75,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly timeouts: TimeoutService,
     private readonly settling: SettleRefunds,
+    private readonly foreign: ForeignMoney,
     private readonly providers: PaymentProviders,
     @Inject(ORDERS_TELEMETRY) telemetry: OrdersTelemetry,
   ) {
@@ -158,11 +161,27 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
       return 'nothing';
     }
     await inTransaction(this.dataSource, async (tx) => {
-      await this.settling.settle(tx, row.id, row.attempt, answer, 'answer');
+      const isNews = await this.settling.settle(tx, row.id, row.attempt, answer, 'answer');
+      if (!isNews) await this.#bookBeside(tx, row, answer);
       await failpoint('refund.applied');
     });
     await failpoint('refund.settled');
     return 'succeeded';
+  }
+
+  /**
+   * Somebody has ended the refund by another way while the provider made it: it went back twice. While the order is
+   * being changed its webhook, or reconciling, books it.
+   */
+  async #bookBeside(tx: Transaction, row: RefundRow, answer: RefundAnswer): Promise<void> {
+    if (answer.state !== 'SUCCEEDED') return;
+    const { providerRefundId } = answer;
+    const { id: refundId, payment_id: paymentId, provider_payment_id: providerPaymentId } = row;
+    const target = { refundId, attempt: row.attempt };
+    if (!(await isMadeBeside(tx, target, { providerRefundId, hasSucceeded: true }))) return;
+    const of = { paymentId, providerPaymentId, providerId: providerRefundId };
+    const money = { amount: Number(row.amount), besideRefundId: refundId };
+    await this.foreign.record(tx, { what: 'refund.succeeded', ...of, ...money }, 'answer');
   }
 
   /** For whoever is woken up because it waits. Nothing goes by it, and the next answer takes its place. */

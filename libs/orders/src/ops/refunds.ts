@@ -26,7 +26,7 @@ export interface RefundEntry {
   readonly finishedAt: string | null;
 }
 
-const ENTRY = `r.id, p.order_id AS "orderId", r.payment_id AS "paymentId", r.status, r.reason,
+export const REFUND_ENTRY = `r.id, p.order_id AS "orderId", r.payment_id AS "paymentId", r.status, r.reason,
   r.amount::float8 AS amount, r.currency, r.attempt, r.error, r.created_at AS "createdAt",
   r.updated_at AS "updatedAt", r.finished_at AS "finishedAt"`;
 
@@ -44,7 +44,7 @@ export class ListRefunds {
   }): Promise<Page<RefundEntry>> {
     const rows = await queryRows<RefundEntry>(
       this.dataSource,
-      `SELECT ${ENTRY} FROM refunds r JOIN payments p ON p.id = r.payment_id
+      `SELECT ${REFUND_ENTRY} FROM refunds r JOIN payments p ON p.id = r.payment_id
         WHERE ($1::text IS NULL OR r.status = $1) AND (NOT $2 OR r.status NOT IN ('succeeded', 'canceled'))
           AND ($3::uuid IS NULL OR r.id < $3)
         ORDER BY r.id DESC LIMIT $4`,
@@ -89,7 +89,7 @@ export class RetryRefund {
           `UPDATE refunds r SET ${how}, updated_at = now()
            FROM payments p
           WHERE r.id = $1 AND r.status = 'needs_attention' AND p.id = r.payment_id
-         RETURNING ${ENTRY}, now() AS now`,
+         RETURNING ${REFUND_ENTRY}, now() AS now`,
           [id],
         );
         const { now, ...view } = entry as RefundEntry & { now: Date };
@@ -133,5 +133,5 @@ const WHY_NOT: Readonly<Record<Exclude<RefundStatus, 'needs_attention'>, string>
   canceled: 'it is owed no longer',
 };
 
-const refundNotFound = (refundId: string): LastcallError =>
+export const refundNotFound = (refundId: string): LastcallError =>
   new LastcallError('refund_not_found', `There is no refund ${refundId}`);

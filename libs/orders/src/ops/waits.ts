@@ -70,7 +70,7 @@ export const WAITS = {
   refund_in_attention: {
     owner: 'operator',
     greatestAge: '0',
-    exit: 'lastcall refunds retry ID, or a refund by hand at the provider',
+    exit: 'lastcall refunds retry ID, a refund by hand at the provider, or refunds settle ID --as done',
     sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
            WHERE status = 'needs_attention'`,
   },

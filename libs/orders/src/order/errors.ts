@@ -61,6 +61,7 @@ export const ERROR_STATUS = {
   order_not_repeatable: 409,
   payment_not_settleable: 409,
   refund_not_retryable: 409,
+  refund_not_settleable: 409,
   webhook_not_replayable: 409,
   timeouts_not_stopped: 409,
   reconcile_run_over: 409,

@@ -4,6 +4,7 @@ import {
   OrderGuard,
   ReleaseDeadlines,
   ReplayWebhook,
+  FinishRefund,
   RetryRefund,
   SettlePayment,
   WebhookEndpoints,
@@ -23,6 +24,7 @@ const parts = () => [world.dataSource, world.timeouts] as const;
 
 const CALLS: Readonly<Record<string, (id: string) => Promise<unknown>>> = {
   refund_not_found: (id) => new RetryRefund(...parts()).retry(id, RUN),
+  'refund_not_found, finished': (id) => world.get(FinishRefund).finish(id, RUN),
   payment_not_found: (id) =>
     new SettlePayment(...parts(), world.get(OrderGuard), world.get(ForeignMoney)).settle(
       ...([id, 'refund', RUN] as const),

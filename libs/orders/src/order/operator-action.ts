@@ -21,6 +21,7 @@ export type OperatorAction =
   | 'payment.accept'
   | 'refund.create'
   | 'refund.retry'
+  | 'refund.done'
   | 'webhook.dismiss'
   | 'webhook.replay'
   | 'customer.erase'

@@ -1,7 +1,7 @@
 import type { PaymentStatus } from '../order/order';
 import type { Queryable } from '../order/order-rows';
 import type { LedgerPayment } from '../providers/payment-provider';
-import type { MovementKind } from '../money/movements';
+import { BY_HAND, type MovementKind } from '../money/movements';
 import type { Finding, OurPayment, OurRefund } from './reconcile-finding';
 import { isUuid } from '../order/uuid';
 import type { ReconcileRun } from './reconcile-runs';
@@ -39,7 +39,11 @@ export async function readOurs(
             p.captured_currency, coalesce(p.recorded_at >= $4, false) AS is_new,
             (SELECT json_agg(json_build_object('id', r.id, 'status', r.status,
                       'attempt', r.attempt, 'amount', r.amount,
-                      'providerRefundId', r.provider_refund_id, 'isNew', r.updated_at >= $4))
+                      'providerRefundId', r.provider_refund_id, 'isNew', r.updated_at >= $4,
+                      'isByHand', EXISTS (
+                        SELECT FROM money_movements m
+                         WHERE m.payment_id = r.payment_id AND m.kind = 'refund_succeeded'
+                           AND m.ref = r.id || '-' || r.attempt AND m.reason = '${BY_HAND}')))
                FROM refunds r WHERE r.payment_id = p.id) AS refunds,
             (SELECT json_agg(json_build_object('kind', m.kind, 'ref', m.ref))
                FROM money_movements m

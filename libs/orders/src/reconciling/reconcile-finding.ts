@@ -24,6 +24,8 @@ export interface OurRefund {
   readonly attempt: number;
   readonly amount: number;
   readonly providerRefundId: string | null;
+  /** Sent back by another way than the provider, as an operator has said: it knows of none. */
+  readonly isByHand: boolean;
   /** Sent or settled since the run began, as above. */
   readonly isNew: boolean;
 }

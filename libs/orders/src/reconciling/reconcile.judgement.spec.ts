@@ -28,6 +28,7 @@ const ourRefund = (change: Partial<OurRefund> = {}): OurRefund => ({
   attempt: 1,
   amount: 500,
   providerRefundId: 're_1',
+  isByHand: false,
   isNew: false,
   ...change,
 });

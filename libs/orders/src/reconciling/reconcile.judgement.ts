@@ -126,7 +126,7 @@ function compareRefund(
 
 /**
  * The refund of ours that a line of theirs is about: by its id there, else by our key. One that another
- * line names is not this one too, nor is a line that is booked: money that went back twice is two refunds. Of one that we have
+ * line names is not this one too, nor is a line that is booked, or one beside what was sent by hand: money that went back twice is two refunds. Of one that we have
  * canceled nothing is owed: what the provider has done of it is by none of our requests.
  */
 function findRefund(
@@ -145,7 +145,9 @@ function findRefund(
     );
   return (
     refunds.find((refund) => refund.providerRefundId === providerRefundId) ??
-    refunds.find((refund) => refund.id === refundId && !isNamed(refund) && !isBooked)
+    refunds.find(
+      (refund) => refund.id === refundId && !isNamed(refund) && !isBooked && !refund.isByHand,
+    )
   );
 }
 
@@ -206,6 +208,7 @@ function missingRefunds(ours: OurPayment, theirs: LedgerPayment): Finding[] {
   );
   return ours.refunds
     .filter(({ status, isNew }) => (status === 'succeeded' || status === 'pending') && !isNew)
+    .filter(({ isByHand }) => !isByHand)
     .filter(({ id, providerRefundId }) => !known.has(id) && !known.has(providerRefundId ?? id))
     .map((refund) => ({
       ...refundFinding(ours, refund.providerRefundId),

@@ -100,7 +100,7 @@ export class ExamineInstallation {
         'refunds',
         view.refunds.needs_attention === 0,
         `${view.refunds.needs_attention} need attention, ${view.refunds.failed} failed and are tried again`,
-        'lastcall refunds list --status needs_attention, then lastcall refunds retry ID',
+        'lastcall refunds list --status needs_attention, then lastcall refunds retry ID, or settle ID --as done',
       ),
       expectation(
         'flow',

@@ -1,0 +1,61 @@
+import { Flags } from '@oclif/core';
+import type { RefundEntry } from '@app/orders';
+import { idArg } from '../../filters';
+import { ACCOUNTABILITY, OpsCommand, REHEARSAL } from '../../ops-command';
+import { facts } from '../../text/table';
+import { moneyText } from '../../text/wording';
+
+export interface RefundSettled {
+  readonly dryRun: boolean;
+  readonly as: 'done';
+  readonly refund: RefundEntry;
+}
+
+export default class RefundsSettle extends OpsCommand {
+  static override summary = 'End a refund whose money went back by another way than its provider';
+  static override description =
+    'As by bank transfer, where the provider will never take it: nothing is sent any more. Name the transfer in the ' +
+    'reason. Where an attempt is under way, have the provider fail it first: one that it makes after all is money ' +
+    'that went back twice, which is an alert. What was made by hand in its dashboard needs no command: its notice, ' +
+    'or reconciling, ends the refund.';
+  static override examples = [
+    '<%= config.bin %> refunds settle 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --as done --reason "bank transfer 4711" --dry-run',
+  ];
+  static override args = { id: idArg('a refund') };
+  static override flags = {
+    ...ACCOUNTABILITY,
+    as: Flags.option({
+      description: 'how it ends: done (its money is back by another way)',
+      options: ['done'] as const,
+      required: true,
+    })(),
+    ...REHEARSAL,
+  };
+
+  async run(): Promise<RefundSettled> {
+    const { args, flags } = await this.parse(RefundsSettle);
+    const { actor, reason, as } = flags;
+    const { finishRefund } = await this.installation();
+    return this.carryOut(flags, {
+      act: async (dryRun) => ({
+        as,
+        refund: (await finishRefund.finish(args.id, { actor, reason, dryRun })).refund,
+      }),
+      describe,
+      verdict: ({ refund }, mood) => `Refund ${refund.id} ${mood} be over: ${refund.status}`,
+      word: as,
+      done: ({ refund }) => `Refund ${refund.id} is over: ${refund.status}`,
+      next: ({ refund }) => `lastcall orders show ${refund.orderId}`,
+    });
+  }
+}
+
+function describe({ refund }: { readonly refund: RefundEntry }): string {
+  const { amount, currency, orderId, reason, attempt } = refund;
+  return facts([
+    ['money', moneyText(amount, currency)],
+    ['order', orderId],
+    ['owed for', reason],
+    ['attempts', String(attempt - 1)],
+  ]);
+}
