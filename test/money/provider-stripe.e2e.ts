@@ -150,6 +150,9 @@ describe('Stripe', () => {
     const back = { paymentId, providerPaymentId, amount, currency, idempotencyKey: uuidv7() };
     await provider.refund(back);
     expect((await stripe.state()).refunds.at(-1)).toMatchObject({ amount: units });
+    if (currency !== 'KWD') return;
+    const rest = { ...back, amount: 1_235, idempotencyKey: uuidv7() };
+    expect(await provider.refund(rest)).toMatchObject({ state: 'FAILED', isForGood: true });
   });
 
   it.each([

@@ -175,6 +175,22 @@ describe('a first attempt that is told of once a second has succeeded', () => {
   });
 });
 
+describe('a refund that its provider will never take, such as 1.235 KWD at Stripe', () => {
+  it('waits for an operator at once, and says why', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, { ...REFUSED, why: 'in steps of 10 only', isForGood: true }, 'answer');
+    expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention', attempt: 1 }]);
+    expect(await world.rows('SELECT error FROM refunds WHERE id = $1', [id])).toEqual([
+      { error: 'in steps of 10 only' },
+    ]);
+    expect(world.told).toContainEqual({
+      name: 'alert',
+      args: ['refund_needs_attention', expect.objectContaining({ refundId: id })],
+    });
+  });
+});
+
 describe('a second attempt beside a first that is said to be made', () => {
   it('is booked by the second, and the first by reconciling: the buyer has both', async () => {
     const order = await paid();

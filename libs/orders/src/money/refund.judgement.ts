@@ -69,7 +69,7 @@ export function judgeRefund(
     case 'SUCCEEDED':
       return isCurrent ? judgeSuccess(facts) : judgeOldSuccess(facts);
     case 'FAILED':
-      return isCurrent ? judgeFailure(facts) : UNCHANGED;
+      return isCurrent ? judgeFailure(facts, answer.isForGood) : UNCHANGED;
   }
 }
 
@@ -87,14 +87,14 @@ function judgeOldSuccess({ status }: RefundFacts): RefundJudgement {
   return { to: 'needs_attention', alert: 'refund_contradiction' };
 }
 
-function judgeFailure(facts: RefundFacts): RefundJudgement {
+function judgeFailure(facts: RefundFacts, isForGood = false): RefundJudgement {
   const { status, attempt, isOnlyOne, isBackByAnother, isMadeBeside } = facts;
   if (status === 'failed' || isBackByAnother) return UNCHANGED;
   // The money is back all the same, once: nothing is owed any more.
   if (isMadeBeside) return { to: 'canceled', alert: 'refund_failed_afterwards' };
   // The attempt that was under way as an earlier one contradicted itself: recorded, and sent no more.
   if (status === 'needs_attention') return { to: 'needs_attention' };
-  if (attempt >= MAX_REFUND_ATTEMPTS) {
+  if (isForGood || attempt >= MAX_REFUND_ATTEMPTS) {
     return { to: 'needs_attention', alert: 'refund_needs_attention' };
   }
   if (status !== 'succeeded') return { to: 'failed' };

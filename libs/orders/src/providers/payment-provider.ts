@@ -116,7 +116,13 @@ export interface RefundRequest {
 
 export type RefundAnswer =
   | { readonly state: 'PENDING' | 'SUCCEEDED'; readonly providerRefundId: string }
-  | { readonly state: 'FAILED'; readonly providerRefundId: string | null; readonly why: string }
+  | {
+      readonly state: 'FAILED';
+      readonly providerRefundId: string | null;
+      readonly why: string;
+      /** True of what the provider will never take, as for its amount: it waits for an operator at once. */
+      readonly isForGood?: boolean;
+    }
   | { readonly state: 'UNKNOWN'; readonly why: string };
 
 /** What a verified webhook says, in our words. */

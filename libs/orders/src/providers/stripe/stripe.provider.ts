@@ -132,10 +132,10 @@ export class StripeProvider implements PaymentProvider {
         await this.#stripe.refunds.create({ payment_intent, amount, metadata }, { idempotencyKey }),
       );
     } catch (error) {
-      const isFinal = isRefused(error) || error instanceof LastcallError;
-      return isFinal
-        ? { state: 'FAILED', providerRefundId: null, why: error.message }
-        : unknown(error);
+      const isForGood = error instanceof LastcallError;
+      if (!isForGood && !isRefused(error)) return unknown(error);
+      const failed = { state: 'FAILED', providerRefundId: null, why: error.message } as const;
+      return isForGood ? { ...failed, isForGood } : failed;
     }
   }
 
