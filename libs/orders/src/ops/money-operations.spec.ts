@@ -203,6 +203,22 @@ describe('an order whose provider will never answer', () => {
     },
   );
 
+  it('is canceled, as its customer wished while it waited, and its money goes back', async () => {
+    const order = await openOrder(world);
+    world.provider.unreachable = 'before';
+    expect(await world.get(CancelOrder).cancel(order.id, 'ann')).toMatchObject({
+      status: 'closing',
+    });
+    world.provider.unreachable = undefined;
+    expect(await settle(order.id, 'paid')).toMatchObject({
+      ...{ status: 'canceled', closeReason: 'customer_canceled' },
+      balance: { captured: 1_000, held: 0 },
+    });
+    expect(await refundsOf(order.paymentId)).toMatchObject([
+      { reason: 'customer_canceled', amount: '1000' },
+    ]);
+  });
+
   it('learns what the provider calls its payment, though an operator has said that it is paid', async () => {
     const { id, paymentId } = await stuck();
     // The answer to the call that created it was lost.

@@ -1,5 +1,6 @@
 import type { Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
+import { CancelWishes } from '../closing/cancel-wishes';
 import { ReadOrder } from '../closing/read-order';
 import { ForeignMoney } from '../money/foreign-money';
 import { recordMovements } from '../money/movements';
@@ -25,6 +26,7 @@ export class SettleOrder {
   constructor(
     private readonly guard: OrderGuard,
     private readonly money: ForeignMoney,
+    private readonly wishes: CancelWishes,
     private readonly reading: ReadOrder,
   ) {}
 
@@ -37,7 +39,7 @@ export class SettleOrder {
       this.guard.withOrder(orderId, async (order, tx) => {
         if (order.status !== 'closing') throw notSettleable(orderId, order.status);
         const closeReason = await readCloseReason(tx, orderId);
-        if (as === 'paid') await takeAsPaid(tx, orderId);
+        const paidBy = as === 'paid' ? [await takeAsPaid(tx, orderId)] : [];
         await tx.rows(
           `UPDATE payments SET status = 'closed' WHERE order_id = $1 AND status = 'open'`,
           [orderId],
@@ -51,6 +53,8 @@ export class SettleOrder {
         );
         // What was told before of its money, as that it has gone back, ends it at once: it is paid by nothing.
         await this.money.settle(tx, [orderId]);
+        // What its customer was told while it waited holds whoever says that it was paid.
+        await this.wishes.carryOut(tx, paidBy, ['pay']);
         return end(await readOrder(tx, order.id));
       }),
     );
@@ -68,9 +72,9 @@ async function readCloseReason(tx: Transaction, orderId: string): Promise<CloseR
 
 /**
  * The newest payment that is open is the one that was paid, with all that was asked for. Why is said by the
- * order's event, and by nothing else: it is erased from there.
+ * order's event, and by nothing else: it is erased from there. Answers with that payment.
  */
-async function takeAsPaid(tx: Transaction, orderId: string): Promise<void> {
+async function takeAsPaid(tx: Transaction, orderId: string): Promise<string> {
   const [payment] = await tx.rows<{
     id: string;
     provider_payment_id: string | null;
@@ -89,6 +93,7 @@ async function takeAsPaid(tx: Transaction, orderId: string): Promise<void> {
   const ref = payment.provider_payment_id ?? paymentId;
   const money = { amount: Number(payment.amount), currency, source: 'operator' } as const;
   await recordMovements(tx, [{ orderId, paymentId, kind: 'captured', ref, ...money }]);
+  return paymentId;
 }
 
 function notSettleable(orderId: string, status: string): LastcallError {
