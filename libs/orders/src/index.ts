@@ -2,7 +2,7 @@ export { isInfrastructureError } from '@app/timeout';
 export { CancelOrder } from './closing/cancel-order';
 export { CancelOrderByOperator, type CanceledOrder } from './ops/cancel-order-by-operator';
 export { type CreatedRefund, CreateRefund, type RefundCommand } from './ops/create-refund';
-export { SettleOrder, type SettleOrderCommand } from './ops/settle-order';
+export { SettleOrder, type SettledOrder, type SettleOrderCommand } from './ops/settle-order';
 export {
   type Config,
   ConfigError,

@@ -1,18 +1,22 @@
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
-import { lastcall } from '../../support/lastcall';
+import { lastcall, lastcallJson } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
 describe('lastcall orders settle', () => {
   let world: CliWorld;
   let id: string;
+  /** Canceled by its customer, while its provider gives no answer. */
+  let wished: string;
 
   beforeAll(async () => {
-    world = await startCliWorld();
-    const wanted = { count: 1, closesInMs: -60_000, payment: 'open' } as const;
-    const [order] = await insertOrders(world.sql, wanted);
-    id = order?.id as string;
+    world = await startCliWorld({ settings: { CANCEL_PAID: 'until_shipped' } });
+    const wanted = { count: 2, closesInMs: -60_000, payment: 'open' } as const;
+    [id, wished] = (await insertOrders(world.sql, wanted)).map((order) => order.id) as [
+      string,
+      string,
+    ];
     await world.rows(
       `UPDATE orders SET status = 'closing', close_reason = 'payment_timeout' WHERE id = $1`,
       [id],
@@ -43,6 +47,33 @@ describe('lastcall orders settle', () => {
     ['one that there is not', ['--as', 'refunded']],
   ])('refuses %s', async (_, flags) => {
     expect(await settle(...flags, '--dry-run')).toMatchObject({ code: 2 });
+  });
+
+  it('rehearses what its customer wished while it waited', async () => {
+    await world.rows(
+      `INSERT INTO order_events (order_id, version, type, from_status, to_status, by, actor)
+       SELECT id, version + 1, 'order.closing', 'pending_payment', 'closing', 'customer', customer_id
+         FROM orders WHERE id = $1`,
+      [wished],
+    );
+    await world.rows(
+      `UPDATE orders SET status = 'closing', close_reason = 'customer_canceled', version = version + 1
+        WHERE id = $1`,
+      [wished],
+    );
+    const args = ['orders', 'settle', wished, '--reason', 'case 17', '--paid'];
+    const { stdout } = await lastcall(world.config, [...args, '--dry-run']);
+    expect(stdout).toContain(
+      `Order ${wished} would be paid, and canceled at once (customer_canceled)`,
+    );
+    const rehearsed = await lastcallJson(world.config, [...args, '--dry-run']);
+    expect(rehearsed.result).toMatchObject({
+      dryRun: true,
+      order: { status: 'closing' },
+      becomes: { status: 'canceled', closeReason: 'customer_canceled' },
+    });
+    const done = await lastcall(world.config, [...args, '--yes']);
+    expect(done.stdout).toBe(`Order ${wished} is canceled\n`);
   });
 
   it('does what --as says', async () => {

@@ -110,12 +110,12 @@ export class OpsController {
     summary: 'End the wait for a provider that will never answer',
     refusals: ['order_not_settleable'],
   })
-  settle(
+  async settle(
     @Subject() actor: string,
     @OrderId() id: string,
     @InputBody(settleOrderBody) { as, reason }: z.output<typeof settleOrderBody>,
   ): Promise<OrderView> {
-    return this.settleOrder.settle(id, { actor, reason, as });
+    return (await this.settleOrder.settle(id, { actor, reason, as })).order;
   }
 
   @Post('refunds/:id/settle')

@@ -50,7 +50,9 @@ describe('the console says what became of', () => {
     const gone = await openOrder(world);
     for (const { id } of [paid, gone]) await closeUnanswered(world, id, OLGA);
     await refunded(gone, 1_000, 're-all');
-    expect(await press('settle_paid', paid.id)).toBe('paid');
-    expect(await press('settle_paid', gone.id)).toBe('canceled');
+    for (const dryRun of [true, false]) {
+      expect(await press('settle_paid', paid.id, dryRun)).toBe('paid');
+      expect(await press('settle_paid', gone.id, dryRun)).toBe('canceled');
+    }
   });
 });

@@ -91,9 +91,8 @@ export class ConsoleActions {
         return 'closed';
       },
       settle_paid: async (id, run) => {
-        const { status } = await settling.settle(id, { as: 'paid', ...run });
-        // A rehearsal reads it as it is. What was told before may have ended it at once.
-        return run.dryRun ? 'paid' : status;
+        const { becomes } = await settling.settle(id, { as: 'paid', ...run });
+        return becomes.status;
       },
       refund_money: settleMoney('refund'),
       keep_money: settleMoney('keep'),

@@ -168,8 +168,8 @@ describe('an order whose provider will never answer', () => {
     expect(await read(order.id)).toMatchObject({ status: 'closing' });
     return order;
   };
-  const settle = (id: string, as: 'closed' | 'paid') =>
-    world.get(SettleOrder).settle(id, { ...OLGA, as });
+  const settle = async (id: string, as: 'closed' | 'paid') =>
+    (await world.get(SettleOrder).settle(id, { ...OLGA, as })).order;
 
   it('is closed by an operator; money that shows up later goes back', async () => {
     const { id, paymentId } = await stuck();

@@ -17,6 +17,13 @@ export interface SettleOrderCommand extends Accountable {
   readonly dryRun?: boolean;
 }
 
+export interface SettledOrder {
+  /** In a dry run as it was. */
+  readonly order: OrderView;
+  /** Also in a dry run: settled as paid it is canceled at once where its money, or its customer, says so. */
+  readonly becomes: Pick<OrderView, 'status' | 'closeReason'>;
+}
+
 /**
  * Ends an order's `closing` when its provider will never answer: an operator has looked there and
  * says what became of the payment. Money that shows up later is handled as all late money is.
@@ -34,7 +41,7 @@ export class SettleOrder {
   async settle(
     orderId: string,
     { as, dryRun = false, ...accountable }: SettleOrderCommand,
-  ): Promise<OrderView> {
+  ): Promise<SettledOrder> {
     const settled = await rehearse<OrderView>(dryRun, (end) =>
       this.guard.withOrder(orderId, async (order, tx) => {
         if (order.status !== 'closing') throw notSettleable(orderId, order.status);
@@ -58,7 +65,11 @@ export class SettleOrder {
         return end(await readOrder(tx, order.id));
       }),
     );
-    return dryRun ? this.reading.readOfAnyCustomer(orderId) : settled;
+    const { status, closeReason } = settled;
+    return {
+      order: dryRun ? await this.reading.readOfAnyCustomer(orderId) : settled,
+      becomes: { status, closeReason },
+    };
   }
 }
 

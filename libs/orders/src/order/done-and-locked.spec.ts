@@ -104,7 +104,7 @@ it.each<[string, () => Promise<{ id: string }>, (id: string) => Promise<OrderVie
   [
     'an operator who settles it',
     closing,
-    (id) => world.get(SettleOrder).settle(id, { ...OLGA, as: 'closed' }),
+    async (id) => (await world.get(SettleOrder).settle(id, { ...OLGA, as: 'closed' })).order,
     { status: 'closed' },
   ],
   [

@@ -1,11 +1,10 @@
 import { Flags } from '@oclif/core';
-import type { OrderView } from '@app/orders';
+import type { SettledOrder } from '@app/orders';
 import { idArg } from '../../filters';
 import { ACCOUNTABILITY, OpsCommand, REHEARSAL } from '../../ops-command';
 
-export interface SettleOrderOutcome {
+export interface SettleOrderOutcome extends SettledOrder {
   readonly dryRun: boolean;
-  readonly order: OrderView;
 }
 
 const OUTCOMES = ['closed', 'paid'] as const;
@@ -42,13 +41,14 @@ export default class OrdersSettle extends OpsCommand {
     const as = flags.as ?? (flags.paid ? 'paid' : 'closed');
     const { settleOrder } = await this.installation();
     return this.carryOut(flags, {
-      act: async (dryRun) => ({
-        order: await settleOrder.settle(args.id, { actor, reason, as, dryRun }),
-      }),
-      verdict: (_plan, mood) => `Order ${args.id} ${mood} be ${as}`,
+      act: (dryRun) => settleOrder.settle(args.id, { actor, reason, as, dryRun }),
+      verdict: ({ becomes }, mood) => `Order ${args.id} ${mood} be ${endOf(as, becomes)}`,
       word: as,
       done: ({ order }) => `Order ${args.id} is ${order.status}`,
       next: () => `lastcall orders show ${args.id}`,
     });
   }
 }
+
+const endOf = (as: string, { status, closeReason }: SettledOrder['becomes']): string =>
+  status === as ? as : `${as}, and ${status} at once (${closeReason})`;
