@@ -7,6 +7,7 @@ import { limitSessions } from '../../../test/support/limit-sessions';
 import { startTcpProxy } from '../../../test/support/tcp-proxy';
 import { CommitUnknownError } from './commit';
 import { isInfrastructureError } from './database-errors';
+import { NODE_POSTGRES } from './node-postgres';
 import { openSessions, withOwnSessions } from './pooler';
 import { queryRows } from './query-rows';
 import { standStillUntilGone } from './testing/stand-still';
@@ -43,10 +44,21 @@ describe('A connection that Postgres ends as it is opened', () => {
     await database?.drop();
   });
 
-  it('fails its first statement, and ends no process', async () => {
+  const toServer = (): DataSource => {
     const { port } = server.address() as AddressInfo;
     const url = Object.assign(new URL(database.url), { port: String(port) }).href;
-    const dataSource = await openSessions(new DataSource({ type: 'postgres', url }));
+    return new DataSource({ type: 'postgres', ...NODE_POSTGRES, url });
+  };
+
+  it('fails who opens the pool, where it is the first one, and ends no process', async () => {
+    ends = true;
+    const failure: unknown = await openSessions(toServer()).catch((error: unknown) => error);
+    ends = false;
+    expect(isInfrastructureError(failure)).toBe(true);
+  });
+
+  it('fails its first statement, and ends no process', async () => {
+    const dataSource = await openSessions(toServer());
     const held = dataSource.createQueryRunner();
     await held.connect();
     ends = true;

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { checked } from './checked-connections';
 import { CommitUnknownError } from './commit';
@@ -60,7 +60,6 @@ export async function openSessions(dataSource: DataSource): Promise<DataSource> 
     throw isRefusedByPooler(error) ? new PoolerRefusalError(String(error)) : error;
   }
   const { master } = dataSource.driver as unknown as { readonly master: Pool };
-  master.on('connect', hearItsEnd);
   connectInTurn(master);
   return checked(dataSource, () => liftLimitsOfOthers(dataSource, master));
 }
@@ -88,12 +87,6 @@ async function liftLimitsOfOthers(dataSource: DataSource, { options }: Pool): Pr
     await runner.release();
   }
 }
-
-/**
- * A connection that Postgres ends as it is opened says so before TypeORM listens to it, and what nobody
- * listens to ends the process. Whoever was given it hears by its first statement.
- */
-const hearItsEnd = (client: PoolClient): void => void client.on('error', () => undefined);
 
 /**
  * The same, whose connections have sessions of their own; it has two of them at the least.
