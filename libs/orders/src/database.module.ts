@@ -1,4 +1,10 @@
-import { closePool, limitWaitsForTables, openSessions, withOwnSessions } from '@app/timeout';
+import {
+  closePool,
+  limitWaitsForTables,
+  onceBack,
+  openSessions,
+  withOwnSessions,
+} from '@app/timeout';
 import {
   type DynamicModule,
   Inject,
@@ -12,7 +18,7 @@ import type { Config } from './config';
 import { BACKGROUND, CLOSERS, DATABASE, dataSourceOptions, type PoolOptions } from './data-source';
 import { DEADLINE_KINDS } from './order/deadline-table';
 import { withTables } from './missing-tables';
-import { type OrdersSetUp, SET_UP } from './set-up';
+import { IS_VISITOR, type OrdersSetUp, SET_UP } from './set-up';
 
 const API_CONNECTIONS = 16;
 /** Enough to notice at once that a table is free again; the others are for those who do not need it. */
@@ -75,14 +81,18 @@ function pool(
 ): Provider {
   return {
     provide,
-    inject: [SET_UP],
-    useFactory: async ({ config }: OrdersSetUp) => {
-      const dataSource = new DataSource(dataSourceOptions(optionsOf(config)));
-      if (waitsForTables !== undefined) limitWaitsForTables(dataSource, waitsForTables);
-      return withTables(
-        await withOwnSessions(await openSessions(dataSource)),
-        config.DATABASE_SCHEMA,
-      );
+    inject: [SET_UP, IS_VISITOR],
+    useFactory: ({ config }: OrdersSetUp, isVisitor: boolean) => {
+      const open = async (): Promise<DataSource> => {
+        const dataSource = new DataSource(dataSourceOptions(optionsOf(config)));
+        if (waitsForTables !== undefined) limitWaitsForTables(dataSource, waitsForTables);
+        return withTables(
+          await withOwnSessions(await openSessions(dataSource)),
+          config.DATABASE_SCHEMA,
+        );
+      };
+      // Who types a command hears at once that Postgres is away.
+      return isVisitor ? open() : onceBack(open);
     },
   };
 }

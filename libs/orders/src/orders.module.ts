@@ -98,10 +98,11 @@ function assemble(
     imports: [...imports],
     providers: [
       provider,
+      { provide: IS_VISITOR, useValue: isVisitor },
       { provide: ProviderSuspicion, useFactory: () => new ProviderSuspicion() },
       LOCK,
     ],
-    exports: [SET_UP, ProviderSuspicion, ORDER_LOCK],
+    exports: [SET_UP, IS_VISITOR, ProviderSuspicion, ORDER_LOCK],
   };
   const database = DatabaseModule.forRoot(setUp, ring);
   return {
@@ -128,7 +129,6 @@ function assemble(
       { provide: HOOKS_ELSEWHERE, useValue: hooksElsewhere },
       { provide: PROVIDERS_ELSEWHERE, useValue: providersElsewhere },
       { provide: WORKS, useValue: ring },
-      { provide: IS_VISITOR, useValue: isVisitor },
       ...USE_CASES,
       ...findDeadlineHandlers(),
       ...(ring ? [Schedules, CarryOutErrands, ForceCloseOrders, SettlePayment] : []),

@@ -1,6 +1,7 @@
 import { QueryFailedError } from 'typeorm';
 import {
   isInfrastructureError,
+  isSessionEnded,
   isTableLocked,
   mayHaveCommitted,
   sqlStateOf,
@@ -60,6 +61,25 @@ describe('an error of the database', () => {
   ])('means that it is away: %s', (error) => {
     expect(isInfrastructureError(error)).toBe(true);
     expect(isInfrastructureError(new QueryFailedError('SELECT 1', [], error))).toBe(true);
+  });
+
+  it.each([
+    ...[coded('57P01'), coded('57P02'), coded('57P03'), coded('ECONNRESET')],
+    new Error('Connection terminated unexpectedly'),
+    new Error('Connection terminated within a transaction'),
+    new Error('Query runner already released. Cannot run queries anymore.'),
+  ])('means that Postgres was there, or is about to be: %s', (error) => {
+    expect(isSessionEnded(error)).toBe(true);
+    expect(isSessionEnded(new QueryFailedError('SELECT 1', [], error))).toBe(true);
+  });
+
+  it.each([
+    ...[coded('ECONNREFUSED'), coded('ENOTFOUND'), coded('57014'), coded('53300')],
+    ...[coded('28P01'), coded('3D000'), coded('23505')],
+    new Error('Connection terminated due to connection timeout'),
+    new Error('The server does not support SSL connections'),
+  ])('says nothing of a session that has ended: %s', (error) => {
+    expect(isSessionEnded(error)).toBe(false);
   });
 
   const failed = (error: Error) => new QueryFailedError('COMMIT', [], error);

@@ -130,6 +130,19 @@ export function isInfrastructureError(error: unknown): boolean {
   return [CONNECTION_TROUBLE, NOT_REACHED, TLS_TROUBLE].some((trouble) => trouble.test(said));
 }
 
+/** By a restart, a failover or an operator; or Postgres is about to be there. */
+const SESSION_ENDED = /^57P0[123]$/;
+/** By node-postgres, by TypeORM and by the system, of one that was open. */
+const CUT =
+  /ECONNRESET|EPIPE|Connection terminated (?:unexpectedly|within)|not queryable|already released/;
+
+/** True where Postgres was there and has ended a session, or takes none for now. */
+export function isSessionEnded(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return SESSION_ENDED.test(state);
+  return isInfrastructureError(error) && CUT.test(String(error));
+}
+
 /** What a session is ended with, and what a pooler says of one that it has lost: perhaps behind the COMMIT. */
 const ENDED_AT_COMMIT = /^(08|57P)/;
 /** By node-postgres and by TypeORM, of a connection that they know to be lost. */

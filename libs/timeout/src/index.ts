@@ -13,6 +13,7 @@ export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
 export { readStopped, releaseBrake, type Stopped } from './brake-desk';
 export { lifting } from './lift-limits';
 export { LOCKS_OUT } from './lock-holders';
+export { onceBack } from './once-back';
 export { onceFree } from './once-free';
 export { limitWaitsForTables } from './locked-statements';
 export { type Session, sessionText } from './session-text';

@@ -1,0 +1,73 @@
+import { Client } from 'pg';
+import { migrateDatabase } from '../../apps/api/src/migrate-database';
+import { type ApiProcess, startApiProcess } from '../support/api-process';
+import { asMigrating, createTestDatabase, type TestDatabase } from '../support/database';
+import { takeRedisDatabase } from '../support/redis';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
+import { until } from '../support/until';
+
+// A process takes seconds to start on a busy machine.
+jest.setTimeout(120_000);
+
+const OF_OURS = `datname = current_database() AND application_name LIKE 'lastcall%'`;
+
+describe('a process that starts while Postgres ends its sessions, as a failover does', () => {
+  let database: TestDatabase;
+  let postgres: TcpProxy;
+  let operator: Client;
+  let api: ApiProcess;
+  let said: string;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    await migrateDatabase(asMigrating(database.url), { seed: true });
+    postgres = await startTcpProxy(database.appUrl);
+    operator = new Client({ connectionString: database.url });
+    await operator.connect();
+  });
+  beforeEach(async () => {
+    api = startApiProcess({ DATABASE_URL: postgres.url, REDIS_URL: await takeRedisDatabase() });
+    said = '';
+    api.child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  });
+  afterEach(() => api.stop());
+  afterAll(async () => {
+    await operator?.end();
+    await postgres?.close();
+    await database?.drop();
+  });
+
+  /** While the process lives: asked as fast as Postgres answers, so that no session is there for long unseen. */
+  async function meanwhile(what: string, look: () => Promise<boolean>): Promise<void> {
+    let isOver = false;
+    void api.ended.then(() => (isOver = true));
+    await until(what, async () => {
+      for (let looks = 0; looks < 50; looks++) if (isOver || (await look())) return true;
+      return false;
+    });
+  }
+
+  it('starts once it has ended a dozen of them, and says what it waits for', async () => {
+    let ended = 0;
+    await meanwhile('so many are ended', async () => {
+      const { rowCount } = await operator.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${OF_OURS}`,
+      );
+      ended += rowCount ?? 0;
+      return ended >= 12;
+    });
+    expect(await api.listening).toMatch(/^http:/);
+    expect(said).toContain('Waiting for Postgres, which has ended a session that the start needs');
+  });
+
+  it('starts once Postgres is back, where it was away for a while', async () => {
+    await meanwhile('it has connected', async () => {
+      const { rowCount } = await operator.query(`SELECT FROM pg_stat_activity WHERE ${OF_OURS}`);
+      return (rowCount ?? 0) > 0;
+    });
+    await postgres.cut();
+    await meanwhile('it waits', async () => said.includes('Waiting for Postgres'));
+    await postgres.restore();
+    expect(await api.listening).toMatch(/^http:/);
+  });
+});
