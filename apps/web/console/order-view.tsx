@@ -17,6 +17,11 @@ interface Details {
     readonly closesAt: string | null;
   };
   readonly history: readonly { readonly from: string | null; readonly to: string }[];
+  readonly unanswered: readonly {
+    readonly paymentId: string;
+    readonly provider: string;
+    readonly error: string;
+  }[];
   readonly deadlines: readonly {
     readonly kind: string;
     readonly dueAt: string;
@@ -49,7 +54,7 @@ export function OrderView({ mayAct }: { mayAct: boolean }) {
   );
   const details = answer.value;
   if (!details) return <Failure text={failure.value} />;
-  const { order, timeline, deadlines } = details;
+  const { order, timeline, unanswered, deadlines } = details;
   const { status, currency, balance } = order;
   return (
     <>
@@ -70,6 +75,11 @@ export function OrderView({ mayAct }: { mayAct: boolean }) {
           <Instant at={status === 'pending_payment' ? order.closesAt : null} />
         </Figure>
         <Figure name="Reason">{order.closeReason ?? '–'}</Figure>
+        {unanswered.map(({ paymentId, provider, error }) => (
+          <Figure key={paymentId} name={`No answer of ${provider}`}>
+            {error}
+          </Figure>
+        ))}
         {deadlines.map(({ kind, dueAt, failures, alarm, alarmAt }) => (
           <Figure key={kind + dueAt} name={`Deadline: ${kind}`}>
             <Instant at={dueAt} />

@@ -54,6 +54,15 @@ describe('lastcall orders show', () => {
     ]);
   });
 
+  it('says beside a payment why its provider gave no answer', async () => {
+    const options = { count: 1, closesInMs: -5_000, payment: 'open' } as const;
+    const [order] = await insertOrders(world.sql, options);
+    const id = order?.id as string;
+    await world.sql.rows(`UPDATE payments SET error = 'status 401' WHERE order_id = $1`, [id]);
+    const { stdout } = await lastcall(world.config, ['orders', 'show', id]);
+    expect(stdout).toMatch(/^ID +STATUS .* ERROR\n.*\bopen\b.* status 401$/m);
+  });
+
   it('begins at once: it loads neither Nest nor what only workers need', async () => {
     const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
     const env = { NODE_OPTIONS: `-r ${require.resolve('../../support/list-packages.cjs')}` };

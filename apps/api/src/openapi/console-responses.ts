@@ -55,6 +55,17 @@ export const OrderDetails = z
         at: instant,
       }),
     ),
+    unanswered: z
+      .array(
+        z.strictObject({
+          paymentId: id,
+          provider: z.string().meta({ examples: ['sandbox'] }),
+          error: z.string().describe('Why it has given no answer when it was asked last'),
+        }),
+      )
+      .describe(
+        'Open payments whose provider was asked to end them: what a `closing` order waits for',
+      ),
     refunds: z.array(
       Refund.extend({
         paymentId: id,

@@ -8,12 +8,12 @@ import { durationText, moneyText } from './wording';
 
 /** Everything that is known of an order, a section each. */
 export function orderDetailsText(details: OrderDetailsView): string {
-  const { order, timeline, refunds, deadlines, held } = details;
+  const { order, timeline, unanswered, refunds, deadlines, held } = details;
   return [
     section('Order', orderFacts(details)),
     section('Lines', linesText(order)),
     section('Timeline', timelineText(timeline)),
-    section('Payments', paymentsText(order.payments)),
+    section('Payments', paymentsText(order.payments, unanswered)),
     section('Refunds', refundsText(refunds)),
     section('Deadlines', deadlinesText(deadlines)),
     ...(held.length > 0 ? [section('Held deadlines', heldText(held))] : []),
@@ -92,7 +92,11 @@ const AMOUNT: Column<{ readonly amount: number; readonly currency: string }> = {
   align: 'right',
 };
 
-function paymentsText(payments: OrderView['payments']): string {
+function paymentsText(
+  payments: OrderView['payments'],
+  unanswered: OrderDetailsView['unanswered'],
+): string {
+  const errors = new Map(unanswered.map(({ paymentId, error }) => [paymentId, error]));
   return tableOrNone(payments, [
     { title: 'ID', value: ({ id }) => id },
     { title: 'STATUS', value: ({ status }) => statusText(status) },
@@ -103,6 +107,7 @@ function paymentsText(payments: OrderView['payments']): string {
       value: ({ provider, providerPaymentId }) => `${provider} ${providerPaymentId ?? '?'}`,
     },
     { title: 'ON HOLD', value: ({ holdReason }) => holdReason },
+    { title: 'ERROR', value: ({ id }) => errors.get(id) ?? null },
   ]);
 }
 

@@ -23,6 +23,7 @@ interface OpenPaymentRow {
   amount: string;
   currency: string;
   expires_at: Date;
+  error: string | null;
   request: PaymentRequest | null;
   is_expired: boolean;
 }
@@ -32,6 +33,8 @@ interface OpenPayment {
   /** True once the provider would refuse to create it, or to take money for it. */
   readonly isExpired: boolean;
   readonly provider: string;
+  /** Why it has given no answer when it was asked before; null where it has. */
+  readonly error: string | null;
 }
 
 interface Asked extends OpenPayment {
@@ -125,6 +128,7 @@ export class SettleClosing {
       `UPDATE payments SET status = 'closed' WHERE id = ANY ($1::uuid[]) AND status = 'open'`,
       [closed],
     );
+    await noteWhy(tx, asked);
   }
 
   async #closeIfNoneOpen(tx: Transaction, orderId: string): Promise<boolean> {
@@ -159,7 +163,7 @@ export class SettleClosing {
     const rows = await queryRows<OpenPaymentRow>(
       this.dataSource,
       `SELECT p.id, p.provider, p.provider_payment_id, p.amount, p.currency, p.expires_at,
-              p.request,
+              p.error, p.request,
               greatest(p.expires_at, p.created_at + $2 * interval '1 second') <= now() AS is_expired
          FROM payments p JOIN orders o ON o.id = p.order_id
         WHERE p.order_id = $1 AND p.status = 'open' AND o.status <> 'pending_payment'
@@ -168,6 +172,7 @@ export class SettleClosing {
     );
     return rows.map((row) => ({
       provider: row.provider,
+      error: row.error,
       isExpired: row.is_expired,
       ref: {
         paymentId: row.id,
@@ -178,5 +183,14 @@ export class SettleClosing {
         request: row.request,
       },
     }));
+  }
+}
+
+/** For whoever is woken up because the order waits. Nothing goes by it, and the next answer takes its place. */
+async function noteWhy(tx: Transaction, asked: readonly Asked[]): Promise<void> {
+  for (const { ref, error, answer } of asked) {
+    const why = answer.state === 'UNKNOWN' ? answer.why : null;
+    if (why === error) continue;
+    await tx.rows('UPDATE payments SET error = $2 WHERE id = $1', [ref.paymentId, why]);
   }
 }

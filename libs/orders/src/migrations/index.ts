@@ -59,6 +59,7 @@ import { PlaceInStream1764090000000 } from './1764090000000-place-in-stream';
 import { StuckUntilRewound1764100000000 } from './1764100000000-stuck-until-rewound';
 import { StreamFilledAt1764110000000 } from './1764110000000-stream-filled-at';
 import { BalancesOfWhatWasTaken1764130000000 } from './1764130000000-balances-of-what-was-taken';
+import { UnansweredPayments1764131000000 } from './1764131000000-unanswered-payments';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -121,4 +122,5 @@ export const MIGRATIONS = [
   StuckUntilRewound1764100000000,
   StreamFilledAt1764110000000,
   BalancesOfWhatWasTaken1764130000000,
+  UnansweredPayments1764131000000,
 ];

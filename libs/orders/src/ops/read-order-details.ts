@@ -18,6 +18,14 @@ import { type WebhookEntry, webhooksOf } from './webhook-entry';
 /** A refund beside its order. */
 export type RefundDetails = Omit<RefundEntry, 'orderId' | 'updatedAt'>;
 
+/** A payment that is still open, as its provider has given no answer when it was asked to end it. */
+export interface UnansweredPayment {
+  readonly paymentId: string;
+  readonly provider: string;
+  /** Why it has given none. */
+  readonly error: string;
+}
+
 export interface DeadlineDetails {
   readonly kind: string;
   readonly dueAt: string;
@@ -33,6 +41,8 @@ export interface OrderDetailsView {
   /** `closedAt - closesAt`; null unless it was closed at or after its deadline by a timeout. */
   readonly lagMs: number | null;
   readonly history: readonly OrderEventView[];
+  /** What it waits for where it is `closing`. */
+  readonly unanswered: readonly UnansweredPayment[];
   readonly refunds: readonly RefundDetails[];
   readonly deadlines: readonly DeadlineDetails[];
   readonly held: readonly HeldDeadline[];
@@ -61,8 +71,9 @@ export async function readOrderDetails(
   const order = (await readOrders(sql, [orderId])).get(orderId);
   if (!order) throw orderNotFound();
   const paymentIds = order.payments.map(({ id }) => id);
-  const [history, refunds, deadlines, held, webhooks, happenings] = await Promise.all([
+  const [history, unanswered, refunds, deadlines, held, webhooks, happenings] = await Promise.all([
     readHistory(sql, [orderId]),
+    readUnanswered(sql, orderId),
     readRefunds(sql, orderId),
     readDeadlines(sql, findAlarm, orderId),
     readHeld(sql, orderId),
@@ -75,8 +86,16 @@ export async function readOrderDetails(
     ...deadlines.map(ofDeadline),
     ...held.map(ofHeld),
   ]);
-  const lists = { history, refunds, deadlines, held, webhooks, timeline };
+  const lists = { history, unanswered, refunds, deadlines, held, webhooks, timeline };
   return { order, lagMs: lagOf(order), ...lists };
+}
+
+function readUnanswered(sql: Queryable, orderId: string): Promise<UnansweredPayment[]> {
+  return sql.rows<UnansweredPayment>(
+    `SELECT id AS "paymentId", provider, error FROM payments
+      WHERE order_id = $1 AND status = 'open' AND error IS NOT NULL ORDER BY id`,
+    [orderId],
+  );
 }
 
 function readRefunds(sql: Queryable, orderId: string): Promise<RefundDetails[]> {

@@ -1,0 +1,47 @@
+import { openOrder, type Payable } from '../../../../test/support/paid-order';
+import { openWorld, type World } from '../../../../test/support/world';
+import { readOrderDetails } from '../ops/read-order-details';
+import { ForceCloseOrder } from './force-close-order';
+import { SettleClosing } from './settle-closing';
+
+let world: World;
+beforeAll(async () => (world = await openWorld()));
+afterAll(() => world?.close());
+afterEach(() => jest.restoreAllMocks());
+
+const noAlarm = (): Promise<undefined> => Promise.resolve(undefined);
+const unansweredOf = async ({ id }: Payable) =>
+  (await readOrderDetails(world, noAlarm, id)).unanswered;
+
+/** What the provider says of any payment from now on. */
+const says = (answer: Awaited<ReturnType<World['provider']['findPayment']>>) =>
+  jest.spyOn(world.provider, 'findPayment').mockResolvedValue(answer);
+
+describe('an order that waits for its provider', () => {
+  it('tells operators why there is no answer, until there is one', async () => {
+    const order = await openOrder(world);
+    expect(await unansweredOf(order)).toEqual([]);
+    const silent = says({ state: 'UNKNOWN', why: 'status 401' });
+    await world.get(ForceCloseOrder).forceClose(order.id, { actor: 'olga', reason: 'case 9' });
+    await world.get(SettleClosing).settle(order.id);
+    const waiting = { paymentId: order.paymentId, provider: 'sandbox' };
+    expect(await unansweredOf(order)).toEqual([{ ...waiting, error: 'status 401' }]);
+    // An answer, if not for good.
+    silent.mockResolvedValue({ state: 'IN_FLIGHT', providerPaymentId: `pay-${order.paymentId}` });
+    await world.get(SettleClosing).settle(order.id);
+    expect(await unansweredOf(order)).toEqual([]);
+  });
+
+  it('tells it no more once it is over', async () => {
+    const order = await openOrder(world);
+    const silent = says({ state: 'UNKNOWN', why: 'timeout after 3000 ms' });
+    await world.get(ForceCloseOrder).forceClose(order.id, { actor: 'olga', reason: 'case 9' });
+    await world.get(SettleClosing).settle(order.id);
+    expect(await unansweredOf(order)).toMatchObject([{ error: 'timeout after 3000 ms' }]);
+    silent.mockRestore();
+    await world.get(SettleClosing).settle(order.id);
+    expect(await unansweredOf(order)).toEqual([]);
+    const kept = await world.rows('SELECT error FROM payments WHERE order_id = $1', [order.id]);
+    expect(kept).toEqual([{ error: null }]);
+  });
+});
