@@ -156,6 +156,7 @@ describe('compose.yaml', () => {
         .map(([name]) => name);
     expect(knows('OWNER_PASSWORD')).toEqual(['postgres', 'migrate']);
     expect(knows('POSTGRES_PASSWORD')).toEqual(['postgres']);
+    expect(knows('AUTH_JWT_SECRET')).toEqual(['api', 'worker', 'lastcall']);
     expect(knows('HISTORY_SEAL_KEY')).toEqual(['worker', 'lastcall']);
     const urls = own.flatMap(([, { environment = {} }]) => environment['DATABASE_URL'] ?? []);
     expect(urls.filter((url) => /\/\/(postgres|lastcall):/.test(String(url)))).toEqual([]);

@@ -68,6 +68,26 @@ describe('the process', () => {
     await empty.drop();
   });
 
+  it('migrates with no more than where the tables are to be', async () => {
+    const NOTHING = { AUTH_JWT_SECRET: '', SANDBOX_WEBHOOK_SECRET: '', SANDBOX_URL: '' };
+    const others = { PAYMENT_PROVIDERS: 'stripe', TIMER_DRIVER: 'bullmq', REDIS_URL: '' };
+    const migrated = await start(
+      { ...NOTHING, ...others, PORT: 'eighty', DATABASE_URL: database.url },
+      'migrate',
+    ).ended;
+    expect(migrated).toMatchObject({ code: 0, stdout: 'Migrations: nothing to run\n' });
+    const elsewhere = await start({ DATABASE_SCHEMA: 'pg catalog' }, 'migrate').ended;
+    expect(elsewhere).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('DATABASE_SCHEMA') as string,
+    });
+    // Whoever serves needs them as before.
+    const serving = await start({ ...NOTHING, ...others }).ended;
+    expect(serving.code).toBe(1);
+    for (const name of ['AUTH_JWT_SECRET', 'STRIPE_SECRET_KEY', 'REDIS_URL'])
+      expect(serving.stderr).toContain(name);
+  });
+
   it('names every wrong setting, and does not start', async () => {
     const wrong = { PORT: 'eighty', PAYMENT_WINDOW: 'soon', AUTH_JWT_SECRET: 'short' };
     const [{ code, stdout, stderr }, migrating] = await Promise.all([

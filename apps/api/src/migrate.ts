@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { ConfigError, loadConfig, postgresRefusal, printableText } from '@app/orders';
+import { ConfigError, loadMigrationTarget, postgresRefusal, printableText } from '@app/orders';
 import { migrateDatabase } from './migrate-database';
 
 /*
@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   const unknown = process.argv.slice(2).filter((argument) => argument !== '--seed');
   if (unknown.length > 0) throw new ConfigError(`${unknown.join(' ')} is unknown; there is --seed`);
   const seed = process.argv.includes('--seed');
-  const { migrations, seeded } = await migrateDatabase(loadConfig(), { seed });
+  const { migrations, seeded } = await migrateDatabase(loadMigrationTarget(), { seed });
   const done = migrations.length > 0 ? `ran ${migrations.join(', ')}` : 'nothing to run';
   console.log(`Migrations: ${done}${seeded > 0 ? `; ${seeded} products to begin with` : ''}`);
 }

@@ -47,6 +47,20 @@ export function loadConfigWithoutAuth(env: NodeJS.ProcessEnv = process.env): Con
   return load(armingRules(providerRules(rules)), env);
 }
 
+/** What migrating goes by. */
+const MIGRATES_BY = ['DATABASE_URL', 'DATABASE_SCHEMA', 'DATABASE_ROLE'] as const;
+
+/**
+ * As {@link loadConfig}, for migrating alone: a job of a deployment needs no secret of those that serve, and no other
+ * setting is looked at.
+ */
+export function loadMigrationTarget(
+  env: NodeJS.ProcessEnv = process.env,
+): Pick<Config, (typeof MIGRATES_BY)[number]> {
+  const given = Object.fromEntries(MIGRATES_BY.map((name) => [name, env[name]]));
+  return load(rules, { ...given, LASTCALL_HOME: env.LASTCALL_HOME });
+}
+
 /** The settings of a host that brings its own providers, and its auth: nothing is read from elsewhere. */
 export function hostConfig(settings: Readonly<Record<string, string | undefined>>): Config {
   return load(armingRules(rules), { ...settings });

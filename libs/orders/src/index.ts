@@ -9,6 +9,7 @@ export {
   loadConfig,
   loadConfigFor,
   loadConfigWithoutAuth,
+  loadMigrationTarget,
   type Purpose,
   SETTING_NAMES,
   SETTINGS,
