@@ -1,4 +1,4 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, VERSION_NEUTRAL } from '@nestjs/common';
 import type { z } from 'zod';
 import { ListOrders } from '../closing/read-order';
 import { OrderDetails } from '../ops/order-details';
@@ -12,7 +12,7 @@ import { Answers, TakesQuery, Topic } from './route-facts';
 
 /** Everybody's orders, for merchants and operators to look at. */
 @Topic('ops')
-@Controller('v1/ops/orders')
+@Controller({ path: 'v1/ops/orders', version: VERSION_NEUTRAL })
 export class OpsOrdersController {
   constructor(
     private readonly orders: ListOrders,

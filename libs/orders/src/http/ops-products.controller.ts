@@ -1,4 +1,4 @@
-import { Controller, Get, Post, Put } from '@nestjs/common';
+import { Controller, Get, Post, Put, VERSION_NEUTRAL } from '@nestjs/common';
 import type { z } from 'zod';
 import {
   AdjustStock,
@@ -15,7 +15,7 @@ import { Answers, Takes, TakesQuery, Topic } from './route-facts';
 
 /** What is sold, for merchants to keep; every change is written down with who made it. */
 @Topic('ops')
-@Controller('v1/ops/products')
+@Controller({ path: 'v1/ops/products', version: VERSION_NEUTRAL })
 export class OpsProductsController {
   constructor(
     private readonly products: ReadProducts,

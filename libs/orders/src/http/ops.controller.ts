@@ -1,4 +1,4 @@
-import { applyDecorators, Controller, Get, Post, Res } from '@nestjs/common';
+import { applyDecorators, Controller, Get, Post, Res, VERSION_NEUTRAL } from '@nestjs/common';
 import type { z } from 'zod';
 import { ExtendWindow } from '../closing/extend-window';
 import { ForceCloseOrder } from '../closing/force-close-order';
@@ -37,7 +37,7 @@ function OnOrder(
 
 /** For operators; every change is written down with who made it and why. */
 @Topic('ops')
-@Controller('v1/ops')
+@Controller({ path: 'v1/ops', version: VERSION_NEUTRAL })
 export class OpsController {
   constructor(
     private readonly forceCloseOrder: ForceCloseOrder,

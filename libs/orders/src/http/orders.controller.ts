@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { Controller, Get, Headers, Post, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Post, Res, VERSION_NEUTRAL } from '@nestjs/common';
 import type { z } from 'zod';
 import { CancelOrder } from '../closing/cancel-order';
 import { ExtendWindow } from '../closing/extend-window';
@@ -49,7 +49,7 @@ export type NoBody = z.output<typeof noBody>;
 const MAX_PAYMENTS_A_MINUTE = 30;
 
 @Topic('storefront')
-@Controller('v1/orders')
+@Controller({ path: 'v1/orders', version: VERSION_NEUTRAL })
 export class OrdersController {
   constructor(
     private readonly placeOrder: PlaceOrder,

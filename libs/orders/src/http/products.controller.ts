@@ -1,4 +1,4 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, VERSION_NEUTRAL } from '@nestjs/common';
 import type { z } from 'zod';
 import type { Page } from '../order/page';
 import { ListProducts, type ProductView } from '../stock/products';
@@ -8,7 +8,7 @@ import { listPublicProductsQuery } from './requests';
 import { Answers, TakesQuery, Topic } from './route-facts';
 
 @Topic('storefront')
-@Controller('v1/products')
+@Controller({ path: 'v1/products', version: VERSION_NEUTRAL })
 export class ProductsController {
   constructor(private readonly products: ListProducts) {}
 

@@ -1,4 +1,4 @@
-import { Controller, Delete, Get, Post } from '@nestjs/common';
+import { Controller, Delete, Get, Post, VERSION_NEUTRAL } from '@nestjs/common';
 import type { z } from 'zod';
 import { Deliveries, type Delivery } from '../deliveries/deliveries';
 import {
@@ -34,7 +34,7 @@ const accountable = (actor: string, call: string, reason: string | undefined): A
 
 /** Systems of the shop's own that hear of events (docs/events.md). */
 @Topic('ops')
-@Controller('v1/ops/webhook-endpoints')
+@Controller({ path: 'v1/ops/webhook-endpoints', version: VERSION_NEUTRAL })
 export class WebhookEndpointsController {
   constructor(
     private readonly endpoints: WebhookEndpoints,

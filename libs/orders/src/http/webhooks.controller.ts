@@ -1,4 +1,4 @@
-import { Controller, Headers, Param, Post } from '@nestjs/common';
+import { Controller, Headers, Param, Post, VERSION_NEUTRAL } from '@nestjs/common';
 import { ReceiveWebhook } from '../payments/receive-webhook';
 import { Public } from './access';
 import { Unlimited } from './limits';
@@ -7,7 +7,7 @@ import { Answers, TakesWebhook, Topic } from './route-facts';
 
 /** Open to everybody, as it is the signature that tells who speaks; and never dropped by a limit. */
 @Topic('webhooks')
-@Controller('v1/webhooks')
+@Controller({ path: 'v1/webhooks', version: VERSION_NEUTRAL })
 @Unlimited(true)
 export class WebhooksController {
   constructor(private readonly webhooks: ReceiveWebhook) {}
