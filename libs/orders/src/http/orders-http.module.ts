@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { OpsModule } from '../ops/ops.module';
 import { CallerGuard, type HostCaller, READ_CALLER, type ReadCaller } from './caller.guard';
+import { describeForHosts } from './host-document';
 import { OpsOrdersController } from './ops-orders.controller';
 import { OpsProductsController } from './ops-products.controller';
 import { OpsController } from './ops.controller';
@@ -85,12 +86,14 @@ export class OrdersHttpModule {
       );
     }
     const guards = guard ? [guard, CallerGuard] : [CallerGuard];
+    const served = [...new Set(parts)].map((part) => HTTP_CONTROLLERS[part]);
+    describeForHosts(served.flatMap(({ open, guarded }): Type[] => [...open, ...guarded]));
     return {
       module: OrdersHttpModule,
       imports: [...imports, ...(parts.includes('ops') ? [OpsModule] : [])],
-      controllers: [...new Set(parts)].flatMap((part) => [
-        ...HTTP_CONTROLLERS[part].open.map((one) => ownCopy(one, [])),
-        ...HTTP_CONTROLLERS[part].guarded.map((one) => ownCopy(one, guards)),
+      controllers: served.flatMap(({ open, guarded }) => [
+        ...open.map((one) => ownCopy(one, [])),
+        ...guarded.map((one) => ownCopy(one, guards)),
       ]),
       providers: [
         { provide: READ_CALLER, useValue: caller as ReadCaller },
