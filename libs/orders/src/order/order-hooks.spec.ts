@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Controller, type ModuleMetadata, type Provider } from '@nestjs/common';
+import { Controller, Module, type ModuleMetadata, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { randomUUID } from 'node:crypto';
@@ -81,6 +81,30 @@ it('hears once of a change by a hook that has other names', async () => {
   });
   await placedBeside(hooks);
   expect(heard).toHaveBeenCalledTimes(1);
+});
+
+it('is refused where two modules each provide the same hook, which would hear of each change twice', async () => {
+  @Module({ providers: [Coupons] })
+  class CheckoutModule {}
+  @Module({ providers: [Coupons] })
+  class CouponsModule {}
+  await expect(
+    hearIn({ imports: [DiscoveryModule, CheckoutModule, CouponsModule] }),
+  ).rejects.toThrow(
+    'The order hook Coupons is provided twice, in CheckoutModule and CouponsModule',
+  );
+});
+
+it('calls several of one class that have names of their own', async () => {
+  const heard = jest.fn(() => Promise.resolve());
+  class Counting extends Coupons {
+    override onTransition = heard;
+  }
+  const hooks = await hooksIn({
+    providers: ['TEN', 'FREE'].map((provide) => ({ provide, useFactory: () => new Counting() })),
+  });
+  await placedBeside(hooks);
+  expect(heard).toHaveBeenCalledTimes(2);
 });
 
 it('goes without a hook that its factory has left out', async () => {

@@ -68,7 +68,10 @@ export class OrderHooks implements OnModuleInit {
     return this.hasAny || this.areElsewhere;
   }
 
-  /** @throws {Error} for a hook that is no singleton: orders change outside of any request */
+  /**
+   * @throws {Error} for a hook that is no singleton: orders change outside of any request; and for one that two
+   *   modules make each for itself: it would hear of each change twice, in one transaction
+   */
   async onModuleInit(): Promise<void> {
     const marked = findMarked(this.discovery, isOrderHook);
     const [scoped] = marked.find(([, wrapper]) => !isSingleton(wrapper)) ?? [];
@@ -76,6 +79,13 @@ export class OrderHooks implements OnModuleInit {
       throw new Error(
         `The order hook ${scoped.name} is transient or request-scoped, or depends on something that is: ` +
           'orders change outside of any request. Make it and what it depends on singletons.',
+      );
+    }
+    const [first, second] = providedTwice(marked.map(([, wrapper]) => wrapper)) ?? [];
+    if (first && second) {
+      throw new Error(
+        `The order hook ${first.name} is provided twice, in ${first.host?.name} and ${second.host?.name}: ` +
+          'it would hear of each change twice. Provide it in one module, and export it to others that need it.',
       );
     }
     this.#hooks = marked.map(([, { instance }]) => instance as HooksOrders).filter(isMade);
@@ -178,6 +188,19 @@ export class OrderHooks implements OnModuleInit {
     return result;
   }
 }
+
+type Marked = ReturnType<typeof findMarked>[number][1];
+
+/** Two that are found by one token. By tokens of their own there may be several, as of one class with other options. */
+const providedTwice = (marked: readonly Marked[]): [Marked, Marked] | undefined => {
+  const byToken = new Map<unknown, Marked>();
+  for (const wrapper of marked.filter(({ instance }) => isMade(instance))) {
+    const other = byToken.get(wrapper.token);
+    if (other) return [other, wrapper];
+    byToken.set(wrapper.token, wrapper);
+  }
+  return undefined;
+};
 
 const linesOf = ({ orderId, items }: OrderDraft): StockLine[] =>
   items.map(({ sku, quantity }) => ({ orderId, sku, quantity }));
