@@ -1,4 +1,4 @@
-import type { Lock } from '@app/timeout';
+import { assertLoadedAtBoot, type Lock } from '@app/timeout';
 import { TimeoutCoreModule } from '@app/timeout/module';
 import {
   type DynamicModule,
@@ -7,7 +7,7 @@ import {
   type InjectionToken,
   Module,
   type OnApplicationShutdown,
-  type Provider,
+  type ValueProvider,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
@@ -79,12 +79,15 @@ export class OrdersModule implements OnApplicationShutdown {
   }
 }
 
+/** Injection token: the set-up as a host gives it. */
+const GIVEN_SET_UP = Symbol('GivenSetUp');
+
 /** Keeps the set-up to the modules that are made from it. */
 @Module({})
 class OrdersSetUpModule {}
 
 function assemble(
-  provider: Provider<OrdersSetUp>,
+  provider: FactoryProvider<OrdersSetUp> | ValueProvider<OrdersSetUp>,
   {
     ring,
     isVisitor = false,
@@ -95,9 +98,19 @@ function assemble(
 ): DynamicModule {
   const setUp: DynamicModule = {
     module: OrdersSetUpModule,
-    imports: [...imports],
+    imports: [DiscoveryModule, ...imports],
     providers: [
-      provider,
+      { ...provider, provide: GIVEN_SET_UP },
+      {
+        provide: SET_UP,
+        inject: [GIVEN_SET_UP, DiscoveryService],
+        // Before anything is opened.
+        useFactory: (given: OrdersSetUp, discovery: DiscoveryService): OrdersSetUp => {
+          const unheard = 'no hook would hear of its orders, and no deadline of theirs would ring';
+          assertLoadedAtBoot(discovery, SET_UP, 'OrdersModule', unheard);
+          return given;
+        },
+      },
       { provide: IS_VISITOR, useValue: isVisitor },
       { provide: ProviderSuspicion, useFactory: () => new ProviderSuspicion() },
       LOCK,

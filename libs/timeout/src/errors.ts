@@ -32,6 +32,18 @@ export class SecondTimeoutModuleError extends Error {
   }
 }
 
+/** A module was loaded when the application ran already: Nest starts nothing of it any more. */
+export class LazilyLoadedError extends Error {
+  readonly code = 'lazily_loaded';
+
+  constructor(name: string, what: string) {
+    super(
+      `${name} is loaded lazily: ${what}, as Nest calls what starts it at boot alone. Import it in a module that is ` +
+        'there when the application starts.',
+    );
+  }
+}
+
 /** A handler answers for a kind that the module was not told of. */
 export class UndeclaredDeadlineError extends Error {
   readonly code = 'undeclared_deadline';

@@ -37,6 +37,7 @@ export type { HeldDeadline, Holding } from './held-deadlines';
 export { getTimeoutsToken, InjectTimeouts, type KnownDeadline, Timeouts } from './host/timeouts';
 export {
   AmbiguousDeadlineHandlerError,
+  LazilyLoadedError,
   PoolerRefusalError,
   ScopedDeadlineHandlerError,
   SecondTimeoutModuleError,

@@ -139,6 +139,7 @@ async function partsOf(
   classes: readonly Type<ClosesOrders>[],
   instances: readonly ClosesOrders[],
 ): Promise<TargetParts> {
+  runtime.assertNotStarted('CloseTargetModule');
   await runtime.addTables(MIGRATIONS);
   const telemetry = hostTelemetry(options.telemetry);
   const targets = new Map(

@@ -8,6 +8,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { closePool } from '../close-pool';
 import { DatabaseClock } from '../database-clock';
+import { LazilyLoadedError } from '../errors';
 import { drainDefaults } from '../drain';
 import { every, type Turns } from '../every';
 import { forgetHeld, nameSubjects } from '../held-deadlines';
@@ -29,6 +30,7 @@ import { brakeOf, warnOfUnhandled } from './host-brake';
 import { HostHandler } from './host-handler';
 import { inHostTransaction } from './host-transactions';
 import { installationName } from './installation-name';
+import { assertLoadedAtBoot, witnessToken } from './loaded-at-boot';
 import { loggedTelemetry } from './logged-telemetry';
 import { migratePlace, type Migrations } from './migrate-timeouts';
 import { withDeadlineTables } from './missing-deadline-tables';
@@ -54,6 +56,7 @@ export class TimeoutRuntime
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
   #forgetting: Turns | undefined;
+  #isStarted = false;
 
   private constructor(
     readonly service: TimeoutService,
@@ -83,6 +86,8 @@ export class TimeoutRuntime
       'Timeouts',
     );
     const ring = role === 'ring';
+    const unrung = 'its deadlines would never ring';
+    if (ring) assertLoadedAtBoot(discovery, witnessToken(name), 'TimeoutModule', unrung);
     const find = (): readonly FoundHandler[] => (ring ? findHandlers(discovery, name) : []);
     const handlers = find();
     const kinds = handlers.map(({ mark }) => mark.kind);
@@ -137,6 +142,15 @@ export class TimeoutRuntime
     return queryRows<Row>(this.pools.at(-1) as DataSource, sql, params);
   }
 
+  /**
+   * For a module whose handlers have to be found as this starts.
+   * @throws {LazilyLoadedError} once it has
+   */
+  assertNotStarted(module: string): void {
+    if (this.#isStarted)
+      throw new LazilyLoadedError(module, 'its deadlines would never be handled');
+  }
+
   /** More tables beside those of deadlines, unless somebody else migrates. */
   async addTables(migrations: Migrations): Promise<void> {
     if (this.mayMigrate) await migratePlace(this.place, migrations);
@@ -151,6 +165,7 @@ export class TimeoutRuntime
   }
 
   async onModuleInit(): Promise<void> {
+    this.#isStarted = true;
     assertFoundInTime(this.handlers, this.findAgain());
     for (const found of this.handlers) {
       const { mark } = found;

@@ -9,6 +9,7 @@ import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { SecondTimeoutModuleError } from '../errors';
 import { checkAsyncOptions, checkName, checkOptions } from './check-options';
 import type { HandlesDue } from './deadline-handler.decorator';
+import { bootWitness, witnessToken } from './loaded-at-boot';
 import { isObject } from './option-kinds';
 import type {
   TimeoutModuleAsyncOptions,
@@ -65,7 +66,7 @@ function assemble(
   return {
     module: TimeoutModule,
     global: true,
-    imports: [DiscoveryModule, ...imports],
+    imports: [DiscoveryModule, bootWitness(witnessToken(name)), ...imports],
     providers: [
       ...options,
       {
