@@ -104,6 +104,7 @@ export { PAST_AUTOVACUUM_MS } from './past-autovacuum';
 export { takeMigrationTurn } from './migration-turn';
 export { patiently } from './patiently';
 export { complaintAboutPostgresUrl } from './postgres-url';
+export { complaintAboutSchema } from './schema-name';
 export { askRedisOnce, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 export { parseRedisUrl, RedisUrlError } from './redis-url';
 export { runMigrations } from './run-migrations';

@@ -9,8 +9,8 @@ import {
   orOff,
   wholeNumber,
   url,
-  identifier,
   redisUrl,
+  schemaName,
   percentage,
   rateLimit,
   stripeKey,
@@ -42,7 +42,7 @@ const own = z.object({
   PORT: wholeNumber(0, 65_535).prefault('3000'),
   DATABASE_URL: postgresUrl,
   /** A schema of our own; `public` is where the tables were before, and where a rolling upgrade begins. */
-  DATABASE_SCHEMA: identifier.prefault('lastcall'),
+  DATABASE_SCHEMA: schemaName.prefault('lastcall'),
   /** A role for the application that cannot rewrite history; roles belong to the whole server. */
   DATABASE_ROLE: z.enum(['off', 'lastcall_app']).prefault('off'),
   /** Without it nothing uses Redis: docs/operations.md, "Without Redis". */

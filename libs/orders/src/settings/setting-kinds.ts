@@ -1,5 +1,10 @@
 import { isIP } from 'node:net';
-import { complaintAboutPostgresUrl, drainersHere, parseRedisUrl } from '@app/timeout';
+import {
+  complaintAboutPostgresUrl,
+  complaintAboutSchema,
+  drainersHere,
+  parseRedisUrl,
+} from '@app/timeout';
 import { z } from 'zod';
 import { durationText, isTooLong, LONGEST_DURATION_MS, parseDuration } from '../duration';
 import { webUrl } from './web-addresses';
@@ -56,10 +61,10 @@ export const postgresUrl = z.string().superRefine((text, context) => {
   if (complaint) context.addIssue(complaint);
 });
 
-export const identifier = z
-  .string()
-  .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be a name of small letters, digits and _')
-  .refine((name) => !name.startsWith('pg_'), "must not begin with pg_: those are the server's");
+export const schemaName = z.string().superRefine((name, context) => {
+  const complaint = complaintAboutSchema(name);
+  if (complaint) context.addIssue(complaint);
+});
 
 export const redisUrl = z.string().superRefine((text, context) => {
   try {

@@ -53,6 +53,16 @@ async function settingsBeside(postgres: HostPostgres): Promise<Record<string, st
   }
 }
 
+it.each([
+  ['Lastcall', 'must be a name of small letters, digits and _'],
+  ['pg_lastcall', "must be none of Postgres' own"],
+  ['information_schema', "must be none of Postgres' own"],
+])('have no schema called %s', async (schema, why) => {
+  const finding = findPlace({ url: database.url }, schema);
+  await expect(finding).rejects.toThrow(`\`schema\` ${why}`);
+  await expect(finding).rejects.toThrow(`not "${schema}"`);
+});
+
 describe('connections beside those of a host that has start-up options', () => {
   const address = (): string => {
     const url = new URL(database.url);

@@ -3,6 +3,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { NODE_POSTGRES } from '../node-postgres';
 import { letHear } from '../fenced-manager';
 import { openSessions } from '../pooler';
+import { complaintAboutSchema } from '../schema-name';
 import { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from '../session-settings';
 
 /** TypeORM's data source of the host, of whichever version: where it leads to is used, and its entities. */
@@ -47,16 +48,15 @@ export interface Place {
 
 /**
  * @param standstillLimitMs so long a transaction may make no statement
- * @throws {TypeError} for a data source that is not of Postgres or not initialized, and a schema that is no plain name
+ * @throws {TypeError} for a data source that is not of Postgres or not initialized, and a schema whose name is not for us
  */
 export async function findPlace(
   postgres: HostPostgres,
   schema: string,
   { standstillLimitMs = STANDSTILL_LIMIT_MS }: { readonly standstillLimitMs?: number } = {},
 ): Promise<Place> {
-  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
-    throw new TypeError(`schema must be a name of small letters, digits and _, not "${schema}"`);
-  }
+  const complaint = complaintAboutSchema(schema);
+  if (complaint) throw new TypeError(`\`schema\` ${complaint}, not "${schema}"`);
   const { said, ...base } = addressOf(postgres);
   const limits = { ...LIMITS, idle_in_transaction_session_timeout: standstillLimitMs };
   const entities = 'dataSource' in postgres ? entitiesOf(postgres.dataSource) : {};

@@ -1,0 +1,8 @@
+/** Why no tables of ours can be in a schema of that name; it begins with "must". Undefined where they can. */
+export function complaintAboutSchema(name: string): string | undefined {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name)) {
+    return 'must be a name of small letters, digits and _';
+  }
+  const isPostgres = name.startsWith('pg_') || name === 'information_schema';
+  return isPostgres ? "must be none of Postgres' own (pg_..., information_schema)" : undefined;
+}
