@@ -37,7 +37,7 @@ const ROOMS_OF_ORDERS = FLOORS.map((rooms, floor) => {
 
 /** What drivers and locks may know of libs/timeout: their ports, and tools that know nothing. */
 const TIMEOUT_PORTS =
-  '(backoff|clock|failpoint|hash-tags|lift-limits|lock|low-water|pause|redis|redis-url|stray-percent|telemetry|time-limit|timer-driver|timer-driver-kind|uuids)\\.ts$';
+  '(backoff|clock|failpoint|hash-tags|lift-limits|lock|low-water|pause|redis|redis-url|stray-percent|telemetry|time-limit|timer-driver|timer-driver-kind|uuids|with-defaults)\\.ts$';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {

@@ -16,7 +16,7 @@ describe('the options of OrdersModule.forRootAsync', () => {
       { postgres, payments },
       { postgres, payments, events, stock, telemetry: silentOrdersTelemetry },
       { postgres, payments, redis: 'redis://127.0.0.1', schema: 'mine', windows: { pay: '10m' } },
-      { postgres, payments, settings: { MAX_OPEN_ORDERS: '5' }, windows: {} },
+      { postgres, payments, settings: { MAX_OPEN_ORDERS: '5', LOG_LEVEL: undefined }, windows: {} },
     ];
     for (const one of taken) expect(() => hostOptionsAsConfig(one)).not.toThrow();
   });

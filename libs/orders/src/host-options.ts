@@ -36,7 +36,7 @@ export interface OrdersHostOptions {
   /** Where to report: what is left out is not told; Nest's logger hears of what fails and of alerts unless given. */
   readonly telemetry?: HostOrdersTelemetry | undefined;
   /** Other settings by their names in .env.example, such as `MAX_OPEN_ORDERS`; what an option says is none of them. */
-  readonly settings?: Readonly<Record<string, string>> | undefined;
+  readonly settings?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 export interface OrdersModuleAsyncOptions<Tokens extends readonly InjectionToken[]> {

@@ -21,7 +21,11 @@ const OTHERS = SETTING_NAMES.filter((name) => !SAID_ELSEWHERE.has(name)).sort();
 
 /** The other settings, by their names: one that is misspelt would say nothing. */
 export const HOST_SETTINGS = z
-  .record(z.string(), z.string(orElse('a text')), orElse('texts by the names of settings'))
+  .record(
+    z.string(),
+    z.string(orElse('a text')).optional(),
+    orElse('texts by the names of settings'),
+  )
   .superRefine((settings, context) => {
     for (const name of Object.keys(settings)) {
       const message = complaintOf(name);

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock';
 import { withTimeLimit } from '../time-limit';
 import type { Alarm, OnRing, RingAnswer } from '../timer-driver';
+import { type Complete, withDefaults } from '../with-defaults';
 
 /** What was due, and when to look again. */
 export interface Taken {
@@ -39,7 +40,7 @@ const LONGEST_PAUSE_MS = 500;
 
 /** Sleeps until the earliest alarm of a source is due, takes what is due, and rings it. */
 export class RingLoop {
-  readonly #options: Required<RingLoopOptions>;
+  readonly #options: Complete<RingLoopOptions>;
   readonly #rings = new Set<Promise<void>>();
   #running: Promise<void> | undefined;
   #stopping = false;
@@ -54,7 +55,7 @@ export class RingLoop {
     private readonly source: AlarmSource,
     options: RingLoopOptions,
   ) {
-    this.#options = { ...DEFAULTS, ...options };
+    this.#options = withDefaults(DEFAULTS, options);
   }
 
   get isStarted(): boolean {

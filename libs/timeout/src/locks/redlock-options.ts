@@ -8,21 +8,21 @@ export interface RedlockLockOptions {
    * The locks of a process that died are free again after this time: its orders wait no longer.
    * Whole milliseconds.
    */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** A hold that is not given back is extended for so long, well before it ends; 0: never. */
-  readonly extendForMs?: number;
+  readonly extendForMs?: number | undefined;
   /** How long `acquireOne` waits for whoever holds the key. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Silence of Redis for so long, and the caller goes on without a lock. */
-  readonly callTimeoutMs?: number;
+  readonly callTimeoutMs?: number | undefined;
   /** After such a silence or an error, so long nobody asks Redis: a slow one slows nobody. */
-  readonly shortCircuitMs?: number;
+  readonly shortCircuitMs?: number | undefined;
   /**
    * One stands before every key: `lock:order:<id>` is `{lc}:lock:order:<id>` in Redis. The braces
    * put all keys behind one tag into one hash slot, without which a cluster takes no batch in one
    * script. Of several, the key alone says which: the same for all processes that share locks.
    */
-  readonly tags?: readonly string[];
+  readonly tags?: readonly string[] | undefined;
 }
 
 export const REDLOCK_DEFAULTS = {

@@ -43,6 +43,17 @@ describe('RedlockLock', () => {
   // What a test that failed has left must not make the next one fail.
   beforeEach(() => redis.flush());
 
+  it('has its defaults of options that are undefined', async () => {
+    const names = Object.keys(REDLOCK_DEFAULTS);
+    const lock = create(Object.fromEntries(names.map((name) => [name, undefined])));
+    const held = await lock.acquireOne('lock:order:1');
+    const ttlMs = await redis.with((client) => client.pttl('{lc}:lock:order:1'));
+    await held?.release();
+    expect(errors).toEqual([]);
+    expect(ttlMs).toBeGreaterThan(0);
+    expect(ttlMs).toBeLessThanOrEqual(REDLOCK_DEFAULTS.ttlMs);
+  });
+
   it('keeps the key visible in Redis, behind one prefix', async () => {
     const lock = create();
     const held = await lock.acquireOne('lock:order:1');

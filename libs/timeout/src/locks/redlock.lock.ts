@@ -9,6 +9,7 @@ import { REDLOCK_DEFAULTS, type RedlockLockOptions } from './redlock-options';
 import { BATCH, isContention, type RedlockHold, RedlockHolds } from './redlock-holds';
 import { TimeLimitError, withTimeLimit } from '../time-limit';
 import type { Uuids } from '../uuids';
+import { type Complete, withDefaults } from '../with-defaults';
 
 /** Between two tries of `acquireOne`: short at first, most holders are done in a few ms. */
 const RETRY_FIRST_MS = 10;
@@ -28,7 +29,7 @@ type Attempt = { readonly hold: RedlockHold } | 'contended' | 'down';
  * tiny) protects nothing. That is reported as `degraded`, which means just that: go on, unlocked.
  */
 export class RedlockLock implements Lock {
-  readonly #options: Required<RedlockLockOptions>;
+  readonly #options: Complete<RedlockLockOptions>;
   readonly #client: Redis;
   readonly #holds: RedlockHolds;
   /** Settles when the first try to connect has ended, well or not. */
@@ -42,7 +43,7 @@ export class RedlockLock implements Lock {
   #silence: { readonly sinceMs: number; readonly heard: number | undefined } | undefined;
 
   constructor(options: RedlockLockOptions) {
-    this.#options = { ...REDLOCK_DEFAULTS, ...options };
+    this.#options = withDefaults(REDLOCK_DEFAULTS, options);
     const { redis, onError } = this.#options;
     this.#client = openRedis(redis, FAIL_FAST, onError);
     this.#holds = new RedlockHolds(this.#client, onError);

@@ -9,6 +9,7 @@ import { BULLMQ_ABILITIES } from './bullmq.abilities';
 import type { AlarmData } from './alarm-worker';
 import { BULLMQ_DEFAULTS, type BullmqDriverOptions } from './bullmq.options';
 import { BullmqRinger } from './bullmq.ringer';
+import { type Complete, withDefaults } from '../../with-defaults';
 
 /** Jobs in one pipeline: large enough to hide the round trip, small enough to let others in. */
 const CHUNK = 500;
@@ -44,14 +45,14 @@ interface Producer {
 export class BullmqDriver implements TimerDriver {
   readonly name = 'bullmq';
   readonly abilities = BULLMQ_ABILITIES;
-  readonly #options: Required<BullmqDriverOptions>;
+  readonly #options: Complete<BullmqDriverOptions>;
   readonly #seen = new WeakSet<Error>();
   #producer: Producer | undefined;
   #ringer: BullmqRinger | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(options: BullmqDriverOptions) {
-    this.#options = { ...BULLMQ_DEFAULTS, ...options };
+    this.#options = withDefaults(BULLMQ_DEFAULTS, options);
   }
 
   /** Resolves at once, also while Redis is away: ringing begins when it is there. */

@@ -8,17 +8,17 @@ export interface BullmqDriverOptions {
   /** Told of every error that reaches no caller: lost connections, rings that failed. */
   readonly onError: (error: Error) => void;
   /** Stands before every key. Its braces keep all keys in one hash slot of a cluster. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Must not contain `:`. */
-  readonly queueName?: string;
+  readonly queueName?: string | undefined;
   /** `arm`, `disarm` and `survey` give up when Redis is silent for so long. Below 2 s. */
-  readonly armTimeoutMs?: number;
+  readonly armTimeoutMs?: number | undefined;
   /** Rings under way at once in this process. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** How long `stop` waits for rings under way. What outlasts it rings again elsewhere. */
-  readonly stopTimeoutMs?: number;
+  readonly stopTimeoutMs?: number | undefined;
   /** How often is looked whether the worker still takes what is due: one that does not is replaced. */
-  readonly lookEveryMs?: number;
+  readonly lookEveryMs?: number | undefined;
 }
 
 export const BULLMQ_DEFAULTS = {

@@ -9,6 +9,7 @@ import { AlarmTable } from './alarm-table';
 import { HeadListener } from './head-listener';
 import { HeadMark } from './head-mark';
 import { POSTGRES_ABILITIES } from './postgres.abilities';
+import { type Complete, withDefaults } from '../../with-defaults';
 
 export interface PostgresDriverOptions {
   /** Where the table `alarms` is (its migration is the driver's). Connections are the driver's own. */
@@ -20,11 +21,11 @@ export interface PostgresDriverOptions {
   /** Told of every error that reaches no caller. */
   readonly onError: (error: Error) => void;
   /** `arm`, `disarm` and `survey` give up when Postgres is silent for so long. Below 2 s. */
-  readonly callTimeoutMs?: number;
+  readonly callTimeoutMs?: number | undefined;
   /** An alarm that was taken and not rung to its end rings again after so long. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** False: heads are polled from the start, as where notifications do not come through. */
-  readonly listen?: boolean;
+  readonly listen?: boolean | undefined;
 }
 
 const DEFAULTS = { callTimeoutMs: 1_500, leaseMs: 30_000, listen: true } as const;
@@ -49,13 +50,13 @@ export class PostgresDriver implements TimerDriver {
   readonly #table: AlarmTable;
   readonly #loop: RingLoop;
   readonly #listener: HeadListener;
-  readonly #options: Required<PostgresDriverOptions>;
+  readonly #options: Complete<PostgresDriverOptions>;
   /** Names this process' leases. */
   readonly #lease = randomUUID();
   #stopping: Promise<void> | undefined;
 
   constructor(options: PostgresDriverOptions) {
-    this.#options = { ...DEFAULTS, ...options };
+    this.#options = withDefaults(DEFAULTS, options);
     const { connection, queue, databaseClock, onError, callTimeoutMs, leaseMs } = this.#options;
     const limited = { ...connection, connectionTimeoutMillis: 1_000, query_timeout: callTimeoutMs };
     this.#pool = new Pool({ ...limited, max: CONNECTIONS });
