@@ -56,7 +56,7 @@ const MIGRATES_BY = ['DATABASE_URL', 'DATABASE_SCHEMA', 'DATABASE_ROLE'] as cons
  */
 export function loadMigrationTarget(
   env: NodeJS.ProcessEnv = process.env,
-): Pick<Config, (typeof MIGRATES_BY)[number]> {
+): Pick<Config, 'DATABASE_URL' | 'DATABASE_SCHEMA' | 'DATABASE_ROLE'> {
   const given = Object.fromEntries(MIGRATES_BY.map((name) => [name, env[name]]));
   return load(rules, { ...given, LASTCALL_HOME: env.LASTCALL_HOME });
 }

@@ -94,7 +94,12 @@ export type { Page } from './order/page';
 export { isUuid, UUID } from './order/uuid';
 export { OpsModule } from './ops/ops.module';
 export { OrderDetails } from './ops/order-details';
-export type { DeadlineDetails, OrderDetailsView, RefundDetails } from './ops/read-order-details';
+export type {
+  DeadlineDetails,
+  OrderDetailsView,
+  RefundDetails,
+  UnansweredPayment,
+} from './ops/read-order-details';
 export type { TimelineEntry } from './ops/order-timeline';
 export {
   differenceText,
