@@ -1,5 +1,5 @@
-import { assertLoadedAtBoot, type Lock } from '@app/timeout';
-import { TimeoutCoreModule } from '@app/timeout/module';
+import type { Lock } from '@app/timeout';
+import { assertLoadedAtBoot, TimeoutCoreModule } from '@app/timeout/module';
 import {
   type DynamicModule,
   type FactoryProvider,

@@ -79,7 +79,6 @@ export type { HostTransaction } from './host/host-transaction';
 export { type HostDeadline, Subjects } from './host/subjects';
 export { type HostTransactions, openHostTransactions } from './host/host-transactions';
 export { databaseId } from './host/installation-name';
-export { assertLoadedAtBoot } from './host/loaded-at-boot';
 export { migratePlace } from './host/migrate-timeouts';
 export { soundTelemetry } from './host/sound-telemetry';
 export type { Injected, InjectedAll } from './host/timeout-options';
