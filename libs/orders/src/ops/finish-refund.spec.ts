@@ -113,4 +113,17 @@ describe('a refund whose money an operator has sent back by another way', () => 
     await settle(id, 2, MADE, 'reconcile');
     await expect(finish(id)).rejects.toMatchObject({ fields: { status: 'succeeded' } });
   });
+
+  it('is, once that has failed, too, though it was booked beside one that had ended the refund', async () => {
+    const { order, id } = await refusedRefund(REFUSED);
+    await pauseIsOver(id);
+    await comesDue(id);
+    await settle(id, 2, { state: 'SUCCEEDED', providerRefundId: 're-2' }, 'answer');
+    await tell(order, 'refund.succeeded', told(id));
+    await tell(order, 'refund.failed', told(id));
+    await settle(id, 2, { state: 'FAILED', providerRefundId: 're-2', why: 'account closed' });
+    expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention' }]);
+    expect(await finish(id)).toMatchObject({ refund: { status: 'succeeded' } });
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
 });

@@ -83,7 +83,7 @@ async function assertNotMade(
        SELECT notice ->> 'providerRefundId' AS ref FROM webhook_events
         WHERE ${OTHER_ATTEMPTS_TOLD('$1', '$2')}) AS told
       WHERE NOT EXISTS (SELECT FROM money_movements WHERE payment_id = $3 AND ref = told.ref
-                           AND kind IN ('refund_failed', 'refund_reversed')) LIMIT 1`,
+                           AND kind IN ('refund_failed', 'refund_reversed', 'foreign_refund_failed')) LIMIT 1`,
     [orderId, id, paymentId],
   );
   if (!made) return;
