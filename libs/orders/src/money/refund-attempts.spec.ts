@@ -135,6 +135,22 @@ describe('a first attempt that is told of once a second has succeeded', () => {
     expect((await read(order)).balance).toMatchObject({ refunded: 600 });
   });
 
+  it('is booked also where both are told of at once', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await triedAgain(id, REFUSED, pending(2));
+    const second = { idempotencyKey: `${id}-2`, providerRefundId: 're-2', amount: 300 };
+    // Somebody has the refund, so that they are stored, and applied together once it is free.
+    await inTransaction(world.drainDataSource, async (tx) => {
+      await tx.rows('SELECT FROM refunds WHERE id = $1 FOR NO KEY UPDATE', [id]);
+      await tell(order, 'refund.succeeded', firstOf(id));
+      await tell(order, 'refund.succeeded', second);
+    });
+    await world.timeouts.runSweep();
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded', attempt: 2 }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
+  });
+
   it.each(['first', 'second'])('counts no longer where the %s fails after all', async (which) => {
     const { order, id } = await secondMade();
     await tell(order, 'refund.succeeded', firstOf(id));

@@ -68,9 +68,7 @@ export class ApplyNotices {
     // Money first: a negative event in the same batch must not beat it.
     await this.#capture(tx, known.filter(isSuccess), results);
     await this.#end(tx, known.filter(isNegative), results);
-    for (const notice of known.filter(isRefund)) {
-      results.set(notice, await this.#refund(tx, notice));
-    }
+    await this.#refunds(tx, known.filter(isRefund), results);
     for (const notice of known.filter(isDispute)) {
       const { type: what, disputeId: providerId } = notice;
       const outcome = await this.foreign.record(tx, { ...notice, what, providerId }, 'webhook');
@@ -101,6 +99,31 @@ export class ApplyNotices {
     notices.forEach((notice, index) => {
       results.set(notice, END_RESULTS[outcomes[index] as EndOutcome]);
     });
+  }
+
+  async #refunds(
+    tx: Transaction,
+    notices: readonly RefundNotice[],
+    results: Map<ProviderNotice, WebhookOutcome>,
+  ): Promise<void> {
+    for (const notice of notices) results.set(notice, await this.#refund(tx, notice));
+    // What was told of an attempt before another one of these has ended its refund is in no inbox yet that is heard
+    // again (hear-again.ts).
+    for (const notice of notices) {
+      const isAlone = notices.every((one) => one === notice || one.paymentId !== notice.paymentId);
+      if (isAlone || notice.type !== 'refund.succeeded') continue;
+      const outcome = await this.#madeBeside(tx, notice);
+      if (outcome && outcome !== FOREIGN_RESULTS.known) results.set(notice, outcome);
+    }
+  }
+
+  /** Undefined of what is no attempt beside the one by which its refund is over. */
+  async #madeBeside(tx: Transaction, notice: RefundNotice): Promise<WebhookOutcome | undefined> {
+    const { idempotencyKey } = notice;
+    const target = idempotencyKey ? await findRefundByKey(tx, idempotencyKey) : undefined;
+    if (typeof target !== 'object') return undefined;
+    if (!(await isMadeBeside(tx, target, { ...notice, hasSucceeded: true }))) return undefined;
+    return this.#foreignRefund(tx, notice, target.refundId);
   }
 
   /** Made in the provider's dashboard, by none of our requests; or beside the attempt by which ours is over. */
