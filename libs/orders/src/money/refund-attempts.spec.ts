@@ -207,6 +207,25 @@ describe('a refund that its provider will never take, such as 1.235 KWD at Strip
   });
 });
 
+describe('a first attempt that only the ledger tells of, once the second has failed', () => {
+  it('ends the refund: no third is sent', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await triedAgain(id, REFUSED);
+    await settle(id, 2, REFUSED, 'answer');
+    const { refunds } = world.provider.entries.get(`pay-${order.paymentId}`) as LedgerEntry;
+    refunds.push({ id: 're-1', amount: 300, key: id });
+    const since = new Date(Date.now() - 60_000);
+    await world.get(Reconcile).run({ since, onDifference: () => undefined, fixFor: OLGA });
+    await world.rows(`UPDATE refunds SET updated_at = now() - interval '1 day' WHERE id = $1`, [
+      id,
+    ]);
+    await comesDue(id);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded', attempt: 2 }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+});
+
 describe('a second attempt beside a first that is said to be made', () => {
   it('is booked by the second, and the first by reconciling: the buyer has both', async () => {
     const order = await paid();

@@ -175,8 +175,10 @@ describe('comparePayment', () => {
     ]);
   });
 
-  it('settles what waits for an operator by the earlier attempt that has sent it back', () => {
-    const waits = ours({ refunds: [ourRefund({ status: 'needs_attention', attempt: 2 })] });
+  const tried = ['needs_attention', 'failed'] as const;
+  it.each(tried)('settles what is %s by the earlier attempt that has sent it back', (status) => {
+    const facts = { status, attempt: 2, providerRefundId: null };
+    const waits = ours({ refunds: [ourRefund(facts)] });
     const [finding] = comparePayment(waits, theirs({ refunds: [theirRefund('SUCCEEDED')] }));
     expect(finding?.fix).toMatchObject({
       ...{ type: 'refund', attempt: 2 },
@@ -184,20 +186,23 @@ describe('comparePayment', () => {
     });
   });
 
-  it('settles one whose second attempt failed after it was made by the first, and is through then', () => {
-    const second = { ...theirRefund('FAILED', `${REFUND_ID}-2`), providerRefundId: 're_2' };
-    const lines = theirs({ refunds: [second, theirRefund('SUCCEEDED')] });
-    const facts = { status: 'needs_attention', attempt: 2, providerRefundId: 're_2' } as const;
-    const findings = comparePayment(ours({ refunds: [ourRefund(facts)] }), lines);
-    expect(findings).toMatchObject([
-      {
-        providerId: 're_1',
-        fix: { type: 'refund', attempt: 2, answer: { providerRefundId: 're_1' } },
-      },
-    ]);
-    const settled = ourRefund({ status: 'succeeded', attempt: 2, providerRefundId: 're_1' });
-    expect(comparePayment(ours({ refunds: [settled] }), lines)).toEqual([]);
-  });
+  it.each(tried)(
+    'settles one that was made by its first attempt, and is %s by its second',
+    (status) => {
+      const second = { ...theirRefund('FAILED', `${REFUND_ID}-2`), providerRefundId: 're_2' };
+      const lines = theirs({ refunds: [second, theirRefund('SUCCEEDED')] });
+      const facts = { status, attempt: 2, providerRefundId: 're_2' } as const;
+      const findings = comparePayment(ours({ refunds: [ourRefund(facts)] }), lines);
+      expect(findings).toMatchObject([
+        {
+          providerId: 're_1',
+          fix: { type: 'refund', attempt: 2, answer: { providerRefundId: 're_1' } },
+        },
+      ]);
+      const settled = ourRefund({ status: 'succeeded', attempt: 2, providerRefundId: 're_1' });
+      expect(comparePayment(ours({ refunds: [settled] }), lines)).toEqual([]);
+    },
+  );
 
   it('finds refunds that only one side knows of', () => {
     expect(comparePayment(ours({ refunds: [ourRefund()] }), theirs())).toMatchObject([

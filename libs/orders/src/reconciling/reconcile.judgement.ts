@@ -104,8 +104,8 @@ function compareRefund(
   if (ours.isNew && theirs.state === 'PENDING') return [];
   const attempt = isTheOne ? ours.attempt : (key?.attempt ?? ours.attempt);
   if (attempt !== ours.attempt && theirs.state === 'FAILED') return [];
-  // An earlier attempt has sent it back after all, and no other is made before somebody has looked.
-  const isLateTruth = theirs.state === 'SUCCEEDED' && ours.status === 'needs_attention';
+  // An earlier attempt has sent it back after all: it is owed no more, and the next attempt would send it again.
+  const isLateTruth = theirs.state === 'SUCCEEDED' && AGREEING.FAILED.includes(ours.status);
   if (attempt !== ours.attempt && !isLateTruth) {
     return [{ ...about, kind: 'different', what: 'status', ...said }];
   }
@@ -137,11 +137,12 @@ function findRefund(
 ): OurRefund | undefined {
   const refunds = payment.refunds.filter(({ status }) => status !== 'canceled');
   const isBooked = hasMovement(payment, 'foreign_refund', providerRefundId);
-  // One that waits for an operator is not the line that has failed: what another attempt made may end it.
+  // One whose last attempt has failed is not that line: what another attempt made may end it.
   const isNamed = ({ providerRefundId: id, status }: OurRefund): boolean =>
     ledger.refunds.some(
       (line) =>
-        line.providerRefundId === id && !(line.state === 'FAILED' && status === 'needs_attention'),
+        line.providerRefundId === id &&
+        !(line.state === 'FAILED' && AGREEING.FAILED.includes(status)),
     );
   return (
     refunds.find((refund) => refund.providerRefundId === providerRefundId) ??
