@@ -77,6 +77,25 @@ function gate(): { stop: () => Promise<void>; isReached: () => boolean; open: ()
   return { stop, isReached: () => reached, open };
 }
 
+it('keeps no words of a provider that would not answer', async () => {
+  const payment = { count: 1, closesInMs: 60_000, payment: 'open' } as const;
+  const [order] = await insertOrders(world, { ...payment, customerId: 'zita' });
+  const id = order?.id as string;
+  await world.rows(
+    `UPDATE payments SET status = 'closed', error = 'no answer about zita' WHERE order_id = $1`,
+    [id],
+  );
+  await world.rows(
+    `UPDATE orders SET status = 'closed', close_reason = 'payment_timeout', closed_at = now()
+      WHERE id = $1`,
+    [id],
+  );
+  await erase('zita');
+  expect(await world.rows('SELECT error FROM payments WHERE order_id = $1', [id])).toEqual([
+    { error: null },
+  ]);
+});
+
 it('is refused at once while the customer is placing an order, and nothing is erased', async () => {
   await past('zoe');
   const before = await leftOf('zoe');

@@ -96,7 +96,8 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
     (customer, pseudonym, orderIds) => [customer, pseudonym, orderIds],
   ],
   [
-    'UPDATE payments SET request = NULL, checkout_url = NULL WHERE order_id = ANY ($1::uuid[])',
+    `UPDATE payments SET request = NULL, checkout_url = NULL, error = NULL
+      WHERE order_id = ANY ($1::uuid[])`,
     (_customer, _pseudonym, orderIds) => [orderIds],
   ],
   [FORGET_WORDS_OF_KEYS, (_customer, _pseudonym, orderIds) => [orderIds]],
