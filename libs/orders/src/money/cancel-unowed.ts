@@ -2,6 +2,7 @@ import type { TimeoutService, Transaction } from '@app/timeout';
 import type { RefundReason } from '../order/order';
 import { uuidv7 } from '../order/uuid';
 import { OWES_TOO_MUCH } from './balance';
+import { isBookedBeside } from './movements';
 import { type RefundOrder, requestRefunds } from './request-refunds';
 
 /** No attempt of the refund `r` is under way. */
@@ -96,6 +97,29 @@ export async function noteUnowed(tx: Transaction, refunds: readonly RefundOrder[
       refunds.map(({ currency }) => currency),
     ],
   );
+}
+
+/**
+ * Another attempt at a refund has failed that was booked beside it. Where the refund was canceled as that one stood
+ * (settle-refunds.ts), nothing has gone back: it is requested anew. The caller has locked the order's row and the refund's.
+ */
+export async function oweAnew(
+  tx: Transaction,
+  timeouts: TimeoutService,
+  { paymentId, refundId }: { readonly paymentId: string; readonly refundId: string },
+): Promise<void> {
+  const [owed] = await tx.rows<{ reason: RefundReason; amount: string; currency: string }>(
+    `SELECT r.reason, r.amount, r.currency FROM refunds r
+      WHERE r.id = $1 AND r.status = 'canceled' AND EXISTS (
+        SELECT FROM money_movements m
+         WHERE m.payment_id = $2 AND m.kind = 'refund_canceled' AND m.ref = $1::text
+           AND m.source IN ('webhook', 'answer', 'reconcile'))`,
+    [refundId, paymentId],
+  );
+  if (!owed) return;
+  const amount = Number(owed.amount);
+  if (await isBookedBeside(tx, { paymentId, refundId, amount })) return;
+  await requestRefunds(tx, timeouts, [{ ...owed, paymentId, amount }]);
 }
 
 /** Of orders that nobody is changing, whose rows are ours from now on. What they owe, a later statement has to see. */

@@ -6,6 +6,7 @@ import type { OrderStatus } from '../order/order.lifecycle';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { type PaymentBalance, readBalances, refundable } from './balance';
 import { judgeMoney } from './balance.judgement';
+import { oweAnew } from './cancel-unowed';
 import { lockMeantPayment } from './meant-payment';
 import {
   type Movement,
@@ -93,6 +94,9 @@ export class ForeignMoney {
     const isTwice = move.besideRefundId !== undefined && move.what === 'refund.succeeded';
     const alert = isTwice ? 'refund_made_twice' : ALERTS[move.what];
     tx.afterCommit(() => this.telemetry.alert(alert, about));
+    if (move.what === 'refund.failed' && move.besideRefundId) {
+      await oweAnew(tx, this.timeouts, { paymentId, refundId: move.besideRefundId });
+    }
     await this.settle(tx, [orderId]);
     return 'recorded';
   }

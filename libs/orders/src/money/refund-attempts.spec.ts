@@ -164,6 +164,18 @@ describe('a first attempt that is told of once a second has succeeded', () => {
     expect((await read(order)).balance).toMatchObject({ refunded: 300 });
   });
 
+  it('is owed anew where the second fails and then the first, too', async () => {
+    const { order, id } = await secondMade();
+    await tell(order, 'refund.succeeded', firstOf(id));
+    await settle(id, 2, failed(2));
+    for (let told = 0; told < 2; told++) await tell(order, 'refund.failed', firstOf(id));
+    expect(await refundsOf(order)).toMatchObject([
+      { status: 'canceled' },
+      { status: 'requested', reason: 'operator', amount: '300', attempt: 1 },
+    ]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 0 });
+  });
+
   it('is an old story where its failure was told of before', async () => {
     const { order, id } = await secondMade();
     await tell(order, 'refund.failed', firstOf(id));
