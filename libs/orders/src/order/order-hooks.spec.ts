@@ -95,6 +95,53 @@ it('is refused where two modules each provide the same hook, which would hear of
   );
 });
 
+it('calls those of several modules that have one name for different hooks', async () => {
+  const heard = jest.fn();
+  @OrderHook()
+  class Points implements HooksOrders {
+    onTransition = async () => void heard('points');
+  }
+  @OrderHook()
+  class Mails implements HooksOrders {
+    onTransition = async () => void heard('mails');
+  }
+  abstract class Hook {}
+  @Module({
+    providers: [
+      { provide: Hook, useClass: Points },
+      { provide: 'HOOK', useFactory: () => new Points() },
+    ],
+  })
+  class PointsModule {}
+  @Module({
+    providers: [
+      { provide: Hook, useClass: Mails },
+      { provide: 'HOOK', useFactory: () => new Mails() },
+    ],
+  })
+  class MailsModule {}
+  const hooks = await hooksIn({ imports: [DiscoveryModule, PointsModule, MailsModule] });
+  await placedBeside(hooks);
+  expect(heard.mock.calls.flat().sort()).toEqual(['mails', 'mails', 'points', 'points']);
+});
+
+it.each<[string, Provider, Provider]>([
+  [
+    'by factories of one name',
+    { provide: 'HOOK', useFactory: () => new Coupons() },
+    { provide: 'HOOK', useFactory: () => new Coupons() },
+  ],
+  ['once as another in its place', Coupons, { provide: Coupons, useValue: {} }],
+])('is refused where two modules provide it %s', async (_how, one, other) => {
+  @Module({ providers: [one] })
+  class OneModule {}
+  @Module({ providers: [other] })
+  class OtherModule {}
+  await expect(hearIn({ imports: [DiscoveryModule, OneModule, OtherModule] })).rejects.toThrow(
+    'is provided twice, in OneModule and OtherModule',
+  );
+});
+
 it('calls several of one class that have names of their own', async () => {
   const heard = jest.fn(() => Promise.resolve());
   class Counting extends Coupons {

@@ -8,7 +8,7 @@ import {
   type Transaction,
   type Uuids,
 } from '@app/timeout';
-import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { LastcallError } from './errors';
 import type { HookTx } from './hook-tx';
@@ -81,7 +81,7 @@ export class OrderHooks implements OnModuleInit {
           'orders change outside of any request. Make it and what it depends on singletons.',
       );
     }
-    const [first, second] = providedTwice(marked.map(([, wrapper]) => wrapper)) ?? [];
+    const [first, second] = providedTwice(marked) ?? [];
     if (first && second) {
       throw new Error(
         `The order hook ${first.name} is provided twice, in ${first.host?.name} and ${second.host?.name}: ` +
@@ -189,18 +189,24 @@ export class OrderHooks implements OnModuleInit {
   }
 }
 
-type Marked = ReturnType<typeof findMarked>[number][1];
+type Marked = ReturnType<typeof findMarked>[number];
 
-/** Two that are found by one token. By tokens of their own there may be several, as of one class with other options. */
-const providedTwice = (marked: readonly Marked[]): [Marked, Marked] | undefined => {
-  const byToken = new Map<unknown, Marked>();
-  for (const wrapper of marked.filter(({ instance }) => isMade(instance))) {
-    const other = byToken.get(wrapper.token);
-    if (other) return [other, wrapper];
-    byToken.set(wrapper.token, wrapper);
+/**
+ * Two of one class that are found by one token. By tokens of their own there may be several, as of one class with other
+ * options; and a token that is no hook itself, such as a text, may be another hook's in another module.
+ */
+function providedTwice(marked: readonly Marked[]): [Marked[1], Marked[1]] | undefined {
+  const made = marked.filter(([, { instance }]) => isMade(instance));
+  for (const [at, [type, wrapper]] of made.entries()) {
+    const { token } = wrapper;
+    const isHook = typeof token === 'function' && isOrderHook(token as Type);
+    const twin = made
+      .slice(at + 1)
+      .find(([other, { token: by }]) => by === token && (isHook || other === type));
+    if (twin) return [wrapper, twin[1]];
   }
   return undefined;
-};
+}
 
 const linesOf = ({ orderId, items }: OrderDraft): StockLine[] =>
   items.map(({ sku, quantity }) => ({ orderId, sku, quantity }));
