@@ -46,3 +46,16 @@ it('lets a process that only arms load them whenever it likes', async () => {
   const loaded = await load(deadlines('later', 'arm'));
   expect(loaded.get(getTimeoutsToken('later'))).toBeInstanceOf(Timeouts);
 });
+
+it('takes those that a test has in the place of others, which Nest keeps without a place of their own', async () => {
+  const real = deadlines('replaced', 'ring');
+  @Module({})
+  class Shop {}
+  const replaced = await Test.createTestingModule({ imports: [{ module: Shop, imports: [real] }] })
+    .overrideModule(real as never)
+    .useModule(deadlines('replaced', 'ring') as never)
+    .compile();
+  await replaced.init();
+  expect(replaced.get(getTimeoutsToken('replaced'))).toBeInstanceOf(Timeouts);
+  await replaced.close();
+});
