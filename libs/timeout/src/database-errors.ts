@@ -130,6 +130,20 @@ export function isInfrastructureError(error: unknown): boolean {
   return [CONNECTION_TROUBLE, NOT_REACHED, TLS_TROUBLE].some((trouble) => trouble.test(said));
 }
 
+/** A login or a database that Postgres does not know. */
+const NOT_LET_IN = /^(28|3D000)/;
+
+/** True where somebody has to mend the address, the login or a certificate before anybody is let in. */
+export function isNotLetIn(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return NOT_LET_IN.test(state);
+  const { code, message } = Object(error) as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+  };
+  return TLS_TROUBLE.test(`${String(code)} ${String(message)}`);
+}
+
 /** By a restart, a failover or an operator; or Postgres is about to be there. */
 const SESSION_ENDED = /^57P0[123]$/;
 /** By node-postgres, by TypeORM and by the system, of one that was open. */

@@ -15,5 +15,7 @@ export function onceFree<T>(dataSource: DataSource, read: () => Promise<T>): Pro
     const named = holders.join('; ') || 'they have just ended';
     return `Waiting for who has locked tables that the start needs: ${named}`;
   };
-  return onceBack(() => startAgain(read, (error) => (isTableLocked(error) ? says : undefined)));
+  const readFree = (): Promise<T> =>
+    startAgain(read, (error) => (isTableLocked(error) ? says : undefined));
+  return onceBack(readFree, { wasThere: true });
 }

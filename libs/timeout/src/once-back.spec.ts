@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import type { Pool } from 'pg';
+import { DataSource } from 'typeorm';
+import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
+import { startTcpProxy, type TcpProxy } from '../../../test/support/tcp-proxy';
+import { NODE_POSTGRES } from './node-postgres';
+import { onceBack } from './once-back';
+import { onceFree } from './once-free';
+import { openSessions } from './pooler';
+import { queryRows } from './query-rows';
+
+const coded = (code: string): Error => Object.assign(new Error(code), { code });
+
+afterEach(() => jest.restoreAllMocks());
+
+const REFUSALS = [
+  '28P01',
+  '3D000',
+  'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+  'CERT_HAS_EXPIRED',
+];
+
+it.each([...REFUSALS, '57014'])(
+  'ends at once by what does not pass by itself, whatever broke before: %s',
+  async (code) => {
+    jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const refusal = coded(code);
+    const errors = [coded('ECONNRESET'), refusal];
+    const attempt = () => Promise.reject(errors.shift() ?? new Error('asked once more'));
+    await expect(onceBack(attempt)).rejects.toBe(refusal);
+  },
+);
+
+describe('A read of a start whose connections were open', () => {
+  let database: TestDatabase;
+  let postgres: TcpProxy;
+  let dataSource: DataSource;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    postgres = await startTcpProxy(database.url);
+    const options = { type: 'postgres', ...NODE_POSTGRES, url: postgres.url } as const;
+    dataSource = await openSessions(new DataSource(options));
+  });
+  afterAll(async () => {
+    await dataSource?.destroy();
+    await postgres?.close();
+    await database?.drop();
+  });
+
+  it('waits for a Postgres that refuses connections by now', async () => {
+    const { master } = dataSource.driver as unknown as { readonly master: Pool };
+    const isGone = once(master, 'remove');
+    await postgres.cut();
+    await isGone;
+    const told = new Promise<void>((resolve) => {
+      jest.spyOn(process, 'emitWarning').mockImplementationOnce(() => resolve());
+    });
+    const read = onceFree(dataSource, () => queryRows(dataSource, 'SELECT 1 AS one', []));
+    await Promise.race([told, read]);
+    await postgres.restore();
+    await expect(read).resolves.toEqual([{ one: 1 }]);
+  });
+});
