@@ -86,7 +86,10 @@ const BY_TLS: Readonly<Record<TlsTrouble, PostgresRefusal>> = {
   },
   no_connection: {
     what: 'No TLS connection to Postgres comes about',
-    mend: 'it has to take TLS 1.2 or newer (ssl_min_protocol_version, ssl_max_protocol_version, ssl_ciphers)',
+    // By TLS 1.2 nobody says that a certificate is missing.
+    mend:
+      'it has to take TLS 1.2 or newer (ssl_min_protocol_version, ssl_max_protocol_version, ssl_ciphers); one that demands a certificate ' +
+      'of its clients wants sslcert and sslkey behind DATABASE_URL',
   },
 };
 

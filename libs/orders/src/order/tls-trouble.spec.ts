@@ -33,6 +33,12 @@ it('sends whoever has a certificate that is refused to that one, and to no versi
   }
 });
 
+it('names a certificate of ours, too, where TLS 1.2 says of one that is missing as little as of a cipher', () => {
+  const failed = coded('ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE');
+  expect(postgresRefusal(failed)?.mend).toMatch(/ssl_ciphers.*sslcert/);
+  expect(howToReach(failed)).toMatch(/tls-protocols.*tls-auth-clients/);
+});
+
 it('says nothing of an error that leads back to itself', () => {
   const error = coded('ECONNREFUSED');
   error.cause = error;

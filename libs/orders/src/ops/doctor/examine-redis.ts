@@ -84,8 +84,8 @@ const TLS_FIXES: Readonly<Record<TlsTrouble, string>> = {
   own_certificate:
     'Redis demands a certificate of its clients, and REDIS_URL names none: let it do without (tls-auth-clients no)',
   no_connection:
-    'no TLS connection comes about: Redis has to speak TLS 1.2 or newer there (tls-port, tls-protocols); where it speaks none, ' +
-    'REDIS_URL begins with redis://',
+    'no TLS connection comes about: Redis has to speak TLS 1.2 or newer there (tls-port, tls-protocols), and to demand no ' +
+    'certificate of its clients (tls-auth-clients no); where it speaks none, REDIS_URL begins with redis://',
 };
 
 /** How to mend that Redis cannot be asked. */
