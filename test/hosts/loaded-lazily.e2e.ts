@@ -1,6 +1,11 @@
 import 'reflect-metadata';
 import { hostOptionsAsConfig, migrate, OrdersModule, type OrdersHostOptions } from '@app/orders';
-import { CloseTarget, CloseTargetModule, type ClosesOrders } from '../../libs/orders/src/targets';
+import {
+  CloseTarget,
+  CloseTargetModule,
+  CloseTargets,
+  type ClosesOrders,
+} from '../../libs/orders/src/targets';
 import { TimeoutModule } from '../../libs/timeout/src/public';
 import type { DynamicModule } from '@nestjs/common';
 import { LazyModuleLoader } from '@nestjs/core';
@@ -37,20 +42,29 @@ class ShopOrders implements ClosesOrders {
   markPaid = none;
 }
 
+const closeTargets = (): DynamicModule =>
+  CloseTargetModule.forRoot({ targets: [ShopOrders], payments: [new LedgerProvider('acme')] });
+
 it.each<[string, () => DynamicModule]>([
   ['OrdersModule', () => OrdersModule.forRootAsync({ role: 'arm', useFactory: () => options })],
-  [
-    'CloseTargetModule',
-    () =>
-      CloseTargetModule.forRoot({
-        targets: [ShopOrders],
-        payments: [new LedgerProvider('acme')],
-      }),
-  ],
+  ['CloseTargetModule', closeTargets],
 ])('is told that %s would do nothing', async (name, load) => {
   const loading = host.get(LazyModuleLoader).load(load);
   await expect(loading).rejects.toMatchObject({
     code: 'lazily_loaded',
     message: expect.stringContaining(`${name} is loaded lazily`) as string,
   });
+});
+
+it('loads close targets whenever it likes where it only arms', async () => {
+  const postgres = { url: database.url };
+  const arming = TimeoutModule.forRoot({ role: 'arm', postgres, driver: 'memory' });
+  const shop = await Test.createTestingModule({ imports: [arming] }).compile();
+  await shop.init();
+  try {
+    const loaded = await shop.get(LazyModuleLoader).load(closeTargets);
+    expect(loaded.get(CloseTargets)).toBeInstanceOf(CloseTargets);
+  } finally {
+    await shop.close();
+  }
 });
