@@ -93,7 +93,8 @@ function load(
   { seesAlarms = true }: { seesAlarms?: boolean } = {},
 ): Config {
   const home = homeFolder(env.LASTCALL_HOME);
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  // What is empty, or undefined, is not said: it stands in place of nothing that is written.
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
   const written = given.DATABASE_URL ? {} : writtenIn(home);
   if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
   if (given.PAYMENT_PROVIDER) given.PAYMENT_PROVIDERS ??= given.PAYMENT_PROVIDER;
