@@ -31,6 +31,33 @@ it.each([...REFUSALS, '57014'])(
   },
 );
 
+it('waits no longer once the process is to end, which Nest does only when its start is over', async () => {
+  jest.spyOn(process, 'emitWarning').mockReturnValue();
+  const shutDown = jest.fn();
+  process.once('SIGTERM', shutDown);
+  const away = coded('57P03');
+  let attempts = 0;
+  const start = onceBack(() => {
+    attempts += 1;
+    if (attempts === 2) process.emit('SIGTERM', 'SIGTERM');
+    return Promise.reject(attempts > 2 ? new Error('asked once more') : away);
+  });
+  await expect(start).rejects.toBe(away);
+  expect(shutDown).toHaveBeenCalledTimes(1);
+});
+
+it('leaves a signal that nobody handles to the system', async () => {
+  jest.spyOn(process, 'emitWarning').mockReturnValue();
+  const before = process.listenerCount('SIGTERM');
+  let attempts = 0;
+  await onceBack(async () => {
+    attempts += 1;
+    if (attempts === 1) throw coded('57P03');
+    expect(process.listenerCount('SIGTERM')).toBe(before);
+  });
+  expect(before).toBe(0);
+});
+
 describe('A read of a start whose connections were open', () => {
   let database: TestDatabase;
   let postgres: TcpProxy;

@@ -1,3 +1,4 @@
+import { EndWish } from './end-wish';
 import { pause } from './pause';
 import { warn } from './warn';
 
@@ -13,23 +14,28 @@ export type WaitsFor = (error: unknown) => (() => Promise<string> | string) | un
  * Something without which a process does not start, again and again while it fails by what passes. A process that
  * ended instead would be started again later and later, and be away for long after that. What it waits for is told
  * as a warning of the process.
- * @throws what the attempt does; what passes by itself after five minutes only
+ * @throws what the attempt does; what passes by itself after five minutes only, or once the process is to end
  */
 export async function startAgain<T>(attempt: () => Promise<T>, waitsFor: WaitsFor): Promise<T> {
   const begunMs = performance.now();
+  const end = new EndWish();
   let toldMs = -Infinity;
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      const nowMs = performance.now();
-      const says = waitsFor(error);
-      if (!says || nowMs - begunMs > WAITS_FOR_MS) throw error;
-      if (nowMs - toldMs >= TELLS_EVERY_MS) {
-        toldMs = nowMs;
-        warn(await says());
+  try {
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const nowMs = performance.now();
+        const says = waitsFor(error);
+        if (!says || end.isWished || nowMs - begunMs > WAITS_FOR_MS) throw error;
+        if (nowMs - toldMs >= TELLS_EVERY_MS) {
+          toldMs = nowMs;
+          warn(await says());
+        }
       }
+      await end.orEnd(pause(PAUSE_MS));
     }
-    await pause(PAUSE_MS);
+  } finally {
+    end.forget();
   }
 }
