@@ -107,6 +107,13 @@ describe('lastcall timeouts verify and release', () => {
     ]);
   });
 
+  it('sends to the workers also where it has taken away alarms that none took', async () => {
+    await addAlarm(world.redis, { id: 'slot-5000', at: new Date(Date.now() - 60_000) });
+    const fixed = await verify('--fix', '--reason', 'why');
+    expect(fixed).toMatchObject({ code: 0, result: { left: 0, alarms: { late: { count: 1 } } } });
+    expect(fixed.stderr).toContain('start a worker');
+  });
+
   it('tells of held deadlines until an operator releases them, with a reason', async () => {
     const [order] = await insertOrders(world.sql, { count: 1, closesInMs: -1_000 });
     const id = order?.id as string;

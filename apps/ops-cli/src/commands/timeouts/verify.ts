@@ -47,7 +47,8 @@ export default class TimeoutsVerify extends OpsCommand {
     const result = { deadlines, alarms, findings, left };
     this.log(describe(result, flags.fix));
     if (alarms.unseen !== null) this.note(`Alarms were not looked at: ${alarms.unseen}`);
-    if (result.left > 0) this.#tellNext(result, flags.fix);
+    if (result.left > 0) this.endWith(EXIT.findings);
+    this.#tellNext(result, flags.fix);
     return result;
   }
 
@@ -69,8 +70,11 @@ export default class TimeoutsVerify extends OpsCommand {
   }
 
   #tellNext({ deadlines, alarms }: VerifyResult, isFixed: boolean): void {
-    this.endWith(EXIT.findings);
-    if (!isFixed && mendableIn(deadlines, alarms) + alarms.late.count > 0) {
+    const isLate = alarms.late.count > 0;
+    // Also where they are taken away now: that makes nobody ring.
+    if (isLate)
+      this.note('Next: start a worker, or see that one rings: nobody took alarms in time');
+    if (!isFixed && (isLate || mendableIn(deadlines, alarms) > 0)) {
       this.note('Next: lastcall timeouts verify --fix');
     }
     const [held] = deadlines.held.sample;
@@ -78,9 +82,6 @@ export default class TimeoutsVerify extends OpsCommand {
       this.note(
         `Next: mend the cause, then lastcall timeouts release ${shellWord(held.subjectId)} --reason TEXT`,
       );
-    }
-    if (isFixed ? lateLeft(alarms) > 0 : alarms.late.count > 0) {
-      this.note('Next: start a worker, or see that one rings: alarms wait that nobody takes');
     }
   }
 }
