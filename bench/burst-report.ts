@@ -19,9 +19,9 @@ import {
 } from './question';
 import { medianOf } from './statistics';
 
-/** What needs servers that this machine has not. */
+/** What needs servers that this machine has not, or a later Node. */
 const QUOTED =
-  'Not run: Restate (server 1.7.12 and SDK 1.17.2 are current on 2026-11-21), of which a review has measured ' +
+  'pg-boss is 10.4.2, the last that runs on the oldest Node that lastcall does (12.38.0 of 2026-10-13 is current). Not run: Restate (server 1.7.12 and SDK 1.17.2 are current on 2026-11-21), of which a review has measured ' +
   '35,887 orders/s in batches where lastcall did 43,297/s, on the same machine with versions that were not kept; ' +
   'agenda (6.2.6 of 2026-07-30), a job an order in MongoDB.';
 

@@ -86,9 +86,11 @@ export const WAYS: readonly Way[] = [
   ]),
   plain('graphile-worker, a transaction an order', 'graphile-worker'),
   batch('graphile-worker, batch jobs', 'graphile-worker', [
-    ['--batch=500', '--closers=2', '--poll=500'],
-    ['--batch=2000', '--closers=2', '--poll=500'],
-    ['--batch=500', '--closers=20', '--poll=500'],
+    ['--batch=500', '--closers=2', '--poll=100'],
+    ['--batch=2000', '--closers=2', '--poll=100'],
+    ['--batch=5000', '--closers=2', '--poll=100'],
+    ['--batch=2000', '--closers=2', '--poll=100', '--queue=4'],
+    ['--batch=500', '--closers=20', '--poll=100'],
   ]),
   // By its usual 1 s and with 100 at once it would begin 100 a second.
   plain('DBOS, a delayed workflow an order', 'dbos', '--closers=500', '--poll=100'),
@@ -96,6 +98,7 @@ export const WAYS: readonly Way[] = [
   batch('DBOS, a delayed workflow for many orders', 'dbos', [
     ['--batch=500', '--closers=2', '--poll=100'],
     ['--batch=2000', '--closers=2', '--poll=100'],
+    ['--batch=5000', '--closers=2', '--poll=100'],
     ['--batch=500', '--closers=10', '--poll=100'],
   ]),
   plain('cron poll, one by one', 'cron-poll'),

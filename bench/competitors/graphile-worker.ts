@@ -8,6 +8,8 @@ const CONCURRENCY = 20;
 const BATCH_CLOSERS = 2;
 /** Its documented default. */
 const POLL_INTERVAL_MS = 2_000;
+/** Its documented default: each worker asks for its next job by itself. */
+const NO_LOCAL_QUEUE = -1;
 const ADD_CHUNK = 2_000;
 /** Orders of one of its "batch jobs", whose payload is a list. */
 const BATCH = 500;
@@ -45,6 +47,7 @@ compete(async ({ databaseUrl, pool, orders }) => {
     maxPoolSize: Math.max(concurrency, BATCH_CLOSERS + 2),
     pollInterval: tuned('poll', POLL_INTERVAL_MS),
     noHandleSignals: true,
+    preset: { worker: { localQueue: { size: tuned('queue', NO_LOCAL_QUEUE) } } },
     taskList: {
       closeOne: (payload) => closeOne(pool, (payload as { id: string }).id),
       closeMany: (payload) => closeMany(pool, payload as string[]),
