@@ -74,6 +74,30 @@ it('of one whom another process is at is waited for by nobody else', async () =>
   expect(await order(ann, { TEA: 1 })).toEqual(expect.any(String));
 });
 
+describe.each(['unpaid_orders', 'unpaid_streaks'])('whose rows of %s somebody holds', (table) => {
+  it('is waited for by nobody else', async () => {
+    const ann = randomUUID();
+    // Of the first one the streak is known, of the second there is news.
+    for (let nth = 0; nth < 2; nth++) await end([await order(ann, { TEA: 1 })], 'payment_timeout');
+    const other = await beginHeldOpen(world.dataSource);
+    const held = (await other.query(`SELECT FROM ${table} WHERE customer_id = $1 FOR UPDATE`, [
+      ann,
+    ])) as unknown[];
+    expect(held).toHaveLength(1);
+    let hers: unknown;
+    const refused = order(ann, { TEA: 1 }).catch((error: unknown) => (hers = error));
+    await Promise.all(Array.from({ length: 20 }, () => order(randomUUID(), { TEA: 1 })));
+    // They were placed while hers was still tried.
+    expect(hers).toBeUndefined();
+    expect(await refused).toMatchObject({ code: 'busy' });
+    await other.rollbackTransaction();
+    await other.release();
+    await end([await order(ann, { TEA: 1 })], 'payment_timeout');
+    // All three were counted, each once.
+    expect(await refusal(ann, { TEA: 1 })).toMatchObject({ code: 'ordering_paused' });
+  });
+});
+
 describe('open orders', () => {
   it('are counted however many others have come and gone since', async () => {
     const ann = randomUUID();

@@ -44,13 +44,13 @@ export function needsOfCustomer(customerId: string, limits: Limits): string[] {
 
 /**
  * What each customer of a group holds without having paid for it, counted exactly: by advisory
- * locks no two groups have the same customer. Nobody waits for them: who is in another group is tried
- * again, and no stranger with them. No scan: a customer's rows are those of orders placed since the
- * rows were last tidied, which they are each time the customer orders.
+ * locks no two groups have the same customer. Nobody waits for them, nor for a row of theirs that somebody
+ * has locked: they are tried again, and no stranger with them. No scan: a customer's rows are those of
+ * orders placed since the rows were last tidied, which they are each time the customer orders.
  */
 export class CustomerLimits {
   readonly #holdings = new Map<string, Holding>();
-  #heldElsewhere: ReadonlySet<string> = new Set();
+  readonly #heldElsewhere = new Set<string>();
   readonly #areOff: boolean;
 
   private constructor(private readonly limits: Limits) {
@@ -65,11 +65,10 @@ export class CustomerLimits {
     const held = new CustomerLimits(limits);
     if (held.#areOff) return held;
     const all = [...new Set(requests.map(({ customerId }) => customerId))];
-    const elsewhere = await tx.hot<{ id: string }>(LOCK, [all]);
-    held.#heldElsewhere = new Set(elsewhere.map(({ id }) => id));
-    const customers = all.filter((id) => !held.#heldElsewhere.has(id));
+    const free = held.#passOver(all, await tx.hot<{ id: string }>(LOCK, [all]));
+    if (free.length === 0) return held;
+    const customers = held.#passOver(free, await tx.hot<{ id: string }>(TIDY, [free]));
     if (customers.length === 0) return held;
-    await tx.hot(TIDY, [customers]);
     const rows = await tx.hot<HeldRow>(READ, [
       customers,
       limits.MAX_UNPAID_IN_A_ROW ?? NEVER,
@@ -80,7 +79,13 @@ export class CustomerLimits {
     return held;
   }
 
-  /** True where another group has this customer: nothing is known of what they hold. */
+  /** Those of these customers who are not `held` elsewhere. */
+  #passOver(customers: readonly string[], held: readonly { readonly id: string }[]): string[] {
+    for (const { id } of held) this.#heldElsewhere.add(id);
+    return customers.filter((id) => !this.#heldElsewhere.has(id));
+  }
+
+  /** True where another group, or somebody, has this customer: nothing is known of what they hold. */
   isHeldElsewhere(customerId: string): boolean {
     return this.#heldElsewhere.has(customerId);
   }
@@ -149,10 +154,11 @@ const LOCK = `
 
 /**
  * Takes away the rows of orders that are paid or closed by now, and counts how many in a row were
- * not paid. A free order ends no row of them, and one that an operator closed says nothing.
+ * not paid. A free order ends no row of them, and one that an operator closed says nothing. Answers with
+ * those of whom somebody has a row that would be changed: of these nothing is.
  */
 const TIDY = `
-  WITH ended AS MATERIALIZED (
+  WITH over AS MATERIALIZED (
     SELECT u.tid, c AS customer_id, u.order_id::text AS order_id, o.closed_at,
            o.paid_at IS NOT NULL AND u.free_until IS NULL AS is_paid,
            o.paid_at IS NULL AND o.close_reason IN ('payment_timeout', 'customer_canceled') AS is_unpaid
@@ -163,6 +169,21 @@ const TIDY = `
                      WHERE id = u.order_id OFFSET 0) AS o
      WHERE o.status NOT IN ('pending_payment', 'closing')
        AND (u.free_until IS NULL OR u.free_until <= now())
+  ), free AS MATERIALIZED (
+    SELECT customer_id, order_id::text AS order_id FROM unpaid_orders
+     WHERE ctid = ANY (ARRAY(SELECT tid FROM over)) FOR UPDATE SKIP LOCKED
+  ), streaks AS MATERIALIZED (
+    SELECT c AS customer_id, mine.customer_id IS NULL AS is_held
+      FROM (SELECT DISTINCT customer_id AS c FROM over) AS customers,
+           LATERAL (SELECT customer_id FROM unpaid_streaks WHERE customer_id = c OFFSET 0) AS there
+           LEFT JOIN LATERAL (SELECT customer_id FROM unpaid_streaks WHERE customer_id = c
+                                 FOR UPDATE SKIP LOCKED) AS mine ON true
+  ), held AS MATERIALIZED (
+    SELECT customer_id FROM over
+     WHERE (customer_id, order_id) NOT IN (SELECT customer_id, order_id FROM free)
+    UNION SELECT customer_id FROM streaks WHERE is_held
+  ), ended AS MATERIALIZED (
+    SELECT * FROM over WHERE customer_id NOT IN (SELECT customer_id FROM held)
   ), gone AS (
     DELETE FROM unpaid_orders WHERE ctid = ANY (ARRAY(SELECT tid FROM ended))
        AND CASE WHEN order_id IS NOT NULL
@@ -174,14 +195,16 @@ const TIDY = `
            count(*) FILTER (WHERE is_unpaid AND (last_id IS NULL OR order_id > last_id)) AS unpaid,
            max(closed_at) FILTER (WHERE is_unpaid) AS last_at
       FROM ended e LEFT JOIN paid USING (customer_id) GROUP BY e.customer_id
+  ), counted AS (
+    INSERT INTO unpaid_streaks (customer_id, in_a_row, last_at)
+    SELECT n.customer_id, unpaid + CASE WHEN was_paid THEN 0 ELSE coalesce(s.in_a_row, 0) END,
+           coalesce(n.last_at, now())
+      FROM news n LEFT JOIN LATERAL (SELECT in_a_row FROM unpaid_streaks
+                                      WHERE customer_id = n.customer_id OFFSET 0) AS s ON true
+     WHERE unpaid > 0 OR (was_paid AND s.in_a_row IS NOT NULL)
+    ON CONFLICT (customer_id) DO UPDATE SET in_a_row = EXCLUDED.in_a_row, last_at = EXCLUDED.last_at
   )
-  INSERT INTO unpaid_streaks (customer_id, in_a_row, last_at)
-  SELECT n.customer_id, unpaid + CASE WHEN was_paid THEN 0 ELSE coalesce(s.in_a_row, 0) END,
-         coalesce(n.last_at, now())
-    FROM news n LEFT JOIN LATERAL (SELECT in_a_row FROM unpaid_streaks
-                                    WHERE customer_id = n.customer_id OFFSET 0) AS s ON true
-   WHERE unpaid > 0 OR (was_paid AND s.in_a_row IS NOT NULL)
-  ON CONFLICT (customer_id) DO UPDATE SET in_a_row = EXCLUDED.in_a_row, last_at = EXCLUDED.last_at`;
+  SELECT customer_id AS id FROM held`;
 
 interface HeldRow {
   readonly customer_id: string;
