@@ -14,8 +14,16 @@ const PAGE = 1_000;
  * in for: to Postgres, which has counted a queue that was empty, all of it is less than a few ids.
  */
 const EACH = `
-  SELECT one.ctid FROM unnest($2::text[]) AS wanted (id) CROSS JOIN LATERAL (
-    SELECT ctid FROM alarms WHERE queue = $1 AND alarms.id = wanted.id`;
+  SELECT one.* FROM unnest($2::text[]) AS wanted (id) CROSS JOIN LATERAL (
+    SELECT ctid AS place, id FROM alarms WHERE queue = $1 AND alarms.id = wanted.id`;
+
+/**
+ * A row that is `picked`, by its place and, as a place is unique in one partition only, by its key. In a CASE,
+ * as a look-up: no index is to be read for it.
+ */
+const IS_PICKED = `ctid = ANY (ARRAY(SELECT place FROM picked))
+  AND CASE WHEN queue IS NOT NULL THEN queue = $1 AND id IN (SELECT id FROM picked) END`;
+const picked = (which: string): string => `WITH picked AS MATERIALIZED (${which})`;
 
 /** There is an alarm of `queue` at this instant, or none before it. */
 export interface HeadNotice {
@@ -89,7 +97,7 @@ export class AlarmTable {
 
   async disarm(ids: readonly string[]): Promise<void> {
     await this.pool.query(
-      `DELETE FROM alarms WHERE ctid = ANY (ARRAY(${EACH} AND lease IS NULL FOR UPDATE) one))`,
+      `${picked(`${EACH} AND lease IS NULL FOR UPDATE) AS one`)} DELETE FROM alarms WHERE ${IS_PICKED}`,
       [this.queue, [...ids].sort()],
     );
   }
@@ -109,11 +117,11 @@ export class AlarmTable {
   /** Leases those due, the earliest first; others that take at the same time get other ones. */
   async take(nowMs: number, limit: number, lease: string): Promise<Alarm[]> {
     const { rows } = await this.pool.query<Alarm>(
-      `UPDATE alarms SET lease = $4, look_at = $2::timestamptz + $5 * interval '1 millisecond'
-        WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM alarms WHERE queue || '' = $1 AND look_at <= $2 AND look_at >= $6
-           ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED))
-       RETURNING id, at`,
+      `${picked(`SELECT ctid AS place, id FROM alarms
+                  WHERE queue || '' = $1 AND look_at <= $2 AND look_at >= $6
+                  ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED`)}
+       UPDATE alarms SET lease = $4, look_at = $2::timestamptz + $5 * interval '1 millisecond'
+        WHERE ${IS_PICKED} RETURNING id, at`,
       [this.queue, new Date(nowMs), limit, lease, this.leaseMs, instant(this.mark.fromMs)],
     );
     return rows.sort((a, b) => a.at.getTime() - b.at.getTime());
@@ -122,8 +130,8 @@ export class AlarmTable {
   /** What was armed again meanwhile has no lease any more, or is being armed: it stays. */
   async forget(ids: readonly string[], lease: string): Promise<void> {
     await this.pool.query(
-      `DELETE FROM alarms
-        WHERE ctid = ANY (ARRAY(${EACH} AND lease = $3 FOR UPDATE SKIP LOCKED) one))`,
+      `${picked(`${EACH} AND lease = $3 FOR UPDATE SKIP LOCKED) AS one`)}
+       DELETE FROM alarms WHERE ${IS_PICKED}`,
       [this.queue, ids, lease],
     );
   }
@@ -132,9 +140,10 @@ export class AlarmTable {
   async putBack(alarms: readonly Alarm[], lease: string): Promise<void> {
     const ordered = [...alarms].sort((one, other) => (one.id < other.id ? -1 : 1));
     await this.pool.query(
-      `UPDATE alarms SET lease = NULL,
+      `${picked(`${EACH} AND lease = $4 FOR UPDATE) AS one`)}
+       UPDATE alarms SET lease = NULL,
               look_at = ($3::timestamptz[])[array_position($2::text[], alarms.id)]
-        WHERE ctid = ANY (ARRAY(${EACH} AND lease = $4 FOR UPDATE) one))`,
+        WHERE ${IS_PICKED}`,
       [this.queue, ordered.map(({ id }) => id), ordered.map(({ at }) => at), lease],
     );
     this.mark.lower(Math.min(...alarms.map(({ at }) => at.getTime())));
