@@ -2,8 +2,11 @@ import { migrate } from '@app/orders';
 import { Client } from 'pg';
 import { asMigrating, createTestDatabase, type TestDatabase } from '../../../test/support/database';
 import { limitSessions } from '../../../test/support/limit-sessions';
+import { startTcpProxy } from '../../../test/support/tcp-proxy';
 import { until } from '../../../test/support/until';
 import { ADVISORY_LOCKS } from './order/advisory-locks';
+
+const [FIRST, LATER] = ['Deadlines1763600000000', 'AlarmsByInstant1764040000000'];
 
 describe('migrate', () => {
   let database: TestDatabase;
@@ -17,6 +20,20 @@ describe('migrate', () => {
     });
     await expect(migrate(asMigrating(database.url))).resolves.not.toEqual([]);
     expect(await migrate(asMigrating(database.url))).toEqual([]);
+  });
+
+  it('waits for Postgres where that ends its session, and names all that it has run', async () => {
+    const postgres = await startTcpProxy(database.url);
+    const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    try {
+      postgres.loseCommit(/CREATE TABLE orders/);
+      const names = await migrate(asMigrating(postgres.url));
+      expect(names).toEqual(expect.arrayContaining([FIRST, LATER]));
+      expect(warned).toHaveBeenCalledWith(expect.stringContaining('Waiting for Postgres'));
+    } finally {
+      warned.mockRestore();
+      await postgres.close();
+    }
   });
 
   it('waits for another who migrates for longer than statements may take there', async () => {

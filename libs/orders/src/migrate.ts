@@ -1,5 +1,6 @@
 import {
   lifting,
+  onceBack,
   openSessions,
   runMigrations,
   takeMigrationTurn,
@@ -21,18 +22,27 @@ export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_R
 
 /**
  * Brings our tables up to date, in the schema of their own, and touches nothing else of the
- * database. Each migration is one transaction; safe to repeat, and to run twice at the same time.
+ * database. Each migration is one transaction; safe to repeat, and to run twice at the same time. Waits for
+ * Postgres where that ends its session.
  * @returns the names of the migrations that were run now
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
  * @throws {LockedTablesError}
  * @throws {MigrationUnderWayError}
  */
-export async function migrate({
-  DATABASE_URL: url,
-  DATABASE_SCHEMA: schema = DEFAULT_SCHEMA,
-  DATABASE_ROLE: role = 'off',
-}: MigrationTarget): Promise<string[]> {
+export function migrate(target: MigrationTarget): Promise<string[]> {
+  const begun = new Set<string>();
+  return onceBack(() => migrateAll(target, begun));
+}
+
+async function migrateAll(
+  {
+    DATABASE_URL: url,
+    DATABASE_SCHEMA: schema = DEFAULT_SCHEMA,
+    DATABASE_ROLE: role = 'off',
+  }: MigrationTarget,
+  begun: Set<string>,
+): Promise<string[]> {
   const name = 'lastcall migrate';
   const dataSource = new DataSource(
     dataSourceOptions({ url, schema, name, connections: 2, isLimited: false }),
@@ -47,7 +57,7 @@ export async function migrate({
       await createSchema(turn, schema);
       await moveToSchema(turn, schema, dataSource.migrations);
       if (role === APPLICATION_ROLE) await createApplicationRole(turn);
-      const done = await runMigrations(dataSource);
+      const done = await runMigrations(dataSource, {}, begun);
       if (role === APPLICATION_ROLE || (await isGrantedAlready(turn))) {
         await grantToApplication(turn, schema, dataSource.migrations);
       }

@@ -13,12 +13,14 @@ import { warn } from './warn';
 /**
  * Runs what has not been run yet, each migration in one transaction, beside others who use the
  * tables; an index takes as long as it takes. The data source is for this alone.
- * @returns the names of those that were run now
+ * @param begun what attempts before this one have begun to run, of which some may be done: it gets the names of all
+ * @returns the names of those that were run now, by any of these attempts
  * @throws {LockedTablesError}
  */
 export async function runMigrations(
   dataSource: DataSource,
   patience: Patience = {},
+  begun: Set<string> = new Set(),
 ): Promise<string[]> {
   const runner = dataSource.createQueryRunner();
   const failure = new LastWords();
@@ -27,9 +29,9 @@ export async function runMigrations(
     await runner.query(lifting());
     const executor = new MigrationExecutor(dataSource, runner);
     executor.transaction = 'each';
-    const pending = await executor.getPendingMigrations();
+    for (const { name } of await executor.getPendingMigrations()) begun.add(name);
     await patiently(runner, () => executor.executePendingMigrations(), patience);
-    return pending.map(({ name }) => name);
+    return [...begun];
   } catch (error) {
     if (!(error instanceof LockedTablesError)) (patience.tell ?? warn)(failure.text);
     throw error;

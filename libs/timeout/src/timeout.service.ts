@@ -170,7 +170,8 @@ export class TimeoutService {
 
   /** Begins to ring. */
   async start(): Promise<void> {
-    await this.parts.clock.measure();
+    const { clock, dataSource } = this.parts;
+    await onceFree(dataSource, () => clock.measure());
     await this.parts.driver.start((alarms) => this.#ring(alarms));
   }
 

@@ -4,6 +4,7 @@ import {
   type HostPostgres,
   type InjectedAll,
   migratePlace,
+  onceBack,
 } from '@app/timeout';
 import {
   HostDeadlineHandler,
@@ -195,5 +196,5 @@ export async function migrateCloseTargets({
   readonly postgres: HostPostgres;
   readonly schema?: string | undefined;
 }): Promise<string[]> {
-  return migratePlace(await findPlace(postgres, schema), MIGRATIONS);
+  return migratePlace(await onceBack(() => findPlace(postgres, schema)), MIGRATIONS);
 }

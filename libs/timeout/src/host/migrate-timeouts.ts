@@ -8,6 +8,7 @@ import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeou
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
 import { lifting } from '../lift-limits';
 import { takeMigrationTurn } from '../migration-turn';
+import { onceBack } from '../once-back';
 import { withOwnSessions } from '../pooler';
 import { runMigrations } from '../run-migrations';
 import type { Place } from './connections';
@@ -26,13 +27,19 @@ export type Migrations = readonly (new () => MigrationInterface)[];
 
 /**
  * Brings the tables of deadlines up to date, in their own schema, each migration in one transaction.
- * Safe to repeat, and to run twice at the same time. Returns the names of those that were run now.
+ * Safe to repeat, and to run twice at the same time. Waits for Postgres where that ends its session.
+ * Returns the names of those that were run now.
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
  * @throws {LockedTablesError}
  * @throws {MigrationUnderWayError}
  */
-export async function migratePlace(place: Place, more: Migrations = []): Promise<string[]> {
+export function migratePlace(place: Place, more: Migrations = []): Promise<string[]> {
+  const begun = new Set<string>();
+  return onceBack(() => migrate(place, more, begun));
+}
+
+async function migrate(place: Place, more: Migrations, begun: Set<string>): Promise<string[]> {
   const drivers = [...timerDriverKinds().values()].flatMap(({ migrations = [] }) => migrations);
   const opened = await place.open({
     name: 'lastcall migrate',
@@ -50,7 +57,7 @@ export async function migratePlace(place: Place, more: Migrations = []): Promise
       const sql = 'SELECT to_regnamespace($1) IS NULL AS missing';
       const [row] = (await turn.query(sql, [place.schema])) as { missing: boolean }[];
       if (row?.missing) await turn.query(`CREATE SCHEMA IF NOT EXISTS "${place.schema}"`);
-      return await runMigrations(dataSource);
+      return await runMigrations(dataSource, {}, begun);
     } finally {
       await turn.query('SELECT pg_advisory_unlock_all()').catch(() => undefined);
       await turn.release();

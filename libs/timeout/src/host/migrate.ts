@@ -1,3 +1,4 @@
+import { onceBack } from '../once-back';
 import { checkPlace } from './check-options';
 import { findPlace } from './connections';
 import { migratePlace } from './migrate-timeouts';
@@ -13,5 +14,5 @@ export async function migrateTimeouts(
   options: Pick<TimeoutModuleOptions, 'postgres' | 'schema'>,
 ): Promise<string[]> {
   const { postgres, schema } = checkPlace('migrateTimeouts', options);
-  return migratePlace(await findPlace(postgres, schema));
+  return migratePlace(await onceBack(() => findPlace(postgres, schema)));
 }

@@ -15,6 +15,8 @@ import { forgetHeld, nameSubjects } from '../held-deadlines';
 import { drainersHere } from '../pace';
 import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { NoopLock } from '../locks/noop.lock';
+import { onceBack } from '../once-back';
+import { onceFree } from '../once-free';
 import { withOwnSessions } from '../pooler';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import { TimeoutRun } from '../timeout-run';
@@ -94,7 +96,8 @@ export class TimeoutRuntime
     const { place, dataSource } = await openFirst(options, schema);
     const pools = [dataSource];
     const ringing = kinds.length + 2 * drainers;
-    if (ring) pools.push(await place.open({ name: 'lastcall ring', connections: ringing }));
+    const openRing = () => place.open({ name: 'lastcall ring', connections: ringing });
+    if (ring) pools.push(await onceBack(openRing, { wasThere: true }));
     const drainDataSource = pools.at(-1) ?? dataSource;
     const clock = new DatabaseClock(drainDataSource);
     const driver = await driverOf(options, schema, { clock, dataSource, telemetry });
@@ -178,7 +181,8 @@ export class TimeoutRuntime
 
   async onApplicationBootstrap(): Promise<void> {
     // Now the order module of the same application has made its tables.
-    await this.timeouts.assertFree(this.handlers.map(({ mark }) => mark.kind));
+    const kinds = this.handlers.map(({ mark }) => mark.kind);
+    await onceFree(this.pools[0] as DataSource, () => this.timeouts.assertFree(kinds));
     await this.run.start();
     if (this.ring) this.#forgetting = this.#forgetHeld();
   }
@@ -202,7 +206,7 @@ export class TimeoutRuntime
 }
 
 /**
- * The place of its tables, and the connections that arm.
+ * The place of its tables, and the connections that arm. Waits for Postgres where that ends their sessions.
  * @throws {MayNotMigrateError}
  * @throws {NoPostgresError}
  * @throws {MissingDeadlineTablesError}
@@ -213,10 +217,13 @@ async function openFirst(
 ): Promise<{ place: Place; dataSource: DataSource }> {
   const { postgres, migrate: migrates = true } = options;
   try {
-    const place = await findPlace(postgres, schema, options);
+    const place = await onceBack(() => findPlace(postgres, schema, options));
     if (migrates) await migratePlace(place);
-    const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
-    return { place, dataSource: await withDeadlineTables(await withOwnSessions(arming), schema) };
+    const dataSource = await onceBack(async () => {
+      const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
+      return withDeadlineTables(await withOwnSessions(arming), schema);
+    });
+    return { place, dataSource };
   } catch (error) {
     throw refusedStart(error, { postgres, schema, migrates });
   }
@@ -237,6 +244,7 @@ async function driverOf(
   const onError = (error: Error): void => telemetry.failed('timer driver', error);
   const kind = timerDriverKind(driver ?? defaultTimerDriver(settings));
   const isOutside = kind.needs.length > 0;
-  const prefix = isOutside ? await installationName(dataSource, schema) : schema;
+  const name = () => onceFree(dataSource, () => installationName(dataSource, schema));
+  const prefix = isOutside ? await name() : schema;
   return kind.create({ settings, prefix, onError, databaseClock, dataSource });
 }
