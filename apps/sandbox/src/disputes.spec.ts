@@ -25,6 +25,23 @@ it('takes the money of a dispute away, says so, and gives it back when the merch
   expect(payment.disputes).toEqual([expect.objectContaining({ status: 'won' })]);
 });
 
+it('gives back a part of a dispute that is lost, which can be refunded then', async () => {
+  const paymentId = await sandbox.paidPayment();
+  const { body } = await sandbox.post(`/v1/payments/${paymentId}/dispute`);
+  await receiver.next();
+  const lose = (returned: number) =>
+    sandbox.post(`/v1/disputes/${String(body.id)}/lose`, { returned });
+  expect((await lose(2_000)).body).toMatchObject({ code: 'returned_exceeds_disputed' });
+  expect((await lose(500)).body).toMatchObject({ status: 'lost', returned: 500 });
+  expect((await receiver.next()).data).toMatchObject({ amount: 1999, returned: 500 });
+  const refund = (amount: number) =>
+    sandbox.post('/v1/refunds', { paymentId, amount, idempotencyKey: `of-${amount}` });
+  expect((await refund(501)).body).toMatchObject({ code: 'refund_exceeds_captured' });
+  expect((await refund(500)).status).toBe(201);
+  clock.advance(50);
+  expect((await receiver.next()).type).toBe('refund.succeeded');
+});
+
 it('refunds by hand what is left, without a key, and tells of a refund that came back', async () => {
   const paymentId = await sandbox.paidPayment();
   const { body } = await sandbox.post(`/v1/payments/${paymentId}/refund`);

@@ -22,7 +22,7 @@ export class Disputes {
     const taken = this.ledger
       .disputesOf(paymentId)
       .filter(({ status }) => status !== 'won')
-      .reduce((sum, dispute) => sum + dispute.amount, 0);
+      .reduce((sum, { amount, returned = 0 }) => sum + amount - returned, 0);
     if (taken + amount > payment.capturedAmount) {
       const detail = `Of the ${payment.capturedAmount} captured, ${taken} is disputed already.`;
       throw new Refusal(409, 'dispute_exceeds_captured', detail);
@@ -42,13 +42,18 @@ export class Disputes {
     return dispute;
   }
 
-  /** The bank decides, once. */
-  async decide(id: string, status: 'won' | 'lost'): Promise<Dispute> {
+  /** The bank decides, once; of one that is lost, so much may come back all the same. */
+  async decide(id: string, status: 'won' | 'lost', returned?: number): Promise<Dispute> {
     const dispute = this.ledger.dispute(id);
     if (dispute.status !== 'open') {
       throw new Refusal(409, 'dispute_decided', `This dispute is ${dispute.status}.`);
     }
+    if ((returned ?? 0) > dispute.amount) {
+      const detail = `Of the ${dispute.amount} disputed, no more can come back.`;
+      throw new Refusal(409, 'returned_exceeds_disputed', detail);
+    }
     dispute.status = status;
+    if (returned !== undefined) dispute.returned = returned;
     dispute.settledAt = new Date(this.clock.now()).toISOString();
     const payment = this.ledger.payment(dispute.paymentId);
     const events = [disputeEvent(dispute, payment, dispute.settledAt)];

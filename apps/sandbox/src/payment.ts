@@ -60,6 +60,8 @@ export interface Dispute {
   readonly currency: string;
   readonly createdAt: string;
   status: 'open' | 'won' | 'lost';
+  /** Of one that is lost: what of the amount came back all the same. */
+  returned?: number;
   settledAt: string | null;
 }
 

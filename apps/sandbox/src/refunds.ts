@@ -100,10 +100,16 @@ export class Refunds {
   /** What has neither gone back nor been taken by a dispute. */
   #left({ id, capturedAmount }: Payment): number {
     const gone = [
-      ...this.ledger.refundsOf(id).filter(({ status }) => status !== 'failed'),
-      ...this.ledger.disputesOf(id).filter(({ status }) => status !== 'won'),
+      ...this.ledger
+        .refundsOf(id)
+        .filter(({ status }) => status !== 'failed')
+        .map(({ amount }) => amount),
+      ...this.ledger
+        .disputesOf(id)
+        .filter(({ status }) => status !== 'won')
+        .map(({ amount, returned = 0 }) => amount - returned),
     ];
-    return gone.reduce((left, { amount }) => left - amount, capturedAmount);
+    return gone.reduce((left, amount) => left - amount, capturedAmount);
   }
 
   #settleInTime(refund: Refund): void {

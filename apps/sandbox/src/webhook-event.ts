@@ -58,6 +58,7 @@ export function disputeEvent(dispute: Dispute, payment: Payment, at: string): We
     currency: dispute.currency,
     paidAt: payment.paidAt,
     disputeId: dispute.id,
+    returned: dispute.returned,
   });
 }
 

@@ -7,6 +7,7 @@ import type { Refunds } from '../refunds';
 import { amountSchema, idOf } from './payments.routes';
 
 const amountsSchema = z.strictObject({ amount: amountSchema.optional() });
+const lostSchema = z.strictObject({ returned: amountSchema.optional() });
 const nothingSchema = z.strictObject({});
 
 /** What people and banks do at a provider, and no merchant's program asked for; it knows no faults. */
@@ -27,5 +28,8 @@ export function dashboardRoutes(app: FastifyInstance, refunds: Refunds, disputes
   });
 
   app.post('/v1/disputes/:id/win', async (request) => disputes.decide(idOf(request), 'won'));
-  app.post('/v1/disputes/:id/lose', async (request) => disputes.decide(idOf(request), 'lost'));
+  app.post('/v1/disputes/:id/lose', async (request) => {
+    const { returned } = check(lostSchema, request.body ?? {});
+    return disputes.decide(idOf(request), 'lost', returned);
+  });
 }

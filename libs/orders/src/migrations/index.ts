@@ -60,6 +60,7 @@ import { StuckUntilRewound1764100000000 } from './1764100000000-stuck-until-rewo
 import { StreamFilledAt1764110000000 } from './1764110000000-stream-filled-at';
 import { BalancesOfWhatWasTaken1764130000000 } from './1764130000000-balances-of-what-was-taken';
 import { UnansweredPayments1764131000000 } from './1764131000000-unanswered-payments';
+import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-in-part';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -123,4 +124,5 @@ export const MIGRATIONS = [
   StreamFilledAt1764110000000,
   BalancesOfWhatWasTaken1764130000000,
   UnansweredPayments1764131000000,
+  DisputesLostInPart1764132000000,
 ];

@@ -18,6 +18,13 @@ const owed = async (one: Placed) =>
     .filter(({ status }) => status !== 'canceled')
     .reduce((sum, { amount }) => sum + Number(amount), 0);
 
+const alertsOf = ({ id }: Placed, alert: string) =>
+  world.told.flatMap(({ name, args: [what, about] }) =>
+    name === 'alert' && what === alert && (about as { orderId?: string }).orderId === id
+      ? [about]
+      : [],
+  );
+
 describe('what ends at the provider with another amount than it began with', () => {
   it('is a dispute that is won: nothing of it is disputed any more', async () => {
     const order = await paid();
@@ -68,6 +75,51 @@ describe('what ends at the provider with another amount than it began with', () 
       expect(await owed(order)).toBe(1_000);
     },
   );
+});
+
+describe('a dispute that is lost, of which a part comes back', () => {
+  /** What had been refunded before comes back to the shop, as the bank has taken all of the payment. */
+  const lost = (order: Placed, returned?: number) =>
+    tell(order, 'dispute.lost', { disputeId: `dp-${order.id}`, amount: 1_000, returned });
+
+  it('leaves with the buyer what did not come back, whichever is told of first', async () => {
+    const order = await paid();
+    await refunded(order, 300);
+    await disputed(order, 'opened');
+    await lost(order);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300, disputed: 1_000 });
+    await lost(order, 300);
+    await lost(order, 300);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300, disputed: 700 });
+    expect(await owed(order)).toBe(0);
+    const about = { orderId: order.id, amount: 1_000, returned: 300 };
+    expect(alertsOf(order, 'dispute_part_returned')).toEqual([expect.objectContaining(about)]);
+  });
+
+  it('leaves its order what came back with the end', async () => {
+    const order = await paid();
+    await disputed(order, 'opened');
+    await lost(order, 400);
+    const { status, balance } = await read(order);
+    expect({ status, ...balance }).toMatchObject({ status: 'paid', disputed: 600 });
+    expect(alertsOf(order, 'dispute_lost')).toEqual([expect.objectContaining({ returned: 400 })]);
+  });
+
+  it('sends what came back to the customer of an order that is over', async () => {
+    const order = await paid();
+    await disputed(order, 'opened');
+    await lost(order);
+    expect((await read(order)).status).toBe('canceled');
+    await lost(order, 400);
+    expect(await owed(order)).toBe(400);
+  });
+
+  it('never gives more back than it had taken', async () => {
+    const order = await paid();
+    await disputed(order, 'opened', 'dp', 500);
+    await tell(order, 'dispute.lost', { disputeId: `dp-${order.id}`, amount: 500, returned: 900 });
+    expect((await read(order)).balance).toMatchObject({ disputed: 0 });
+  });
 });
 
 describe('money that pays nothing, and comes back after it was sent back', () => {

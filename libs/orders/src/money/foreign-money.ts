@@ -26,6 +26,8 @@ export interface ForeignMove {
   readonly providerId: string;
   /** Minor units. */
   readonly amount: number;
+  /** Of a dispute that is lost: what of the amount came back all the same, whenever that is told. */
+  readonly returned?: number | undefined;
   /** Ours, of which this is another attempt than the one by which it is over: its money went back twice. */
   readonly besideRefundId?: string | undefined;
 }
@@ -74,26 +76,18 @@ export class ForeignMoney {
     if (isDecidedOtherwise(known, move)) return 'contradiction';
     const amount = amountBegun(known, move) ?? move.amount;
     const { currency } = payment;
-    const written = await recordMovements(
-      tx,
-      KINDS[move.what].map((kind): Movement => ({
-        orderId,
-        paymentId,
-        kind,
-        ref,
-        amount,
-        currency,
-        source,
-        reason: move.besideRefundId,
-      })),
-    );
+    const returned = move.what === 'dispute.lost' ? Math.min(move.returned ?? 0, amount) : 0;
+    const ids = { orderId, paymentId, ref, currency, source, reason: move.besideRefundId };
+    const movements = KINDS[move.what].map((kind): Movement => ({ ...ids, kind, amount }));
+    if (returned > 0) movements.push({ ...ids, kind: 'dispute_returned', amount: returned });
+    const written = await recordMovements(tx, movements);
     if (written.length === 0) return 'known';
     const other = amount === move.amount ? {} : { told: move.amount };
     const beside = move.besideRefundId ? { refundId: move.besideRefundId } : {};
-    const about = { orderId, paymentId, amount, currency, providerId: ref, ...other, ...beside };
-    const isTwice = move.besideRefundId !== undefined && move.what === 'refund.succeeded';
-    const alert = isTwice ? 'refund_made_twice' : ALERTS[move.what];
-    tx.afterCommit(() => this.telemetry.alert(alert, about));
+    const back = returned > 0 ? { returned } : {};
+    const told = { ...other, ...back, ...beside };
+    const about = { orderId, paymentId, amount, currency, providerId: ref, ...told };
+    tx.afterCommit(() => this.telemetry.alert(alertOf(move, written), about));
     if (move.what === 'refund.failed' && move.besideRefundId) {
       await oweAnew(tx, this.timeouts, { paymentId, refundId: move.besideRefundId });
     }
@@ -152,6 +146,12 @@ const ALERTS: Readonly<Record<ForeignMove['what'], string>> = {
   'dispute.won': 'dispute_won',
   'dispute.lost': 'dispute_lost',
 };
+
+function alertOf(move: ForeignMove, written: readonly Movement[]): string {
+  if (move.besideRefundId && move.what === 'refund.succeeded') return 'refund_made_twice';
+  const isRestOfEnd = written.every(({ kind }) => kind === 'dispute_returned');
+  return isRestOfEnd ? 'dispute_part_returned' : ALERTS[move.what];
+}
 
 /** Of payments whose money was found to be nobody's of ours before, and sent back: late, double, or of another amount. */
 async function ofPaymentsThatPayNothing(

@@ -8,7 +8,7 @@ export type MovementSource =
  * What can happen to a payment's money. `mismatch` and `refund_failed` are told and move nothing;
  * a failed refund is still owed until it is canceled. `refund_reversed`: one that had succeeded came
  * back. `foreign_refund`: made at the provider, by none of our requests; or by one beside that by which our
- * refund is over, whose id is its reason.
+ * refund is over, whose id is its reason. `dispute_returned`: a part of a lost dispute that came back all the same.
  */
 export type MovementKind =
   | 'captured'
@@ -24,7 +24,8 @@ export type MovementKind =
   | 'foreign_refund_failed'
   | 'disputed'
   | 'dispute_won'
-  | 'dispute_lost';
+  | 'dispute_lost'
+  | 'dispute_returned';
 
 /** Why a refund has succeeded that an operator has sent back by another way than its provider. */
 export const BY_HAND = 'by_hand';

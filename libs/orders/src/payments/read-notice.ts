@@ -20,6 +20,7 @@ const noticeRules = z.object({
   eventId: id,
   providerPaymentId: id.optional(),
   amount: minorUnits.optional(),
+  returned: minorUnits.optional(),
   money: z
     .object({
       amount: minorUnits,

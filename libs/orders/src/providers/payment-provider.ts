@@ -158,6 +158,8 @@ export type ProviderNotice = {
       readonly providerPaymentId: string;
       readonly disputeId: string;
       readonly amount: number;
+      /** Of one that is lost: what of the amount came back all the same, as where it is won in part. */
+      readonly returned?: number | undefined;
     }
   | { readonly type: 'ignored'; readonly providerType: string }
 );
@@ -184,6 +186,8 @@ export interface LedgerPayment {
     readonly disputeId: string;
     readonly amount: number;
     readonly state: 'OPEN' | 'WON' | 'LOST';
+    /** Of one that is lost: what of the amount came back all the same. */
+    readonly returned?: number | undefined;
   }[];
 }
 

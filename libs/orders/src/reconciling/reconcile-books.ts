@@ -48,7 +48,7 @@ export async function readOurs(
             (SELECT json_agg(json_build_object('kind', m.kind, 'ref', m.ref))
                FROM money_movements m
               WHERE m.payment_id = p.id AND m.kind IN ('foreign_refund', 'foreign_refund_failed',
-                'disputed', 'dispute_won', 'dispute_lost')) AS foreign
+                'disputed', 'dispute_won', 'dispute_lost', 'dispute_returned')) AS foreign
        FROM payments p
       WHERE p.provider = $2
         AND (p.id = ANY ($1::uuid[]) OR p.provider_payment_id = ANY ($3::text[]))`,

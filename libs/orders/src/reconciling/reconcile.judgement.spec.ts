@@ -63,6 +63,14 @@ describe('comparePayment', () => {
     ]);
     const over = [...open.foreign, { kind: 'dispute_lost', ref: 'd' } as const];
     expect(comparePayment(ours({ foreign: over }), lost)).toEqual([]);
+    const dispute = { disputeId: 'd', amount: 500, state: 'LOST', returned: 200 } as const;
+    const inPart = theirs({ disputes: [dispute] });
+    expect(comparePayment(ours({ foreign: over }), inPart)).toMatchObject([
+      { kind: 'different', ours: 'lost 500', theirs: 'lost 500, 200 back' },
+    ]);
+    expect(comparePayment(open, inPart)).toMatchObject([{ fix: { move: { returned: 200 } } }]);
+    const back = [...over, { kind: 'dispute_returned', ref: 'd' } as const];
+    expect(comparePayment(ours({ foreign: back }), inPart)).toEqual([]);
   });
 
   it('finds nothing where both sides agree', () => {
@@ -84,6 +92,10 @@ describe('comparePayment', () => {
     for (const line of [theirs({ captured: null }), back]) {
       expect(comparePayment(undefined, line)).toEqual([]);
     }
+    const dispute = { disputeId: 'd', amount: 500, state: 'LOST', returned: 200 } as const;
+    expect(comparePayment(undefined, theirs({ disputes: [dispute] }))).toMatchObject([
+      { kind: 'theirs_only', theirs: '500 EUR, 300 back' },
+    ]);
     const part = { ...theirRefund('SUCCEEDED'), amount: 100 };
     expect(comparePayment(undefined, theirs({ refunds: [part] }))).toMatchObject([
       { kind: 'theirs_only', theirs: '500 EUR, 100 back' },

@@ -164,12 +164,17 @@ const DISPUTES = {
 function compareDispute(
   payment: OurPayment,
   { providerPaymentId }: LedgerPayment,
-  { disputeId: providerId, amount, state }: LedgerDispute,
+  { disputeId: providerId, amount, state, returned = 0 }: LedgerDispute,
 ): Finding[] {
   const { what, kind } = DISPUTES[state];
-  if (hasMovement(payment, kind, providerId)) return [];
+  const hasEnded = hasMovement(payment, kind, providerId);
+  const isAllTold = returned === 0 || hasMovement(payment, 'dispute_returned', providerId);
+  if (hasEnded && isAllTold) return [];
   const isKnown = hasMovement(payment, 'disputed', providerId);
-  const move = { what, paymentId: payment.id, providerPaymentId, providerId, amount };
+  const back = returned > 0 ? { returned } : {};
+  const move = { what, paymentId: payment.id, providerPaymentId, providerId, amount, ...back };
+  const said = `${state.toLowerCase()} ${amount}`;
+  const ours = hasEnded ? said : `open or decided otherwise ${amount}`;
   return [
     {
       kind: isKnown ? 'different' : 'theirs_only',
@@ -179,8 +184,8 @@ function compareDispute(
       orderId: payment.orderId,
       refundId: null,
       providerId,
-      ours: isKnown ? `open or decided otherwise ${amount}` : null,
-      theirs: `${state.toLowerCase()} ${amount}`,
+      ours: isKnown ? ours : null,
+      theirs: returned > 0 ? `${said}, ${returned} back` : said,
       fix: { type: 'foreign', move },
     },
   ];
@@ -229,7 +234,9 @@ const isGivenBack = ({ captured, refunds }: LedgerPayment): boolean =>
   captured !== null && sumOf(refunds, 'SUCCEEDED') >= captured.amount;
 
 const goneBack = ({ refunds, disputes = [] }: LedgerPayment): number =>
-  sumOf(refunds, 'SUCCEEDED') + sumOf(disputes, 'LOST');
+  sumOf(refunds, 'SUCCEEDED') +
+  sumOf(disputes, 'LOST') -
+  disputes.reduce((sum, { returned = 0 }) => sum + returned, 0);
 
 interface Part {
   readonly state: string;

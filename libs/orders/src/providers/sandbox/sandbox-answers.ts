@@ -32,7 +32,12 @@ export const paymentSchema = z.object({
   refunds: z.array(refundSchema).optional(),
   disputes: z
     .array(
-      z.object({ id: z.string(), amount: z.number(), status: z.enum(['open', 'won', 'lost']) }),
+      z.object({
+        id: z.string(),
+        amount: z.number(),
+        status: z.enum(['open', 'won', 'lost']),
+        returned: z.number().optional(),
+      }),
     )
     .optional(),
 });
@@ -114,10 +119,11 @@ export function toLedgerPayment(payment: SandboxPayment): LedgerPayment {
       amount: refund.amount,
       state: states[refund.status],
     })),
-    disputes: (payment.disputes ?? []).map(({ id: disputeId, amount, status }) => ({
+    disputes: (payment.disputes ?? []).map(({ id: disputeId, amount, status, returned }) => ({
       disputeId,
       amount,
       state: ({ open: 'OPEN', won: 'WON', lost: 'LOST' } as const)[status],
+      ...(returned ? { returned } : {}),
     })),
   };
 }

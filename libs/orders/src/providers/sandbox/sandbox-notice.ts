@@ -21,6 +21,7 @@ const noticeSchema = z.object({
     paidAt: z.iso.datetime({ offset: true }).nullish(),
     refundId: z.string().nullish(),
     disputeId: z.string().nullish(),
+    returned: z.int().min(0).nullish(),
     idempotencyKey: z.string().nullish(),
     failureReason: z.string().nullish(),
   }),
@@ -66,7 +67,10 @@ export function readNotice(rawBody: Buffer): WithoutEventId<ProviderNotice> {
     case 'dispute.won':
     case 'dispute.lost':
       if (!data.disputeId) throw malformed('data.disputeId is missing');
-      return { type, ...ids, disputeId: data.disputeId, amount: data.amount };
+      return {
+        ...{ type, ...ids, disputeId: data.disputeId, amount: data.amount },
+        ...(data.returned ? { returned: data.returned } : {}),
+      };
   }
 }
 

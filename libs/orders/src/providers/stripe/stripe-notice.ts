@@ -2,14 +2,8 @@ import type Stripe from 'stripe';
 import type { ProviderNotice } from '../payment-provider';
 import { INSTALLATION, KEY, PAYMENT, SESSION } from './stripe-names';
 import { fromStripeAmount } from './stripe-currency';
-import {
-  disputeStateOf,
-  isOurs,
-  moneyOf,
-  refundAmountOf,
-  refundStateOf,
-  type Session,
-} from './stripe-session';
+import { endOfDispute } from './stripe-dispute';
+import { isOurs, moneyOf, refundAmountOf, refundStateOf, type Session } from './stripe-session';
 
 type WithoutEventId<T> = T extends unknown ? Omit<T, 'eventId'> : never;
 type Notice = WithoutEventId<ProviderNotice>;
@@ -25,6 +19,7 @@ export const EVENTS = [
   'refund.failed',
   'charge.dispute.created',
   'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
   'charge.dispute.closed',
 ] as const;
 
@@ -63,6 +58,7 @@ export function noticeOf(
         : foreignRefund(event.data.object, installation, findSession).then((one) => one ?? ignored);
     case 'charge.dispute.created':
     case 'charge.dispute.funds_withdrawn':
+    case 'charge.dispute.funds_reinstated':
     case 'charge.dispute.closed':
       return disputeNotice(event.data.object, installation, findSession).then(
         (one) => one ?? ignored,
@@ -123,16 +119,17 @@ async function disputeNotice(
   installation: string,
   findSession: FindSession,
 ): Promise<Notice | undefined> {
-  const state = disputeStateOf(dispute);
-  if (!state) return undefined;
+  const end = endOfDispute(dispute);
+  if (!end) return undefined;
   const session = await ourSession(dispute.payment_intent, installation, findSession);
   const types = { OPEN: 'dispute.opened', WON: 'dispute.won', LOST: 'dispute.lost' } as const;
   return (
     session && {
-      type: types[state],
+      type: types[end.state],
       ...session,
       disputeId: dispute.id,
       amount: fromStripeAmount(dispute.amount, dispute.currency.toUpperCase()),
+      ...('returned' in end ? { returned: end.returned } : {}),
     }
   );
 }

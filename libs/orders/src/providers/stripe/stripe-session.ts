@@ -6,6 +6,7 @@ import type {
   RefundAnswer,
 } from '../payment-provider';
 import { fromStripeAmount } from './stripe-currency';
+import { endOfDispute } from './stripe-dispute';
 import { INSTALLATION, KEY, PAYMENT } from './stripe-names';
 
 export type Session = Stripe.Checkout.Session;
@@ -72,13 +73,6 @@ export function refundAmountOf({ amount, currency }: Stripe.Refund): number {
   return fromStripeAmount(amount, currency.toUpperCase());
 }
 
-/** Undefined for an inquiry, which holds no money (docs.stripe.com/disputes/how-disputes-work). */
-export function disputeStateOf({ status }: Stripe.Dispute): 'OPEN' | 'WON' | 'LOST' | undefined {
-  if (status.startsWith('warning_') || status === 'prevented') return undefined;
-  if (status === 'won') return 'WON';
-  return status === 'lost' ? 'LOST' : 'OPEN';
-}
-
 export function isDisputed(session: Session): boolean {
   return chargeOf(session)?.disputed ?? false;
 }
@@ -108,10 +102,10 @@ export function toLedgerPayment(session: Session, moves: MovesOf = {}): LedgerPa
       state: refundStateOf(refund).state,
     })),
     disputes: disputes.flatMap((dispute) => {
-      const state = disputeStateOf(dispute);
-      if (!state) return [];
+      const end = endOfDispute(dispute);
+      if (!end) return [];
       const amount = fromStripeAmount(dispute.amount, dispute.currency.toUpperCase());
-      return [{ disputeId: dispute.id, amount, state }];
+      return [{ disputeId: dispute.id, amount, ...end }];
     }),
   };
 }
