@@ -223,6 +223,9 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     }
     const first = await waitOf(unpaid.id, 'order_closing');
     const second = await waitOf(paid.id, 'order_closing');
+    await until('it says why', async () =>
+      (await waitOf(unpaid.id, 'order_closing')).detail.endsWith(': away'),
+    );
     await expect(targets.settle(second.id, 'paid', ann)).rejects.toThrow(/^payment: /);
     await expect(targets.settle(second.id, 'retry', ann)).rejects.toThrow('closed, paid');
     await expect(

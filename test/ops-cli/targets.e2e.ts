@@ -48,9 +48,9 @@ describe('lastcall targets, for a shop that has no tables of the order module', 
     beforeAll(async () => {
       await migrateCloseTargets({ postgres: { url: database.url } });
       await client.query(`
-        INSERT INTO lastcall.target_orders (kind, order_id, status, reason, attempts, changed_at)
-        VALUES ('order-close', '47/11', 'closing', 'payment_timeout', 12, now() - interval '10 minutes'),
-               ('order-close', '12', 'closing', 'payment_timeout', 1, now())`);
+        INSERT INTO lastcall.target_orders (kind, order_id, status, reason, attempts, error, changed_at)
+        VALUES ('order-close', '47/11', 'closing', 'payment_timeout', 12, 'acme: 503', now() - interval '10 minutes'),
+               ('order-close', '12', 'closing', 'payment_timeout', 1, NULL, now())`);
       await client.query(`
         INSERT INTO lastcall.target_refunds (id, provider, payment_id, provider_payment_id, kind, order_id, amount,
                                              currency, reason, status, error)
@@ -63,6 +63,7 @@ describe('lastcall targets, for a shop that has no tables of the order module', 
       expectConventions(ways, 0);
       for (const { stdout } of [ways.tty, ways.pipe, ways.noColor]) {
         expect(stdout).toContain('card expired');
+        expect(stdout).toContain('payment_timeout, asked 12 times: acme: 503');
         expect(stdout).toContain('19.99 EUR');
       }
       const { items } = JSON.parse(ways.json.stdout) as { items: TargetWait[] };
@@ -80,8 +81,8 @@ describe('lastcall targets, for a shop that has no tables of the order module', 
 
     it('says where the tables are of an older version, and the doctor does', async () => {
       const rename = (from: string, to: string) =>
-        client.query(`ALTER INDEX lastcall.${from} RENAME TO ${to}`);
-      await rename('target_refunds_twice', 'not_there_yet');
+        client.query(`ALTER TABLE lastcall.target_orders RENAME COLUMN ${from} TO ${to}`);
+      await rename('error', 'not_there_yet');
       try {
         const { code, stderr } = await lastcall(config, ['targets', 'list']);
         expect(code).toBe(3);
@@ -90,7 +91,7 @@ describe('lastcall targets, for a shop that has no tables of the order module', 
         const found = result.checks.filter(({ name }) => name.startsWith('close targets: '));
         expect(found).toMatchObject([{ name: 'close targets: tables', state: 'finding' }]);
       } finally {
-        await rename('not_there_yet', 'target_refunds_twice');
+        await rename('not_there_yet', 'error');
       }
     });
 

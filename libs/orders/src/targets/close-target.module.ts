@@ -25,6 +25,7 @@ import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close
 import { CloseTargetTwice1764032000000 } from '../migrations/1764032000000-close-target-twice';
 import { CloseTargetIds1764120000000 } from '../migrations/1764120000000-close-target-ids';
 import { ForgetCloseTargetWebhooks1764121000000 } from '../migrations/1764121000000-forget-close-target-webhooks';
+import { CloseTargetUnanswered1764133000000 } from '../migrations/1764133000000-close-target-unanswered';
 import { hostTelemetry } from '../order/host-telemetry';
 import { guardProviders } from '../providers/create-providers';
 import { CheckedTarget } from './checked-target';
@@ -70,6 +71,7 @@ const MIGRATIONS = [
   CloseTargetTwice1764032000000,
   CloseTargetIds1764120000000,
   ForgetCloseTargetWebhooks1764121000000,
+  CloseTargetUnanswered1764133000000,
 ];
 
 /** Injection token of the options. */

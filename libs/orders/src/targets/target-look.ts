@@ -101,11 +101,14 @@ export async function targetTables(
   dataSource: DataSource,
   schema: string,
 ): Promise<'none' | 'older' | 'whole'> {
-  const sql = `SELECT CASE WHEN to_regclass($1) IS NULL THEN 'none' WHEN to_regclass($2) IS NULL THEN 'older'
-                           ELSE 'whole' END AS tables`;
   // The first that was ever made, and what the newest migration makes.
-  const names = ['target_orders', 'target_refunds_twice'].map((name) => `"${schema}".${name}`);
-  const [row] = await queryRows<{ tables: 'none' | 'older' | 'whole' }>(dataSource, sql, names);
+  const sql = `SELECT CASE WHEN to_regclass($1) IS NULL THEN 'none'
+                           WHEN EXISTS (SELECT FROM pg_attribute
+                                         WHERE attrelid = to_regclass($1) AND attname = 'error') THEN 'whole'
+                           ELSE 'older' END AS tables`;
+  const [row] = await queryRows<{ tables: 'none' | 'older' | 'whole' }>(dataSource, sql, [
+    `"${schema}".target_orders`,
+  ]);
   return row?.tables ?? 'none';
 }
 

@@ -49,7 +49,8 @@ export class TargetOrders {
                            ELSE excluded.reason END,
              changed_at = CASE WHEN o.status = excluded.status THEN o.changed_at ELSE now() END,
              attempts = CASE WHEN o.status = excluded.status THEN o.attempts ELSE 0 END,
-             told = CASE WHEN o.status = excluded.status THEN o.told END
+             told = CASE WHEN o.status = excluded.status THEN o.told END,
+             error = CASE WHEN o.status = excluded.status THEN o.error END
        RETURNING order_id, reason`,
       [kind, orderIds, status, reason],
     );
@@ -130,6 +131,18 @@ export class TargetOrders {
       ),
       busy: rows.flatMap(({ order_id: id, attempts }) => (attempts === null ? [id] : [])),
     };
+  }
+
+  /**
+   * Why no provider has answered about it, for whoever is woken up; null: one has. Nothing goes by it. The caller has
+   * locked the order's row, where there is one.
+   */
+  async noteWhy(tx: Tx, kind: string, orderId: string, why: string | null): Promise<void> {
+    await tx.query(
+      `UPDATE ${this.#table} SET error = $3
+        WHERE kind = $1 AND order_id = $2 AND error IS DISTINCT FROM $3`,
+      [kind, orderId, why],
+    );
   }
 
   /** What an operator has said of an order that its provider is asked about, if anybody has. */

@@ -57,6 +57,7 @@ export class TargetSettling {
     const isClosed = await runtime.inHostTransaction(async (tx) => {
       await this.#apply(tx, kind, asked);
       const isClosed = await this.#finish(tx, kind, orderId);
+      await this.parts.orders.noteWhy(tx, kind, orderId, whyUnanswered(asked));
       await failpoint('target.applied');
       return isClosed;
     }, FOLLOW_UP_LOCK_LIMIT);
@@ -166,6 +167,12 @@ export class TargetSettling {
     await timeouts.cancel(tx, { kind: askingKind(kind), subjectId: orderId });
     return order?.status === 'closing' && isLocked === true;
   }
+}
+
+/** By the first of its payments of which that is so. */
+function whyUnanswered(asked: readonly Asked[]): string | null {
+  for (const { answer } of asked) if (answer.state === 'UNKNOWN') return answer.why;
+  return null;
 }
 
 const busy = (): LastcallError =>

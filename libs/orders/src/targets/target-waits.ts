@@ -46,7 +46,7 @@ export const TARGET_WAITS = {
     exits: ['closed', 'paid'],
     sql: (table) => `
       SELECT ARRAY[kind, order_id] AS ref, kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
-             concat(reason, ', asked ', attempts, ' times', ', told to be ' || told) AS detail,
+             concat(reason, ', asked ', attempts, ' times', ', told to be ' || told, ': ' || error) AS detail,
              changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue, ${NO_EXIT_LACKS}
         FROM ${table('target_orders')} WHERE status = 'closing'`,
   },
@@ -62,7 +62,7 @@ export const TARGET_WAITS = {
         SELECT (SELECT min(kind) FROM ${table('target_orders')} WHERE kind > before.kind)
           FROM kinds AS before WHERE before.kind IS NOT NULL)
       SELECT ARRAY[o.kind, order_id] AS ref, o.kind, order_id AS subject, NULL::text AS amount, NULL::text AS currency,
-             concat('paid by another payment, asked ', attempts, ' times', ', told to be ' || told) AS detail,
+             concat('paid by another payment, asked ', attempts, ' times', ', told to be ' || told, ': ' || error) AS detail,
              changed_at AS since, changed_at < now() - interval '5 minutes' AS is_overdue, ${NO_EXIT_LACKS}
         FROM kinds, LATERAL (
           SELECT subject FROM ${table('timeout_subjects')} WHERE kind = kinds.kind || '.closing' OFFSET 0) AS asked, LATERAL (
