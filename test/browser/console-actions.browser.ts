@@ -198,6 +198,11 @@ const CASES: readonly Case[] = [
     ...{ written: 'refund.retry', refusal: /is tried again by itself/ },
   },
   {
+    ...{ button: 'Settle as done', title: 'Settle as done', subject: refundInAttention },
+    overtake: (id) => sql(`UPDATE refunds SET status = 'canceled' WHERE id = $1`, id),
+    ...{ written: 'refund.done', refusal: /is owed no longer/ },
+  },
+  {
     ...{ button: 'Replay', title: 'Replay this notice', subject: heldWebhook },
     ...{ written: 'webhook.replay', overtake: settleWebhook, refusal: /it has had its effect/ },
   },

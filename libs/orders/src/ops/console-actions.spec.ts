@@ -3,6 +3,7 @@ import { closeUnanswered, openOrder } from '../../../../test/support/paid-order'
 import { openWorld, type World } from '../../../../test/support/world';
 import { type ConsoleAction, ConsoleActions } from './console-actions';
 import { DismissWebhook } from './dismiss-webhook';
+import { FinishRefund } from './finish-refund';
 import { ForceCloseOrders } from './force-close-orders';
 import { SettlePayment } from './held-payments';
 import { RetryRefund } from './refunds';
@@ -13,7 +14,7 @@ import { ReplayWebhook } from './webhooks';
 const OLGA = { actor: 'olga', reason: 'case 9' };
 /** What it does its work by, beside the storefront's. */
 const OPERATING = [
-  ...[ConsoleActions, DismissWebhook, ForceCloseOrders, ReleaseDeadlines],
+  ...[ConsoleActions, DismissWebhook, FinishRefund, ForceCloseOrders, ReleaseDeadlines],
   ...[ReplayWebhook, RetryRefund, SettlePayment, TimeoutBrake],
 ];
 let world: World;

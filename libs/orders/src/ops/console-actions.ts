@@ -10,6 +10,7 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { CancelOrderByOperator } from './cancel-order-by-operator';
 import { DismissWebhook } from './dismiss-webhook';
 import { toEach } from './each-subject';
+import { FinishRefund } from './finish-refund';
 import { ForceCloseOrders } from './force-close-orders';
 import { type PaymentDecision, SettlePayment } from './held-payments';
 import { RetryRefund } from './refunds';
@@ -21,7 +22,7 @@ import { ReplayWebhook } from './webhooks';
 /** What the console can do, each to one subject or to many of the same kind. */
 export const CONSOLE_ACTIONS = [
   ...(['force_close', 'extend', 'cancel', 'settle_closed', 'settle_paid'] as const),
-  ...(['refund_money', 'keep_money', 'accept_money', 'retry_refund'] as const),
+  ...(['refund_money', 'keep_money', 'accept_money', 'retry_refund', 'finish_refund'] as const),
   ...(['replay_webhook', 'dismiss_webhook', 'release_deadline', 'resume_timeouts'] as const),
   ...(['redeliver_webhooks', 'switch_endpoint_on'] as const),
 ] as const;
@@ -61,6 +62,7 @@ export class ConsoleActions {
     settling: SettleOrder,
     payments: SettlePayment,
     refunds: RetryRefund,
+    finishing: FinishRefund,
     replaying: ReplayWebhook,
     dismissing: DismissWebhook,
     deadlines: ReleaseDeadlines,
@@ -99,6 +101,8 @@ export class ConsoleActions {
       accept_money: settleMoney('accept'),
       retry_refund: async (id, run) =>
         `sent to the provider, try ${(await refunds.retry(id, run)).attempt}`,
+      finish_refund: async (id, run) =>
+        `over: ${(await finishing.finish(id, run)).refund.status}, and nothing is sent any more`,
       replay_webhook: async (id, run) => `${(await replaying.replay(id, run)).type}, applied again`,
       dismiss_webhook: async (id, run) => {
         await dismissing.dismiss(id, run);
