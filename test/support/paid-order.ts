@@ -11,6 +11,7 @@ export interface Payable extends InsertedOrder {
 }
 
 export interface PayableOrder {
+  readonly customerId?: string;
   readonly shipWithinMs?: number;
   readonly closesInMs?: number;
   readonly latePayment?: 'refund' | 'revive' | 'hold';

@@ -61,6 +61,7 @@ import { StreamFilledAt1764110000000 } from './1764110000000-stream-filled-at';
 import { BalancesOfWhatWasTaken1764130000000 } from './1764130000000-balances-of-what-was-taken';
 import { UnansweredPayments1764131000000 } from './1764131000000-unanswered-payments';
 import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-in-part';
+import { EraseWordsOfProviders1764134000000 } from './1764134000000-erase-words-of-providers';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -125,4 +126,5 @@ export const MIGRATIONS = [
   BalancesOfWhatWasTaken1764130000000,
   UnansweredPayments1764131000000,
   DisputesLostInPart1764132000000,
+  EraseWordsOfProviders1764134000000,
 ];

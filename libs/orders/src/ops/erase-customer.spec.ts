@@ -96,6 +96,36 @@ it('keeps no words of a provider that would not answer', async () => {
   ]);
 });
 
+it('keeps no words of a provider about a payment that it did not open, or a refund that failed', async () => {
+  const order = await paidOrder(world, { customerId: 'zora' });
+  const words = 'the card of Zora Z. is expired';
+  await world.rows(`UPDATE payments SET failure = $2 WHERE order_id = $1`, [order.id, words]);
+  await world.rows(
+    `INSERT INTO refunds (id, payment_id, reason, amount, currency, status, error)
+     SELECT gen_random_uuid(), id, 'operator', 1, 'EUR', 'needs_attention', $2
+       FROM payments WHERE order_id = $1`,
+    [order.id, words],
+  );
+  await world.rows(
+    `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source, reason)
+     SELECT order_id, id, kind, 're', 1, 'EUR', 'webhook', CASE kind WHEN 'refund_succeeded' THEN 'by_hand' ELSE $2 END
+       FROM payments, unnest('{refund_failed,refund_reversed,refund_succeeded}'::text[]) AS kind WHERE order_id = $1`,
+    [order.id, words],
+  );
+  await world.get(ShipOrder).ship(order.id, 'mia');
+  await world.get(ConfirmReceipt).confirm(order.id, 'zora');
+  await erase('zora');
+  const read = (table: string, of: string) =>
+    world.rows(`SELECT * FROM ${table} WHERE ${of} ORDER BY 1`, [order.id]);
+  const left = await Promise.all([
+    read('payments', 'order_id = $1'),
+    read('refunds', 'payment_id IN (SELECT id FROM payments WHERE order_id = $1)'),
+    read('money_movements', 'order_id = $1'),
+  ]);
+  expect(JSON.stringify(left)).not.toContain('Zora');
+  expect(JSON.stringify(left)).toContain('by_hand');
+});
+
 it('is refused at once while the customer is placing an order, and nothing is erased', async () => {
   await past('zoe');
   const before = await leftOf('zoe');

@@ -96,8 +96,13 @@ const ERASE: readonly (readonly [sql: string, values: Values])[] = [
     (customer, pseudonym, orderIds) => [customer, pseudonym, orderIds],
   ],
   [
-    `UPDATE payments SET request = NULL, checkout_url = NULL, error = NULL
+    `UPDATE payments SET request = NULL, checkout_url = NULL, error = NULL, failure = NULL
       WHERE order_id = ANY ($1::uuid[])`,
+    (_customer, _pseudonym, orderIds) => [orderIds],
+  ],
+  [
+    `UPDATE refunds SET error = NULL WHERE error IS NOT NULL
+        AND payment_id IN (SELECT id FROM payments WHERE order_id = ANY ($1::uuid[]))`,
     (_customer, _pseudonym, orderIds) => [orderIds],
   ],
   [FORGET_WORDS_OF_KEYS, (_customer, _pseudonym, orderIds) => [orderIds]],

@@ -12,3 +12,9 @@ export function shortened(text: string, most = MOST): string {
   const ends = text.slice(-tail).replace(/^[\uDC00-\uDFFF]/, '');
   return `${begins} … (${text.length.toLocaleString('en')} characters) … ${ends}`;
 }
+
+/** The same of what a provider's code has said, whose `why` is its words, or somebody's whom it asked. */
+export function shortenedWhy<T extends object>(said: T): T {
+  const { why } = said as { readonly why?: unknown };
+  return typeof why === 'string' ? { ...said, why: shortened(why) } : said;
+}

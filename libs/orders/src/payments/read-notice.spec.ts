@@ -25,6 +25,14 @@ describe('what a provider is understood to say', () => {
     expect(await read({ type: 'ignored', providerType: 'x' })).toMatchObject({ type: 'ignored' });
   });
 
+  it('is kept with an end of its words, however many those are', async () => {
+    const why = 'declined '.repeat(20_000);
+    const failed = { type: 'refund.failed', amount: 5, providerRefundId: 're', why };
+    const { why: kept } = (await read(failed)) as { readonly why?: string };
+    expect(kept).toMatch(/^declined .* \(180,000 characters\) .*declined $/);
+    expect(kept?.length).toBeLessThan(1_100);
+  });
+
   it.each([
     ['money.amount', paid({ amount: 12.5 })],
     ['money.amount', paid({ amount: -1 })],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LastcallError } from '../order/errors';
 import { readInput, unlessMissing, wholeNumber } from '../order/read-input';
+import { shortenedWhy } from '../order/shortened';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type { PaymentProvider, ProviderNotice } from '../providers/payment-provider';
 import { storable } from '../providers/storable';
@@ -41,7 +42,7 @@ export async function readNotice(
   { now, telemetry }: { readonly now: Date; readonly telemetry: OrdersTelemetry },
 ): Promise<ProviderNotice> {
   try {
-    const notice = await provider.readWebhook(rawBody, headers, now);
+    const notice = shortenedWhy(await provider.readWebhook(rawBody, headers, now));
     readInput(noticeRules, notice);
     return rawBody.includes('\\u') ? storable(notice) : notice;
   } catch (error) {

@@ -44,6 +44,17 @@ describe('GuardedProvider', () => {
     expect(onOutcome.mock.calls).toEqual([['unpaid']]);
   });
 
+  it('bounds why there is no answer, whoever wrote it', async () => {
+    const why = 'no answer '.repeat(10_000);
+    findPayment.mockResolvedValueOnce({ state: 'UNKNOWN', why });
+    findPayment.mockRejectedValueOnce(new Error(why));
+    for (let asked = 0; asked < 2; asked++) {
+      const answer = await guard().findPayment(REF);
+      expect(answer).toMatchObject({ why: expect.stringContaining('(100,000 characters)') });
+      expect(JSON.stringify(answer).length).toBeLessThan(1_200);
+    }
+  });
+
   it('stops asking one that does not answer: UNKNOWN at once, and no payment is opened', async () => {
     findPayment.mockResolvedValue(UNKNOWN);
     const guarded = guard();

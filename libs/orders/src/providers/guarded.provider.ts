@@ -1,6 +1,7 @@
 import CircuitBreaker from 'opossum';
 import type { ZodType } from 'zod';
 import { LastcallError } from '../order/errors';
+import { shortened, shortenedWhy } from '../order/shortened';
 import type { OrdersTelemetry } from '../order/telemetry';
 import type {
   CreateAnswer,
@@ -150,7 +151,7 @@ export class GuardedProvider implements PaymentProvider {
     const error = await this.#fire(operation, async () => {
       const answer = await call();
       assertSensible(rules, answer);
-      got.answer = storable(answer);
+      got.answer = storable(shortenedWhy(answer));
       const { state, why } = answer;
       // A refusal is an answer: however many there are, the provider is well.
       if (state === 'UNKNOWN' || state === 'NOT_MADE') throw new NoAnswerError(why);
@@ -162,7 +163,7 @@ export class GuardedProvider implements PaymentProvider {
     if (!wasAsked && notCalled) return notCalled;
     const said = error instanceof Error ? error.message : String(error);
     const why = wasAsked ? said : `not asked, as it does not answer: ${this.#why}`;
-    return { state: 'UNKNOWN', why: storable(why) };
+    return { state: 'UNKNOWN', why: storable(shortened(why)) };
   }
 
   /** Resolves with the error, if there was one; it never rejects. */
