@@ -238,6 +238,33 @@ describe('a first attempt that only the ledger tells of, once the second has fai
   });
 });
 
+describe('a first attempt that only the ledger tells of, while the second is on its way', () => {
+  it('ends the refund: the second is not sent, and is booked beside it where it was', async () => {
+    const order = await paid();
+    const id = await owed(order, 300);
+    await settle(id, 1, REFUSED, 'answer');
+    await pauseIsOver(id);
+    await comesDue(id);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'requested', attempt: 2 }]);
+    // Longer ago than the comparison began.
+    await world.rows(`UPDATE refunds SET updated_at = now() - interval '1 hour' WHERE id = $1`, [
+      id,
+    ]);
+    const { refunds } = world.provider.entries.get(`pay-${order.paymentId}`) as LedgerEntry;
+    refunds.push({ id: 're-1', amount: 300, key: id });
+    const since = new Date(Date.now() - 60_000);
+    await world.get(Reconcile).run({ since, onDifference: () => undefined, fixFor: OLGA });
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded', attempt: 2 }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+    const second = { idempotencyKey: `${id}-2`, providerRefundId: 're-2', amount: 300 };
+    await tell(order, 'refund.succeeded', second);
+    expect((await read(order)).balance).toMatchObject({ refunded: 600 });
+    await tell(order, 'refund.failed', second);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'succeeded' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+});
+
 describe('a second attempt beside a first that is said to be made', () => {
   it('is booked by the second, and the first by reconciling: the buyer has both', async () => {
     const order = await paid();

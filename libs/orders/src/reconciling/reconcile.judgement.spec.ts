@@ -188,15 +188,18 @@ describe('comparePayment', () => {
   });
 
   const tried = ['needs_attention', 'failed'] as const;
-  it.each(tried)('settles what is %s by the earlier attempt that has sent it back', (status) => {
-    const facts = { status, attempt: 2, providerRefundId: null };
-    const waits = ours({ refunds: [ourRefund(facts)] });
-    const [finding] = comparePayment(waits, theirs({ refunds: [theirRefund('SUCCEEDED')] }));
-    expect(finding?.fix).toMatchObject({
-      ...{ type: 'refund', attempt: 2 },
-      answer: { state: 'SUCCEEDED', providerRefundId: theirRefund('SUCCEEDED').providerRefundId },
-    });
-  });
+  it.each([...tried, 'requested', 'pending'] as const)(
+    'settles what is %s by the earlier attempt that has sent it back',
+    (status) => {
+      const facts = { status, attempt: 2, providerRefundId: null };
+      const waits = ours({ refunds: [ourRefund(facts)] });
+      const [finding] = comparePayment(waits, theirs({ refunds: [theirRefund('SUCCEEDED')] }));
+      expect(finding?.fix).toMatchObject({
+        ...{ type: 'refund', attempt: 2 },
+        answer: { state: 'SUCCEEDED', providerRefundId: theirRefund('SUCCEEDED').providerRefundId },
+      });
+    },
+  );
 
   it.each(tried)(
     'settles one that was made by its first attempt, and is %s by its second',

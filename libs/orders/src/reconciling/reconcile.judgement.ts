@@ -104,8 +104,9 @@ function compareRefund(
   if (ours.isNew && theirs.state === 'PENDING') return [];
   const attempt = isTheOne ? ours.attempt : (key?.attempt ?? ours.attempt);
   if (attempt !== ours.attempt && theirs.state === 'FAILED') return [];
-  // An earlier attempt has sent it back after all: it is owed no more, and the next attempt would send it again.
-  const isLateTruth = theirs.state === 'SUCCEEDED' && AGREEING.FAILED.includes(ours.status);
+  // An earlier attempt has sent it back after all: it is owed no more, and the next one, or the one that is on its
+  // way, would send it again. What that has sent already is told of as gone twice.
+  const isLateTruth = theirs.state === 'SUCCEEDED' && ours.status !== 'succeeded';
   if (attempt !== ours.attempt && !isLateTruth) {
     return [{ ...about, kind: 'different', what: 'status', ...said }];
   }
