@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { openRedis, PATIENT } from './redis';
-import { parseRedisUrl, RedisUrlError } from './redis-url';
+import { parseRedisUrl } from './redis-url';
+import { RedisUrlError } from './redis-url.error';
 
 const TLS_HANDSHAKE = 22;
 
@@ -15,6 +17,29 @@ describe('parseRedisUrl', () => {
   it.each(['redis://one/1', 'redis://one/', 'redis://one/1/', 'redis://one?db=3'])(
     'takes %s',
     (url) => expect(parseRedisUrl(url)).toMatchObject({ url }),
+  );
+
+  it('takes the files of its TLS, whatever its shape', () => {
+    const files = `?sslrootcert=${__filename}&sslcert=${__filename}&sslkey=${__filename}`;
+    const text = readFileSync(__filename, 'utf8');
+    const tls = { ca: text, cert: text, key: text };
+    const one = parseRedisUrl(`rediss://one:7000/3${files}&family=6`);
+    expect(one).toMatchObject({ url: 'rediss://one:7000/3?family=6', options: { tls } });
+    expect(parseRedisUrl(`rediss://one,two${files}`)).toMatchObject({
+      cluster: [{ host: 'one' }, { host: 'two' }],
+      options: { tls },
+    });
+    expect(parseRedisUrl(`rediss+sentinel://one,two/shop${files}`)).toMatchObject({
+      options: { name: 'shop', tls, sentinelTLS: tls },
+    });
+  });
+
+  it.each([
+    ['rediss://one?sslcert=/none&sslkey=/none', 'its sslcert cannot (ENOENT)'],
+    ['rediss://one?sslcert=/none', 'must name sslcert and sslkey together'],
+    ['redis://one?sslrootcert=/none', 'must be rediss://'],
+  ])('says what is wrong with the files of %s', (url, says) =>
+    expect(() => parseRedisUrl(url)).toThrow(says),
   );
 
   it('takes several for a cluster', () => {

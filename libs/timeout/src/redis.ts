@@ -136,7 +136,7 @@ function connect(address: RedisAddress, behaviour: RedisOptions): Redis {
   if (cluster) return asRedis(new Cluster([...cluster], clusterOptions(options, behaviour)));
   if (!url) return new Redis({ ...options, ...behaviour });
   // What an address has in its query would go before what is said beside it.
-  return new Redis(url, { lazyConnect: true }).duplicate(behaviour);
+  return new Redis(url, { lazyConnect: true }).duplicate({ ...options, ...behaviour });
 }
 
 function clusterOptions(own: RedisOptions, behaviour: RedisOptions): ClusterOptions {

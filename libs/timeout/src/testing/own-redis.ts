@@ -18,15 +18,17 @@ export class OwnRedis {
   private constructor(
     readonly port: number,
     private readonly folder: string,
+    private readonly more: Readonly<Record<string, string | number>>,
   ) {}
 
   /**
    * Starts one that writes every command to its append-only file before it answers. What it has written
    * outlives a kill; a disk that takes seconds, as after an installation, is not waited for.
+   * @param more settings beside these
    */
-  static async start(): Promise<OwnRedis> {
+  static async start(more: Readonly<Record<string, string | number>> = {}): Promise<OwnRedis> {
     const folder = await mkdtemp(join(tmpdir(), 'lastcall-own-redis-'));
-    const redis = new OwnRedis(await freePort(), folder);
+    const redis = new OwnRedis(await freePort(), folder, more);
     await redis.start();
     return redis;
   }
@@ -44,6 +46,7 @@ export class OwnRedis {
       ...{ appendonly: 'yes', appendfsync: 'no', 'maxmemory-policy': 'noeviction' },
       // It would wait for five seconds whether more replicas come.
       'repl-diskless-sync-delay': 0,
+      ...this.more,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, `${value}`]);
     this.#process = spawn(binary, args, { stdio: 'ignore' });

@@ -82,10 +82,12 @@ const TLS_FIXES: Readonly<Record<TlsTrouble, string>> = {
   not_trusted:
     'name the authority of its certificate in NODE_EXTRA_CA_CERTS, and Redis in REDIS_URL as the certificate does',
   own_certificate:
-    'Redis demands a certificate of its clients, and REDIS_URL names none: let it do without (tls-auth-clients no)',
+    'Redis demands a certificate of its clients, and does not take what REDIS_URL names (sslcert and sslkey), if anything: ' +
+    'name one that it takes, or let it do without (tls-auth-clients no)',
   no_connection:
-    'no TLS connection comes about: Redis has to speak TLS 1.2 or newer there (tls-port, tls-protocols), and to demand no ' +
-    'certificate of its clients (tls-auth-clients no); where it speaks none, REDIS_URL begins with redis://',
+    'no TLS connection comes about: Redis has to speak TLS 1.2 or newer there (tls-port, tls-protocols), and to take the ' +
+    'certificate that REDIS_URL names (sslcert and sslkey) or demand none (tls-auth-clients no); where it speaks no TLS, ' +
+    'REDIS_URL begins with redis://',
 };
 
 /** How to mend that Redis cannot be asked. */
