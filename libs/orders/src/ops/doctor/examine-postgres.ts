@@ -15,6 +15,7 @@ import { SWEEP_ALLOWANCE_MS } from '../statistics';
 import { type Check, expectation, finding, lookAtAll, ok, unknown, warning } from './check';
 import { examineBrake } from './examine-brake';
 import { examineHeld } from './examine-held';
+import { examineIndexes } from './examine-indexes';
 import { examineKinds } from './examine-kinds';
 import { examineServer } from './examine-server';
 import { examineSessions } from './examine-sessions';
@@ -47,7 +48,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ['postgres', 'table locks', async () => [await examineTableLocks(dataSource)]],
       ['postgres', 'migrations', async () => [await migrations(dataSource)]],
       ['postgres', 'role', () => role(dataSource)],
-      ['postgres', 'indexes', async () => [await indexes(dataSource)]],
+      ['postgres', 'indexes', async () => [await examineIndexes(dataSource)]],
       ['postgres', 'clock', async () => [await clock(dataSource)]],
       ['timer', 'brake', () => brakeOfDeadlines(dataSource)],
       ['flow', 'kinds of hosts', () => kindsOfHosts(dataSource, config)],
@@ -161,24 +162,6 @@ async function role(dataSource: DataSource): Promise<Check[]> {
     "CREATE ROLE shop LOGIN PASSWORD '...' IN ROLE lastcall_app, then DATABASE_URL with that user " +
     'for all but migrate.js: docs/threat-model.md, "The database\'s two roles"';
   return [warning('postgres', 'role', detail, fix)];
-}
-
-/** An index that was being built when something broke is there and is not used. */
-async function indexes(dataSource: DataSource): Promise<Check> {
-  const rows = await queryRows<{ name: string }>(
-    dataSource,
-    `SELECT indexrelid::regclass::text AS name FROM pg_index i
-       JOIN pg_class c ON c.oid = i.indexrelid
-      WHERE NOT (i.indisvalid AND i.indisready) AND c.relnamespace = current_schema()::regnamespace`,
-  );
-  const names = rows.map(({ name }) => name).join(', ');
-  return expectation(
-    'postgres',
-    'indexes',
-    rows.length === 0,
-    rows.length === 0 ? 'all valid' : `not valid: ${names}`,
-    `REINDEX INDEX CONCURRENTLY ${rows[0]?.name ?? ''}`,
-  );
 }
 
 async function clock(dataSource: DataSource): Promise<Check> {
