@@ -27,8 +27,9 @@ export async function choosePort({ setting, given, standard, taken }, say) {
 /** @param {{ setting: string, given: string, taken: number[] }} wish */
 async function checkGiven({ setting, given, taken }) {
   const port = /^\d{1,5}$/.test(given) ? Number(given) : NaN;
-  // The app and the sandbox say what is wrong with a value that is no port.
-  if (!(port <= 65_535)) return given;
+  // Here already: the sandbox's settings are made of it, and would be named in its stead.
+  if (!(port <= 65_535))
+    throw new Refusal(`${setting} must be a whole number from 0 to 65535, not "${given}"`);
   if (port === 0) return String(await freePort());
   if (!taken.includes(port) && (await isPortFree(port))) return given;
   throw new Refusal(`${setting}=${port} is taken: stop what uses it, or set another port`);

@@ -8,6 +8,7 @@ import { choosePort } from './choose-port.mjs';
 import { Home, Refusal } from './home.mjs';
 import { Interruption, untilAborted } from './interruption.mjs';
 import { reachedAt } from './reached-at.mjs';
+import { refuseHost } from './refuse-host.mjs';
 import { RunningProcesses } from './running-processes.mjs';
 import { usesSandbox, welcome } from './welcome.mjs';
 
@@ -92,6 +93,8 @@ class Launcher {
 
     await this.#setUp({ signal, say: this.#say });
     const ownSandbox = usesSandbox(env) && !env.SANDBOX_URL;
+    refuseHost('HOST', env.HOST);
+    if (ownSandbox) refuseHost('SANDBOX_HOST', env.SANDBOX_HOST);
     const port = await choosePort(
       { setting: 'PORT', given: env.PORT, standard: 3000, taken: [Number(env.SANDBOX_PORT)] },
       this.#say,

@@ -266,6 +266,19 @@ it('names the setting when the port that was asked for is taken', async () => {
   server.close();
 });
 
+it.each([
+  ['PORT', 'abc', 'must be a whole number from 0 to 65535'],
+  ['PORT', '99999', 'must be a whole number from 0 to 65535'],
+  ['SANDBOX_PORT', '3001.5', 'must be a whole number from 0 to 65535'],
+  ['HOST', 'shop.local', 'must be an IP address such as 127.0.0.1'],
+  ['SANDBOX_HOST', 'my host', 'must be an IP address such as 127.0.0.1'],
+])('names %s=%s before it starts anything', async (name, value, rule) => {
+  const launched = start({ [name]: value });
+  expect(await launched.exitCode()).toBe(1);
+  expect(launched.output().trim()).toBe(`${name} ${rule}, not "${value}"`);
+  expect(filesOf(home)).not.toContain('postgres');
+});
+
 it('takes the next free port when a default is taken', async () => {
   const server = createServer().listen(3000, '127.0.0.1');
   // Somebody else may have it already.
