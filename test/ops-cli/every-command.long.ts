@@ -35,6 +35,7 @@ describe('commands that change something', () => {
     ['customers erase', 3, ['customers', 'erase', 'nobody', '--yes', ...WHY]],
     ['customers export', 3, ['customers', 'export', 'nobody']],
     ['timeouts release', 3, ['timeouts', 'release', UNKNOWN, ...WHY]],
+    ['console revoke', 3, ['console', 'revoke', UNKNOWN]],
   ])('%s says in all four ways that there is no such thing', async (_, code, args) => {
     const ways = await inFourWays(world.config, args);
     expectConventions(ways, code);

@@ -52,4 +52,23 @@ describe('lastcall console', () => {
     await sessions.invite({ ...ann, codeLifetimeMs: 60_000 });
     expect((await lastcallJson(app.config, revoke)).result).toEqual({ revoked: 0, links: 1 });
   });
+
+  it('says that there is no such session to end, or that there is none any more', async () => {
+    const sessions = app.app.get(PageSessions);
+    await sessions.openFor({
+      page: 'console',
+      subject: 'ann',
+      scopes: ['ops:read'],
+      lifetimeMs: 60_000,
+    });
+    const [{ id = '' } = {}] = await app.rows<{ id: string }>(
+      'SELECT id FROM page_sessions WHERE revoked_at IS NULL',
+    );
+    const revoke = (one: string) => lastcallJson(app.config, ['console', 'revoke', one]);
+    expect(await revoke(id)).toMatchObject({ code: 0, result: { revoked: 1, links: 0 } });
+    const error = { code: 'session_not_found', exitCode: 3 };
+    for (const one of [id, '00000000-0000-7000-8000-000000000000']) {
+      expect(await revoke(one)).toMatchObject({ code: 3, result: { error } });
+    }
+  });
 });

@@ -1,5 +1,6 @@
 import { Args, Flags } from '@oclif/core';
-import { usageFailure } from '../../command-failure';
+import { CommandFailure, usageFailure } from '../../command-failure';
+import { EXIT } from '../../exit-code';
 import { OpsCommand } from '../../ops-command';
 import { countText } from '../../text/wording';
 
@@ -22,8 +23,18 @@ export default class ConsoleRevoke extends OpsCommand {
     const { pageSessions } = await this.installation();
     const which = args.id ? { id: args.id } : 'all';
     const { sessions, links } = await pageSessions.revoke('console', which);
+    if (args.id !== undefined && sessions + links === 0) throw notOpen(args.id);
     const unused = `${countText(links, 'unused link')} ${links === 1 ? 'is' : 'are'} void`;
     this.log(`${countText(sessions, 'session')} ended${links > 0 ? `, ${unused}` : ''}`);
     return { revoked: sessions, links };
   }
+}
+
+/** A mistyped id would leave somebody logged in. */
+function notOpen(id: string): CommandFailure {
+  return new CommandFailure({
+    ...{ code: 'session_not_found', exitCode: EXIT.notFound },
+    what: `There is no session ${id}, or it has ended already`,
+    next: 'lastcall console sessions shows who is logged in',
+  });
 }
