@@ -71,4 +71,11 @@ describe('lastcall console', () => {
       expect(await revoke(one)).toMatchObject({ code: 3, result: { error } });
     }
   });
+
+  it('takes no piped text for the session to end', async () => {
+    const { code, stderr } = await lastcall(app.config, ['console', 'revoke'], {
+      input: '00000000-0000-7000-8000-000000000000\n',
+    });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Give an id, or --all')]);
+  });
 });

@@ -31,6 +31,14 @@ describe('lastcall products', () => {
   });
   afterAll(() => world?.close());
 
+  it('takes no piped file for the name of one', async () => {
+    const input = `${HEADER}\nTEA,Tea,700,EUR,\n`;
+    const { code, stderr } = await lastcall(world.config, ['products', 'import', '--dry-run'], {
+      input,
+    });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/Missing 1 required arg:\s+file/)]);
+  });
+
   it('takes in a file as spreadsheets write it, says first what would change, and keeps orders', async () => {
     await insertProduct(world.sql, 'TEA', 10);
     await insertOrders(world.sql, { count: 1, closesInMs: 60_000, quantity: 4 });

@@ -10,7 +10,9 @@ export default class ConsoleRevoke extends OpsCommand {
     '<%= config.bin %> console revoke 0199a3c0-7b6e-7c53-9d6c-2f6f3a4c5d6e',
     '<%= config.bin %> console revoke --all',
   ];
-  static override args = { id: Args.string({ description: 'as `console sessions` lists it' }) };
+  static override args = {
+    id: Args.string({ ignoreStdin: true, description: 'as `console sessions` lists it' }),
+  };
   static override flags = {
     all: Flags.boolean({ description: 'every session, and links that nobody has used' }),
   };

@@ -26,7 +26,11 @@ export default class ProductsImport extends OpsCommand {
     'cat products.csv | <%= config.bin %> products import - --reason "spring list" --yes',
   ];
   static override args = {
-    file: Args.string({ description: 'CSV in UTF-8; - reads it from the input', required: true }),
+    file: Args.string({
+      ignoreStdin: true,
+      description: 'CSV in UTF-8; - reads it from the input',
+      required: true,
+    }),
   };
   static override flags = {
     ...accountableAs('products import'),
