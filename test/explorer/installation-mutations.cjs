@@ -101,7 +101,7 @@ const INSTALLATION_MUTATIONS = [
     edits: [
       {
         file: 'libs/timeout/src/host/timeout-runtime.ts',
-        find: 'await this.timeouts.assertFree(this.handlers.map(({ mark }) => mark.kind));',
+        find: 'await onceFree(this.pools[0] as DataSource, () => this.timeouts.assertFree(kinds));',
         replace: '',
       },
     ],

@@ -1,7 +1,8 @@
 import type { Transaction } from '@app/timeout';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import type { Settings } from '../config';
-import { LastcallError } from '../order/errors';
+import type { LastcallError } from '../order/errors';
+import { paused, tooManyOfOne, tooManyOrders, tooManyUnits } from './limit-refusals';
 import type { Draft, PlaceRequest } from './write-orders';
 
 type Limits = Pick<
@@ -238,31 +239,3 @@ const WRITE = `
   INSERT INTO unpaid_orders (customer_id, order_id, free_until)
   SELECT customer_id, id, CASE WHEN is_free THEN now() + $4::bigint * interval '1 millisecond' END
     FROM unnest($1::text[], $2::uuid[], $3::boolean[]) AS d (customer_id, id, is_free)`;
-
-const tooManyOrders = (maxOpen: number): LastcallError =>
-  new LastcallError(
-    'too_many_open_orders',
-    `You have ${maxOpen} unpaid orders, which is the most; pay or cancel one first`,
-    { maxOpen },
-  );
-
-const tooManyUnits = (maxUnits: number, held: number): LastcallError =>
-  new LastcallError(
-    'too_many_units',
-    `At most ${maxUnits} units may wait for their payment, and ${held} do; order fewer, or pay first`,
-    { maxUnits, held },
-  );
-
-const tooManyOfOne = (sku: string, maxUnits: number, held: number): LastcallError =>
-  new LastcallError(
-    'too_many_units',
-    `At most ${maxUnits} of "${sku}" may wait for your payment now, and ${held} do; order fewer`,
-    { sku, maxUnits, held },
-  );
-
-const paused = (retryAfterSeconds: number): LastcallError =>
-  new LastcallError(
-    'ordering_paused',
-    `Too many of your orders in a row were not paid; order again in ${retryAfterSeconds} s`,
-    { retryAfterSeconds },
-  );

@@ -60,3 +60,7 @@ export interface Finding {
   readonly theirs: string | null;
   readonly fix?: Fix;
 }
+
+/** Whether one of theirs, by its id there, stands in our books as this. */
+export const hasMovement = ({ foreign }: OurPayment, kind: MovementKind, ref: string): boolean =>
+  foreign.some((one) => one.kind === kind && one.ref === ref);
