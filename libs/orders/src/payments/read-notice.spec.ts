@@ -48,4 +48,15 @@ describe('what a provider is understood to say', () => {
     const refusal = { code: 'invalid_request', fields: { errors: [{ field }] } };
     await expect(read(notice)).rejects.toMatchObject(refusal);
   });
+
+  it.each([undefined, null])('is refused where an adapter answers with %s', async (nothing) => {
+    const provider = new LedgerProvider();
+    jest.spyOn(provider, 'readWebhook').mockReturnValue(nothing as never);
+    const { body, headers } = post(IDS);
+    const reading = readNotice(provider, body, headers, {
+      now: new Date(),
+      telemetry: silentOrdersTelemetry,
+    });
+    await expect(reading).rejects.toMatchObject({ code: 'invalid_request' });
+  });
 });

@@ -42,8 +42,9 @@ export async function readNotice(
   { now, telemetry }: { readonly now: Date; readonly telemetry: OrdersTelemetry },
 ): Promise<ProviderNotice> {
   try {
-    const notice = shortenedWhy(await provider.readWebhook(rawBody, headers, now));
-    readInput(noticeRules, notice);
+    const said = await provider.readWebhook(rawBody, headers, now);
+    readInput(noticeRules, said);
+    const notice = shortenedWhy(said);
     return rawBody.includes('\\u') ? storable(notice) : notice;
   } catch (error) {
     const code = error instanceof LastcallError ? error.code : undefined;

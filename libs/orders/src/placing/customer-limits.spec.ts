@@ -57,18 +57,23 @@ const end = (ids: readonly string[], how: 'paid' | 'payment_timeout' | 'operator
     how === 'paid' ? [ids] : [ids, how],
   );
 
+/** Hers is tried for its time, and then refused; twenty strangers are placed meanwhile. */
+async function expectOnlyHersWaits(customerId: string): Promise<void> {
+  let hers: unknown;
+  const refused = order(customerId, { TEA: 1 }).catch((error: unknown) => (hers = error));
+  await Promise.all(Array.from({ length: 20 }, () => order(randomUUID(), { TEA: 1 })));
+  // They were placed while hers was still tried.
+  expect(hers).toBeUndefined();
+  expect(await refused).toMatchObject({ code: 'busy' });
+}
+
 it('of one whom another process is at is waited for by nobody else', async () => {
   const ann = randomUUID();
   const other = await beginHeldOpen(world.dataSource);
   await other.query(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.customer}, hashtext($1))`, [
     ann,
   ]);
-  let hers: unknown;
-  const refused = order(ann, { TEA: 1 }).catch((error: unknown) => (hers = error));
-  await Promise.all(Array.from({ length: 20 }, () => order(randomUUID(), { TEA: 1 })));
-  // They were placed while hers was still tried.
-  expect(hers).toBeUndefined();
-  expect(await refused).toMatchObject({ code: 'busy' });
+  await expectOnlyHersWaits(ann);
   await other.rollbackTransaction();
   await other.release();
   expect(await order(ann, { TEA: 1 })).toEqual(expect.any(String));
@@ -84,12 +89,7 @@ describe.each(['unpaid_orders', 'unpaid_streaks'])('whose rows of %s somebody ho
       ann,
     ])) as unknown[];
     expect(held).toHaveLength(1);
-    let hers: unknown;
-    const refused = order(ann, { TEA: 1 }).catch((error: unknown) => (hers = error));
-    await Promise.all(Array.from({ length: 20 }, () => order(randomUUID(), { TEA: 1 })));
-    // They were placed while hers was still tried.
-    expect(hers).toBeUndefined();
-    expect(await refused).toMatchObject({ code: 'busy' });
+    await expectOnlyHersWaits(ann);
     await other.rollbackTransaction();
     await other.release();
     await end([await order(ann, { TEA: 1 })], 'payment_timeout');
