@@ -221,6 +221,30 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'customer-held-by-a-row',
+    what: 'A group waits for a row of what limits remember of one customer, which somebody holds',
+    spec: 'libs/orders/src/placing/customer-limits.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/placing/customer-limits.ts',
+        find: '(ARRAY(SELECT tid FROM over)) FOR UPDATE SKIP LOCKED',
+        replace: '(ARRAY(SELECT tid FROM over)) FOR UPDATE',
+      },
+    ],
+  },
+  {
+    name: 'alarms-by-place-alone',
+    what: 'The postgres timer takes alarms by their place alone, which is unique in one partition only',
+    spec: 'libs/timeout/src/drivers/postgres/alarm-table.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/drivers/postgres/alarm-table.ts',
+        find: 'AND CASE WHEN queue IS NOT NULL THEN queue = $1 AND id IN (SELECT id FROM picked) END',
+        replace: '',
+      },
+    ],
+  },
+  {
     name: 'waits-behind-a-locked-table',
     what: 'Who places an order behind a group that has met a locked table waits as long once more',
     spec: 'libs/orders/src/group-commit.spec.ts',
