@@ -109,7 +109,7 @@ const MONEY_MUTATIONS = [
     'What the code of a provider makes of a webhook is taken, an amount or an instant that is none as well',
     `${ORDERS}payments/read-notice.spec.ts`,
     'payments/read-notice.ts',
-    'readInput(noticeRules, notice);',
+    'readInput(noticeRules, said);',
     'void readInput;',
   ),
   seeded(
