@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { makeAuthority } from '../../../test/support/certificates';
 import { askRedisOnce, FAIL_FAST, openRedis, PATIENT, type RedisAddress } from './redis';
 
 const NOWHERE = { host: '127.0.0.1', port: 1 };
@@ -110,6 +112,26 @@ describe('askRedisOnce', () => {
       await expect(
         askRedisOnce(`rediss://127.0.0.1:${port}`, (client) => client.info()),
       ).rejects.toMatchObject({ code: 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED' });
+    } finally {
+      server.close();
+    }
+  });
+
+  it('knows a hang-up just after the handshake from any other, as the alert may be lost with it', async () => {
+    const authority = makeAuthority('the shop');
+    const { cert, key } = authority.issue('redis');
+    const server = createServer((socket) => {
+      const secured = new TLSSocket(socket, { isServer: true, cert, key });
+      secured.on('error', () => undefined).once('secure', () => socket.resetAndDestroy());
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      await expect(
+        askRedisOnce({ host: '127.0.0.1', port, tls: { ca: authority.cert } }, (client) =>
+          client.info(),
+        ),
+      ).rejects.toMatchObject({ code: 'ERR_TLS_HUNG_UP' });
     } finally {
       server.close();
     }

@@ -1,3 +1,4 @@
+import { TLSSocket } from 'node:tls';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { pauseBetweenSubscribers } from './patient-subscriber';
 import { parseRedisUrl } from './redis-url';
@@ -91,6 +92,21 @@ function isHungUp(error: Error): boolean {
 }
 
 /**
+ * By TLS 1.3 a client's certificate is judged once the connection stands for the client. What the client has written by
+ * then has the other side reset the connection, and the alert that says why may be lost with it.
+ * @see https://www.rfc-editor.org/rfc/rfc8446#section-4.4.2.4
+ */
+function isHungUpOnTls(error: Error, stream: Redis['stream'] | undefined): boolean {
+  return isHungUp(error) && stream instanceof TLSSocket && stream.authorized;
+}
+
+const hungUpOnTls = (cause: Error): Error =>
+  Object.assign(
+    new Error('it hung up as soon as the TLS connection stood, and before any answer', { cause }),
+    { code: 'ERR_TLS_HUNG_UP' },
+  );
+
+/**
  * Asks a Redis over a connection of its own, in vain at most twice. Rejects with what keeps us from it, as a
  * certificate or a refused login: ioredis itself says in the end only that it has tried so often.
  */
@@ -99,12 +115,17 @@ export async function askRedisOnce<T>(
   ask: (client: Redis) => Promise<T>,
 ): Promise<T> {
   let trouble: Error | undefined;
+  let wasReady = false;
   const behaviour = { ...FAIL_FAST, enableOfflineQueue: true, maxRetriesPerRequest: 1 };
   const client = openRedis(address, behaviour, (error) => {
-    if (error.name === 'MaxRetriesPerRequestError') return;
-    if (!trouble || !isHungUp(error)) trouble = error;
+    const isLess = trouble !== undefined && isHungUp(error);
+    if (isLess || error.name === 'MaxRetriesPerRequestError') return;
+    trouble = !wasReady && isHungUpOnTls(error, client.stream) ? hungUpOnTls(error) : error;
   });
-  client.on('ready', () => (trouble = undefined));
+  client.on('ready', () => {
+    trouble = undefined;
+    wasReady = true;
+  });
   try {
     return await ask(client);
   } catch (error) {

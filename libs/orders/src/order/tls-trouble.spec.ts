@@ -18,6 +18,7 @@ it.each([
   ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'own_certificate'],
   ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'own_certificate'],
   ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'own_certificate'],
+  ['ERR_TLS_HUNG_UP', 'own_certificate'],
   ['ECONNREFUSED', undefined],
 ])('knows what %s means', (code, trouble) => {
   expect(tlsTrouble(coded(code))).toBe(trouble);

@@ -14,7 +14,7 @@ const TROUBLES: readonly (readonly [RegExp, TlsTrouble])[] = [
     'not_trusted',
   ],
   // What the other side says of a certificate is of ours: that it wants one, or does not take this one.
-  [/^ERR_SSL_\w+_ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA)$/, 'own_certificate'],
+  [/^(ERR_SSL_\w+_ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA)|ERR_TLS_HUNG_UP)$/, 'own_certificate'],
   // No version, or no cipher, that both sides take.
   [/^(EPROTO|ERR_SSL_\w+)$/, 'no_connection'],
 ];
