@@ -136,9 +136,9 @@ const INSTALLATION_MUTATIONS = [
     spec: 'libs/timeout/src/sweep.spec.ts',
     edits: [
       {
-        file: 'libs/timeout/src/sweep.ts',
-        find: '.filter(({ kind }) => !underWay.includes(kind))',
-        replace: '',
+        file: 'libs/timeout/src/left-alone.ts',
+        find: 'late.filter(({ kind }) => !underWay.includes(kind)),',
+        replace: 'late,',
       },
     ],
   },

@@ -164,6 +164,19 @@ describe('Sweep', () => {
       expect(health).toEqual([]);
     });
 
+    it('and not where somebody holds them, and claims pass them over', async () => {
+      await store.add(KIND, [-50_000, -40_000, -200]);
+      await inTransaction(store.dataSource, async (tx) => {
+        await tx.rows(
+          `SELECT FROM near_deadlines WHERE due_at < now() - interval '1 s' FOR UPDATE`,
+        );
+        await longSince().sweep.runOnce();
+        expect(health).toEqual([]);
+      });
+      await longSince().sweep.runOnce();
+      expect(health).toEqual([expect.stringContaining('was 50')]);
+    });
+
     it('and not where they wait for a table that somebody has locked', async () => {
       await store.add(KIND, Array<number>(20).fill(-100));
       const timeouts = longSince();

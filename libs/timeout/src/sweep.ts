@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
-import { kindsUnderWay } from './batch-entry';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
 import { isContention } from './database-errors';
 import type { Drain } from './drain';
 import { failpoint } from './failpoint';
+import { leftAlone } from './left-alone';
 import { EVERYTHING_MS } from './low-water';
 import { type OldestLag, oldestLags } from './oldest-lags';
 import { withTimeLimit } from './time-limit';
@@ -142,7 +142,7 @@ export class Sweep {
     const leftMs = kinds.map((kind) => this.leftToRunMs(kind));
     const lags = await oldestLags(this.dataSource, kinds, leftMs);
     const lagMs = Math.max(0, ...lags.map((oldest) => oldest.lagMs));
-    if (isArmed) await this.#judgeHealth(looked, lags);
+    if (isArmed) await this.#judgeHealth(looked, lags, leftMs);
     const drained = this.#sendOut(drains, leaveToTimerMs, oldestOf(looked, lags, leftMs));
     const tookMs = performance.now() - startedMs;
     const counts = { armed: this.#takeArmed(), oldestLagMs: lagMs };
@@ -205,18 +205,24 @@ export class Sweep {
 
   /**
    * What was due before this process could hear of it, is being handled, or was and failed, is not late by
-   * its alarm.
+   * its alarm; nor is what somebody holds, which claims pass over.
    */
-  async #judgeHealth(looked: readonly Drain[], lags: readonly OldestLag[]): Promise<void> {
+  async #judgeHealth(
+    looked: readonly Drain[],
+    lags: readonly OldestLag[],
+    fromMs: readonly number[],
+  ): Promise<void> {
     const toleratedMs = this.options.leaveToTimerMs + LATE_MS;
     const upMs = performance.now() - this.#beganMs;
+    const isLate = (lagMs: number): boolean => lagMs > toleratedMs && lagMs < upMs;
     const late = looked
-      .map(({ kind, hasFailed }, index) => ({ kind, hasFailed, ...(lags[index] as OldestLag) }))
-      .filter(({ lagMs, hasFailed }) => lagMs > toleratedMs && lagMs < upMs && !hasFailed);
-    const kinds = late.map(({ kind }) => kind);
-    const underWay = late.length > 0 ? await kindsUnderWay(this.dataSource, kinds) : [];
-    const [worst] = late
-      .filter(({ kind }) => !underWay.includes(kind))
+      .map(({ kind, hasFailed }, index) => ({
+        ...{ kind, hasFailed, sinceMs: fromMs[index] as number },
+        lagMs: (lags[index] as OldestLag).lagMs,
+      }))
+      .filter(({ lagMs, hasFailed }) => isLate(lagMs) && !hasFailed);
+    const [worst] = (await leftAlone(this.dataSource, late))
+      .filter(({ lagMs }) => isLate(lagMs))
       .sort((a, b) => b.lagMs - a.lagMs);
     const why = worst && `a deadline of kind "${worst.kind}" was ${worst.lagMs} ms overdue`;
     this.health.become(!worst, why);
