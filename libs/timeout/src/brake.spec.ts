@@ -158,4 +158,27 @@ describe('Brake', () => {
     uptime.mockRestore();
     expect(told).toEqual([]);
   });
+
+  it.each([
+    ['holds', 'SELECT FROM machine_clocks FOR UPDATE'],
+    ['has locked the table of', 'LOCK TABLE machine_clocks IN SHARE MODE'],
+  ])('goes on while somebody %s what this machine is remembered by', async (_, hold) => {
+    const remembered = () => store.rows('SELECT uptime_ms::int AS uptime FROM machine_clocks');
+    const dba = store.dataSource.createQueryRunner();
+    await store.impatiently(async (dataSource) => {
+      const options = { kinds: [KIND], share: 0.2 };
+      const one = new Brake(dataSource, options, () => uptimeMs, `machine-${machines}`);
+      await one.refresh();
+      const before = await remembered();
+      await dba.startTransaction();
+      await dba.query(hold);
+      uptimeMs += 10_000;
+      await one.refresh();
+      expect(await remembered()).toEqual(before);
+      await dba.rollbackTransaction();
+      await one.refresh();
+      expect(await remembered()).toEqual([{ uptime: uptimeMs }]);
+    });
+    await dba.release();
+  });
 });

@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { isContention } from './database-errors';
 import { bootId, machineUptimeMs } from './machine';
 import { queryRows } from './query-rows';
 
@@ -236,11 +237,14 @@ export class Brake {
     if (row) this.#aheadMs = row.database_at.getTime() - Number(row.uptime_ms);
   }
 
-  /** Of several processes on a machine, the one that has seen most of its time is right. */
+  /**
+   * Of several processes on a machine, the one that has seen most of its time is right. While somebody holds
+   * the row, or has locked the table, the next one to come by remembers: no sweep waits for a note.
+   */
   async #remember(): Promise<void> {
     if (!this.machine || this.#aheadMs === undefined) return;
     const uptimeMs = Math.round(this.uptimeMs());
-    await queryRows(
+    const remembered = queryRows(
       this.dataSource,
       `INSERT INTO machine_clocks AS m (machine, database_at, uptime_ms) VALUES ($1, $2, $3)
        ON CONFLICT (machine) DO UPDATE
@@ -248,5 +252,8 @@ export class Brake {
        WHERE excluded.uptime_ms > m.uptime_ms`,
       [this.machine, new Date(uptimeMs + this.#aheadMs), uptimeMs],
     );
+    await remembered.catch((error: unknown) => {
+      if (!isContention(error)) throw error;
+    });
   }
 }

@@ -29,4 +29,23 @@ describe("a worker's heartbeat", () => {
       await heartbeat.end();
     },
   );
+
+  it('is heard while somebody holds the row of a worker that is long gone', async () => {
+    const health = { timerStoreHealthy: true, clockOffsetMs: 0 };
+    await new WorkerHeartbeat(store.dataSource, 10_000).beat(health);
+    await store.rows(`UPDATE workers SET swept_at = now() - interval '2 days'`);
+    const dba = store.dataSource.createQueryRunner();
+    await dba.startTransaction();
+    await dba.query('SELECT FROM workers FOR UPDATE');
+    await store.impatiently(async (dataSource) => {
+      const heartbeat = new WorkerHeartbeat(dataSource, 10_000);
+      await heartbeat.beat(health);
+      expect(await listWorkers(store.dataSource)).toHaveLength(2);
+      await dba.rollbackTransaction();
+      await heartbeat.beat(health);
+      expect(await listWorkers(store.dataSource)).toHaveLength(1);
+      await heartbeat.end();
+    });
+    await dba.release();
+  });
 });

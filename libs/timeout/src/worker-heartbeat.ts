@@ -39,7 +39,9 @@ export class WorkerHeartbeat {
   async beat(health: { timerStoreHealthy: boolean; clockOffsetMs: number }): Promise<void> {
     await queryRows(
       this.dataSource,
-      `WITH forgotten AS (DELETE FROM workers WHERE swept_at < now() - ${FORGET_AFTER})
+      `WITH forgotten AS (
+         DELETE FROM workers WHERE id = ANY (ARRAY(
+           SELECT id FROM workers WHERE swept_at < now() - ${FORGET_AFTER} FOR UPDATE SKIP LOCKED)))
        INSERT INTO workers AS w (id, host, pid, started_at, sweep_interval_ms,
                                  timer_store_healthy, clock_offset_ms)
        VALUES ($1, $2, $3, $4, $5, $6, $7)

@@ -1,5 +1,8 @@
 import { openWorld, type World } from '../../../../test/support/world';
+import { OrderHooks } from '../order/order-hooks';
+import { silentOrdersTelemetry } from '../order/telemetry';
 import { readRunningSettings } from './running-settings';
+import { TellOfProcess } from './tell-of-process';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -32,6 +35,21 @@ const tell = ({ providers = 'stripe', hosts, hasHooks = false, hasLeft = false, 
     ],
   );
 const read = () => readRunningSettings(world, {});
+
+it('they are told of while somebody holds the row of a process that is long gone', async () => {
+  await tell({ seen: '30 days' });
+  const hooks = world.get(OrderHooks);
+  const telling = new TellOfProcess(
+    ...([world.dataSource, world.config, hooks, true, [], silentOrdersTelemetry] as const),
+  );
+  await world.dataSource.transaction(async (dba) => {
+    await dba.query('SELECT FROM processes FOR UPDATE');
+    await telling.runOnce();
+    expect((await read()).isAlive).toBe(true);
+  });
+  await telling.runOnce();
+  expect(await world.rows('SELECT FROM processes')).toHaveLength(1);
+});
 
 describe('what only the code of a host has', () => {
   it('is known by those that are alive, whoever has left', async () => {

@@ -47,8 +47,9 @@ export class TellOfProcess implements OnApplicationBootstrap, BeforeApplicationS
     await queryRows(
       this.dataSource,
       `WITH forgotten AS (
-         DELETE FROM processes WHERE seen_at < now() - ${FORGOTTEN_AFTER}
-            AND (has_hooks IS NOT TRUE OR $5::boolean IS NOT NULL))
+         DELETE FROM processes WHERE id = ANY (ARRAY(
+           SELECT id FROM processes WHERE seen_at < now() - ${FORGOTTEN_AFTER}
+              AND (has_hooks IS NOT TRUE OR $5::boolean IS NOT NULL) FOR UPDATE SKIP LOCKED)))
        INSERT INTO processes (id, host, pid, settings, has_hooks) VALUES ($1, $2, $3, $4, $5)
        ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
       [

@@ -51,6 +51,15 @@ export class DeadlineStore {
     return new DeadlineStore(dataSource, serverUrl, name);
   }
 
+  /** Connections of their own that wait for no lock for long, while `work` has them. */
+  async impatiently(work: (dataSource: DataSource) => Promise<void>): Promise<void> {
+    const options = `${startUpOptions(UNDERSTOOD)} -c lock_timeout=20`;
+    const extra = { pipeline: true, options };
+    const dataSource = new DataSource({ ...this.dataSource.options, extra });
+    await dataSource.initialize();
+    await work(dataSource).finally(() => dataSource.destroy());
+  }
+
   async close(): Promise<void> {
     await this.dataSource.destroy();
     await onServer(this.serverUrl, `DROP DATABASE IF EXISTS ${this.name} WITH (FORCE)`);
