@@ -31,11 +31,16 @@ describe('A slot that has rung', () => {
     await drain?.idle();
   });
 
+  interface Given {
+    readonly lock?: Lock;
+    readonly brake?: Brake;
+  }
+
   /** Rings a slot that ends in so many milliseconds. */
   async function ring(
     handler: DeadlineHandler,
     endsInMs: number,
-    given: { readonly lock?: Lock; readonly brake?: Brake } = {},
+    given: Given = {},
     /** So far ahead of it is what this process takes for the database's clock. */
     aheadMs = 0,
   ): Promise<Drain> {
@@ -61,16 +66,36 @@ describe('A slot that has rung', () => {
   const handled = (handler: Effects, count: number) =>
     until('all are handled', () => Promise.resolve(handler.batches.flat().length >= count));
 
+  /**
+   * Rings where one is due, and others so much later. A machine that stands still meanwhile finds all at once:
+   * then they are apart for twice as long.
+   */
+  async function ringApart(
+    laterMs: readonly number[],
+    create: () => Given & { readonly handler: Effects },
+  ): Promise<{ one: Drain; handler: Effects; due: readonly number[] }> {
+    for (let times = 1; ; times *= 2) {
+      const { handler, ...given } = create();
+      await store.add(KIND, [-1, ...laterMs.map((ms) => times * ms)]);
+      const due = await dueMs();
+      const one = await ring(handler, 60_000, given);
+      await handled(handler, 1);
+      if (handler.batches[0]?.length === 1) return { one, handler, due };
+      one.stop();
+      await one.idle();
+      await store.empty();
+      looks = 0;
+    }
+  }
+
   it('has all that comes due in it handled, each when it is due, by a look for each set', async () => {
-    await store.add(KIND, [-1, 150, 152, 300]);
-    const due = await dueMs();
-    const handler = new Effects(500);
-    await ring(handler, 60_000);
+    const create = () => ({ handler: new Effects(500) });
+    const { handler, due } = await ringApart([150, 152, 300], create);
     await handled(handler, 4);
     const { batches } = handler;
     expect(batches.flat()).toEqual([0, 1, 2, 3].map((nth) => subject(nth)));
     expect((await store.now()).getTime()).toBeGreaterThanOrEqual(due[3] as number);
-    // A machine that stands still finds more at once; none has to look for one more than twice.
+    // None has to look for one more than twice.
     expect(looks).toBeGreaterThan(1);
     expect(looks).toBeLessThanOrEqual(8);
   });
@@ -97,12 +122,11 @@ describe('A slot that has rung', () => {
   }
 
   it('is not looked for again and again while an operator has to look first', async () => {
-    const brake = new Brake(store.dataSource, { kinds: [KIND], share: 0.2 });
-    await store.add(KIND, [-1, 150, 152]);
     const engage = `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('by hand', 'payment', 1, 1)`;
-    const handler = new Effects(500, (_, tx) => tx.rows(engage));
-    const one = await ring(handler, 60_000, { brake });
-    await handled(handler, 1);
+    const { one, handler } = await ringApart([150, 152], () => ({
+      handler: new Effects(500, (_, tx) => tx.rows(engage)),
+      brake: new Brake(store.dataSource, { kinds: [KIND], share: 0.2 }),
+    }));
     // The brake's judgement before the first claim, that claim, and the look that finds the brake on.
     expect(await looksInTheEnd(one)).toBeLessThanOrEqual(4);
     expect(handler.batches.flat()).toEqual([subject(0)]);
