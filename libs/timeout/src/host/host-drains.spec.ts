@@ -77,8 +77,13 @@ describe('the drains of TimeoutModule', () => {
 
   it.each([1, 3])('are %i at once in all processes, where the host says so', async (drainers) => {
     let [busy, most, done] = [0, 0, 0];
+    let letGo = (): void => undefined;
+    const allThere = new Promise<void>((resolve) => (letGo = resolve));
     const handle: Handle = async (due, tx) => {
       most = Math.max(most, ++busy);
+      // However long this machine takes to send them out; then a moment longer, for one too many.
+      if (busy === drainers) letGo();
+      await allThere;
       await tx.query('SELECT pg_sleep(0.03)');
       busy -= 1;
       done += due.length;
@@ -145,13 +150,19 @@ describe('the drains of TimeoutModule', () => {
     let stands = 0;
     let wake = (): void => undefined;
     const woken = new Promise<void>((resolve) => (wake = resolve));
-    const options = { standstillLimitMs: 200 };
+    const options = { standstillLimitMs: 7_000 };
     const handled: string[] = [];
     const handle: Handle = async (due) => void handled.push(...due.map((one) => one.subjectId));
+    const LIMIT = 'idle_in_transaction_session_timeout';
+    let allowed: unknown;
     // Whoever of the two is first to claim it again: nobody can before it is let go of.
     const frozen = await start(options, async (due, tx) => {
       stands += 1;
-      await (stands === 1 ? woken : handle(due, tx));
+      if (stands > 1) return void (await handle(due, tx));
+      [allowed] = await tx.query(`SHOW ${LIMIT}`);
+      // From here on: what starts, and stands still on a busy machine, has the host's limit.
+      await tx.query(`SET LOCAL ${LIMIT} = '200ms'`);
+      await woken;
     });
     await arm(frozen, 1);
     await until('it stands still', () => stands > 0);
@@ -159,6 +170,7 @@ describe('the drains of TimeoutModule', () => {
     await until('it is handled', () => handled.length > 0);
     wake();
     expect(handled).toEqual(['s0']);
+    expect(allowed).toEqual({ [LIMIT]: '7s' });
   });
 
   describe('beside what looks wrong', () => {
