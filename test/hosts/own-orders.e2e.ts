@@ -203,6 +203,8 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     await send(pay(reference));
     const held = await waitOf(id, 'money_on_hold');
     expect(held).toMatchObject({ subject: id, amount: 1_999, detail: 'order_moved_on' });
+    // Told behind the commit, which others see before.
+    await until('it is told', () => alerts.length > 0);
     expect(alerts).toEqual([['money_on_hold', expect.objectContaining({ orderId: id })]]);
     await targets.settle(held.id, 'refund', ann);
     await until('it is sent back', () => entry(reference)?.refunds.length === 1);

@@ -193,8 +193,10 @@ describe('a shop with its own provider and its own place for events, and without
     expect(await sql('SELECT order_id, released FROM public.coupons')).toEqual([
       { order_id: null, released: 1 },
     ]);
-    const heard = coupons.heard.filter(({ orderIds }) => orderIds.includes(order.id));
-    expect(heard.map(({ from, to, reason }) => [from, to, reason])).toEqual([
+    const heard = () => coupons.heard.filter(({ orderIds }) => orderIds.includes(order.id));
+    // Behind the commit, which others see before.
+    await until('both are heard', () => heard().length > 1);
+    expect(heard().map(({ from, to, reason }) => [from, to, reason])).toEqual([
       ['none', 'pending_payment', null],
       ['pending_payment', 'closed', 'payment_timeout'],
     ]);

@@ -53,6 +53,8 @@ describe('a provider payment that is two payments of close targets', () => {
     expect(held).toMatchObject({ what: 'webhook_held', amount: 1_999 });
     expect(held?.detail).toContain('id_of_another_payment');
     expect(await stateOf(second)).toBe(OPEN);
+    // Both are told behind the commit, which others see before.
+    await until('it is told', () => shop.alerts.length > 0 && shop.failures.length > 0);
     expect(shop.failures).toEqual([named('pay-a-1', 'a-2', 'a-1')]);
     const fields = { provider: 'acme', paymentId: 'a-2', providerPaymentId: 'pay-a-1' };
     expect(shop.alerts).toEqual([['id_of_another_payment', fields]]);

@@ -47,6 +47,8 @@ describe('a payment that two close targets have', () => {
     expect(held).toMatchObject({ what: 'webhook_held', amount: 1_999 });
     expect(held.detail).toContain('reference_of_many');
     const fields = { provider: 'acme', paymentId: 'p-1', kinds: [KIND, 'seat-close'] };
+    // Told behind the commit, which others see before.
+    await until('it is told', () => shop.alerts.length > 0);
     expect(shop.alerts).toEqual([['payment_of_many', fields]]);
     expect(await isIn(id, OPEN)).toBe(true);
     shop.module.get(Seats).hasPayments = false;

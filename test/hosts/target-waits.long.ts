@@ -122,7 +122,9 @@ describe('an order of a close target that waits for its provider', () => {
       return first?.what === 'money_on_hold' ? first : undefined;
     });
     expect(held).toMatchObject({ amount: 1_999, detail: 'order_moved_on', exits: ['keep'] });
-    expect(alerted('money_on_hold')).toMatchObject({ orderId: id, paymentId: 'p-moved' });
+    // Told behind the commit, which others see before.
+    const told = await until('it is told', () => alerted('money_on_hold'));
+    expect(told).toMatchObject({ orderId: id, paymentId: 'p-moved' });
     const asking = { kind: `${KIND}.closing`, subjectId: id };
     expect(await shop.timeouts.get(asking)).toBeUndefined();
     // Nobody knows yet what the provider calls it: there is nothing to send back by.
