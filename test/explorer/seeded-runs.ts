@@ -2,12 +2,16 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { allowed } from '../support/slowness';
 import type { Exploration } from './exploration';
 
 export const SEEDS = [1, 2, 3];
+/** The sources as they are. */
+export const NO_BUG = '';
 const ROOT = join(__dirname, '..', '..');
 /** A test takes seconds; with a bug in what it tests it may never end. */
 const LIMIT_MS = 60_000;
+const TEST_LIMIT_MS = 10_000;
 const JEST = join('node_modules', 'jest', 'bin', 'jest.js');
 const JEST_CONFIG = join('test', 'explorer', 'jest.mutations.config.js');
 
@@ -37,12 +41,13 @@ export async function explore(
 export async function failedTest(mutation: string, spec: string): Promise<string | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'lastcall-mutations-'));
   const results = join(folder, 'results.json');
+  const limitMs = allowed(LIMIT_MS);
   try {
     const how = ['--config', JEST_CONFIG, '--silent', '--json', '--outputFile', results];
-    const limits = ['--testTimeout', '10000', '--forceExit'];
+    const limits = ['--testTimeout', String(allowed(TEST_LIMIT_MS)), '--forceExit'];
     // What Jest tells people goes there.
-    const { code } = await runNode(mutation, [JEST, ...how, ...limits, spec], 'ignore', LIMIT_MS);
-    if (code === null) return `none of its tests ended within ${LIMIT_MS / 1_000} s`;
+    const { code } = await runNode(mutation, [JEST, ...how, ...limits, spec], 'ignore', limitMs);
+    if (code === null) return `none of its tests ended within ${limitMs / 1_000} s`;
     const [file] = (JSON.parse(readFileSync(results, 'utf8')) as JestReport).testResults;
     // A file that cannot even be loaded finds nothing.
     if (!file || file.assertionResults.length === 0) {
