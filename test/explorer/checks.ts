@@ -14,6 +14,9 @@ import type { Outside } from './outside';
 const ROUND_MS = 61_000;
 const ROUNDS = 15;
 const LIMIT_MS = 15_000;
+/** A payment that a buyer could still pay for an order that is over is a refund waiting to happen. */
+const OPEN_FOR_NOTHING = `payments p JOIN orders o ON o.id = p.order_id
+  WHERE p.status = 'open' AND o.status <> 'pending_payment'`;
 
 /** The provider repeats what was not acknowledged, workers sweep, time passes: until all is quiet. */
 export async function heal(world: World, outside: Outside, time: FakeTime): Promise<string[]> {
@@ -48,14 +51,14 @@ function decideDisputes(outside: Outside): void {
   }
 }
 
-async function isQuiet(world: World): Promise<boolean> {
+/** Whether nothing is left to do; an order that is over may have a payment to be ended, canceled or not. */
+export async function isQuiet(world: World): Promise<boolean> {
   const [row] = await world.rows<{ n: string }>(
     `SELECT (SELECT count(*) FROM orders WHERE status IN ('pending_payment', 'closing'))
           + (SELECT count(*) FROM refunds WHERE status IN ('requested', 'pending', 'failed'))
           + (SELECT count(*) FROM webhook_events WHERE status = 'received')
           + (SELECT count(*) FROM unfolded_stock_movements)
-          + (SELECT count(*) FROM payments p JOIN orders o ON o.id = p.order_id
-              WHERE p.status = 'open' AND o.status IN ('paid', 'shipped', 'completed')) AS n`,
+          + (SELECT count(*) FROM ${OPEN_FOR_NOTHING}) AS n`,
   );
   return Number(row?.n) === 0;
 }
@@ -122,11 +125,9 @@ async function moneyFaults(world: World, outside: Outside): Promise<string[]> {
 type Money = Readonly<Record<'captured' | 'refunded' | 'disputed', number>>;
 const NO_MONEY: Money = { captured: 0, refunded: 0, disputed: 0 };
 
-/** A payment that a buyer could still pay for an order that is over is a refund waiting to happen. */
 async function openPaymentFaults(world: World): Promise<string[]> {
   const rows = await world.rows<{ id: string; status: string }>(
-    `SELECT p.id, o.status FROM payments p JOIN orders o ON o.id = p.order_id
-      WHERE p.status = 'open' AND o.status <> 'pending_payment'`,
+    `SELECT p.id, o.status FROM ${OPEN_FOR_NOTHING}`,
   );
   return rows.map(({ id, status }) => `payment ${id} is open and its order is ${status}`);
 }
