@@ -3,6 +3,7 @@ import { DatabaseClock } from './database-clock';
 import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults } from './drain';
 import { NoopLock } from './locks/noop.lock';
+import { type Look, LowWater } from './low-water';
 import { silentTelemetry, type TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
@@ -82,6 +83,7 @@ describe('while one kind’s drain takes its time', () => {
 
   it('a ring whose instant its store has lost finds everything, and harms no ring after it', async () => {
     const failed = jest.fn();
+    const looks = jest.spyOn(LowWater.prototype, 'begin');
     const { timeouts, driver, quick } = service(new Effects(), { failed });
     await timeouts.start();
     await insert(SLOW, 1, '-1h');
@@ -92,6 +94,10 @@ describe('while one kind’s drain takes its time', () => {
     await until('the next one', () => quick.batches.flat().includes(subject(3)));
     await timeouts.stop();
     expect(failed).not.toHaveBeenCalled();
+    // From its instant on again, not at everything that was ever due.
+    const [last] = looks.mock.results.slice(-1);
+    expect((last?.value as Look).fromMs).toBeGreaterThan(0);
+    looks.mockRestore();
   });
 
   it('a sweep arms, says so and is done; what it sent out is told when it is back', async () => {
