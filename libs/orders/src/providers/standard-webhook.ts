@@ -22,7 +22,9 @@ export function verifyStandardWebhook(
   const id = single(headers, 'webhook-id');
   const timestamp = single(headers, 'webhook-timestamp');
   const signatures = single(headers, 'webhook-signature');
-  if (!/^\d{1,12}$/.test(timestamp)) throw badSignature('webhook-timestamp is not a number');
+  if (!/^\d{1,12}$/.test(timestamp)) {
+    throw badSignature('webhook-timestamp is not in whole seconds since 1970');
+  }
   const given = signatures.split(' ').filter((part) => part.startsWith('v1,'));
   const isGenuine = secrets.some((secret) => {
     const mac = createHmac('sha256', webhookKey(secret));

@@ -33,6 +33,9 @@ describe('the official Standard Webhooks library, as the referee', () => {
       expect(verify([secret])).toBe('evt_1');
       expect(verify([newSecret(), secret])).toBe('evt_1');
       expect(() => verify([newSecret()])).toThrow('no signature matches');
+      const inMilliseconds = { ...headers, 'webhook-timestamp': String(now.getTime()) };
+      const misread = () => verifyStandardWebhook(Buffer.from(body), inMilliseconds, now, [secret]);
+      expect(misread).toThrow('webhook-timestamp is not in whole seconds since 1970');
     },
   );
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LastcallError } from '../../order/errors';
-import { readInput } from '../../order/read-input';
+import { readInput, unlessMissing, wholeNumber } from '../../order/read-input';
 import type { ProviderNotice } from '../payment-provider';
 
 /* What the sandbox's webhooks say, in our words. */
@@ -11,17 +11,21 @@ const KNOWN = [
   ...(['dispute.opened', 'dispute.won', 'dispute.lost'] as const),
 ] as const satisfies readonly ProviderNotice['type'][];
 
+const minorUnits = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+const CURRENCY_RULE = 'must be an ISO 4217 code such as EUR';
+const INSTANT_RULE = 'must be an instant as 2026-01-31T12:00:00Z';
+
 const noticeSchema = z.object({
   type: z.enum(KNOWN),
   data: z.object({
-    providerPaymentId: z.string().min(1),
+    providerPaymentId: z.string().min(1, 'must not be empty'),
     reference: z.string(),
-    amount: z.int().min(0),
-    currency: z.string().length(3),
-    paidAt: z.iso.datetime({ offset: true }).nullish(),
+    amount: minorUnits,
+    currency: z.string(unlessMissing(CURRENCY_RULE)).length(3, CURRENCY_RULE),
+    paidAt: z.iso.datetime({ offset: true, error: INSTANT_RULE }).nullish(),
     refundId: z.string().nullish(),
     disputeId: z.string().nullish(),
-    returned: z.int().min(0).nullish(),
+    returned: minorUnits.nullish(),
     idempotencyKey: z.string().nullish(),
     failureReason: z.string().nullish(),
   }),
