@@ -95,6 +95,17 @@ describe('bad input', () => {
     expect(expectProblem(answer, 400, 'invalid_request').errors?.[0]?.field).toBe(field);
   });
 
+  it.each([
+    ['GET /v1/orders', 'limit=1&limit=2', 'limit'],
+    ['GET /v1/orders', 'status=paid&status=closed', 'status'],
+    ['GET /v1/products', 'limit=1&limit=1', 'limit'],
+  ] as const)('says of %s?%s that a parameter comes once', async (route, query, field) => {
+    const answer = await api.request(`${route}?${query}`, { token });
+    expect(expectProblem(answer, 400, 'invalid_request').errors).toEqual([
+      { field, message: 'must be given once only' },
+    ]);
+  });
+
   it.each(['payments', 'cancel', 'receipt', 'shipment'])(
     'takes no fields for %s',
     async (action) => {

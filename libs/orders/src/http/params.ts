@@ -25,12 +25,15 @@ export const InputBody = (schema: z.ZodType): ParameterDecorator =>
     readInput(schema, requestOf(context).body),
   )();
 
-/** The query parameters, checked by a schema. */
+/** The query parameters, checked by a schema. None is a list: one that comes twice is refused as that. */
 export const InputQuery = (schema: z.ZodType): ParameterDecorator =>
-  createParamDecorator((_: unknown, context: ExecutionContext) =>
+  createParamDecorator((_: unknown, context: ExecutionContext) => {
     // Fastify's has no prototype, which the schema would take for something else than an object.
-    readInput(schema, { ...(requestOf(context).query as object) }),
-  )();
+    const query = { ...(requestOf(context).query as Record<string, unknown>) };
+    const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]));
+    if (repeated.length === 0) return readInput(schema, query);
+    throw invalidInput(repeated.map((field) => ({ field, message: 'must be given once only' })));
+  })();
 
 /** The order's id. One that cannot exist is answered like one that does not. */
 export const OrderId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
