@@ -19,7 +19,9 @@ const DESCRIPTION = `Orders that close on time, and money that is never mishandl
 
 JSON with camelCase names; instants are ISO 8601 in UTC; money is whole minor units of an ISO 4217
 currency; ids are UUIDs. Every answer of 400 and above is a problem (RFC 9457) whose \`code\` is
-stable. An address that is known, asked with another method, answers 405 with \`Allow\`.`;
+stable. An address that is known, asked with another method, answers 405 with \`Allow\`; one that is not,
+as with a slash at its end, 404 \`not_found\`. Whatever is asked for: an address that cannot be read answers
+400 \`invalid_request\`, one with a part that is too long 414, and headers of more than 16 kB 431.`;
 
 const TAGS = {
   storefront: 'What a shop asks for its customers: place, pay, cancel, follow.',

@@ -7,7 +7,7 @@ import {
   statusOf,
 } from '@app/orders/http';
 import { FAULTS, REFUSALS } from './answers';
-import { ANY_MEDIA_TYPE, UNLIMITED } from './takes';
+import { UNLIMITED } from './takes';
 import { schemaAt } from './json-schema';
 
 export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
@@ -207,7 +207,8 @@ function codesOf(operation: Operation, method: string): Set<ProblemCode> {
     ...own,
     ...(takesInput ? (['invalid_request'] as const) : []),
     ...(takesBody ? (['body_too_large'] as const) : []),
-    ...(takesBody && !(ANY_MEDIA_TYPE in operation) ? (['unsupported_media_type'] as const) : []),
+    // Webhooks, too, which are taken as any type: none may have a Content-Encoding.
+    ...(takesBody ? (['unsupported_media_type'] as const) : []),
     ...(operation.security?.length ? (['unauthorized', 'forbidden'] as const) : []),
     ...(UNLIMITED in operation ? [] : (['rate_limited'] as const)),
     ...faults,

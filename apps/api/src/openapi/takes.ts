@@ -1,6 +1,6 @@
 import { idempotencyKey, lastEventId } from '@app/orders/http';
 import { applyDecorators } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiExtension, ApiHeader, ApiQuery } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiHeader, ApiQuery } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { toSchemaObject } from './json-schema';
 
@@ -50,12 +50,8 @@ export const TakesIfNoneMatch = (): MethodDecorator =>
 /** Kept on a route's operation, so that the document knows who answers 429. */
 export const UNLIMITED = 'x-unlimited';
 
-/** Kept on a route that reads the bytes, whatever the sender calls their type. */
-export const ANY_MEDIA_TYPE = 'x-any-media-type';
-
 export const TakesWebhook = (): MethodDecorator =>
   applyDecorators(
-    ApiExtension(ANY_MEDIA_TYPE, true),
     ApiConsumes('application/json'),
     ApiBody({
       description: 'As the provider sends it; the signature in its headers counts for these bytes',
