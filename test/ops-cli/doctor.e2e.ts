@@ -2,6 +2,7 @@ import type { Check } from '@app/orders';
 import { type Sandbox, startSandbox } from '../../apps/sandbox/src/sandbox';
 import { WEBHOOK_SECRET } from '../support/app';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
+import { holdMoney } from '../support/hold-money';
 import { insertOrders } from '../support/insert-orders';
 import { expectConventions, inFourWays, lastcall, lastcallJson } from '../support/lastcall';
 
@@ -92,6 +93,24 @@ describe('lastcall doctor', () => {
       { name: off, state: 'finding', fix: fix('enable') },
       { name: missed, state: 'finding', fix: fix('redeliver') },
     ]);
+  });
+
+  it('names every end of a held webhook and of money on hold', async () => {
+    const [order] = await insertOrders(world.sql, {
+      count: 1,
+      closesInMs: 600_000,
+      payment: 'open',
+    });
+    await holdMoney(world.sql, order?.paymentId, 499, 'amount_mismatch');
+    await world.rows(
+      `INSERT INTO webhook_events (id, provider, event_id, notice, status, result)
+       VALUES (gen_random_uuid(), 'sandbox', 'evt-of-nobody', '{"type": "payment.succeeded"}',
+               'held', 'unknown_reference')`,
+    );
+    const { checks } = (await lastcallJson<Result>(world.config, ['doctor'])).result;
+    const fixOf = (name: string) => checks.find((check) => check.name === name)?.fix;
+    expect(fixOf('held webhooks')).toContain('lastcall webhooks replay ID, or dismiss ID');
+    expect(fixOf('money on hold')).toContain('settle ID --refund, --keep or --accept');
   });
 
   it('finds a Redis that another database uses, and leaves it to that', async () => {

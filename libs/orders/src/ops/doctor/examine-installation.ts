@@ -12,6 +12,7 @@ import { RedisOwner } from '../redis-owner';
 import { SWEEP_ALLOWANCE_MS } from '../statistics';
 import { TimeoutBrake } from '../timeout-brake';
 import { VerifyDeadlines } from '../verify-deadlines';
+import { WAITS } from '../waits';
 import {
   ago,
   type Check,
@@ -107,14 +108,14 @@ export class ExamineInstallation {
         'held webhooks',
         view.heldWebhooks === 0,
         `${view.heldWebhooks}`,
-        'lastcall webhooks list --status held, then lastcall webhooks replay ID',
+        `lastcall webhooks list --status held, then ${WAITS.webhook_held.exit}`,
       ),
       expectation(
         'flow',
         'money on hold',
         view.heldPayments === 0,
         view.heldPayments === 1 ? '1 payment' : `${view.heldPayments} payments`,
-        'lastcall payments list tells why; decide, then lastcall payments settle ID',
+        `lastcall payments list tells why; decide, then ${WAITS.payment_on_hold.exit}`,
       ),
     ];
   }
