@@ -94,6 +94,17 @@ describe('lastcall payments list and settle', () => {
     expect((await settle(id, '--refund', '--yes')).code).toBe(4);
   });
 
+  it('takes the decision by --as too, as the other commands that settle do', async () => {
+    const id = await held('late_payment', 500);
+    const rehearse = (...flags: string[]) => settle(id, '--dry-run', ...flags);
+    for (const decision of ['refund', 'keep']) {
+      const { code, result } = await rehearse('--as', decision);
+      expect([code, result]).toMatchObject([0, { decision }]);
+    }
+    expect((await rehearse('--as', 'keep', '--refund')).code).toBe(2);
+    expect((await rehearse()).code).toBe(2);
+  });
+
   it('keeps money with the shop: the order stays as it is, and the books are sound', async () => {
     const id = await held('late_payment', 500);
     expect((await settle(id, '--keep', '--yes')).code).toBe(0);

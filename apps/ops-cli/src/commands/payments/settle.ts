@@ -9,7 +9,8 @@ export interface SettleOutcome extends SettledPayment {
   readonly dryRun: boolean;
 }
 
-const ONE_OF_THESE = ['refund', 'keep', 'accept'];
+const DECISIONS = ['refund', 'keep', 'accept'] as const;
+const ONE_OF_THESE = ['as', ...DECISIONS];
 
 export default class PaymentsSettle extends OpsCommand {
   static override summary = 'Decide about money on hold: it goes back, or it stays';
@@ -23,6 +24,11 @@ export default class PaymentsSettle extends OpsCommand {
   static override args = { id: idArg('a payment') };
   static override flags = {
     ...ACCOUNTABILITY,
+    as: Flags.option({
+      description: 'the decision: --as refund is --refund, and so on',
+      options: DECISIONS,
+      exactlyOne: ONE_OF_THESE,
+    })(),
     refund: Flags.boolean({
       description: 'send back all that is left of it',
       exactlyOne: ONE_OF_THESE,
@@ -38,7 +44,7 @@ export default class PaymentsSettle extends OpsCommand {
   async run(): Promise<SettleOutcome> {
     const { args, flags } = await this.parse(PaymentsSettle);
     const { actor, reason } = flags;
-    const decision = flags.refund ? 'refund' : flags.keep ? 'keep' : 'accept';
+    const decision = flags.as ?? (flags.refund ? 'refund' : flags.keep ? 'keep' : 'accept');
     const { settlePayment } = await this.installation();
     return this.carryOut(flags, {
       act: (dryRun) => settlePayment.settle(args.id, decision, { actor, reason, dryRun }),
