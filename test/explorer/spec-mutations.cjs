@@ -523,6 +523,12 @@ const SPEC_MUTATIONS = [
     ['locked-statements.ts', 'return isOld && !this', 'return !isOld && !this'],
   ),
   seeded(
+    'row-queue-taken-for-a-table',
+    'Who waits for a row behind others is told of a locked table, and strangers are refused',
+    'locked-statements.spec.ts',
+    ['row-waits.ts', 'if (!(await asked)) waited', 'if (!(await asked) && !error) waited'],
+  ),
+  seeded(
     'held-up-apart',
     'A batch that another one of its kind holds up puts its subjects aside',
     'drain-held-rows.spec.ts',

@@ -38,7 +38,7 @@ interface Said {
 }
 
 /** What the database has said, wherever TypeORM has wrapped it; undefined for any other error. */
-function saidBy(error: unknown): Said | undefined {
+function saidBy(error: unknown): (Error & Said) | undefined {
   for (const cause of errorChain(error)) {
     const { code } = cause as { code?: unknown };
     const isSaid = typeof code === 'string' && SQLSTATE.test(code) && !wrappedBy(cause);
@@ -86,13 +86,23 @@ const WAITED = 'ProcessInterrupts';
 /** Of a wait for one Postgres does not say what it was for. */
 const ASKS_FOR_ADVISORY = /\bpg_advisory_/;
 
+/** What Postgres has said as of a table, and was of a row. */
+const OF_ROWS = new WeakSet<Error>();
+
+/** From here on this error of a wait counts as that of a row. */
+export function waitedForRow(error: unknown): void {
+  const said = saidBy(error);
+  if (said) OF_ROWS.add(said);
+}
+
 /**
  * True when the lock that was waited for is on no row, and no advisory one, but on a table, as CREATE INDEX or
- * ALTER TABLE has one.
+ * ALTER TABLE has one. Of a row that many wait for it is false once {@link waitedForRow} has said so.
  */
 export function isTableLocked(error: unknown): boolean {
   const said = saidBy(error);
   if (said?.code !== LOCK_NOT_AVAILABLE || said.routine !== WAITED) return false;
+  if (OF_ROWS.has(said)) return false;
   return !ROW.test(said.where ?? '') && !ASKS_FOR_ADVISORY.test(sentBefore(error) ?? '');
 }
 

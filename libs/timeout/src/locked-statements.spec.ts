@@ -1,9 +1,9 @@
 import { until } from '../../../test/support/until';
-import { isTableLocked } from './database-errors';
+import { isLockTimeout, isTableLocked } from './database-errors';
 import { inTransaction } from './in-transaction';
 import { limitWaitsForTables, StillLockedError } from './locked-statements';
 import { queryRows } from './query-rows';
-import { DeadlineStore } from './testing/deadline-store';
+import { DeadlineStore, subject } from './testing/deadline-store';
 
 const READ = 'SELECT count(*) FROM effects';
 const READ_AGAIN = `${READ} AS again`;
@@ -124,4 +124,29 @@ describe('while a table is known to be locked', () => {
     const asked = texts.map((text) => queryRows(store.dataSource, text));
     expect(await Promise.all(asked)).toEqual(texts.map(() => []));
   });
+});
+
+it('who waits for a row behind others is told of no table, and keeps nobody from other rows', async () => {
+  const [held, free] = [subject(1), subject(2)];
+  await store.rows(`INSERT INTO effects VALUES ($1, 'a'), ($2, 'b')`, [held, free]);
+  const take = (id: string): Promise<unknown> =>
+    inTransaction(store.dataSource, async (tx) => {
+      await tx.rows(`SET LOCAL lock_timeout = '200ms'`);
+      return tx.rows('SELECT by FROM effects WHERE subject_id = $1 FOR UPDATE', [id]);
+    });
+  const dba = store.dataSource.createQueryRunner();
+  await dba.startTransaction();
+  await dba.query('SELECT FROM effects WHERE subject_id = $1 FOR UPDATE', [held]);
+  // Of all of them, one at a time waits for who holds it: Postgres tells the others of no row.
+  const waiting = Promise.allSettled(Array.from({ length: 2 * MOST + 2 }, () => take(held)));
+  const refused = (await waiting).map((one) => (one.status === 'rejected' ? one.reason : one));
+  expect(refused.filter(isLockTimeout)).toHaveLength(2 * MOST + 2);
+  expect(refused.filter(isTableLocked)).toEqual([]);
+  const again = Array.from({ length: 2 * MOST }, () => take(held).catch((error: unknown) => error));
+  expect(await take(free)).toEqual([{ by: 'b' }]);
+  expect((await Promise.all(again)).filter((error) => error instanceof StillLockedError)).toEqual(
+    [],
+  );
+  await dba.rollbackTransaction();
+  await dba.release();
 });

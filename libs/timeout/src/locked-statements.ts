@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { isTableLocked } from './database-errors';
+import { learnWhatWaited } from './row-waits';
 
 /** A statement found a table locked before, and others are trying it: this one was not sent. */
 export class StillLockedError extends Error {
@@ -107,5 +108,13 @@ export function unlessLocked<T>(
   text: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  return OF_DATA_SOURCE.get(dataSource)?.send(text, work) ?? work();
+  const judged = async (): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      await learnWhatWaited(dataSource, error);
+      throw error;
+    }
+  };
+  return OF_DATA_SOURCE.get(dataSource)?.send(text, judged) ?? judged();
 }
