@@ -1,9 +1,10 @@
+import type { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { isTableLocked, waitedForRow } from './database-errors';
 import { LOCKS_OUT } from './lock-holders';
 import { withTimeLimit } from './time-limit';
 
-/** Who is refused waits so much longer for the answer, where the pool has no connection left to ask by. */
+/** Who is refused waits so much longer for the answer at the most. */
 const ASKS_FOR_MS = 250;
 
 /** One question at a time is for all that have waited in vain meanwhile. */
@@ -12,11 +13,12 @@ const ASKED = new WeakMap<DataSource, Promise<boolean>>();
 /**
  * Postgres tells of the row only to the first of those who wait for it: those behind wait in its queue, and hear no
  * more than who waits for a table. So it is asked whether there is a lock on a table at all, and where there is none,
- * this error counts as one of a row from here on ({@link isTableLocked}). Where it cannot be asked, it stays what it is.
+ * this error counts as one of a row from here on ({@link isTableLocked}). Where others wait for a connection it stays
+ * what it is: nobody's is to be had for a question, and who has waited in vain is to make room for them at once.
  * @see https://github.com/postgres/postgres/blob/master/src/backend/access/heap/README.tuplock
  */
 export async function learnWhatWaited(dataSource: DataSource, error: unknown): Promise<void> {
-  if (!isTableLocked(error)) return;
+  if (!isTableLocked(error) || isWaitedFor(dataSource)) return;
   let asked = ASKED.get(dataSource);
   if (!asked) {
     asked = withTimeLimit(askForTables(dataSource), ASKS_FOR_MS, 'Not told of locks')
@@ -25,6 +27,12 @@ export async function learnWhatWaited(dataSource: DataSource, error: unknown): P
     ASKED.set(dataSource, asked);
   }
   if (!(await asked)) waitedForRow(error);
+}
+
+/** Whether somebody waits for one of these connections. */
+function isWaitedFor({ driver }: DataSource): boolean {
+  const { master } = driver as unknown as { readonly master?: Pool };
+  return (master?.waitingCount ?? 0) > 0;
 }
 
 async function askForTables(dataSource: DataSource): Promise<boolean> {
