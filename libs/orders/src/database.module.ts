@@ -79,20 +79,22 @@ function pool(
   optionsOf: (config: Config) => PoolOptions,
   waitsForTables?: number,
 ): Provider {
+  const isFirst = provide === DATABASE;
   return {
     provide,
-    inject: [SET_UP, IS_VISITOR],
+    // The others come behind the first: of a Postgres that has been there it is known that it comes back.
+    inject: [SET_UP, IS_VISITOR, ...(isFirst ? [] : [DATABASE])],
     useFactory: ({ config }: OrdersSetUp, isVisitor: boolean) => {
-      const open = async (): Promise<DataSource> => {
+      const open = async (reached?: () => void): Promise<DataSource> => {
         const dataSource = new DataSource(dataSourceOptions(optionsOf(config)));
         if (waitsForTables !== undefined) limitWaitsForTables(dataSource, waitsForTables);
         return withTables(
-          await withOwnSessions(await openSessions(dataSource)),
+          await withOwnSessions(await openSessions(dataSource, reached)),
           config.DATABASE_SCHEMA,
         );
       };
       // Who types a command hears at once that Postgres is away.
-      return isVisitor ? open() : onceBack(open);
+      return isVisitor ? open() : onceBack(open, { wasThere: !isFirst });
     },
   };
 }

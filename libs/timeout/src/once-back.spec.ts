@@ -87,4 +87,21 @@ describe('A read of a start whose connections were open', () => {
     await postgres.restore();
     await expect(read).resolves.toEqual([{ one: 1 }]);
   });
+
+  it('waits for one that was there as its first connection was opened, and refuses the next', async () => {
+    const initialize = jest.spyOn(DataSource.prototype, 'initialize');
+    initialize.mockImplementationOnce(async function (this: DataSource) {
+      await this.initialize();
+      const { master } = this.driver as unknown as { readonly master: Pool };
+      const isGone = once(master, 'remove');
+      await postgres.cut();
+      await isGone;
+      return this;
+    });
+    jest.spyOn(process, 'emitWarning').mockImplementationOnce(() => void postgres.restore());
+    const options = { type: 'postgres', ...NODE_POSTGRES, url: postgres.url } as const;
+    const opened = await onceBack((reached) => openSessions(new DataSource(options), reached));
+    expect(await queryRows(opened, 'SELECT 1 AS one', [])).toEqual([{ one: 1 }]);
+    await opened.destroy();
+  });
 });

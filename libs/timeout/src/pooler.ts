@@ -51,11 +51,16 @@ function lostWithoutLoss(error: unknown): never {
 
 /**
  * Opens the connections of this and returns it.
+ * @param reached is called once the first of them is open
  * @throws {PoolerRefusalError}
  */
-export async function openSessions(dataSource: DataSource): Promise<DataSource> {
+export async function openSessions(
+  dataSource: DataSource,
+  reached: () => void = () => undefined,
+): Promise<DataSource> {
   try {
     await dataSource.initialize();
+    reached();
   } catch (error) {
     throw isRefusedByPooler(error) ? new PoolerRefusalError(String(error)) : error;
   }

@@ -36,7 +36,8 @@ export type Migrations = readonly (new () => MigrationInterface)[];
  */
 export function migratePlace(place: Place, more: Migrations = []): Promise<string[]> {
   const begun = new Set<string>();
-  return onceBack(() => migrate(place, more, begun));
+  // Its place has been found, by a connection.
+  return onceBack(() => migrate(place, more, begun), { wasThere: true });
 }
 
 async function migrate(place: Place, more: Migrations, begun: Set<string>): Promise<string[]> {

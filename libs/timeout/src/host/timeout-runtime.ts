@@ -42,6 +42,8 @@ import { soundTelemetry } from './sound-telemetry';
 import type { TimeoutModuleOptions } from './timeout-options';
 import { Timeouts } from './timeouts';
 
+/** Whoever has found its place has spoken with Postgres. */
+const FOUND = { wasThere: true };
 const GRANULARITY_MS = 100;
 const HORIZON_MS = 900_000;
 const SWEEP_INTERVAL_MS = 10_000;
@@ -97,7 +99,7 @@ export class TimeoutRuntime
     const pools = [dataSource];
     const ringing = kinds.length + 2 * drainers;
     const openRing = () => place.open({ name: 'lastcall ring', connections: ringing });
-    if (ring) pools.push(await onceBack(openRing, { wasThere: true }));
+    if (ring) pools.push(await onceBack(openRing, FOUND));
     const drainDataSource = pools.at(-1) ?? dataSource;
     const clock = new DatabaseClock(drainDataSource);
     const driver = await driverOf(options, schema, { clock, dataSource, telemetry });
@@ -222,7 +224,7 @@ async function openFirst(
     const dataSource = await onceBack(async () => {
       const arming = await place.open({ name: 'lastcall arm', connections: ARMING_CONNECTIONS });
       return withDeadlineTables(await withOwnSessions(arming), schema);
-    });
+    }, FOUND);
     return { place, dataSource };
   } catch (error) {
     throw refusedStart(error, { postgres, schema, migrates });
