@@ -570,6 +570,7 @@ const MUTATIONS = [
   {
     name: 'key-lost',
     what: 'Two requests with one idempotency key at two processes both place an order',
+    spec: 'libs/orders/src/placing/key-taken.spec.ts',
     edits: [
       {
         file: `${ORDERS}placing/write-orders.ts`,
