@@ -8,8 +8,8 @@ module.exports = {
   ],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   transform: { '\\.m?[jt]s$': '@swc/jest' },
-  // Real Postgres and Redis run beside the tests, on two cores.
-  maxWorkers: 2,
+  // One more than CI has cores: tests wait for Postgres, Redis and processes of their own for a quarter of their time.
+  maxWorkers: 3,
   // Above the limits of what tests wait for (test/support/until.ts): they say what did not come.
   testTimeout: 60_000,
 };
