@@ -8,7 +8,8 @@ module.exports = {
   ],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   transform: { '\\.m?[jt]s$': '@swc/jest' },
-  // One more than CI has cores: tests wait for Postgres, Redis and processes of their own for a quarter of their time.
+  // One more than CI has cores: tests wait for servers and processes for a quarter of their time. No more than
+  // Redis has databases for (test/support/redis.ts).
   maxWorkers: 3,
   // Above the limits of what tests wait for (test/support/until.ts): they say what did not come.
   testTimeout: 60_000,
