@@ -224,6 +224,7 @@ describe('Redis', () => {
     await first.exited;
     const second = await redis({ port: first.port });
     expect(second.url).toBe(first.url);
+    expect(await onRedis(second.url, (client) => client.get('kept'))).toBe('yes');
   });
 
   it('stops although it is frozen', async () => {

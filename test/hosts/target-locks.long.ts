@@ -30,7 +30,10 @@ describe('rows of close targets that somebody has', () => {
 
   /** Until `other` ends. */
   const take = (row: string, id: string) =>
-    other.query(`SELECT FROM lastcall.${row} = $1 FOR UPDATE SKIP LOCKED`, [id]);
+    until('nobody else has it', async () => {
+      const sql = `SELECT FROM lastcall.${row} = $1 FOR UPDATE SKIP LOCKED`;
+      return (await other.query(sql, [id])).rowCount === 1;
+    });
   const entry = (reference: string) => shop.acme.entries.get(`pay-${reference}`) as LedgerEntry;
 
   /** Closes need a product's row from now on, which `other` has until it ends. */

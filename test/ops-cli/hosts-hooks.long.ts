@@ -193,6 +193,14 @@ describe('lastcall beside a host with hooks and a stock of its own', () => {
   it('rehearses with the hooks, and rolls back what they wrote', async () => {
     const [unpaid, paid] = [await place(), await place('GIFT')];
     const before = [await heard('coupon_log', paid), await heard('shelf_log', paid)];
+    breaksDown = new LastcallError('order_refused', 'it is being booked');
+    const [refused, kept] = [
+      await run<Closed>('orders', 'force-close', unpaid, ...WHO, '--dry-run'),
+      await run<Failure>('orders', 'cancel', paid, ...WHO, '--dry-run'),
+    ];
+    expect(refused).toMatchObject({ code: 4, result: { orders: [{ why: 'order_refused' }] } });
+    expect(kept).toMatchObject({ code: 4, result: { error: { code: 'order_refused' } } });
+    breaksDown = undefined;
     const closed = await run<Closed>('orders', 'force-close', unpaid, ...WHO, '--dry-run');
     expect(closed).toMatchObject({ code: 0, result: { dryRun: true, closed: 1 } });
     const canceled = await run('orders', 'cancel', paid, ...WHO, '--dry-run');

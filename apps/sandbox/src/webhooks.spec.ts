@@ -63,6 +63,8 @@ it('sends the same event until it is taken, freshly signed each time', async () 
   const event = await deliveryOf(sent[0]!.id, 'delivered');
   expect(event).toMatchObject({ attempts: 4, lastStatus: 204, nextAttemptAt: null });
   clock.advance(3_600_000);
+  // An attempt counts as it begins.
+  expect(await deliveryOf(sent[0]!.id, 'delivered')).toMatchObject({ attempts: 4 });
   expect(receiver.received).toHaveLength(4);
 });
 

@@ -93,9 +93,13 @@ describe('TimeoutCoreModule', () => {
 
   it('leaves deadlines alone in a process that only arms', async () => {
     await store.add(KIND, [-1_000]);
+    // By its first sweep it would take its time: whether it has begun is told at once.
+    const begun = jest.spyOn(TimeoutService.prototype, 'start');
     const module = await start([Handler], { ring: false });
     await module.get(TimeoutService).alarms.settled();
     await module.close();
+    expect(begun).not.toHaveBeenCalled();
+    begun.mockRestore();
     expect(await store.deadlines()).toHaveLength(1);
   });
 

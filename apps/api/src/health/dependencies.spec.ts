@@ -1,5 +1,5 @@
 import type { Config } from '@app/orders';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { Dependencies } from './dependencies';
 
@@ -10,7 +10,7 @@ it.each([
   ['a cluster', `redis://${NOBODY},127.0.0.1:2`],
   ['sentinels', `redis+sentinel://${NOBODY}/main`],
 ])('leaves no question to %s that is away', async (_, REDIS_URL) => {
-  const ping = jest.spyOn(Redis.prototype, 'ping');
+  const pings = [jest.spyOn(Redis.prototype, 'ping'), jest.spyOn(Cluster.prototype, 'ping')];
   const postgres = { query: async () => [] } as unknown as DataSource;
   const patience = { postgresMs: 1_000, redisMs: 300 } as ConstructorParameters<
     typeof Dependencies
@@ -20,9 +20,9 @@ it.each([
     for (let times = 0; times < 3; times++) {
       expect(await dependencies.ask()).toEqual({ postgres: 'up', redis: 'down' });
     }
-    expect(ping).not.toHaveBeenCalled();
+    for (const ping of pings) expect(ping).not.toHaveBeenCalled();
   } finally {
     dependencies.onApplicationShutdown();
-    ping.mockRestore();
+    for (const ping of pings) ping.mockRestore();
   }
 });

@@ -152,9 +152,22 @@ function describeLifeCycle(bench: () => Bench, { abilities }: DriverUnderTest): 
     );
     await driver.arm([alarmIn(0)]);
     await ringing;
+    const other = bench().openPatient();
+    const callStore = () => other.arm([alarmIn(3_600_000)]);
+    await callStore();
     const stopped = driver.stop().then(() => story.push('stopped'));
-    setImmediate(finish);
+    // Whoever does not wait for a ring has taken leave of the store, and stopped, by then.
+    for (let calls = 0; calls < 20; calls++) await callStore();
+    await other.stop();
+    expect(story).toEqual([]);
+    finish();
     await stopped;
+    const next = bench().openPatient();
+    await next.start(bench().onRing());
+    const alarm = alarmIn(0);
+    const ring = bench().ringOf(alarm.id);
+    await next.arm([alarm]);
+    await ring;
     expect(story).toEqual(['ring ended', 'stopped']);
   });
 }

@@ -99,12 +99,19 @@ describe('ShardedSweep', () => {
       await gate.pass();
       return record(...args);
     };
-    const [one, two] = [service(held), service(held)];
+    const taken = jest.fn();
+    const heldToo: Handle = async (...args) => {
+      taken();
+      return held(...args);
+    };
+    const [one, two] = [service(held), service(heldToo)];
     const running = one.shardedSweep.run({ shards: 10 });
     const { shardedSweep } = two;
     while (shardedSweep.leftToRunMs(KIND) === EVERYTHING_MS) await shardedSweep.look();
+    const taking = shardedSweep.takePart();
+    await until('the other has a shard', () => taken.mock.calls.length > 0);
     gate.open();
-    await shardedSweep.takePart();
+    await taking;
     expect(await running).toMatchObject({ found: 2_000, changed: 2_000, left: 0 });
     expect(await effects()).toBe(2_000);
   });
