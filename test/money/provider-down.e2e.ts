@@ -25,6 +25,8 @@ describe('a provider that is down for the whole closing time', () => {
     await shop.untilOrder(paid.orderId, 'closing');
     await shop.untilOrder(unpaid.orderId, 'closing');
     const gauges = shop.app.app.get(Gauges);
+    await untilAsked(shop, paid.orderId);
+    await untilAsked(shop, unpaid.orderId);
     await until('two rounds of asking are over', async () => {
       const { oldestClosingSeconds } = await gauges.read();
       return oldestClosingSeconds > 2;
@@ -52,11 +54,19 @@ describe('a provider that is down for the whole closing time', () => {
     await shop.buyerPays(providerId);
     await shop.passDeadline([orderId]);
     await shop.untilOrder(orderId, 'closing');
+    await untilAsked(shop, orderId);
     await shop.faults({ malformedRate: 0 });
     await shop.untilOrder(orderId, 'paid');
     await shop.untilSound();
   });
 });
+
+/** And no answer was to be had of its provider. */
+const untilAsked = (shop: StartedShop, orderId: string): Promise<unknown> =>
+  until('it is known why there is no answer', async () => {
+    const sql = 'SELECT FROM payments WHERE order_id = $1 AND error IS NOT NULL';
+    return (await shop.sql.rows(sql, [orderId])).length === 1;
+  });
 
 async function reserved(shop: StartedShop): Promise<number> {
   const [row] = await shop.sql.rows<{ n: number }>(

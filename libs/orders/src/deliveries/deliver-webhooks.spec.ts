@@ -342,6 +342,7 @@ it('switches off an endpoint that has failed for three days, once, and keeps wha
     status: 'off',
     reason: 'it has taken nothing for 3 days',
   });
+  expect(await statuses()).toEqual({ pending: 2 });
 });
 
 it('switches off an endpoint that says it is gone, and sends what waits when it is back', async () => {

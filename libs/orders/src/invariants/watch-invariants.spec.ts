@@ -27,7 +27,11 @@ describe('what is watched for the metrics', () => {
 
   it('stays what it was when a run is told to stop', async () => {
     const before = violations();
+    const [order] = await insertOrders(world, { count: 1, closesInMs: 60_000 });
+    const paidAt = 'UPDATE orders SET paid_at = $2 WHERE id = $1';
+    await world.rows(paidAt, [order?.id, new Date()]);
     await world.get(WatchInvariants).runOnce(() => true);
+    await world.rows(paidAt, [order?.id, null]);
     expect(violations()).toEqual(before);
     expect(before).not.toEqual({});
   });

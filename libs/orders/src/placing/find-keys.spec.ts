@@ -17,12 +17,19 @@ interface Node {
   readonly 'Relation Name'?: string;
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
   readonly Plans?: readonly Node[];
 }
 
+const rowsOf = (node: Node): number =>
+  node['Actual Rows'] +
+  (node['Rows Removed by Filter'] ?? 0) +
+  (node['Rows Removed by Index Recheck'] ?? 0);
+
 /** Rows of a table that the nodes of a plan have read. */
 const readOf = (table: string, node: Node): number =>
-  (node['Relation Name'] === table ? node['Actual Rows'] * node['Actual Loops'] : 0) +
+  (node['Relation Name'] === table ? rowsOf(node) * node['Actual Loops'] : 0) +
   (node.Plans ?? []).reduce((sum, one) => sum + readOf(table, one), 0);
 
 describe('looking up idempotency keys, with a plan from when there were three', () => {
