@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step, USUAL_PROCESSES } from './fault';
+import type { Answer } from './client';
 import { pause } from './load';
 
 const OLD = 100_000;
@@ -123,6 +124,12 @@ async function allClosed({ rig }: Step, ids: readonly string[]): Promise<void> {
   }
 }
 
+/** How long it took; one that is refused is no fast one. */
+function tookToPlace({ status, tookMs }: Answer): number {
+  assert(status === 201, `placing an order is answered with ${status}`);
+  return tookMs;
+}
+
 /** The 99th percentile of placing an order, in milliseconds, until `over`. */
 async function probe({ client }: Step, over: Promise<void>): Promise<number> {
   let isOver = false;
@@ -131,7 +138,7 @@ async function probe({ client }: Step, over: Promise<void>): Promise<number> {
   while (!isOver) {
     const body = { items: [{ sku: 'TEA-A', quantity: 1 }] };
     const headers = { 'idempotency-key': randomUUID() };
-    calls.push(client.api('POST /v1/orders', { body, headers }).then(({ tookMs }) => tookMs));
+    calls.push(client.api('POST /v1/orders', { body, headers }).then(tookToPlace));
     await pause(PROBE_EVERY_MS);
   }
   await over;

@@ -101,8 +101,18 @@ async function countInverted({ rig }: Step, since: Date): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Each order's versions in the stream, as they came first. */
-async function readStream(step: Step): Promise<{ orders: number; wrong: string[] }> {
+/** Each of these orders' versions in the stream, as they came first, once all of them are there. */
+async function readStream(
+  step: Step,
+  since: Date,
+): Promise<{ orders: number; wrong: string[] } | undefined> {
+  const written = await step.rig.rows<{ order_id: string; version: number }>(
+    `SELECT e.order_id, e.version FROM order_events e JOIN orders o ON o.id = e.order_id
+      WHERE o.created_at >= $1`,
+    [since],
+  );
+  const missing = new Set(written.map(({ order_id, version }) => `${order_id} ${version}`));
+  const ours = new Set(written.map(({ order_id }) => order_id));
   const redis = new Redis(step.rig.redisUrl);
   const highest = new Map<string, number>();
   const wrong: string[] = [];
@@ -111,15 +121,17 @@ async function readStream(step: Step): Promise<{ orders: number; wrong: string[]
       const entry = Object.fromEntries(
         fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1]]] : [])),
       ) as { orderId: string; version: string };
-      const before = highest.get(entry.orderId);
+      if (!ours.has(entry.orderId)) continue;
+      missing.delete(`${entry.orderId} ${entry.version}`);
+      const before = highest.get(entry.orderId) ?? 0;
       const version = Number(entry.version);
-      if (before !== undefined && version > before + 1) wrong.push(`${entry.orderId} ${version}`);
-      highest.set(entry.orderId, Math.max(before ?? version, version));
+      if (version > before + 1) wrong.push(`${entry.orderId} ${version}`);
+      highest.set(entry.orderId, Math.max(before, version));
     }
   } finally {
     redis.disconnect();
   }
-  return { orders: highest.size, wrong };
+  return missing.size > 0 ? undefined : { orders: highest.size, wrong };
 }
 
 export const MONEY_FAULTS: readonly Fault[] = [
@@ -212,7 +224,7 @@ export const MONEY_FAULTS: readonly Fault[] = [
       await step.backToUsual();
       assert(inverted > 0, 'no transaction came before an older one');
       await step.heal();
-      const { orders, wrong } = await until('the stream has it all', () => readStream(step));
+      const { orders, wrong } = await until('the stream has it all', () => readStream(step, since));
       assert(orders > 0, 'the stream is empty');
       assert(wrong.length === 0, `out of order: ${wrong.slice(0, 3).join(', ')}`);
       return `${orders} orders in the stream, each in order; ${inverted} events had an older transaction than the one before`;

@@ -107,6 +107,10 @@ export async function outage(
   await fault.last();
   const closed = await step.closedBy(struckAt);
   const { mostS } = await step.lateness(struckAt);
+  const [open] = await step.rig.rows<{ n: number; s: number }>(
+    `SELECT count(*)::int AS n, coalesce(extract(epoch FROM max(clock_timestamp() - closes_at)), 0)::float AS s
+       FROM orders WHERE status = 'pending_payment' AND closes_at < clock_timestamp()`,
+  );
   await step.heal(async () => fault.end());
   const { slowestAcceptedMs, refused } = step.load.experience;
   await step.alarmsAreBack();
@@ -123,7 +127,9 @@ export async function outage(
   );
   const { timer = 0, sweep = 0 } = closed;
   const seen = `meanwhile closed by alarm ${timer}, by sweep ${sweep}, at most ${mostS.toFixed(1)} s late; alarms came back`;
-  assert(mostS <= LATE_AT_MOST_S * slowness() + asleepMs / 1_000, seen);
+  const allowedS = LATE_AT_MOST_S * slowness() + asleepMs / 1_000;
+  assert(mostS <= allowedS, seen);
+  assert((open?.s ?? 0) <= allowedS, `${open?.n} are open still, ${open?.s} s late; ${seen}`);
   return seen;
 }
 
