@@ -146,7 +146,7 @@ describe.each(
     }
     const ids = orders.map(({ id }) => id);
     await until('all are closed', async () => {
-      await world.timeouts.runSweep();
+      await passTheDead();
       const [row] = await world.rows<{ n: number }>(
         `SELECT count(*)::int AS n FROM orders WHERE id = ANY ($1::uuid[]) AND status = 'closed'`,
         [ids],
