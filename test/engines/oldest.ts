@@ -19,6 +19,9 @@ const TESTS = ['libs/', 'test/money/'];
 /** Counts blocks that were read, which a session can be made to tell since Postgres 15. */
 const NOT_BEFORE_15 = 'libs/timeout/src/brake.spec.ts';
 
+/** Packages are installed beside it, which takes what they leave. */
+const TWO_WORKERS = '--maxWorkers=2';
+
 /** The oldest servers that docs/operations.md allows: what we use may have come with newer ones. */
 export const oldest: Engine = {
   name: 'oldest',
@@ -27,11 +30,14 @@ export const oldest: Engine = {
   judge: async () => {
     const { databaseUrl, redisUrl, redisBinary, stop } = await startOldest(console.log);
     try {
-      return await judgeByJest(['--testPathIgnorePatterns', NOT_BEFORE_15, '--', ...TESTS], {
-        TEST_DATABASE_URL: databaseUrl,
-        TEST_REDIS_URL: redisUrl,
-        TEST_REDIS_BIN: redisBinary,
-      });
+      return await judgeByJest(
+        [TWO_WORKERS, '--testPathIgnorePatterns', NOT_BEFORE_15, '--', ...TESTS],
+        {
+          TEST_DATABASE_URL: databaseUrl,
+          TEST_REDIS_URL: redisUrl,
+          TEST_REDIS_BIN: redisBinary,
+        },
+      );
     } finally {
       await stop();
     }
