@@ -90,7 +90,10 @@ async function cancelAndExtend(step: Step): Promise<void> {
   ]);
 }
 
-/** Events whose transaction has an older id than that of the event before, which they have then: ids alone tell. */
+/**
+ * Events whose transaction is older than that of the event before: they are written with the place and the
+ * date of that one, so that nothing but who wrote the row tells them apart.
+ */
 async function countInverted({ rig }: Step, since: Date): Promise<number> {
   const [row] = await rig.rows<{ n: number }>(
     `SELECT count(*)::int AS n FROM order_events e JOIN order_events before

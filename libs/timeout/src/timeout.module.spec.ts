@@ -95,11 +95,14 @@ describe('TimeoutCoreModule', () => {
     await store.add(KIND, [-1_000]);
     // By its first sweep it would take its time: whether it has begun is told at once.
     const begun = jest.spyOn(TimeoutService.prototype, 'start');
-    const module = await start([Handler], { ring: false });
-    await module.get(TimeoutService).alarms.settled();
-    await module.close();
-    expect(begun).not.toHaveBeenCalled();
-    begun.mockRestore();
+    try {
+      const module = await start([Handler], { ring: false });
+      await module.get(TimeoutService).alarms.settled();
+      await module.close();
+      expect(begun).not.toHaveBeenCalled();
+    } finally {
+      begun.mockRestore();
+    }
     expect(await store.deadlines()).toHaveLength(1);
   });
 

@@ -5,23 +5,26 @@ import { INVARIANTS, runInvariants } from './run-invariants';
 /** Nothing sweeps or relays here: what waits for that is as old as this file has run. */
 const LIMIT_MS = 3_600_000;
 
+const movementOf = (captured: string, ref: string) =>
+  `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
+   SELECT order_id, id, 'captured', '${ref}', captured_amount, currency, 'webhook'
+     FROM ${captured}`;
+
 /** What an order was paid with, in SQL, and its movement. */
 const paidInFull = (amount: string) => [
   `UPDATE payments SET status = 'succeeded', captured_amount = ${amount},
           captured_currency = currency WHERE order_id = $ORDER`,
-  `INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
-   SELECT order_id, id, 'captured', 'p1', captured_amount, currency, 'webhook' FROM payments
-    WHERE order_id = $ORDER`,
+  movementOf('payments WHERE order_id = $ORDER', 'p1'),
   `UPDATE orders SET status = 'paid', paid_at = now() WHERE id = $ORDER`,
 ];
+
 const anotherPayment = (amount: string) =>
   `WITH paid AS (
      INSERT INTO payments (id, order_id, provider, provider_payment_id, amount, currency, status,
                            captured_amount, captured_currency, expires_at)
      SELECT gen_random_uuid(), id, 'sandbox', 'another', amount, currency, 'succeeded', ${amount},
             currency, closes_at FROM orders WHERE id = $ORDER RETURNING *)
-   INSERT INTO money_movements (order_id, payment_id, kind, ref, amount, currency, source)
-   SELECT order_id, id, 'captured', 'p2', captured_amount, currency, 'webhook' FROM paid`;
+   ${movementOf('paid', 'p2')}`;
 
 /** Ways to break each invariant by hand; constraints that would forbid it are dropped first. */
 const PLANTED: Record<number, readonly (readonly [what: string, ...sql: string[]])[]> = {
