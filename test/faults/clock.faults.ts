@@ -124,6 +124,28 @@ const STRAIGHT = `
 /** A jump is committed before it is: nobody's transaction begins in between. */
 const AHEAD_MS = 500;
 
+interface Brake {
+  readonly cause: string;
+  readonly due: number;
+  readonly waiting: number;
+}
+
+/**
+ * The orders that the jump alone has made due. By the jump every date is a day ahead, so that no event is
+ * dated earlier than its order's deadline: it is the true time that tells them.
+ */
+async function dueAhead({ rig }: Step): Promise<{ kept: number; closed: number }> {
+  const [row] = await rig.rows<{ kept: number; closed: number }>(
+    `SELECT count(*) FILTER (WHERE o.status = 'pending_payment')::int AS kept,
+            count(e.order_id)::int AS closed
+       FROM orders o LEFT JOIN order_events e
+         ON e.order_id = o.id AND e.from_status = 'pending_payment'
+        AND e.by IN ('timer', 'sweep', 'passive')
+      WHERE o.closes_at > pg_catalog.clock_timestamp()`,
+  );
+  return row as { kept: number; closed: number };
+}
+
 async function jump(step: Step): Promise<string> {
   const { rig } = step;
   const aheadMs = AHEAD_MS * slowness();
@@ -141,23 +163,21 @@ async function jump(step: Step): Promise<string> {
   await pause(5_000);
   // Orders placed while the clock is wrong would wait for tomorrow: those in flight are the point.
   await step.load.startNoMore();
-  const brake = async (): Promise<{ cause: string; due: number; waiting: number } | undefined> =>
+  const engagedBrake = async (): Promise<Brake | undefined> =>
     (
-      await rig.rows<{ cause: string; due: number; waiting: number }>(
+      await rig.rows<Brake>(
         'SELECT cause, due, waiting FROM timeout_brakes WHERE released_at IS NULL',
       )
     )[0];
   await jumpBy('24 hours');
-  const engaged = await until('timeouts stop', brake, 30_000);
+  const engaged = await until('timeouts stop', engagedBrake, 30_000);
   await until('somebody is told', () =>
     rig.processes.some(({ log }) => log.includes('timeouts_stopped')),
   );
-  const early = await rig.rows<{ by: string }>(
-    `SELECT e.by FROM order_events e JOIN orders o ON o.id = e.order_id
-      WHERE e.from_status = 'pending_payment' AND e.by IN ('timer', 'sweep', 'passive')
-        AND e.at < o.closes_at`,
-  );
-  assert(early.length === 0, `closed before their time by ${early.map(({ by }) => by).join()}`);
+  const ahead = await dueAhead(step);
+  const seen = `${ahead.closed} closed and ${ahead.kept} kept that only the jump made due`;
+  // Who begins behind the jump reads it before anything else, so that there is no first batch.
+  assert(ahead.kept > 0 && ahead.closed === 0, seen);
   await jumpBy('0');
   await rig.rows(STRAIGHT);
   rig.postgres.reset();
@@ -166,5 +186,5 @@ async function jump(step: Step): Promise<string> {
   await new TimeoutBrake(dataSource).release({ actor: 'ann', reason: 'the clock is set' });
   await dataSource.destroy();
   await step.heal();
-  return `stopped by ${engaged.cause}: ${engaged.due} of ${engaged.waiting} were due at once; none closed early; went on once confirmed`;
+  return `stopped by ${engaged.cause}: ${engaged.due} of ${engaged.waiting} were due at once; ${seen}; went on once confirmed`;
 }
