@@ -6,6 +6,7 @@ import { pause } from './load';
 
 /** "503 fast": the wait for a connection (2 s) or for a lock (3 s), and the way there and back. */
 const REFUSED_WITHIN_MS = 5_000;
+const DEADLOCKS_FOR_MS = 12_000;
 
 export const POSTGRES_FAULTS: readonly Fault[] = [
   {
@@ -56,20 +57,8 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
   },
   {
     area: 'Postgres',
-    name: 'somebody locks products in the opposite order: real deadlocks',
-    run: async (step) => {
-      const client = await step.rig.pool.connect();
-      let deadlocks = 0;
-      try {
-        for (const endMs = performance.now() + 12_000; performance.now() < endMs;) {
-          deadlocks += await lockBackwards(client);
-        }
-      } finally {
-        client.release();
-      }
-      await step.heal();
-      return `the other side lost ${deadlocks} deadlocks; ${refusals(step)}`;
-    },
+    name: 'somebody locks payments before their orders: real deadlocks',
+    run: lockBackwards,
   },
   {
     area: 'Postgres',
@@ -135,13 +124,76 @@ async function exhaustPool(step: Step): Promise<string> {
   }
 }
 
-async function lockBackwards(client: PoolClient): Promise<number> {
+/**
+ * Products can be locked in any order, as nobody waits for one with another in hand. Who settles a canceled
+ * order has the order, and waits for its payment: a neighbour who takes the payment first closes the circle.
+ */
+async function lockBackwards(step: Step): Promise<string> {
+  const { rig } = step;
+  const client = await rig.pool.connect();
+  const [before, startedMs] = [await deadlocks(step), performance.now()];
+  // Lastcall gives way sooner than Postgres looks for circles by default: so it looks early, for us alone.
+  await rig.rows(`ALTER SYSTEM SET deadlock_timeout = '50ms'`);
+  await rig.rows('SELECT pg_reload_conf()');
+  const calls: Promise<unknown>[] = [];
+  let theirs = 0;
   try {
-    await client.query('BEGIN');
-    for (const sku of ['TEA-D', 'TEA-C', 'TEA-B', 'TEA-A']) {
-      await client.query('SELECT 1 FROM products WHERE sku = $1 FOR UPDATE', [sku]);
-      await pause(20);
+    await client.query(`SET deadlock_timeout = '10s'`);
+    const [self] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
+    while (performance.now() - startedMs < DEADLOCKS_FOR_MS) {
+      const orders = await until('orders are being paid', async () => {
+        const rows = await rig.rows<{ id: string; customer_id: string }>(
+          `SELECT id, customer_id FROM orders o WHERE status = 'pending_payment' AND EXISTS (
+             SELECT FROM payments WHERE order_id = o.id AND status = 'open')
+            ORDER BY closes_at DESC LIMIT 5`,
+        );
+        return rows.length > 0 ? rows : undefined;
+      });
+      const ids = orders.map(({ id }) => id);
+      await client.query('BEGIN');
+      await client.query('SELECT FROM payments WHERE order_id = ANY ($1::uuid[]) FOR UPDATE', [
+        ids,
+      ]);
+      calls.push(
+        ...orders.map(({ id, customer_id: sub }) =>
+          step.client.api(`POST /v1/orders/${id}/cancel`, { sub }),
+        ),
+      );
+      await until('somebody waits for one of these payments', async () => {
+        const rows = await rig.rows(
+          'SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))',
+          [self?.pid],
+        );
+        return rows.length > 0;
+      });
+      theirs += await locksOrders(client, ids);
     }
+  } finally {
+    await client.query('ROLLBACK');
+    client.release(true);
+    await rig.rows('ALTER SYSTEM RESET deadlock_timeout');
+    await rig.rows('SELECT pg_reload_conf()');
+    await Promise.all(calls);
+  }
+  await step.heal();
+  const ours = (await deadlocks(step)) - before - theirs;
+  const seen = `lastcall lost ${ours} deadlocks, the other side ${theirs}`;
+  assert(ours > 0, seen);
+  return `${seen}; ${refusals(step)}`;
+}
+
+/** How often Postgres has ended one of a circle. */
+async function deadlocks({ rig }: Step): Promise<number> {
+  const [row] = await rig.rows<{ deadlocks: string }>(
+    'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+  );
+  return Number(row?.deadlocks);
+}
+
+/** Answers with 1 where Postgres has ended this transaction for the other's sake. */
+async function locksOrders(client: PoolClient, ids: readonly string[]): Promise<number> {
+  try {
+    await client.query('SELECT FROM orders WHERE id = ANY ($1::uuid[]) FOR UPDATE', [ids]);
     await client.query('COMMIT');
     return 0;
   } catch (error) {
