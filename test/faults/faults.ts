@@ -12,6 +12,7 @@ import { MONEY_FAULTS } from './money.faults';
 import { PROVIDER_FAULTS } from './provider.faults';
 import { REDIS_FAULTS } from './redis.faults';
 import { STORM } from './storm.faults';
+import { STREAM_FAULTS } from './stream.faults';
 import { WEBHOOK_FAULTS } from './webhook.faults';
 import { WORKER_FAULTS } from './worker.faults';
 
@@ -26,6 +27,7 @@ export const FAULTS: readonly Fault[] = [
   ...WEBHOOK_FAULTS,
   ...PROVIDER_FAULTS,
   ...MONEY_FAULTS,
+  ...STREAM_FAULTS,
   ...WORKER_FAULTS,
   ...LATENESS_FAULTS,
   ...CLOCK_FAULTS,
