@@ -18,11 +18,13 @@ describe('money that was there in time, and told of late', () => {
     // Ten minutes later, for all that the shop knows: the notice arrives at last, three times.
     await shop.faults({ webhookDelayMs: 0 });
     const [event] = await shop.events(providerId, 'payment.succeeded');
-    await shop.sandbox('POST', '/v1/webhooks/resend', { eventId: event?.id, copies: 3 });
-    await shop.untilDelivered(providerId, 'payment.succeeded');
+    for (let time = 1; time <= 3; time++) {
+      await shop.sandbox('POST', '/v1/webhooks/resend', { eventId: event?.id });
+      await shop.untilDelivered(providerId, 'payment.succeeded');
+    }
+    await shop.untilSound();
     expect(await shop.orderStatus(orderId)).toBe('paid');
     expect(await shop.refundsOf(orderId)).toEqual([]);
-    await shop.untilSound();
   });
 
   it('keeps the order behind the fence only as long as the provider takes', async () => {

@@ -73,6 +73,7 @@ function keepSweeping(world: World): void {
 
 async function takeWebhooks(world: World): Promise<void> {
   const receiving = world.get(ReceiveWebhook);
+  const errors: string[] = [];
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -81,6 +82,7 @@ async function takeWebhooks(world: World): Promise<void> {
         () => response.writeHead(200).end(),
         (error: unknown) => {
           const isBusy = error instanceof LastcallError && error.code === 'busy';
+          if (!isBusy) errors.push(String(error));
           response.writeHead(isBusy ? 503 : 500).end(String(error));
         },
       );
@@ -91,7 +93,7 @@ async function takeWebhooks(world: World): Promise<void> {
     server.closeAllConnections();
     server.close();
     await world.close();
-    return [];
+    return errors;
   };
   say({ ready: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` } });
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { inTransaction } from '@app/timeout';
 import { Webhook } from 'standardwebhooks';
 import { MAY_STAND_STILL } from '../../../../test/support/held-open';
@@ -63,6 +64,13 @@ const statuses = async (): Promise<Record<string, number>> => {
   );
   return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
 };
+
+/** What was told of an endpoint that was switched off. */
+const switchedOff = (endpointId: string): unknown[] =>
+  [...world.told, ...other.told]
+    .filter(({ name, args }) => name === 'alert' && args[0] === 'webhook_endpoint_off')
+    .map(({ args }) => args[1] as { endpointId: string })
+    .filter((facts) => facts.endpointId === endpointId);
 
 /** Orders that are placed and closed: two events each. */
 async function closedOrders(count: number): Promise<string[]> {
@@ -333,16 +341,22 @@ it.each([
 });
 
 it('switches off an endpoint that has failed for three days, once, and keeps what waits', async () => {
-  await closedOrders(1);
-  fails(500);
+  // More than one worker takes at once: each of the two hears of failures.
+  await closedOrders(20);
+  const waiting: ServerResponse[] = [];
+  listener.answer = (_, response) => void waiting.push(response);
+  const delivering = Promise.all(
+    [world, other].map((worker) => worker.get(DeliverWebhooks).runOnce()),
+  );
+  await until('both have some in hand', () => waiting.length === 20);
   await world.rows(`UPDATE webhook_endpoints SET failing_since = now() - interval '73 hours'`);
-  await deliver();
+  for (const response of waiting) response.writeHead(500).end();
+  expect(await delivering).not.toContainEqual({ delivered: 0, failed: 0 });
   const { id } = made.endpoint;
-  expect(await endpoints().read(id)).toMatchObject({
-    status: 'off',
-    reason: 'it has taken nothing for 3 days',
-  });
-  expect(await statuses()).toEqual({ pending: 2 });
+  const reason = 'it has taken nothing for 3 days';
+  expect(await endpoints().read(id)).toMatchObject({ status: 'off', reason });
+  expect(switchedOff(id)).toEqual([{ endpointId: id, reason }]);
+  expect(await statuses()).toEqual({ pending: 40 });
 });
 
 it('switches off an endpoint that says it is gone, and sends what waits when it is back', async () => {
@@ -354,11 +368,9 @@ it('switches off an endpoint that says it is gone, and sends what waits when it 
     status: 'off',
     reason: 'it answered 410 Gone',
   });
-  const told = world.told.filter(
-    ({ name, args }) => name === 'alert' && args[0] === 'webhook_endpoint_off',
-  );
-  expect(told.at(-1)?.args[1]).toEqual({ endpointId: id, reason: 'it answered 410 Gone' });
-  expect(JSON.stringify(told)).not.toContain(listener.url);
+  const reason = 'it answered 410 Gone';
+  expect(switchedOff(id)).toEqual([{ endpointId: id, reason }]);
+  expect(JSON.stringify(world.told)).not.toContain(listener.url);
   works();
   await waitIsOver();
   expect(await deliver()).toEqual({ delivered: 0, failed: 0 });
