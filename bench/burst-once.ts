@@ -14,7 +14,7 @@ import { createWorld, type World } from './world';
 
 /** Closed shortly before, so that programs, connections and plans are as warm as in a shop that is open. */
 export const WARM_UP_ORDERS = 6_000;
-const WARM_UP_AHEAD_S = 3;
+export const WARM_UP_AHEAD_S = 3;
 
 interface Burst {
   /** Of a peer's batch mode. */

@@ -2,6 +2,7 @@ import { Queue } from 'bullmq';
 import { fillPendingOrders, fillProducts } from './orders-table';
 import { startLastcall } from './processes';
 import type { Question } from './question';
+import { until } from './until';
 import { createWorld, type World } from './world';
 
 const COUNTS = [10_000, 100_000, 1_000_000];
@@ -11,7 +12,6 @@ const WAIT_S = 660;
 /** A BullMQ job an order is proportional; a million of them would only take long. */
 const MOST_JOBS = 100_000;
 const JOBS_AT_ONCE = 1_000;
-const SETTLED_MS = 3_000;
 
 export const costOfWaiting: Question = {
   name: 'cost-of-waiting',
@@ -79,7 +79,7 @@ async function costOfOurs(world: World, count: number) {
   await world.pool.query('VACUUM ANALYZE');
   const worker = await startLastcall(world, { settings: { ROLES: 'worker' } });
   // Its first sweep arms all there is within the horizon.
-  await new Promise((resolve) => setTimeout(resolve, SETTLED_MS));
+  await until('every slot has its alarm', () => isArmed(world));
   const redis = (await redisBytes(world)) - empty;
   await worker.stop();
   const [size] = await world.rows<{ deadlines: string; postgres: string }>(
@@ -88,6 +88,15 @@ async function costOfOurs(world: World, count: number) {
        FROM pg_class WHERE relname IN ('near_deadlines', 'orders', 'order_items', 'order_events')`,
   );
   return { redis, deadlines: Number(size?.deadlines), postgres: Number(size?.postgres) };
+}
+
+/** An alarm for each tenth of a second in which an order is due. */
+async function isArmed(world: World): Promise<boolean> {
+  const [slots] = await world.rows<{ n: number }>(
+    `SELECT count(DISTINCT ceil(extract(epoch FROM due_at) * 10))::int AS n FROM near_deadlines`,
+  );
+  const [delayed = ''] = await world.redis.keys('*:delayed');
+  return slots !== undefined && slots.n > 0 && (await world.redis.zcard(delayed)) >= slots.n;
 }
 
 async function costOfJobs(world: World, count: number): Promise<number> {

@@ -86,11 +86,19 @@ class Probe {
     await addDue(this.world);
     const boot = await timeOf(() => this.open.timeouts.assertAllHandled());
     const ring = await timeOf(() => this.open.timeouts.drainAll('timer'));
+    await this.#assertNothingNear();
     const sweep = await timeOf(() => this.open.timeouts.runSweep());
     if (!counts) return;
     this.#took.boot.push(boot);
     this.#took.ring.push(ring);
     this.#took.sweep.push(sweep);
+  }
+
+  async #assertNothingNear(): Promise<void> {
+    const [near] = await this.world.rows<{ n: number }>(
+      'SELECT count(*)::int AS n FROM near_deadlines',
+    );
+    if (near?.n !== 0) throw new Error(`The ring has left ${near?.n} of ${DUE} deadlines`);
   }
 
   medians(): Measured {

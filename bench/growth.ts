@@ -1,9 +1,12 @@
 import { createDataSource, loadConfig } from '@app/orders';
-import { countOverdue } from '@app/timeout';
+import { oldestLags } from '../libs/timeout/src/oldest-lags';
+import { WARM_UP_AHEAD_S, WARM_UP_ORDERS } from './burst-once';
 import { closeAtTheLimit } from './limit';
-import { fillPendingOrders, fillProducts, settle, SKU_AT } from './orders-table';
+import { closeTimes, fillPendingOrders, fillProducts, settle, SKU_AT } from './orders-table';
+import { startLastcall } from './processes';
 import { flatGoal, type Question } from './question';
 import { median } from './statistics';
+import { until } from './until';
 import { createWorld, type World } from './world';
 
 const FINISHED = [0, 1_000_000, 10_000_000];
@@ -14,6 +17,9 @@ const LOOKS = 200;
 const CUSTOMERS = 100_000;
 /** Each closes for a fifth of a second: two that are disturbed would be the median of three. */
 const TURNS_A_ROUND = 3;
+/** To write orders down beside ten million others, and to start a worker. */
+const LEAD_S = 15;
+const QUICK_LEAD_S = 6;
 
 export const growth: Question = {
   name: 'growth',
@@ -31,29 +37,39 @@ export const growth: Question = {
         }
         const sweeps: number[] = [];
         const claims: number[] = [];
+        const workers: number[] = [];
         for (let i = 0; i < turns; i++) {
           await fillPendingOrders(world, { count: DUE, dueInS: -1 });
           await settle(world);
           sweeps.push(await timeLook(world));
           claims.push((1_000 * (await closeAtTheLimit(world, 1_000))) / DUE);
+          workers.push(await timeWorker(world, quick ? QUICK_LEAD_S : LEAD_S));
         }
-        const [look, close] = [median(sweeps), median(claims)].map(Math.round);
-        say(`${finished} finished: look ${look} us, close ${close} us an order`);
-        rows.push({ finished, sweep: median(sweeps), claim: median(claims) });
+        const row = { sweep: median(sweeps), claim: median(claims), worker: median(workers) };
+        const [look, close, whole] = [row.sweep, row.claim, row.worker].map(Math.round);
+        say(`${finished} finished: look ${look} us, an order ${close} us, by a worker ${whole} us`);
+        rows.push({ finished, ...row });
       }
-      const [first] = rows;
+      const [first] = rows as [(typeof rows)[number]];
       const worst = Math.max(
-        ...rows.map((row) =>
-          Math.max(row.sweep / (first?.sweep ?? 1), row.claim / (first?.claim ?? 1)),
-        ),
+        ...rows.flatMap(({ sweep, claim, worker }) => [
+          sweep / first.sweep,
+          claim / first.claim,
+          worker / first.worker,
+        ]),
       );
       return {
         tables: [
           {
             title: `${DUE.toLocaleString('en-US')} orders due, beside so many finished ones`,
-            columns: ['finished orders', 'sweep looks, us', 'claim and close, us an order'],
-            rows: rows.map((row) => [row.finished, row.sweep, row.claim]),
-            note: `Medians of ${turns}. The sweep looks for what is overdue; claiming and closing is the batch SQL alone, so that nothing hides its growth.`,
+            columns: [
+              'finished orders',
+              'sweep looks, us',
+              'claim and close, us an order',
+              'a worker, us an order',
+            ],
+            rows: rows.map((row) => [row.finished, row.sweep, row.claim, row.worker]),
+            note: `Medians of ${turns}. The sweep looks for the oldest of each kind; claiming and closing is the batch SQL alone, so that nothing hides its growth; a worker closes as many by itself, counted from their deadline to the last commit.`,
           },
         ],
         charts: [
@@ -101,11 +117,29 @@ async function timeLook(world: World): Promise<number> {
     const times = [];
     for (let i = 0; i < LOOKS; i++) {
       const startedMs = performance.now();
-      await countOverdue(dataSource, kinds);
+      await oldestLags(dataSource, kinds);
       times.push(1_000 * (performance.now() - startedMs));
     }
     return median(times);
   } finally {
     await dataSource.destroy();
   }
+}
+
+/** As many closed by a worker that has just started: microseconds an order. */
+async function timeWorker(world: World, leadS: number): Promise<number> {
+  await fillPendingOrders(world, { count: WARM_UP_ORDERS, dueInS: leadS - WARM_UP_AHEAD_S });
+  const dueAt = await fillPendingOrders(world, { count: DUE, dueInS: leadS });
+  await settle(world);
+  const worker = await startLastcall(world, { settings: { ROLES: 'worker' } });
+  const isInTime = dueAt.getTime() - Date.now() > 1_000;
+  await until('all are closed', async () => {
+    const [row] = await world.rows<{ isOver: boolean }>(
+      `SELECT NOT EXISTS (SELECT FROM near_deadlines WHERE kind = 'payment') AS "isOver"`,
+    );
+    return row?.isOver === true;
+  });
+  const { perSecond } = await closeTimes(world, dueAt);
+  await worker.stop();
+  return isInTime ? 1_000_000 / perSecond : timeWorker(world, 2 * leadS);
 }

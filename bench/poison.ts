@@ -145,9 +145,25 @@ async function drained(world: World, handle: Handle, due: number, share: number)
     await open.timeouts.drainAll('timer');
     const perSecond = due / ((performance.now() - startedMs) / 1_000);
     const cpu = cpuBetween(before, world.cpu([process.pid]));
+    await assertPoisonLeft(world, due * share);
     return { perSecond, micros: cpuMicrosEach(cpu, due), tries };
   } finally {
     await open.close();
+  }
+}
+
+/** Who fails has failed once and is put back; everybody else is gone. */
+async function assertPoisonLeft(world: World, poisoned: number): Promise<void> {
+  const [left] = await world.rows<{ all: number; once: number; held: number }>(
+    `SELECT count(*)::int AS all, (SELECT count(*)::int FROM held_deadlines) AS held,
+            count(*) FILTER (WHERE failures = 1 AND subject_id::text LIKE '%' || $1)::int AS once
+       FROM deadlines`,
+    ['0'.repeat(DIGITS)],
+  );
+  if (left?.all !== poisoned || left.once !== poisoned || left.held > 0) {
+    throw new Error(
+      `${poisoned} deadlines had to fail once; what is left: ${JSON.stringify(left)}`,
+    );
   }
 }
 
