@@ -44,6 +44,8 @@ const create = (commits: Commits, options: Partial<GroupCommitOptions<string>> =
     ...options,
   });
 
+const countTimers = (): number =>
+  process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('GroupCommit', () => {
@@ -163,6 +165,7 @@ describe('GroupCommit', () => {
   });
 
   it('lets requests gather beside a group, until it takes long or a full one waits', async () => {
+    const timers = countTimers();
     const commits = new Commits();
     const groups = create(commits, { lanes: 2, maxGroup: 2, nextLaneAfterMs: 60_000 });
     const all = [groups.submit('a')];
@@ -183,6 +186,9 @@ describe('GroupCommit', () => {
     expect(commits.groups).toEqual([['a'], ['b', 'c'], ['d']]);
     commits.finish();
     await Promise.all(all);
+    await groups.drained();
+    // None that keeps a process for the minute.
+    expect(countTimers()).toBeLessThanOrEqual(timers);
     const slow = new Commits();
     const others = create(slow, { lanes: 2, nextLaneAfterMs: 20 });
     const both = ['e', 'f'].map(async (request) => {

@@ -111,7 +111,11 @@ export class GroupCommit<Request, Result> {
     }
     this.#busyLanes -= 1;
     this.#wakeUpLater();
-    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
+    if (!this.#isIdle) return;
+    // Nobody is there whose turn would come.
+    clearTimeout(this.#nextLane);
+    this.#nextLane = undefined;
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   /** Whether a lane may begin a group beside `own` and the others; if not yet, it is asked again in time. */

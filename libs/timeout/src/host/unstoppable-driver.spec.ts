@@ -39,11 +39,12 @@ async function closeWith(Driver: typeof MemoryDriver): Promise<unknown[][]> {
   const failed = jest.fn();
   const lock = new NoopLock();
   const close = jest.spyOn(lock, 'close');
+  const driver = new Driver({ onError: () => undefined });
   const module = await Test.createTestingModule({
     imports: [
       TimeoutModule.forRoot({
         postgres: { url: database.url },
-        driver: new Driver({ onError: () => undefined }),
+        driver,
         lock,
         telemetry: { failed },
       }),
@@ -60,6 +61,8 @@ async function closeWith(Driver: typeof MemoryDriver): Promise<unknown[][]> {
     setTimeout(run, LIMITS_MS.includes(ms ?? 0) ? 0 : ms);
   jest.spyOn(globalThis, 'setTimeout').mockImplementation(atOnce);
   await module.close();
+  // It would ring for good beside the test files after this one, and keep their process from ending.
+  await MemoryDriver.prototype.stop.call(driver);
   expect(close).toHaveBeenCalledTimes(1);
   return failed.mock.calls;
 }
