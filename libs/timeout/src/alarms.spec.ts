@@ -202,6 +202,51 @@ describe('Alarms', () => {
     await alarms.close();
   });
 
+  it.each([
+    ['takes what it had refused', 5_000],
+    ['is there, though nothing is left that it had refused', 700],
+  ])(
+    'says in a process that never sweeps that the store is well again, once it %s',
+    async (_, inMs) => {
+      jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+      const [driver, changes] = [new FakeDriver(), [] as boolean[]];
+      const alarms = create(driver, 100, changes, false);
+      const offerAgain = async (): Promise<void> => {
+        jest.advanceTimersByTime(1_000);
+        await alarms.settled();
+      };
+      driver.isAway = true;
+      alarms.ensure([at(nowMs + inMs)]);
+      await alarms.settled();
+      // What should have rung a minute ago is offered no more.
+      if (inMs < 1_000) nowMs += 61_000;
+      await offerAgain();
+      expect(changes).toEqual([false]);
+      driver.isAway = false;
+      await offerAgain();
+      expect(changes).toEqual([false, true]);
+      expect(driver.armed).toHaveLength(inMs < 1_000 ? 0 : 1);
+      // It is asked no longer than it takes.
+      await offerAgain();
+      expect(changes).toEqual([false, true]);
+    },
+  );
+
+  it('leaves it to the sweep, where there is one, to say that the store is well again', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    const [driver, changes] = [new FakeDriver(), [] as boolean[]];
+    const alarms = create(driver, 100, changes);
+    driver.isAway = true;
+    alarms.ensure([at(nowMs + 5_000)]);
+    await alarms.settled();
+    driver.isAway = false;
+    jest.advanceTimersByTime(1_000);
+    await alarms.settled();
+    // What it takes may ring late all the same.
+    expect([driver.armed.length, changes]).toEqual([1, [false]]);
+    await alarms.close();
+  });
+
   it('asks a store that refuses in its own time, not with every commit', async () => {
     const driver = new FakeDriver();
     driver.isAway = true;

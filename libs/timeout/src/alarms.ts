@@ -168,11 +168,11 @@ export class Alarms {
     // A machine whose clock is behind would take what is near for far, and arm nothing.
     // While Postgres is away nothing new is committed, and the estimate has to do.
     await this.clock.freshen().catch(() => undefined);
-    while (this.#waiting.size > 0) {
+    do {
       const alarms = this.#takeWaiting();
       const epoch = this.#epoch;
       try {
-        if (alarms.length > 0) await this.driver.arm(alarms);
+        await this.#offer(alarms);
         this.#remember(alarms, epoch);
       } catch (error) {
         this.forget();
@@ -180,9 +180,21 @@ export class Alarms {
         this.#keep(alarms);
         break;
       }
-    }
+    } while (this.#waiting.size > 0);
     this.#prune(this.clock.nowMs());
     this.#flushing = undefined;
+  }
+
+  /**
+   * A process that only arms has no sweep either that would find the store well again. Where nothing is left of
+   * what it had refused, and perhaps nothing comes for hours, it is asked what sweeps ask it first.
+   */
+  async #offer(alarms: readonly Alarm[]): Promise<void> {
+    const isJudge = this.options.rings === false;
+    if (alarms.length > 0) await this.driver.arm(alarms);
+    else if (isJudge && !this.health.healthy) await this.driver.survey();
+    else return;
+    if (isJudge) this.health.become(true);
   }
 
   /** Those that are worth an alarm now; what is due later is armed when it has come near. */
