@@ -91,9 +91,13 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
+/** As node-postgres says that a server let nobody in within the limit. What it gives as the cause is that it hung up then. */
+const SILENT = 'Connection terminated due to connection timeout';
+
 /** The innermost message: a refused connection rather than what it was wrapped in. */
 export function reasonOf(error: unknown): string {
-  const inner = [...causesOf(error)].at(-1) ?? error;
+  const causes = [...causesOf(error)];
+  const inner = causes.find(({ message }) => message === SILENT) ?? causes.at(-1) ?? error;
   if (inner instanceof AggregateError && inner.errors.length > 0) return reasonOf(inner.errors[0]);
   return inner instanceof Error ? inner.message || inner.name : String(inner);
 }
