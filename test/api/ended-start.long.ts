@@ -11,7 +11,7 @@ jest.setTimeout(120_000);
 
 const OF_OURS = `datname = current_database() AND application_name LIKE 'lastcall%'`;
 
-describe('a process that starts while Postgres ends its sessions, as a failover does', () => {
+describe('a process that starts while Postgres ends its sessions, as a failover does, or has none left', () => {
   let database: TestDatabase;
   let postgres: TcpProxy;
   let operator: Client;
@@ -68,6 +68,17 @@ describe('a process that starts while Postgres ends its sessions, as a failover 
     await postgres.cut();
     await meanwhile('it waits', async () => said.includes('Waiting for Postgres'));
     await postgres.restore();
+    expect(await api.listening).toMatch(/^http:/);
+  });
+
+  it('starts once others have given connections back, where they had all of them', async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    const allow = (connections: number) =>
+      operator.query(`ALTER DATABASE ${name} CONNECTION LIMIT ${connections}`);
+    await allow(0);
+    await meanwhile('it waits', async () => said.includes('Waiting for Postgres'));
+    expect(said).toMatch(/which has no connection left for it .*: too many connections/);
+    await allow(-1);
     expect(await api.listening).toMatch(/^http:/);
   });
 });

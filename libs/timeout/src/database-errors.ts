@@ -167,6 +167,13 @@ export function isSessionEnded(error: unknown): boolean {
   return isInfrastructureError(error) && CUT.test(String(error));
 }
 
+const TOO_MANY_CONNECTIONS = '53300';
+
+/** True where Postgres is there, and others have all connections that it, a database or its user may have. */
+export function isOutOfConnections(error: unknown): boolean {
+  return sqlStateOf(error) === TOO_MANY_CONNECTIONS;
+}
+
 /** What a session is ended with, and what a pooler says of one that it has lost: perhaps behind the COMMIT. */
 const ENDED_AT_COMMIT = /^(08|57P)/;
 /** By node-postgres and by TypeORM, of a connection that they know to be lost. */

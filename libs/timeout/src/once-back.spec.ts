@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
+import { createTestDatabase, onServer, type TestDatabase } from '../../../test/support/database';
 import { startTcpProxy, type TcpProxy } from '../../../test/support/tcp-proxy';
 import { NODE_POSTGRES } from './node-postgres';
 import { onceBack } from './once-back';
@@ -104,4 +104,28 @@ describe('A read of a start whose connections were open', () => {
     expect(await queryRows(opened, 'SELECT 1 AS one', [])).toEqual([{ one: 1 }]);
     await opened.destroy();
   });
+});
+
+it('waits for a Postgres that has no connection left until somebody gives one back', async () => {
+  const database = await createTestDatabase();
+  const name = new URL(database.url).pathname.slice(1);
+  const allow = (connections: number) =>
+    onServer(database.url, (server) =>
+      server.query(`ALTER DATABASE ${name} CONNECTION LIMIT ${connections}`),
+    );
+  const told = jest.spyOn(process, 'emitWarning').mockImplementation(() => void allow(-1));
+  try {
+    await allow(0);
+    const options = { type: 'postgres', ...NODE_POSTGRES, url: database.appUrl } as const;
+    const opened = await onceBack((reached) => openSessions(new DataSource(options), reached));
+    expect(await queryRows(opened, 'SELECT 1 AS one', [])).toEqual([{ one: 1 }]);
+    await opened.destroy();
+    expect(told).toHaveBeenCalledWith(
+      expect.stringMatching(
+        /^Waiting for Postgres, which has no connection left for it .*: too many/,
+      ),
+    );
+  } finally {
+    await database.drop();
+  }
 });
