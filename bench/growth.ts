@@ -1,11 +1,11 @@
-import { createDataSource, loadConfig } from '@app/orders';
-import { oldestLags } from '../libs/timeout/src/oldest-lags';
+import type { DeadlineHandler } from '@app/timeout';
 import { WARM_UP_AHEAD_S, WARM_UP_ORDERS } from './burst-once';
 import { closeAtTheLimit } from './limit';
 import { closeTimes, fillPendingOrders, fillProducts, settle, SKU_AT } from './orders-table';
 import { startLastcall } from './processes';
 import { flatGoal, type Question } from './question';
 import { median } from './statistics';
+import { openTimeouts } from './timeouts';
 import { until } from './until';
 import { createWorld, type World } from './world';
 
@@ -13,7 +13,7 @@ const FINISHED = [0, 1_000_000, 10_000_000];
 const QUICK_FINISHED = [0, 50_000];
 const DUE = 20_000;
 const CHUNK = 500_000;
-const LOOKS = 200;
+const SWEEPS = 200;
 const CUSTOMERS = 100_000;
 /** Each closes for a fifth of a second: two that are disturbed would be the median of three. */
 const TURNS_A_ROUND = 3;
@@ -41,13 +41,15 @@ export const growth: Question = {
         for (let i = 0; i < turns; i++) {
           await fillPendingOrders(world, { count: DUE, dueInS: -1 });
           await settle(world);
-          sweeps.push(await timeLook(world));
+          sweeps.push(await timeSweep(world));
           claims.push((1_000 * (await closeAtTheLimit(world, 1_000))) / DUE);
           workers.push(await timeWorker(world, quick ? QUICK_LEAD_S : LEAD_S));
         }
         const row = { sweep: median(sweeps), claim: median(claims), worker: median(workers) };
-        const [look, close, whole] = [row.sweep, row.claim, row.worker].map(Math.round);
-        say(`${finished} finished: look ${look} us, an order ${close} us, by a worker ${whole} us`);
+        const [sweep, close, whole] = [row.sweep, row.claim, row.worker].map(Math.round);
+        say(
+          `${finished} finished: a sweep ${sweep} us, an order ${close} us, by a worker ${whole} us`,
+        );
         rows.push({ finished, ...row });
       }
       const [first] = rows as [(typeof rows)[number]];
@@ -64,12 +66,12 @@ export const growth: Question = {
             title: `${DUE.toLocaleString('en-US')} orders due, beside so many finished ones`,
             columns: [
               'finished orders',
-              'sweep looks, us',
+              'a sweep, us',
               'claim and close, us an order',
               'a worker, us an order',
             ],
             rows: rows.map((row) => [row.finished, row.sweep, row.claim, row.worker]),
-            note: `Medians of ${turns}. The sweep looks for the oldest of each kind; claiming and closing is the batch SQL alone, so that nothing hides its growth; a worker closes as many by itself, counted from their deadline to the last commit.`,
+            note: `Medians of ${turns}. The sweep is that of a kind of which nothing is due; claiming and closing is the batch SQL alone, so that nothing hides its growth; a worker closes as many by itself, counted from their deadline to the last commit.`,
           },
         ],
         charts: [
@@ -109,22 +111,27 @@ async function fillFinished({ pool }: World, count: number): Promise<void> {
   );
 }
 
-async function timeLook(world: World): Promise<number> {
-  const dataSource = createDataSource(loadConfig(world.env), 'bench');
-  await dataSource.initialize();
+/** A sweep of a kind of which nothing is due, beside all that is: microseconds. */
+async function timeSweep(world: World): Promise<number> {
+  const open = await openTimeouts(world, 'receipt', nothingDue);
   try {
-    const kinds = ['payment', 'closing', 'shipment', 'receipt'];
     const times = [];
-    for (let i = 0; i < LOOKS; i++) {
+    for (let i = 0; i < SWEEPS; i++) {
       const startedMs = performance.now();
-      await oldestLags(dataSource, kinds);
+      await open.timeouts.runSweep();
       times.push(1_000 * (performance.now() - startedMs));
     }
     return median(times);
   } finally {
-    await dataSource.destroy();
+    await open.close();
   }
 }
+
+const nothingDue: DeadlineHandler = {
+  maxBatch: 1,
+  lockKey: () => undefined,
+  handle: () => Promise.reject(new Error('No order that is delivered was written down')),
+};
 
 /** As many closed by a worker that has just started: microseconds an order. */
 async function timeWorker(world: World, leadS: number): Promise<number> {
