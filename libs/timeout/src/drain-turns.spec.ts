@@ -1,3 +1,4 @@
+import { until } from '../../../test/support/until';
 import { enterBatch } from './batch-entry';
 import { Drain, drainDefaults, type DrainOptions } from './drain';
 import { DeadlineStore } from './testing/deadline-store';
@@ -69,6 +70,24 @@ describe('Drains of several processes', () => {
     });
     jest.restoreAllMocks();
     expect(await round.underWay).toMatchObject({ found: 30, changed: 30 });
+  });
+
+  it.each([
+    ['late', -10_000],
+    ['due now', -1],
+  ])('leave others the rest of the turns for a while only, of what is %s', async (_, dueInMs) => {
+    await store.add(KIND, Array<number>(1_100).fill(dueInMs));
+    const parts = { ...drainParts(store.dataSource, KIND), othersWaitMs: () => 60 };
+    const one = new Drain(KIND, new Effects(), parts, { ...drainDefaults, drainers: 2 });
+    await inTransaction(store.dataSource, async (tx) => {
+      // As of a session that answers nobody any more, and is not ended either.
+      expect(await hasTurn(tx, KIND, 1)).toBe(true);
+      const underWay = one.run('timer');
+      await until('all is handled', async () => (await store.deadlines()).length === 0).finally(
+        () => one.stop(),
+      );
+      expect(await underWay).toMatchObject({ found: 1_100, changed: 1_100 });
+    });
   });
 
   it('have turns of their own for each installation in one database', async () => {

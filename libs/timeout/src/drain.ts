@@ -237,6 +237,7 @@ export class Drain {
     let retryMs = TURN_RETRY_FIRST_MS;
     const moreIsDue = (): void => this.#sendMore(round);
     while (!this.#isStopped && !round.failure && this.#hasPlace(round, place)) {
+      const beganMs = performance.now();
       const outcome = await round.batch.handle(round.asked, round.total, moreIsDue);
       switch (outcome) {
         case 'more':
@@ -248,6 +249,7 @@ export class Drain {
           if (place > 0) return;
           await pause(retryMs * (0.5 + Math.random()));
           retryMs = Math.min(TURN_RETRY_MAX_MS, 2 * retryMs);
+          round.batch.pace.waited(performance.now() - beganMs);
           break;
         case 'unjudged':
           await this.parts.brake.judge();

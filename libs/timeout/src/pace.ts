@@ -158,6 +158,8 @@ export class Pace {
   took(plan: Plan, size: number, tookMs: number): void {
     this.#lastMs = tookMs;
     this.#pay(plan, tookMs);
+    this.#thereFor = Math.max(0, this.#thereFor - 1);
+    this.#feltFor = Math.max(0, this.#feltFor - 1);
     if (size < plan.limit) return;
     const fitting = Math.round(
       size * Math.min(GROWS_BY, Math.max(0.5, this.options.targetBatchMs / tookMs)),
@@ -167,6 +169,15 @@ export class Pace {
     this.#size = Math.min(this.max, Math.max(floor, bound));
   }
 
+  /**
+   * All turns were taken for so long. Where those are fewer than there might be, that is paid for as a batch is:
+   * whoever has them may be one who does not go on.
+   */
+  waited(waitedMs: number): void {
+    const plan = this.plan();
+    if (plan.drainers < this.options.drainers) this.#pay({ ...plan, restMs: 0 }, waitedMs);
+  }
+
   #pay(plan: Plan, tookMs: number): void {
     const isByFewer = plan.drainers < this.options.drainers;
     if (this.#isLate) {
@@ -174,8 +185,6 @@ export class Pace {
       this.#loanMs -= plan.restMs + tookMs * share;
       // So many batches are under way at once.
     } else if (isByFewer) this.#courteousForMs -= tookMs / plan.drainers;
-    this.#thereFor = Math.max(0, this.#thereFor - 1);
-    this.#feltFor = Math.max(0, this.#feltFor - 1);
   }
 
   /** A batch of at most `limit` failed as a whole. */
