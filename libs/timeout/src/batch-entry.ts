@@ -44,20 +44,35 @@ interface EntryRow {
   readonly is_braked: boolean;
 }
 
+/** Many times what a batch is to take, and more than one loses its transaction after that stands still. */
+const GOES_ON_WITHIN_MS = 5_000;
+
 /** Those of these kinds of which some process has a batch under way. */
-export async function kindsUnderWay(
+export const kindsUnderWay = (
   dataSource: DataSource,
   kinds: readonly string[],
+): Promise<string[]> => kindsWithBatches(dataSource, kinds, null);
+
+/** True where some process has a batch of this kind under way that has not been so for long: it may hang. */
+export async function isAnyGoingOn(dataSource: DataSource, kind: string): Promise<boolean> {
+  return (await kindsWithBatches(dataSource, [kind], GOES_ON_WITHIN_MS)).length > 0;
+}
+
+async function kindsWithBatches(
+  dataSource: DataSource,
+  kinds: readonly string[],
+  withinMs: number | null,
 ): Promise<string[]> {
   const rows = await queryRows<{ kind: string }>(
     dataSource,
     // Of a lock by two numbers; an oid has no sign.
     `SELECT kind FROM unnest($1::text[]) AS kind
       WHERE ${keyOf('kind')}::bigint & 4294967295 IN (
-        SELECT classid::bigint FROM pg_locks
-         WHERE locktype = 'advisory' AND objsubid = 2
-           AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
-    [kinds],
+        SELECT l.classid::bigint FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a USING (pid)
+         WHERE l.locktype = 'advisory' AND l.objsubid = 2
+           AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+           AND (a.xact_start < clock_timestamp() - $2 * interval '1 millisecond') IS NOT TRUE)`,
+    [kinds, withinMs],
   );
   return rows.map(({ kind }) => kind);
 }

@@ -1,4 +1,4 @@
-import { kindsUnderWay } from './batch-entry';
+import { isAnyGoingOn } from './batch-entry';
 import type { ClaimedBatch } from './claimed-batch';
 import { isCanceledStatement, isContention, isLockTimeout } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
@@ -169,10 +169,16 @@ export class DrainAside {
     return 'more';
   }
 
+  /** All turns were taken for so long. A session that hangs may have the only one that is waited for. */
+  async waited(waitedMs: number): Promise<void> {
+    if (!this.heldUp.waited(waitedMs)) return;
+    if (!(await isAnyGoingOn(this.parts.dataSource, this.kind))) this.heldUp.waitNoMore();
+  }
+
   /** Where nobody else is at this kind, whoever has the row is none of ours. */
   async #triesAgain(drainers: number): Promise<boolean> {
-    const others = await kindsUnderWay(this.parts.dataSource, [this.kind]);
-    return this.heldUp.triesAgain(drainers, others.length > 0);
+    const areOthersUnderWay = await isAnyGoingOn(this.parts.dataSource, this.kind);
+    return this.heldUp.triesAgain(drainers, areOthersUnderWay);
   }
 
   /** One for which the handler is silent also when it is alone is put aside. */

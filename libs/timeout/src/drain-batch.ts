@@ -126,6 +126,12 @@ export class DrainBatch {
     }
   }
 
+  /** There was no turn for so long. */
+  waited(waitedMs: number): Promise<void> {
+    this.pace.waited(waitedMs);
+    return this.#aside.waited(waitedMs);
+  }
+
   /** Locks that are on their way back. */
   async released(): Promise<void> {
     await Promise.all(this.#releasing);

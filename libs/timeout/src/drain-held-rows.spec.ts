@@ -1,4 +1,6 @@
 import { DataSource, type QueryRunner } from 'typeorm';
+import { until } from '../../../test/support/until';
+import { enterBatch } from './batch-entry';
 import { isTableLocked } from './database-errors';
 import type { DeadlineHandler } from './deadline-handler';
 import { Drain, drainDefaults } from './drain';
@@ -6,6 +8,7 @@ import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { inTransaction } from './in-transaction';
+import { Transaction } from './transaction';
 
 const KIND = 'payment';
 const NOTHING = { found: 0, changed: 0, lost: 0, putBack: 0, failed: 0 };
@@ -177,6 +180,18 @@ describe('Drain, when somebody holds a row', () => {
     expect(counts.reduce((sum, { changed }) => sum + changed, 0)).toBe(1_500);
     expect(handler.batches.every(({ length }) => length > 1)).toBe(true);
     expect(await store.deadlines()).toEqual([]);
+  });
+
+  it('which a batch of the kind has that does not go on, delays those who need it, and nobody else', async () => {
+    await store.add(KIND, Array<number>(100).fill(-1_000));
+    await enterBatch(new Transaction(holder), KIND, 1, false);
+    await hold([held]);
+    const one = new Drain(KIND, needing(), drainParts(pool, KIND), drainDefaults);
+    const underWay = one.run('timer');
+    await until('the others are handled', async () => (await effects()).length === 99).finally(() =>
+      one.stop(),
+    );
+    expect(await underWay).toEqual({ ...NOTHING, found: 100, changed: 99, putBack: 1 });
   });
 
   it('is told from a table by what Postgres says, and by no NOWAIT', async () => {

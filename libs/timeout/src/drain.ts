@@ -249,7 +249,7 @@ export class Drain {
           if (place > 0) return;
           await pause(retryMs * (0.5 + Math.random()));
           retryMs = Math.min(TURN_RETRY_MAX_MS, 2 * retryMs);
-          round.batch.pace.waited(performance.now() - beganMs);
+          await round.batch.waited(performance.now() - beganMs);
           break;
         case 'unjudged':
           await this.parts.brake.judge();

@@ -1,5 +1,7 @@
 /** Batches one at a time, where they have held each other up, until some go beside each other again. */
 const ALONE_FOR = 20;
+/** For so long one waits for its turn before it is asked whether who has it still goes on. */
+const ASKS_AFTER_MS = 1_000;
 /** So often one is tried as a whole: until another process has met the same, its batches hold up ours. */
 const MOST_TRIES = 3;
 
@@ -11,6 +13,7 @@ export class HeldUpBatches {
   #aloneFor = 0;
   /** How many have been held up since one was not. */
   #inARow = 0;
+  #waitedMs = 0;
 
   /** True while batches of the kind are to be handled one after the other. */
   get askToBeAlone(): boolean {
@@ -24,6 +27,20 @@ export class HeldUpBatches {
     this.#inARow = triesAgain ? this.#inARow + 1 : 0;
     this.#aloneFor = triesAgain ? ALONE_FOR : 0;
     return triesAgain;
+  }
+
+  /** All turns were taken for so long: true where it is to be asked whether who has the first still goes on. */
+  waited(waitedMs: number): boolean {
+    if (!this.askToBeAlone) return false;
+    this.#waitedMs += waitedMs;
+    if (this.#waitedMs < ASKS_AFTER_MS) return false;
+    this.#waitedMs = 0;
+    return true;
+  }
+
+  /** Nobody is at it who goes on: batches go beside each other again. */
+  waitNoMore(): void {
+    this.#aloneFor = 0;
   }
 
   /** One was not. */
