@@ -60,6 +60,12 @@ const ALARM_MUTATIONS = [
     ['alarms.ts', 'this.#prune(this.clock.nowMs());', ''],
   ),
   seeded(
+    'never-well-again',
+    'A process that only arms never finds the store well again',
+    'alarms.spec.ts',
+    ['alarms.ts', 'if (isJudge) this.health.become(true);', ''],
+  ),
+  seeded(
     'armed-for-nobody',
     'A process that does not ring arms alarms that nobody else would ring',
     'alarms.spec.ts',

@@ -429,6 +429,32 @@ const SPEC_MUTATIONS = [
     "WHERE $1 <> '' LIMIT 1",
   ]),
   seeded(
+    'waiting-costs-nothing',
+    'Who leaves others all turns but one waits for that one as long as somebody has it',
+    'drain-turns.spec.ts',
+    [
+      'pace.ts',
+      'if (plan.drainers < this.options.drainers) this.#pay({ ...plan, restMs: 0 }, waitedMs);',
+      '',
+    ],
+  ),
+  seeded(
+    'waits-for-who-hangs',
+    'Batches that a row has held up wait for the first turn as long as somebody has it',
+    'drain-held-rows.spec.ts',
+    ['drain-aside.ts', 'this.heldUp.waitNoMore();', 'return;'],
+  ),
+  seeded(
+    'full-postgres-ends-a-start',
+    'A start ends where others have all connections of Postgres',
+    'once-back.spec.ts',
+    [
+      'once-back.ts',
+      'wasThere ||= isFull || isSessionEnded(error);',
+      'wasThere ||= isSessionEnded(error);',
+    ],
+  ),
+  seeded(
     'claims-from-the-beginning',
     'Claims read all that is gone again, as long as an old snapshot keeps it',
     'low-water.spec.ts',
