@@ -13,6 +13,7 @@ export class HeldUpBatches {
   #aloneFor = 0;
   /** How many have been held up since one was not. */
   #inARow = 0;
+  /** Since one was not, or who has the first turn was asked about. */
   #waitedMs = 0;
 
   /** True while batches of the kind are to be handled one after the other. */
@@ -47,5 +48,6 @@ export class HeldUpBatches {
   passed(): void {
     this.#aloneFor = Math.max(0, this.#aloneFor - 1);
     this.#inARow = 0;
+    this.#waitedMs = 0;
   }
 }
