@@ -1,7 +1,14 @@
 import type { DeadlineHandler } from '@app/timeout';
 import { WARM_UP_AHEAD_S, WARM_UP_ORDERS } from './burst-once';
 import { closeAtTheLimit } from './limit';
-import { closeTimes, fillPendingOrders, fillProducts, settle, SKU_AT } from './orders-table';
+import {
+  closeTimes,
+  fillPendingOrders,
+  fillProducts,
+  settle,
+  SKU_AT,
+  untilFolded,
+} from './orders-table';
 import { startLastcall } from './processes';
 import { flatGoal, type Question } from './question';
 import { median } from './statistics';
@@ -147,6 +154,8 @@ async function timeWorker(world: World, leadS: number): Promise<number> {
     return row?.isOver === true;
   });
   const { perSecond } = await closeTimes(world, dueAt);
+  // None of it is left to the turn after this one.
+  await untilFolded(world);
   await worker.stop();
   return isInTime ? 1_000_000 / perSecond : timeWorker(world, 2 * leadS);
 }

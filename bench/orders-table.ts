@@ -1,3 +1,4 @@
+import { until } from './until';
 import type { World } from './world';
 
 export const SKUS = 1_000;
@@ -112,6 +113,15 @@ export async function untilAllClosed(world: World): Promise<void> {
     closed = row?.closed ?? false;
   }
 }
+
+/** Until the stock of all that is closed is back. */
+export const untilFolded = (world: World): Promise<void> =>
+  until('all stock is back', async () => {
+    const [row] = await world.rows<{ left: boolean }>(
+      'SELECT EXISTS (SELECT FROM unfolded_stock_movements) AS left',
+    );
+    return row?.left === false;
+  });
 
 /** Every order closed exactly once, each with its event, and all stock back: or it does not count. */
 export async function assertClosedCompletely(world: World, count: number): Promise<void> {

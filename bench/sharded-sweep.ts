@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { createDataSource, loadConfig } from '@app/orders';
 import { type ShardReport, SweepShards } from '@app/timeout';
-import { assertClosedCompletely, fillPendingOrders, fillProducts, settle } from './orders-table';
+import {
+  assertClosedCompletely,
+  fillPendingOrders,
+  fillProducts,
+  settle,
+  untilFolded,
+} from './orders-table';
 import { type BenchProcess, startLastcall } from './processes';
 import type { BenchOptions, Cell, Findings, Question } from './question';
-import { until } from './until';
 import { createWorld, type World } from './world';
 
 const ORDERS = 1_000_000;
@@ -94,14 +99,6 @@ async function lease(world: World, runId: string, time: string): Promise<void> {
     [runId, time, SHARDS],
   );
 }
-
-const untilFolded = (world: World): Promise<void> =>
-  until('all stock is back', async () => {
-    const [row] = await world.rows<{ left: boolean }>(
-      'SELECT EXISTS (SELECT FROM unfolded_stock_movements) AS left',
-    );
-    return row?.left === false;
-  });
 
 function report(orders: number, healthy: Run, killed: Run): Findings {
   const ratio = killed.tookMs / healthy.tookMs;
