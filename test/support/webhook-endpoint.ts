@@ -14,7 +14,7 @@ export const MIA = { actor: 'mia', reason: 'the shop hears of it' };
 const settings = { WEBHOOKS_ALLOW_PRIVATE: 'on' };
 
 /** Two workers of one shop, and an endpoint of a system of its own that takes everything at once. */
-export class EndpointBench {
+class EndpointBench {
   world!: World;
   other!: World;
   listener!: WebhookListener;
@@ -85,4 +85,14 @@ export class EndpointBench {
   };
 
   readonly works = (): void => this.fails(204);
+}
+
+/** A bench for the tests of a file, with an endpoint of its own for each of them. */
+export function endpointForEach(): EndpointBench {
+  const bench = new EndpointBench();
+  beforeAll(() => bench.open());
+  afterAll(() => bench.close());
+  beforeEach(() => bench.make());
+  afterEach(() => bench.delete());
+  return bench;
 }

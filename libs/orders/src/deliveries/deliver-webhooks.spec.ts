@@ -4,7 +4,7 @@ import { MAY_STAND_STILL } from '../../../../test/support/held-open';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { fanOutAll } from '../../../../test/support/fan-out-all';
 import { until } from '../../../../test/support/until';
-import { EndpointBench, MIA } from '../../../../test/support/webhook-endpoint';
+import { endpointForEach, MIA } from '../../../../test/support/webhook-endpoint';
 import type { Heard } from '../../../../test/support/webhook-listener';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { RewindEvents } from '../ops/rewind-events';
@@ -12,13 +12,8 @@ import { backoffMs } from './attempt-backoff';
 import { DeliverWebhooks } from './deliver-webhooks';
 import { FanOutEvents } from './fan-out';
 
-const bench = new EndpointBench();
+const bench = endpointForEach();
 const { closedOrders, deliver, deliverByBoth, fails, statuses, waitIsOver, works } = bench;
-
-beforeAll(() => bench.open());
-afterAll(() => bench.close());
-beforeEach(() => bench.make());
-afterEach(() => bench.delete());
 
 const versions = (heard: readonly Heard[], orderId: string): number[] =>
   heard.filter((one) => one.orderId === orderId).map(({ version }) => version);

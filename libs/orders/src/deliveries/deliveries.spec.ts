@@ -1,19 +1,14 @@
 import { fanOutAll } from '../../../../test/support/fan-out-all';
 import { until } from '../../../../test/support/until';
-import { EndpointBench, MIA } from '../../../../test/support/webhook-endpoint';
+import { endpointForEach, MIA } from '../../../../test/support/webhook-endpoint';
 import { Retention } from '../retention';
 import type { Deliveries } from './deliveries';
 import { FanOutEvents } from './fan-out';
 
 const NOBODY = '0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f';
 
-const bench = new EndpointBench();
+const bench = endpointForEach();
 const { closedOrders, deliver, fails, statuses, waitIsOver, works } = bench;
-
-beforeAll(() => bench.open());
-afterAll(() => bench.close());
-beforeEach(() => bench.make());
-afterEach(() => bench.delete());
 
 it('gives up after three days, and sends the dead again when told to', async () => {
   await closedOrders(1);

@@ -1,16 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { until } from '../../../../test/support/until';
-import { EndpointBench, MIA } from '../../../../test/support/webhook-endpoint';
+import { endpointForEach, MIA } from '../../../../test/support/webhook-endpoint';
 import type { Heard } from '../../../../test/support/webhook-listener';
 
-const bench = new EndpointBench();
+const bench = endpointForEach();
 const { closedOrders, deliver, deliverByBoth, fails, statuses, waitIsOver, works } = bench;
-
-beforeAll(() => bench.open());
-afterAll(() => bench.close());
-beforeEach(() => bench.make());
-afterEach(() => bench.delete());
 
 /** What was told of an endpoint that was switched off. */
 const switchedOff = (endpointId: string): unknown[] =>
