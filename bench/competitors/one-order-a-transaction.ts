@@ -7,6 +7,9 @@ interface Parts {
 
 /** The very same API, but every request is a group of its own, in a transaction of its own. */
 GroupCommit.prototype.submit = async function (request: unknown) {
-  const [result] = await (this as unknown as Parts).carryOut([request], { haveWaited: false });
+  const [result] = await (this as unknown as Parts).carryOut([request], {
+    haveWaited: false,
+    sinceMs: performance.now(),
+  });
   return result as never;
 };

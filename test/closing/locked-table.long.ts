@@ -12,8 +12,8 @@ import { openWorld, type World } from '../support/world';
  * alike, hear so within seconds, and go on as before once it is free.
  */
 
-/** Three tries of a second each, and what a busy machine adds. */
-const ANSWERED_WITHIN_MS = 5_000;
+/** As it is promised. */
+const ANSWERED_WITHIN_MS = 3_000;
 
 let world: World;
 let dba: Client;
@@ -22,6 +22,7 @@ beforeAll(async () => {
   dba = new Client({ connectionString: world.ownerUrl });
   await dba.connect();
   await insertProduct(world, 'A', 1_000_000);
+  await insertProduct(world, 'B', 1_000_000);
 }, 60_000);
 afterAll(async () => {
   await dba?.end();
@@ -65,11 +66,11 @@ const outcomes = (answers: readonly Answer[]) => new Set(answers.map(({ outcome 
 const slowest = (answers: readonly Answer[]): number =>
   Math.max(...answers.map(({ tookMs }) => tookMs));
 
-const place = () =>
+const place = (sku = 'A') =>
   world.get(PlaceOrder).place({
     customerId: randomUUID(),
     idempotencyKey: randomUUID(),
-    items: [{ sku: 'A', quantity: 1 }],
+    items: [{ sku, quantity: 1 }],
   });
 
 /** Orders whose customers pay now, and what has their webhooks delivered. */
@@ -103,6 +104,28 @@ describe('while a table is locked', () => {
     expect(slowest(answers)).toBeLessThan(ANSWERED_WITHIN_MS);
     await dba.query('ROLLBACK');
     expect(outcomes([await timed(place())])).toEqual(new Set(['done']));
+  });
+
+  it('who has waited for a product waits for the table behind it for the rest of three seconds', async () => {
+    const merchant = new Client({ connectionString: world.ownerUrl });
+    await merchant.connect();
+    const { now } = performance;
+    try {
+      await merchant.query(`BEGIN; SELECT FROM lastcall.products WHERE sku = 'B' FOR UPDATE`);
+      const waiting = place('B');
+      // Two groups behind it: it has been tried, and waits beside them.
+      await place();
+      await place();
+      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 1_500);
+      await lock('products');
+      const answer = timed(waiting);
+      await merchant.query('ROLLBACK');
+      expect(await answer).toMatchObject({ outcome: 'busy' });
+      expect((await answer).tookMs).toBeLessThan(ANSWERED_WITHIN_MS - 1_500);
+    } finally {
+      jest.restoreAllMocks();
+      await merchant.end();
+    }
   });
 
   it.each([

@@ -257,6 +257,22 @@ const MONEY_MUTATIONS = [
     'haveWaited',
   ),
   seeded(
+    'youngest-of-a-group',
+    'A group waits for locks for as long as the one may who came last',
+    `${ORDERS}group-commit.spec.ts`,
+    'group-commit.ts',
+    'Math.min(...group.map((waiting)',
+    'Math.max(...group.map((waiting)',
+  ),
+  seeded(
+    'held-product-and-table-added-up',
+    'Who has waited for a product waits for a locked table behind it for three seconds more',
+    'test/closing/locked-table.long.ts',
+    'placing/place-order.ts',
+    '{ isShared: true, sinceMs }',
+    '{ isShared: true }',
+  ),
+  seeded(
     'cancel-forgotten-by-a-late-answer',
     'An order that its customer has canceled stays paid where its provider says late that it was paid',
     `${ORDERS}closing/cancel-order.spec.ts`,

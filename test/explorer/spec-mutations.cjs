@@ -531,6 +531,12 @@ const SPEC_MUTATIONS = [
     ['in-transaction.ts', '.catch(() => discardConnection(runner))', '.catch(() => undefined)'],
   ),
   seeded(
+    'patience-anew',
+    'Who has waited for a lock for seconds waits for the next one for as long again',
+    'in-transaction.spec.ts',
+    ['in-transaction.ts', 'const leftMs = left(sinceMs);', 'const leftMs = left();'],
+  ),
+  seeded(
     'one-version-for-a-claim',
     'What the deadlines of a claim have in common is taken for all, where it is not common',
     'deadlines.spec.ts',

@@ -37,4 +37,6 @@ export class HeldElsewhere {
 export interface HowToCarryOut {
   /** They have waited for what one of them needs: its part of them is to wait no longer, or all of them would. */
   readonly haveWaited: boolean;
+  /** Since when the one who has waited longest has, by `performance.now()`. */
+  readonly sinceMs: number;
 }

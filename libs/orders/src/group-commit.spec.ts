@@ -13,15 +13,18 @@ class Commits {
   readonly groups: string[][] = [];
   /** Each group in a word, and whether it was told that it has waited. */
   readonly told: [string, boolean][] = [];
+  /** Since when each of them was told that it has waited. */
+  readonly sinceMs: number[] = [];
   readonly #open: (() => void)[] = [];
   fails: (group: readonly string[]) => Error | undefined = () => undefined;
   holds = true;
 
   readonly carryOut = async (
     group: readonly string[],
-    { haveWaited }: HowToCarryOut,
+    { haveWaited, sinceMs }: HowToCarryOut,
   ): Promise<string[]> => {
     this.groups.push([...group]);
+    this.sinceMs.push(sinceMs);
     this.told.push([group.join(''), haveWaited]);
     if (this.holds) await new Promise<void>((resolve) => this.#open.push(resolve));
     const error = this.fails(group);
@@ -104,6 +107,27 @@ describe('GroupCommit', () => {
     ]);
     await groups.submit('e');
     expect(commits.told.at(-1)).toEqual(['e', false]);
+  });
+
+  it('tells a group since when the one that has waited longest has', async () => {
+    const commits = new Commits();
+    const groups = create(commits);
+    const earlyMs = performance.now();
+    const all = [groups.submit('a')];
+    await turn();
+    all.push(groups.submit('b'));
+    const lateMs = performance.now();
+    await turn();
+    all.push(groups.submit('c'));
+    commits.finish();
+    await turn();
+    commits.finish();
+    await Promise.all(all);
+    expect(commits.groups).toEqual([['a'], ['b', 'c']]);
+    const [first, second] = commits.sinceMs as [number, number];
+    expect(first).toBeGreaterThanOrEqual(earlyMs);
+    expect(second).toBeGreaterThanOrEqual(first);
+    expect(second).toBeLessThanOrEqual(lateMs);
   });
 
   it('fails all, without splitting, when nobody’s request is at fault', async () => {

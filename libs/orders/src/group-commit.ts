@@ -199,7 +199,8 @@ export class GroupCommit<Request, Result> {
   async #settle(group: readonly Waiting<Request, Result>[], haveWaited = false): Promise<void> {
     try {
       const requests = group.map(({ request }) => request);
-      const results = await this.carryOut(requests, { haveWaited });
+      const sinceMs = Math.min(...group.map((waiting) => waiting.sinceMs));
+      const results = await this.carryOut(requests, { haveWaited, sinceMs });
       const again: Waiting<Request, Result>[] = [];
       group.forEach((waiting, index) => {
         const result = results[index] as Result | HeldElsewhere;

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { commit, CommitUnknownError } from './commit';
-import { isContention } from './database-errors';
+import { isContention, isLockTimeout } from './database-errors';
 import { StillLockedError } from './locked-statements';
 import { pause } from './pause';
 import { discardConnection, resetSession } from './send-statement';
@@ -8,37 +8,63 @@ import { Transaction, type TransactionOptions } from './transaction';
 
 const MAX_ATTEMPTS = 5;
 const RETRY_BASE_MS = 10;
-/** No attempt begins later: whoever has waited for a lock this long is told so, not kept waiting. */
-const RETRY_WITHIN_MS = 2_500;
+/** So long a caller waits for a lock, over all attempts: it hears within three seconds that somebody has it. */
+const PATIENCE_MS = 2_700;
+/** So long an attempt does by the limit of its session: with less than that left, by what is left. */
+const SESSION_WAITS_MS = 1_000;
+/** For less than this nobody tries again; who comes without any patience left waits so long all the same. */
+const LEAST_WAIT_MS = 250;
+
+export interface InTransactionOptions extends TransactionOptions {
+  /** Since when whoever is to be answered has been waiting, by `performance.now()`. Default: since now. */
+  readonly sinceMs?: number;
+}
 
 /**
  * Runs `work` in one READ COMMITTED transaction and commits it. Serialization failures,
  * deadlocks and lock timeouts roll the whole of it back and run it again, with jitter, up to
- * five times and for a few seconds: `work` must have no effect outside the transaction but
+ * five times and for 2.7 seconds: `work` must have no effect outside the transaction but
  * through `afterCommit`.
  * @throws {CommitUnknownError} where the answer to COMMIT never came
  */
 export async function inTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
-  options?: TransactionOptions,
+  { sinceMs, ...options }: InTransactionOptions = {},
 ): Promise<T> {
   const startedMs = performance.now();
+  const left = (ms = startedMs): number => ms + PATIENCE_MS - performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
-      return await attemptTransaction(dataSource, work, options);
+      const leftMs = left(sinceMs);
+      const limited = leftMs < SESSION_WAITS_MS ? waitingFor(leftMs, work) : work;
+      return await attemptTransaction(dataSource, limited, options);
     } catch (error) {
-      const isLast = attempt >= MAX_ATTEMPTS || performance.now() - startedMs > RETRY_WITHIN_MS;
+      // What takes no time, as a deadlock, is tried again whoever has waited for what else.
+      const leftMs = left(isLockTimeout(error) ? sinceMs : startedMs);
+      const isLast = attempt >= MAX_ATTEMPTS || leftMs < LEAST_WAIT_MS;
       if (isLast || !isContention(error) || error instanceof StillLockedError) throw error;
       await pause(Math.random() * RETRY_BASE_MS * 2 ** attempt);
     }
   }
 }
 
+/** The same work, which waits for a lock no longer than that, nor than its session does. */
+const waitingFor =
+  <T>(leftMs: number, work: (tx: Transaction) => Promise<T>) =>
+  async (tx: Transaction): Promise<T> => {
+    await tx.hot(WAIT_NO_LONGER, [Math.round(Math.max(leftMs, LEAST_WAIT_MS))]);
+    return work(tx);
+  };
+
+/** A session without a limit keeps none. */
+const WAIT_NO_LONGER = `SELECT set_config('lock_timeout', least(setting::int, $1)::text, true)
+  FROM pg_settings WHERE name = 'lock_timeout' AND setting::int > 0`;
+
 async function attemptTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
-  options: TransactionOptions | undefined,
+  options: TransactionOptions,
 ): Promise<T> {
   const runner = dataSource.createQueryRunner();
   const tx = new Transaction(runner, options);

@@ -16,6 +16,7 @@ import { DATABASE } from '../data-source';
 import { ApplyNotices } from './apply-notices';
 import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
+import type { HowToCarryOut } from '../group-commit-options';
 import { orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
 import { HeldInHostError } from '../order/order-hooks';
@@ -57,7 +58,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
   ) {
     this.#clock = new DatabaseClock(dataSource);
     const group = (provider: string): GroupCommit<ProviderNotice, WebhookResult> =>
-      new GroupCommit((notices) => this.#takeGroup(provider, notices), {
+      new GroupCommit((notices, how) => this.#takeGroup(provider, notices, how), {
         maxGroup: MAX_GROUP,
         lanes: LANES,
         nextLaneAfterMs: NEXT_LANE_AFTER_MS,
@@ -90,11 +91,16 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     await Promise.all([...this.#groups.values()].map((group) => group.drained()));
   }
 
-  async #takeGroup(provider: string, notices: readonly ProviderNotice[]): Promise<WebhookResult[]> {
+  async #takeGroup(
+    provider: string,
+    notices: readonly ProviderNotice[],
+    { sinceMs }: HowToCarryOut,
+  ): Promise<WebhookResult[]> {
     // Nobody waits in vain for what the group before has waited for.
-    if (performance.now() < this.#appliesFromMs) return this.#storeForLater(provider, notices);
+    if (performance.now() < this.#appliesFromMs)
+      return this.#storeForLater(provider, notices, sinceMs);
     try {
-      return await this.#applyGroup(provider, notices);
+      return await this.#applyGroup(provider, notices, sinceMs);
     } catch (error) {
       const haveWaited = isLockTimeout(error);
       if (isTableLocked(error)) this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
@@ -104,26 +110,28 @@ export class ReceiveWebhook implements OnApplicationShutdown {
         if (!isForLater || isEverybodys(error)) throw error;
         if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
       }
-      return await this.#storeForLater(provider, notices, haveWaited);
+      return await this.#storeForLater(provider, notices, sinceMs, haveWaited);
     }
   }
 
   #storeForLater(
     provider: string,
     notices: readonly ProviderNotice[],
+    sinceMs: number,
     haveWaited = false,
   ): Promise<WebhookResult[]> {
     return this.#commit(async (tx) => {
       // What is locked may be the inbox itself.
       if (haveWaited) await waitNoMore(tx);
       return this.#store(tx, provider, notices, () => false);
-    });
+    }, sinceMs);
   }
 
   /** Of a group, what is about orders that nobody else is at is applied as it is stored. */
   async #applyGroup(
     provider: string,
     notices: readonly ProviderNotice[],
+    sinceMs: number,
   ): Promise<WebhookResult[]> {
     const orders = await this.#ordersOf(notices);
     const held = await this.lock.acquireFree([...new Set(orders.values())].map(orderLockKey));
@@ -133,7 +141,8 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       return orderId === undefined || held.keys.has(orderLockKey(orderId));
     };
     try {
-      const results = await this.#commit((tx) => this.#store(tx, provider, notices, isFree));
+      const store = (tx: Transaction) => this.#store(tx, provider, notices, isFree);
+      const results = await this.#commit(store, sinceMs);
       await failpoint('webhook.stored');
       return results;
     } finally {
@@ -141,8 +150,11 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     }
   }
 
-  #commit(work: (tx: Transaction) => Promise<WebhookResult[]>): Promise<WebhookResult[]> {
-    return inTransaction(this.dataSource, work, { isShared: true });
+  #commit(
+    work: (tx: Transaction) => Promise<WebhookResult[]>,
+    sinceMs: number,
+  ): Promise<WebhookResult[]> {
+    return inTransaction(this.dataSource, work, { isShared: true, sinceMs });
   }
 
   /** Applies what may be applied now and stores all; the rest gets a deadline that applies it. */

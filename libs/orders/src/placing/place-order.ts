@@ -13,7 +13,7 @@ import { DATABASE } from '../data-source';
 import { type Settings, SETTINGS } from '../config';
 import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
-import { HeldElsewhere } from '../group-commit-options';
+import { HeldElsewhere, type HowToCarryOut } from '../group-commit-options';
 import { waitNoMore } from '../order/wait-no-more';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
@@ -52,7 +52,7 @@ export class PlaceOrder implements OnApplicationShutdown {
     @Inject(SETTINGS) private readonly config: Settings,
   ) {
     this.#groups = new GroupCommit<PlaceRequest, PlaceOutcome>(
-      (requests, { haveWaited }) => this.#placeGroup(requests, haveWaited),
+      (requests, how) => this.#placeGroup(requests, how),
       {
         maxGroup: MAX_GROUP,
         lanes: LANES,
@@ -100,7 +100,7 @@ export class PlaceOrder implements OnApplicationShutdown {
 
   async #placeGroup(
     requests: readonly PlaceRequest[],
-    haveWaited: boolean,
+    { haveWaited, sinceMs }: HowToCarryOut,
   ): Promise<readonly (PlaceOutcome | HeldElsewhere)[]> {
     try {
       const outcomes = await inTransaction(
@@ -112,7 +112,7 @@ export class PlaceOrder implements OnApplicationShutdown {
           await failpoint('place.written');
           return outcomes;
         },
-        { isShared: true },
+        { isShared: true, sinceMs },
       );
       await failpoint('place.committed');
       return outcomes;
