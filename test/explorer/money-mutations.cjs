@@ -273,6 +273,14 @@ const MONEY_MUTATIONS = [
     '{ isShared: true }',
   ),
   seeded(
+    'lock-and-row-added-up',
+    'Who has waited for the lock of an order waits for its row as long as who has not',
+    `${ORDERS}order/order-guard.spec.ts`,
+    'order/order-guard.ts',
+    'guarded, { sinceMs })',
+    'guarded)',
+  ),
+  seeded(
     'cancel-forgotten-by-a-late-answer',
     'An order that its customer has canceled stays paid where its provider says late that it was paid',
     `${ORDERS}closing/cancel-order.spec.ts`,

@@ -26,12 +26,14 @@ const ORDERS = 8;
 class HandLock implements Lock {
   outcome: Held['outcome'] = 'held';
   released = 0;
+  waits = (): void => undefined;
 
   acquireFree = (keys: readonly string[]) => this.#hold(keys);
   acquireOne = (key: string) => this.#hold([key]);
   async close(): Promise<void> {}
 
   async #hold(keys: readonly string[]): Promise<Held> {
+    this.waits();
     const mine = this.outcome === 'contended' ? [] : keys;
     return {
       keys: new Set(mine),
@@ -53,7 +55,9 @@ describe('OrderGuard', () => {
   beforeEach(() => {
     lock.outcome = 'held';
     lock.released = 0;
+    lock.waits = () => undefined;
   });
+  afterEach(() => jest.restoreAllMocks());
 
   const order = async (closesInMs = 60_000): Promise<string> =>
     (await insertOrders(world, { count: 1, closesInMs }))[0]?.id as string;
@@ -168,6 +172,19 @@ describe('OrderGuard', () => {
     lock.outcome = 'degraded';
     expect(await close(await order())).toHaveLength(1);
     expect(world.told).toContainEqual({ name: 'locked', args: ['degraded'] });
+  });
+
+  it('waits for the row no longer than for the rest of three seconds, once it has waited for the lock', async () => {
+    const id = await order();
+    const { now } = performance;
+    lock.waits = () =>
+      void jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 2_000);
+    const limit = await guard.withOrder(id, (_, tx) =>
+      tx.rows<{ ms: number }>(
+        `SELECT setting::int AS ms FROM pg_settings WHERE name = 'lock_timeout'`,
+      ),
+    );
+    expect(limit[0]?.ms).toBeLessThanOrEqual(700);
   });
 
   it('answers a reader at once whose overdue order is being changed', async () => {

@@ -77,15 +77,17 @@ export class OrderGuard {
     { skipsHeld = false }: { readonly skipsHeld?: boolean } = {},
   ): Promise<T> {
     const id = orderIdOf(orderId);
+    const sinceMs = performance.now();
     const held = await this.lock.acquireOne(orderLockKey(id));
     this.telemetry.locked(held.outcome);
     try {
       if (held.outcome === 'contended') throw beingChanged();
-      return await inTransaction(this.dataSource, async (tx) => {
+      const guarded = async (tx: Transaction): Promise<T> => {
         const order = await readGuarded(tx, id, skipsHeld);
         if (!order) throw skipsHeld ? beingChanged() : orderNotFound();
         return work(order, tx);
-      });
+      };
+      return await inTransaction(this.dataSource, guarded, { sinceMs });
     } finally {
       await held.release();
     }
