@@ -425,7 +425,7 @@ const SPEC_MUTATIONS = [
   ),
   seeded('turns-for-everybody', 'Any number of processes drain at once', 'drain-turns.spec.ts', [
     'batch-entry.ts',
-    "WHERE pg_try_advisory_xact_lock(${keyOf('$1')}, turn) LIMIT 1",
+    "WHERE pg_try_advisory_xact_lock(${keyOfTurns('$1')}, turn) LIMIT 1",
     "WHERE $1 <> '' LIMIT 1",
   ]),
   seeded(
@@ -442,7 +442,19 @@ const SPEC_MUTATIONS = [
     'waits-for-who-hangs',
     'Batches that a row has held up wait for the first turn as long as somebody has it',
     'drain-held-rows.spec.ts',
-    ['drain-aside.ts', 'this.heldUp.waitNoMore();', 'return;'],
+    ['drain-batch.ts', 'this.#aside.heldUp.waitNoMore();', 'return;'],
+  ),
+  seeded(
+    'hanging-turns-stay-taken',
+    'A kind stands still where sessions that hang have all its turns',
+    'drain-turns.spec.ts',
+    ['drain-batch.ts', 'plan.drainers + this.#hanging.beside(plan.drainers)', 'plan.drainers'],
+  ),
+  seeded(
+    'silent-disk-takes-sessions',
+    'Where all sessions hang, there are turns for more and more of them',
+    'hanging-turns.spec.ts',
+    ['hanging-turns.ts', 'Math.min(this.#hanging, turns)', 'this.#hanging'],
   ),
   seeded(
     'full-postgres-ends-a-start',

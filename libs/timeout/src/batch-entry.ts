@@ -1,5 +1,3 @@
-import type { DataSource } from 'typeorm';
-import { queryRows } from './query-rows';
 import type { Transaction } from './transaction';
 
 /**
@@ -44,45 +42,13 @@ interface EntryRow {
   readonly is_braked: boolean;
 }
 
-/** Many times what a batch is to take, and more than one loses its transaction after that stands still. */
-const GOES_ON_WITHIN_MS = 5_000;
-
-/** Those of these kinds of which some process has a batch under way. */
-export const kindsUnderWay = (
-  dataSource: DataSource,
-  kinds: readonly string[],
-): Promise<string[]> => kindsWithBatches(dataSource, kinds, null);
-
-/** True where some process has a batch of this kind under way that has not been so for long: it may hang. */
-export async function isAnyGoingOn(dataSource: DataSource, kind: string): Promise<boolean> {
-  return (await kindsWithBatches(dataSource, [kind], GOES_ON_WITHIN_MS)).length > 0;
-}
-
-async function kindsWithBatches(
-  dataSource: DataSource,
-  kinds: readonly string[],
-  withinMs: number | null,
-): Promise<string[]> {
-  const rows = await queryRows<{ kind: string }>(
-    dataSource,
-    // Of a lock by two numbers; an oid has no sign.
-    `SELECT kind FROM unnest($1::text[]) AS kind
-      WHERE ${keyOf('kind')}::bigint & 4294967295 IN (
-        SELECT l.classid::bigint FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a USING (pid)
-         WHERE l.locktype = 'advisory' AND l.objsubid = 2
-           AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-           AND (a.xact_start < clock_timestamp() - $2 * interval '1 millisecond') IS NOT TRUE)`,
-    [kinds, withinMs],
-  );
-  return rows.map(({ kind }) => kind);
-}
-
-const keyOf = (kind: string): string =>
+/** What the turns of a kind are locked by, beside their number; `kind` is SQL. */
+export const keyOfTurns = (kind: string): string =>
   `hashtext('deadlines ' || current_schema || ' ' || ${kind})`;
 
 /** Looks at one number after the other, and stops at the first that is free. */
 const TURN = `(SELECT turn FROM generate_series(1, $2::int) AS turn
-   WHERE pg_try_advisory_xact_lock(${keyOf('$1')}, turn) LIMIT 1
+   WHERE pg_try_advisory_xact_lock(${keyOfTurns('$1')}, turn) LIMIT 1
   ) AS turn`;
 const BEGIN = `SELECT now(), clock_timestamp() AS clock_now, ${TURN},
          set_config('lock_timeout', '${LOCK_WAIT_MS}ms', true)`;

@@ -1,4 +1,4 @@
-import { isAnyGoingOn } from './batch-entry';
+import { batchesUnderWay } from './batches-under-way';
 import type { ClaimedBatch } from './claimed-batch';
 import { isCanceledStatement, isContention, isLockTimeout } from './database-errors';
 import type { DueDeadline } from './deadline-handler';
@@ -169,16 +169,10 @@ export class DrainAside {
     return 'more';
   }
 
-  /** All turns were taken for so long. A session that hangs may have the only one that is waited for. */
-  async waited(waitedMs: number): Promise<void> {
-    if (!this.heldUp.waited(waitedMs)) return;
-    if (!(await isAnyGoingOn(this.parts.dataSource, this.kind))) this.heldUp.waitNoMore();
-  }
-
   /** Where nobody else is at this kind, whoever has the row is none of ours. */
   async #triesAgain(drainers: number): Promise<boolean> {
-    const areOthersUnderWay = await isAnyGoingOn(this.parts.dataSource, this.kind);
-    return this.heldUp.triesAgain(drainers, areOthersUnderWay);
+    const { goingOn } = await batchesUnderWay(this.parts.dataSource, this.kind);
+    return this.heldUp.triesAgain(drainers, goingOn > 0);
   }
 
   /** One for which the handler is silent also when it is alone is put aside. */

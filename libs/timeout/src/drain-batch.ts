@@ -1,14 +1,17 @@
+import { type Asked, claimsAllThatIsDue } from './asked';
 import { type BatchEntry, enterBatch } from './batch-entry';
+import { batchesUnderWay } from './batches-under-way';
 import { ClaimFront } from './claim-front';
 import { claimSome } from './claim-some';
 import { ClaimedBatch } from './claimed-batch';
-import type { Claimant, DeadlineHandler } from './deadline-handler';
+import type { DeadlineHandler } from './deadline-handler';
 import { claimDue } from './claim-due';
 import { DrainAside } from './drain-aside';
 import { type LeftAside, NOTHING_ASIDE } from './left-aside';
 import { addCounts, type DrainCounts } from './drain-counts';
-import type { DrainOwn, DrainParts, Part } from './drain-parts';
+import type { DrainOwn, DrainParts } from './drain-parts';
 import { FollowUps } from './follow-ups';
+import { HangingTurns } from './hanging-turns';
 import { handleClaimed } from './handle-claimed';
 import { lockBatch } from './lock-batch';
 import { EVERYTHING_MS, LowWater } from './low-water';
@@ -24,19 +27,6 @@ import type { Transaction } from './transaction';
  * the handler fails for all (`stopped`).
  */
 export type BatchOutcome = 'more' | 'all' | 'no turn' | 'braked' | 'unjudged' | 'stopped';
-
-/** What a round asks of its batches. */
-export interface Asked {
-  readonly by: Claimant;
-  /** Only what has been due for so long. */
-  readonly overdueByMs: number;
-  /** Only these. */
-  readonly part?: Part;
-}
-
-/** Who leaves some of it to others says nothing of what is next. */
-export const claimsAllThatIsDue = ({ part, overdueByMs }: Asked): boolean =>
-  !part && overdueByMs === 0;
 
 /** A batch that is handled in pieces is no larger: each piece is a savepoint of its transaction. */
 const LARGEST_APART = 1_000;
@@ -62,6 +52,7 @@ export class DrainBatch {
   readonly #releasing = new Set<Promise<void>>();
   readonly #aside: DrainAside;
   readonly #front = new ClaimFront();
+  readonly #hanging: HangingTurns;
 
   constructor(
     private readonly kind: string,
@@ -71,6 +62,7 @@ export class DrainBatch {
   ) {
     this.followUps = new FollowUps(kind, handler, parts.telemetry, own.health.followUps);
     this.#aside = new DrainAside(kind, parts, own);
+    this.#hanging = new HangingTurns(() => batchesUnderWay(parts.dataSource, kind));
   }
 
   /** How fast its batches follow each other. */
@@ -98,7 +90,9 @@ export class DrainBatch {
       const { brake } = this.parts;
       const { timesEngaged } = brake;
       const askedMs = brake.uptimeMs();
-      const entry = await enterBatch(tx, this.kind, plan.drainers, brake.covers(this.kind));
+      const turns = plan.drainers + this.#hanging.beside(plan.drainers);
+      const entry = await enterBatch(tx, this.kind, turns, brake.covers(this.kind));
+      if (entry.hasTurn) this.#hanging.had();
       // Put on meanwhile: what was read may be from before that, and is read again.
       refused = brake.timesEngaged === timesEngaged ? this.#refusal(entry, askedMs) : 'unjudged';
       if (refused) return claimed;
@@ -127,9 +121,9 @@ export class DrainBatch {
   }
 
   /** There was no turn for so long. */
-  waited(waitedMs: number): Promise<void> {
+  async waited(waitedMs: number): Promise<void> {
     this.pace.waited(waitedMs);
-    return this.#aside.waited(waitedMs);
+    if (await this.#hanging.waited(waitedMs)) this.#aside.heldUp.waitNoMore();
   }
 
   /** Locks that are on their way back. */

@@ -5,7 +5,7 @@ import { DeadlineStore } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { Gate } from './testing/gate';
 import { inTransaction } from './in-transaction';
-import type { Transaction } from './transaction';
+import { Transaction } from './transaction';
 
 const KIND = 'payment';
 
@@ -88,6 +88,28 @@ describe('Drains of several processes', () => {
       );
       expect(await underWay).toMatchObject({ found: 1_100, changed: 1_100 });
     });
+  });
+
+  it.each([1, 2])('go on where sessions that hang have all %s turns', async (drainers) => {
+    await store.add(KIND, Array<number>(300).fill(-1_000));
+    const hanging = Array.from({ length: drainers }, () => store.dataSource.createQueryRunner());
+    const one = drain(new Effects(100), { drainers });
+    try {
+      for (const session of hanging) {
+        await session.startTransaction();
+        expect(await hasTurn(new Transaction(session), KIND, drainers)).toBe(true);
+      }
+      const underWay = one.run('timer');
+      await until('all is handled', async () => (await store.deadlines()).length === 0).finally(
+        () => one.stop(),
+      );
+      expect(await underWay).toMatchObject({ found: 300, changed: 300 });
+    } finally {
+      for (const session of hanging) {
+        await session.rollbackTransaction();
+        await session.release();
+      }
+    }
   });
 
   it('have turns of their own for each installation in one database', async () => {

@@ -1,5 +1,6 @@
+import { type Asked, claimsAllThatIsDue } from './asked';
 import type { Claimant, DeadlineHandler } from './deadline-handler';
-import { type Asked, claimsAllThatIsDue, DrainBatch } from './drain-batch';
+import { DrainBatch } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { KindHealth } from './kind-health';

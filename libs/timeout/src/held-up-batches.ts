@@ -1,7 +1,5 @@
 /** Batches one at a time, where they have held each other up, until some go beside each other again. */
 const ALONE_FOR = 20;
-/** For so long one waits for its turn before it is asked whether who has it still goes on. */
-const ASKS_AFTER_MS = 1_000;
 /** So often one is tried as a whole: until another process has met the same, its batches hold up ours. */
 const MOST_TRIES = 3;
 
@@ -13,8 +11,6 @@ export class HeldUpBatches {
   #aloneFor = 0;
   /** How many have been held up since one was not. */
   #inARow = 0;
-  /** Since one was not, or who has the first turn was asked about. */
-  #waitedMs = 0;
 
   /** True while batches of the kind are to be handled one after the other. */
   get askToBeAlone(): boolean {
@@ -30,15 +26,6 @@ export class HeldUpBatches {
     return triesAgain;
   }
 
-  /** All turns were taken for so long: true where it is to be asked whether who has the first still goes on. */
-  waited(waitedMs: number): boolean {
-    if (!this.askToBeAlone) return false;
-    this.#waitedMs += waitedMs;
-    if (this.#waitedMs < ASKS_AFTER_MS) return false;
-    this.#waitedMs = 0;
-    return true;
-  }
-
   /** Nobody is at it who goes on: batches go beside each other again. */
   waitNoMore(): void {
     this.#aloneFor = 0;
@@ -48,6 +35,5 @@ export class HeldUpBatches {
   passed(): void {
     this.#aloneFor = Math.max(0, this.#aloneFor - 1);
     this.#inARow = 0;
-    this.#waitedMs = 0;
   }
 }

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { kindsUnderWay } from './batch-entry';
+import { kindsUnderWay } from './batches-under-way';
 import { instantParam } from './instant-param';
 import { since } from './low-water';
 import { queryRows } from './query-rows';
