@@ -439,16 +439,16 @@ const SPEC_MUTATIONS = [
     ],
   ),
   seeded(
-    'waits-for-who-hangs',
-    'Batches that a row has held up wait for the first turn as long as somebody has it',
-    'drain-held-rows.spec.ts',
-    ['drain-batch.ts', 'this.#aside.heldUp.waitNoMore();', 'return;'],
-  ),
-  seeded(
     'hanging-turns-stay-taken',
     'A kind stands still where sessions that hang have all its turns',
     'drain-turns.spec.ts',
     ['drain-batch.ts', 'plan.drainers + this.#hanging.beside(plan.drainers)', 'plan.drainers'],
+  ),
+  seeded(
+    'rings-wait-for-who-hangs',
+    'What rings while all batches of a process hang waits for them',
+    'drain-turns.spec.ts',
+    ['drain.ts', 'if (this.#underWay?.isStuck) this.#sendMore(this.#underWay);', ''],
   ),
   seeded(
     'silent-disk-takes-sessions',

@@ -5,7 +5,7 @@ import { CLUSTER_FAULTS } from './cluster.faults';
 import { CRASH_FAULTS } from './crash.faults';
 import { DISK_FAULTS } from './disk.faults';
 import type { Fault } from './fault';
-import { HUNG_SESSION } from './hung-session.faults';
+import { HUNG_SESSIONS } from './hung-session.faults';
 import { LATENESS_FAULTS } from './lateness.faults';
 import { POSTGRES_FAULTS } from './postgres.faults';
 import { PRODUCT_FAULTS } from './product.faults';
@@ -23,7 +23,7 @@ export const FAULTS: readonly Fault[] = [
   ...REDIS_FAULTS,
   ...CLUSTER_FAULTS,
   ...POSTGRES_FAULTS,
-  HUNG_SESSION,
+  ...HUNG_SESSIONS,
   ...PRODUCT_FAULTS,
   ...DISK_FAULTS,
   ...WEBHOOK_FAULTS,

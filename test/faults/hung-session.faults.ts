@@ -3,45 +3,62 @@ import { allowed } from '../support/slowness';
 import { assert, type Fault, type Step } from './fault';
 
 /** What the sweep finds, and the second after which nobody gives way to others any more. */
-const LIMIT_S = 4;
+const OTHER_TURN_S = 4;
+/** Five seconds after which a session counts as one that hangs, and the one after which it is asked. */
+const ALL_TURNS_S = 8;
 
-export const HUNG_SESSION: Fault = {
+const hanging = (turns: number, name: string, limitS: number): Fault => ({
   area: 'Postgres',
-  name: 'a session hangs with the first turn in the midst of a batch: the others close',
+  name,
   run: async (step) => {
     const { rig } = step;
-    const pid = await until('a batch that is under way hangs', () => stopAtBatch(step), 60_000);
-    const since = await step.now();
+    const pids: number[] = [];
+    let since: Date;
     let overdue: number | undefined;
     try {
+      for (let turn = 1; turn <= turns; turn++) {
+        pids.push(await until('a batch hangs', () => stopAtBatch(step, turn), 60_000));
+      }
+      since = await step.now();
       await step.lasting(40_000, 12_000);
       const [row] = await rig.rows<{ n: number }>(
         `SELECT count(*)::int AS n FROM orders WHERE status = 'pending_payment'
             AND closes_at BETWEEN $1 AND now() - $2 * interval '1 second'`,
-        [since, allowed(LIMIT_S)],
+        [since, allowed(limitS)],
       );
       overdue = row?.n;
     } finally {
-      process.kill(pid, 'SIGCONT');
+      for (const pid of pids) process.kill(pid, 'SIGCONT');
     }
     const { handled, mostS } = await step.lateness(since);
     await step.heal();
     const seen = `${handled} orders due meanwhile closed, at most ${mostS.toFixed(1)} s late`;
-    assert(handled > 0 && overdue === 0 && mostS <= allowed(LIMIT_S), `${seen}; ${overdue} open`);
+    assert(handled > 0 && overdue === 0 && mostS <= allowed(limitS), `${seen}; ${overdue} open`);
     return seen;
   },
-};
+});
+
+export const HUNG_SESSIONS: readonly Fault[] = [
+  hanging(
+    1,
+    'a session hangs with the first turn in the midst of a batch: the others close',
+    OTHER_TURN_S,
+  ),
+  hanging(2, 'sessions hang with all turns, each in the midst of a batch', ALL_TURNS_S),
+];
 
 /**
- * Stops the process of a session that has claimed some deadlines by the first of the turns. Answers with it,
- * unless it had ended its batch by then.
+ * Stops the process of a session that has claimed some deadlines by this turn. Answers with it, unless it had
+ * ended its batch by then.
  */
-async function stopAtBatch({ rig }: Step): Promise<number | undefined> {
+async function stopAtBatch({ rig }: Step, turn: number): Promise<number | undefined> {
   const atBatch = async (): Promise<number | undefined> => {
     const [row] = await rig.rows<{ pid: number }>(
       `SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l USING (pid)
         WHERE a.application_name = 'lastcall closers' AND a.backend_xid IS NOT NULL
-          AND l.locktype = 'advisory' AND l.objsubid = 2 AND l.objid = 1`,
+          AND l.locktype = 'advisory' AND l.objsubid = 2 AND l.objid = $1
+          AND l.classid::bigint = hashtext('deadlines lastcall payment')::bigint & 4294967295`,
+      [turn],
     );
     return row?.pid;
   };

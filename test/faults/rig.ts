@@ -25,6 +25,8 @@ export const SETTINGS = {
   SWEEP_INTERVAL: '2s',
   SHIP_WITHIN: '1h',
   RECEIVE_WITHIN: '1h',
+  /** Whatever machine this is. */
+  DRAINERS: '2',
 };
 export const SWEEP_MS = 2_000;
 

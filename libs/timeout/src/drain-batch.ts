@@ -120,10 +120,9 @@ export class DrainBatch {
     }
   }
 
-  /** There was no turn for so long. */
-  async waited(waitedMs: number): Promise<void> {
-    this.pace.waited(waitedMs);
-    if (await this.#hanging.waited(waitedMs)) this.#aside.heldUp.waitNoMore();
+  /** All turns are taken. True where some are by sessions that hang: there are others. */
+  areTurnsTaken(): Promise<boolean> {
+    return this.#hanging.areTaken();
   }
 
   /** Locks that are on their way back. */

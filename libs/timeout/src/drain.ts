@@ -1,13 +1,14 @@
 import { type Asked, claimsAllThatIsDue } from './asked';
 import type { Claimant, DeadlineHandler } from './deadline-handler';
 import { DrainBatch } from './drain-batch';
-import { type DrainCounts, noCounts } from './drain-counts';
+import type { DrainCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { KindHealth } from './kind-health';
 import { LateCommits } from './late-commits';
 import { EVERYTHING_MS, LowWater } from './low-water';
 import { Pace, paceDefaults, type PaceOptions } from './pace';
 import { pause } from './pause';
+import { Round } from './round';
 import { SlotWatch } from './slot-watch';
 
 export interface DrainOptions extends PaceOptions {
@@ -29,17 +30,6 @@ export const drainDefaults: DrainOptions = {
 /** A drainer without a turn asks again: soon, for most are given back soon, then less often. */
 const TURN_RETRY_FIRST_MS = 10;
 const TURN_RETRY_MAX_MS = 80;
-
-/** A round under way: its drainers by their places, and what it did so far. */
-interface Round {
-  readonly batch: DrainBatch;
-  readonly asked: Asked;
-  readonly total: DrainCounts;
-  readonly drainers: Map<number, Promise<void>>;
-  /** Who ended last found nothing more. */
-  isDone?: boolean;
-  failure?: { readonly error: unknown };
-}
 
 /**
  * Empties one kind's due deadlines, batch after batch, and waits for no other kind. One round at
@@ -129,6 +119,8 @@ export class Drain {
 
   #start(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
     if (!this.#current) return this.#begin({ by, overdueByMs });
+    // It cannot be waited for where the session of one of its batches hangs.
+    if (this.#underWay?.isStuck) this.#sendMore(this.#underWay);
     // The round under way may have looked already, so what rang now needs another one. Of those
     // who share it, the one who asked for the least overdue decides: a ring must not wait behind a
     // sweep that leaves fresh deadlines to the rings.
@@ -199,9 +191,9 @@ export class Drain {
   }
 
   async #round(asked: Asked, ended = (): void => undefined): Promise<DrainCounts> {
-    const total = noCounts();
     const batch = asked.part ? this.#partBatch : this.#batch;
-    const round: Round = { batch, asked, total, drainers: new Map() };
+    const round = new Round(batch, asked);
+    const { total } = round;
     if (!asked.part) this.#underWay = round;
     batch.pace.roundBegins();
     if (claimsAllThatIsDue(asked)) this.#watch.roundBegins();
@@ -233,13 +225,16 @@ export class Drain {
     round.drainers.set(place, drainer);
   }
 
-  /** One drainer's work. The first place asks for a turn until it gets one, the others go home. */
+  /** One drainer's work. The first place asks for a turn until it gets one, the others go home unless some hang. */
   async #empty(round: Round, place: number): Promise<void> {
     let retryMs = TURN_RETRY_FIRST_MS;
     const moreIsDue = (): void => this.#sendMore(round);
-    while (!this.#isStopped && !round.failure && this.#hasPlace(round, place)) {
+    while (!this.#isStopped && !round.failure && round.has(place)) {
       const beganMs = performance.now();
-      const outcome = await round.batch.handle(round.asked, round.total, moreIsDue);
+      round.begins(place);
+      const outcome = await round.batch
+        .handle(round.asked, round.total, moreIsDue)
+        .finally(() => round.ended(place));
       switch (outcome) {
         case 'more':
           this.#bursting.add(round);
@@ -247,10 +242,10 @@ export class Drain {
           moreIsDue();
           break;
         case 'no turn':
-          if (place > 0) return;
+          if (!(await round.batch.areTurnsTaken()) && place > 0) return;
           await pause(retryMs * (0.5 + Math.random()));
           retryMs = Math.min(TURN_RETRY_MAX_MS, 2 * retryMs);
-          await round.batch.waited(performance.now() - beganMs);
+          if (place === 0) round.batch.pace.waited(performance.now() - beganMs);
           break;
         case 'unjudged':
           await this.parts.brake.judge();
@@ -264,14 +259,9 @@ export class Drain {
     }
   }
 
-  #hasPlace({ asked: { part }, batch }: Round, place: number): boolean {
-    return !part?.signal.aborted && place < batch.pace.plan().drainers;
-  }
-
-  /** More is due than a batch takes: every place that the pace allows is filled. */
+  /** More is due than a batch takes, or a batch takes its time: every place is filled. */
   #sendMore(round: Round): void {
-    const { drainers } = round.batch.pace.plan();
-    for (let place = 0; place < drainers; place++) {
+    for (let place = 0; place < round.places; place++) {
       if (!round.drainers.has(place)) this.#send(round, place);
     }
   }

@@ -7,9 +7,12 @@ export class FurtherDrainers {
 
   constructor(private readonly most: number) {}
 
-  /** Those of two kinds at once, each by so many drainers: for so many such a pool has connections. */
+  /**
+   * Those of two kinds at once, each by so many drainers: for so many such a pool has connections. One where
+   * each kind has a single drainer, which may hang.
+   */
   static ofTwoKinds(drainers: number): FurtherDrainers {
-    return new FurtherDrainers(2 * (drainers - 1));
+    return new FurtherDrainers(Math.max(1, 2 * (drainers - 1)));
   }
 
   /** False where there are enough: the first of the kind goes on alone. */

@@ -15,43 +15,51 @@ describe('turns that sessions have which hang', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  it('are asked about once a second by who waits, and not by who had one', async () => {
+  it('are asked about once a second, and not by who had one just now', async () => {
     underWay = { goingOn: 2, hanging: 0 };
-    for (let n = 0; n < 12; n++) await turns.waited(80);
-    expect(asked).toBe(0);
     turns.had();
-    for (let n = 0; n < 12; n++) await turns.waited(80);
-    expect(asked).toBe(0);
-    expect(await turns.waited(80)).toBe(false);
-    expect(asked).toBe(1);
+    for (const [afterMs, times] of [
+      [999, 0],
+      [1, 1],
+      [999, 1],
+      [1, 2],
+    ] as const) {
+      nowMs += afterMs;
+      expect(await turns.areTaken()).toBe(false);
+      expect(asked).toBe(times);
+    }
     expect(turns.beside(2)).toBe(0);
   });
 
   it('have as many beside them, but no more than there are', async () => {
     underWay = { goingOn: 1, hanging: 1 };
-    expect(await turns.waited(1_000)).toBe(false);
+    expect(await turns.areTaken()).toBe(true);
     expect([turns.beside(1), turns.beside(2)]).toEqual([1, 1]);
     underWay = { goingOn: 0, hanging: 3 };
-    expect(await turns.waited(1_000)).toBe(true);
+    nowMs += 1_000;
+    expect(await turns.areTaken()).toBe(true);
     expect([turns.beside(1), turns.beside(2), turns.beside(4)]).toEqual([1, 2, 3]);
   });
 
-  it('are asked about again after five seconds, at once', async () => {
+  it('are asked about again after five seconds, at once, also by who had another', async () => {
     underWay = { goingOn: 0, hanging: 1 };
-    await turns.waited(1_000);
+    await turns.areTaken();
     nowMs += 4_999;
-    await turns.waited(10);
+    turns.had();
+    expect(await turns.areTaken()).toBe(true);
     expect([asked, turns.beside(1)]).toEqual([1, 1]);
     nowMs += 1;
     expect(turns.beside(1)).toBe(0);
-    await turns.waited(10);
+    expect(await turns.areTaken()).toBe(true);
     expect([asked, turns.beside(1)]).toEqual([2, 1]);
     nowMs += 5_000;
     underWay = { goingOn: 1, hanging: 0 };
-    await turns.waited(10);
+    turns.had();
+    expect(await turns.areTaken()).toBe(false);
     expect([asked, turns.beside(1)]).toEqual([3, 0]);
-    nowMs += 5_000;
-    await turns.waited(10);
+    turns.had();
+    nowMs += 500;
+    expect(await turns.areTaken()).toBe(false);
     expect(asked).toBe(3);
   });
 });

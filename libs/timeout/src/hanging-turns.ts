@@ -1,6 +1,6 @@
 import type { BatchesUnderWay } from './batches-under-way';
 
-/** For so long one waits for a turn before it is asked whether those who have them go on. */
+/** For so long none was had before it is asked whether those who have them go on, and between two times. */
 const ASKS_AFTER_MS = 1_000;
 /** So long the answer holds. */
 const HOLDS_FOR_MS = 5_000;
@@ -11,7 +11,7 @@ const HOLDS_FOR_MS = 5_000;
  */
 export class HangingTurns {
   /** Since one was had, or it was asked. */
-  #waitedMs = 0;
+  #sinceMs = -Infinity;
   #hanging = 0;
   #untilMs = -Infinity;
 
@@ -24,19 +24,19 @@ export class HangingTurns {
 
   /** One was had. */
   had(): void {
-    this.#waitedMs = 0;
+    this.#sinceMs = performance.now();
   }
 
-  /** All were taken for so long. True where it was asked, and nobody who has one goes on. */
-  async waited(waitedMs: number): Promise<boolean> {
-    this.#waitedMs += waitedMs;
+  /** All are taken. True where some are by sessions that hang: there are others. */
+  async areTaken(): Promise<boolean> {
+    const nowMs = performance.now();
     const wereHanging = this.#hanging > 0 && !this.#isKnown;
-    if (this.#waitedMs < ASKS_AFTER_MS && !wereHanging) return false;
-    this.#waitedMs = 0;
-    const { goingOn, hanging } = await this.countUnderWay();
-    this.#hanging = hanging;
-    this.#untilMs = performance.now() + HOLDS_FOR_MS;
-    return goingOn === 0;
+    if (nowMs - this.#sinceMs >= ASKS_AFTER_MS || wereHanging) {
+      this.#sinceMs = nowMs;
+      this.#hanging = (await this.countUnderWay()).hanging;
+      this.#untilMs = nowMs + HOLDS_FOR_MS;
+    }
+    return this.#hanging > 0;
   }
 
   get #isKnown(): boolean {

@@ -26,11 +26,6 @@ export class HeldUpBatches {
     return triesAgain;
   }
 
-  /** Nobody is at it who goes on: batches go beside each other again. */
-  waitNoMore(): void {
-    this.#aloneFor = 0;
-  }
-
   /** One was not. */
   passed(): void {
     this.#aloneFor = Math.max(0, this.#aloneFor - 1);

@@ -1,0 +1,49 @@
+import type { Asked } from './asked';
+import type { DrainBatch } from './drain-batch';
+import { type DrainCounts, noCounts } from './drain-counts';
+
+/** Many times what a batch is to take. */
+const STUCK_AFTER_MS = 1_000;
+
+/** A round of a drain that is under way: its drainers by their places, and what it did so far. */
+export class Round {
+  readonly total: DrainCounts = noCounts();
+  readonly drainers = new Map<number, Promise<void>>();
+  /** Of each place that has a batch under way, since when. */
+  readonly #sinceMs = new Map<number, number>();
+  /** Who ended last found nothing more. */
+  isDone = false;
+  failure: { readonly error: unknown } | undefined;
+
+  constructor(
+    readonly batch: DrainBatch,
+    readonly asked: Asked,
+  ) {}
+
+  /** True while a batch of it takes its time, or hangs. */
+  get isStuck(): boolean {
+    return this.#stuck > 0;
+  }
+
+  /** As many as the pace allows, and one more for each that is stuck: whether there is a turn is another matter. */
+  get places(): number {
+    return this.batch.pace.plan().drainers + this.#stuck;
+  }
+
+  has(place: number): boolean {
+    return !this.asked.part?.signal.aborted && place < this.places;
+  }
+
+  begins(place: number): void {
+    this.#sinceMs.set(place, performance.now());
+  }
+
+  ended(place: number): void {
+    this.#sinceMs.delete(place);
+  }
+
+  get #stuck(): number {
+    const nowMs = performance.now();
+    return [...this.#sinceMs.values()].filter((ms) => nowMs - ms > STUCK_AFTER_MS).length;
+  }
+}
