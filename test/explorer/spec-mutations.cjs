@@ -442,7 +442,7 @@ const SPEC_MUTATIONS = [
     'hanging-turns-stay-taken',
     'A kind stands still where sessions that hang have all its turns',
     'drain-turns.spec.ts',
-    ['drain-batch.ts', 'plan.drainers + this.#hanging.beside(plan.drainers)', 'plan.drainers'],
+    ['drain-batch.ts', 'plan.drainers + this.#hanging.beside(this.own.drainers)', 'plan.drainers'],
   ),
   seeded(
     'rings-wait-for-who-hangs',

@@ -90,7 +90,7 @@ export class DrainBatch {
       const { brake } = this.parts;
       const { timesEngaged } = brake;
       const askedMs = brake.uptimeMs();
-      const turns = plan.drainers + this.#hanging.beside(plan.drainers);
+      const turns = plan.drainers + this.#hanging.beside(this.own.drainers);
       const entry = await enterBatch(tx, this.kind, turns, brake.covers(this.kind));
       if (entry.hasTurn) this.#hanging.had();
       // Put on meanwhile: what was read may be from before that, and is read again.

@@ -37,6 +37,8 @@ export interface DrainOwn {
   readonly health: KindHealth;
   readonly lowWater: LowWater;
   readonly watch: SlotWatch;
+  /** How many all processes may have at once. */
+  readonly drainers: number;
   /** After so many failures a subject is held for an operator. */
   readonly maxFailures: number;
   /** A handler that is silent for longer is not waited for. */

@@ -112,34 +112,44 @@ describe('Drains of several processes', () => {
     }
   });
 
-  it.each([1, 2])('go on with what rings while their own %s batches hang', async (drainers) => {
-    await store.add(KIND, Array<number>(drainers).fill(-1_000));
-    const gate = new Gate();
-    let hanging = 0;
-    const handler = new Effects(1, async () => {
-      if (hanging === drainers) return;
-      hanging += 1;
-      await gate.pass();
-    });
-    const one = drain(handler, { drainers });
-    const underWay = one.run('timer');
-    try {
-      await until('all hang', () => hanging === drainers);
-      await store.rows(
-        `INSERT INTO deadlines (kind, due_at, subject_id)
-         SELECT $1, now() - interval '1 s', gen_random_uuid() FROM generate_series(1, 30)`,
-        [KIND],
-      );
-      await until('the others are handled', async () => {
-        one.signal('timer', Date.now() - 2_000);
-        return (await store.rows('SELECT FROM effects')).length === 30;
+  it.each([
+    [1, 0],
+    [2, 0],
+    [2, 60],
+  ])(
+    'go on with what rings while their own %s batches hang, and others wait %s ms',
+    async (drainers, waitMs) => {
+      await store.add(KIND, Array<number>(drainers).fill(-1_000));
+      const gate = new Gate();
+      let hanging = 0;
+      const handler = new Effects(1, async () => {
+        if (hanging === drainers) return;
+        hanging += 1;
+        await gate.pass();
       });
-    } finally {
-      gate.open();
-    }
-    expect(await underWay).toMatchObject({ found: 30 + drainers, changed: 30 + drainers });
-    await one.idle();
-  });
+      let othersWaitMs = 0;
+      const parts = { ...drainParts(store.dataSource, KIND), othersWaitMs: () => othersWaitMs };
+      const one = new Drain(KIND, handler, parts, { ...drainDefaults, drainers });
+      const underWay = one.run('timer');
+      try {
+        await until('all hang', () => hanging === drainers);
+        othersWaitMs = waitMs;
+        await store.rows(
+          `INSERT INTO deadlines (kind, due_at, subject_id)
+         SELECT $1, now() - interval '1 s', gen_random_uuid() FROM generate_series(1, 30)`,
+          [KIND],
+        );
+        await until('the others are handled', async () => {
+          one.signal('timer', Date.now() - 2_000);
+          return (await store.rows('SELECT FROM effects')).length === 30;
+        });
+      } finally {
+        gate.open();
+      }
+      expect(await underWay).toMatchObject({ found: 30 + drainers, changed: 30 + drainers });
+      await one.idle();
+    },
+  );
 
   it('have turns of their own for each installation in one database', async () => {
     await store.rows('CREATE SCHEMA neighbour');

@@ -245,7 +245,7 @@ export class Drain {
           if (!(await round.batch.areTurnsTaken()) && place > 0) return;
           await pause(retryMs * (0.5 + Math.random()));
           retryMs = Math.min(TURN_RETRY_MAX_MS, 2 * retryMs);
-          if (place === 0) round.batch.pace.waited(performance.now() - beganMs);
+          round.batch.pace.waited(performance.now() - beganMs);
           break;
         case 'unjudged':
           await this.parts.brake.judge();
