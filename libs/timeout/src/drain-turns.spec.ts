@@ -80,12 +80,14 @@ describe('Drains of several processes', () => {
     const parts = { ...drainParts(store.dataSource, KIND), othersWaitMs: () => 60 };
     const one = new Drain(KIND, new Effects(), parts, { ...drainDefaults, drainers: 2 });
     await inTransaction(store.dataSource, async (tx) => {
-      // As of a session that answers nobody any more, and is not ended either.
       expect(await hasTurn(tx, KIND, 1)).toBe(true);
       const underWay = one.run('timer');
-      await until('all is handled', async () => (await store.deadlines()).length === 0).finally(
-        () => one.stop(),
-      );
+      const isDone = async (): Promise<boolean> => {
+        // It goes on, so there is no other beside it.
+        await tx.rows('SELECT');
+        return (await store.deadlines()).length === 0;
+      };
+      await until('all is handled', isDone).finally(() => one.stop());
       expect(await underWay).toMatchObject({ found: 1_100, changed: 1_100 });
     });
   });
