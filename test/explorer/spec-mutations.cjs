@@ -546,7 +546,7 @@ const SPEC_MUTATIONS = [
     'patience-anew',
     'Who has waited for a lock for seconds waits for the next one for as long again',
     'in-transaction.spec.ts',
-    ['in-transaction.ts', 'const leftMs = left(sinceMs);', 'const leftMs = left();'],
+    ['in-transaction.ts', 'limitWait(tx, left(sinceMs))', 'limitWait(tx, left())'],
   ),
   seeded(
     'one-version-for-a-claim',

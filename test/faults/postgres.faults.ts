@@ -4,8 +4,8 @@ import { assert, type Fault, type Step } from './fault';
 import { slowness } from '../support/slowness';
 import { pause } from './load';
 
-/** "503 fast": the wait for a connection (2 s) or for a lock (3 s), and the way there and back. */
-const REFUSED_WITHIN_MS = 5_000;
+/** "503 fast": the wait for a connection and for locks (2.7 s), and the way there and back. */
+const REFUSED_WITHIN_MS = 3_500;
 const DEADLOCKS_FOR_MS = 12_000;
 
 export const POSTGRES_FAULTS: readonly Fault[] = [
@@ -34,6 +34,11 @@ export const POSTGRES_FAULTS: readonly Fault[] = [
       await step.heal();
       return refusals(step);
     },
+  },
+  {
+    area: 'Postgres',
+    name: 'no connection is left for 10 s: all of ours are ended, each new one is refused',
+    run: refuseConnections,
   },
   {
     area: 'Postgres',
@@ -91,6 +96,24 @@ function refusals(step: Step): string {
   const { refused, slowestRefusedMs, unanswered } = step.load.experience;
   assert(slowestRefusedMs <= REFUSED_WITHIN_MS * slowness(), `a 503 took ${slowestRefusedMs} ms`);
   return `${refused} calls refused, the slowest after ${slowestRefusedMs} ms, ${unanswered} cut off; all were repeated and done`;
+}
+
+/** As where others have all there are: Postgres answers by the same `53300`. */
+async function refuseConnections(step: Step): Promise<string> {
+  const { rig } = step;
+  const since = await step.now();
+  await rig.rows('ALTER ROLE lastcall_user CONNECTION LIMIT 0');
+  const ended = await rig.rows(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'lastcall_user'`,
+  );
+  await step.lasting(10_000, 4_000);
+  const left = await rig.rows(`SELECT FROM pg_stat_activity WHERE usename = 'lastcall_user'`);
+  await step.heal(() => rig.rows('ALTER ROLE lastcall_user CONNECTION LIMIT -1'));
+  const { handled, mostS } = await step.lateness(since);
+  const seen = `${ended.length} connections ended; ${handled} orders closed, at most ${mostS.toFixed(1)} s late`;
+  assert(ended.length > 0 && left.length === 0, `${seen}; ${left.length} connections were had`);
+  assert(step.load.experience.refused > 0, `${seen}; nobody was refused`);
+  return `${seen}; ${refusals(step)}`;
 }
 
 /** Sixty cancels of the newest orders wait for their rows; the closers go on with the others. */

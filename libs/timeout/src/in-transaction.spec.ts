@@ -1,7 +1,11 @@
-import { DataSource } from 'typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
 import { inTransaction, type InTransactionOptions } from './in-transaction';
 import { startUpOptions, UNDERSTOOD } from './session-settings';
 import { DeadlineStore } from './testing/deadline-store';
+import type { Transaction } from './transaction';
+
+/** Of locks, in milliseconds. */
+const LIMIT = `SELECT setting::int AS ms FROM pg_settings WHERE name = 'lock_timeout'`;
 
 describe('who waits for what somebody has locked', () => {
   let store: DeadlineStore;
@@ -48,9 +52,7 @@ describe('who waits for what somebody has locked', () => {
       inTransaction(
         dataSource,
         async (tx) => {
-          const [row] = await tx.rows<{ ms: number }>(
-            `SELECT setting::int AS ms FROM pg_settings WHERE name = 'lock_timeout'`,
-          );
+          const [row] = await tx.rows<{ ms: number }>(LIMIT);
           limitMs = row?.ms ?? NaN;
         },
         options,
@@ -74,6 +76,29 @@ describe('who waits for what somebody has locked', () => {
     expect(await limitOf(1_000, ago(10_000))).toBe(250);
     expect(await limitOf(100, ago(2_100))).toBe(100);
     expect(await limitOf(0, ago(2_100))).toBe(0);
+  });
+
+  it('counts what it has waited for a connection', async () => {
+    const { now } = performance;
+    const extra = {
+      ...{ max: 1, pipeline: true },
+      options: `${startUpOptions(UNDERSTOOD)} -c lock_timeout=1000`,
+    };
+    const options = { ...store.dataSource.options, poolSize: 1, extra };
+    const only = await new DataSource(options as DataSourceOptions).initialize();
+    try {
+      const ask = (tx: Transaction) => tx.rows<{ ms: number }>(LIMIT);
+      const second = await inTransaction(only, (tx) => {
+        const asked = inTransaction(only, ask);
+        jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 2_100);
+        return tx.rows('SELECT').then(() => ({ asked }));
+      });
+      const [row] = await second.asked;
+      expect(row?.ms).toBeLessThanOrEqual(600);
+    } finally {
+      jest.restoreAllMocks();
+      await only.destroy();
+    }
   });
 
   it('waits by its session again in the next transaction', async () => {

@@ -8,7 +8,7 @@ import { Transaction, type TransactionOptions } from './transaction';
 
 const MAX_ATTEMPTS = 5;
 const RETRY_BASE_MS = 10;
-/** So long a caller waits for a lock, over all attempts: it hears within three seconds that somebody has it. */
+/** So long a caller waits for a connection and for locks, over all attempts: it hears within three seconds that somebody has it. */
 const PATIENCE_MS = 2_700;
 /** So long an attempt does by the limit of its session: with less than that left, by what is left. */
 const SESSION_WAITS_MS = 1_000;
@@ -36,8 +36,10 @@ export async function inTransaction<T>(
   const left = (ms = startedMs): number => ms + PATIENCE_MS - performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
-      const leftMs = left(sinceMs);
-      const limited = leftMs < SESSION_WAITS_MS ? waitingFor(leftMs, work) : work;
+      const limited = async (tx: Transaction): Promise<T> => {
+        await limitWait(tx, left(sinceMs));
+        return work(tx);
+      };
       return await attemptTransaction(dataSource, limited, options);
     } catch (error) {
       // What takes no time, as a deadlock, is tried again whoever has waited for what else.
@@ -49,13 +51,11 @@ export async function inTransaction<T>(
   }
 }
 
-/** The same work, which waits for a lock no longer than that, nor than its session does. */
-const waitingFor =
-  <T>(leftMs: number, work: (tx: Transaction) => Promise<T>) =>
-  async (tx: Transaction): Promise<T> => {
-    await tx.hot(WAIT_NO_LONGER, [Math.round(Math.max(leftMs, LEAST_WAIT_MS))]);
-    return work(tx);
-  };
+/** What is left once there is a connection: it may have been waited for, too. */
+async function limitWait(tx: Transaction, leftMs: number): Promise<void> {
+  if (leftMs >= SESSION_WAITS_MS) return;
+  await tx.hot(WAIT_NO_LONGER, [Math.round(Math.max(leftMs, LEAST_WAIT_MS))]);
+}
 
 /** A session without a limit keeps none. */
 const WAIT_NO_LONGER = `SELECT set_config('lock_timeout', least(setting::int, $1)::text, true)
