@@ -265,6 +265,14 @@ const MONEY_MUTATIONS = [
     'Math.max(...group.map((waiting)',
   ),
   seeded(
+    'impatient-for-all',
+    'One who has waited for long makes those who have not wait no longer either',
+    `${ORDERS}group-commit.spec.ts`,
+    'group-commit.ts',
+    'group[0] && isOld(group[0], nowMs) !== isOld(waiting, nowMs)',
+    'false',
+  ),
+  seeded(
     'held-product-and-table-added-up',
     'Who has waited for a product waits for a locked table behind it for three seconds more',
     'test/closing/locked-table.long.ts',

@@ -251,7 +251,7 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}group-commit.ts`,
-        find: 'if (this.options.isForAllWaiting?.(error)) {',
+        find: 'if (this.options.isForAllWaiting?.(error) && !areOld) {',
         replace: 'if (false as boolean) {',
       },
     ],

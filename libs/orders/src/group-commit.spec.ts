@@ -153,6 +153,29 @@ describe('GroupCommit', () => {
     await groups.drained();
   });
 
+  it('takes who has little time left without the others, and fails none of them with it', async () => {
+    const { now } = performance;
+    const commits = new Commits();
+    const groups = create(commits, { isForAllWaiting: (error) => error === away });
+    try {
+      const first = groups.submit('x');
+      await turn();
+      const old = groups.submit('a');
+      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 1_600);
+      const young = ['b', 'c'].map((request) => groups.submit(request));
+      commits.fails = (group) => (group.includes('a') ? away : undefined);
+      commits.finish();
+      await first;
+      commits.holds = false;
+      commits.finish();
+      await expect(old).rejects.toBe(away);
+      expect(await Promise.all(young)).toEqual(['b!', 'c!']);
+      expect(commits.groups).toEqual([['x'], ['a'], ['b', 'c']]);
+    } finally {
+      jest.restoreAllMocks();
+    }
+  });
+
   it('refuses more than may wait', async () => {
     const commits = new Commits();
     const groups = create(commits, { maxWaiting: 2 });

@@ -1,19 +1,6 @@
 import { type GroupCommitOptions, HeldElsewhere, type HowToCarryOut } from './group-commit-options';
 import { HeldNeeds } from './held-needs';
-
-interface Waiting<Request, Result> {
-  readonly request: Request;
-  readonly key: string | undefined;
-  needs: readonly string[];
-  readonly sinceMs: number;
-  /** How often a group has left it behind for what another group needed. */
-  passedOver: number;
-  /** What somebody else held of its needs when it was looked at, and how often that was tried. */
-  held: readonly string[];
-  tries: number;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
-}
+import { isOld, type Waiting } from './waiting';
 
 /** Whoever was passed over so often goes before those behind it, even where that idles a lane. */
 const MAX_PASSED_OVER = 4;
@@ -160,18 +147,20 @@ export class GroupCommit<Request, Result> {
     const group: Waiting<Request, Result>[] = [];
     const later: Waiting<Request, Result>[] = [];
     let looked = 0;
+    const nowMs = performance.now();
     for (const waiting of this.#waiting) {
       if (group.length === maxGroup) break;
       looked += 1;
       const obstacles = this.#held.obstaclesTo(waiting.needs);
       if (obstacles.length > 0) waiting.held = obstacles;
-      if (waiting.held.length > 0 && performance.now() - waiting.sinceMs > PATIENCE_MS) {
+      if (waiting.held.length > 0 && nowMs - waiting.sinceMs > PATIENCE_MS) {
         waiting.reject(this.#tiredOf(waiting.held));
         continue;
       }
       const isLike = waiting.key !== undefined && keys.has(waiting.key);
       keys.add(waiting.key);
-      if (isLike || obstacles.length > 0) later.push(waiting);
+      const isOfOthers = group[0] && isOld(group[0], nowMs) !== isOld(waiting, nowMs);
+      if (isLike || isOfOthers || obstacles.length > 0) later.push(waiting);
       else if (!waiting.needs.some((need) => this.#inUse.has(need) || reserved.has(need))) {
         group.push(waiting);
       } else {
@@ -197,6 +186,7 @@ export class GroupCommit<Request, Result> {
   }
 
   async #settle(group: readonly Waiting<Request, Result>[], haveWaited = false): Promise<void> {
+    const areOld = group.some((waiting) => isOld(waiting, performance.now()));
     try {
       const requests = group.map(({ request }) => request);
       const sinceMs = Math.min(...group.map((waiting) => waiting.sinceMs));
@@ -216,7 +206,7 @@ export class GroupCommit<Request, Result> {
     } catch (error) {
       if (group.length === 1 || this.options.isEverybodys(error)) {
         for (const { reject } of group) reject(error);
-        if (this.options.isForAllWaiting?.(error)) {
+        if (this.options.isForAllWaiting?.(error) && !areOld) {
           for (const { reject } of this.#waiting.splice(0)) reject(error);
         }
         return;

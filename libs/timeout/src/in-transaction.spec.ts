@@ -78,6 +78,20 @@ describe('who waits for what somebody has locked', () => {
     expect(await limitOf(0, ago(2_100))).toBe(0);
   });
 
+  it('tries once more, without any patience left, where it was only the loser of others', async () => {
+    let attempts = 0;
+    const losing = inTransaction(
+      store.dataSource,
+      async (tx) => {
+        attempts += 1;
+        await tx.rows(`DO $$ BEGIN RAISE EXCEPTION 'lost' USING ERRCODE = '40P01'; END $$`);
+      },
+      ago(10_000),
+    );
+    await expect(losing).rejects.toMatchObject({ driverError: { code: '40P01' } });
+    expect(attempts).toBe(2);
+  });
+
   it('counts what it has waited for a connection', async () => {
     const { now } = performance;
     const extra = {

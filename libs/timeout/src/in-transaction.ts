@@ -8,7 +8,10 @@ import { Transaction, type TransactionOptions } from './transaction';
 
 const MAX_ATTEMPTS = 5;
 const RETRY_BASE_MS = 10;
-/** So long a caller waits for a connection and for locks, over all attempts: it hears within three seconds that somebody has it. */
+/**
+ * So long a caller waits for a lock, over all attempts, and with what it has waited for before: it hears within three
+ * seconds that somebody has it.
+ */
 const PATIENCE_MS = 2_700;
 /** So long an attempt does by the limit of its session: with less than that left, by what is left. */
 const SESSION_WAITS_MS = 1_000;
@@ -30,21 +33,20 @@ export interface InTransactionOptions extends TransactionOptions {
 export async function inTransaction<T>(
   dataSource: DataSource,
   work: (tx: Transaction) => Promise<T>,
-  { sinceMs, ...options }: InTransactionOptions = {},
+  { sinceMs = performance.now(), ...options }: InTransactionOptions = {},
 ): Promise<T> {
-  const startedMs = performance.now();
-  const left = (ms = startedMs): number => ms + PATIENCE_MS - performance.now();
+  const left = (): number => sinceMs + PATIENCE_MS - performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
       const limited = async (tx: Transaction): Promise<T> => {
-        await limitWait(tx, left(sinceMs));
+        await limitWait(tx, left());
         return work(tx);
       };
       return await attemptTransaction(dataSource, limited, options);
     } catch (error) {
-      // What takes no time, as a deadlock, is tried again whoever has waited for what else.
-      const leftMs = left(isLockTimeout(error) ? sinceMs : startedMs);
-      const isLast = attempt >= MAX_ATTEMPTS || leftMs < LEAST_WAIT_MS;
+      // Who was the loser of others once, as by a deadlock, tries again whatever has been waited for.
+      const mayTry = left() >= LEAST_WAIT_MS || (attempt === 1 && !isLockTimeout(error));
+      const isLast = attempt >= MAX_ATTEMPTS || !mayTry;
       if (isLast || !isContention(error) || error instanceof StillLockedError) throw error;
       await pause(Math.random() * RETRY_BASE_MS * 2 ** attempt);
     }
@@ -59,7 +61,7 @@ async function limitWait(tx: Transaction, leftMs: number): Promise<void> {
 
 /** A session without a limit keeps none. */
 const WAIT_NO_LONGER = `SELECT set_config('lock_timeout', least(setting::int, $1)::text, true)
-  FROM pg_settings WHERE name = 'lock_timeout' AND setting::int > 0`;
+  FROM pg_settings WHERE name = 'lock_timeout' AND setting <> '0'`;
 
 async function attemptTransaction<T>(
   dataSource: DataSource,

@@ -47,7 +47,7 @@ it('shares with the timeouts what they are to share, and nothing else', () => {
   expect(keys).toEqual([
     {
       file: 'libs/timeout/src/batch-entry.ts',
-      key: "${keyOf('$1')}, turn",
+      key: "${keyOfTurns('$1')}, turn",
     },
     { file: 'libs/timeout/src/migration-turn.ts', key: '$1' },
     { file: 'libs/timeout/src/shards/sweep-shards.ts', key: '${OPENING}' },

@@ -120,11 +120,13 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     sinceMs: number,
     haveWaited = false,
   ): Promise<WebhookResult[]> {
-    return this.#commit(async (tx) => {
+    const store = async (tx: Transaction): Promise<WebhookResult[]> => {
       // What is locked may be the inbox itself.
       if (haveWaited) await waitNoMore(tx);
       return this.#store(tx, provider, notices, () => false);
-    }, sinceMs);
+    };
+    // A few short tries, as where another process stores the same.
+    return this.#commit(store, haveWaited ? undefined : sinceMs);
   }
 
   /** Of a group, what is about orders that nobody else is at is applied as it is stored. */
@@ -152,7 +154,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
 
   #commit(
     work: (tx: Transaction) => Promise<WebhookResult[]>,
-    sinceMs: number,
+    sinceMs?: number,
   ): Promise<WebhookResult[]> {
     return inTransaction(this.dataSource, work, { isShared: true, sinceMs });
   }
