@@ -448,7 +448,7 @@ const SPEC_MUTATIONS = [
     'rings-wait-for-who-hangs',
     'What rings while all batches of a process hang waits for them',
     'drain-turns.spec.ts',
-    ['drain.ts', 'if (this.#underWay?.isStuck) this.#sendMore(this.#underWay);', ''],
+    ['drain.ts', 'if (!round || !asked || this.#isStopped) return;', 'if (round || asked) return;'],
   ),
   seeded(
     'silent-disk-takes-sessions',
@@ -546,7 +546,12 @@ const SPEC_MUTATIONS = [
     'patience-anew',
     'Who has waited for a lock for seconds waits for the next one for as long again',
     'in-transaction.spec.ts',
-    ['in-transaction.ts', 'limitWait(tx, left(sinceMs))', 'limitWait(tx, left())'],
+    ['in-transaction.ts', 'sinceMs = performance.now(), ...options', '...options'],
+    [
+      'in-transaction.ts',
+      'const left = ()',
+      'const sinceMs = performance.now();\n  const left = ()',
+    ],
   ),
   seeded(
     'one-version-for-a-claim',

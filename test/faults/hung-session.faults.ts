@@ -5,7 +5,7 @@ import { assert, type Fault, type Step } from './fault';
 
 /** What the sweep finds, and the second after which nobody gives way to others any more. */
 const OTHER_TURN_S = 4;
-/** Five seconds after which a session counts as one that hangs, and the one after which it is asked. */
+/** Five seconds after which a session counts as one that hangs, the one after which it is asked, and a sweep. */
 const ALL_TURNS_S = 8;
 const CROWD = 3_000;
 

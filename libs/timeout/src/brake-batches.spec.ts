@@ -1,6 +1,7 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { Brake, type BrakeFacts, type BrakeOptions } from './brake';
-import { Drain, drainDefaults } from './drain';
+import { Drain } from './drain';
+import { drainDefaults } from './drain-options';
 import { DeadlineStore } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { Gate } from './testing/gate';

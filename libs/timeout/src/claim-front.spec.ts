@@ -1,6 +1,7 @@
 import { claimDue } from './claim-due';
 import { ClaimFront } from './claim-front';
-import { Drain, drainDefaults } from './drain';
+import { Drain } from './drain';
+import { drainDefaults } from './drain-options';
 import type { DeadlinePlace } from './shards/deadline-range';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';

@@ -1,5 +1,6 @@
 import type { DeadlineHandler, DueDeadline } from './deadline-handler';
-import { Drain, drainDefaults, type DrainOptions } from './drain';
+import { Drain } from './drain';
+import { drainDefaults, type DrainOptions } from './drain-options';
 import type { Lock } from './lock';
 import { NoopLock } from './locks/noop.lock';
 import type { TimeoutTelemetry } from './telemetry';

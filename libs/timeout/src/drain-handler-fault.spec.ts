@@ -1,6 +1,7 @@
 import { until } from '../../../test/support/until';
 import type { DeadlineHandler, DueDeadline } from './deadline-handler';
-import { Drain, drainDefaults } from './drain';
+import { Drain } from './drain';
+import { drainDefaults } from './drain-options';
 import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';

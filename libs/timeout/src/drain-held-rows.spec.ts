@@ -3,10 +3,12 @@ import { until } from '../../../test/support/until';
 import { enterBatch } from './batch-entry';
 import { isTableLocked } from './database-errors';
 import type { DeadlineHandler } from './deadline-handler';
-import { Drain, drainDefaults } from './drain';
+import { Drain } from './drain';
+import { drainDefaults } from './drain-options';
 import type { TimeoutTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
+import { hang } from './testing/hang';
 import { inTransaction } from './in-transaction';
 import { Transaction } from './transaction';
 
@@ -186,10 +188,14 @@ describe('Drain, when somebody holds a row', () => {
     await store.add(KIND, Array<number>(100).fill(-1_000));
     await enterBatch(new Transaction(holder), KIND, 1, false);
     await hold([held]);
+    const end = await hang(holder, store);
     const one = new Drain(KIND, needing(), drainParts(pool, KIND), drainDefaults);
     const underWay = one.run('timer');
-    await until('the others are handled', async () => (await effects()).length === 99).finally(() =>
-      one.stop(),
+    await until('the others are handled', async () => (await effects()).length === 99).finally(
+      () => {
+        one.stop();
+        return end();
+      },
     );
     expect(await underWay).toEqual({ ...NOTHING, found: 100, changed: 99, putBack: 1 });
   });

@@ -1,4 +1,5 @@
-import { Drain, drainDefaults } from './drain';
+import { Drain } from './drain';
+import { drainDefaults } from './drain-options';
 import { LowWater } from './low-water';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';

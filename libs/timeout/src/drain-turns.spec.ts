@@ -1,9 +1,11 @@
 import { until } from '../../../test/support/until';
 import { enterBatch } from './batch-entry';
-import { Drain, drainDefaults, type DrainOptions } from './drain';
+import { Drain } from './drain';
+import { drainDefaults, type DrainOptions } from './drain-options';
 import { DeadlineStore } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';
 import { Gate } from './testing/gate';
+import { hang } from './testing/hang';
 import { inTransaction } from './in-transaction';
 import { Transaction } from './transaction';
 
@@ -95,11 +97,13 @@ describe('Drains of several processes', () => {
   it.each([1, 2])('go on where sessions that hang have all %s turns', async (drainers) => {
     await store.add(KIND, Array<number>(300).fill(-1_000));
     const hanging = Array.from({ length: drainers }, () => store.dataSource.createQueryRunner());
+    const ends: (() => Promise<void>)[] = [];
     const one = drain(new Effects(100), { drainers });
     try {
       for (const session of hanging) {
         await session.startTransaction();
         expect(await hasTurn(new Transaction(session), KIND, drainers)).toBe(true);
+        ends.push(await hang(session, store));
       }
       const underWay = one.run('timer');
       await until('all is handled', async () => (await store.deadlines()).length === 0).finally(
@@ -107,6 +111,7 @@ describe('Drains of several processes', () => {
       );
       expect(await underWay).toMatchObject({ found: 300, changed: 300 });
     } finally {
+      for (const end of ends) await end();
       for (const session of hanging) {
         await session.rollbackTransaction();
         await session.release();
@@ -122,12 +127,14 @@ describe('Drains of several processes', () => {
     'go on with what rings while their own %s batches hang, and others wait %s ms',
     async (drainers, waitMs) => {
       await store.add(KIND, Array<number>(drainers).fill(-1_000));
-      const gate = new Gate();
+      const gate = store.dataSource.createQueryRunner();
+      await gate.query('SELECT pg_advisory_lock(7, 7)');
       let hanging = 0;
-      const handler = new Effects(1, async () => {
+      const handler = new Effects(1, async (_, tx) => {
         if (hanging === drainers) return;
         hanging += 1;
-        await gate.pass();
+        await tx.rows('SET LOCAL lock_timeout = 0');
+        await tx.rows('SELECT pg_advisory_xact_lock_shared(7, 7)');
       });
       let othersWaitMs = 0;
       const parts = { ...drainParts(store.dataSource, KIND), othersWaitMs: () => othersWaitMs };
@@ -141,12 +148,15 @@ describe('Drains of several processes', () => {
          SELECT $1, now() - interval '1 s', gen_random_uuid() FROM generate_series(1, 30)`,
           [KIND],
         );
-        await until('the others are handled', async () => {
-          one.signal('timer', Date.now() - 2_000);
-          return (await store.rows('SELECT FROM effects')).length === 30;
-        });
+        // It rings once, soon after: nobody has to ring again.
+        one.signal('timer', Date.now() - 2_000);
+        await until(
+          'the others are handled',
+          async () => (await store.rows('SELECT FROM effects')).length === 30,
+        );
       } finally {
-        gate.open();
+        await gate.query('SELECT pg_advisory_unlock(7, 7)');
+        await gate.release();
       }
       expect(await underWay).toMatchObject({ found: 30 + drainers, changed: 30 + drainers });
       await one.idle();

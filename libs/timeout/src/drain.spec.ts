@@ -1,6 +1,7 @@
 import { until } from '../../../test/support/until';
 import type { DeadlineHandler } from './deadline-handler';
-import { Drain, drainDefaults, type DrainOptions } from './drain';
+import { Drain } from './drain';
+import { drainDefaults, type DrainOptions } from './drain-options';
 import type { Held, Lock } from './lock';
 import { DeadlineStore, subject } from './testing/deadline-store';
 import { drainParts, Effects } from './testing/drain-harness';

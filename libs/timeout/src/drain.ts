@@ -1,31 +1,16 @@
 import { type Asked, claimsAllThatIsDue } from './asked';
 import type { Claimant, DeadlineHandler } from './deadline-handler';
 import { DrainBatch } from './drain-batch';
+import type { DrainOptions } from './drain-options';
 import type { DrainCounts } from './drain-counts';
 import type { DrainParts, Part } from './drain-parts';
 import { KindHealth } from './kind-health';
 import { LateCommits } from './late-commits';
 import { EVERYTHING_MS, LowWater } from './low-water';
-import { Pace, paceDefaults, type PaceOptions } from './pace';
+import { Pace } from './pace';
 import { pause } from './pause';
-import { Round } from './round';
+import { Round, STUCK_AFTER_MS } from './round';
 import { SlotWatch } from './slot-watch';
-
-export interface DrainOptions extends PaceOptions {
-  /** After so many failures a subject is held for an operator. */
-  readonly maxFailures: number;
-  /** A handler that is silent for longer is not waited for: its batch is rolled back, and the kind goes on. */
-  readonly answerLimitMs: number;
-}
-
-/** A single statement may take 15 s; who makes none loses the transaction after what the session allows, which is no more. */
-const ANSWER_LIMIT_MS = 20_000;
-
-export const drainDefaults: DrainOptions = {
-  ...paceDefaults,
-  maxFailures: 8,
-  answerLimitMs: ANSWER_LIMIT_MS,
-};
 
 /** A drainer without a turn asks again: soon, for most are given back soon, then less often. */
 const TURN_RETRY_FIRST_MS = 10;
@@ -57,6 +42,7 @@ export class Drain {
   readonly #bursting = new Set<Round>();
   readonly #watch: SlotWatch;
   #probe: NodeJS.Timeout | undefined;
+  #beside: NodeJS.Timeout | undefined;
   #isStopped = false;
   #hasFailed = false;
 
@@ -119,19 +105,32 @@ export class Drain {
 
   #start(by: Claimant, overdueByMs: number): Promise<DrainCounts> {
     if (!this.#current) return this.#begin({ by, overdueByMs });
-    // It cannot be waited for where the session of one of its batches hangs.
-    if (this.#underWay?.isStuck) this.#sendMore(this.#underWay);
     // The round under way may have looked already, so what rang now needs another one. Of those
     // who share it, the one who asked for the least overdue decides: a ring must not wait behind a
     // sweep that leaves fresh deadlines to the rings.
     if (!this.#nextAsked || overdueByMs < this.#nextAsked.overdueByMs) {
       this.#nextAsked = { by, overdueByMs };
     }
+    this.#goBeside();
     this.#next ??= this.#current.then(
       () => this.#follow(),
       () => this.#follow(),
     );
     return this.#next;
+  }
+
+  /** The round under way cannot be waited for where the session of one of its batches hangs. */
+  #goBeside(): void {
+    const [round, asked] = [this.#underWay, this.#nextAsked];
+    if (!round || !asked || this.#isStopped) return;
+    if (round.isStuck) {
+      if (asked.overdueByMs < round.asked.overdueByMs) round.asked = asked;
+      this.#sendMore(round);
+    }
+    this.#beside ??= setTimeout(() => {
+      this.#beside = undefined;
+      this.#goBeside();
+    }, STUCK_AFTER_MS).unref();
   }
 
   /** Handles what is due of a part, for a sweep; resolves when there is no more of it to be had. */
@@ -149,6 +148,7 @@ export class Drain {
     const slotEndMs = this.#watch.stop();
     if (slotEndMs !== undefined) this.parts.alarms.ringAgain(slotEndMs);
     clearTimeout(this.#probe);
+    clearTimeout(this.#beside);
   }
 
   /** True while more is due than one batch takes. */
@@ -242,7 +242,7 @@ export class Drain {
           moreIsDue();
           break;
         case 'no turn':
-          if (!(await round.batch.areTurnsTaken()) && place > 0) return;
+          if (!(await this.#waits(round, place))) return;
           await pause(retryMs * (0.5 + Math.random()));
           retryMs = Math.min(TURN_RETRY_MAX_MS, 2 * retryMs);
           round.batch.pace.waited(performance.now() - beganMs);
@@ -257,6 +257,12 @@ export class Drain {
           return;
       }
     }
+  }
+
+  /** Without a turn: the first place waits for one; so does the first behind those that are stuck, where turns hang. */
+  async #waits(round: Round, place: number): Promise<boolean> {
+    const doSomeHang = await round.batch.areTurnsTaken();
+    return place === 0 || (doSomeHang && round.isFirst(place));
   }
 
   /** More is due than a batch takes, or a batch takes its time: every place is filled. */

@@ -3,7 +3,7 @@ import type { BatchesUnderWay } from './batches-under-way';
 /** For so long none was had before it is asked whether those who have them go on, and between two times. */
 const ASKS_AFTER_MS = 1_000;
 /** So long the answer holds. */
-const HOLDS_FOR_MS = 5_000;
+const HOLDS_FOR_MS = 2_000;
 
 /**
  * Turns that sessions of Postgres have which hang: a turn ends with its transaction, and nobody can end these. As

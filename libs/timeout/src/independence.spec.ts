@@ -1,7 +1,8 @@
 import { until } from '../../../test/support/until';
 import { DatabaseClock } from './database-clock';
 import type { DeadlineHandler } from './deadline-handler';
-import { Drain, drainDefaults } from './drain';
+import { Drain } from './drain';
+import { drainDefaults } from './drain-options';
 import { NoopLock } from './locks/noop.lock';
 import { type Look, LowWater } from './low-water';
 import { silentTelemetry, type TimeoutTelemetry } from './telemetry';

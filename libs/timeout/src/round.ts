@@ -3,7 +3,7 @@ import type { DrainBatch } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
 
 /** Many times what a batch is to take. */
-const STUCK_AFTER_MS = 1_000;
+export const STUCK_AFTER_MS = 1_000;
 
 /** A round of a drain that is under way: its drainers by their places, and what it did so far. */
 export class Round {
@@ -17,7 +17,7 @@ export class Round {
 
   constructor(
     readonly batch: DrainBatch,
-    readonly asked: Asked,
+    public asked: Asked,
   ) {}
 
   /** True while a batch of it takes its time, or hangs. */
@@ -34,6 +34,11 @@ export class Round {
     return !this.asked.part?.signal.aborted && place < this.places;
   }
 
+  /** True where all before it are stuck: of those without a turn, one waits for it. */
+  isFirst(place: number): boolean {
+    return [...this.drainers.keys()].every((other) => other >= place || this.#isStuckAt(other));
+  }
+
   begins(place: number): void {
     this.#sinceMs.set(place, performance.now());
   }
@@ -43,7 +48,10 @@ export class Round {
   }
 
   get #stuck(): number {
-    const nowMs = performance.now();
-    return [...this.#sinceMs.values()].filter((ms) => nowMs - ms > STUCK_AFTER_MS).length;
+    return [...this.#sinceMs.keys()].filter((place) => this.#isStuckAt(place)).length;
+  }
+
+  #isStuckAt(place: number): boolean {
+    return performance.now() - (this.#sinceMs.get(place) ?? Infinity) > STUCK_AFTER_MS;
   }
 }

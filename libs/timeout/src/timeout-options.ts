@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { Granularity } from './alarm-for';
 import type { BrakeOptions } from './brake';
 import type { DatabaseClock } from './database-clock';
-import type { DrainOptions } from './drain';
+import type { DrainOptions } from './drain-options';
 import type { Lock } from './lock';
 import type { SweepOptions } from './sweep';
 import type { TimeoutTelemetry } from './telemetry';

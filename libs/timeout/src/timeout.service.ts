@@ -5,7 +5,8 @@ import type { Claimant, Deadline, DeadlineHandler } from './deadline-handler';
 import { findAlarm } from './find-alarm';
 import { FurtherDrainers } from './further-drainers';
 import { insertDeadlines, waitingKinds } from './deadlines';
-import { Drain, drainDefaults } from './drain';
+import { Drain } from './drain';
+import { drainDefaults } from './drain-options';
 import {
   AmbiguousDeadlineHandlerError,
   UndeclaredDeadlineError,

@@ -1,5 +1,5 @@
 import { type Claimant, type DeadlineHandler, TimeoutService } from '@app/timeout';
-import { drainDefaults } from '../../../libs/timeout/src/drain';
+import { drainDefaults } from '../../../libs/timeout/src/drain-options';
 import { OthersWait } from '../../../libs/timeout/src/others-wait';
 import { Pace, paceDefaults } from '../../../libs/timeout/src/pace';
 import type { Scheduler } from '../scheduler';

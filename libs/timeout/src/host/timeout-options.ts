@@ -25,7 +25,8 @@ export interface TimeoutModuleOptions {
   readonly sweepIntervalMs?: number | undefined;
   /**
    * Batches of a kind under way at once, in all processes together, each on its own connection; 1 to 16,
-   * as many as this machine has cores unless given, two to eight.
+   * as many as this machine has cores unless given, two to eight. As many more go on beside such as hang: at one
+   * statement for more than five seconds.
    */
   readonly drainers?: number | undefined;
   /**

@@ -9,7 +9,7 @@ import type { DataSource } from 'typeorm';
 import { closePool } from '../close-pool';
 import { DatabaseClock } from '../database-clock';
 import { LazilyLoadedError } from '../errors';
-import { drainDefaults } from '../drain';
+import { drainDefaults } from '../drain-options';
 import { every, type Turns } from '../every';
 import { forgetHeld, nameSubjects } from '../held-deadlines';
 import { drainersHere } from '../pace';

@@ -1,0 +1,17 @@
+import { paceDefaults, type PaceOptions } from './pace';
+
+export interface DrainOptions extends PaceOptions {
+  /** After so many failures a subject is held for an operator. */
+  readonly maxFailures: number;
+  /** A handler that is silent for longer is not waited for: its batch is rolled back, and the kind goes on. */
+  readonly answerLimitMs: number;
+}
+
+/** A single statement may take 15 s; who makes none loses the transaction after what the session allows, which is no more. */
+const ANSWER_LIMIT_MS = 20_000;
+
+export const drainDefaults: DrainOptions = {
+  ...paceDefaults,
+  maxFailures: 8,
+  answerLimitMs: ANSWER_LIMIT_MS,
+};
