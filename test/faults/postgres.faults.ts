@@ -4,7 +4,7 @@ import { assert, type Fault, type Step } from './fault';
 import { slowness } from '../support/slowness';
 import { pause } from './load';
 
-/** "503 fast": the wait for a connection and for locks (2.7 s), and the way there and back. */
+/** "503 fast": the wait for a connection and for locks (2.4 s), a few tries more, and the way there and back. */
 const REFUSED_WITHIN_MS = 3_500;
 const DEADLOCKS_FOR_MS = 12_000;
 

@@ -12,7 +12,7 @@ const RETRY_BASE_MS = 10;
  * So long a caller waits for a lock, over all attempts, and with what it has waited for before: it hears within three
  * seconds that somebody has it.
  */
-const PATIENCE_MS = 2_700;
+const PATIENCE_MS = 2_400;
 /** So long an attempt does by the limit of its session: with less than that left, by what is left. */
 const SESSION_WAITS_MS = 1_000;
 /** For less than this nobody tries again; who comes without any patience left waits so long all the same. */
@@ -26,7 +26,7 @@ export interface InTransactionOptions extends TransactionOptions {
 /**
  * Runs `work` in one READ COMMITTED transaction and commits it. Serialization failures,
  * deadlocks and lock timeouts roll the whole of it back and run it again, with jitter, up to
- * five times and for 2.7 seconds: `work` must have no effect outside the transaction but
+ * five times and for 2.4 seconds: `work` must have no effect outside the transaction but
  * through `afterCommit`.
  * @throws {CommitUnknownError} where the answer to COMMIT never came
  */
