@@ -231,10 +231,7 @@ export class Drain {
     const moreIsDue = (): void => this.#sendMore(round);
     while (!this.#isStopped && !round.failure && round.has(place)) {
       const beganMs = performance.now();
-      round.begins(place);
-      const outcome = await round.batch
-        .handle(round.asked, round.total, moreIsDue)
-        .finally(() => round.ended(place));
+      const outcome = await round.handle(place, moreIsDue);
       switch (outcome) {
         case 'more':
           this.#bursting.add(round);

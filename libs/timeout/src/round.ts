@@ -1,5 +1,5 @@
 import type { Asked } from './asked';
-import type { DrainBatch } from './drain-batch';
+import type { BatchOutcome, DrainBatch } from './drain-batch';
 import { type DrainCounts, noCounts } from './drain-counts';
 
 /** Many times what a batch is to take. */
@@ -39,12 +39,14 @@ export class Round {
     return [...this.drainers.keys()].every((other) => other >= place || this.#isStuckAt(other));
   }
 
-  begins(place: number): void {
+  /** Handles one batch by that place. `moreIsDue` is called as soon as it has claimed as many as it may. */
+  async handle(place: number, moreIsDue: () => void): Promise<BatchOutcome> {
     this.#sinceMs.set(place, performance.now());
-  }
-
-  ended(place: number): void {
-    this.#sinceMs.delete(place);
+    try {
+      return await this.batch.handle(this.asked, this.total, moreIsDue);
+    } finally {
+      this.#sinceMs.delete(place);
+    }
   }
 
   get #stuck(): number {
