@@ -403,7 +403,7 @@ const MUTATIONS = [
   {
     name: 'held-fails-groups-again',
     what: 'What has failed a group goes into the next one with others again',
-    spec: 'libs/orders/src/group-commit.spec.ts',
+    spec: 'libs/orders/src/group-commit-needs.spec.ts',
     edits: [
       {
         file: `${ORDERS}held-needs.ts`,
