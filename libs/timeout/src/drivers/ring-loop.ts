@@ -37,6 +37,9 @@ const DEFAULTS = { batch: 500, concurrency: 4, stopTimeoutMs: 15_000 } as const;
 /** After a store's error, at first; then twice as long each time. */
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
+/** Where somebody holds what is due, another worker nearly always for a moment; twice as long each time. */
+const FIRST_IN_VAIN_MS = 1;
+const LONGEST_IN_VAIN_MS = 100;
 
 /** Sleeps until the earliest alarm of a source is due, takes what is due, and rings it. */
 export class RingLoop {
@@ -88,7 +91,7 @@ export class RingLoop {
 
   async #run(onRing: OnRing): Promise<void> {
     const { clock, batch, concurrency, longestWaitMs } = this.#options;
-    let pauseMs = FIRST_PAUSE_MS;
+    let [pauseMs, inVainMs] = [FIRST_PAUSE_MS, FIRST_IN_VAIN_MS];
     while (!this.#stopping) {
       if (this.#rings.size >= concurrency) {
         await this.#ringEndsOrStop();
@@ -102,8 +105,10 @@ export class RingLoop {
         if (due.length > 0) this.#ring(due, onRing);
         const nowMs = clock.nowMs();
         const inMs = Math.ceil((nextAtMs ?? Infinity) - nowMs);
+        const isInVain = due.length === 0 && inMs <= 0;
         if (inMs > 0) await this.#sleep(Math.min(inMs, longestWaitMs()));
-        else if (due.length === 0) await this.#sleep(1);
+        else if (isInVain) await this.#sleep(inVainMs);
+        inVainMs = isInVain ? Math.min(inVainMs * 2, LONGEST_IN_VAIN_MS) : FIRST_IN_VAIN_MS;
       } catch (error) {
         this.#options.onError(asError(error));
         this.#called = false;
