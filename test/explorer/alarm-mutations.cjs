@@ -121,7 +121,11 @@ const ALARM_MUTATIONS = [
     'sweep-waits-for-arming',
     'A worker whose store takes long to arm has no heartbeat meanwhile',
     'sweep.spec.ts',
-    ['sweep.ts', "withTimeLimit(this.#arming, armingLimitMs, 'Not armed')", 'this.#arming'],
+    [
+      'sweep.ts',
+      "withTimeLimit(this.#arming.arm(), armingLimitMs, 'Not armed')",
+      'this.#arming.arm()',
+    ],
   ),
   seeded(
     'bullmq-spins',

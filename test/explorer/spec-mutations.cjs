@@ -473,6 +473,18 @@ const SPEC_MUTATIONS = [
     ['low-water.ts', 'const look = { fromMs: this.#fromMs,', 'const look = { fromMs: 0,'],
   ),
   seeded(
+    'far-until-the-next-sweep',
+    'What is due in hours is brought near by sweeps alone, however seldom these are',
+    'timeout-run.spec.ts',
+    ['timeout-run.ts', 'return sweep.armIfDue(nowMs)', 'return'],
+  ),
+  seeded(
+    'spins-by-what-is-held',
+    'A worker looks a thousand times a second at an alarm that somebody holds',
+    'drivers/ring-loop.spec.ts',
+    ['drivers/ring-loop.ts', 'Math.min(inVainMs * 2, LONGEST_IN_VAIN_MS)', 'FIRST_IN_VAIN_MS'],
+  ),
+  seeded(
     'late-commits-forgotten',
     'Who looks for what is missed looks a few seconds back, whatever transaction is open',
     'late-commits.spec.ts',

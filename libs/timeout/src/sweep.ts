@@ -1,8 +1,8 @@
 import type { DataSource } from 'typeorm';
 import type { Alarms } from './alarms';
+import { Arming } from './arming';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
-import { isContention } from './database-errors';
 import type { Drain } from './drain';
 import { failpoint } from './failpoint';
 import { leftAlone } from './left-alone';
@@ -55,11 +55,7 @@ const MISSED_MS = 500;
 export class Sweep {
   /** By the monotonic clock: a clock that is set neither stops sweeping nor hurries it. */
   #lastRunAtMs = -Infinity;
-  /** True once it went through. One at a time: many alarms in a slow store outlast a sweep. */
-  #arming: Promise<boolean> | undefined;
-  /** How many alarms that no sweep has told of. */
-  #armed = 0;
-  readonly #ending = new AbortController();
+  readonly #arming: Arming;
   readonly #beganMs = performance.now();
 
   constructor(
@@ -73,14 +69,23 @@ export class Sweep {
     private readonly leftToRunMs: (kind: string) => number,
     private readonly telemetry: TimeoutTelemetry,
     readonly options: SweepOptions,
-  ) {}
+  ) {
+    this.#arming = new Arming(alarms, health, telemetry);
+  }
 
   /** True when a sweep should run now, by `performance.now()`; asked every second. */
   isDue(nowMs: number): boolean {
+    // At an interval each what is left over would come due before its turn.
+    if (this.alarms.leavesFar) return true;
     const { intervalMs, unhealthyIntervalMs } = this.options;
     const everyMs = this.health.healthy ? intervalMs : Math.min(intervalMs, unhealthyIntervalMs);
     // Half a second of tolerance, for ticks come a little early or late.
     return nowMs - this.#lastRunAtMs >= everyMs - 500;
+  }
+
+  /** Arms, in the background, where no sweep has for minutes; asked every second where none is due. */
+  armIfDue(nowMs: number): void {
+    if (this.#arming.isDue(nowMs)) void this.#arming.arm();
   }
 
   /**
@@ -130,8 +135,7 @@ export class Sweep {
     const startedMs = performance.now();
     this.#lastRunAtMs = startedMs;
     await this.clock.measure();
-    this.#arming ??= this.#arm().finally(() => (this.#arming = undefined));
-    const armed = withTimeLimit(this.#arming, armingLimitMs, 'Not armed');
+    const armed = withTimeLimit(this.#arming.arm(), armingLimitMs, 'Not armed');
     const isArmed = await armed.catch(() => false);
     await failpoint('sweep.armed');
     await this.brake.refresh();
@@ -145,7 +149,7 @@ export class Sweep {
     if (isArmed) await this.#judgeHealth(looked, lags, leftMs);
     const drained = this.#sendOut(drains, leaveToTimerMs, oldestOf(looked, lags, leftMs));
     const tookMs = performance.now() - startedMs;
-    const counts = { armed: this.#takeArmed(), oldestLagMs: lagMs };
+    const counts = { armed: this.#arming.takeArmed(), oldestLagMs: lagMs };
     this.telemetry.swept({ ...counts, tookMs });
     return { ...counts, drained };
   }
@@ -153,15 +157,14 @@ export class Sweep {
   /** One sweep to its end, for whoever wants to see what it did. */
   async runOnce(leaveToTimerMs?: number): Promise<SweepCounts> {
     // One that is under way has not seen what has just become due, and brings it near for nobody.
-    await this.#arming;
+    await this.#arming.settled();
     const { armed, oldestLagMs, drained } = await this.begin(leaveToTimerMs, Infinity);
     return { ...(await drained), armed, oldestLagMs };
   }
 
-  /** Arms no more; resolves when the page that is being read or armed has come to the store. */
-  async stop(): Promise<void> {
-    this.#ending.abort();
-    await this.#arming;
+  /** Arms no more; resolves when what is being armed has come to the store. */
+  stop(): Promise<void> {
+    return this.#arming.stop();
   }
 
   /** What they did is told when all are back; rejects with the first failure, which is told as well. */
@@ -177,30 +180,6 @@ export class Sweep {
       (error: unknown) => this.telemetry.failed('sweep', error),
     );
     return drained;
-  }
-
-  async #arm(): Promise<boolean> {
-    try {
-      this.#armed += await this.alarms.catchUp(this.#ending.signal);
-      // At an interval each it would come due before its turn.
-      if (this.alarms.leavesFar) this.#lastRunAtMs = -Infinity;
-      return true;
-    } catch (error) {
-      // Somebody holds deadlines: of the store that tells nothing.
-      if (isContention(error) && !isOfStore(error)) {
-        this.telemetry.failed('arm alarms', error);
-        return false;
-      }
-      this.alarms.forget();
-      this.health.become(false, error);
-      return false;
-    }
-  }
-
-  #takeArmed(): number {
-    const armed = this.#armed;
-    this.#armed = 0;
-    return armed;
   }
 
   /**
@@ -228,10 +207,6 @@ export class Sweep {
     this.health.become(!worst, why);
   }
 }
-
-/** By its code, as drivers say it: one of them keeps its alarms in Postgres. */
-const isOfStore = (error: unknown): boolean =>
-  (error as { readonly code?: unknown }).code === 'alarm_store';
 
 /**
  * The oldest that was seen of each, for its claims to begin with. Without those of which a part is left

@@ -62,7 +62,8 @@ export class TimeoutRun {
 
   async #sweepIfDue(): Promise<void> {
     const { sweep } = this.timeouts;
-    if (!sweep.isDue(performance.now())) return;
+    const nowMs = performance.now();
+    if (!sweep.isDue(nowMs)) return sweep.armIfDue(nowMs);
     await sweep.begin();
     await this.#heartbeat.beat({
       timerStoreHealthy: sweep.timerStoreHealthy,

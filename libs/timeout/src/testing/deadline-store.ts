@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { insertDeadlines } from '../deadlines';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
+import { Workers1763600010000 } from '../migrations/1763600010000-workers';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
@@ -40,6 +41,7 @@ export class DeadlineStore {
       extra: { pipeline: true, options: startUpOptions(UNDERSTOOD) },
       migrations: [
         Deadlines1763600000000,
+        Workers1763600010000,
         TimeoutBrakes1763600020000,
         NearAndFarDeadlines1763700210000,
         SweepShards1763930020000,
