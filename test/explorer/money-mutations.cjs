@@ -929,6 +929,14 @@ const MONEY_MUTATIONS = [
     'return BY_CURRENCY.has(currency) ? 2 : undefined;',
   ),
   seeded(
+    'kept-money-goes-back',
+    'Canceling an order sends back the money, too, that an operator has decided to keep',
+    `${ORDERS}money/kept-money.spec.ts`,
+    'money/refund-all.ts',
+    '!kept.has(id)',
+    'id !== undefined',
+  ),
+  seeded(
     'refund-waits-for-its-row',
     'The batch of refunds waits for a row whose holder waits for a deadline of the batch',
     'test/hosts/target-locks.long.ts',

@@ -7,6 +7,7 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { type PaymentBalance, readBalances, refundable } from './balance';
 import { judgeMoney } from './balance.judgement';
 import { oweAnew } from './cancel-unowed';
+import { keptAmong } from './kept-payments';
 import { lockMeantPayment } from './meant-payment';
 import {
   type Movement,
@@ -177,13 +178,8 @@ async function withoutHome(
   balances: readonly PaymentBalance[],
 ): Promise<RefundOrder[]> {
   const left = balances.filter((one) => one.held === 0 && refundable(one) > 0);
-  if (left.length === 0) return [];
-  const rows = await tx.rows<{ subject_id: string }>(
-    `SELECT subject_id FROM operator_actions
-      WHERE subject_id = ANY ($1::uuid[]) AND action = 'payment.keep'`,
-    [left.map(({ paymentId }) => paymentId)],
-  );
-  const kept = new Set(rows.map(({ subject_id: paymentId }) => paymentId));
+  const paymentIds = left.map(({ paymentId }) => paymentId);
+  const kept = await keptAmong(tx, paymentIds);
   return left
     .filter(({ paymentId }) => !kept.has(paymentId))
     .map((one) => ({ ...one, amount: refundable(one), reason: 'returned_money' as const }));

@@ -1,11 +1,12 @@
 import type { TimeoutService, Transaction } from '@app/timeout';
 import type { RefundReason } from '../order/order';
+import { keptAmong } from './kept-payments';
 import type { MovementSource } from './movements';
 import { requestRefunds } from './request-refunds';
 
 /**
- * Requests back all money of canceled orders that is not going back already. The caller has locked
- * the orders' rows, in the transaction that canceled them.
+ * Requests back all money of canceled orders that is not going back already, but for what an operator has decided
+ * to keep. The caller has locked the orders' rows, in the transaction that canceled them.
  */
 export async function refundAll(
   tx: Transaction,
@@ -19,10 +20,13 @@ export async function refundAll(
       WHERE order_id = ANY ($1::uuid[]) AND status = 'succeeded'`,
     [orderIds],
   );
+  const paymentIds = rows.map(({ id }) => id);
+  const kept = await keptAmong(tx, paymentIds);
+  const toRefund = rows.filter(({ id }) => !kept.has(id));
   return requestRefunds(
     tx,
     timeouts,
-    rows.map(({ id: paymentId, captured_amount: amount, captured_currency: currency }) => ({
+    toRefund.map(({ id: paymentId, captured_amount: amount, captured_currency: currency }) => ({
       ...{ paymentId, reason, amount: Number(amount), currency },
     })),
     source,
