@@ -929,6 +929,22 @@ const MONEY_MUTATIONS = [
     'return BY_CURRENCY.has(currency) ? 2 : undefined;',
   ),
   seeded(
+    'hosts-trouble-is-ours',
+    "A hook's server that is away counts as our database, so that strangers fail and no webhook is stored",
+    `${ORDERS}order/host-trouble.long.ts`,
+    'order/heard-of-host.ts',
+    'throw isOfOthers ? new OthersTroubleError(nameOf(isOfStock), error) : error;',
+    'throw isOfOthers ? error : error;',
+  ),
+  seeded(
+    'hook-waited-for-for-good',
+    'Who calls a hook waits for its answer also where its transaction is over',
+    `${ORDERS}order/host-trouble.long.ts`,
+    'order/order-hooks.ts',
+    "await unlessItStandsStill(tx, 'An @OrderHook() or the stock of the host', () =>\n      heard(tx, false, work(hookTx)),\n    );",
+    'await heard(tx, false, work(hookTx));',
+  ),
+  seeded(
     'kept-money-goes-back',
     'Canceling an order sends back the money, too, that an operator has decided to keep',
     `${ORDERS}money/kept-money.spec.ts`,

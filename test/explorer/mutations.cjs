@@ -263,8 +263,8 @@ const MUTATIONS = [
     edits: [
       {
         file: `${ORDERS}payments/receive-webhook.ts`,
-        find: 'if (isTableLocked(error)) this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;',
-        replace: 'if (isTableLocked(error)) throw error;',
+        find: 'if (isTableLocked(error) || stoodStill) {',
+        replace: 'if (isTableLocked(error)) throw error;\n      if (stoodStill) {',
       },
     ],
   },

@@ -346,7 +346,7 @@ const SPEC_MUTATIONS = [
     'standstill-nobodys-fault',
     'A session that Postgres ends because a handler stands still is taken for a lost connection: its batch goes out again for ever',
     'drain-silent-handler.spec.ts',
-    ['transaction.ts', 'if (code === STOOD_STILL) heard();', ''],
+    ['transaction.ts', 'if (code === STOOD_STILL) heard(true);', ''],
   ),
   seeded(
     'silent-worker-stays',

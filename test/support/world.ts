@@ -38,6 +38,8 @@ export interface WorldOptions {
   readonly beside?: World;
   /** A migrated database that somebody else made and will drop. */
   readonly databaseUrl?: string;
+  /** False where transactions that stand still are ended as in production; true unless given. */
+  readonly isPatient?: boolean;
   /** All that are switched on; the first is {@link World.provider}, and for new payments. */
   readonly providers?: readonly [LedgerProvider, ...LedgerProvider[]];
   /** The host's own; its changes are heard. */
@@ -120,7 +122,8 @@ const SETTINGS = {
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const given = options.databaseUrl ?? options.beside?.config.DATABASE_URL;
   const database = given === undefined ? await createMigratedDatabase() : undefined;
-  const url = given ?? patient(database?.appUrl);
+  const mine = options.isPatient === false ? database?.appUrl : patient(database?.appUrl);
+  const url = given ?? mine;
   const config = loadConfig({ ...SETTINGS, ...options.settings, DATABASE_URL: url });
   const ownerUrl = options.beside?.ownerUrl ?? database?.url ?? config.DATABASE_URL;
   return startWorld(config, ownerUrl, options, async () => database?.drop());

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { causesOf } from './causes';
+import { OthersTroubleError, StoodStillError } from './others-errors';
 
 /**
  * SQLSTATEs that speak of the server and not of the statement: 28 refuses the login, as while a password is
@@ -121,9 +122,12 @@ export function isOfSeveralStatements(error: unknown): boolean {
   return said?.code === SYNTAX_ERROR && said.routine === PREPARES;
 }
 
-/** True where all who ask for the same would fail alike: nothing that one of them asked for has caused it. */
+/**
+ * True where all who ask for the same would fail alike: nothing that one of them asked for has caused it, or nobody
+ * has time to find out who did, as where each try stands still.
+ */
 export function isEverybodys(error: unknown): boolean {
-  return isInfrastructureError(error) || isTableLocked(error);
+  return isInfrastructureError(error) || isTableLocked(error) || error instanceof StoodStillError;
 }
 
 /**
@@ -131,6 +135,7 @@ export function isEverybodys(error: unknown): boolean {
  * that a caller sent has caused it.
  */
 export function isInfrastructureError(error: unknown): boolean {
+  if (error instanceof OthersTroubleError) return false;
   const state = sqlStateOf(error);
   if (state !== undefined) return INFRASTRUCTURE_CLASSES.test(state);
   // Node's own errors are of another realm under some test runners, where `instanceof` fails.

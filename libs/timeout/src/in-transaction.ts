@@ -4,6 +4,7 @@ import { isContention, isLockTimeout } from './database-errors';
 import { StillLockedError } from './locked-statements';
 import { pause } from './pause';
 import { discardConnection, resetSession } from './send-statement';
+import { StoodStillError } from './others-errors';
 import { Transaction, type TransactionOptions } from './transaction';
 
 const MAX_ATTEMPTS = 5;
@@ -85,7 +86,7 @@ async function attemptTransaction<T>(
     const isLost = runner.isReleased;
     if (runner.isTransactionActive)
       await runner.rollbackTransaction().catch(() => discardConnection(runner));
-    const isKnown = error instanceof CommitUnknownError;
+    const isKnown = error instanceof CommitUnknownError || error instanceof StoodStillError;
     throw isLost && !isKnown ? new ConnectionLostError(error) : error;
   } finally {
     if (tx.isLent) await resetSession(runner);

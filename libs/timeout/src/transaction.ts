@@ -9,6 +9,7 @@ import {
 import { unlessLocked } from './locked-statements';
 import { Savepoint } from './savepoint';
 import { type Connection, nameOf, send, type Statement } from './send-statement';
+import { StoodStillError } from './others-errors';
 import { unattended } from './unattended';
 
 /** Postgres gives a statement up by itself; whoever waits for the answer waits a little longer. */
@@ -138,6 +139,8 @@ export class Transaction {
       return result;
     } catch (error) {
       part.end();
+      // There is nothing any more to roll back to.
+      if (error instanceof StoodStillError) throw error;
       await this.rows('ROLLBACK TO SAVEPOINT aside');
       this.#hasFailed = false;
       hooks.length = before;
@@ -227,17 +230,18 @@ export class Transaction {
   }
 
   /**
-   * `heard` is called where Postgres ends the session because this transaction makes no statement: of
-   * a lost connection nobody says that. Returns what ends the listening.
+   * `heard` is called where the session ends, with true where Postgres ends it because this transaction makes
+   * no statement: of a lost connection nobody says that. Returns what ends the listening.
    */
-  async onStandstill(heard: () => void): Promise<() => void> {
+  async onEnd(heard: (stoodStill: boolean) => void): Promise<() => void> {
     // Past the client, which gives what is said to a statement, if one has just been sent.
     const { connection } = (await this.runner.connect()) as Connection;
     const hear = ({ code }: { readonly code?: string }): void => {
-      if (code === STOOD_STILL) heard();
+      if (code === STOOD_STILL) heard(true);
     };
-    connection?.on('errorMessage', hear);
-    return () => connection?.off('errorMessage', hear);
+    const end = (): void => heard(false);
+    connection?.on('errorMessage', hear).on('end', end);
+    return () => connection?.off('errorMessage', hear).off('end', end);
   }
 
   /**

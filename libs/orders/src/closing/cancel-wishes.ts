@@ -1,9 +1,14 @@
-import { isContention, isInfrastructureError, type Transaction } from '@app/timeout';
+import {
+  isContention,
+  isInfrastructureError,
+  StoodStillError,
+  type Transaction,
+} from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { type Settings, SETTINGS } from '../config';
 import type { CaptureOutcome } from '../money/record-captures';
 import { LastcallError } from '../order/errors';
-import { HeldInHostError } from '../order/order-hooks';
+import { HeldInHostError } from '../order/heard-of-host';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { CancelPaid } from './cancel-paid';
 
@@ -53,7 +58,10 @@ export class CancelWishes {
 
 /** All of it is tried again, later or with less beside it. */
 const isForNow = (error: unknown): boolean =>
-  error instanceof HeldInHostError || isContention(error) || isInfrastructureError(error);
+  error instanceof HeldInHostError ||
+  error instanceof StoodStillError ||
+  isContention(error) ||
+  isInfrastructureError(error);
 
 /** Their customer's fence was what came right before the payment. */
 const WISHES = `

@@ -1,4 +1,9 @@
-import { CommitUnknownError, isContention, isInfrastructureError } from '@app/timeout';
+import {
+  CommitUnknownError,
+  isContention,
+  isInfrastructureError,
+  StoodStillError,
+} from '@app/timeout';
 import { LastcallError } from './errors';
 import { refusalOfUnkeptText } from './unkept-text';
 
@@ -8,7 +13,7 @@ const UNKNOWN =
 
 /**
  * What a caller is told of an error of the database's, which is its cause: `unavailable`, `busy` where others were
- * at the same things for as long as that was tried, or `invalid_request` for a text that it cannot keep. Undefined
+ * at the same things for as long as that was tried, or the host did not answer, or `invalid_request` for a text that it cannot keep. Undefined
  * for any other error.
  */
 export function refusalOfDatabase(error: unknown): LastcallError | undefined {
@@ -18,6 +23,10 @@ export function refusalOfDatabase(error: unknown): LastcallError | undefined {
     const isKnown = !(error instanceof CommitUnknownError);
     const message = isKnown ? 'The database cannot be reached; try again soon' : UNKNOWN;
     return new LastcallError('unavailable', message, {}, { cause: error });
+  }
+  if (error instanceof StoodStillError) {
+    const message = 'The shop took too long to look at this; try again soon';
+    return new LastcallError('busy', message, {}, { cause: error });
   }
   // After the retries of `inTransaction`.
   if (!isContention(error)) return undefined;

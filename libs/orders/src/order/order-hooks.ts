@@ -1,16 +1,17 @@
 import {
   enterHost,
   findMarked,
-  isLockTimeout,
   isMade,
   isSingleton,
   leaveHost,
   type Transaction,
+  unlessItStandsStill,
   type Uuids,
 } from '@app/timeout';
 import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { LastcallError } from './errors';
+import { heard, ofStock } from './heard-of-host';
 import type { HookTx } from './hook-tx';
 import { type HooksOrders, isOrderHook, type OrderDraft, type OrderTransition } from './order-hook';
 import { stockEffect } from './order.lifecycle';
@@ -32,17 +33,6 @@ export const HOOKS_ELSEWHERE = Symbol('HooksElsewhere');
  * what a transaction of somebody else takes that is under way, and little for those beside it.
  */
 const SHARED_LOCK_LIMIT_MS = 20;
-
-/** A hook or the stock of the host's met a lock that somebody keeps, in a transaction that many share. */
-export class HeldInHostError extends Error {
-  /** Without a `cause`: by its SQLSTATE the whole would be tried again, and wait again. */
-  constructor(
-    readonly isOfStock: boolean,
-    error: unknown,
-  ) {
-    super(`${isOfStock ? 'The stock' : 'An @OrderHook()'} of the host waited: ${String(error)}`);
-  }
-}
 
 /** The host's hooks and its stock, and the way to call them. */
 @Injectable()
@@ -174,15 +164,17 @@ export class OrderHooks implements OnModuleInit {
     const limit = tx.isShared ? `${SHARED_LOCK_LIMIT_MS}ms` : undefined;
     const before = await enterHost(tx, this.#path, limit);
     tx.lend();
-    const done = work({
+    const hookTx: HookTx = {
       manager: tx.manager,
       query: (sql, params = []) => tx.rows(sql, params),
       afterCommit: (hook) =>
         tx.afterCommit(hook, (error) =>
           this.telemetry.failed('afterCommit of an @OrderHook() or the stock', error),
         ),
-    });
-    const result = await heard(tx, false, done);
+    };
+    const result = await unlessItStandsStill(tx, 'An @OrderHook() or the stock of the host', () =>
+      heard(tx, false, work(hookTx)),
+    );
     // Hears of a statement that failed and was passed over, too: nothing could be committed after it.
     await leaveHost(tx, before);
     return result;
@@ -235,14 +227,3 @@ export const outOfStock = (sku: string, available: number): LastcallError =>
     sku,
     available,
   });
-
-const ofStock = <T>(tx: Transaction, work: () => Promise<T>): Promise<T> => heard(tx, true, work());
-
-/** Tells a lock that somebody keeps from what else may fail, where others wait for this, too. */
-async function heard<T>(tx: Transaction, isOfStock: boolean, work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw tx.isShared && isLockTimeout(error) ? new HeldInHostError(isOfStock, error) : error;
-  }
-}

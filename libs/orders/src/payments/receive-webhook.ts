@@ -7,6 +7,7 @@ import {
   isTableLocked,
   type Lock,
   queryRows,
+  StoodStillError,
   TimeoutService,
   type Transaction,
 } from '@app/timeout';
@@ -19,7 +20,7 @@ import { GroupCommit } from '../group-commit';
 import type { HowToCarryOut } from '../group-commit-options';
 import { orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
-import { HeldInHostError } from '../order/order-hooks';
+import { HeldInHostError } from '../order/heard-of-host';
 import { isUuid } from '../order/uuid';
 import type { ProviderNotice } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
@@ -33,7 +34,7 @@ const LANES = 2;
 /** More than a small group takes: many at once are taken by both. */
 const NEXT_LANE_AFTER_MS = 20;
 const MAX_WAITING = 10_000;
-/** A table that a group had to wait for in vain is locked for longer: what comes meanwhile is stored. */
+/** What a group had to wait for in vain, a table or the host, keeps others for longer: what comes meanwhile is stored. */
 const APPLY_LATER_FOR_MS = 1_000;
 
 /**
@@ -102,9 +103,12 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     try {
       return await this.#applyGroup(provider, notices, sinceMs);
     } catch (error) {
-      const haveWaited = isLockTimeout(error);
-      if (isTableLocked(error)) this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
-      else {
+      const stoodStill = error instanceof StoodStillError;
+      const haveWaited = isLockTimeout(error) || stoodStill;
+      if (isTableLocked(error) || stoodStill) {
+        this.#appliesFromMs = performance.now() + APPLY_LATER_FOR_MS;
+        if (stoodStill) this.telemetry.failed('apply webhook', error);
+      } else {
         // Whoever holds what one of them needs is waited for once, and not by each half of them again.
         const isForLater = notices.length === 1 || haveWaited;
         if (!isForLater || isEverybodys(error)) throw error;

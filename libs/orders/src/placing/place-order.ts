@@ -17,7 +17,7 @@ import { HeldElsewhere, type HowToCarryOut } from '../group-commit-options';
 import { waitNoMore } from '../order/wait-no-more';
 import type { OrderView } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
-import { HeldInHostError } from '../order/order-hooks';
+import { HeldInHostError } from '../order/heard-of-host';
 import { readInput } from '../order/read-input';
 import { needsOfCustomer } from './customer-limits';
 import { placeCommand } from './place-rules';

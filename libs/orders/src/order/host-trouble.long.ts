@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
+import { type Posted } from '../../../../test/support/ledger-provider';
+import { openWorld, type World } from '../../../../test/support/world';
+import { timed } from '../../../timeout/src/testing/awake-time';
+import { answerTo } from '../http/error-problem';
+import { ReceiveWebhook } from '../payments/receive-webhook';
+import { PlaceOrder } from '../placing/place-order';
+import { type HooksOrders, type OrderDraft, OrderHook, type OrderTransition } from './order-hook';
+
+const SKU = 'SKU';
+/** A session that stands still is ended after three seconds; then it is answered, or stored. */
+const ANSWERED_WITHIN_MS = 6_000;
+
+type Trouble = 'none' | 'refuses' | 'silent';
+let trouble: Trouble = 'none';
+
+/** A server of the host's, which nothing of ours knows. */
+const ask = async (): Promise<void> => {
+  if (trouble === 'silent') await new Promise(() => undefined);
+  if (trouble === 'refuses') {
+    await new Promise((_, reject) => connect(1, '127.0.0.1').on('error', reject));
+  }
+};
+
+/** Asks its server about Ann, and about each order that is paid. */
+@OrderHook()
+class Bonus implements HooksOrders {
+  async beforePlace(drafts: readonly OrderDraft[]): Promise<[]> {
+    if (drafts.some(({ customerId }) => customerId === 'ann')) await ask();
+    return [];
+  }
+
+  async onTransition({ to }: OrderTransition): Promise<void> {
+    if (to === 'paid') await ask();
+  }
+}
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld({ provides: [Bonus], isPatient: false });
+  await insertProduct(world, SKU);
+});
+afterAll(() => world?.close());
+beforeEach(() => (trouble = 'none'));
+
+const place = (customerId: string) =>
+  world.get(PlaceOrder).place({
+    ...{ customerId, idempotencyKey: randomUUID() },
+    items: [{ sku: SKU, quantity: 1 }],
+  });
+
+const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'done',
+    (error: unknown) => answerTo(error).problem,
+  );
+
+async function payFor(count: number) {
+  const orders = await insertOrders(world, { count, closesInMs: 600_000, payment: 'open' });
+  const received = orders.map(({ paymentId, amount }) => {
+    world.provider.open({ paymentId: paymentId as string, amount, currency: 'EUR' });
+    const { body, headers } = world.provider.pay(paymentId as string, new Date()) as Posted;
+    return world.get(ReceiveWebhook).receive('sandbox', body, headers);
+  });
+  await Promise.all(received);
+  return orders.map(({ id }) => id);
+}
+
+const paidOf = async (ids: readonly string[]): Promise<number> =>
+  (await world.rows(`SELECT FROM orders WHERE id = ANY ($1) AND status = 'paid'`, [ids])).length;
+
+/** What is stored for later has its turn, which is up to a second away after a failure. */
+async function applied(ids: readonly string[]): Promise<void> {
+  await world.rows(`UPDATE deadlines SET due_at = now() WHERE kind = 'webhook'`);
+  await world.timeouts.runSweep();
+  expect(await paidOf(ids)).toBe(ids.length);
+}
+
+describe("a server of the host's that refuses a hook", () => {
+  it('fails the order that asks it, and none beside that', async () => {
+    trouble = 'refuses';
+    const ann = outcomeOf(place('ann'));
+    const others = Array.from({ length: 30 }, (_, nth) => place(`bob-${nth}`));
+    expect(await Promise.all(others)).toHaveLength(30);
+    expect(await ann).toMatchObject({ status: 500 });
+  });
+
+  it('keeps no webhook from being stored', async () => {
+    trouble = 'refuses';
+    const ids = await payFor(5);
+    expect(await paidOf(ids)).toBe(0);
+    trouble = 'none';
+    await applied(ids);
+  });
+});
+
+describe("a server of the host's that never answers a hook", () => {
+  it('leaves no placing without an answer, and placing goes on', async () => {
+    trouble = 'silent';
+    for (let times = 0; times < 3; times++) {
+      const { result, tookMs } = await timed(() => outcomeOf(place('ann')));
+      expect(result).toMatchObject({ status: 503, code: 'busy' });
+      expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS);
+    }
+    expect(await outcomeOf(place('bob'))).toBe('done');
+  });
+
+  it('keeps no webhook from being stored, and these are applied once it answers', async () => {
+    trouble = 'silent';
+    for (let times = 0; times < 3; times++) {
+      const { result: ids, tookMs } = await timed(() => payFor(3));
+      expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS);
+      expect(await paidOf(ids)).toBe(0);
+    }
+    trouble = 'none';
+    await applied(await payFor(1));
+  });
+});

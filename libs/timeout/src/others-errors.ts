@@ -1,0 +1,18 @@
+/** What a server of somebody else's has said: by no word or code of it is our database away. */
+export class OthersTroubleError extends Error {
+  /** Without a `cause`, by which it would be understood as our database's. */
+  constructor(who: string, error: unknown) {
+    const { code } = Object(error) as { readonly code?: unknown };
+    super(`${who} failed: ${String(error)}${typeof code === 'string' ? ` (${code})` : ''}`);
+  }
+}
+
+/**
+ * Whoever had a transaction has made no statement for so long that Postgres has ended it. Nobody of ours, and nothing
+ * of the database's, has caused it.
+ */
+export class StoodStillError extends Error {
+  constructor(who: string) {
+    super(`${who} made no statement for so long that Postgres has ended the transaction`);
+  }
+}
