@@ -933,8 +933,8 @@ const MONEY_MUTATIONS = [
     "A hook's server that is away counts as our database, so that strangers fail and no webhook is stored",
     `${ORDERS}order/host-trouble.long.ts`,
     'order/heard-of-host.ts',
-    'throw isOfOthers ? new OthersTroubleError(nameOf(isOfStock), error) : error;',
-    'throw isOfOthers ? error : error;',
+    'throw isOfOthers ? ofOthers(isOfStock, error) : error;',
+    'throw error;',
   ),
   seeded(
     'hook-waited-for-for-good',

@@ -1,9 +1,12 @@
 /** What a server of somebody else's has said: by no word or code of it is our database away. */
 export class OthersTroubleError extends Error {
-  /** Without a `cause`, by which it would be understood as our database's. */
-  constructor(who: string, error: unknown) {
-    const { code } = Object(error) as { readonly code?: unknown };
-    super(`${who} failed: ${String(error)}${typeof code === 'string' ? ` (${code})` : ''}`);
+  /** @param said no `cause`, by which it would be understood as our database's */
+  constructor(
+    who: string,
+    readonly said: unknown,
+  ) {
+    const { code } = Object(said) as { readonly code?: unknown };
+    super(`${who} failed: ${String(said)}${typeof code === 'string' ? ` (${code})` : ''}`);
   }
 }
 

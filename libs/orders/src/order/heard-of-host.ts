@@ -5,6 +5,7 @@ import {
   OthersTroubleError,
   type Transaction,
 } from '@app/timeout';
+import { LastcallError } from './errors';
 
 /** A hook or the stock of the host's met a lock that somebody keeps, in a transaction that many share. */
 export class HeldInHostError extends Error {
@@ -33,6 +34,13 @@ export async function heard<T>(tx: Transaction, isOfStock: boolean, work: Promis
   } catch (error) {
     if (tx.isShared && isLockTimeout(error)) throw new HeldInHostError(isOfStock, error);
     const isOfOthers = isEverybodys(error) && !isOfOwnConnection(error);
-    throw isOfOthers ? new OthersTroubleError(nameOf(isOfStock), error) : error;
+    throw isOfOthers ? ofOthers(isOfStock, error) : error;
   }
+}
+
+/** What the host refuses by it stays a refusal, and is nobody else's. */
+function ofOthers(isOfStock: boolean, error: unknown): Error {
+  return error instanceof LastcallError
+    ? new LastcallError(error.code, error.message, error.fields)
+    : new OthersTroubleError(nameOf(isOfStock), error);
 }

@@ -4,6 +4,7 @@ import { insertOrders, insertProduct } from '../../../../test/support/insert-ord
 import { type Posted } from '../../../../test/support/ledger-provider';
 import { openWorld, type World } from '../../../../test/support/world';
 import { timed } from '../../../timeout/src/testing/awake-time';
+import { LastcallError } from './errors';
 import { answerTo } from '../http/error-problem';
 import { ReceiveWebhook } from '../payments/receive-webhook';
 import { PlaceOrder } from '../placing/place-order';
@@ -13,15 +14,20 @@ const SKU = 'SKU';
 /** A session that stands still is ended after three seconds; then it is answered, or stored. */
 const ANSWERED_WITHIN_MS = 6_000;
 
-type Trouble = 'none' | 'refuses' | 'silent';
+type Trouble = 'none' | 'refuses' | 'refusal' | 'silent';
 let trouble: Trouble = 'none';
 
 /** A server of the host's, which nothing of ours knows. */
 const ask = async (): Promise<void> => {
   if (trouble === 'silent') await new Promise(() => undefined);
-  if (trouble === 'refuses') {
-    await new Promise((_, reject) => connect(1, '127.0.0.1').on('error', reject));
-  }
+  if (trouble === 'none') return;
+  const call = new Promise((_, reject) => connect(1, '127.0.0.1').on('error', reject));
+  await call.catch((cause: unknown) => {
+    if (trouble === 'refuses') throw cause;
+    // As of the host's own database, by what Postgres says of it.
+    const away = Object.assign(new Error('the database system is starting up'), { code: '57P03' });
+    throw new LastcallError('order_refused', 'No bonus now', {}, { cause: away });
+  });
 };
 
 /** Asks its server about Ann, and about each order that is paid. */
@@ -85,6 +91,14 @@ describe("a server of the host's that refuses a hook", () => {
     const others = Array.from({ length: 30 }, (_, nth) => place(`bob-${nth}`));
     expect(await Promise.all(others)).toHaveLength(30);
     expect(await ann).toMatchObject({ status: 500 });
+  });
+
+  it('may make it refuse that order, and none beside that', async () => {
+    trouble = 'refusal';
+    const ann = outcomeOf(place('ann'));
+    const others = Array.from({ length: 30 }, (_, nth) => place(`eve-${nth}`));
+    expect(await Promise.all(others)).toHaveLength(30);
+    expect(await ann).toMatchObject({ status: 409, code: 'order_refused' });
   });
 
   it('keeps no webhook from being stored', async () => {
