@@ -1,16 +1,10 @@
-import { Workers1763600010000 } from './migrations/1763600010000-workers';
 import { DeadlineStore } from './testing/deadline-store';
 import { listWorkers, WorkerHeartbeat } from './worker-heartbeat';
 
 const YEAR_MS = 365 * 86_400_000;
 
 let store: DeadlineStore;
-beforeAll(async () => {
-  store = await DeadlineStore.open();
-  const runner = store.dataSource.createQueryRunner();
-  await new Workers1763600010000().up(runner);
-  await runner.release();
-});
+beforeAll(async () => (store = await DeadlineStore.open()));
 afterAll(() => store?.close());
 
 describe("a worker's heartbeat", () => {
