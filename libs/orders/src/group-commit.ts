@@ -1,6 +1,6 @@
 import { type GroupCommitOptions, HeldElsewhere, type HowToCarryOut } from './group-commit-options';
-import { HeldNeeds } from './held-needs';
 import { isOld, type Waiting } from './group-commit-waiting';
+import { HeldNeeds } from './held-needs';
 
 /** Whoever was passed over so often goes before those behind it, even where that idles a lane. */
 const MAX_PASSED_OVER = 4;

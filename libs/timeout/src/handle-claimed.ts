@@ -104,7 +104,9 @@ export async function handleClaimed(
   how: Handling,
 ): Promise<HandledApart> {
   const answers = new Answers(tx, how);
-  const stopListening = await tx.onEnd((stoodStill) => stoodStill && answers.tooLate());
+  const stopListening = await tx.onEnd((stoodStill) => {
+    if (stoodStill) answers.tooLate();
+  });
   try {
     return await (how.isApart
       ? handlePieces(mine, tx, answers, how)

@@ -2,9 +2,9 @@ import type { DataSource } from 'typeorm';
 import { commit, CommitUnknownError } from './commit';
 import { isContention, isLockTimeout } from './database-errors';
 import { StillLockedError } from './locked-statements';
+import { StoodStillError } from './others-errors';
 import { pause } from './pause';
 import { discardConnection, resetSession } from './send-statement';
-import { StoodStillError } from './others-errors';
 import { Transaction, type TransactionOptions } from './transaction';
 
 const MAX_ATTEMPTS = 5;

@@ -7,9 +7,9 @@ import {
   whyNotAsOne,
 } from './lent-transaction';
 import { unlessLocked } from './locked-statements';
+import { StoodStillError } from './others-errors';
 import { Savepoint } from './savepoint';
 import { type Connection, nameOf, send, type Statement } from './send-statement';
-import { StoodStillError } from './others-errors';
 import { unattended } from './unattended';
 
 /** Postgres gives a statement up by itself; whoever waits for the answer waits a little longer. */

@@ -13,8 +13,8 @@ const UNKNOWN =
 
 /**
  * What a caller is told of an error of the database's, which is its cause: `unavailable`, `busy` where others were
- * at the same things for as long as that was tried, or the host did not answer, or `invalid_request` for a text that it cannot keep. Undefined
- * for any other error.
+ * at the same things for as long as that was tried, or the host did not answer, or `invalid_request` for a text that
+ * it cannot keep. Undefined for any other error.
  */
 export function refusalOfDatabase(error: unknown): LastcallError | undefined {
   const unkept = refusalOfUnkeptText(error);
