@@ -949,8 +949,16 @@ const MONEY_MUTATIONS = [
     'Canceling an order sends back the money, too, that an operator has decided to keep',
     `${ORDERS}money/kept-money.spec.ts`,
     'money/refund-all.ts',
-    '!kept.has(id)',
-    'id !== undefined',
+    "AND NOT ${isForTheShop('payments.id')}",
+    '',
+  ),
+  seeded(
+    'kept-money-pays',
+    'An order whose own money has gone back stays paid, and is shipped, for money that the shop keeps beside it',
+    `${ORDERS}money/kept-money.spec.ts`,
+    'money/balance.ts',
+    'balance.isForTheShop ? 0 : ',
+    '',
   ),
   seeded(
     'refund-waits-for-its-row',

@@ -1,4 +1,5 @@
 import type { Queryable } from '../order/order-rows';
+import { isForTheShop } from './kept-payments';
 
 /** What one payment holds, as its movements add up; minor units of `currency`. */
 export interface PaymentBalance {
@@ -16,6 +17,8 @@ export interface PaymentBalance {
   readonly inDispute: number;
   /** Waits for an operator. */
   readonly held: number;
+  /** An operator has decided that the shop keeps it: it pays for no order, and does not go back with one. */
+  readonly isForTheShop: boolean;
 }
 
 /** What can still go back: never what has gone, is going, or was taken by a dispute. */
@@ -25,7 +28,7 @@ export function refundable({ captured, refunded, refunding, disputed }: PaymentB
 
 /** What the shop may count on for its order. */
 export function kept(balance: PaymentBalance): number {
-  return Math.max(0, refundable(balance) - balance.held);
+  return balance.isForTheShop ? 0 : Math.max(0, refundable(balance) - balance.held);
 }
 
 /**
@@ -44,7 +47,8 @@ export const OWES_TOO_MUCH =
 
 const COLUMNS = `order_id AS "orderId", payment_id AS "paymentId", currency,
   captured::float8 AS captured, refunded::float8 AS refunded, refunding::float8 AS refunding,
-  disputed::float8 AS disputed, in_dispute::float8 AS "inDispute", held::float8 AS held`;
+  disputed::float8 AS disputed, in_dispute::float8 AS "inDispute", held::float8 AS held,
+  ${isForTheShop('b.payment_id')} AS "isForTheShop"`;
 
 /** The balances of these orders' payments, oldest payment first; payments without money are left out. */
 export async function readBalances(
@@ -53,7 +57,7 @@ export async function readBalances(
 ): Promise<PaymentBalance[]> {
   if (orderIds.length === 0) return [];
   return sql.rows<PaymentBalance>(
-    `SELECT ${COLUMNS} FROM payment_balances WHERE order_id = ANY ($1::uuid[])
+    `SELECT ${COLUMNS} FROM payment_balances b WHERE order_id = ANY ($1::uuid[])
       ORDER BY payment_id, currency`,
     [orderIds],
   );

@@ -7,7 +7,6 @@ import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { type PaymentBalance, readBalances, refundable } from './balance';
 import { judgeMoney } from './balance.judgement';
 import { oweAnew } from './cancel-unowed';
-import { keptAmong } from './kept-payments';
 import { lockMeantPayment } from './meant-payment';
 import {
   type Movement,
@@ -110,7 +109,7 @@ export class ForeignMoney {
     }>('SELECT id, status, amount, currency FROM orders WHERE id = ANY ($1::uuid[])', [orderIds]);
     // Before the rest is judged: it is nothing that an order could be paid with.
     let all = await readBalances(tx, orderIds);
-    const stranded = await withoutHome(tx, await ofPaymentsThatPayNothing(tx, all));
+    const stranded = withoutHome(await ofPaymentsThatPayNothing(tx, all));
     if (stranded.length > 0) {
       await requestRefunds(tx, this.timeouts, stranded);
       all = await readBalances(tx, orderIds);
@@ -134,7 +133,7 @@ export class ForeignMoney {
         });
       }
       if (judgement === 'refund') {
-        await requestRefunds(tx, this.timeouts, await withoutHome(tx, ofOrder));
+        await requestRefunds(tx, this.timeouts, withoutHome(ofOrder));
       }
     }
   }
@@ -173,15 +172,9 @@ async function ofPaymentsThatPayNothing(
  * What these payments still hold: neither going back, nor taken by a dispute, nor on
  * hold, nor for the shop to keep, as an operator has decided.
  */
-async function withoutHome(
-  tx: Transaction,
-  balances: readonly PaymentBalance[],
-): Promise<RefundOrder[]> {
-  const left = balances.filter((one) => one.held === 0 && refundable(one) > 0);
-  const paymentIds = left.map(({ paymentId }) => paymentId);
-  const kept = await keptAmong(tx, paymentIds);
-  return left
-    .filter(({ paymentId }) => !kept.has(paymentId))
+function withoutHome(balances: readonly PaymentBalance[]): RefundOrder[] {
+  return balances
+    .filter((one) => one.held === 0 && !one.isForTheShop && refundable(one) > 0)
     .map((one) => ({ ...one, amount: refundable(one), reason: 'returned_money' as const }));
 }
 

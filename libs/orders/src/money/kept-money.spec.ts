@@ -1,7 +1,9 @@
+import type { Posted } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
+import { CreateRefund } from '../ops/create-refund';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 
@@ -10,7 +12,7 @@ beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
 afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 
-const { paid, tell, read } = moneyOf(() => world);
+const { paid, placed, receive, tell, refunded, disputed, read } = moneyOf(() => world);
 
 /** Money of a payment that we did not open, taken under the reference of an order that is paid. */
 async function tellOfOther(order: Placed, amount: number): Promise<string> {
@@ -54,5 +56,39 @@ describe('money that an operator has decided to keep', () => {
     await settlePayment(world, await tellOfOther(order, 700), 'refund');
     await world.get(CancelOrderByOperator).cancel(order.id, OLGA);
     expect(await owedFor(order)).toEqual([700, 1_000]);
+  });
+
+  it.each([
+    ['refunded at the provider', (order: Placed) => refunded(order, 1_000)],
+    ['taken by a dispute', (order: Placed) => disputed(order, 'lost')],
+    [
+      'refunded by an operator',
+      ({ id }: Placed) => world.get(CreateRefund).create(id, { ...OLGA, amount: 1_000 }),
+    ],
+  ])('pays for no order whose own money is %s', async (_, goes) => {
+    const order = await paid();
+    await settlePayment(world, await tellOfOther(order, 700), 'keep');
+    await goes(order);
+    expect(await read(order)).toMatchObject({ status: 'canceled' });
+  });
+
+  it('is the last that an operator sends back, however early it came', async () => {
+    const order = await placed();
+    const paymentId = `00000000-0000-7${order.id.slice(15)}`;
+    await world.rows(
+      `INSERT INTO payments (id, order_id, provider, provider_payment_id, status, amount, currency, expires_at)
+       SELECT $2::uuid, id, 'sandbox', 'pay-' || $2, 'closed', amount, currency, now() FROM orders WHERE id = $1`,
+      [order.id, paymentId],
+    );
+    const money = { amount: 700, currency: 'EUR', paidAt: new Date() };
+    await tell({ ...order, paymentId }, 'payment.succeeded', { money });
+    await settlePayment(world, paymentId, 'keep');
+    await receive(world.provider.pay(order.paymentId, new Date()) as Posted);
+    const { refundIds } = await world
+      .get(CreateRefund)
+      .create(order.id, { ...OLGA, amount: 1_000 });
+    expect(refundIds).toHaveLength(1);
+    expect(await read(order)).toMatchObject({ status: 'canceled' });
+    expect(await owedFor(order)).toEqual([1_000]);
   });
 });

@@ -1,6 +1,6 @@
 import type { TimeoutService, Transaction } from '@app/timeout';
 import type { RefundReason } from '../order/order';
-import { keptAmong } from './kept-payments';
+import { isForTheShop } from './kept-payments';
 import type { MovementSource } from './movements';
 import { requestRefunds } from './request-refunds';
 
@@ -17,16 +17,14 @@ export async function refundAll(
 ): Promise<string[]> {
   const rows = await tx.rows<{ id: string; captured_amount: string; captured_currency: string }>(
     `SELECT id, captured_amount, captured_currency FROM payments
-      WHERE order_id = ANY ($1::uuid[]) AND status = 'succeeded'`,
+      WHERE order_id = ANY ($1::uuid[]) AND status = 'succeeded'
+        AND NOT ${isForTheShop('payments.id')}`,
     [orderIds],
   );
-  const paymentIds = rows.map(({ id }) => id);
-  const kept = await keptAmong(tx, paymentIds);
-  const toRefund = rows.filter(({ id }) => !kept.has(id));
   return requestRefunds(
     tx,
     timeouts,
-    toRefund.map(({ id: paymentId, captured_amount: amount, captured_currency: currency }) => ({
+    rows.map(({ id: paymentId, captured_amount: amount, captured_currency: currency }) => ({
       ...{ paymentId, reason, amount: Number(amount), currency },
     })),
     source,

@@ -86,7 +86,10 @@ export class CreateRefund {
   }
 }
 
-/** From which payments it comes: the oldest first, and none whose money is on hold. */
+/**
+ * From which payments it comes: the oldest first, and none whose money is on hold. What an operator has decided to
+ * keep pays for no order, and comes last.
+ */
 async function allot(tx: Transaction, orderId: string, amount: number): Promise<RefundOrder[]> {
   const [order] = await tx.rows<{ currency: string }>('SELECT currency FROM orders WHERE id = $1', [
     orderId,
@@ -94,9 +97,10 @@ async function allot(tx: Transaction, orderId: string, amount: number): Promise<
   const balances = (await readBalances(tx, [orderId])).filter(
     ({ currency, held }) => currency === order?.currency && held === 0,
   );
+  const ownFirst = balances.toSorted((a, b) => Number(a.isForTheShop) - Number(b.isForTheShop));
   const parts: RefundOrder[] = [];
   let rest = amount;
-  for (const { paymentId, currency, ...balance } of balances) {
+  for (const { paymentId, currency, ...balance } of ownFirst) {
     const part = Math.min(rest, refundable({ paymentId, currency, ...balance }));
     if (part > 0) parts.push({ paymentId, currency, amount: part, reason: 'operator' });
     rest -= part;
