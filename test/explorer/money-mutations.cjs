@@ -253,8 +253,8 @@ const MONEY_MUTATIONS = [
     'Each piece of a group waits for as long as the group has waited',
     `${ORDERS}group-commit.spec.ts`,
     'group-commit.ts',
-    'haveWaited || (this.options.isHeld?.(error) ?? false)',
-    'haveWaited',
+    'isHeld ? { haveWaited: true, beganMs: performance.now() } : tried',
+    'tried',
   ),
   seeded(
     'youngest-of-a-group',
@@ -943,6 +943,14 @@ const MONEY_MUTATIONS = [
     'order/order-hooks.ts',
     "await unlessItStandsStill(tx, 'An @OrderHook() or the stock of the host', () =>\n      heard(tx, false, work(hookTx)),\n    );",
     'await heard(tx, false, work(hookTx));',
+  ),
+  seeded(
+    'late-failure-in-halves',
+    'Whom a hook fails for that fails late is looked for in halves, each of which waits as long again',
+    `${ORDERS}order/host-trouble.long.ts`,
+    'group-commit-options.ts',
+    'performance.now() - beganMs > TRIED_IN_PARTS_FOR_MS',
+    'beganMs < 0',
   ),
   seeded(
     'kept-money-goes-back',

@@ -17,6 +17,8 @@ export interface GroupCommitOptions<Request> {
   readonly needsOf?: (request: Request) => readonly string[];
   /** For a request that waited for too long for what somebody else holds of its needs. */
   readonly tired?: (needs: readonly string[]) => Error;
+  /** For those of a group whose parts have failed for too long by then, with the last error. */
+  readonly tookTooLong?: (error: unknown) => Error;
   /** True for errors that splitting a group cannot cure, such as a database that is away. */
   readonly isEverybodys: (error: unknown) => boolean;
   /** True for those of them that took long, and would meet all who wait behind the group as well. */
@@ -34,9 +36,18 @@ export class HeldElsewhere {
   ) {}
 }
 
+/** The parts of a group that fails are tried for so long: the answers then come within 3 s. */
+const TRIED_IN_PARTS_FOR_MS = 1_000;
+
+/** True where a group that began then, and fails now, is not to be tried in parts any more. */
+export const tookTooLong = ({ beganMs }: Pick<HowToCarryOut, 'beganMs'>): boolean =>
+  performance.now() - beganMs > TRIED_IN_PARTS_FOR_MS;
+
 export interface HowToCarryOut {
   /** They have waited for what one of them needs: its part of them is to wait no longer, or all of them would. */
   readonly haveWaited: boolean;
   /** Since when the one who has waited longest has, by `performance.now()`. */
   readonly sinceMs: number;
+  /** Since when the group is tried of which they are a part, or the whole, by `performance.now()`. */
+  readonly beganMs: number;
 }

@@ -1,4 +1,9 @@
-import { type GroupCommitOptions, HeldElsewhere, type HowToCarryOut } from './group-commit-options';
+import {
+  type GroupCommitOptions,
+  HeldElsewhere,
+  type HowToCarryOut,
+  tookTooLong,
+} from './group-commit-options';
 import { isOld, type Waiting } from './group-commit-waiting';
 import { HeldNeeds } from './held-needs';
 
@@ -12,11 +17,14 @@ const PATIENCE_MS = 2_000;
 /** Of those that may wait, so many at the most for what others hold: the rest is for strangers. */
 const SHARE_OF_HELD = 0.1;
 
+/** Of a group, or of that which it is a part of. */
+type Tried = Pick<HowToCarryOut, 'haveWaited' | 'beganMs'>;
+
 /**
  * Carries out concurrent requests in groups, one transaction a group: those that arrive while a
  * commit is under way are taken together by the next. A lone request starts at once. A group that
- * fails is tried again in halves, so that one poisoned request cannot fail its neighbours. One that
- * needs what somebody else holds waits beside the groups, and holds up nobody.
+ * fails is tried again in halves, so that one poisoned request cannot fail its neighbours, for as long as
+ * these have time. One that needs what somebody else holds waits beside the groups, and holds up nobody.
  */
 export class GroupCommit<Request, Result> {
   #waiting: Waiting<Request, Result>[] = [];
@@ -185,12 +193,15 @@ export class GroupCommit<Request, Result> {
     this.#wakeUp = setTimeout(() => this.#fillLanes(), Math.max(1, inMs));
   }
 
-  async #settle(group: readonly Waiting<Request, Result>[], haveWaited = false): Promise<void> {
+  async #settle(
+    group: readonly Waiting<Request, Result>[],
+    tried: Tried = { haveWaited: false, beganMs: performance.now() },
+  ): Promise<void> {
     const areOld = group.some((waiting) => isOld(waiting, performance.now()));
     try {
       const requests = group.map(({ request }) => request);
       const sinceMs = Math.min(...group.map((waiting) => waiting.sinceMs));
-      const results = await this.carryOut(requests, { haveWaited, sinceMs });
+      const results = await this.carryOut(requests, { ...tried, sinceMs });
       const again: Waiting<Request, Result>[] = [];
       group.forEach((waiting, index) => {
         const result = results[index] as Result | HeldElsewhere;
@@ -211,19 +222,26 @@ export class GroupCommit<Request, Result> {
         }
         return;
       }
+      const isHeld = this.options.isHeld?.(error) ?? false;
+      if (!isHeld && tookTooLong(tried)) {
+        const { tookTooLong: refusal = this.options.overflow } = this.options;
+        for (const { reject } of group) reject(refusal(error));
+        return;
+      }
       const middle = Math.ceil(group.length / 2);
-      const have = haveWaited || (this.options.isHeld?.(error) ?? false);
+      // The parts wait for no lock any more: they are tried for as long as a group that has not.
+      const have = isHeld ? { haveWaited: true, beganMs: performance.now() } : tried;
       await this.#settlePart(group.slice(0, middle), have);
       await this.#settlePart(group.slice(middle), have);
     }
   }
 
   /** Of a group that has failed; without those who need what is known by now to fail groups. */
-  async #settlePart(part: readonly Waiting<Request, Result>[], haveWaited: boolean): Promise<void> {
+  async #settlePart(part: readonly Waiting<Request, Result>[], tried: Tried): Promise<void> {
     const suspects = part.filter(({ needs }) => this.#held.areSuspect(needs));
     this.#putBack(suspects);
     const others = part.filter((waiting) => !suspects.includes(waiting));
-    if (others.length > 0) await this.#settle(others, haveWaited);
+    if (others.length > 0) await this.#settle(others, tried);
   }
 
   #putBack(again: readonly Waiting<Request, Result>[]): void {

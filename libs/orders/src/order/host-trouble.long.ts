@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { once } from 'node:events';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import { type Posted } from '../../../../test/support/ledger-provider';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -11,16 +12,25 @@ import { PlaceOrder } from '../placing/place-order';
 import { type HooksOrders, type OrderDraft, OrderHook, type OrderTransition } from './order-hook';
 
 const SKU = 'SKU';
-/** A session that stands still is ended after three seconds; then it is answered, or stored. */
+/** A session that stands still is ended after three seconds, or a hook gives up; then it is answered, or stored. */
 const ANSWERED_WITHIN_MS = 6_000;
 
-type Trouble = 'none' | 'refuses' | 'refusal' | 'silent';
+type Trouble = 'none' | 'refuses' | 'refusal' | 'silent' | 'given up';
+/** How long the host waits for its server where it gives up. */
+const GIVEN_UP_AFTER_MS = 1_500;
 let trouble: Trouble = 'none';
+
+/** It takes what it is sent, and says nothing. */
+const silent = createServer().listen(0, '127.0.0.1');
 
 /** A server of the host's, which nothing of ours knows. */
 const ask = async (): Promise<void> => {
   if (trouble === 'silent') await new Promise(() => undefined);
   if (trouble === 'none') return;
+  if (trouble === 'given up') {
+    const { port } = silent.address() as AddressInfo;
+    await fetch(`http://127.0.0.1:${port}`, { signal: AbortSignal.timeout(GIVEN_UP_AFTER_MS) });
+  }
   const call = new Promise((_, reject) => connect(1, '127.0.0.1').on('error', reject));
   await call.catch((cause: unknown) => {
     if (trouble === 'refuses') throw cause;
@@ -45,10 +55,14 @@ class Bonus implements HooksOrders {
 
 let world: World;
 beforeAll(async () => {
+  if (!silent.listening) await once(silent, 'listening');
   world = await openWorld({ provides: [Bonus], isPatient: false });
   await insertProduct(world, SKU);
 });
-afterAll(() => world?.close());
+afterAll(async () => {
+  await world?.close();
+  silent.close();
+});
 beforeEach(() => (trouble = 'none'));
 
 const place = (customerId: string) =>
@@ -130,5 +144,30 @@ describe("a server of the host's that never answers a hook", () => {
     }
     trouble = 'none';
     await applied(await payFor(1));
+  });
+});
+
+describe("a server of the host's for which a hook waits only for so long", () => {
+  it('leaves nobody who is placed beside it without an answer', async () => {
+    trouble = 'given up';
+    const all = ['ann', ...Array.from({ length: 30 }, (_, nth) => `zoe-${nth}`)].map(place);
+    const { result, tookMs } = await timed(() => Promise.all(all.map(outcomeOf)));
+    expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS);
+    const [ann, ...others] = result;
+    expect(ann).toMatchObject({ status: expect.any(Number) });
+    for (const other of others) {
+      if (other !== 'done') expect(other).toMatchObject({ status: 503, code: 'busy' });
+    }
+    trouble = 'none';
+    expect(await outcomeOf(place('bob'))).toBe('done');
+  });
+
+  it('keeps no webhook from being stored', async () => {
+    trouble = 'given up';
+    const { result: ids, tookMs } = await timed(() => payFor(20));
+    expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS);
+    expect(await paidOf(ids)).toBe(0);
+    trouble = 'none';
+    await applied(ids);
   });
 });

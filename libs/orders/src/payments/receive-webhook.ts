@@ -17,7 +17,7 @@ import { DATABASE } from '../data-source';
 import { ApplyNotices } from './apply-notices';
 import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
-import type { HowToCarryOut } from '../group-commit-options';
+import { type HowToCarryOut, tookTooLong } from '../group-commit-options';
 import { orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
 import { HeldInHostError } from '../order/heard-of-host';
@@ -95,7 +95,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
   async #takeGroup(
     provider: string,
     notices: readonly ProviderNotice[],
-    { sinceMs }: HowToCarryOut,
+    { sinceMs, beganMs }: HowToCarryOut,
   ): Promise<WebhookResult[]> {
     // Nobody waits in vain for what the group before has waited for.
     if (performance.now() < this.#appliesFromMs)
@@ -110,7 +110,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
         if (stoodStill) this.telemetry.failed('apply webhook', error);
       } else {
         // Whoever holds what one of them needs is waited for once, and not by each half of them again.
-        const isForLater = notices.length === 1 || haveWaited;
+        const isForLater = notices.length === 1 || haveWaited || tookTooLong({ beganMs });
         if (!isForLater || isEverybodys(error)) throw error;
         if (!(error instanceof HeldInHostError)) this.telemetry.failed('apply webhook', error);
       }

@@ -66,6 +66,13 @@ export class PlaceOrder implements OnApplicationShutdown {
           ...needsOfCustomer(customerId, this.config),
         ],
         tired: inUse,
+        tookTooLong: (cause) =>
+          new LastcallError(
+            'busy',
+            'Another order failed for too long beside this one; try again',
+            {},
+            { cause },
+          ),
         isEverybodys,
         isForAllWaiting: isTableLocked,
         isHeld: isLockTimeout,
