@@ -953,6 +953,14 @@ const MONEY_MUTATIONS = [
     'beganMs < 0',
   ),
   seeded(
+    'erased-order-revived',
+    'Late money revives an order whose customer has been erased, for nobody',
+    `${ORDERS}ops/erase-late-money.spec.ts`,
+    'ops/erase-customer.ts',
+    "WHEN 'revive' THEN 'refund' ",
+    "WHEN 'revive' THEN 'revive' ",
+  ),
+  seeded(
     'kept-money-goes-back',
     'Canceling an order sends back the money, too, that an operator has decided to keep',
     `${ORDERS}money/kept-money.spec.ts`,
