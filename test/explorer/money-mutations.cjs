@@ -961,6 +961,22 @@ const MONEY_MUTATIONS = [
     "WHEN 'revive' THEN 'revive' ",
   ),
   seeded(
+    'behind-a-refused-one-in-vain',
+    'What happens to an order is due while an earlier webhook of it waits for hours, and is looked at in vain',
+    `${ORDERS}deliveries/deliver-webhooks.spec.ts`,
+    'deliveries/fan-out.ts',
+    'greatest(now(), ${AHEAD_AGAIN_AT})',
+    'now()',
+  ),
+  seeded(
+    'waits-for-one-delivered',
+    'A webhook waits for one that was refused also when that has been delivered before its time',
+    `${ORDERS}deliveries/deliver-webhooks.spec.ts`,
+    'deliveries/deliver-webhooks.ts',
+    'ELSE next_attempt_at > now() AND attempts = 0 END',
+    'ELSE false END',
+  ),
+  seeded(
     'kept-money-goes-back',
     'Canceling an order sends back the money, too, that an operator has decided to keep',
     `${ORDERS}money/kept-money.spec.ts`,
