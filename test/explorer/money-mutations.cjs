@@ -977,6 +977,14 @@ const MONEY_MUTATIONS = [
     'ELSE false END',
   ),
   seeded(
+    'looked-up-for-each',
+    'Each webhook to a name looks it up anew, so that a silent nameserver keeps all other names waiting',
+    `${ORDERS}deliveries/post-webhook.spec.ts`,
+    'deliveries/shared-lookup.ts',
+    'if (others) return void others.push(heard);',
+    '',
+  ),
+  seeded(
     'kept-money-goes-back',
     'Canceling an order sends back the money, too, that an operator has decided to keep',
     `${ORDERS}money/kept-money.spec.ts`,

@@ -1,6 +1,6 @@
-import { lookup as dnsLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { sharedLookup } from './shared-lookup';
 
 const MAX_LENGTH = 2_000;
 
@@ -43,14 +43,11 @@ export class PrivateAddressError extends Error {
  * Resolves a name for the connection that asks, which then goes to just what was judged here: a name
  * that answers otherwise a moment later leads nowhere else. One private address among them refuses all.
  */
-export const publicLookup: LookupFunction = (hostname, options, callback) => {
-  dnsLookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error) return callback(error, '', 0);
-    const [first] = addresses;
-    if (!first || !addresses.every(({ address }) => isPublicAddress(address))) {
-      return callback(new PrivateAddressError(hostname), '', 0);
-    }
-    if (options.all) return callback(null, addresses);
-    callback(null, first.address, first.family);
-  });
-};
+export const publicLookup: LookupFunction = sharedLookup((hostname, addresses) =>
+  addresses.length > 0 && addresses.every(({ address }) => isPublicAddress(address))
+    ? undefined
+    : new PrivateAddressError(hostname),
+);
+
+/** Resolves a name wherever it leads. */
+export const anyLookup: LookupFunction = sharedLookup(() => undefined);

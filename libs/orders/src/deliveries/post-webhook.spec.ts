@@ -1,3 +1,4 @@
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import {
@@ -23,6 +24,18 @@ it('follows no redirect', async () => {
   const before = listener.heard.length;
   expect(await send()).toMatchObject({ isDelivered: false, answer: 302 });
   expect(listener.heard.length - before).toBe(1);
+});
+
+it('looks a name up once for all that go there at the same time', async () => {
+  listener.answer = (_, response) => void response.writeHead(204).end();
+  const lookup = jest.spyOn(dns, 'lookup');
+  const url = listener.url.replace('127.0.0.1', 'localhost');
+  const sent = await Promise.all(Array.from({ length: 16 }, () => send(url)));
+  expect(sent.map(({ isDelivered }) => isDelivered)).toEqual(sent.map(() => true));
+  expect(lookup).toHaveBeenCalledTimes(1);
+  expect(await send(url)).toMatchObject({ isDelivered: true });
+  expect(lookup).toHaveBeenCalledTimes(2);
+  lookup.mockRestore();
 });
 
 it('gives up on who does not answer, or never ends the answer', async () => {

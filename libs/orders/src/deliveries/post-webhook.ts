@@ -2,7 +2,7 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { tlsTrouble, type TlsTrouble } from '../order/tls-trouble';
-import { isPublicAddress, PrivateAddressError, publicLookup } from './endpoint-address';
+import { anyLookup, isPublicAddress, PrivateAddressError, publicLookup } from './endpoint-address';
 import { signedHeaders } from './sign-webhook';
 
 /** A message to sign and send. */
@@ -72,7 +72,7 @@ function post(
       method: 'POST',
       // A connection of its own for each: none is shared with an address that was judged before.
       agent: false,
-      ...(allowPrivate ? {} : { lookup: publicLookup }),
+      lookup: allowPrivate ? anyLookup : publicLookup,
       signal: AbortSignal.timeout(limitMs),
       headers: {
         'content-type': 'application/json',
