@@ -63,7 +63,23 @@ const ALARM_MUTATIONS = [
     'never-well-again',
     'A process that only arms never finds the store well again',
     'alarms.spec.ts',
-    ['alarms.ts', 'if (isJudge) this.health.become(true);', ''],
+    ['alarms.ts', 'if (this.options.rings === false) this.health.become(true);', ''],
+  ),
+  seeded(
+    'past-never-armed',
+    'What is due long before its commit, in a process that only arms, waits for a sweep of somebody else',
+    'alarms.spec.ts',
+    ['alarms.ts', 'return oldest ? [oldest, ...near] : near;', 'return near;'],
+  ),
+  seeded(
+    'silent-store-waited-for',
+    'A timer store that does not answer one call is waited for for good, and nothing far is brought near',
+    'silent-store.spec.ts',
+    [
+      'answered-calls.ts',
+      "withTimeLimit(asked, ANSWERS_WITHIN_MS, 'The timer store did not answer')",
+      'asked',
+    ],
   ),
   seeded(
     'armed-for-nobody',

@@ -106,6 +106,24 @@ describe('Alarms', () => {
     expect(driver.armed).toEqual([`slot-${nowMs + 1_000}`, `slot-${nowMs + 1_100}`]);
   });
 
+  it('arms what was due long before it was committed: it rings at once', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver, 100, [], false);
+    const hourAgo = nowMs - 3_600_000;
+    alarms.ensure([at(hourAgo)]);
+    await alarms.settled();
+    expect(driver.armed).toEqual([`slot-${hourAgo}`]);
+  });
+
+  it('arms one for all that was due long before: whoever hears it looks from then on', async () => {
+    const driver = new FakeDriver();
+    const alarms = create(driver);
+    const past = [70_000, 90_000, 80_000].map((ms) => at(nowMs - ms));
+    alarms.ensure([...past, at(nowMs - 1_000)]);
+    await alarms.settled();
+    expect(driver.armed).toEqual([`slot-${nowMs - 90_000}`, `slot-${nowMs - 1_000}`]);
+  });
+
   it('arms nothing that only another process could ring', async () => {
     const driver = new FakeDriver();
     const inEachProcess = Object.assign(new FakeDriver(), {
@@ -202,35 +220,29 @@ describe('Alarms', () => {
     await alarms.close();
   });
 
-  it.each([
-    ['takes what it had refused', 5_000],
-    ['is there, though nothing is left that it had refused', 700],
-  ])(
-    'says in a process that never sweeps that the store is well again, once it %s',
-    async (_, inMs) => {
-      jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
-      const [driver, changes] = [new FakeDriver(), [] as boolean[]];
-      const alarms = create(driver, 100, changes, false);
-      const offerAgain = async (): Promise<void> => {
-        jest.advanceTimersByTime(1_000);
-        await alarms.settled();
-      };
-      driver.isAway = true;
-      alarms.ensure([at(nowMs + inMs)]);
+  it('says in a process that never sweeps that the store is well again, once it takes what it had refused', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    const [driver, changes] = [new FakeDriver(), [] as boolean[]];
+    const alarms = create(driver, 100, changes, false);
+    const offerAgain = async (): Promise<void> => {
+      jest.advanceTimersByTime(1_000);
       await alarms.settled();
-      // What should have rung a minute ago is offered no more.
-      if (inMs < 1_000) nowMs += 61_000;
-      await offerAgain();
-      expect(changes).toEqual([false]);
-      driver.isAway = false;
-      await offerAgain();
-      expect(changes).toEqual([false, true]);
-      expect(driver.armed).toHaveLength(inMs < 1_000 ? 0 : 1);
-      // It is asked no longer than it takes.
-      await offerAgain();
-      expect(changes).toEqual([false, true]);
-    },
-  );
+    };
+    driver.isAway = true;
+    alarms.ensure([at(nowMs + 700)]);
+    await alarms.settled();
+    // Whoever hears it an hour late looks from then on.
+    nowMs += 3_600_000;
+    await offerAgain();
+    expect(changes).toEqual([false]);
+    driver.isAway = false;
+    await offerAgain();
+    expect(changes).toEqual([false, true]);
+    expect(driver.armed).toHaveLength(1);
+    const { calls } = driver;
+    await offerAgain();
+    expect(driver.calls).toBe(calls);
+  });
 
   it('leaves it to the sweep, where there is one, to say that the store is well again', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });

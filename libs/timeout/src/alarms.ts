@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { AnsweredCalls, type StoreCalls } from './answered-calls';
 import {
   alarmFor,
   type Granularity,
@@ -26,8 +27,8 @@ export interface AlarmsOptions {
 
 /** What the store did not take is offered again after so long: a late ring beats the sweep. */
 const RETRY_MS = 400;
-/** So long after its instant an alarm is worth nothing: a sweep has been there. */
-const WORTHLESS_AFTER_MS = 60_000;
+/** So long after their instants one alarm stands for all: whoever hears it looks from then on to now. */
+const PAST_MS = 60_000;
 /** Kept while the store is away. What is beyond is the sweep's. */
 const MOST_WAITING = 20_000;
 /**
@@ -63,14 +64,17 @@ export class Alarms {
   #catchUps = 0;
   #closed = false;
   #leavesFar = false;
+  readonly #store: StoreCalls;
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly driver: TimerDriver,
+    driver: TimerDriver,
     private readonly clock: MeasuredClock,
     private readonly health: TimerStoreHealth,
     readonly options: AlarmsOptions,
-  ) {}
+  ) {
+    this.#store = new AnsweredCalls(driver);
+  }
 
   /** How many slots this process knows to be armed. */
   get rememberedSlots(): number {
@@ -84,7 +88,7 @@ export class Alarms {
 
   /** Arms what is within the horizon, in the background. Call it after the commit. */
   ensure(deadlines: readonly Deadline[]): void {
-    if (!armsAlarms(this.driver, this.options.rings ?? true)) return;
+    if (!armsAlarms(this.#store, this.options.rings ?? true)) return;
     const nowMs = this.clock.nowMs();
     for (const deadline of deadlines) {
       const alarm = alarmFor(deadline, this.options.granularity);
@@ -130,7 +134,7 @@ export class Alarms {
     if (signal?.aborted) return 0;
     const nowMs = this.clock.nowMs();
     this.#prune(nowMs);
-    const survey = await this.driver.survey();
+    const survey = await this.#store.survey();
     if (survey.generation !== this.#generation) this.forget();
     const epoch = this.#epoch;
     let armed = await this.#armLost(survey, nowMs, signal);
@@ -138,7 +142,7 @@ export class Alarms {
     if (signal?.aborted) return armed;
     const untilMs = nowMs + this.options.horizonMs;
     for await (const alarms of this.#due(Math.max(nowMs, this.#armedUntilMs), untilMs)) {
-      await this.driver.arm(alarms);
+      await this.#store.arm(alarms);
       this.#remember(alarms, epoch);
       armed += alarms.length;
       if (signal?.aborted) return armed;
@@ -185,27 +189,23 @@ export class Alarms {
     this.#flushing = undefined;
   }
 
-  /**
-   * A process that only arms has no sweep either that would find the store well again. Where nothing is left of
-   * what it had refused, and perhaps nothing comes for hours, it is asked what sweeps ask it first.
-   */
+  /** A process that only arms has no sweep either that would find the store well again. */
   async #offer(alarms: readonly Alarm[]): Promise<void> {
-    const isJudge = this.options.rings === false;
-    if (alarms.length > 0) await this.driver.arm(alarms);
-    else if (isJudge && !this.health.healthy) await this.driver.survey();
-    else return;
-    if (isJudge) this.health.become(true);
+    if (alarms.length === 0) return;
+    await this.#store.arm(alarms);
+    if (this.options.rings === false) this.health.become(true);
   }
 
-  /** Those that are worth an alarm now; what is due later is armed when it has come near. */
+  /** Those that are within reach now; what is due later is armed when it has come near. */
   #takeWaiting(): Alarm[] {
     const nowMs = this.clock.nowMs();
     const all = [...this.#waiting.values()];
     this.#waiting = new Map();
-    return all.filter(({ at }) => {
-      const inMs = at.getTime() - nowMs;
-      return inMs <= this.options.horizonMs && inMs > -WORTHLESS_AFTER_MS;
-    });
+    const isPast = ({ at }: Alarm): boolean => at.getTime() <= nowMs - PAST_MS;
+    const [oldest] = all.filter(isPast).sort((a, b) => a.at.getTime() - b.at.getTime());
+    const untilMs = nowMs + this.options.horizonMs;
+    const near = all.filter((one) => !isPast(one) && one.at.getTime() <= untilMs);
+    return oldest ? [oldest, ...near] : near;
   }
 
   /** A process that only arms has no sweep behind it that would arm these. */
@@ -227,7 +227,7 @@ export class Alarms {
     this.#catchUps += 1;
     if (this.#armedUntilMs === 0 || this.#catchUps % LOOK_THROUGH_EVERY !== 0) return 0;
     // What cannot be listed, or is armed from here only, is armed anyway when it comes near.
-    if (!this.driver.abilities.surveys || this.driver.abilities.scope === 'process') return 0;
+    if (!this.#store.abilities.surveys || this.#store.abilities.scope === 'process') return 0;
     const fromMs = nowMs + SOON_MS;
     const { granularity, kinds } = this.options;
     const expected =
@@ -238,7 +238,7 @@ export class Alarms {
               .filter((startMs) => startMs > fromMs)
               .map((startMs) => slotAlarm(startMs + granularity, granularity)),
           ];
-    return armLost(expected, survey, this.driver, this.health, signal);
+    return armLost(expected, survey, this.#store, this.health, signal);
   }
 
   /**
@@ -247,16 +247,16 @@ export class Alarms {
    */
   async #armAnyway(nowMs: number, signal?: AbortSignal): Promise<void> {
     const untilMs = Math.min(nowMs + ARM_ANYWAY_MS, this.#armedUntilMs);
-    const { scope, dedupes } = this.driver.abilities;
+    const { scope, dedupes } = this.#store.abilities;
     if (untilMs <= nowMs) return;
     if (this.options.granularity !== 'subject') {
       const slots = await this.#slots(nowMs, untilMs);
       const unknown = slots.filter(({ at }) => !this.#armedSlots.has(at.getTime()));
-      await this.driver.arm(dedupes ? slots : unknown);
+      await this.#store.arm(dedupes ? slots : unknown);
     } else if (scope === 'process') {
       const singles = singleAlarms(this.dataSource, this.options.kinds, nowMs, untilMs);
       for await (const alarms of singles) {
-        await this.driver.arm(alarms);
+        await this.#store.arm(alarms);
         if (signal?.aborted) return;
       }
     }

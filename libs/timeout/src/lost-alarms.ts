@@ -1,5 +1,6 @@
 import { inPages } from './alarm-for';
-import type { Alarm, Survey, TimerDriver } from './timer-driver';
+import type { StoreCalls } from './answered-calls';
+import type { Alarm, Survey } from './timer-driver';
 import type { TimerStoreHealth } from './timer-store-health';
 
 type Pages = AsyncIterable<readonly Alarm[]> | Iterable<readonly Alarm[]>;
@@ -8,7 +9,7 @@ type Pages = AsyncIterable<readonly Alarm[]> | Iterable<readonly Alarm[]>;
 export async function armLost(
   expected: Pages,
   survey: Survey,
-  driver: TimerDriver,
+  driver: StoreCalls,
   health: TimerStoreHealth,
   signal?: AbortSignal,
 ): Promise<number> {
@@ -27,7 +28,7 @@ export async function armLost(
  * Arms what a survey has missed. A store that has lost a part may have kept what makes it take an id for
  * one that is armed already, as BullMQ does a job that is in no list: that goes first.
  */
-export async function armAnew(alarms: readonly Alarm[], driver: TimerDriver): Promise<void> {
+export async function armAnew(alarms: readonly Alarm[], driver: StoreCalls): Promise<void> {
   await driver.disarm(alarms.map(({ id }) => id));
   await driver.arm(alarms);
 }

@@ -9,7 +9,7 @@ export class TimerAbilityError extends Error {
  * True when alarms armed by this process would ring: a `process` driver rings where it was armed,
  * and there only if that process rings. Its workers arm from Postgres what others have placed.
  */
-export function armsAlarms({ abilities }: TimerDriver, rings: boolean): boolean {
+export function armsAlarms({ abilities }: Pick<TimerDriver, 'abilities'>, rings: boolean): boolean {
   return abilities.scope === 'shared' || rings;
 }
 

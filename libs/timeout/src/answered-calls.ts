@@ -1,0 +1,60 @@
+import { TimeLimitError, withTimeLimit } from './time-limit';
+import type { Alarm, Survey, TimerDriver } from './timer-driver';
+
+/** A driver answers within two seconds, by its contract: one that has not after so long may never. */
+const ANSWERS_WITHIN_MS = 15_000;
+
+/** What of a driver keeps alarms in its store. */
+export type StoreCalls = Pick<TimerDriver, 'abilities' | 'arm' | 'disarm' | 'survey'>;
+
+/**
+ * A driver, each call of which ends: whoever waits for one that never answers would arm nothing any more.
+ * What is given up may still be done.
+ */
+export class AnsweredCalls implements StoreCalls {
+  constructor(private readonly driver: TimerDriver) {}
+
+  get abilities(): TimerDriver['abilities'] {
+    return this.driver.abilities;
+  }
+
+  /** @throws {TimeLimitError} as the others */
+  arm(alarms: readonly Alarm[]): Promise<void> {
+    return withTimeLimit(this.driver.arm(alarms), ANSWERS_WITHIN_MS, 'Alarms were not armed');
+  }
+
+  disarm(ids: readonly string[]): Promise<void> {
+    return withTimeLimit(this.driver.disarm(ids), ANSWERS_WITHIN_MS, 'Alarms were not disarmed');
+  }
+
+  async survey(): Promise<Survey> {
+    const asked = this.driver.survey();
+    const survey = await withTimeLimit(asked, ANSWERS_WITHIN_MS, 'The timer store did not answer');
+    return { ...survey, alarms: () => untilItStops(survey.alarms()) };
+  }
+}
+
+/** With one timer for all of them: a store may hold a million. */
+async function* untilItStops(alarms: AsyncIterable<Alarm>): AsyncGenerator<Alarm> {
+  const each = alarms[Symbol.asyncIterator]();
+  let giveUp: (why: Error) => void = () => undefined;
+  const timer = setTimeout(
+    () => giveUp(new TimeLimitError('Alarms were not listed', ANSWERS_WITHIN_MS)),
+    ANSWERS_WITHIN_MS,
+  );
+  try {
+    for (;;) {
+      const next = await new Promise<IteratorResult<Alarm>>((resolve, reject) => {
+        giveUp = reject;
+        each.next().then(resolve, reject);
+      });
+      if (next.done) return;
+      yield next.value;
+      timer.refresh();
+    }
+  } finally {
+    clearTimeout(timer);
+    // One that stands still would not end either.
+    void Promise.resolve(each.return?.()).catch(() => undefined);
+  }
+}
