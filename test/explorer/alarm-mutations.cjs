@@ -82,6 +82,22 @@ const ALARM_MUTATIONS = [
     ],
   ),
   seeded(
+    'overdue-brought-near-unseen',
+    'What has been overdue for hours waits for the next sweep where it is brought near after one has looked',
+    'timeout-run.spec.ts',
+    ['sweep.ts', 'if (this.alarms.takeBroughtOverdue()) this.#lastRunAtMs = -Infinity;', ''],
+  ),
+  seeded(
+    'released-until-the-next-sweep',
+    'Timeouts that an operator has released go on with the next sweep, hours later',
+    'timeout-run.spec.ts',
+    [
+      'timeout-run.ts',
+      'if (!sweep.isDue(nowMs) && !(await sweep.isReleased()))',
+      'if (!sweep.isDue(nowMs))',
+    ],
+  ),
+  seeded(
     'armed-for-nobody',
     'A process that does not ring arms alarms that nobody else would ring',
     'alarms.spec.ts',

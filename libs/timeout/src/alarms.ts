@@ -64,6 +64,7 @@ export class Alarms {
   #catchUps = 0;
   #closed = false;
   #leavesFar = false;
+  #hasBroughtOverdue = false;
   readonly #store: StoreCalls;
 
   constructor(
@@ -84,6 +85,13 @@ export class Alarms {
   /** True where the last `catchUp` has not brought all near that is within reach: there is more to do at once. */
   get leavesFar(): boolean {
     return this.#leavesFar;
+  }
+
+  /** True where something was due already that has been brought near since this was asked last. */
+  takeBroughtOverdue(): boolean {
+    const has = this.#hasBroughtOverdue;
+    this.#hasBroughtOverdue = false;
+    return has;
   }
 
   /** Arms what is within the horizon, in the background. Call it after the commit. */
@@ -131,6 +139,7 @@ export class Alarms {
     const reachMs = 2 * this.options.horizonMs;
     const near = await bringNear(this.dataSource, this.options.kinds, reachMs, signal);
     this.#leavesFar = !near.isAll;
+    this.#hasBroughtOverdue ||= near.hasOverdue;
     if (signal?.aborted) return 0;
     const nowMs = this.clock.nowMs();
     this.#prune(nowMs);

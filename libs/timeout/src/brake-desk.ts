@@ -20,7 +20,7 @@ export async function readStopped(dataSource: DataSource): Promise<Stopped | und
 }
 
 /**
- * Lets deadlines go on, with the next sweep of each process; who said so, and why, is kept. Undefined
+ * Lets deadlines go on, in each process within a second or two; who said so, and why, is kept. Undefined
  * where none stood still.
  * @throws {TypeError} without an actor or a reason
  */

@@ -80,6 +80,11 @@ export class Brake {
     return this.options.share !== null && this.options.kinds.includes(kind);
   }
 
+  /** True while it is on, as far as this process knows. */
+  get isOn(): boolean {
+    return this.#engaged;
+  }
+
   /** True for kinds whose deadlines have to wait for an operator, as far as this process knows. */
   holds(kind: string): boolean {
     return this.#engaged && this.covers(kind);

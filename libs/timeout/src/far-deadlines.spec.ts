@@ -34,9 +34,17 @@ describe('far deadlines', () => {
   it('wait apart from near ones until they come within reach', async () => {
     await store.add(KIND, [60_000, 2 * HOUR_MS, 3 * HOUR_MS]);
     expect(await whereabouts()).toEqual({ near_deadlines: 1, far_deadlines: 2 });
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({ moved: 0, isAll: true });
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({
+      moved: 0,
+      isAll: true,
+      hasOverdue: false,
+    });
     await pass(2 * HOUR_MS - REACH_MS + 1_000);
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({ moved: 1, isAll: true });
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({
+      moved: 1,
+      isAll: true,
+      hasOverdue: false,
+    });
     expect(await whereabouts()).toEqual({ near_deadlines: 2, far_deadlines: 1 });
   });
 
@@ -60,9 +68,9 @@ describe('far deadlines', () => {
     const moving = bringNear(store.dataSource, [KIND, 'other'], REACH_MS, ending.signal);
     ending.abort();
     // The statement that was under way, and none after it.
-    expect(await moving).toEqual({ moved: 2_000, isAll: false });
+    expect(await moving).toMatchObject({ moved: 2_000, isAll: false });
     expect(await whereabouts()).toEqual({ near_deadlines: 2_000, far_deadlines: 3_000 });
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toMatchObject({
       moved: 3_000,
       isAll: true,
     });
@@ -98,7 +106,11 @@ describe('far deadlines', () => {
   it('of kinds that this version does not know stay where they are', async () => {
     await store.add('newer', [2 * HOUR_MS]);
     await pass(3 * HOUR_MS);
-    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({ moved: 0, isAll: true });
+    expect(await bringNear(store.dataSource, [KIND], REACH_MS)).toEqual({
+      moved: 0,
+      isAll: true,
+      hasOverdue: false,
+    });
     expect(await whereabouts()).toEqual({ far_deadlines: 1 });
   });
 

@@ -23,6 +23,8 @@ export interface BroughtNear {
   readonly moved: number;
   /** False where some of a kind are left over. */
   readonly isAll: boolean;
+  /** True where some of them were due by then, as after hours without a worker: nothing rings for these. */
+  readonly hasOverdue: boolean;
 }
 
 /**
@@ -36,20 +38,25 @@ export async function bringNear(
   reachMs: number,
   signal?: AbortSignal,
 ): Promise<BroughtNear> {
-  let [moved, isAll] = [0, true];
+  let [moved, isAll, hasOverdue] = [0, true, false];
   for (const kind of kinds) {
     for (let batch = 0; ; batch++) {
-      if (signal?.aborted) return { moved, isAll: false };
+      if (signal?.aborted) return { moved, isAll: false, hasOverdue };
       if (batch === MOST_BATCHES) {
         isAll = false;
         break;
       }
-      const [row] = await queryRows<{ n: number }>(dataSource, BRING_NEAR, [kind, reachMs, BATCH]);
+      const [row] = await queryRows<{ n: number; has_overdue: boolean | null }>(
+        dataSource,
+        BRING_NEAR,
+        [kind, reachMs, BATCH],
+      );
       moved += row?.n ?? 0;
+      hasOverdue ||= row?.has_overdue ?? false;
       if ((row?.n ?? 0) < BATCH) break;
     }
   }
-  return { moved, isAll };
+  return { moved, isAll, hasOverdue };
 }
 
 const BRING_NEAR = `
@@ -64,4 +71,4 @@ const BRING_NEAR = `
     INSERT INTO near_deadlines (kind, due_at, subject_id, version, failures)
     SELECT * FROM gone ON CONFLICT DO NOTHING
   )
-  SELECT count(*)::int AS n FROM gone`;
+  SELECT count(*)::int AS n, min(due_at) <= now() AS has_overdue FROM gone`;

@@ -57,7 +57,7 @@ function giveUpAtOnce(): void {
   const { setTimeout } = globalThis;
   const atOnce = (run: () => void, ms?: number): NodeJS.Timeout =>
     setTimeout(run, ms === ANSWERS_WITHIN_MS ? AT_ONCE_MS : ms);
-  jest.spyOn(globalThis, 'setTimeout').mockImplementation(atOnce as typeof setTimeout);
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation(atOnce);
 }
 
 it('a worker whose timer store is silent brings near what comes due all the same', async () => {

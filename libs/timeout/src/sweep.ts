@@ -77,10 +77,17 @@ export class Sweep {
   isDue(nowMs: number): boolean {
     // At an interval each what is left over would come due before its turn.
     if (this.alarms.leavesFar) return true;
+    // Of what a sweep before this one has not seen nothing else would hear.
+    if (this.alarms.takeBroughtOverdue()) this.#lastRunAtMs = -Infinity;
     const { intervalMs, unhealthyIntervalMs } = this.options;
     const everyMs = this.health.healthy ? intervalMs : Math.min(intervalMs, unhealthyIntervalMs);
     // Half a second of tolerance, for ticks come a little early or late.
     return nowMs - this.#lastRunAtMs >= everyMs - 500;
+  }
+
+  /** True once an operator has released a brake that holds this process, for whom no alarm rings meanwhile. */
+  async isReleased(): Promise<boolean> {
+    return this.brake.isOn && !(await this.brake.isEngaged());
   }
 
   /** Arms, in the background, where no sweep has for minutes; asked every second where none is due. */
@@ -138,6 +145,7 @@ export class Sweep {
     const armed = withTimeLimit(this.#arming.arm(), armingLimitMs, 'Not armed');
     const isArmed = await armed.catch(() => false);
     await failpoint('sweep.armed');
+    this.alarms.takeBroughtOverdue();
     await this.brake.refresh();
     const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
     // Not by its alarms is a kind late whose handler fails.

@@ -14,49 +14,8 @@ const FIVE_MINUTES_MS = 300_000;
 let store: DeadlineStore;
 beforeAll(async () => (store = await DeadlineStore.open()));
 afterAll(() => store?.close());
+beforeEach(() => store.empty());
 afterEach(() => jest.restoreAllMocks());
-
-describe('a worker that sweeps every six hours', () => {
-  it('brings near what comes due before the next sweep', async () => {
-    const { dataSource } = store;
-    const swept = jest.fn();
-    const failed = jest.fn();
-    const parts = {
-      ...{
-        driver: new HandDriver(),
-        lock: new NoopLock(),
-        dataSource,
-        drainDataSource: dataSource,
-      },
-      ...{ clock: new DatabaseClock(dataSource), telemetry: { ...silentTelemetry, swept, failed } },
-    };
-    const sweep = { intervalMs: 6 * HOUR_MS, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 };
-    const timeouts = new TimeoutService(parts, {
-      ...{ kinds: [KIND], granularity: 100, horizonMs: 12 * HOUR_MS, sweep },
-    });
-    timeouts.handle(KIND, {
-      maxBatch: 100,
-      lockKey: () => undefined,
-      handle: (due) => Promise.resolve({ changed: due.length, lost: 0 }),
-    });
-    const run = new TimeoutRun(timeouts, { ring: true, sweep, parts });
-    await run.start();
-    try {
-      await until('it has swept', async () => swept.mock.calls.length > 0);
-      await store.add(KIND, [1.5 * HOUR_MS]);
-      expect(await where()).toEqual(['far_deadlines']);
-      const { now } = performance;
-      jest
-        .spyOn(performance, 'now')
-        .mockImplementation(() => now.call(performance) + FIVE_MINUTES_MS);
-      await until('it is near', async () => (await where())[0] === 'near_deadlines');
-      expect(swept).toHaveBeenCalledTimes(1);
-    } finally {
-      await run.stop();
-    }
-    expect(failed).not.toHaveBeenCalled();
-  });
-});
 
 async function where(): Promise<string[]> {
   const rows = await store.rows<{ place: string }>(
@@ -64,3 +23,82 @@ async function where(): Promise<string[]> {
   );
   return rows.map(({ place }) => place);
 }
+
+describe('a worker that sweeps every six hours', () => {
+  const [swept, failed, handled, engaged] = [jest.fn(), jest.fn(), jest.fn(), jest.fn()];
+  let run: TimeoutRun;
+  beforeEach(() => {
+    for (const told of [swept, failed, handled, engaged]) told.mockClear();
+    const { dataSource } = store;
+    const parts = {
+      ...{ driver: new HandDriver(), lock: new NoopLock() },
+      ...{ dataSource, drainDataSource: dataSource, clock: new DatabaseClock(dataSource) },
+      telemetry: { ...silentTelemetry, swept, failed },
+    };
+    const sweep = { intervalMs: 6 * HOUR_MS, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 };
+    const timeouts = new TimeoutService(parts, {
+      ...{ kinds: [KIND], granularity: 100, horizonMs: 12 * HOUR_MS, sweep },
+      brake: { kinds: [KIND], share: 0.5, onEngaged: engaged },
+    });
+    timeouts.handle(KIND, {
+      maxBatch: 100,
+      lockKey: () => undefined,
+      handle: (due) => {
+        handled(due.length);
+        return Promise.resolve({ changed: due.length, lost: 0 });
+      },
+    });
+    run = new TimeoutRun(timeouts, { ring: true, sweep, parts });
+  });
+  afterEach(async () => {
+    await run.stop();
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  it('brings near what comes due before the next sweep', async () => {
+    await run.start();
+    await until('it has swept', async () => swept.mock.calls.length > 0);
+    await store.add(KIND, [1.5 * HOUR_MS]);
+    expect(await where()).toEqual(['far_deadlines']);
+    const { now } = performance;
+    jest
+      .spyOn(performance, 'now')
+      .mockImplementation(() => now.call(performance) + FIVE_MINUTES_MS);
+    await until('it is near', async () => (await where())[0] === 'near_deadlines');
+    expect(swept).toHaveBeenCalledTimes(1);
+  });
+
+  it('handles what has been overdue for hours also where that is brought near after its sweep has looked', async () => {
+    await store.rows(
+      `INSERT INTO far_deadlines (far, kind, due_at, subject_id)
+       VALUES (true, $1, now() - interval '2 hours', gen_random_uuid())`,
+      [KIND],
+    );
+    const neighbour = store.dataSource.createQueryRunner();
+    await neighbour.startTransaction();
+    await neighbour.query('LOCK TABLE far_deadlines IN SHARE MODE');
+    await run.start();
+    await until('it has swept', async () => swept.mock.calls.length > 0);
+    expect(handled).not.toHaveBeenCalled();
+    await neighbour.commitTransaction();
+    await neighbour.release();
+    await until('it is handled', async () => handled.mock.calls.length > 0);
+  });
+
+  it('goes on as soon as an operator has released the brake', async () => {
+    await store.rows(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('a test', $1, 2, 2)`,
+      [KIND],
+    );
+    await run.start();
+    await until('it stands still', async () => engaged.mock.calls.length > 0);
+    await store.add(KIND, [-2_000, -1_000]);
+    await until('it has swept', async () => swept.mock.calls.length > 0);
+    expect(handled).not.toHaveBeenCalled();
+    await store.rows(
+      `UPDATE timeout_brakes SET released_at = now(), released_by = 'ann', release_reason = 'seen'`,
+    );
+    await until('it goes on', async () => handled.mock.calls.length > 0);
+    expect(handled.mock.calls).toEqual([[2]]);
+  });
+});

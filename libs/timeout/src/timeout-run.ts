@@ -63,7 +63,7 @@ export class TimeoutRun {
   async #sweepIfDue(): Promise<void> {
     const { sweep } = this.timeouts;
     const nowMs = performance.now();
-    if (!sweep.isDue(nowMs)) return sweep.armIfDue(nowMs);
+    if (!sweep.isDue(nowMs) && !(await sweep.isReleased())) return sweep.armIfDue(nowMs);
     await sweep.begin();
     await this.#heartbeat.beat({
       timerStoreHealthy: sweep.timerStoreHealthy,

@@ -156,7 +156,7 @@ export class Timeouts {
   }
 
   /**
-   * Lets deadlines go on that have stopped, with the next sweep of each process: what is due is handled at once.
+   * Lets deadlines go on that have stopped, in each process within a second or two: what is due is handled at once.
    * Who said so, and why, is kept. False where none stood still.
    * @throws {TypeError} without an actor or a reason
    */

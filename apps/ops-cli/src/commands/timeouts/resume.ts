@@ -47,7 +47,7 @@ export default class TimeoutsResume extends OpsCommand {
         await confirmTyped(this.ctor, 'What is due will be handled at once', 'resume');
     }
     const resumed = await timeoutBrake.release(flags);
-    this.log('Timeouts go on with the next sweep');
+    this.log('Timeouts go on within a second or two');
     return { resumed };
   }
 }
