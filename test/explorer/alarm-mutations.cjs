@@ -98,6 +98,18 @@ const ALARM_MUTATIONS = [
     ],
   ),
   seeded(
+    'old-run-never-ends',
+    'A sweep by shards that is over for its age waits for its shards for good',
+    'shards/sharded-sweep.spec.ts',
+    ['shards/sharded-sweep.ts', 'await this.#shards.endOld(runId);', ''],
+  ),
+  seeded(
+    'halted-shards-waited-for',
+    'A sweep by shards waits ten seconds for each shard of a kind that has stopped itself',
+    'shards/sharded-sweep.spec.ts',
+    ['shards/sharded-sweep.ts', 'left === 0 || drain.isHalted || ', 'left === 0 || '],
+  ),
+  seeded(
     'armed-for-nobody',
     'A process that does not ring arms alarms that nobody else would ring',
     'alarms.spec.ts',

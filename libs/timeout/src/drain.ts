@@ -45,6 +45,7 @@ export class Drain {
   #beside: NodeJS.Timeout | undefined;
   #isStopped = false;
   #hasFailed = false;
+  #isHalted = false;
 
   constructor(
     readonly kind: string,
@@ -171,6 +172,11 @@ export class Drain {
     return this.#hasFailed;
   }
 
+  /** True where the last batch touched nothing, as the kind stands still or the brake is on. */
+  get isHalted(): boolean {
+    return this.#isHalted;
+  }
+
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
     const followUps = [this.#batch.followUps, this.#partBatch.followUps];
@@ -251,6 +257,7 @@ export class Drain {
         case 'braked':
         case 'stopped':
           round.isDone = outcome === 'all';
+          this.#isHalted = !round.isDone;
           return;
       }
     }

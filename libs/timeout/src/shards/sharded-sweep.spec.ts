@@ -12,6 +12,7 @@ import { DeadlineStore } from '../testing/deadline-store';
 import { drainParts } from '../testing/drain-harness';
 import { Gate } from '../testing/gate';
 import { HandDriver } from '../testing/hand-driver';
+import type { TimeoutOptions } from '../timeout-options';
 import { TimeoutService } from '../timeout.service';
 import { ShardedSweep } from './sharded-sweep';
 import { type Shard, SweepShards } from './sweep-shards';
@@ -36,7 +37,7 @@ const record: Handle = async (due, tx, by): Promise<BatchResult> => {
   return { changed: due.length, lost: 0 };
 };
 
-function service(handle = record): TimeoutService {
+function service(handle = record, change: Partial<TimeoutOptions> = {}): TimeoutService {
   const { dataSource } = store;
   const clock = new DatabaseClock(dataSource);
   const parts = { dataSource, drainDataSource: dataSource, clock, telemetry: silentTelemetry };
@@ -47,6 +48,7 @@ function service(handle = record): TimeoutService {
       granularity: 100,
       horizonMs: 60_000,
       sweep: { intervalMs: 10_000, unhealthyIntervalMs: 1_000, leaveToTimerMs: 0 },
+      ...change,
     },
   );
   const handler = { maxBatch: 100, lockKey: () => undefined, handle };
@@ -211,6 +213,36 @@ describe('ShardedSweep', () => {
     expect(report.found).toBe(await effects());
     expect(report.found).toBeLessThan(1_000);
     await expect(shards.take(DEAD, KIND, report.runId)).resolves.toBeDefined();
+  });
+
+  it('is over once it is old, with what is still there', async () => {
+    await store.add(KIND, overdue(20));
+    const gate = new Gate();
+    const timeouts = service(async (...args) => {
+      await gate.pass();
+      return record(...args);
+    });
+    const running = timeouts.shardedSweep.run({ shards: 2 });
+    await gate.reached();
+    await store.rows("UPDATE sweep_shards SET begun_at = begun_at - interval '1 hour'");
+    gate.open();
+    expect(await running).toMatchObject({ hasEnded: true, found: 10, left: 10 });
+  });
+
+  it('ends at once where timeouts have stopped themselves, and touches nothing', async () => {
+    await store.add(KIND, overdue(20));
+    await store.rows(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('a test', $1, 20, 20)`,
+      [KIND],
+    );
+    const timeouts = service(record, { brake: { kinds: [KIND], share: 0.5 } });
+    const ends = jest.spyOn(SweepShards.prototype, 'countLeft');
+    expect(await timeouts.shardedSweep.run({ shards: 4 })).toMatchObject({
+      ...{ hasEnded: true, found: 0, left: 20 },
+    });
+    // Each is looked at once, and not for as long as somebody may hold it.
+    expect(ends).toHaveBeenCalledTimes(4);
+    expect(await effects()).toBe(0);
   });
 
   it('refuses a second run beside one under way, and changes nothing', async () => {

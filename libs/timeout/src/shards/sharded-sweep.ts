@@ -115,6 +115,7 @@ export class ShardedSweep {
         await this.#workOn(kinds, leaveOff, runId);
         const now = await report();
         if (now.hasEnded || leaveOff.aborted) return now;
+        await this.#shards.endOld(runId);
         // Others have the rest; what one of them leaves behind is to be had again.
         await pause(RETRY_MS);
       }
@@ -174,7 +175,7 @@ export class ShardedSweep {
       const left = await this.#shards.countLeft(shard);
       const nowMs = performance.now();
       if (found + failed > 0) movedMs = nowMs;
-      if (left === 0 || nowMs - movedMs > this.stuckMs) return left;
+      if (left === 0 || drain.isHalted || nowMs - movedMs > this.stuckMs) return left;
       await pause(RETRY_MS);
     }
     return undefined;

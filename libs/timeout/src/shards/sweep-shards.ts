@@ -135,6 +135,18 @@ export class SweepShards {
     );
   }
 
+  /** Ends what is left of a run that is over for its age, where nobody is at it any more. */
+  async endOld(runId: string): Promise<void> {
+    const rows = await queryRows<TakenRow>(
+      this.dataSource,
+      `SELECT ${TAKEN} FROM sweep_shards
+        WHERE run_id = $1 AND ended_at IS NULL AND NOT (${IS_OPEN})
+          AND coalesce(lease_until <= now(), true)`,
+      [runId],
+    );
+    for (const shard of rows.map(fromRow)) await this.end(shard, await this.countLeft(shard));
+  }
+
   /**
    * The kinds that have a shard which has not ended, and when its run began, in milliseconds since
    * the epoch: before everything where nobody is at any.
@@ -169,6 +181,8 @@ export class SweepShards {
 }
 
 type Counted = Omit<ShardReport, 'kind' | 'ranBy' | 'state' | 'tookMs'>;
+
+const TAKEN = 'run_id, shard, kind, after_due_at, after_id, until_due_at, until_id';
 
 interface TakenRow {
   readonly run_id: string;
@@ -222,7 +236,7 @@ const TAKE = `
       WHERE kind = $3 AND ${IS_OPEN} AND (lease_until IS NULL OR lease_until <= now())
         AND ($4::uuid IS NULL OR run_id = $4)
       ORDER BY begun_at, shard LIMIT 1 FOR UPDATE SKIP LOCKED)
-  RETURNING run_id, shard, kind, after_due_at, after_id, until_due_at, until_id`;
+  RETURNING ${TAKEN}`;
 
 /**
  * The others of a shard update the same row as the last thing before they commit. A batch has done all

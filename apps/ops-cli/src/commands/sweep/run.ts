@@ -61,18 +61,13 @@ export default class SweepRun extends OpsCommand {
     const { timeouts, timeoutBrake } = await this.installation(refuseBesideHooks);
     const result = toResult(await timeouts.runSweep());
     this.log(sweepText(result, [['alarms armed', result.armed]]));
-    const stopped = await timeoutBrake.read();
-    if (stopped) {
-      this.note(
-        `Timeouts have stopped themselves (${stopped.cause}), and what they would close was not touched: lastcall timeouts resume`,
-      );
-    }
+    this.#tellOfBrake(await timeoutBrake.read());
     this.#tellOfFailures(result);
     return result;
   }
 
   async #byShards(shards: number, isReported: boolean): Promise<ShardedSweepResult> {
-    const { timeouts } = await this.installation(refuseBesideHooks);
+    const { timeouts, timeoutBrake } = await this.installation(refuseBesideHooks);
     const { SERVICE_LEVEL_MS } = await import('@app/timeout');
     const bar = progress('Sweeping');
     const signal = interruption((line) => this.note(line));
@@ -90,6 +85,7 @@ export default class SweepRun extends OpsCommand {
       ]),
     );
     if (isReported && report.shards.length > 0) this.log(`\n${shardsText(report.shards)}`);
+    this.#tellOfBrake(await timeoutBrake.read());
     this.#tellOfFailures(result);
     if (result.left > 0) {
       this.endWith(EXIT.partlyFailed);
@@ -102,6 +98,13 @@ export default class SweepRun extends OpsCommand {
       this.note('Interrupted; the workers go on with the rest. Next: lastcall stats');
     }
     return result;
+  }
+
+  #tellOfBrake(stopped: { readonly cause: string } | null | undefined): void {
+    if (!stopped) return;
+    this.note(
+      `Timeouts have stopped themselves (${stopped.cause}), and what they would close was not touched: lastcall timeouts resume`,
+    );
   }
 
   #tellOfFailures({ failed }: SweepTotals): void {
