@@ -1016,6 +1016,14 @@ const MONEY_MUTATIONS = [
     'ANY ($2::text[]) FOR UPDATE SKIP LOCKED)\n       SELECT order_id, true',
     'ANY ($2::text[]) FOR UPDATE)\n       SELECT order_id, true',
   ),
+  seeded(
+    'equal-refunds-are-nobodys',
+    "One of two refunds of the same amount that somebody makes by hand is nobody's, and both are sent again",
+    `${ORDERS}money/equal-refunds.spec.ts`,
+    'money/find-refund.ts',
+    'if (!oldest || (next && mustBeAlone)) return undefined;',
+    'if (!oldest || next) return undefined;',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -16,13 +16,13 @@ const OLGA = { actor: 'olga', reason: 'case 9' };
 /** Drives the attempts of a world's refunds step by step, by their handler: nothing comes due there by itself. */
 export function refundAttemptsOf(world: () => World, handler: Type<RefundHandler>) {
   return {
-    /** A refund that a paid order owes. */
+    /** One more refund that a paid order owes. */
     owed: async (order: Placed, amount: number): Promise<string> => {
       await world()
         .get(CreateRefund)
         .create(order.id, { ...OLGA, amount });
       const [refund] = await world().rows<{ id: string }>(
-        'SELECT id FROM refunds WHERE payment_id = $1',
+        'SELECT id FROM refunds WHERE payment_id = $1 ORDER BY created_at DESC LIMIT 1',
         [order.paymentId],
       );
       return (refund as { id: string }).id;

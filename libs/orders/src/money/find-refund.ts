@@ -26,27 +26,25 @@ export async function findRefundByKey(
 ): Promise<FoundRefund | 'busy' | undefined> {
   const target = parseRefundKey(idempotencyKey);
   if (!target) return undefined;
-  const found = await lockFound(tx, 'SELECT id, attempt FROM refunds WHERE id = $1', [
-    target.refundId,
-  ]);
+  const found = await lockOldest(tx, 'id = $1', [target.refundId]);
   return typeof found === 'object' ? target : found;
 }
 
 /**
- * A refund without our key: the refund that it names, else one that is still owed, by the payment
- * and the amount, when that is unambiguous: somebody made by hand what we could not. One that the
+ * A refund without our key: the refund that it names, else the oldest that is still owed of the payment and
+ * the amount: somebody made by hand what we could not, and of equal ones any is as good. One that the
  * provider may have been asked for is told of by its own key: this is another. So is one that is
  * booked as nobody's already, of which the provider tells once more, and one that has failed, which pays
- * nothing that is owed. `busy` where somebody holds its row.
+ * nothing that is owed. One without an id, which could end the next one as it is told of again, is found only
+ * where one alone is owed. `busy` where somebody holds its row.
  */
 export function findOwedRefund(
   tx: Transaction,
   { paymentId, providerPaymentId, amount, providerRefundId, hasSucceeded }: MadeRefund,
 ): Promise<FoundRefund | 'busy' | undefined> {
-  return lockFound(
+  return lockOldest(
     tx,
-    `SELECT id, attempt FROM refunds
-      WHERE payment_id = ${meantPayment('$1', '$4')} AND (provider_refund_id = $3 OR $5 AND amount = $2
+    `payment_id = ${meantPayment('$1', '$4')} AND (provider_refund_id = $3 OR $5 AND amount = $2
         AND (status IN ('failed', 'needs_attention') OR status = 'requested' AND asked_at IS NULL)
         AND NOT EXISTS (
           SELECT 1 FROM refunds named
@@ -55,6 +53,7 @@ export function findOwedRefund(
           SELECT 1 FROM money_movements m
            WHERE m.payment_id = refunds.payment_id AND m.kind = 'foreign_refund' AND m.ref = $3))`,
     [paymentId, amount, providerRefundId, providerPaymentId, hasSucceeded],
+    providerRefundId === null,
   );
 }
 
@@ -86,17 +85,23 @@ export async function isMadeBeside(
   return row?.is_beside ?? false;
 }
 
-/** The only one that `sql` finds. One that is another by the time it is locked is looked for again, as a busy one. */
-async function lockFound(
+/** The oldest of those `where`. One that is another by the time it is locked is looked for again, as a busy one. */
+async function lockOldest(
   tx: Transaction,
-  sql: string,
+  where: string,
   params: readonly unknown[],
+  mustBeAlone = false,
 ): Promise<FoundRefund | 'busy' | undefined> {
-  const candidates = await tx.rows(sql, params);
-  if (candidates.length !== 1) return undefined;
-  const [mine, other] = await tx.rows<{ id: string; attempt: number }>(
-    `${sql} FOR NO KEY UPDATE SKIP LOCKED`,
+  const sql = `SELECT id, attempt FROM refunds WHERE ${where}`;
+  const [oldest, next] = await tx.rows<{ id: string }>(
+    `${sql} ORDER BY created_at, id LIMIT 2`,
     params,
   );
-  return mine && !other ? { refundId: mine.id, attempt: mine.attempt } : 'busy';
+  if (!oldest || (next && mustBeAlone)) return undefined;
+  // Never the next one instead: who holds this one may be told of the same refund.
+  const [mine] = await tx.rows<{ id: string; attempt: number }>(
+    `${sql} AND id = $${params.length + 1} FOR NO KEY UPDATE SKIP LOCKED`,
+    [...params, oldest.id],
+  );
+  return mine ? { refundId: mine.id, attempt: mine.attempt } : 'busy';
 }
