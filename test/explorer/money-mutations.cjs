@@ -1024,6 +1024,14 @@ const MONEY_MUTATIONS = [
     'if (!oldest || (next && mustBeAlone)) return undefined;',
     'if (!oldest || next) return undefined;',
   ),
+  seeded(
+    'reconciled-capture-forgets-its-wish',
+    'An order whose customer has canceled it stays paid where only the ledger tells of its money',
+    `${ORDERS}closing/cancel-order.spec.ts`,
+    'reconciling/reconcile-fixes.ts',
+    'await this.wishes.carryOut(tx, [capture.paymentId], outcomes);',
+    '',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -13,6 +13,7 @@ import { ShipOrder } from '../fulfilment/ship-order';
 import type { HookTx } from '../order/hook-tx';
 import { type HooksOrders, OrderHook, type OrderTransition } from '../order/order-hook';
 import { readOrders } from '../order/order-rows';
+import { Reconcile } from '../reconciling/reconcile';
 import { CancelOrder } from './cancel-order';
 import { ForceCloseOrder } from './force-close-order';
 import { SettleClosing } from './settle-closing';
@@ -120,9 +121,17 @@ describe('canceling an order that was paid, as its provider says when it is aske
       return order;
     }
 
+    const reconcile = () =>
+      lenient.get(Reconcile).run({
+        since: new Date(Date.now() - 60_000),
+        fixFor: OLGA,
+        onDifference: () => undefined,
+      });
+
     it.each([
       ['tells that it was paid', (posted: Posted) => receive(lenient, posted)],
       ['says so when it is asked', async () => undefined],
+      ['says so in its ledger', reconcile],
     ])('cancels it, once the provider %s', async (_how, hear) => {
       const order = await fenced(lenient);
       await hear(lenient.provider.pay(order.paymentId, new Date()) as Posted);

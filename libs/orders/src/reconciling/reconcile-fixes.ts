@@ -1,6 +1,7 @@
 import { inTransaction, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { CancelWishes } from '../closing/cancel-wishes';
 import { DATABASE } from '../data-source';
 import { findOwedRefund, findRefundByKey } from '../money/find-refund';
 import { ForeignMoney } from '../money/foreign-money';
@@ -21,6 +22,7 @@ export class ReconcileFixes {
     @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly guard: OrderGuard,
     private readonly captures: RecordCaptures,
+    private readonly wishes: CancelWishes,
     private readonly refunds: SettleRefunds,
     private readonly foreign: ForeignMoney,
   ) {}
@@ -80,7 +82,9 @@ export class ReconcileFixes {
 
   #recordCapture({ orderId, capture }: FixOf<'capture'>, operator: Accountable): Promise<boolean> {
     return this.guard.withOrder(orderId, async (_order, tx) => {
-      const [outcome] = await this.captures.record(tx, [capture], 'reconcile');
+      const outcomes = await this.captures.record(tx, [capture], 'reconcile');
+      await this.wishes.carryOut(tx, [capture.paymentId], outcomes);
+      const [outcome] = outcomes;
       if (outcome === 'busy') throw busy();
       if (outcome === 'unknown_payment' || outcome === 'id_of_another') return false;
       // Known: its webhook came while the books were compared, and nothing is left to settle.
