@@ -1032,6 +1032,14 @@ const MONEY_MUTATIONS = [
     'await this.wishes.carryOut(tx, [capture.paymentId], outcomes);',
     '',
   ),
+  seeded(
+    'unread-ledger-hides-the-others',
+    'A provider whose ledger cannot be read keeps those behind it from being compared, each night',
+    `${ORDERS}reconciling/reconcile-unread.spec.ts`,
+    'reconciling/reconcile.ts',
+    'if (!(error instanceof UnreadLedger)) throw error;',
+    'throw error;',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

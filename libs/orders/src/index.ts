@@ -268,11 +268,11 @@ export {
   type ClosedRun,
   type FixOutcome,
   type FindingState,
-  type Place,
   type ReconcileRun,
   ReconcileRuns,
   type RunCounts,
 } from './reconciling/reconcile-runs';
+export type { Place, PlaceOfRun } from './reconciling/reconcile-places';
 export { RelayEvents } from './events/relay-events';
 export { SettleClosing } from './closing/settle-closing';
 export { seedProducts } from './stock/seed-products';

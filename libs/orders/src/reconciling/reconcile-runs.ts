@@ -7,19 +7,13 @@ import { type Accountable, recordAction } from '../order/operator-action';
 import { onDataSource, type Queryable } from '../order/order-rows';
 import { uuidv7 } from '../order/uuid';
 import type { Finding } from './reconcile-finding';
-
-/** Where a run goes on: at this provider, on this side, behind this page; `from` null: at its beginning. */
-export interface Place {
-  readonly provider: string;
-  readonly side: 'theirs' | 'ours';
-  readonly from: string | null;
-}
+import type { PlaceOfRun } from './reconcile-places';
 
 export interface ReconcileRun {
   readonly id: string;
   readonly since: Date;
   readonly startedAt: Date;
-  readonly place: Place | null;
+  readonly place: PlaceOfRun | null;
   readonly finishedAt: Date | null;
 }
 
@@ -107,7 +101,7 @@ export class ReconcileRuns {
   /** What a page has shown, and where the next one begins: together, or not at all. */
   async save(
     { id }: ReconcileRun,
-    { place, checked, seen }: { place: Place; checked: number; seen: readonly string[] },
+    { place, checked, seen }: { place: PlaceOfRun; checked: number; seen: readonly string[] },
   ): Promise<void> {
     await this.#sql.rows(
       `WITH seen AS (

@@ -10,9 +10,9 @@ import type { PaymentProvider } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { readOurs, readOursOnly } from './reconcile-books';
 import { ReconcileFixes } from './reconcile-fixes';
+import { notRead, type PlaceOfRun, placesLeft, readLedger, UnreadLedger } from './reconcile-places';
 import {
   type FixOutcome,
-  type Place,
   type ReconcileRun,
   ReconcileRuns,
   type RunCounts,
@@ -73,8 +73,9 @@ export class Reconcile {
 
   /**
    * What cannot be settled is counted and told of, once a run (telemetry's `failed`), and hides nothing
-   * behind it.
-   * @throws {LastcallError} provider_error when the ledger cannot be read to its end,
+   * behind it. Nor does a ledger that cannot be read hide those of the other providers: they are compared
+   * first, and the run, which stays unfinished, goes on with that one alone.
+   * @throws {LastcallError} provider_error when a ledger cannot be read to its end (`fields.providers`),
    *   reconcile_run_not_found, reconcile_run_over
    */
   async run(request: ReconcileRequest): Promise<ReconcileCounts> {
@@ -127,33 +128,43 @@ export class Reconcile {
   }
 
   async #compareAll(run: ReconcileRun, request: Comparison): Promise<ReconcileCounts> {
-    const { all } = this.providers;
-    const at = run.place;
-    const first = at ? all.findIndex(({ name }) => name === at.provider) : 0;
-    for (const [index, provider] of all.entries()) {
-      if (index < first) continue;
-      const isAt = at !== null && index === first;
-      if (!isAt || at.side === 'theirs') {
-        await this.#theirs(run, request, provider, isAt ? at.from : null);
+    const todo = placesLeft(run.place, this.providers.names);
+    const unread: UnreadLedger[] = [];
+    for (let at = todo.shift(); at && !request.signal?.aborted; at = todo.shift()) {
+      const rest = [...todo, ...unread.map(({ place }) => place)];
+      try {
+        await this.#compareAt(run, request, { ...at, rest });
+      } catch (error) {
+        if (!(error instanceof UnreadLedger)) throw error;
+        unread.push(error);
       }
-      if (request.signal?.aborted) break;
-      await this.#ours(run, request, provider, isAt && at.side === 'ours' ? at.from : null);
-      if (request.signal?.aborted) break;
     }
-    if (!request.signal?.aborted) await this.runs.finish(run);
+    if (!request.signal?.aborted) {
+      const [first, ...others] = unread;
+      if (first) throw notRead([first, ...others]);
+      await this.runs.finish(run);
+    }
     return { runId: run.id, ...(await this.runs.count(run)) };
+  }
+
+  /** One that has been switched off since is compared no more. */
+  async #compareAt(run: ReconcileRun, request: Comparison, at: PlaceOfRun): Promise<void> {
+    const provider = this.providers.find(at.provider);
+    if (provider && at.side === 'theirs') await this.#theirs(run, request, provider, at);
+    if (!provider || request.signal?.aborted) return;
+    await this.#ours(run, request, at.side === 'ours' ? at : { ...at, from: null });
   }
 
   async #theirs(
     run: ReconcileRun,
     request: Comparison,
     provider: PaymentProvider,
-    from: string | null,
+    at: PlaceOfRun,
   ): Promise<void> {
     const { name } = provider;
     const sql = onDataSource(this.dataSource);
     const since = new Date(run.since.getTime() - CLOCK_SKEW_MS);
-    for await (const { payments, next } of provider.ledger(since, from)) {
+    for await (const { payments, next } of readLedger(provider, since, at.from)) {
       const { ours, ids } = await readOurs(sql, run, name, payments);
       for (const theirs of payments) {
         for (const finding of comparePayment(ours(theirs), theirs)) {
@@ -161,29 +172,22 @@ export class Reconcile {
           await this.#tell(run, request, finding);
         }
       }
-      const place: Place =
-        next === null
-          ? { provider: name, side: 'ours', from: null }
-          : { provider: name, side: 'theirs', from: next };
+      const side = next === null ? 'ours' : 'theirs';
+      const place = { ...at, side, from: next } as const;
       await this.runs.save(run, { place, checked: payments.length, seen: ids });
       if (request.signal?.aborted) return;
     }
   }
 
   /** Payments that the provider has told us of, and that are not in its ledger. */
-  async #ours(
-    run: ReconcileRun,
-    request: Comparison,
-    { name: provider }: PaymentProvider,
-    from: string | null,
-  ): Promise<void> {
+  async #ours(run: ReconcileRun, request: Comparison, at: PlaceOfRun): Promise<void> {
     const sql = onDataSource(this.dataSource);
-    for await (const { findings, next } of readOursOnly(sql, run, provider, from)) {
+    for await (const { findings, next } of readOursOnly(sql, run, at.provider, at.from)) {
       for (const finding of findings) {
         if (isOver(request, finding)) return;
         await this.#tell(run, request, finding);
       }
-      const place: Place = { provider, side: 'ours', from: next };
+      const place = { ...at, side: 'ours', from: next } as const;
       await this.runs.save(run, { place, checked: findings.length, seen: [] });
       if (request.signal?.aborted) return;
     }

@@ -1,0 +1,67 @@
+import { LastcallError, reasonOf } from '../order/errors';
+import type { LedgerPage, PaymentProvider } from '../providers/payment-provider';
+
+/** Where a comparison goes on: at this provider, on this side, behind this page; `from` null: at its beginning. */
+export interface Place {
+  readonly provider: string;
+  readonly side: 'theirs' | 'ours';
+  readonly from: string | null;
+}
+
+/** Where a run goes on, and where after that: those whose ledgers could not be read come last. */
+export interface PlaceOfRun extends Place {
+  /** Not in one that was stored before there was this: then the providers behind it. */
+  readonly rest?: readonly Place[];
+}
+
+/** What is left to compare, in order: of a run that begins, all the providers of these names. */
+export function placesLeft(at: PlaceOfRun | null, names: readonly string[]): Place[] {
+  const all = names.map((provider): Place => ({ provider, side: 'theirs', from: null }));
+  if (at === null) return all;
+  const { rest = all.slice(names.indexOf(at.provider) + 1), ...place } = at;
+  return [place, ...rest];
+}
+
+/** A provider's ledger cannot be read to its end; `place` is where it goes on. */
+export class UnreadLedger extends Error {
+  constructor(
+    readonly place: Place,
+    cause: unknown,
+  ) {
+    super(`The ledger of ${place.provider} could not be read`, { cause });
+  }
+}
+
+/**
+ * A provider's ledger, from the beginning or behind a page. What fails as a page is worked on is not its own.
+ * @throws {UnreadLedger} it goes on behind the last page that was worked on
+ */
+export async function* readLedger(
+  provider: PaymentProvider,
+  since: Date,
+  from: string | null,
+): AsyncGenerator<LedgerPage> {
+  let place: Place = { provider: provider.name, side: 'theirs', from };
+  try {
+    for await (const page of provider.ledger(since, from)) {
+      yield page;
+      place = { ...place, from: page.next };
+    }
+  } catch (error) {
+    throw new UnreadLedger(place, error);
+  }
+}
+
+/** What a run fails with that has compared all the others. */
+export function notRead([first, ...others]: readonly [UnreadLedger, ...UnreadLedger[]]): Error {
+  const unread = [first, ...others];
+  const providers = unread.map(({ place }) => place.provider);
+  const ledgers = others.length === 0 ? 'The ledger' : 'The ledgers';
+  const why = first.cause instanceof LastcallError ? first.cause.message : reasonOf(first.cause);
+  return new LastcallError(
+    'provider_error',
+    `${ledgers} of ${providers.join(' and ')} could not be read: ${why}`,
+    { providers },
+    { cause: others.length === 0 ? first.cause : new AggregateError(unread) },
+  );
+}
