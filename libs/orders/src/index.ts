@@ -273,6 +273,7 @@ export {
   type RunCounts,
 } from './reconciling/reconcile-runs';
 export type { Place, PlaceOfRun } from './reconciling/reconcile-places';
+export type { ReconcileGauges } from './reconciling/reconcile-gauges';
 export { RelayEvents } from './events/relay-events';
 export { SettleClosing } from './closing/settle-closing';
 export { seedProducts } from './stock/seed-products';

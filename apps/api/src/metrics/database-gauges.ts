@@ -70,6 +70,11 @@ const SINGLE: readonly Single[] = [
     help: 'Differences from the ledgers of the providers that the newest comparison of a week has left open',
     read: ({ reconcileDifferences }) => reconcileDifferences,
   },
+  {
+    name: 'reconcile_age_seconds',
+    help: 'How long ago the newest comparison of a week began that came to its end, where there is one each night',
+    read: ({ reconcileAgeSeconds }) => reconcileAgeSeconds,
+  },
 ];
 
 const LABELLED: readonly Labelled[] = [

@@ -19,6 +19,7 @@ const READINGS = {
   onHold: { payments: 1, webhooks: 0, deadlines: 2 },
   timeoutsStopped: true,
   reconcileDifferences: null,
+  reconcileAgeSeconds: 3_600,
   invariants: [
     { name: 'stock_adds_up', violations: 0 },
     { name: 'money_has_a_home', violations: null },
@@ -71,6 +72,7 @@ describe('PrometheusTelemetry', () => {
       'lastcall_event_relay_age_seconds 0.5',
       'lastcall_oldest_closing_seconds 7',
       'lastcall_reconcile_differences Nan',
+      'lastcall_reconcile_age_seconds 3600',
       'lastcall_oldest_unsent_refund_seconds 90',
       'lastcall_unfolded_stock_movements 12',
       'lastcall_oldest_unfolded_stock_movement_seconds 0.25',

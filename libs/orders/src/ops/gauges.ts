@@ -10,11 +10,11 @@ import { DEADLINE_KINDS } from '../order/deadline-table';
 import { onDataSource } from '../order/order-rows';
 import { readHeld } from './overview';
 import { readWaits, type WaitReadings } from './waits';
-import { readOpenDifferences } from '../reconciling/reconcile-runs';
+import { type ReconcileGauges, readReconcileGauges } from '../reconciling/reconcile-gauges';
 import { countRefundsAhead } from '../fulfilment/warn-shipments';
 import { readUnfolded } from '../stock/fold-stock';
 
-export interface GaugesView {
+export interface GaugesView extends ReconcileGauges {
   readonly overdueDeadlines: number;
   /** By how much the most overdue deadline is so; 0 when none is. */
   readonly oldestOverdueSeconds: number;
@@ -42,8 +42,6 @@ export interface GaugesView {
   };
   /** Timeouts stopped by themselves and wait for an operator to confirm. */
   readonly timeoutsStopped: boolean;
-  /** Differences that the newest comparison of a week has left open; null when there was none. */
-  readonly reconcileDifferences: number | null;
   /** What this process found when it last ran the invariants; empty when it has not. */
   readonly invariants: readonly InvariantReading[];
 }
@@ -115,9 +113,7 @@ export class Gauges {
       };
     },
     async () => ({ timeoutsStopped: await this.timeouts.brake.isEngaged() }),
-    async () => ({
-      reconcileDifferences: await readOpenDifferences(onDataSource(this.dataSource)),
-    }),
+    () => readReconcileGauges(onDataSource(this.dataSource)),
     () => Promise.resolve({ invariants: this.invariants.last }),
   ];
 }

@@ -46,8 +46,6 @@ const RESUMED_FOR = "interval '1 day'";
 /** Clocks of workers differ by less. */
 const FRESH_FOR = "interval '10 minutes'";
 const KEPT_FOR = "interval '90 days'";
-/** Runs that look back so far tell how the books are; an operator's short look does not. */
-const TELLING = "interval '6 days'";
 
 const COLUMNS = `id, since, started_at AS "startedAt", place, finished_at AS "finishedAt"`;
 
@@ -180,18 +178,6 @@ export class ReconcileRuns {
       return { id: runId, differences: closed.length };
     });
   }
-}
-
-/** Differences that the newest telling run has left open; null when there was none. */
-export async function readOpenDifferences(sql: Queryable): Promise<number | null> {
-  const [row] = await sql.rows<{ n: number }>(
-    `SELECT (SELECT count(*)::int FROM reconcile_findings f
-              WHERE f.run_id = r.id AND f.state = 'open') AS n
-       FROM reconcile_runs r
-      WHERE r.finished_at IS NOT NULL AND r.since <= r.started_at - ${TELLING}
-      ORDER BY r.started_at DESC LIMIT 1`,
-  );
-  return row?.n ?? null;
 }
 
 async function newest(tx: Transaction): Promise<string | undefined> {
