@@ -1040,6 +1040,14 @@ const MONEY_MUTATIONS = [
     'if (!(error instanceof UnreadLedger)) throw error;',
     'throw error;',
   ),
+  seeded(
+    'books-from-the-first-payment-on',
+    'What is ours only is looked for among all payments that there ever were, until Postgres gives up',
+    `${ORDERS}reconciling/reconcile-books.spec.ts`,
+    'reconciling/reconcile-books.ts',
+    'let after = from ?? first;',
+    'let after = from ?? uuidsBetween()[0];',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -3,7 +3,7 @@ import type { Queryable } from '../order/order-rows';
 import type { LedgerPayment } from '../providers/payment-provider';
 import { BY_HAND, type MovementKind } from '../money/movements';
 import type { Finding, OurPayment, OurRefund } from './reconcile-finding';
-import { isUuid } from '../order/uuid';
+import { isUuid, uuidsBetween } from '../order/uuid';
 import type { ReconcileRun } from './reconcile-runs';
 
 /* Our side of a reconciliation. */
@@ -22,6 +22,10 @@ interface PaymentRow {
 
 /** Payments of ours in a page. */
 const PAGE = 500;
+/** By how much the clock of who gave a payment its id may be behind the database's. */
+const CLOCKS_MS = 86_400_000;
+/** One that was opened just before the run may be made at the provider behind the page where it belongs. */
+const MADE_WITHIN_MS = 60_000;
 
 /**
  * What answers with our payment for theirs, and the ids of ours that this page is about. Ours are read
@@ -76,14 +80,19 @@ export async function readOurs(
   };
 }
 
-/** Payments that the provider has told us of and its ledger did not have, in pages of their ids. */
+/**
+ * Payments that the provider has told us of and its ledger did not have, in pages of their ids, which tell when
+ * they were opened. The youngest are left to the next run.
+ */
 export async function* readOursOnly(
   sql: Queryable,
   { id: runId, since, startedAt }: ReconcileRun,
   provider: string,
   from: string | null,
 ): AsyncGenerator<{ readonly findings: readonly Finding[]; readonly next: string }> {
-  let after = from ?? '00000000-0000-0000-0000-000000000000';
+  const [first] = uuidsBetween(new Date(since.getTime() - CLOCKS_MS));
+  const until = new Date(startedAt.getTime() - MADE_WITHIN_MS);
+  let after = from ?? first;
   for (;;) {
     const rows = await sql.rows<{ id: string; order_id: string; status: string; theirs: string }>(
       `SELECT p.id, p.order_id, p.status, p.provider_payment_id AS theirs FROM payments p
@@ -92,7 +101,7 @@ export async function* readOursOnly(
           AND NOT EXISTS (
                 SELECT 1 FROM reconcile_seen s WHERE s.run_id = $6 AND s.payment_id = p.id)
         ORDER BY p.id LIMIT $5`,
-      [provider, since, startedAt, after, PAGE, runId],
+      [provider, since, until, after, PAGE, runId],
     );
     const last = rows.at(-1);
     if (!last) return;

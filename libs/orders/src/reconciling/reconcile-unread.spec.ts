@@ -19,7 +19,7 @@ afterEach(() => world.close());
 
 const run = (options: Partial<ReconcileRequest> = {}) =>
   world.get(Reconcile).run({
-    since: new Date(Date.now() - 60_000),
+    since: new Date(Date.now() - 3_600_000),
     fixFor: OLGA,
     onBegun: (id) => (begun = id),
     onDifference: () => undefined,
@@ -74,6 +74,7 @@ describe('a comparison where the ledger of one provider cannot be read', () => {
   it('names all of them, and tells none of its payments as ours only', async () => {
     const orders = [await paidUnheard(world), await paidAtPear()];
     expect(await run()).toMatchObject({ differences: 2, fixed: 2 });
+    await world.rows(`UPDATE payments SET created_at = now() - interval '5 minutes'`);
     for (const provider of [sandbox, pear]) failsFrom(provider, 1);
     await expect(run()).rejects.toMatchObject({
       message: 'The ledgers of sandbox and pear could not be read: sandbox is away',

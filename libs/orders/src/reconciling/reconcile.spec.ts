@@ -35,6 +35,13 @@ interface Refunded {
   readonly id: string;
   readonly providerRefundId: string;
 }
+/** The provider has told us of its payment, some minutes ago, and knows nothing of it any more. */
+async function forget({ paymentId }: Payable): Promise<void> {
+  world.provider.entries.delete(`pay-${paymentId}`);
+  const opened = `UPDATE payments SET created_at = now() - interval '5 minutes' WHERE id = $1`;
+  await world.rows(opened, [paymentId]);
+}
+
 const entryOf = ({ paymentId }: Payable) =>
   world.provider.entries.get(`pay-${paymentId}`) as LedgerEntry;
 
@@ -105,7 +112,7 @@ describe('a comparison with the provider', () => {
   it('knows what the pages before have shown, when it looks for what is ours only', async () => {
     const paid = [await paidOrder(world), await paidOrder(world), await paidOrder(world)];
     const [, , forgotten] = paid as [Payable, Payable, Payable];
-    world.provider.entries.delete(`pay-${forgotten.paymentId}`);
+    await forget(forgotten);
     const interruption = new AbortController();
     world.provider.around = async () => interruption.abort();
     const { runId } = await run({ signal: interruption.signal });
@@ -199,7 +206,7 @@ describe('a comparison with the provider', () => {
   it('settles at night what is safe, in one of several workers, and calls for the rest', async () => {
     const order = await paidUnheard(world);
     const gone = await paidOrder(world);
-    world.provider.entries.delete(`pay-${gone.paymentId}`);
+    await forget(gone);
     const beside = await openWorld({ beside: world });
     const workers = [world, beside].map((one) => one.get(Reconcile).runOnce());
     const counts = (await Promise.all(workers)).filter((one) => one !== undefined);
