@@ -1048,6 +1048,22 @@ const MONEY_MUTATIONS = [
     'let after = from ?? first;',
     'let after = from ?? uuidsBetween()[0];',
   ),
+  seeded(
+    'money-before-what-took-it',
+    'Reconciling that is interrupted sends back late money that a dispute has taken',
+    `${ORDERS}reconciling/reconcile-gone-money.spec.ts`,
+    'reconciling/reconcile.judgement.ts',
+    'return [...moves.filter((one) => !back.includes(one)), ...back, ...compareMoney(ours, theirs)];',
+    'return [...compareMoney(ours, theirs), ...moves.filter((one) => !back.includes(one)), ...back];',
+  ),
+  seeded(
+    'back-before-what-took-it',
+    'Reconciling that is interrupted sends back what a dispute gave back, and somebody has sent by hand',
+    `${ORDERS}reconciling/reconcile-gone-money.spec.ts`,
+    'reconciling/reconcile.judgement.ts',
+    'const back = moves.filter(bringsBack);',
+    'const back: Finding[] = [];',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

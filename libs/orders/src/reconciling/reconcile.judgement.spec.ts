@@ -111,6 +111,24 @@ describe('comparePayment', () => {
     ]);
   });
 
+  it('finds what took money away before what brings it, and the money itself last', () => {
+    const made = (providerRefundId: string, state: 'SUCCEEDED' | 'FAILED') => {
+      return { providerRefundId, idempotencyKey: null, amount: 100, state };
+    };
+    const refunds = [made('back', 'FAILED'), made('gone', 'SUCCEEDED')];
+    const disputes = (['WON', 'OPEN'] as const).map((state) => ({
+      ...{ disputeId: state, amount: 100, state },
+    }));
+    const closed = ours({
+      ...{ status: 'closed', captured: null },
+      foreign: [{ kind: 'foreign_refund', ref: 'back' }],
+    });
+    const findings = comparePayment(closed, theirs({ refunds, disputes }));
+    expect(
+      findings.map(({ fix }) => (fix?.type === 'foreign' ? fix.move.what : fix?.type)),
+    ).toEqual(['dispute.opened', 'refund.succeeded', 'dispute.won', 'refund.failed', 'capture']);
+  });
+
   it('finds money that the provider does not have, or another amount: nothing is safe there', () => {
     for (const captured of [null, { ...MONEY, amount: 499, paidAt: new Date(0) }]) {
       const [finding] = comparePayment(ours(), theirs({ captured }));

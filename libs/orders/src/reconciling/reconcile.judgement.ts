@@ -7,18 +7,28 @@ import { type Finding, hasMovement, type OurPayment, type OurRefund } from './re
 
 type LedgerRefund = LedgerPayment['refunds'][number];
 
-/** Compares one line of the provider's ledger with what we know of it: pure. */
+/**
+ * Compares one line of the provider's ledger with what we know of it: pure. What took money away comes before what
+ * brings it: each is settled by itself, and what is there may go back to the customer at once.
+ */
 export function comparePayment(ours: OurPayment | undefined, theirs: LedgerPayment): Finding[] {
   if (!ours) return isOfMoney(theirs) ? [unknownPayment(theirs)] : [];
   // Taken and given back at the provider, by nobody of ours: no money of the customer is anywhere.
   if (ours.status !== 'succeeded' && isGivenBack(theirs)) return [];
-  return [
-    ...compareMoney(ours, theirs),
+  const moves = [
+    ...(theirs.disputes ?? []).flatMap((dispute) => compareDispute(ours, theirs, dispute)),
     ...theirs.refunds.flatMap((refund) => compareRefund(ours, theirs, refund)),
     ...missingRefunds(ours, theirs),
-    ...(theirs.disputes ?? []).flatMap((dispute) => compareDispute(ours, theirs, dispute)),
   ];
+  const back = moves.filter(bringsBack);
+  return [...moves.filter((one) => !back.includes(one)), ...back, ...compareMoney(ours, theirs)];
 }
+
+const bringsBack = ({ fix }: Finding): boolean =>
+  fix?.type === 'foreign' &&
+  (fix.move.what === 'refund.failed' ||
+    fix.move.what === 'dispute.won' ||
+    fix.move.returned !== undefined);
 
 /** One that nobody has paid, or that has all gone back, is nobody's money: what is paid later is told of then. */
 const isOfMoney = (theirs: LedgerPayment): boolean =>
