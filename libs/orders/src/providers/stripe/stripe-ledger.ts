@@ -88,11 +88,13 @@ export class StripeLedger {
     }
     const { data, has_more: hasMore } = await this.#changes(list, filter);
     const found = new Map<string, LedgerPayment>();
-    for (const subject of new Set(data.flatMap(subjectOf))) {
+    // Younger ones were in their own list.
+    const isWanted = (session: Session): boolean =>
+      session.created < filter.created.gte && isOurs(session, this.installation);
+    for (const subject of new Set(data.flatMap((changed) => subjectOf(changed, isWanted)))) {
       const session = await this.#sessionOf(subject);
-      // Younger ones were in their own list.
-      if (!session || session.created >= filter.created.gte || found.has(session.id)) continue;
-      if (isOurs(session, this.installation)) found.set(session.id, await this.#toLedger(session));
+      if (!session || found.has(session.id) || !isWanted(session)) continue;
+      found.set(session.id, await this.#toLedger(session));
     }
     return { payments: [...found.values()], last: data.at(-1)?.id, hasMore };
   }
@@ -135,11 +137,18 @@ export class StripeLedger {
   }
 }
 
-/** The session or the payment intent that it is about; of another installation's session, none. */
-function subjectOf(changed: Stripe.Refund | Stripe.Dispute | Stripe.Event): string[] {
+/**
+ * The session or the payment intent that it is about. An event has its session as it was then, which tells whether
+ * that is wanted: nearly all are of the last days, and none of these has to be asked for.
+ */
+function subjectOf(
+  changed: Stripe.Refund | Stripe.Dispute | Stripe.Event,
+  isWanted: (session: Session) => boolean,
+): string[] {
   if (changed.object === 'event') {
     const about = changed.data.object as Session | Stripe.Refund | Stripe.Dispute;
-    return about.object === 'checkout.session' ? [about.id] : subjectOf(about);
+    if (about.object !== 'checkout.session') return subjectOf(about, isWanted);
+    return isWanted(about) ? [about.id] : [];
   }
   const intent = idOf(changed.payment_intent);
   return intent === undefined ? [] : [intent];
