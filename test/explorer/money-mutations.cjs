@@ -1064,6 +1064,14 @@ const MONEY_MUTATIONS = [
     'const back = moves.filter(bringsBack);',
     'const back: Finding[] = [];',
   ),
+  seeded(
+    'settled-as-paid-by-any',
+    'An order with several payments open is settled as paid by the oldest, whichever was paid',
+    `${ORDERS}ops/settle-order.spec.ts`,
+    'ops/settle-order.ts',
+    'if (open.length <= 1) return payments[0];',
+    'if (open.length >= 0) return payments[0];',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -1,5 +1,6 @@
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support/cli-world';
 import { insertOrders } from '../../support/insert-orders';
+import { uuidv7 } from '../../../libs/orders/src/order/uuid';
 import { lastcall, lastcallJson } from '../../support/lastcall';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
@@ -45,8 +46,24 @@ describe('lastcall orders settle', () => {
     ['two that agree', ['--as', 'paid', '--paid']],
     ['two that do not', ['--closed', '--paid']],
     ['one that there is not', ['--as', 'refunded']],
+    ['a payment that was not paid', ['--closed', '--payment', uuidv7()]],
+    ['the same in other words', ['--as', 'closed', '--payment', uuidv7()]],
   ])('refuses %s', async (_, flags) => {
     expect(await settle(...flags, '--dry-run')).toMatchObject({ code: 2 });
+  });
+
+  it('rehearses the payment that is named, and says so where it is none of its own', async () => {
+    const [payment] = await world.rows<{ id: string }>(
+      'SELECT id FROM payments WHERE order_id = $1',
+      [id],
+    );
+    const rehearse = (paymentId = '') => settle('--paid', '--payment', paymentId, '--dry-run');
+    expect(await rehearse(payment?.id)).toMatchObject({ code: 0 });
+    const other = uuidv7();
+    const { code, stderr } = await rehearse(other);
+    expect({ code, isSaid: stderr.includes(`Payment ${other} is none of the open ones`) }).toEqual({
+      ...{ code: 4, isSaid: true },
+    });
   });
 
   it('rehearses what its customer wished while it waited', async () => {

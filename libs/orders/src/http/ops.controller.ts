@@ -113,9 +113,9 @@ export class OpsController {
   async settle(
     @Subject() actor: string,
     @OrderId() id: string,
-    @InputBody(settleOrderBody) { as, reason }: z.output<typeof settleOrderBody>,
+    @InputBody(settleOrderBody) body: z.output<typeof settleOrderBody>,
   ): Promise<OrderView> {
-    return (await this.settleOrder.settle(id, { actor, reason, as })).order;
+    return (await this.settleOrder.settle(id, { ...body, actor })).order;
   }
 
   @Post('refunds/:id/settle')

@@ -247,6 +247,10 @@ export const refundBody = z.strictObject({
 });
 export const settleOrderBody = z.strictObject({
   as: z.enum(['closed', 'paid']).describe('What became of its payment at the provider'),
+  paymentId: z
+    .uuid('must be the id of a payment')
+    .optional()
+    .describe('Of `paid`: which payment it was; needed where several are open'),
   reason,
 });
 export const settleRefundBody = z.strictObject({

@@ -14,6 +14,8 @@ import { rehearse } from '../order/rehearse';
 
 export interface SettleOrderCommand extends Accountable {
   readonly as: 'closed' | 'paid';
+  /** Of `paid`: which payment it was. Needed where several are open. */
+  readonly paymentId?: string | undefined;
   readonly dryRun?: boolean;
 }
 
@@ -37,16 +39,21 @@ export class SettleOrder {
     private readonly reading: ReadOrder,
   ) {}
 
-  /** @throws {LastcallError} order_not_found, order_not_settleable, busy */
+  /** @throws {LastcallError} order_not_found, order_not_settleable, invalid_request, busy */
   async settle(
     orderId: string,
-    { as, dryRun = false, ...accountable }: SettleOrderCommand,
+    { as, paymentId, dryRun = false, ...accountable }: SettleOrderCommand,
   ): Promise<SettledOrder> {
+    if (as === 'closed' && paymentId !== undefined) {
+      const message = 'A payment is named only where it was paid: as closed, all of them are ended';
+      const errors = [{ field: 'paymentId', message }];
+      throw new LastcallError('invalid_request', message, { errors });
+    }
     const settled = await rehearse<OrderView>(dryRun, (end) =>
       this.guard.withOrder(orderId, async (order, tx) => {
         if (order.status !== 'closing') throw notSettleable(orderId, order.status);
         const closeReason = await readCloseReason(tx, orderId);
-        const paidBy = as === 'paid' ? [await takeAsPaid(tx, orderId)] : [];
+        const paidBy = as === 'paid' ? [await takeAsPaid(tx, orderId, paymentId)] : [];
         await tx.rows(
           `UPDATE payments SET status = 'closed' WHERE order_id = $1 AND status = 'open'`,
           [orderId],
@@ -82,10 +89,15 @@ async function readCloseReason(tx: Transaction, orderId: string): Promise<CloseR
 }
 
 /**
- * The newest payment that is open is the one that was paid, with all that was asked for. Why is said by the
- * order's event, and by nothing else: it is erased from there. Answers with that payment.
+ * The payment that is open is the one that was paid, with all that was asked for; of several the one that is named:
+ * money taken for another one would go back as taken twice. Why is said by the order's event, and by nothing
+ * else: it is erased from there. Answers with that payment.
  */
-async function takeAsPaid(tx: Transaction, orderId: string): Promise<string> {
+async function takeAsPaid(
+  tx: Transaction,
+  orderId: string,
+  wanted: string | undefined,
+): Promise<string> {
   const [payment] = await tx.rows<{
     id: string;
     provider_payment_id: string | null;
@@ -94,10 +106,8 @@ async function takeAsPaid(tx: Transaction, orderId: string): Promise<string> {
   }>(
     `UPDATE payments SET status = 'succeeded', captured_amount = amount,
             captured_currency = currency, paid_at = now(), recorded_at = now()
-      WHERE id = (SELECT id FROM payments WHERE order_id = $1 AND status = 'open'
-                   ORDER BY id DESC LIMIT 1)
-     RETURNING id, provider_payment_id, amount, currency`,
-    [orderId],
+      WHERE id = $1 RETURNING id, provider_payment_id, amount, currency`,
+    [await findPaid(tx, orderId, wanted)],
   );
   if (!payment) throw notSettleable(orderId, 'closing, and none of its payments is open');
   const { id: paymentId, currency } = payment;
@@ -105,6 +115,35 @@ async function takeAsPaid(tx: Transaction, orderId: string): Promise<string> {
   const money = { amount: Number(payment.amount), currency, source: 'operator' } as const;
   await recordMovements(tx, [{ orderId, paymentId, kind: 'captured', ref, ...money }]);
   return paymentId;
+}
+
+/** Undefined where none is open. */
+async function findPaid(
+  tx: Transaction,
+  orderId: string,
+  wanted: string | undefined,
+): Promise<string | undefined> {
+  const open = await tx.rows<{ id: string; provider: string; named: string | null }>(
+    `SELECT id, provider, provider_payment_id AS named FROM payments
+      WHERE order_id = $1 AND status = 'open' ORDER BY id`,
+    [orderId],
+  );
+  const payments = open.map(({ id }) => id);
+  const facts = { orderId, status: 'closing', payments };
+  if (wanted !== undefined) {
+    const one = payments.find((id) => id === wanted.toLowerCase());
+    if (one) return one;
+    const message = `Payment ${wanted} is none of the open ones of order ${orderId}`;
+    throw new LastcallError('order_not_settleable', message, facts);
+  }
+  if (open.length <= 1) return payments[0];
+  const list = open.map(({ id, provider, named }) => `${id} (${provider}, ${named ?? 'no id'})`);
+  throw new LastcallError(
+    'order_not_settleable',
+    `Order ${orderId} has ${open.length} payments that are open: ${list.join(', ')}; ` +
+      'say which of them was paid, by --payment or paymentId',
+    facts,
+  );
 }
 
 function notSettleable(orderId: string, status: string): LastcallError {

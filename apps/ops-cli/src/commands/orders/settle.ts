@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core';
 import type { SettledOrder } from '@app/orders';
-import { idArg } from '../../filters';
+import { idArg, parseId } from '../../filters';
 import { ACCOUNTABILITY, OpsCommand, REHEARSAL } from '../../ops-command';
 
 export interface SettleOrderOutcome extends SettledOrder {
@@ -29,19 +29,25 @@ export default class OrdersSettle extends OpsCommand {
     })(),
     closed: Flags.boolean({ description: 'nothing was taken', exactlyOne: ONE_OF_THREE }),
     paid: Flags.boolean({
-      description: 'its newest open payment took all that was asked for',
+      description: 'its open payment took all that was asked for',
       exactlyOne: ONE_OF_THREE,
+    }),
+    payment: Flags.string({
+      description: 'with --paid: which payment that was, where several are open',
+      helpValue: 'PAYMENT',
+      exclusive: ['closed'],
+      parse: (text) => parseId(text, 'a payment'),
     }),
     ...REHEARSAL,
   };
 
   async run(): Promise<SettleOrderOutcome> {
     const { args, flags } = await this.parse(OrdersSettle);
-    const { actor, reason } = flags;
+    const { actor, reason, payment: paymentId } = flags;
     const as = flags.as ?? (flags.paid ? 'paid' : 'closed');
     const { settleOrder } = await this.installation();
     return this.carryOut(flags, {
-      act: (dryRun) => settleOrder.settle(args.id, { actor, reason, as, dryRun }),
+      act: (dryRun) => settleOrder.settle(args.id, { actor, reason, as, paymentId, dryRun }),
       verdict: ({ becomes }, mood) => `Order ${args.id} ${mood} be ${endOf(as, becomes)}`,
       word: as,
       done: ({ order }) => `Order ${args.id} is ${order.status}`,
