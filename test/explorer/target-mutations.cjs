@@ -115,6 +115,14 @@ const TARGET_MUTATIONS = [
     'if (false) throw goesBackTwice(String(row.made));',
   ),
   seeded(
+    'retried-beside-an-unended-one',
+    'A refund that a person has sent again goes out beside an attempt that its provider may make still',
+    REFUNDS,
+    'retry-target-refund.ts',
+    'const how = row.isUnended ? ASKED_AFTER : SENT_ANEW;',
+    'const how = row.isUnended && ASKED_AFTER === SENT_ANEW ? ASKED_AFTER : SENT_ANEW;',
+  ),
+  seeded(
     'one-capture-pays-two',
     'What a provider captured once pays two orders, where its adapter tells of it as two payments',
     IDS,

@@ -300,7 +300,7 @@ describe('a shop with an orders table of its own, whose statuses are numbers', (
     await send(pay(reference, true));
     const refund = await waitOf(late.id, 'refund_unfinished');
     expect(refund).toMatchObject({ subject: late.id, isOverdue: false, exits: ['done'] });
-    const giveUp = `UPDATE lastcall.target_refunds SET status = 'needs_attention', error = 'card expired'
+    const giveUp = `UPDATE lastcall.target_refunds SET status = 'needs_attention', error = 'card expired', asked = 0
                      WHERE order_id = $1`;
     await client.query(giveUp, [late.id]);
     const stuck = await waitOf(late.id, 'refund_in_attention');

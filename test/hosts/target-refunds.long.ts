@@ -115,6 +115,9 @@ describe('a refund of a close target', () => {
     await until('it is tried anew', async () => Number((await refundOf(reference))?.attempt) === 2);
     return id;
   }
+  const unended = (attempt: number) =>
+    `attempt ${attempt} was sent, and its provider has told no end of it`;
+  const madeFor = (reference: string) => shop.acme.entries.get(`pay-${reference}`)?.refunds.length;
   const whatWaits = async (id: string) => (await waitsOf(id)).map(({ what }) => what);
 
   it('is listed when both attempts were made, the old one told of first', async () => {
@@ -168,19 +171,70 @@ describe('a refund of a close target', () => {
   it('says which attempt was made, and is not sent again while that one stands', async () => {
     const id = await triedAnew('p-10');
     await tell('p-10', 'refund.succeeded', 1, 'p-10-re-1');
-    const detail = 'late_payment: x; attempt 1 was made as p-10-re-1';
+    const [made, detail] = ['attempt 1 was made as p-10-re-1', unended(2)];
     expect(await waitsOf(id)).toMatchObject([
-      { what: 'refund_in_attention', detail, exits: ['done'] },
+      {
+        what: 'refund_in_attention',
+        detail: `late_payment: x; ${made}; ${detail}`,
+        exits: ['done'],
+      },
     ]);
     const retry = () => shop.targets.settle(`refund:${id}`, 'retry', ANN);
-    await expect(retry()).rejects.toThrow('attempt 1 was made as p-10-re-1');
+    await expect(retry()).rejects.toThrow(made);
     expect(await refundOf('p-10')).toMatchObject({ status: 'needs_attention', attempt: 2 });
     await tell('p-10', 'refund.failed', 1, 'p-10-re-1');
+    expect(await waitsOf(id)).toMatchObject([
+      { detail: `late_payment: x; ${detail}`, exits: ['retry', 'done'] },
+    ]);
+    // That attempt ends as well: only then is there another one.
+    await tell('p-10', 'refund.failed', 2, 'p-10-re-2');
     expect(await waitsOf(id)).toMatchObject([
       { detail: 'late_payment: x', exits: ['retry', 'done'] },
     ]);
     await retry();
     expect(await refundOf('p-10')).toMatchObject({ attempt: 3 });
+  });
+
+  /** The first attempt is said to be made while the second one is, and nobody hears of that. */
+  async function contradicted(reference: string): Promise<string> {
+    const id = await triedAnew(reference);
+    shop.acme.unreachable = 'after';
+    await until('the second is made', () => madeFor(reference) === 1);
+    await tell(reference, 'refund.succeeded', 1, `${reference}-re-1`);
+    expect(await refundOf(reference)).toMatchObject({ status: 'needs_attention', attempt: 2 });
+    return id;
+  }
+  /** Sent once more, it has to be what was made already. */
+  async function retriedOnce(reference: string, id: string): Promise<void> {
+    const [wait] = await waitsOf(id);
+    shop.acme.unreachable = undefined;
+    await shop.targets.settle(`refund:${id}`, 'retry', ANN);
+    await until('it is over', async () => (await refundOf(reference))?.status === 'succeeded');
+    expect(madeFor(reference)).toBe(1);
+    expect(await refundOf(reference)).toMatchObject({ attempt: 2 });
+    expect(wait).toMatchObject({ detail: expect.stringContaining(unended(2)) as unknown });
+  }
+
+  it('goes on with an attempt whose end is not known, and none is sent beside it', async () => {
+    const id = await contradicted('p-11');
+    await tell('p-11', 'refund.failed', 1, 'p-11-re-1');
+    await retriedOnce('p-11', id);
+  });
+
+  it('goes on with that also where it was said to be done meanwhile', async () => {
+    const id = await contradicted('p-12');
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    await tell('p-12', 'refund.failed', 1, 'p-12-re-1');
+    await retriedOnce('p-12', id);
+  });
+
+  it('is sent anew where that attempt has failed after it was said to be done', async () => {
+    const id = await contradicted('p-13');
+    await shop.targets.settle(`refund:${id}`, 'done', ANN);
+    await tell('p-13', 'refund.failed', 2, 'p-13-re-2');
+    await tell('p-13', 'refund.failed', 1, 'p-13-re-1');
+    await shop.targets.settle(`refund:${id}`, 'retry', ANN);
+    expect(await refundOf('p-13')).toMatchObject({ status: 'requested', attempt: 3 });
   });
 
   it('that waits twice is ended by the exits of both waits', async () => {

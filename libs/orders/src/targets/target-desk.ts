@@ -6,8 +6,10 @@ import { requestTargetRefunds } from './request-target-refunds';
 import { retryTargetRefund } from './retry-target-refund';
 import { askingKind, REFUND_KIND, WEBHOOK_KIND } from './target-parts';
 import { NO_ID, TargetPayments } from './target-payments';
+import { BY_HAND, type MadeAttempt } from './target-refund.judgement';
 import type { TargetSql } from './target-sql';
 import {
+  attemptsMade,
   exitsOf,
   findTargetWait,
   listTargetWaits,
@@ -133,16 +135,21 @@ export class TargetDesk {
   }
 
   /**
-   * Whatever is armed for it finds it finished; what its provider still says of an attempt is about one
-   * before, and sends nothing again: the money has gone back by hand.
+   * Whatever is armed for it finds it finished. It was made by hand where no attempt stands as made: then what its
+   * provider still says of one sends nothing again.
    */
   async #finishRefund(tx: TargetSql, id: string): Promise<Due[]> {
+    const madeByHand: MadeAttempt = {
+      ...{ attempt: BY_HAND, providerRefundId: null },
+      ...{ hasFailed: false, isDismissed: false },
+    };
     await this.#changeOne(
       tx,
       `UPDATE ${this.#table('target_refunds')}
-          SET status = 'succeeded', attempt = attempt + 1, updated_at = now(), finished_at = now()
+          SET status = 'succeeded', updated_at = now(), finished_at = now(),
+              made = CASE WHEN ${attemptsMade()} IS NULL THEN made || $2::jsonb ELSE made END
         WHERE id = $1 AND status <> 'succeeded' RETURNING id`,
-      [id],
+      [id, JSON.stringify(madeByHand)],
     );
     return [];
   }

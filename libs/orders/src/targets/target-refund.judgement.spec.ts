@@ -1,5 +1,5 @@
 import type { SettledAnswer } from '../money/settle-refunds';
-import { judgeTargetRefund, type TargetRefundFacts } from './target-refund.judgement';
+import { BY_HAND, judgeTargetRefund, type TargetRefundFacts } from './target-refund.judgement';
 
 const REQUESTED: TargetRefundFacts = {
   status: 'requested',
@@ -40,7 +40,10 @@ class Refund {
   }
 
   byHand(): this {
-    this.facts = { ...this.facts, status: 'succeeded', attempt: this.facts.attempt + 1 };
+    const byHand = { attempt: BY_HAND, providerRefundId: null };
+    const isMade = this.facts.made.some(({ hasFailed }) => !hasFailed);
+    const made = isMade ? [] : [{ ...byHand, hasFailed: false, isDismissed: false }];
+    this.facts = { ...this.facts, status: 'succeeded', made: [...this.facts.made, ...made] };
     return this;
   }
 

@@ -1,7 +1,10 @@
 import { judgeRefund, type RefundFacts, type RefundJudgement } from '../money/refund.judgement';
 import type { SettledAnswer } from '../money/settle-refunds';
 
-/** An attempt of which the provider has said that it succeeded; or what somebody has made by hand. */
+/** Stands for the attempt in what somebody has made: their attempts are counted from 1. */
+export const BY_HAND = 0;
+
+/** An attempt of which the provider has said that it succeeded; or what somebody has made {@link BY_HAND}. */
 export interface MadeAttempt {
   readonly attempt: number;
   /** Null of what was made by hand, and where the provider has not told it. */
@@ -36,7 +39,7 @@ export function judgeTargetRefund(
   attempt: number,
   answer: SettledAnswer,
 ): TargetRefundJudgement {
-  const before = knownOf(facts);
+  const before = facts.made;
   const known = before.find((one) => one.attempt === attempt);
   if (known?.hasFailed && isOldStory(known, answer)) return judgement(UNCHANGED, before, before);
   if (answer.state === 'FAILED') {
@@ -56,12 +59,6 @@ export function judgeTargetRefund(
 /** True of two or more refunds of the same money that stand as made, unless all of them are dismissed. */
 const isMadeTwice = (made: readonly MadeAttempt[]): boolean =>
   countRefunds(made) > 1 && standing(made).some(({ isDismissed }) => !isDismissed);
-
-/** What stands as done without a word of the provider's was made by hand, as the attempt in the row. */
-function knownOf({ status, attempt, made }: TargetRefundFacts): readonly MadeAttempt[] {
-  if (status !== 'succeeded' || standing(made).length > 0) return made;
-  return [...made, { attempt, providerRefundId: null, hasFailed: false, isDismissed: false }];
-}
 
 function isOldStory({ providerRefundId }: MadeAttempt, answer: SettledAnswer): boolean {
   const told = answer.providerRefundId || null;

@@ -45,6 +45,8 @@ interface RefundRow {
   currency: string;
   status: RefundStatus;
   attempt: number;
+  /** How often its provider was asked for this attempt, or after it; 0 again once it has told its end. */
+  asked: number;
   provider_refund_id: string | null;
   error: string | null;
   made: readonly MadeAttempt[];
@@ -55,6 +57,9 @@ function pauseMs(status: RefundStatus, asked: number | null): number {
   if (asked === null) return BUSY_AGAIN_MS;
   return status === 'pending' ? pauseWhilePendingMs(asked) : backoffMs(asked);
 }
+
+const isEndOf = (row: RefundRow, attempt: number, { state }: SettledAnswer): boolean =>
+  attempt === row.attempt && state !== 'PENDING';
 
 const whyOf = (answer: SettledAnswer): string | null =>
   answer.state === 'FAILED' ? answer.why : null;
@@ -133,7 +138,8 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     const { status, provider_refund_id: providerRefundId, made } = row;
     const facts = { status, attempt: row.attempt, providerRefundId, made };
     const judgement = judgeTargetRefund(facts, attempt, answer);
-    if (judgement.to !== 'unchanged' || judgement.made !== made) {
+    const isFirstEnd = row.asked > 0 && isEndOf(row, attempt, answer);
+    if (judgement.to !== 'unchanged' || judgement.made !== made || isFirstEnd) {
       await this.#write(tx, row, attempt, answer, judgement);
     }
     if (judgement.to === 'failed') {
@@ -157,7 +163,7 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     await tx.query(
       `UPDATE ${this.#table}
           SET status = $2, provider_refund_id = coalesce($3, provider_refund_id), error = $4,
-              updated_at = now(), made = $5::jsonb,
+              updated_at = now(), made = $5::jsonb, asked = CASE WHEN $7 THEN 0 ELSE asked END,
               made_twice_at = CASE WHEN $6 THEN coalesce(made_twice_at, now()) END,
               finished_at = CASE WHEN $2 <> 'succeeded' THEN NULL
                                  WHEN status = 'succeeded' THEN finished_at ELSE now() END
@@ -171,6 +177,7 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
         isChanged ? (whyOf(answer) ?? (to === 'needs_attention' ? row.error : null)) : row.error,
         JSON.stringify(made),
         isMadeTwice,
+        isEndOf(row, attempt, answer),
       ],
     );
   }

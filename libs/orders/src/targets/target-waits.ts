@@ -1,11 +1,13 @@
 import { NO_ID } from './target-payments';
+import { BY_HAND } from './target-refund.judgement';
 import type { TargetSql } from './target-sql';
 
 /**
  * How a person ends a wait. Of an order behind the fence: `closed` or `paid`, as its provider's own pages
- * say; of a paid order's other payment: `closed`. Of a refund: `retry` while no attempt stands as made, or
- * `done` where the money is back; of one that was made twice: `dismiss`. Of a webhook: `replay` or
- * `dismiss`. Of money on hold: `refund` or `keep`. Of a deadline whose handler kept failing: `release`.
+ * say; of a paid order's other payment: `closed`. Of a refund: `retry` while no attempt stands as made, which
+ * goes on with one that was sent and has not ended, or `done` where the money is back; of one that was made
+ * twice: `dismiss`. Of a webhook: `replay` or `dismiss`. Of money on hold: `refund` or `keep`. Of a deadline
+ * whose handler kept failing: `release`.
  */
 export type TargetExit =
   'closed' | 'paid' | 'retry' | 'done' | 'replay' | 'dismiss' | 'refund' | 'keep' | 'release';
@@ -29,12 +31,16 @@ interface WaitKind {
  * does. A condition on `one` leaves some out.
  */
 export const attemptsMade = (condition = 'true'): string => `(
-  SELECT string_agg(concat('attempt ', one ->> 'attempt', ' was made', ' as ' || (one ->> 'providerRefundId'),
+  SELECT string_agg(concat(CASE one ->> 'attempt' WHEN '${BY_HAND}' THEN 'it was made by hand'
+                             ELSE concat('attempt ', one ->> 'attempt', ' was made', ' as ' || (one ->> 'providerRefundId')) END,
                            CASE WHEN (one -> 'isDismissed')::boolean THEN ' and dismissed' END), ', ')
     FROM jsonb_array_elements(made) AS one WHERE NOT (one -> 'hasFailed')::boolean AND ${condition})`;
 
 /** SQL: while it is not null, a refund that was sent once more would go back twice. */
 export const ATTEMPTS_IN_THE_WAY = attemptsMade(`NOT (one -> 'isDismissed')::boolean`);
+
+/** SQL: the attempt of a row of `target_refunds` was sent, and may be made still: none may be sent beside it. */
+export const HAS_NOT_ENDED = 'asked > 0';
 
 const NO_EXIT_LACKS = 'NULL::text AS lacks';
 
@@ -75,7 +81,9 @@ export const TARGET_WAITS = {
     exits: ['retry', 'done'],
     sql: (table) => `
       SELECT ARRAY[id::text] AS ref, kind, order_id AS subject, amount::text, currency,
-             concat_ws('; ', concat_ws(': ', reason, error), ${attemptsMade()}) AS detail, updated_at AS since, true AS is_overdue,
+             concat_ws('; ', concat_ws(': ', reason, error), ${attemptsMade()},
+               CASE WHEN ${HAS_NOT_ENDED} THEN concat('attempt ', attempt, ' was sent, and its provider has told no end of it') END
+             ) AS detail, updated_at AS since, true AS is_overdue,
              CASE WHEN ${ATTEMPTS_IN_THE_WAY} IS NOT NULL THEN 'retry' END AS lacks
         FROM ${table('target_refunds')} WHERE status <> 'succeeded' AND status = 'needs_attention'`,
   },

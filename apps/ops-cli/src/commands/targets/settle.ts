@@ -14,7 +14,8 @@ export interface TargetSettled {
 const EXITS = {
   closed: 'nobody has paid: the order closes, or of a paid one the other payments are over',
   paid: 'the order is paid, by the payment of --payment',
-  retry: 'the refund is sent again, with a key of its own',
+  retry:
+    'the refund goes on: its last attempt where that has not ended, else another one, with a key of its own',
   done: 'the refund was made by hand at the provider',
   replay: 'the webhook is applied again',
   dismiss: 'the webhook has no effect, or the second refund is fetched back or given up',
