@@ -7,7 +7,7 @@ type Refundable = Pick<JudgedTargetCapture, 'providerPaymentId' | 'money' | 'rea
   readonly payment: Pick<TargetPayment, 'provider' | 'paymentId' | 'orderId'>;
 };
 
-/** Writes refunds of all that these captures brought, once for each; answers with those written now. */
+/** Writes refunds of all that these captures brought, if anything, once for each; answers with those written now. */
 export async function requestTargetRefunds(
   tx: TargetSql,
   schema: string,
@@ -21,6 +21,7 @@ export async function requestTargetRefunds(
        SELECT id, provider, payment_id, place, $1, order_id, amount, currency, reason
          FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[],
                      $9::text[]) AS r (id, provider, payment_id, place, order_id, amount, currency, reason)
+        WHERE amount > 0
        ON CONFLICT DO NOTHING RETURNING id`,
     [
       kind,

@@ -201,6 +201,7 @@ export class TargetDesk {
     const found = await payments.settleHeld(tx, held, verdict, by);
     if (!found) throw nobodyWaits(`money:${ref.join('/')}`);
     const { kind, orderId, money } = found;
+    if (verdict === 'refund' && money.amount === 0) throw nothingTaken();
     // What was told of this money is settled with it; what tells of another amount waits on.
     await tx.query(
       `UPDATE ${this.#table('target_webhooks')} SET result = 'settled', status = 'processed', processed_at = now()
@@ -254,6 +255,9 @@ const nothingToRefundBy = (): LastcallError =>
     'invalid_request',
     'Its id at the provider is not known before its webhook: send it back there by hand, then "keep"',
   );
+
+const nothingTaken = (): LastcallError =>
+  new LastcallError('invalid_request', 'Nothing was taken, so nothing can go back: "keep" it');
 
 const nobodyWaits = (id: string): LastcallError =>
   new LastcallError('not_found', `Nothing of the id ${id} waits for a person (any more)`);

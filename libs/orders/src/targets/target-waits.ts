@@ -136,7 +136,7 @@ export const TARGET_WAITS = {
     sql: (table) => `
       SELECT ARRAY[provider, payment_id, provider_payment_id] AS ref, kind, order_id AS subject, amount::text,
              currency, hold_reason AS detail, recorded_at AS since, true AS is_overdue,
-             CASE WHEN provider_payment_id = '${NO_ID}' THEN 'refund' END AS lacks
+             CASE WHEN provider_payment_id = '${NO_ID}' OR amount = 0 THEN 'refund' END AS lacks
         FROM ${table('target_payments')} WHERE verdict = 'hold'`,
   },
   deadline_held: {
