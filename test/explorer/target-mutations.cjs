@@ -7,6 +7,7 @@ const JUDGEMENT = 'libs/orders/src/targets/target-refund.judgement.spec.ts';
 const REFUNDS = 'test/hosts/target-refunds.long.ts';
 const IDS = 'test/hosts/target-ids.e2e.ts';
 const LOCKS = 'test/hosts/target-locks.long.ts';
+const UNWRITTEN = 'test/hosts/target-unwritten.e2e.ts';
 const RETENTION = 'test/hosts/target-retention.e2e.ts';
 
 /**
@@ -121,6 +122,14 @@ const TARGET_MUTATIONS = [
     'retry-target-refund.ts',
     'const how = row.isUnended ? ASKED_AFTER : SENT_ANEW;',
     'const how = row.isUnended && ASKED_AFTER === SENT_ANEW ? ASKED_AFTER : SENT_ANEW;',
+  ),
+  seeded(
+    'null-is-1970',
+    'A payment of which the shop has not written until when it can be paid counts as expired',
+    UNWRITTEN,
+    'checked-target.ts',
+    "const NEEDED = ['paymentId', 'orderId', 'amount', 'expiresAt'] as const;",
+    "const NEEDED = ['paymentId', 'orderId', 'amount'] as const;",
   ),
   seeded(
     'one-capture-pays-two',

@@ -106,6 +106,16 @@ class ForgetsPayments extends NumberedOrders {
     return found.filter(({ orderId }) => open.some(({ id }) => id === orderId));
   }
 }
+/** As where the instant is written only once the provider has answered. */
+class OpensWithoutExpiry extends NumberedOrders {
+  override async openPayments(ids: readonly string[], tx: Tx): Promise<TargetPayment[]> {
+    return (await super.openPayments(ids, tx)).map(withoutExpiry);
+  }
+  override async findPayments(references: readonly string[], tx: Tx): Promise<TargetPayment[]> {
+    return (await super.findPayments(references, tx)).map(withoutExpiry);
+  }
+}
+const withoutExpiry = (one: TargetPayment) => ({ ...one, expiresAt: null as unknown as Date });
 /** Whatever comes after it in this transaction is undone. */
 class SwallowsFailures extends NumberedOrders {
   override async findPayments(references: readonly string[], tx: Tx): Promise<TargetPayment[]> {
@@ -122,6 +132,7 @@ it.each([
   [ClosesOneByOne, 'asks the database as often'],
   [PaysNothing, 'marks as paid, and undoes'],
   [ForgetsPayments, 'finds open payments'],
+  [OpensWithoutExpiry, 'finds open payments'],
   [SwallowsFailures, 'finds open payments'],
 ])('catches %p', async (Target, complaint) => {
   const failed = await runContract(shopWith(new Target()));

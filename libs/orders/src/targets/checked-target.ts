@@ -3,8 +3,8 @@ import type { ClosesOrders, OpenOrder, PaidOrder, TargetPayment } from './close-
 
 /**
  * A shop's own target, with its answers checked. What SQL gives for text may be a number, and for an
- * amount a text: both are made what they have to be. What contradicts the question is a bug of the
- * shop's, and undoes the transaction before money or orders suffer from it.
+ * amount a text: both are made what they have to be. What is missing, and what contradicts the question, is a
+ * bug of the shop's, and undoes the transaction before money or orders suffer from it.
  */
 export class CheckedTarget {
   constructor(
@@ -54,6 +54,8 @@ export class CheckedTarget {
   }
 
   #sound(payment: TargetPayment): TargetPayment {
+    const lacked = NEEDED.find((name) => payment[name] == null);
+    if (lacked) throw this.#error(`${nameOf(payment)}: ${lacked} is missing: ${WRITTEN_FIRST}`);
     const amount = Number(payment.amount);
     const expiresAt = new Date(payment.expiresAt);
     const paymentId = String(payment.paymentId);
@@ -61,12 +63,12 @@ export class CheckedTarget {
       (!Number.isSafeInteger(amount) && 'amount is no whole number of minor units') ||
       (typeof payment.currency !== 'string' && 'currency is missing') ||
       (typeof payment.provider !== 'string' && 'provider is missing') ||
-      (payment.orderId === undefined && 'orderId is missing') ||
       (Number.isNaN(expiresAt.getTime()) && 'expiresAt is no instant');
     if (wrong) throw this.#error(`payment ${paymentId}: ${wrong}`);
-    const { provider, currency, providerPaymentId, request = null } = payment;
+    const { provider, currency, request = null } = payment;
+    const providerPaymentId = payment.providerPaymentId || null;
     const orderId = String(payment.orderId);
-    const ref = { paymentId, providerPaymentId: providerPaymentId ?? null, amount, currency };
+    const ref = { paymentId, providerPaymentId, amount, currency };
     return { ...ref, expiresAt, request, orderId, provider };
   }
 
@@ -93,5 +95,13 @@ export class CheckedTarget {
   }
 }
 
+/** Made a text, a number or an instant, SQL's NULL would be one that is wrong. */
+const NEEDED = ['paymentId', 'orderId', 'amount', 'expiresAt'] as const;
+const WRITTEN_FIRST =
+  'it has to be in the row of a payment before its provider is asked to open it, ' +
+  'and in the answers of openPayments and findPayments';
+
+const nameOf = ({ paymentId, orderId }: TargetPayment): string =>
+  paymentId == null ? `a payment of order ${orderId}` : `payment ${paymentId}`;
 const toOpenOrder = ({ id, locked }: OpenOrder): OpenOrder => ({ id: String(id), locked });
 const idsOf = (all: readonly { readonly id: string }[]): string[] => all.map(({ id }) => id);

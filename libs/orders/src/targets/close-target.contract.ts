@@ -15,7 +15,10 @@ export interface CloseTargetUnderTest {
   readonly postgres: HostPostgres;
   /** Writes an order that waits for payment, as the shop does; answers with its id, as text. */
   placeOrder(): Promise<string>;
-  /** Writes a payment that is open for this order; answers with the shop's own id of it. */
+  /**
+   * Writes a payment that is open for this order, as the shop does before it asks its provider to open it; answers
+   * with the shop's own id of it.
+   */
   openPayment(orderId: string): Promise<string>;
   /** What the shop's own table says by now. */
   statusOf(orderId: string): Promise<'open' | 'closed' | 'paid'>;

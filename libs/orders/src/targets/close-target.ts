@@ -12,7 +12,9 @@ export interface OpenOrder {
 /**
  * A payment of the shop's own, as its provider knows it. Its `paymentId` is all that a provider tells of it,
  * so that no two targets may have one of the same id at one provider: money for it is held then, and an
- * order that has such a payment is not closed.
+ * order that has such a payment is not closed. All but `providerPaymentId` (for which an empty text counts as null)
+ * and `request` has to be in its row before its provider is asked to open it: while a payment has an id, an order,
+ * an amount or an `expiresAt` that is null, all that it is among the answers to fails.
  */
 export interface TargetPayment extends PaymentRef {
   readonly orderId: string;
