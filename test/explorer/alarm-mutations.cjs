@@ -203,6 +203,12 @@ const ALARM_MUTATIONS = [
       "WHERE queue || '' = $1 AND alarms.id = wanted.id",
     ],
   ),
+  seeded(
+    'strange-message-comes-again',
+    "What is no alarm comes back to RocketMQ's workers each minute",
+    'drivers/rocketmq/rocketmq.driver.spec.ts',
+    ['drivers/rocketmq/rocketmq.driver.ts', 'this.#acknowledge(delivery);\n    const', 'const'],
+  ),
 ];
 
 module.exports = { ALARM_MUTATIONS };

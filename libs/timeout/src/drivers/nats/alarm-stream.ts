@@ -12,13 +12,8 @@ import {
   type StoredMsg,
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { alarmIn, type AlarmMessage } from '../alarm-message';
 import { MEND_SERVER, MEND_STREAM, serverSchedules } from './nats-versions';
-
-/** An alarm as it lies in the stream. */
-export interface AlarmMessage {
-  readonly id: string;
-  readonly atMs: number;
-}
 
 const CONSUMER = 'ring';
 /** The server gives what was not acknowledged to somebody else after this time. */
@@ -105,11 +100,14 @@ export class AlarmStream {
     await this.#opened.streams.purge(this.name, { filter: this.#subjectOf(id) });
   }
 
-  /** Everything that waits, page after page. */
+  /** Everything that waits, page after page, but for what somebody else has put there. */
   async *alarms(): AsyncGenerator<AlarmMessage> {
     for (let seq = 1; ;) {
       const page = await this.#page(seq);
-      for (const message of page) yield message.json<AlarmMessage>();
+      for (const message of page) {
+        const alarm = alarmIn(message.string());
+        if (alarm) yield alarm;
+      }
       const last = page.at(-1);
       if (!last || page.length < PAGE) return;
       seq = last.seq + 1;

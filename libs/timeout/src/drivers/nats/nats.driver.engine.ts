@@ -1,7 +1,11 @@
+import { jetstream } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { until } from '../../../../../test/support/until';
 import { OwnEngine } from '../../testing/own-engine';
-import { alarmIn, Bench, type DriverUnderTest, HOUR_MS } from '../driver-bench';
+import { alarmIn, Bench, type DriverUnderTest, HOUR_MS, surveyed } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
 import { AlarmStream } from './alarm-stream';
+import { natsAddress } from './nats-address';
 import { NATS_ABILITIES } from './nats.abilities';
 import { NatsDriver } from './nats.driver';
 
@@ -9,9 +13,14 @@ let server: OwnEngine;
 beforeAll(async () => (server = await OwnEngine.start('nats')));
 afterAll(() => server?.remove());
 
+/** The stream of the driver that was made last. */
+let lastStream: string;
+
 const subject: DriverUnderTest = {
-  create: ({ namespace: stream, ...wish }) =>
-    new NatsDriver({ ...wish, stream, servers: server.url }),
+  create: ({ namespace: stream, ...wish }) => {
+    lastStream = stream;
+    return new NatsDriver({ ...wish, stream, servers: server.url });
+  },
   abilities: NATS_ABILITIES,
   store: () => server,
 };
@@ -41,5 +50,29 @@ describe('NatsDriver', () => {
     // Armed, and put off: by the clock that was wrong it came at once, again and again.
     expect(schedule).toHaveBeenCalledTimes(2);
     expect(bench.errors).toEqual([]);
+  });
+
+  it('drops what is no alarm, once, says so, and lists the others', async () => {
+    const driver = bench.open();
+    const waiting = alarmIn(HOUR_MS);
+    await driver.arm([waiting]);
+    await driver.start(bench.onRing());
+    const connection = await connect(natsAddress(server.url));
+    const client = jetstream(connection);
+    const strange = ['no alarm of ours', 'null', '{"id":"a","atMs":"soon"}'];
+    for (const body of strange) await client.publish(`${lastStream}.due`, body);
+    await client.publish(`${lastStream}.at.strange`, 'no alarm of ours');
+    await until('each was dropped', () => bench.errors.length >= strange.length);
+    expect(bench.errors.map(({ message }) => message)).toEqual(
+      strange.map(() => 'A message in NATS is no alarm, and was dropped'),
+    );
+    const consumer = await client.consumers.get(lastStream, 'ring');
+    await until('none waits to come again', async () => {
+      const { num_ack_pending: unanswered } = await consumer.info();
+      return unanswered === 0;
+    });
+    expect([...(await surveyed(driver)).keys()]).toEqual([waiting.id]);
+    expect(bench.rung).toEqual([]);
+    await connection.close();
   });
 });

@@ -2,11 +2,12 @@ import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../clock';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import { alarmIn, type AlarmMessage } from '../alarm-message';
 import { AlarmStoreError } from '../alarm-store.error';
 import { type Broker, CallingLink, ListeningLink } from '../broker-link';
 import { HeldAlarms } from '../held-alarms';
 import { RingLoop } from '../ring-loop';
-import { type AlarmMessage, AlarmStream } from './alarm-stream';
+import { AlarmStream } from './alarm-stream';
 import { natsAddress } from './nats-address';
 import { NATS_ABILITIES } from './nats.abilities';
 
@@ -140,11 +141,17 @@ export class NatsDriver implements TimerDriver {
 
   async #receive(stream: AlarmStream, message: JsMsg): Promise<void> {
     if (this.#stopping) return message.nak();
-    const { id, atMs } = message.json<AlarmMessage>();
+    const alarm = alarmIn(message.string());
+    if (!alarm) {
+      // Unanswered it would come again each minute, for ever.
+      message.ack();
+      throw new AlarmStoreError('A message in NATS is no alarm, and was dropped');
+    }
+    const { id, atMs } = alarm;
     if (atMs - this.options.databaseClock.nowMs() > HELD_MS) {
       // By the clock of the server that has just written it: ours may be what was wrong. Put off by
       // `nak` it would stay unacknowledged, and so many may be until nothing else comes any more.
-      await this.#schedule(stream, { id, atMs }, message.time.getTime());
+      await this.#schedule(stream, alarm, message.time.getTime());
       return message.ack();
     }
     this.#held.hold({ id, at: new Date(atMs) }, message);

@@ -1,11 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ConfirmChannel, GetMessage } from 'amqplib';
-
-/** An alarm on its way. */
-export interface AlarmMessage {
-  readonly id: string;
-  readonly atMs: number;
-}
+import type { AlarmMessage } from '../alarm-message';
 
 /** 2^27 s are four years; what is farther goes through the last level more than once. */
 const LEVELS = 28;

@@ -2,12 +2,13 @@ import type { ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
+import { alarmIn, type AlarmMessage } from '../alarm-message';
 import { AlarmStoreError } from '../alarm-store.error';
 import { type Broker, CallingLink, ListeningLink } from '../broker-link';
 import { HeldAlarms } from '../held-alarms';
 import { RingLoop } from '../ring-loop';
 import { connectRabbitmq } from './connect-rabbitmq';
-import { type AlarmMessage, LevelQueues } from './level-queues';
+import { LevelQueues } from './level-queues';
 import { RABBITMQ_ABILITIES } from './rabbitmq.abilities';
 
 export interface RabbitmqDriverOptions {
@@ -128,7 +129,7 @@ export class RabbitmqDriver implements TimerDriver {
   /** Each message is held until it has rung, or answered here: once. */
   async #receive(delivery: Delivery, queues: LevelQueues): Promise<void> {
     if (this.#stopping) return giveBack(delivery);
-    const alarm = alarmIn(delivery);
+    const alarm = alarmIn(delivery.message.content.toString());
     if (!alarm) {
       // Given back it would come again at once, for ever.
       acknowledge(delivery);
@@ -185,18 +186,6 @@ export class RabbitmqDriver implements TimerDriver {
 
   #refuseIfStopped(): void {
     if (this.#stopping) throw new AlarmStoreError('The RabbitMQ driver was stopped');
-  }
-}
-
-/** Undefined for what somebody else has put there. */
-function alarmIn({ message }: Delivery): AlarmMessage | undefined {
-  try {
-    const { id, atMs } = JSON.parse(message.content.toString()) as Partial<AlarmMessage>;
-    return typeof id === 'string' && Number.isFinite(atMs)
-      ? { id, atMs: atMs as number }
-      : undefined;
-  } catch {
-    return undefined;
   }
 }
 

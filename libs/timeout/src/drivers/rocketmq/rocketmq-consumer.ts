@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
 import type { RocketmqAddress } from './rocketmq-address';
 import { RocketmqInbox } from './rocketmq-inbox';
-import type { Place, Received } from './rocketmq-messages';
+import type { Place } from './rocketmq-messages';
 import { endpointOf } from './rocketmq-outbox';
 import { RocketmqPeer } from './rocketmq-peer';
 
 export interface ConsumerParts {
   readonly address: RocketmqAddress;
   readonly place: Place;
-  readonly onMessages: (endpoint: string, messages: readonly Received[]) => Promise<void>;
+  readonly onMessages: (endpoint: string, messages: readonly definition.Message[]) => Promise<void>;
   readonly onError: (error: Error) => void;
 }
 

@@ -2,13 +2,7 @@ import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/def
 import type * as service from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_pb';
 import { type ClientReadableStream, status as GrpcStatus, type ServiceError } from '@grpc/grpc-js';
 import { withTimeLimit } from '../../time-limit';
-import {
-  consumerSettings,
-  type Place,
-  receiveRequest,
-  received,
-  type Received,
-} from './rocketmq-messages';
+import { consumerSettings, type Place, receiveRequest } from './rocketmq-messages';
 import { problemOf, type RocketmqPeer, type Telemetry } from './rocketmq-peer';
 
 export interface InboxParts {
@@ -16,7 +10,7 @@ export interface InboxParts {
   readonly queue: definition.MessageQueue;
   readonly place: Place;
   /** What came; nothing more is asked for before it resolves. */
-  readonly onMessages: (messages: readonly Received[]) => Promise<void>;
+  readonly onMessages: (messages: readonly definition.Message[]) => Promise<void>;
   /** Told once: nothing comes through this any more. */
   readonly onLost: (error: Error) => void;
 }
@@ -78,14 +72,14 @@ export class RocketmqInbox {
   }
 
   /** What came before a poll was cut off counts: the broker has handed it out. */
-  async #take(request: service.ReceiveMessageRequest): Promise<Received[]> {
+  async #take(request: service.ReceiveMessageRequest): Promise<definition.Message[]> {
     const poll = this.parts.peer.receive(request, POLL_MS + CALL_LIMIT_MS);
     this.#poll = poll;
-    const messages: Received[] = [];
+    const messages: definition.Message[] = [];
     let problem: Error | undefined;
     poll.on('data', (answer: service.ReceiveMessageResponse) => {
       const [message, status] = [answer.getMessage(), answer.getStatus()];
-      if (message) messages.push(received(message));
+      if (message) messages.push(message);
       if (status && !nothingCame(status)) problem = problemOf(status);
     });
     await new Promise<void>((resolve) => {

@@ -3,13 +3,8 @@ import { Duration } from 'google-protobuf/google/protobuf/duration_pb';
 import { Timestamp } from 'google-protobuf/google/protobuf/timestamp_pb';
 import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
 import * as service from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_pb';
+import { alarmIn, type AlarmMessage } from '../alarm-message';
 import { endpoints, resource } from './rocketmq-peer';
-
-/** An alarm on its way. */
-export interface AlarmMessage {
-  readonly id: string;
-  readonly atMs: number;
-}
 
 /** Where our messages are among those of others. */
 export interface Place {
@@ -20,7 +15,7 @@ export interface Place {
   readonly tag: string;
 }
 
-/** A message that came, with what acknowledges it. */
+/** What acknowledges a message that came. */
 export interface Receipt {
   readonly messageId: string;
   readonly handle: string;
@@ -29,7 +24,6 @@ export interface Receipt {
 export interface Received extends AlarmMessage {
   /** When the broker wrote it down to be received, by its clock. */
   readonly storedMs: number | undefined;
-  readonly receipt: Receipt;
 }
 
 /** To be delivered at `deliverAtMs` by the broker's clock: at once where that is over. */
@@ -55,12 +49,17 @@ export function timedMessage(
   return { messageId, message };
 }
 
-export function received(message: definition.Message): Received {
-  const { id, atMs } = JSON.parse(Buffer.from(message.getBody_asU8()).toString()) as AlarmMessage;
+/** Undefined for what somebody else has sent with our tag. */
+export function received(message: definition.Message): Received | undefined {
+  const alarm = alarmIn(Buffer.from(message.getBody_asU8()).toString());
+  const storedMs = message.getSystemProperties()?.getStoreTimestamp()?.toDate().getTime();
+  return alarm && { ...alarm, storedMs };
+}
+
+export function receiptOf(message: definition.Message): Receipt {
   const properties = message.getSystemProperties();
   const [messageId, handle] = [properties?.getMessageId(), properties?.getReceiptHandle()];
-  const storedMs = properties?.getStoreTimestamp()?.toDate().getTime();
-  return { id, atMs, storedMs, receipt: { messageId: messageId ?? '', handle: handle ?? '' } };
+  return { messageId: messageId ?? '', handle: handle ?? '' };
 }
 
 /** What a proxy has to know of a consumer before it gives it anything. */

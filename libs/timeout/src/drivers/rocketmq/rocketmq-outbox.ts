@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
+import type { AlarmMessage } from '../alarm-message';
 import type { RocketmqAddress } from './rocketmq-address';
-import { type AlarmMessage, type Place, type Received, timedMessage } from './rocketmq-messages';
+import { type Place, type Received, timedMessage } from './rocketmq-messages';
 import { RocketmqPeer } from './rocketmq-peer';
 
 interface Sent {

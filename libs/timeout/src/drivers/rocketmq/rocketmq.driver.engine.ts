@@ -1,7 +1,10 @@
+import { until } from '../../../../../test/support/until';
 import { OwnEngine } from '../../testing/own-engine';
 import { alarmIn, Bench, type DriverUnderTest, HOUR_MS } from '../driver-bench';
 import { describeTimerDriver } from '../driver.contract';
 import { parseRocketmqUrl, type RocketmqAddress } from './rocketmq-address';
+import { timedMessage } from './rocketmq-messages';
+import { RocketmqPeer } from './rocketmq-peer';
 import { ROCKETMQ_ABILITIES } from './rocketmq.abilities';
 import { RocketmqDriver } from './rocketmq.driver';
 
@@ -9,8 +12,12 @@ let server: OwnEngine;
 beforeAll(async () => (server = await OwnEngine.start('rocketmq')));
 afterAll(() => server?.remove());
 
+/** The group of the driver that was made last. */
+let lastGroup: string;
+
 const subject: DriverUnderTest = {
   create: ({ namespace: group, ...wish }) => {
+    lastGroup = group;
     const address = parseRocketmqUrl(server.url) as RocketmqAddress;
     return new RocketmqDriver({ ...wish, address, group });
   },
@@ -35,6 +42,33 @@ describe('RocketmqDriver', () => {
     await one.disarm([mine.id, theirs.id]);
     await ring;
     expect(bench.rung).toEqual([theirs, fence]);
+  });
+
+  it('drops what is no alarm, once, says so, and rings on', async () => {
+    const acknowledge = jest.spyOn(RocketmqPeer.prototype, 'acknowledge');
+    const driver = bench.open();
+    await driver.start(bench.onRing());
+    const address = parseRocketmqUrl(server.url) as RocketmqAddress;
+    const stranger = new RocketmqPeer(address.endpoints[0] as string, address, 'stranger');
+    const place = { topic: address.topic, group: lastGroup, tag: lastGroup };
+    const strange = ['no alarm of ours', 'null', '{"id":"a","atMs":"soon"}'];
+    for (const body of strange) {
+      const { message } = timedMessage(place, { id: 'strange', atMs: 0 }, Date.now());
+      await stranger.send(message.setBody(Buffer.from(body)), 1_500);
+    }
+    stranger.close();
+    await until('each was dropped', () => bench.errors.length >= strange.length);
+    const alarm = alarmIn(0);
+    const ring = bench.ringOf(alarm.id);
+    await driver.arm([alarm]);
+    await ring;
+    await until('the broker knows', () => acknowledge.mock.calls.length > strange.length);
+    await Promise.all(acknowledge.mock.results.map(({ value }) => value as unknown));
+    acknowledge.mockRestore();
+    expect(bench.errors.map(({ message }) => message)).toEqual(
+      strange.map(() => 'A message in RocketMQ is no alarm, and was dropped'),
+    );
+    expect(bench.rung).toEqual([alarm]);
   });
 
   it('takes it for no fault that nothing comes for longer than a poll lasts', async () => {

@@ -2,7 +2,6 @@ import { Timestamp } from 'google-protobuf/google/protobuf/timestamp_pb';
 import * as definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
 import { HOUR_MS } from '../driver-bench';
 import { RocketmqConsumer } from './rocketmq-consumer';
-import { received } from './rocketmq-messages';
 import { RocketmqPeer } from './rocketmq-peer';
 import { RocketmqDriver } from './rocketmq.driver';
 
@@ -30,6 +29,21 @@ function takingPeer(): { sent: definition.Message[]; inMs: () => number[] } {
   return { sent, inMs: () => sent.map(inMs) };
 }
 
+function openDriver(onError: (error: Error) => void): RocketmqDriver {
+  return new RocketmqDriver({
+    address: { endpoints: ['127.0.0.1:1'], topic: 'alarms', tls: false },
+    group: 'test',
+    databaseClock: { nowMs: () => NOW_MS },
+    onError,
+  });
+}
+
+/** As its consumer hands it over. */
+async function bring(message: definition.Message): Promise<void> {
+  const [parts] = jest.mocked(RocketmqConsumer).mock.lastCall ?? [];
+  await parts?.onMessages('127.0.0.1:1', [message]);
+}
+
 afterEach(() => jest.restoreAllMocks());
 
 it.each([-HOUR_MS, HOUR_MS])(
@@ -38,21 +52,27 @@ it.each([-HOUR_MS, HOUR_MS])(
     const { sent, inMs } = takingPeer();
     const acknowledge = jest.spyOn(RocketmqPeer.prototype, 'acknowledge').mockResolvedValue();
     jest.spyOn(Date, 'now').mockReturnValue(NOW_MS + offMs);
-    const driver = new RocketmqDriver({
-      address: { endpoints: ['127.0.0.1:1'], topic: 'alarms', tls: false },
-      group: 'test',
-      databaseClock: { nowMs: () => NOW_MS },
-      onError: (error) => {
-        throw error;
-      },
+    const driver = openDriver((error) => {
+      throw error;
     });
     await driver.arm([{ id: 'alarm', at: new Date(NOW_MS + 20_000) }]);
     const [message] = sent as [definition.Message];
     message.getSystemProperties()?.setStoreTimestamp(Timestamp.fromDate(new Date(NOW_MS)));
-    const [parts] = jest.mocked(RocketmqConsumer).mock.lastCall ?? [];
-    await parts?.onMessages('127.0.0.1:1', [received(message)]);
+    await bring(message);
     expect(inMs()).toEqual([19_000 + offMs, 19_000]);
     expect(acknowledge).toHaveBeenCalledTimes(1);
     await driver.stop();
   },
 );
+
+it('acknowledges what is no alarm, so that it does not come again, and says so', async () => {
+  const acknowledge = jest.spyOn(RocketmqPeer.prototype, 'acknowledge').mockResolvedValue();
+  const onError = jest.fn();
+  const driver = openDriver(onError);
+  await bring(new definition.Message().setBody(Buffer.from('no alarm of ours')));
+  expect(acknowledge).toHaveBeenCalledTimes(1);
+  expect(onError.mock.calls).toEqual([
+    [expect.objectContaining({ message: 'A message in RocketMQ is no alarm, and was dropped' })],
+  ]);
+  await driver.stop();
+});

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Message } from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb';
 import type { Clock } from '../../clock';
 import { withTimeLimit } from '../../time-limit';
 import type { Alarm, OnRing, Survey, TimerDriver } from '../../timer-driver';
@@ -7,7 +8,15 @@ import { HeldAlarms } from '../held-alarms';
 import { RingLoop } from '../ring-loop';
 import type { RocketmqAddress } from './rocketmq-address';
 import { RocketmqConsumer } from './rocketmq-consumer';
-import { acknowledgement, hiding, type Place, type Received } from './rocketmq-messages';
+import {
+  acknowledgement,
+  hiding,
+  type Place,
+  type Receipt,
+  receiptOf,
+  type Received,
+  received,
+} from './rocketmq-messages';
 import { RocketmqOutbox } from './rocketmq-outbox';
 import { ROCKETMQ_ABILITIES } from './rocketmq.abilities';
 
@@ -34,10 +43,10 @@ const GOODBYE_LIMIT_MS = 500;
 const TELL_TRIES = 20;
 const TELL_AGAIN_MS = 1_000;
 
-/** A message that is held here, and the proxy that wants to hear that it is done. */
+/** Of a message that is held here: the proxy that wants to hear that it is done, and by what name. */
 interface Delivery {
   readonly endpoint: string;
-  readonly received: Received;
+  readonly receipt: Receipt;
 }
 
 /**
@@ -110,29 +119,41 @@ export class RocketmqDriver implements TimerDriver {
     };
   }
 
-  async #receive(endpoint: string, messages: readonly Received[]): Promise<void> {
+  async #receive(endpoint: string, messages: readonly Message[]): Promise<void> {
     const nowMs = this.options.databaseClock.nowMs();
-    const far = messages.filter(({ atMs }) => atMs - nowMs > HELD_MS);
-    for (const received of messages) {
-      const { id, atMs } = received;
-      const delivery = { endpoint, received };
-      if (far.includes(received)) continue;
-      if (this.#stopping) this.#giveBack(delivery);
-      else if (this.#outbox.tookBack(received.receipt.messageId)) this.#acknowledge(delivery);
-      else this.#held.hold({ id, at: new Date(atMs) }, delivery);
-      this.#loop.lookAt(atMs);
+    const far: { readonly alarm: Received; readonly delivery: Delivery }[] = [];
+    for (const message of messages) {
+      const [alarm, delivery] = [received(message), { endpoint, receipt: receiptOf(message) }];
+      if (!alarm) this.#drop(delivery);
+      else if (alarm.atMs - nowMs > HELD_MS) far.push({ alarm, delivery });
+      else this.#hold(alarm, delivery);
     }
     if (far.length === 0) return;
-    await this.#outbox.send(far, CALL_TIMEOUT_MS);
-    for (const received of far) this.#acknowledge({ endpoint, received });
+    const again = far.map(({ alarm }) => alarm);
+    await this.#outbox.send(again, CALL_TIMEOUT_MS);
+    for (const { delivery } of far) this.#acknowledge(delivery);
   }
 
-  #acknowledge({ endpoint, received: { receipt } }: Delivery): void {
+  #hold({ id, atMs }: Received, delivery: Delivery): void {
+    if (this.#stopping) this.#giveBack(delivery);
+    else if (this.#outbox.tookBack(delivery.receipt.messageId)) this.#acknowledge(delivery);
+    else this.#held.hold({ id, at: new Date(atMs) }, delivery);
+    this.#loop.lookAt(atMs);
+  }
+
+  /** Unacknowledged it would come again each minute, to one worker after the other. */
+  #drop(delivery: Delivery): void {
+    this.#acknowledge(delivery);
+    const why = 'A message in RocketMQ is no alarm, and was dropped';
+    this.options.onError(new AlarmStoreError(why));
+  }
+
+  #acknowledge({ endpoint, receipt }: Delivery): void {
     const request = acknowledgement(this.#place, receipt);
     this.#tell(() => this.#outbox.peer(endpoint).acknowledge(request, CALL_TIMEOUT_MS));
   }
 
-  #giveBack({ endpoint, received: { receipt } }: Delivery): void {
+  #giveBack({ endpoint, receipt }: Delivery): void {
     const request = hiding(this.#place, receipt, GIVEN_BACK_MS);
     this.#tell(() => this.#outbox.peer(endpoint).hide(request, CALL_TIMEOUT_MS));
   }
