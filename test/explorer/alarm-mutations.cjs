@@ -209,6 +209,16 @@ const ALARM_MUTATIONS = [
     'drivers/rocketmq/rocketmq.driver.spec.ts',
     ['drivers/rocketmq/rocketmq.driver.ts', 'this.#acknowledge(delivery);\n    const', 'const'],
   ),
+  seeded(
+    'deaf-after-a-look',
+    'A worker that loses its broker while it asks RocketMQ where the topic is hears nothing any more',
+    'drivers/rocketmq/rocketmq-consumer.spec.ts',
+    [
+      'drivers/rocketmq/rocketmq-consumer.ts',
+      '() => round === this.#round && this.#lookLater()',
+      '() => this.#lookLater()',
+    ],
+  ),
 ];
 
 module.exports = { ALARM_MUTATIONS };

@@ -26,15 +26,17 @@ export class RocketmqConsumer {
   #peers: RocketmqPeer[] = [];
   #inboxes: RocketmqInbox[] = [];
   #brokers = '';
-  #opening: Promise<void> | undefined;
+  #opening: Promise<unknown> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
+  /** Ends when a broker is lost: what was begun in an earlier one decides nothing any more. */
+  #round = 0;
   #stopped = false;
 
   constructor(private readonly parts: ConsumerParts) {}
 
   start(): void {
-    this.#opening = this.#open();
+    this.#begin(() => this.#open());
   }
 
   /** Resolves when nothing more comes; {@link hangUp} then. */
@@ -52,16 +54,19 @@ export class RocketmqConsumer {
     for (const peer of this.#peers) peer.close();
   }
 
+  #begin(what: () => Promise<void>): void {
+    const round = this.#round;
+    this.#opening = what().then(
+      () => round === this.#round && this.#lookLater(),
+      (error: Error) => round === this.#round && this.#again(error),
+    );
+  }
+
   async #open(): Promise<void> {
-    try {
-      const queues = await this.#queues();
-      this.#brokers = [...queues.keys()].join();
-      for (const [, queue] of queues) await this.#listen(queue);
-      this.#failures = 0;
-      this.#later(ROUTE_MS, () => this.#lookForBrokers());
-    } catch (error) {
-      this.#again(error as Error);
-    }
+    const round = this.#round;
+    const queues = await this.#queues();
+    this.#brokers = [...queues.keys()].join();
+    for (const [, queue] of queues) if (round === this.#round) await this.#listen(queue);
   }
 
   /** One queue of each broker stands for all that it has. */
@@ -100,12 +105,17 @@ export class RocketmqConsumer {
 
   async #lookForBrokers(): Promise<void> {
     const brokers = [...(await this.#queues()).keys()].join();
-    if (brokers === this.#brokers) this.#later(ROUTE_MS, () => this.#lookForBrokers());
-    else this.#again(new Error('The topic has moved to other brokers'));
+    if (brokers !== this.#brokers) throw new Error('The topic has moved to other brokers');
+  }
+
+  #lookLater(): void {
+    this.#failures = 0;
+    this.#later(ROUTE_MS, () => this.#lookForBrokers());
   }
 
   #again(error: Error): void {
     if (this.#stopped) return;
+    this.#round += 1;
     this.parts.onError(error);
     for (const inbox of this.#inboxes) void inbox.close();
     for (const peer of this.#peers) peer.close();
@@ -117,9 +127,7 @@ export class RocketmqConsumer {
   #later(delayMs: number, what: () => Promise<void>): void {
     clearTimeout(this.#timer);
     if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#opening = what().catch((error: Error) => this.#again(error));
-    }, delayMs);
+    this.#timer = setTimeout(() => this.#begin(what), delayMs);
   }
 
   #peer(endpoint: string): RocketmqPeer {
