@@ -15,6 +15,13 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { alarmIn, type AlarmMessage } from '../alarm-message';
 import { MEND_SERVER, MEND_STREAM, serverSchedules } from './nats-versions';
 
+/** Some of the alarms that wait. */
+export interface Page {
+  readonly alarms: readonly AlarmMessage[];
+  /** Where the next page begins; undefined: this was the last. */
+  readonly next: number | undefined;
+}
+
 const CONSUMER = 'ring';
 /** The server gives what was not acknowledged to somebody else after this time. */
 const ACK_WAIT_NS = 60_000_000_000;
@@ -100,21 +107,18 @@ export class AlarmStream {
     await this.#opened.streams.purge(this.name, { filter: this.#subjectOf(id) });
   }
 
-  /** Everything that waits, page after page, but for what somebody else has put there. */
-  async *alarms(): AsyncGenerator<AlarmMessage> {
-    for (let seq = 1; ;) {
-      const page = await this.#page(seq);
-      for (const message of page) {
-        const alarm = alarmIn(message.string());
-        if (alarm) yield alarm;
-      }
-      const last = page.at(-1);
-      if (!last || page.length < PAGE) return;
-      seq = last.seq + 1;
-    }
+  /**
+   * The first of what waits from here on, but for what somebody else has put there. Has no limit
+   * of time: that its connection was closed meanwhile, the client tells nobody.
+   */
+  async page(seq: number): Promise<Page> {
+    const messages = await this.#read(seq);
+    const alarms = messages.map((message) => alarmIn(message.string()));
+    const last = messages.length < PAGE ? undefined : messages.at(-1);
+    return { alarms: alarms.filter((alarm) => alarm !== undefined), next: last && last.seq + 1 };
   }
 
-  async #page(seq: number): Promise<StoredMsg[]> {
+  async #read(seq: number): Promise<StoredMsg[]> {
     const page: StoredMsg[] = [];
     const wanted = { seq, batch: PAGE, next_by_subj: this.#subjectOf('*') };
     try {

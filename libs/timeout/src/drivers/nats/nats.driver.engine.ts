@@ -1,5 +1,6 @@
 import { jetstream } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
+import { FaultyProxy } from '../../../../../test/faults/proxy';
 import { until } from '../../../../../test/support/until';
 import { OwnEngine } from '../../testing/own-engine';
 import { alarmIn, Bench, type DriverUnderTest, HOUR_MS, surveyed } from '../driver-bench';
@@ -10,8 +11,15 @@ import { NATS_ABILITIES } from './nats.abilities';
 import { NatsDriver } from './nats.driver';
 
 let server: OwnEngine;
-beforeAll(async () => (server = await OwnEngine.start('nats')));
-afterAll(() => server?.remove());
+let proxy: FaultyProxy;
+beforeAll(async () => {
+  server = await OwnEngine.start('nats');
+  proxy = await FaultyProxy.to(Number(new URL(server.url).port));
+});
+afterAll(async () => {
+  await proxy?.close();
+  await server?.remove();
+});
 
 /** The stream of the driver that was made last. */
 let lastStream: string;
@@ -75,4 +83,23 @@ describe('NatsDriver', () => {
     expect(bench.rung).toEqual([]);
     await connection.close();
   });
+
+  it('gives up listing when its connection is hung up in the middle of a page', async () => {
+    const distant = new Bench({
+      ...subject,
+      create: ({ namespace: stream, ...wish }) =>
+        new NatsDriver({ ...wish, stream, servers: proxy.through(server.url) }),
+    });
+    const driver = distant.open();
+    await driver.arm([alarmIn(HOUR_MS)]);
+    const page = (await driver.survey()).alarms()[Symbol.asyncIterator]();
+    proxy.pause();
+    const given = expect(page.next()).rejects.toThrow('alarm store');
+    // Hung up by the call that is not answered.
+    await expect(driver.arm([alarmIn(HOUR_MS)])).rejects.toThrow('alarm store');
+    await given;
+    proxy.resume();
+    expect((await surveyed(driver)).size).toBeGreaterThanOrEqual(1);
+    await distant.close();
+  }, 20_000);
 });

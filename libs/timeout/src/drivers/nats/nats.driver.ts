@@ -113,8 +113,12 @@ export class NatsDriver implements TimerDriver {
   }
 
   async *#alarms(): AsyncGenerator<Alarm> {
-    const { stream } = await this.#calls.ask(async (link) => link);
-    for await (const { id, atMs } of stream.alarms()) yield { id, at: new Date(atMs) };
+    for (let seq: number | undefined = 1; seq !== undefined;) {
+      const from: number = seq;
+      const { alarms, next } = await this.#calls.ask(({ stream }) => stream.page(from));
+      for (const { id, atMs } of alarms) yield { id, at: new Date(atMs) };
+      seq = next;
+    }
   }
 
   /** `serverMs` is "now" as the server has it. */
