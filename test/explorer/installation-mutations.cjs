@@ -53,6 +53,18 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'reasons-stay-in-the-stream',
+    what: "A command without Redis erases a customer, and leaves operators' reasons in the stream",
+    spec: 'libs/orders/src/ops/erase-customer.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/ops/erase-customer.ts',
+        find: 'if (this.stream.appendBehind) return;',
+        replace: 'return;',
+      },
+    ],
+  },
+  {
     name: 'hook-of-two-names-twice',
     what: 'A hook or handler that a factory hands on under another name is told of each change twice',
     spec: 'libs/timeout/src/host/find-handlers.spec.ts',

@@ -224,6 +224,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   refund_not_settleable: 'lastcall refunds list tells where it stands',
   customer_not_found:
     "SUB is the subject of the customer's token, as `orders list --json` shows it",
+  stream_elsewhere: 'set REDIS_URL, and run it again; nothing was erased',
   customer_not_erasable: 'lastcall orders list --customer SUB shows them',
   webhook_not_found: 'lastcall webhooks list shows the stored webhooks',
   webhook_not_replayable: 'lastcall webhooks list tells what became of it',

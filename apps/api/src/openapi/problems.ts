@@ -34,6 +34,8 @@ export const PROBLEM_EXAMPLES = {
   order_refused: 'The coupon "TEN" has been used already',
   hooks_elsewhere:
     "The host's hooks, or its own stock, have to hear of this change, and only its processes have them",
+  stream_elsewhere:
+    'The event stream is in Redis, and this process does not know where: set REDIS_URL',
   total_changed: 'These items cost 1300 now, and not 1250; show the customer, then order again',
   payment_window_over: 'The time to pay this order is over; place a new one',
   order_not_payable: 'This order is paid; nothing is to pay',

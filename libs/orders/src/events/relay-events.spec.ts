@@ -87,6 +87,9 @@ describe('RelayEvents', () => {
     const took = jest.spyOn(world.stream, 'append');
     expect(await relay.runOnce()).toEqual({ relayed: 0 });
     expect(took).not.toHaveBeenCalled();
+    // Nobody else's stream has come so far any more, also where nothing new comes.
+    const places = await world.rows('SELECT stream_place FROM relay_cursor');
+    expect(places).toEqual([{ stream_place: null }]);
     await due(1);
     await relayToTheEnd();
     expect(took.mock.calls.map(([events]) => events.length)).toEqual([1]);

@@ -114,6 +114,11 @@ export class RelayEvents {
   /** Also where nothing new comes for hours. Undefined where all is there. */
   async #lookForLost(tx: Transaction, cursor: Cursor): Promise<number | undefined> {
     if (cursor.stream_place === null) return undefined;
+    // One that cannot tell is another than the one that came so far: commands go by that.
+    if (!this.stream.appendBehind) {
+      await tx.rows('UPDATE relay_cursor SET stream_place = NULL');
+      return undefined;
+    }
     const taken = await this.#append(cursor.stream_place, []);
     return taken instanceof EventsLost ? this.#beginAgain(tx, cursor, taken) : undefined;
   }

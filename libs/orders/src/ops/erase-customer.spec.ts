@@ -5,9 +5,12 @@ import { insertOrders, insertProduct, TEST_SKU } from '../../../../test/support/
 import { paidOrder } from '../../../../test/support/paid-order';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { NoEventStream } from '../events/event-stream';
+import { RelayEvents } from '../events/relay-events';
 import { ConfirmReceipt } from '../fulfilment/confirm-receipt';
 import { ShipOrder } from '../fulfilment/ship-order';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
+import { silentOrdersTelemetry } from '../order/telemetry';
 import { PlaceOrder } from '../placing/place-order';
 import { PageSessions } from '../sessions/page-sessions';
 import { CreateRefund } from './create-refund';
@@ -232,6 +235,24 @@ describe('a link to the checkout of one of the orders', () => {
     expect(await link).toMatchObject({ code: 'order_not_found' });
     expect(await sessionsOf('ivy')).toEqual([]);
   });
+});
+
+it('is refused where the stream is in Redis, and this process has none: its reasons would stay there', async () => {
+  await past('una');
+  const before = await leftOf('una');
+  const without = (dryRun: boolean) =>
+    new EraseCustomer(world.dataSource, new NoEventStream()).erase('una', { ...WHY, dryRun });
+  await world.rows(`UPDATE relay_cursor SET stream_place = '1-0'`);
+  for (const dryRun of [true, false]) {
+    await expect(without(dryRun)).rejects.toMatchObject({
+      code: 'stream_elsewhere',
+      message: expect.stringContaining('set REDIS_URL') as string,
+    });
+  }
+  expect(await leftOf('una')).toEqual(before);
+  // The shop has given Redis up, and a worker has seen that.
+  await new RelayEvents(world.dataSource, new NoEventStream(), silentOrdersTelemetry).runOnce();
+  expect(await without(false)).toMatchObject({ orders: 3, streamed: 0 });
 });
 
 /** Of a customer whom nobody knows: it is their reason that is refused, or they are not found. */

@@ -41,7 +41,10 @@ export class EraseCustomer {
     @Inject(EVENT_STREAM) private readonly stream: EventStream,
   ) {}
 
-  /** @throws {LastcallError} customer_not_found, customer_not_erasable, invalid_request, busy */
+  /**
+   * @throws {LastcallError} customer_not_found, customer_not_erasable, invalid_request, busy,
+   *   stream_elsewhere: the event stream has been given the history, and this process does not know where it is
+   */
   async erase(customer: string, command: EraseCommand): Promise<ErasedCustomer> {
     const { dryRun = false, ...accountable } = command;
     if (isNamedIn(accountable.reason, customer)) {
@@ -53,6 +56,7 @@ export class EraseCustomer {
       inTransaction(this.dataSource, async (tx) => {
         for (const sql of BEGIN) await tx.rows(sql);
         const orderIds = await finalOrders(tx, customer);
+        await this.#expectStream(tx);
         const [history] = await tx.rows<Omit<ErasedCustomer, 'orders' | 'streamed'>>(
           'SELECT * FROM erase_from_history($1)',
           [customer],
@@ -72,6 +76,18 @@ export class EraseCustomer {
         const erased = history as NonNullable<typeof history>;
         return end({ ...erased, orders: orderIds.length, streamed });
       }),
+    );
+  }
+
+  /** What stays in a stream, nobody finds by the customer's name any more. */
+  async #expectStream(tx: Transaction): Promise<void> {
+    if (this.stream.appendBehind) return;
+    const inUse = await tx.rows('SELECT FROM relay_cursor WHERE stream_place IS NOT NULL');
+    if (inUse.length === 0) return;
+    throw new LastcallError(
+      'stream_elsewhere',
+      "The event stream in Redis may have operators' reasons about this customer's orders, and is not known here: " +
+        'set REDIS_URL as the workers have it; where there is none any more, let a worker run without it first',
     );
   }
 }

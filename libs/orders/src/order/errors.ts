@@ -45,6 +45,7 @@ export const ERROR_STATUS = {
   out_of_stock: 409,
   order_refused: 409,
   hooks_elsewhere: 409,
+  stream_elsewhere: 409,
   total_changed: 409,
   payment_window_over: 409,
   order_not_payable: 409,
