@@ -176,6 +176,18 @@ describe('migrate', () => {
     await expect(migrate(address)).rejects.toThrow('take DATABASE_SCHEMA=public away');
   });
 
+  it('leaves a shop that lives in public alone, whose neighbor is given a schema of another name', async () => {
+    await installAsBefore();
+    const inPublic = { DATABASE_URL: database.url, DATABASE_SCHEMA: 'public' };
+    await migrate(inPublic);
+    const before = await relations('public');
+    expect(await migrate({ ...inPublic, DATABASE_SCHEMA: 'shop_b' })).not.toEqual([]);
+    expect(await relations('public')).toEqual(before);
+    expect(await migrate(inPublic)).toEqual([]);
+    const { rows } = await client.query('SELECT sku FROM shop_b.products');
+    expect(rows).toEqual([]);
+  });
+
   it('undoes a migration that breaks in the middle, and goes on from there', async () => {
     await client.query('CREATE SCHEMA lastcall; CREATE TABLE lastcall.payments (mine int)');
     await expect(migrate({ DATABASE_URL: database.url })).rejects.toThrow(

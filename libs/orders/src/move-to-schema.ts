@@ -12,8 +12,9 @@ const OLD_TABLE = 'migrations';
 const FIRST_OF_OURS = 'Orders1763600001000';
 
 /**
- * Brings an installation of before, with its tables in `public`, to `schema`, and its list of
- * migrations to a table of its own; all of it or nothing. Other tables of `public` stay as they are.
+ * Brings an installation of before, with its tables in `public`, to `schema` where that is the default one, and its
+ * list of migrations to a table of its own; all of it or nothing. Other tables of `public` stay as they are. A
+ * schema of another name is another shop's, perhaps beside one that lives in `public`: nothing goes there.
  * @throws {ConfigError} when the tables have been moved out of `schema` before
  */
 export async function moveToSchema(
@@ -21,6 +22,7 @@ export async function moveToSchema(
   schema: string,
   migrations: readonly MigrationInterface[],
 ): Promise<void> {
+  if (schema !== DEFAULT_SCHEMA && schema !== OLD_SCHEMA) return;
   if (await lists(runner, schema, MIGRATIONS_TABLE)) return;
   if (schema === OLD_SCHEMA && (await lists(runner, DEFAULT_SCHEMA, MIGRATIONS_TABLE))) {
     throw new ConfigError(
