@@ -117,6 +117,7 @@ class Launcher {
       DATABASE_URL: owner
         ? await createApplicationUser(owner, secrets.POSTGRES_USER_PASSWORD ?? '')
         : (env.DATABASE_URL ?? ''),
+      ...(env.DATABASE_SCHEMA ? { DATABASE_SCHEMA: env.DATABASE_SCHEMA } : {}),
       REDIS_URL: env.REDIS_URL ?? (await this.#startRedis(home, secrets)),
       PORT: port,
       ...(env.HOST ? { HOST: env.HOST } : {}),

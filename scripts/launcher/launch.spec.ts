@@ -172,6 +172,12 @@ it('says what to paste as a shell reads it, whatever the home is called', async 
   expect(execFileSync('sh', ['-c', `${said} printenv LASTCALL_HOME`]).toString()).toBe(`${home}\n`);
 });
 
+it('leaves to commands the schema that it was started with', async () => {
+  const launched = start({ ...SERVERS_ELSEWHERE, DATABASE_SCHEMA: 'shop_b' });
+  await launched.says(running);
+  expect(runtimeOf(home)).toMatchObject({ DATABASE_SCHEMA: 'shop_b' });
+});
+
 it('says so where it starts no sandbox, as SANDBOX_URL names one', async () => {
   const launched = start({ ...SERVERS_ELSEWHERE, SANDBOX_URL: 'http://127.0.0.1:1' });
   await launched.says(running);

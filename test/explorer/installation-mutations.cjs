@@ -65,6 +65,18 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'schema-of-the-shell',
+    what: 'Of two shops in one database a command acts on the one that the shell names, and not on that of its context',
+    spec: 'apps/ops-cli/src/locate.spec.ts',
+    edits: [
+      {
+        file: 'apps/ops-cli/src/locate.ts',
+        find: "const OF_A_CONTEXT = ['DATABASE_URL', 'DATABASE_SCHEMA', ",
+        replace: "const OF_A_CONTEXT = ['DATABASE_URL', ",
+      },
+    ],
+  },
+  {
     name: 'hook-of-two-names-twice',
     what: 'A hook or handler that a factory hands on under another name is told of each change twice',
     spec: 'libs/timeout/src/host/find-handlers.spec.ts',

@@ -44,6 +44,29 @@ describe('lastcall, with contexts', () => {
     expect((await lastcall(undefined, show, { env })).code).toBe(6);
   });
 
+  it('keeps which of two shops in one database is meant, whatever the shell says', async () => {
+    const env = { XDG_CONFIG_HOME: folder, LASTCALL_HOME: '', DATABASE_SCHEMA: 'lastcall' };
+    const run = (...args: string[]) => lastcall(undefined, args, { env });
+    const add = (name: string, ...more: string[]) =>
+      run('context', 'add', name, '--database-url', world.config.DATABASE_URL, ...more);
+    expect((await add('shop-b', '--schema', 'shop_b')).code).toBe(0);
+    expect((await add('shop-a')).code).toBe(0);
+    const { stdout } = await run('context', 'list', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      items: [
+        { name: 'shop-b', schema: 'shop_b' },
+        { name: 'shop-a', schema: null },
+      ],
+    });
+    const [order] = await insertOrders(world.sql, { count: 1, closesInMs: 600_000 });
+    const show = ['orders', 'show', order?.id as string, '--context'];
+    expect((await run(...show, 'shop-a')).code).toBe(0);
+    // There is no such schema, and the tables of the other shop are not taken for those of this one.
+    expect((await run(...show, 'shop-b')).code).toBe(6);
+    const wrong = await add('wrong', '--schema', 'Shop B');
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('schema')]);
+  });
+
   it('keeps a Redis of several servers as well, and shows no password of it', async () => {
     const run = (...args: string[]) =>
       lastcall(undefined, ['context', ...args], { env: { XDG_CONFIG_HOME: folder } });

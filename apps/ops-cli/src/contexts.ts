@@ -16,7 +16,7 @@ import { EXIT } from './exit-code';
 
 /** How to get to an installation: settings by their names in the environment. */
 export type Context = Readonly<
-  Partial<Record<'DATABASE_URL' | 'REDIS_URL' | 'LASTCALL_HOME', string>>
+  Partial<Record<'DATABASE_URL' | 'DATABASE_SCHEMA' | 'REDIS_URL' | 'LASTCALL_HOME', string>>
 >;
 
 export interface Contexts {

@@ -79,6 +79,25 @@ describe('locate', () => {
     expect(() => from(root, { context: 'constructor' })).toThrow('There is no context');
   });
 
+  it('goes by the schema of a context, or of a home, and by none of the shell', () => {
+    env = { ...env, DATABASE_SCHEMA: 'shop_a' };
+    const contexts = {
+      a: { DATABASE_URL },
+      b: { DATABASE_URL, DATABASE_SCHEMA: 'shop_b' },
+      local: { LASTCALL_HOME: '/srv/shop' },
+    };
+    writeContexts(env, { current: 'b', contexts });
+    const { env: found, what } = from(root);
+    expect(found.DATABASE_SCHEMA).toBe('shop_b');
+    expect(what).toBe('context b (postgres://shop:***@db.example/shop, schema shop_b)');
+    for (const flags of [{ context: 'a' }, { context: 'local' }, { home: '/srv/shop' }]) {
+      expect(from(root, flags).env).not.toHaveProperty('DATABASE_SCHEMA');
+    }
+    expect(from(root, { context: 'a' }).what).toBe(
+      'context a (postgres://shop:***@db.example/shop)',
+    );
+  });
+
   it('reads no contexts that others can read or write, and repeats nothing of what is broken', () => {
     writeContexts(env, { current: null, contexts: {} });
     chmodSync(contextsFile(env), 0o644);

@@ -18,10 +18,10 @@ export interface Located {
 
 /** What a home says of its installation: none of it may come from elsewhere. */
 const OF_A_HOME = [
-  ...['DATABASE_URL', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'],
+  ...['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'],
   ...['AUTH_JWT_SECRET', 'SANDBOX_WEBHOOK_SECRET', 'LASTCALL_HOME'],
 ];
-const OF_A_CONTEXT = ['DATABASE_URL', 'REDIS_URL', 'LASTCALL_HOME'];
+const OF_A_CONTEXT = ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'LASTCALL_HOME'];
 const WRITABLE_BY_OTHERS = 0o022;
 
 /**
@@ -55,8 +55,10 @@ export function locate(
 
 function inContext(name: string, context: Context, env: NodeJS.ProcessEnv): Located {
   const names = context.LASTCALL_HOME ? OF_A_HOME : OF_A_CONTEXT;
+  const { DATABASE_SCHEMA: schema } = context;
   const where = maskedUrl(context.DATABASE_URL) ?? context.LASTCALL_HOME;
-  return { env: { ...without(env, names), ...context }, what: `context ${name} (${where})` };
+  const what = `context ${name} (${where}${schema ? `, schema ${schema}` : ''})`;
+  return { env: { ...without(env, names), ...context }, what };
 }
 
 /** The nearest folder with an installation that runs; what another user left there is passed over. */

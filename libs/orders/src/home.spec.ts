@@ -7,6 +7,7 @@ import { homeFolder, writtenSettings } from './home';
 
 const RUNTIME = {
   DATABASE_URL: 'postgres://127.0.0.1/shop',
+  DATABASE_SCHEMA: 'shop_b',
   REDIS_URL: 'redis://127.0.0.1',
   HOST: '127.0.0.2',
   PORT: '4000',

@@ -7,6 +7,15 @@ import { OpsCommand } from '../../ops-command';
 
 const WAYS = ['database-url', 'of-home'];
 
+export interface AddedContext {
+  readonly name: string;
+  readonly current: boolean;
+  /** Without its password. */
+  readonly databaseUrl: string | null;
+  /** Null: the default one, or that of the home. */
+  readonly schema: string | null;
+}
+
 export default class ContextAdd extends OpsCommand {
   static override summary = 'Keep by a name how to get to an installation';
   static override description =
@@ -15,6 +24,7 @@ export default class ContextAdd extends OpsCommand {
     'it from stdin, both of them a line each, first the database.';
   static override examples = [
     '<%= config.bin %> context add prod --database-url - --redis-url -',
+    '<%= config.bin %> context add shop-b --database-url - --schema shop_b',
     '<%= config.bin %> context add local --of-home /srv/shop/.lastcall',
   ];
   static override args = {
@@ -31,6 +41,10 @@ export default class ContextAdd extends OpsCommand {
       description: 'REDIS_URL: one server, a cluster, or sentinels; - reads stdin',
       dependsOn: ['database-url'],
     }),
+    schema: Flags.string({
+      description: 'DATABASE_SCHEMA, where it is not lastcall',
+      dependsOn: ['database-url'],
+    }),
     'of-home': Flags.string({
       description: 'folder of an installation that npm start runs',
       helpValue: 'FOLDER',
@@ -38,7 +52,7 @@ export default class ContextAdd extends OpsCommand {
     }),
   };
 
-  async run(): Promise<{ name: string; current: boolean; databaseUrl: string | null }> {
+  async run(): Promise<AddedContext> {
     const { args, flags } = await this.parse(ContextAdd);
     const { name } = args;
     if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name)) {
@@ -50,6 +64,9 @@ export default class ContextAdd extends OpsCommand {
         ? { LASTCALL_HOME: resolve(flags['of-home'] ?? '') }
         : {
             DATABASE_URL: await postgresAddress(databaseUrl),
+            ...(flags.schema === undefined
+              ? {}
+              : { DATABASE_SCHEMA: await schemaName(flags.schema) }),
             ...(redisUrl === undefined ? {} : { REDIS_URL: await redisAddress(redisUrl) }),
           };
     const kept = readContexts(process.env);
@@ -57,7 +74,12 @@ export default class ContextAdd extends OpsCommand {
     writeContexts(process.env, { current, contexts: { ...kept.contexts, [name]: context } });
     this.log(`Context ${name} is kept in ${contextsFile(process.env)}`);
     this.note(current === name ? 'It is used from now on' : `Next: lastcall context use ${name}`);
-    return { name, current: current === name, databaseUrl: maskedUrl(context.DATABASE_URL) };
+    return {
+      name,
+      current: current === name,
+      databaseUrl: maskedUrl(context.DATABASE_URL),
+      schema: context.DATABASE_SCHEMA ?? null,
+    };
   }
 }
 
@@ -74,6 +96,13 @@ async function postgresAddress(url: string): Promise<string> {
   const complaint = complaintAboutPostgresUrl(url);
   if (complaint) throw usageFailure(`the postgres address ${complaint}`);
   return url;
+}
+
+async function schemaName(name: string): Promise<string> {
+  const { complaintAboutSchema } = await import('@app/timeout');
+  const complaint = complaintAboutSchema(name);
+  if (complaint) throw usageFailure(`the schema ${complaint}`);
+  return name;
 }
 
 async function redisAddress(url: string): Promise<string> {

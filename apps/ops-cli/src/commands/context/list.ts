@@ -8,6 +8,8 @@ export interface ContextEntry {
   readonly current: boolean;
   /** Without passwords. */
   readonly databaseUrl: string | null;
+  /** Null: the default one, or that of the home. */
+  readonly schema: string | null;
   readonly redisUrl: string | null;
   readonly home: string | null;
 }
@@ -23,6 +25,7 @@ export default class ContextList extends OpsCommand {
       name,
       current: name === current,
       databaseUrl: maskedUrl(context.DATABASE_URL),
+      schema: context.DATABASE_SCHEMA ?? null,
       redisUrl: maskedUrl(context.REDIS_URL),
       home: context.LASTCALL_HOME ?? null,
     }));
@@ -38,6 +41,7 @@ function contextsTable(items: readonly ContextEntry[]): string {
     { title: 'NAME', value: ({ name }) => name },
     { title: 'DATABASE', value: ({ databaseUrl }) => databaseUrl },
     { title: 'REDIS', value: ({ redisUrl }) => redisUrl },
+    { title: 'SCHEMA', value: ({ schema }) => schema },
     { title: 'HOME', value: ({ home }) => home },
   ]);
 }
