@@ -16,11 +16,10 @@ export interface Located {
   readonly what: string | null;
 }
 
+/** Where an installation that runs is, all of which its home says. */
+const ADDRESSES = ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'];
 /** What a home says of its installation: none of it may come from elsewhere. */
-const OF_A_HOME = [
-  ...['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'],
-  ...['AUTH_JWT_SECRET', 'SANDBOX_WEBHOOK_SECRET', 'LASTCALL_HOME'],
-];
+const OF_A_HOME = [...ADDRESSES, 'AUTH_JWT_SECRET', 'SANDBOX_WEBHOOK_SECRET', 'LASTCALL_HOME'];
 const OF_A_CONTEXT = ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'LASTCALL_HOME'];
 const WRITABLE_BY_OTHERS = 0o022;
 
@@ -48,9 +47,9 @@ export function locate(
     return inContext(contexts.current, contextNamed(contexts, contexts.current), env);
   }
   const found = searchUpwards(folder, note);
-  return found === undefined
-    ? { env, what: null }
-    : { env: { ...env, LASTCALL_HOME: found }, what: found };
+  if (found === undefined) return { env, what: null };
+  // Secrets that npm start was given are in no home: those of the shell count.
+  return { env: { ...without(env, ADDRESSES), LASTCALL_HOME: found }, what: found };
 }
 
 function inContext(name: string, context: Context, env: NodeJS.ProcessEnv): Located {
