@@ -77,6 +77,18 @@ const INSTALLATION_MUTATIONS = [
     ],
   },
   {
+    name: 'migrated-without-grants',
+    what: 'An owner who may make no schema migrates, and gives the application no rights',
+    spec: 'libs/orders/src/application-role.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/migrate.ts',
+        find: 'if (await grants()) await expectMayMakeSchemas(turn);',
+        replace: '',
+      },
+    ],
+  },
+  {
     name: 'hook-of-two-names-twice',
     what: 'A hook or handler that a factory hands on under another name is told of each change twice',
     spec: 'libs/timeout/src/host/find-handlers.spec.ts',

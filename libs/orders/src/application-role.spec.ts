@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { migrate } from '@app/orders';
 import {
   asMigrating,
@@ -33,6 +34,49 @@ async function createHardened(): Promise<TestDatabase> {
   await migrate(asMigrating(database.url));
   return database;
 }
+
+/** Who migrates in a schema that an administrator has made, and may make none. */
+async function withPlainOwner(
+  database: TestDatabase,
+  use: (url: string, name: string) => Promise<void>,
+): Promise<void> {
+  const name = `plain_owner_${randomBytes(4).toString('hex')}`;
+  await onServer(database.url, async (admin) => {
+    await admin.query(`CREATE ROLE ${name} LOGIN PASSWORD 'plain'`);
+    await admin.query(`CREATE SCHEMA lastcall AUTHORIZATION ${name}`);
+    try {
+      const url = Object.assign(new URL(database.url), { username: name, password: 'plain' });
+      await use(url.href, name);
+    } finally {
+      await admin.query(`DROP OWNED BY ${name} CASCADE`);
+      await admin.query(`DROP ROLE ${name}`);
+    }
+  });
+}
+
+it('is asked for nothing halfway: an owner who may make no schema is told so before any migration', async () => {
+  const database = await createTestDatabase();
+  const owner = asOwner(database.url);
+  const tables = () =>
+    owner.rows(`SELECT FROM pg_class WHERE relnamespace = 'lastcall'::regnamespace`);
+  try {
+    await withPlainOwner(database, async (url, name) => {
+      const [row] = await owner.rows<{ name: string }>('SELECT current_database() AS name');
+      const missing = `GRANT CREATE ON DATABASE ${row?.name} TO ${name}`;
+      await expect(migrate(asMigrating(url))).rejects.toThrow(missing);
+      expect(await tables()).toEqual([]);
+      await owner.rows(missing);
+      expect(await migrate(asMigrating(url))).not.toEqual([]);
+      expect(await tables()).not.toEqual([]);
+      // It has its rights already: these are looked after without being asked for.
+      await owner.rows(`REVOKE CREATE ON DATABASE ${row?.name} FROM ${name}`);
+      await expect(migrate({ DATABASE_URL: url })).rejects.toThrow(missing);
+    });
+  } finally {
+    await owner.close();
+    await database.drop();
+  }
+});
 
 it('is given the functions that it needs, where everybody is given none', async () => {
   const all = await runnable(await createMigratedDatabase());

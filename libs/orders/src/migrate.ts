@@ -16,6 +16,7 @@ import {
 import type { Config } from './config';
 import { type DatabaseAddress, dataSourceOptions, DEFAULT_SCHEMA } from './data-source';
 import { moveToSchema } from './move-to-schema';
+import { expectMayMakeSchemas } from './own-objects';
 import { quoted } from './quoted';
 
 export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_ROLE'>>;
@@ -25,6 +26,8 @@ export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_R
  * database. Each migration is one transaction; safe to repeat, and to run twice at the same time. Waits for
  * Postgres where that ends its session.
  * @returns the names of the migrations that were run now
+ * @throws {ConfigError} before any migration, also where the application's role is given its rights and this user may
+ *   make no schema, as that takes
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
  * @throws {LockedTablesError}
@@ -54,11 +57,13 @@ async function migrateAll(
       // It waits for others who migrate, and stands still while another connection does.
       await turn.query(lifting());
       await takeMigrationTurn(turn);
+      const grants = async () => role === APPLICATION_ROLE || (await isGrantedAlready(turn));
+      if (await grants()) await expectMayMakeSchemas(turn);
       await createSchema(turn, schema);
       await moveToSchema(turn, schema, dataSource.migrations);
       if (role === APPLICATION_ROLE) await createApplicationRole(turn);
       const done = await runMigrations(dataSource, {}, begun);
-      if (role === APPLICATION_ROLE || (await isGrantedAlready(turn))) {
+      if (await grants()) {
         await grantToApplication(turn, schema, dataSource.migrations);
       }
       return done;

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ConfigError } from './config';
 import { quoted } from './quoted';
 
 /** A table, view or function that our migrations make, and what the application's role may do with it. */
@@ -12,16 +13,35 @@ export interface OwnObject {
 const SCRATCH = 'lastcall_scratch';
 
 /**
+ * To be asked before anything is changed that {@link ownObjects} has to follow.
+ * @throws {ConfigError} where this user may make no schema in the database, not even one that is gone at once
+ */
+export async function expectMayMakeSchemas(runner: QueryRunner): Promise<void> {
+  const [lacks] = (await runner.query(LACKS_CREATE)) as { grant: string }[];
+  if (!lacks) return;
+  throw new ConfigError(
+    'Whoever migrates makes a schema for a moment, to find out which tables are ours and what the application may ' +
+      `do with them, and this user may make none: ${lacks.grant}, as an administrator`,
+  );
+}
+
+const LACKS_CREATE = `
+  SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user) AS grant
+   WHERE NOT has_database_privilege(current_database(), 'CREATE')`;
+
+/**
  * What these migrations make, found out by running them in a schema that is gone afterwards: no list
  * has to be kept beside them, and nothing of the neighbours' is ever on it. To `role`, if there is one,
  * every table is given first: what is left is what the migrations leave it. A function that they leave to
  * everybody is its own, too: a database may give everybody none.
+ * @throws {ConfigError} as {@link expectMayMakeSchemas}
  */
 export async function ownObjects(
   runner: QueryRunner,
   migrations: readonly MigrationInterface[],
   role: string | null,
 ): Promise<OwnObject[]> {
+  await expectMayMakeSchemas(runner);
   await runner.startTransaction();
   try {
     await runner.query(`CREATE SCHEMA ${SCRATCH}`);
