@@ -2,9 +2,12 @@ import { type Client, createClient, type Order, ProblemError } from '@lastcall/c
 
 /** A tab that nobody looks at for so long needs no connection of its own. */
 const HIDDEN_LIMIT_MS = 60_000;
-/** After whatever ended the following but the page itself. */
+/** After whatever ended the following but the page itself, or as much later as `Retry-After` asks for. */
 const AGAIN_MS = 5_000;
-const SERVER_FAILED = 500;
+/** Limits are by the minute; nobody looks at a page that waits for longer. */
+const LONGEST_WAIT_MS = 60_000;
+/** The session is over, or the order is not there for it. */
+const STAYS_SO = [401, 403, 404];
 
 export interface Follower {
   onOrder(order: Order): void;
@@ -42,9 +45,10 @@ export function followOrder(client: Client, orderId: string, onOrder: Follower['
         for await (const order of client.watch(orderId, { signal })) onOrder(order);
         return;
       } catch (error) {
-        // A session that is over stays so; everything else may come back.
-        if (error instanceof ProblemError && error.status < SERVER_FAILED) return;
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+        const refusal = error instanceof ProblemError ? error : undefined;
+        if (refusal && STAYS_SO.includes(refusal.status)) return;
+        const waitMs = Math.max(AGAIN_MS, refusal?.retryAfterMs ?? 0);
+        await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, LONGEST_WAIT_MS)));
       }
     }
   };

@@ -1,3 +1,4 @@
+import { ProblemError } from '@lastcall/client';
 import { useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 
@@ -7,20 +8,28 @@ const ASK_AT_MS = 120_000;
 interface Asked {
   readonly say: (key: string) => string;
   readonly msLeft: ReadonlySignal<number>;
-  /** Rejects where the shop gives no more. */
+  /** Rejects where none was given: with a refusal that stays so, or another that may not. */
   readonly onWanted: () => Promise<void>;
 }
+
+/** Of the API's refusals all but a limit stay so; what stands between, and a server that fails, come back. */
+const staysSo = (error: unknown): boolean =>
+  error instanceof ProblemError && [400, 401, 403, 404, 409, 422].includes(error.status);
 
 /** Offers more time before the end, each time the end comes near; until the shop refuses. */
 export function MoreTime({ say, msLeft, onWanted }: Asked) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isAnswered = useSignal(false);
   const isRefused = useSignal(false);
+  const hasFailed = useSignal(false);
 
   useSignalEffect(() => {
     const isNear = msLeft.value <= ASK_AT_MS;
-    if (!isNear) isAnswered.value = false;
-    else if (!isAnswered.value && !isRefused.value && !dialog.current?.open) {
+    if (!isNear) {
+      // Also where the answer that told so was lost.
+      dialog.current?.close();
+      isAnswered.value = hasFailed.value = false;
+    } else if (!isAnswered.value && !isRefused.value && !dialog.current?.open) {
       dialog.current?.showModal();
     }
   });
@@ -31,8 +40,12 @@ export function MoreTime({ say, msLeft, onWanted }: Asked) {
     if (!wantsMore) return;
     try {
       await onWanted();
-    } catch {
-      isRefused.value = true;
+      hasFailed.value = false;
+    } catch (error) {
+      isRefused.value = staysSo(error);
+      hasFailed.value = !isRefused.value;
+      // Asked once more, by the same dialog, which says why.
+      isAnswered.value = isRefused.value;
     }
   };
 
@@ -42,6 +55,7 @@ export function MoreTime({ say, msLeft, onWanted }: Asked) {
       <dialog ref={dialog} aria-labelledby="more-title" onCancel={() => (isAnswered.value = true)}>
         <h2 id="more-title">{say('more.title')}</h2>
         <p>{say('more.about')}</p>
+        <p role="alert">{hasFailed.value ? say('failed') : ''}</p>
         <div class="buttons">
           <button type="button" onClick={() => void answer(true)}>
             {say('more.yes')}
