@@ -634,11 +634,19 @@ const MONEY_MUTATIONS = [
   ),
   seeded(
     'shipment-warned-again',
-    'A paid order is told of every ten minutes before it is refunded',
+    'A paid order is told of every minute before it is refunded',
     WAITS,
     'fulfilment/warn-shipments.ts',
     "e.type = 'order.shipment_due')",
     "e.type = 'order.shipment')",
+  ),
+  seeded(
+    'short-shipment-unwarned',
+    'A paid order that has to be shipped within the hour is refunded before anybody was told of it',
+    `${ORDERS}fulfilment/warn-shipments.spec.ts`,
+    'fulfilment/warn-shipments.ts',
+    "o.ship_within_ms * interval '0.5 millisecond')",
+    "o.ship_within_ms * interval '0.1 millisecond')",
   ),
   seeded(
     'shipped-before-paid',

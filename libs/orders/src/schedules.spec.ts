@@ -84,7 +84,7 @@ describe('the schedules', () => {
       digest: 30 * 12,
       invariants: 6,
       waits: 30,
-      shipments: 3,
+      shipments: 30,
       fanOut: 30 * 60 * 2,
       deliveries: 30 * 60 * 2,
       errands: 30 * 60 * 2,

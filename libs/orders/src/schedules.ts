@@ -42,8 +42,8 @@ const DIGEST_EVERY_MS = 5_000;
 const SEAL_EVERY_MS = 5 * MINUTE_MS;
 /** An alert comes a minute after its time at the latest. */
 const WAITS_EVERY_MS = MINUTE_MS;
-/** Days ahead: nobody needs to know to the minute. */
-const SHIPMENTS_EVERY_MS = 10 * MINUTE_MS;
+/** Where orders are to be shipped within minutes, it is told minutes ahead: each has to be seen before. */
+const SHIPMENTS_EVERY_MS = MINUTE_MS;
 
 /** The background work of a worker beside closing: each in turns of its own, one at a time. */
 @Injectable()

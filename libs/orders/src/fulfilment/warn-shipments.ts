@@ -6,9 +6,14 @@ import { NEW_EVENT_TX } from '../order/event-tx';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import type { Queryable } from '../order/order-rows';
 
-/** Three days before, where orders wait thirty; a tenth of the time where they wait less. */
+/**
+ * Three days before, where orders wait thirty; a tenth of the time where they wait less, and where that would be
+ * less than twenty minutes, these, or half of the time: somebody has to hear of it, and looks are a minute apart.
+ */
 const NEAR = `d.due_at < now() + interval '3 days'
-  AND d.due_at < now() + least(interval '3 days', o.ship_within_ms * interval '0.1 millisecond')`;
+  AND d.due_at < now() + least(interval '3 days', greatest(
+        o.ship_within_ms * interval '0.1 millisecond',
+        least(interval '20 minutes', o.ship_within_ms * interval '0.5 millisecond')))`;
 const NEAR_ORDERS = `deadlines d JOIN orders o ON o.id = d.subject_id AND o.status = 'paid'
   WHERE d.kind = 'shipment' AND ${NEAR}`;
 
@@ -61,7 +66,7 @@ async function warnBatch(tx: Transaction): Promise<number> {
 /** Beyond that it is enough to know that there are very many. */
 const MOST_COUNTED = 10_000;
 
-/** Paid orders that will be canceled and refunded within three days unless they are shipped. */
+/** Paid orders that will be canceled and refunded soon, within three days at the most, unless they are shipped. */
 export async function countRefundsAhead(sql: Queryable): Promise<number> {
   const [row] = await sql.rows<{ n: number }>(
     `SELECT count(*)::int AS n FROM (SELECT FROM ${NEAR_ORDERS} LIMIT ${MOST_COUNTED}) AS near`,
