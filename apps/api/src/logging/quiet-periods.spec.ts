@@ -12,4 +12,15 @@ describe('QuietPeriods', () => {
     expect(quiet.unsaidBefore('redis')).toBe(2);
     expect(quiet.unsaidBefore('redis')).toBeUndefined();
   });
+
+  it('is quiet for no longer than a period, whatever is done to the clock', () => {
+    const quiet = new QuietPeriods();
+    const wall = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 86_400_000);
+    const elapsed = jest.spyOn(performance, 'now').mockReturnValue(1_000);
+    expect(quiet.unsaidBefore('redis')).toBe(0);
+    wall.mockRestore();
+    elapsed.mockReturnValue(6_000);
+    expect(quiet.unsaidBefore('redis')).toBe(0);
+    elapsed.mockRestore();
+  });
 });

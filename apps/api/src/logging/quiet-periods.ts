@@ -6,7 +6,8 @@ const MAX_SUBJECTS = 200;
 export class QuietPeriods {
   readonly #subjects = new Map<string, { untilMs: number; unsaid: number }>();
 
-  constructor(private readonly nowMs: () => number = Date.now) {}
+  /** `nowMs`: monotonic. */
+  constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
   /** How often `subject` was kept quiet since it last spoke; undefined: keep quiet now. */
   unsaidBefore(subject: string): number | undefined {

@@ -46,6 +46,21 @@ describe('RequestCounts', () => {
     expect(counts.size).toBe(100_000);
   });
 
+  it('blocks nobody for longer than a window after its clock was a day ahead', async () => {
+    const counts = countsAt();
+    const ask = () => counts.increment('ann', MINUTE_MS, 1);
+    now += 24 * 60 * MINUTE_MS;
+    await ask();
+    await ask();
+    now -= 24 * 60 * MINUTE_MS;
+    // What was counted then is told to nobody: the others have no such window.
+    expect(counts.takeUntold(10)).toEqual([]);
+    expect(await ask()).toMatchObject({ isBlocked: false, totalHits: 1 });
+    expect(await ask()).toMatchObject({ isBlocked: true, timeToBlockExpire: 60 });
+    now += MINUTE_MS;
+    expect((await ask()).isBlocked).toBe(false);
+  });
+
   it('goes on where its clock is set back, and forgets all the same', async () => {
     const counts = countsAt();
     const ask = (key: string) => counts.increment(key, MINUTE_MS, 1);

@@ -8,8 +8,13 @@ interface Window {
   count: number;
   /** Ours that the others have not heard of. */
   untold: number;
+  readonly beginsAtMs: number;
   readonly endsAtMs: number;
 }
+
+/** One that began later than now is of a clock that was ahead, and has been set back. */
+const isOpen = ({ beginsAtMs, endsAtMs }: Window, now: number): boolean =>
+  beginsAtMs <= now && now < endsAtMs;
 
 /** Requests of one key that the other processes have not heard of. */
 export interface Untold {
@@ -21,12 +26,13 @@ export interface Untold {
 type Answer = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
- * Counts requests in windows that all processes begin at the same instants. One small record a key:
+ * Counts requests in windows that all processes begin at the same instants of their clocks; one that is set
+ * begins a window anew, and blocks nobody for longer than one lasts. One small record a key:
  * the storage that comes with the throttler keeps a record of every single request. What other
  * processes count comes in by `hear` (shared-counts.ts); without them each counts for itself.
  */
 export class RequestCounts implements ThrottlerStorage {
-  /** In the order in which the windows end, as all are of one length. */
+  /** In the order in which the windows were opened, which is about that in which they end. */
   readonly #windows = new Map<string, Window>();
   /** Goes on where it was: from the beginning it would pass a hundred thousand that are gone, for each new key. */
   #fromOldest = this.#windows.entries();
@@ -38,7 +44,7 @@ export class RequestCounts implements ThrottlerStorage {
   increment(key: string, ttlMs: number, limit: number): Promise<Answer> {
     const now = this.nowMs();
     let window = this.#windows.get(key);
-    if (!window || window.endsAtMs <= now) window = this.#open(key, now, ttlMs);
+    if (!window || !isOpen(window, now)) window = this.#open(key, now, ttlMs);
     window.count += 1;
     window.untold += 1;
     this.#untold.add(key);
@@ -63,7 +69,7 @@ export class RequestCounts implements ThrottlerStorage {
       if (taken.length >= most) break;
       this.#untold.delete(key);
       const window = this.#windows.get(key);
-      if (!window || window.untold === 0 || window.endsAtMs <= this.nowMs()) continue;
+      if (!window || window.untold === 0 || !isOpen(window, this.nowMs())) continue;
       taken.push({ key, count: window.untold, endsAtMs: window.endsAtMs });
       window.untold = 0;
     }
@@ -78,7 +84,8 @@ export class RequestCounts implements ThrottlerStorage {
 
   #open(key: string, now: number, ttlMs: number): Window {
     this.#forgetOld(now);
-    const window = { count: 0, untold: 0, endsAtMs: (Math.floor(now / ttlMs) + 1) * ttlMs };
+    const beginsAtMs = Math.floor(now / ttlMs) * ttlMs;
+    const window = { count: 0, untold: 0, beginsAtMs, endsAtMs: beginsAtMs + ttlMs };
     this.#windows.delete(key);
     this.#windows.set(key, window);
     return window;
