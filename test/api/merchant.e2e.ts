@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type Delivery,
   DeliverWebhooks,
@@ -279,6 +280,17 @@ describe("a merchant's view", () => {
     const path = '/v1/ops/webhook-endpoints';
     const ask = <Body>(route: `${'GET' | 'POST' | 'DELETE'} /${string}`, body?: unknown) =>
       api.request<Body>(route, { token: merchant, ...(body === undefined ? {} : { body }) });
+
+    it('takes as many ids to send again as it says, however they are written', async () => {
+      const redeliver = (count: number) => {
+        const deliveries = Array.from({ length: count }, () => randomUUID());
+        const body = JSON.stringify({ deliveries, reason: '\u00fc'.repeat(500) }, null, 4);
+        return ask(`POST ${path}/${randomUUID()}/redeliver`, body);
+      };
+      expectProblem(await redeliver(1_000), 404, 'webhook_endpoint_not_found');
+      const { errors } = expectProblem(await redeliver(1_001), 400, 'invalid_request');
+      expect(errors).toMatchObject([{ message: 'must have at most 1000 ids' }]);
+    });
 
     it('makes one, tries it, sends to it, and takes it away; the secret is told once', async () => {
       const made = await ask<WithSecret>(`POST ${path}`, {

@@ -37,10 +37,11 @@ export function describeRoutes(controllers: readonly Type[]): void {
 
 function wordsOf(route: () => unknown): MethodDecorator[] {
   const access = reflector.get(Access, route) ?? 'public';
-  const { answer, body, query, idempotencyKey, ifNoneMatch, webhook } = ROUTE_FACTS;
+  const { answer, body, bodyLimit, query, idempotencyKey, ifNoneMatch, webhook } = ROUTE_FACTS;
   const told = {
     answer: reflector.get(answer, route),
     body: reflector.get(body, route),
+    bodyLimit: reflector.get(bodyLimit, route),
     query: reflector.get(query, route),
     idempotencyKey: reflector.get(idempotencyKey, route),
   };
@@ -48,6 +49,7 @@ function wordsOf(route: () => unknown): MethodDecorator[] {
     ...(access === 'public' ? [] : access.map((scope) => ApiSecurity('bearer', [scope]))),
     ...(told.answer ? [answersOf(told.answer)] : []),
     ...(told.body ? [Takes(told.body)] : []),
+    ...(told.bodyLimit ? [RouteConfig({ bodyLimit: told.bodyLimit })] : []),
     ...(told.query ? [TakesQuery(told.query)] : []),
     ...(told.idempotencyKey ? [TakesIdempotencyKey(told.idempotencyKey)] : []),
     ...(reflector.get(ifNoneMatch, route) ? [TakesIfNoneMatch()] : []),

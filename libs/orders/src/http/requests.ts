@@ -195,6 +195,8 @@ export const redeliverBody = z
     reason: reason.optional(),
   })
   .nullish();
+/** Also with each id in a line of its own, and a reason. */
+export const REDELIVER_BODY_LIMIT = 64 * MAX_IDS;
 export const listDeliveriesQuery = z.strictObject({
   status: z.enum(DELIVERY_STATUSES).optional(),
   limit: pageQuery.limit,

@@ -31,6 +31,8 @@ export const Topic = Reflector.createDecorator<'storefront' | 'webhooks' | 'ops'
 export const ROUTE_FACTS = {
   answer: Reflector.createDecorator<RouteAnswer>(),
   body: Reflector.createDecorator<z.ZodType>(),
+  /** Bytes of a body, where it may be longer than others. */
+  bodyLimit: Reflector.createDecorator<number>(),
   query: Reflector.createDecorator<z.ZodObject>(),
   idempotencyKey: Reflector.createDecorator<{ required: boolean; of: string }>(),
   ifNoneMatch: Reflector.createDecorator<true>(),
@@ -42,6 +44,8 @@ export const Answers = (status: number, name: string, words: AnswerWords): Metho
 
 /** The schema that reads the body. */
 export const Takes = ROUTE_FACTS.body;
+
+export const TakesUpTo = ROUTE_FACTS.bodyLimit;
 
 /** The schema that reads the query. */
 export const TakesQuery = ROUTE_FACTS.query;

@@ -18,10 +18,11 @@ import {
   noBody,
   reasonBody,
   redeliverBody,
+  REDELIVER_BODY_LIMIT,
   rotateBody,
   webhookEndpointBody,
 } from './requests';
-import { Answers, Takes, TakesQuery, Topic } from './route-facts';
+import { Answers, Takes, TakesQuery, TakesUpTo, Topic } from './route-facts';
 
 /** Each makes a connection to somewhere else. */
 const MAX_TESTS_A_MINUTE = 10;
@@ -146,6 +147,7 @@ export class WebhookEndpointsController {
   @Post(':id/redeliver')
   @Scope('merchant', 'ops:write')
   @Takes(redeliverBody)
+  @TakesUpTo(REDELIVER_BODY_LIMIT)
   @Answers(200, 'Redelivered', {
     summary: 'Send these deliveries again, or without a list the dead, 10,000 at a time',
     refusals: ['webhook_endpoint_not_found', 'webhook_delivery_not_found'],
