@@ -25,8 +25,9 @@ export function connect(onConnection: Follower['onConnection']): Client {
         onConnection(true);
         return response;
       } catch (error) {
-        // What the page itself has ended tells nothing of the connection.
-        if (!request[1]?.signal?.aborted) onConnection(false);
+        // What the page itself has ended tells nothing of the connection; an answer that never came does.
+        const isLate = error instanceof DOMException && error.name === 'TimeoutError';
+        if (isLate || !request[1]?.signal?.aborted) onConnection(false);
         throw error;
       }
     },

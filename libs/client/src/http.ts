@@ -35,6 +35,8 @@ export interface Call extends CallOptions {
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** How long each try may take, its answer included, where that is limited. */
+  readonly limitMs?: number;
 }
 
 export interface HttpOptions {
@@ -92,15 +94,43 @@ export class Http {
 
   async #sendOnce<Answer>(call: Call): Promise<Answer> {
     const sentAt = this.clock.now();
-    const response = await this.open(call);
-    const answer = (await response.json()) as Answer & {
-      readonly serverNow?: string;
-      readonly items?: readonly { readonly serverNow?: string }[];
-    };
-    const serverNow = answer.serverNow ?? answer.items?.[0]?.serverNow;
-    if (serverNow) this.clock.heard(serverNow, sentAt, this.clock.now());
-    return answer;
+    const within = timeLimit(call);
+    try {
+      const response = await this.open({ ...call, signal: within.signal });
+      const answer = (await response.json()) as Answer & {
+        readonly serverNow?: string;
+        readonly items?: readonly { readonly serverNow?: string }[];
+      };
+      const serverNow = answer.serverNow ?? answer.items?.[0]?.serverNow;
+      if (serverNow) this.clock.heard(serverNow, sentAt, this.clock.now());
+      return answer;
+    } finally {
+      within.end();
+    }
   }
+}
+
+/** By hand: browsers that run the rest of this may lack `AbortSignal.any`. */
+function timeLimit({ signal, limitMs }: Call): {
+  readonly signal: AbortSignal | undefined;
+  end(): void;
+} {
+  if (limitMs === undefined) return { signal, end: () => undefined };
+  const limited = new AbortController();
+  const abort = (): void => limited.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort);
+  const timer = setTimeout(
+    () => limited.abort(new DOMException('No answer came in time', 'TimeoutError')),
+    limitMs,
+  );
+  return {
+    signal: limited.signal,
+    end: () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    },
+  };
 }
 
 /** Undefined: trying again would change nothing, or might do it twice. */

@@ -6,11 +6,13 @@ const FINAL = ['completed', 'closed', 'canceled'];
 /** Between two looks while there is no stream. */
 const FIRST_POLL_MS = 1_000;
 const POLL_MS = 5_000;
+/** So long one look may take: on a connection that is dead no answer comes, and nobody says so. */
+const LOOK_LIMIT_MS = 10_000;
 
 /**
  * Yields the order as it is, and again whenever it has changed, until it is in a final status or
  * `signal` aborts. Changes come by the order's stream, resumed where it was cut off; where there is
- * none to be had, by looking every few seconds. A network that is away is waited for.
+ * none to be had, by looking every few seconds. A network that is away, or silent, is waited for.
  * @throws {ProblemError} when the order may not be read (any more): 401, 403, 404
  */
 export async function* watchOrder(
@@ -19,7 +21,7 @@ export async function* watchOrder(
   signal = new AbortController().signal,
 ): AsyncGenerator<Order> {
   const id = typeof orderOrId === 'string' ? orderOrId : orderOrId.id;
-  const read = (): Promise<Order> => http.send({ method: 'GET', path: `/v1/orders/${id}`, signal });
+  const read = (): Promise<Order> => look(http, id, signal);
   let order = typeof orderOrId === 'string' ? await read() : orderOrId;
   yield order;
   let lastEventId = String(order.version);
@@ -52,6 +54,23 @@ export async function* watchOrder(
   }
 }
 
+/** Asks anew, and at once, when the page is looked at again meanwhile. */
+async function look(http: Http, id: string, signal: AbortSignal): Promise<Order> {
+  for (;;) {
+    const attempt = attemptWithin(signal);
+    try {
+      return await http.send({
+        ...{ method: 'GET', path: `/v1/orders/${id}` },
+        ...{ signal: attempt.signal, limitMs: LOOK_LIMIT_MS },
+      });
+    } catch (error) {
+      if (signal.aborted || !attempt.signal.aborted) throw error;
+    } finally {
+      attempt.end();
+    }
+  }
+}
+
 /** Ends with `signal`, and when a page is looked at again: a machine that slept has lost its stream. */
 function attemptWithin(signal: AbortSignal): { readonly signal: AbortSignal; end(): void } {
   const attempt = new AbortController();
@@ -60,6 +79,7 @@ function attemptWithin(signal: AbortSignal): { readonly signal: AbortSignal; end
   const lookedAt = (): void => {
     if (page?.visibilityState === 'visible') abort();
   };
+  if (signal.aborted) abort();
   signal.addEventListener('abort', abort);
   page?.addEventListener('visibilitychange', lookedAt);
   return {
