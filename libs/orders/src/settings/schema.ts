@@ -29,8 +29,6 @@ import {
 
 /** Stock waits for as long. */
 const LONGEST_EXTENSION_MS = 3_600_000;
-/** Who is told that an order's money is about to go back has to have time to ship it. */
-const SHORTEST_SHIPPING_MS = 5 * 60_000;
 /** What needs it at all needs it daily; and Postgres counts these milliseconds by integers. */
 const LONGEST_SWEEP_INTERVAL_MS = 86_400_000;
 /** Each process remembers the slots that it has armed. */
@@ -62,12 +60,7 @@ const own = z.object({
   ROLES: roles.prefault('api,worker'),
   PAYMENT_WINDOW: positiveDuration.prefault('10m'),
   PAYMENT_GRACE: duration.prefault('1m'),
-  SHIP_WITHIN: orOff(
-    positiveDuration.refine((ms) => ms >= SHORTEST_SHIPPING_MS, {
-      error: 'must be at least 5m: orders are told of before their money goes back',
-      abort: true,
-    }),
-  ).prefault('30d'),
+  SHIP_WITHIN: orOff(positiveDuration).prefault('30d'),
   RECEIVE_WITHIN: orOff(positiveDuration).prefault('14d'),
   SWEEP_INTERVAL: positiveDuration
     .refine(
