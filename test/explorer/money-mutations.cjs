@@ -605,8 +605,8 @@ const MONEY_MUTATIONS = [
     'A comparison that was interrupted begins anew',
     RECONCILE,
     'reconciling/reconcile.ts',
-    'await this.#theirs(run, request, provider, isAt ? at.from : null);',
-    'await this.#theirs(run, request, provider, null);',
+    'readLedger(provider, since, at.from)',
+    'readLedger(provider, since, null)',
   ),
   seeded(
     'closed-difference-told-again',
