@@ -80,9 +80,10 @@ async function moveCursor(tx: Transaction, to: Window): Promise<void> {
 
 /** Until when those of an order wait that an earlier one is ahead of which was refused: looked at before, it would be in vain. */
 const AHEAD_AGAIN_AT = `(
-  SELECT max(next_attempt_at) FROM webhook_deliveries ahead
-   WHERE ahead.endpoint_id = e.id AND ahead.order_id = b.order_id AND ahead.version < b.version
-     AND CASE WHEN ahead.status = 'pending' THEN ahead.error IS NOT NULL END OFFSET 0)`;
+  SELECT max(next_attempt_at) FROM (
+    SELECT next_attempt_at, status, error FROM webhook_deliveries
+     WHERE endpoint_id = e.id AND order_id = b.order_id AND version < b.version OFFSET 0) AS ahead
+   WHERE status = 'pending' AND error IS NOT NULL)`;
 
 const WRITE_DELIVERIES = `
   WITH batch AS MATERIALIZED (
