@@ -969,22 +969,6 @@ const MONEY_MUTATIONS = [
     "WHEN 'revive' THEN 'revive' ",
   ),
   seeded(
-    'behind-a-refused-one-in-vain',
-    'What happens to an order is due while an earlier webhook of it waits for hours, and is looked at in vain',
-    `${ORDERS}deliveries/deliver-webhooks.spec.ts`,
-    'deliveries/fan-out.ts',
-    'greatest(now(), ${AHEAD_AGAIN_AT})',
-    'now()',
-  ),
-  seeded(
-    'waits-for-one-delivered',
-    'A webhook waits for one that was refused also when that has been delivered before its time',
-    `${ORDERS}deliveries/deliver-webhooks.spec.ts`,
-    'deliveries/deliver-webhooks.ts',
-    'ELSE next_attempt_at > now() AND attempts = 0 END',
-    'ELSE false END',
-  ),
-  seeded(
     'looked-up-for-each',
     'Each webhook to a name looks it up anew, so that a silent nameserver keeps all other names waiting',
     `${ORDERS}deliveries/post-webhook.spec.ts`,

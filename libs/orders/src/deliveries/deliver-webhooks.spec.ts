@@ -6,7 +6,6 @@ import { fanOutAll } from '../../../../test/support/fan-out-all';
 import { until } from '../../../../test/support/until';
 import { endpointForEach, MIA } from '../../../../test/support/webhook-endpoint';
 import type { Heard } from '../../../../test/support/webhook-listener';
-import { ForceCloseOrder } from '../closing/force-close-order';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { RewindEvents } from '../ops/rewind-events';
 import { backoffMs } from './attempt-backoff';
@@ -124,50 +123,6 @@ it('tries again with the same id and body, and lets nothing of the order overtak
   const [first, second] = bench.listener.heard as [Heard, Heard];
   expect([second.id, second.body]).toEqual([first.id, first.body]);
   expect((await bench.endpoints.read(bench.made.endpoint.id)).failingSince).toBeNull();
-});
-
-it('has what comes after one that was refused wait as long as that', async () => {
-  const [order] = await insertOrders(bench.world, { count: 1, closesInMs: 60_000 });
-  await fanOutAll(bench.world, bench.world.get(FanOutEvents));
-  fails(500);
-  await deliver();
-  await bench.world.rows(
-    `UPDATE webhook_deliveries SET next_attempt_at = now() + interval '6 hours'`,
-  );
-  await bench.world.get(ForceCloseOrder).forceClose(order?.id ?? '', MIA);
-  await fanOutAll(bench.world, bench.world.get(FanOutEvents));
-  const rows = await bench.world.rows(
-    `SELECT version, next_attempt_at > now() AS waits FROM webhook_deliveries
-      WHERE endpoint_id = $1 ORDER BY version`,
-    [bench.made.endpoint.id],
-  );
-  expect(rows).toEqual([
-    { version: 1, waits: true },
-    { version: 2, waits: true },
-  ]);
-  works();
-  await bench.world.rows('UPDATE webhook_deliveries SET next_attempt_at = now() WHERE version = 1');
-  await bench.world.rows('UPDATE webhook_endpoints SET paused_until = NULL');
-  expect(await deliver()).toEqual({ delivered: 2, failed: 0 });
-});
-
-it('has nothing wait for one that is under way for the first time', async () => {
-  const [id] = (await closedOrders(1)) as [string];
-  await bench.world.get(DeliverWebhooks).claim(bench.made.endpoint.id);
-  await bench.world.rows(`DELETE FROM webhook_deliveries WHERE version = 2`);
-  await bench.world.rows('UPDATE webhook_cursor SET tx_from = $1, tx_until = $1, last_id = 0', [
-    '3',
-  ]);
-  await fanOutAll(bench.world, bench.world.get(FanOutEvents));
-  const rows = await bench.world.rows(
-    `SELECT version, next_attempt_at > now() AS waits FROM webhook_deliveries
-      WHERE order_id = $1 ORDER BY version`,
-    [id],
-  );
-  expect(rows).toEqual([
-    { version: 1, waits: true },
-    { version: 2, waits: false },
-  ]);
 });
 
 it('lets other orders go on beside one whose webhook is refused', async () => {

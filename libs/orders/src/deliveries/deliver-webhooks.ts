@@ -218,7 +218,7 @@ const PROBE = claiming(`
 
 /**
  * Conditional on the attempt: a report that comes after its lease changes nothing. The order's other
- * webhooks wait as long as the one that failed, so that they are not looked at in vain, and no longer than for that.
+ * webhooks wait as long as the one that failed, so that they are not looked at in vain.
  */
 const SETTLE = `
   WITH settled AS (
@@ -237,17 +237,16 @@ const SETTLE = `
   ), behind AS (
     UPDATE webhook_deliveries d
        SET next_attempt_at = (
-         SELECT max(CASE WHEN s.status = 'pending' THEN s.next_attempt_at ELSE now() END) FROM settled s
-          WHERE s.endpoint_id = d.endpoint_id AND s.order_id = d.order_id)
+         SELECT max(next_attempt_at) FROM settled s
+          WHERE s.status = 'pending' AND s.endpoint_id = d.endpoint_id AND s.order_id = d.order_id)
      WHERE d.ctid = ANY (ARRAY(
        SELECT later.ctid FROM settled s, LATERAL (
          SELECT ctid FROM webhook_deliveries
           WHERE endpoint_id = s.endpoint_id AND order_id = s.order_id AND version > s.version
-            AND CASE WHEN status <> 'pending' THEN false
-                     WHEN s.status = 'pending' THEN next_attempt_at < s.next_attempt_at
-                     ELSE next_attempt_at > now() AND attempts = 0 END OFFSET 0) AS later))
+            AND CASE WHEN status = 'pending' THEN next_attempt_at < s.next_attempt_at END OFFSET 0) AS later
+        WHERE s.status = 'pending'))
        AND CASE WHEN d.status = 'pending' THEN (d.endpoint_id, d.order_id) IN (
-             SELECT endpoint_id, order_id FROM settled) END
+             SELECT endpoint_id, order_id FROM settled s WHERE s.status = 'pending') END
   )
   SELECT status, count(*)::int AS n FROM settled GROUP BY status`;
 

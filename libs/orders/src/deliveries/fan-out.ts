@@ -78,22 +78,14 @@ async function moveCursor(tx: Transaction, to: Window): Promise<void> {
   );
 }
 
-/** Until when those of an order wait that an earlier one is ahead of which was refused: looked at before, it would be in vain. */
-const AHEAD_AGAIN_AT = `(
-  SELECT max(next_attempt_at) FROM (
-    SELECT next_attempt_at, status, error FROM webhook_deliveries
-     WHERE endpoint_id = e.id AND order_id = b.order_id AND version < b.version OFFSET 0) AS ahead
-   WHERE status = 'pending' AND error IS NOT NULL)`;
-
 const WRITE_DELIVERIES = `
   WITH batch AS MATERIALIZED (
     SELECT id, tx, order_id, version, type, at FROM order_events
      WHERE tx >= $1::text::xid8 AND tx < $2::text::xid8 AND id > $3
      ORDER BY id LIMIT $4
   ), written AS (
-    INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until, next_attempt_at)
-    SELECT e.id, b.order_id, b.version, b.type, now() + interval '${RETRY_FOR}',
-           greatest(now(), ${AHEAD_AGAIN_AT})
+    INSERT INTO webhook_deliveries (endpoint_id, order_id, version, type, retry_until)
+    SELECT e.id, b.order_id, b.version, b.type, now() + interval '${RETRY_FOR}'
       FROM batch b JOIN webhook_endpoints e
         ON e.status <> 'deleted' AND b.tx >= e.from_tx
        AND (b.type = ANY (e.events) OR $5 = ANY (e.events))
