@@ -5,6 +5,7 @@ import type { Deadline } from './deadline-handler';
 import { failpoint } from './failpoint';
 import { instantParam } from './instant-param';
 import { inTransaction } from './in-transaction';
+import { keepToRate } from './keep-to-rate';
 import { queryRows } from './query-rows';
 import type { Alarm, TimerDriver } from './timer-driver';
 import { armsAlarms, TimerAbilityError } from './timer-limits';
@@ -75,7 +76,6 @@ export class BackfillCursorError extends Error {
 
 /** Before every deadline there can be. */
 const EARLIEST = new Date('0001-01-01');
-const RATE_TICK_MS = 250;
 
 /**
  * Arms the alarms again from the deadlines in Postgres, in the order of their primary key: a page
@@ -157,7 +157,8 @@ class Run {
       const last = page.at(-1);
       if (last) cursor = last;
       if (page.length < this.options.batch) break;
-      await this.#keepToRate();
+      const { ratePerSecond, signal } = this.options;
+      await keepToRate(this.progress.done, { startedMs: this.#startedMs, ratePerSecond, signal });
     }
     await this.#countWaiting(start);
     return true;
@@ -240,16 +241,6 @@ class Run {
     };
     this.progress = { ...next, done: next.covered + next.overdue + next.waiting };
     this.options.onProgress?.(this.progress);
-  }
-
-  async #keepToRate(): Promise<void> {
-    const { ratePerSecond, signal } = this.options;
-    if (ratePerSecond === undefined) return;
-    const dueMs = this.#startedMs + (this.progress.done / ratePerSecond) * 1_000;
-    for (let left = dueMs - performance.now(); left > 0; left = dueMs - performance.now()) {
-      if (signal?.aborted) return;
-      await new Promise((resolve) => setTimeout(resolve, Math.min(left, RATE_TICK_MS)));
-    }
   }
 }
 

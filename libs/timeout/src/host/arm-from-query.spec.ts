@@ -31,4 +31,25 @@ describe('armFromQuery', () => {
     const armed = await armFromQuery({ url: database.url, query, batch: 1, ratePerSecond: 2 });
     expect(armed).toMatchObject({ armed: 3, interrupted: false });
   });
+
+  it('ends at once where it is told to while it rests', async () => {
+    const stop = new AbortController();
+    const query = `SELECT 'rest-end', i, now() + interval '1 day' FROM generate_series(1, 20) AS i`;
+    const startedMs = performance.now();
+    const armed = await armFromQuery({
+      ...{ url: database.url, query, batch: 10, ratePerSecond: 0.5, signal: stop.signal },
+      // By then it rests, for twenty seconds.
+      onProgress: () => void setTimeout(() => stop.abort(), 100),
+    });
+    expect(armed).toMatchObject({ done: 10, interrupted: true });
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+  }, 60_000);
+
+  it('does not rest behind the last page', async () => {
+    const query = `SELECT 'last-end', i, now() + interval '1 day' FROM generate_series(1, 10) AS i`;
+    const startedMs = performance.now();
+    const armed = await armFromQuery({ url: database.url, query, batch: 10, ratePerSecond: 0.5 });
+    expect(armed).toMatchObject({ done: 10, interrupted: false });
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+  }, 60_000);
 });

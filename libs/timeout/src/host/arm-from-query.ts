@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { sqlStateOf } from '../database-errors';
 import { lifting } from '../lift-limits';
-import { pause } from '../pause';
+import { keepToRate } from '../keep-to-rate';
 import { UNDERSTOOD } from '../session-settings';
 import {
   ArmFromQueryError,
@@ -61,7 +61,7 @@ export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFro
     let progress: ArmFromQueryProgress = {
       ...{ total, done: 0, armed: 0, already: 0, overdue: 0, cursor: undefined },
     };
-    const startedMs = performance.now();
+    const pace = { startedMs: performance.now(), ratePerSecond: options.ratePerSecond, signal };
     for (;;) {
       if (signal?.aborted && progress.done < total)
         return { ...progress, newKinds, interrupted: true };
@@ -82,10 +82,8 @@ export async function armFromQuery(options: ArmFromQueryOptions): Promise<ArmFro
         cursor: JSON.stringify([last.kind, last.subject]),
       };
       options.onProgress?.(progress);
-      if (options.ratePerSecond !== undefined) {
-        const dueMs = (progress.done / options.ratePerSecond) * 1_000;
-        await pause(Math.max(0, dueMs - (performance.now() - startedMs)));
-      }
+      // Behind the last page there is nothing to wait for.
+      if (progress.done < total) await keepToRate(progress.done, pace);
     }
   } finally {
     await Promise.all([reader.end(), writer.end()].map((end) => end.catch(() => undefined)));
