@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { anotherPayment } from '../../../../test/support/another-payment';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { settlePayment } from '../../../../test/support/settle-payment';
 import { openWorld, type World } from '../../../../test/support/world';
@@ -15,12 +15,7 @@ const { placed, paid, tell, refunded, disputed, read, refundsOf } = moneyOf(() =
 
 describe('money taken twice for an order, all of which has gone before it is told of', () => {
   const again = async (order: Placed): Promise<Placed> => {
-    const paymentId = randomUUID();
-    await world.rows(
-      `INSERT INTO payments (id, order_id, provider, provider_payment_id, status, amount, currency, expires_at)
-       SELECT $2::uuid, id, 'sandbox', 'pay-' || $2, 'closed', amount, currency, now() FROM orders WHERE id = $1`,
-      [order.id, paymentId],
-    );
+    const paymentId = await anotherPayment(world, order.id);
     return { ...order, paymentId };
   };
   const captured = (other: Placed) =>

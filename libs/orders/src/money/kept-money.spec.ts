@@ -1,3 +1,4 @@
+import { anotherPayment } from '../../../../test/support/another-payment';
 import type { Posted } from '../../../../test/support/ledger-provider';
 import { brokenInvariants, moneyOf, type Placed } from '../../../../test/support/money';
 import { settlePayment } from '../../../../test/support/settle-payment';
@@ -75,11 +76,7 @@ describe('money that an operator has decided to keep', () => {
   it('is the last that an operator sends back, however early it came', async () => {
     const order = await placed();
     const paymentId = `00000000-0000-7${order.id.slice(15)}`;
-    await world.rows(
-      `INSERT INTO payments (id, order_id, provider, provider_payment_id, status, amount, currency, expires_at)
-       SELECT $2::uuid, id, 'sandbox', 'pay-' || $2, 'closed', amount, currency, now() FROM orders WHERE id = $1`,
-      [order.id, paymentId],
-    );
+    await anotherPayment(world, order.id, { id: paymentId });
     const money = { amount: 700, currency: 'EUR', paidAt: new Date() };
     await tell({ ...order, paymentId }, 'payment.succeeded', { money });
     await settlePayment(world, paymentId, 'keep');

@@ -1,3 +1,4 @@
+import { anotherPayment } from '../../../../test/support/another-payment';
 import { LedgerProvider, type Posted } from '../../../../test/support/ledger-provider';
 import {
   brokenInvariants,
@@ -8,7 +9,6 @@ import {
 } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { readOrders } from '../order/order-rows';
-import { uuidv7 } from '../order/uuid';
 import { SettleOrder, type SettleOrderCommand } from './settle-order';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
@@ -23,12 +23,7 @@ afterEach(async () => expect(await brokenInvariants(world)).toEqual([]));
 async function stuckWithTwo(): Promise<Payable & { readonly newest: string }> {
   const order = await openOrder(world);
   await closeUnanswered(world, order.id, OLGA);
-  const newest = uuidv7();
-  await world.rows(
-    `INSERT INTO payments (id, order_id, provider, provider_payment_id, status, amount, currency, expires_at)
-     SELECT $2::uuid, id, 'pear', 'pear-' || $2, 'open', amount, currency, now() FROM orders WHERE id = $1`,
-    [order.id, newest],
-  );
+  const newest = await anotherPayment(world, order.id, { provider: 'pear', status: 'open' });
   return { ...order, newest };
 }
 const settle = (id: string, command: Pick<SettleOrderCommand, 'as' | 'paymentId'>) =>
@@ -48,7 +43,7 @@ describe('an order that waits for two payments', () => {
       code: 'order_not_settleable',
       message:
         `Order ${id} has 2 payments that are open: ${paymentId} (sandbox, pay-${paymentId}), ` +
-        `${newest} (pear, pear-${newest}); say which of them was paid, by --payment or paymentId`,
+        `${newest} (pear, pay-${newest}); say which of them was paid, by --payment or paymentId`,
       fields: { orderId: id, status: 'closing', payments: [paymentId, newest] },
     });
     expect(await paymentsOf(id)).toEqual({ [paymentId]: 'open', [newest]: 'open' });
