@@ -977,6 +977,14 @@ const MONEY_MUTATIONS = [
     '',
   ),
   seeded(
+    'behind-a-refused-one-in-vain',
+    'What happens to an order stays due while an earlier webhook of it waits for hours, and each claim passes over it',
+    `${ORDERS}deliveries/deliver-webhooks.spec.ts`,
+    'deliveries/claim-deliveries.ts',
+    'WHERE ${AHEAD_AGAIN_AT} > now()',
+    'WHERE false AND ${AHEAD_AGAIN_AT} > now()',
+  ),
+  seeded(
     'kept-money-goes-back',
     'Canceling an order sends back the money, too, that an operator has decided to keep',
     `${ORDERS}money/kept-money.spec.ts`,

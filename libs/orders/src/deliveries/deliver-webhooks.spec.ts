@@ -6,6 +6,7 @@ import { fanOutAll } from '../../../../test/support/fan-out-all';
 import { until } from '../../../../test/support/until';
 import { endpointForEach, MIA } from '../../../../test/support/webhook-endpoint';
 import type { Heard } from '../../../../test/support/webhook-listener';
+import { ForceCloseOrder } from '../closing/force-close-order';
 import { ADVISORY_LOCKS } from '../order/advisory-locks';
 import { RewindEvents } from '../ops/rewind-events';
 import { backoffMs } from './attempt-backoff';
@@ -17,6 +18,16 @@ const { closedOrders, deliver, deliverByBoth, fails, statuses, waitIsOver, works
 
 const versions = (heard: readonly Heard[], orderId: string): number[] =>
   heard.filter((one) => one.orderId === orderId).map(({ version }) => version);
+
+/** How many of which version are not due yet. */
+async function waiting(): Promise<Record<number, number>> {
+  const rows = await bench.world.rows<{ version: number; n: number }>(
+    `SELECT version, count(*)::int AS n FROM webhook_deliveries
+      WHERE endpoint_id = $1 AND status = 'pending' AND next_attempt_at > now() GROUP BY 1 ORDER BY 1`,
+    [bench.made.endpoint.id],
+  );
+  return Object.fromEntries(rows.map(({ version, n }) => [version, n]));
+}
 
 it('sends what happened, signed so that the official library says it is genuine', async () => {
   const [id] = await closedOrders(1);
@@ -123,6 +134,33 @@ it('tries again with the same id and body, and lets nothing of the order overtak
   const [first, second] = bench.listener.heard as [Heard, Heard];
   expect([second.id, second.body]).toEqual([first.id, first.body]);
   expect((await bench.endpoints.read(bench.made.endpoint.id)).failingSince).toBeNull();
+});
+
+it('looks at what is behind one that waits for hours once, and no more until then', async () => {
+  const orders = await insertOrders(bench.world, { count: 3, closesInMs: 60_000 });
+  await fanOutAll(bench.world, bench.world.get(FanOutEvents));
+  fails(500);
+  await deliver();
+  await bench.world.rows(
+    `UPDATE webhook_deliveries SET attempts = 9, error = 'answered 500',
+            next_attempt_at = now() + interval '6 hours'`,
+  );
+  works();
+  await bench.world.rows('UPDATE webhook_endpoints SET paused_until = NULL, failing_since = NULL');
+  for (const { id } of orders) await bench.world.get(ForceCloseOrder).forceClose(id, MIA);
+  await fanOutAll(bench.world, bench.world.get(FanOutEvents));
+  expect(await waiting()).toEqual({ 1: 3 });
+  expect(await deliver()).toEqual({ delivered: 0, failed: 0 });
+  expect(await waiting()).toEqual({ 1: 3, 2: 3 });
+  await waitIsOver();
+  expect(await deliver()).toEqual({ delivered: 6, failed: 0 });
+});
+
+it('has nothing wait for one that is in the hands of another', async () => {
+  await closedOrders(1);
+  await bench.other.get(DeliverWebhooks).claim(bench.made.endpoint.id);
+  expect(await deliver()).toEqual({ delivered: 0, failed: 0 });
+  expect(await waiting()).toEqual({ 1: 1 });
 });
 
 it('lets other orders go on beside one whose webhook is refused', async () => {
