@@ -105,6 +105,14 @@ const MONEY_MUTATIONS = [
     '',
   ),
   seeded(
+    'folded-while-it-is-rewound',
+    'A stock movement that is folded while a restored history is rewound is folded twice',
+    `${ORDERS}events/restored-history.spec.ts`,
+    'migrations/1764136000000-rewind-beside-folding.ts',
+    'LOCK TABLE unfolded_stock_movements IN SHARE ROW EXCLUSIVE MODE;',
+    '',
+  ),
+  seeded(
     'notice-of-no-instant',
     'What the code of a provider makes of a webhook is taken, an amount or an instant that is none as well',
     `${ORDERS}payments/read-notice.spec.ts`,

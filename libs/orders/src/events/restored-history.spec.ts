@@ -1,3 +1,4 @@
+import { inTransaction } from '@app/timeout';
 import { fanOutAll } from '../../../../test/support/fan-out-all';
 import { insertOrders, insertProduct } from '../../../../test/support/insert-orders';
 import { beginHeldOpen } from '../../../../test/support/held-open';
@@ -9,6 +10,8 @@ import { FanOutEvents } from '../deliveries/fan-out';
 import { runInvariants } from '../invariants/run-invariants';
 import { Gauges } from '../ops/gauges';
 import { RewindEvents } from '../ops/rewind-events';
+import { changeStock } from '../stock/change-products';
+import { FoldStock } from '../stock/fold-stock';
 import { RelayEvents } from './relay-events';
 import { SealHistory } from './seal-history';
 
@@ -117,5 +120,30 @@ describe('a history that was restored into another cluster', () => {
     await place(3);
     await relayAll(world);
     expect(new Set(world.stream.events.map(({ orderId }) => orderId)).size).toBe(5);
+  });
+
+  it('has each movement of its stock folded once, also by one who begins as it is rewound', async () => {
+    await insertOrders(world, { count: 2, closesInMs: [-1, 60_000], quantity: 5 });
+    await relayAll(world);
+    await world.timeouts.runSweep();
+    await restore();
+    const stock = () => world.rows('SELECT on_hand, available, reserved FROM products');
+    const [before] = await stock();
+    expect(before).toMatchObject({ reserved: 10 });
+    const rewinding = await beginHeldOpen(world.dataSource);
+    await rewinding.query('SELECT rewind_relay(NULL)');
+    const delivery = [{ sku: 'TEA', delta: 7 }];
+    const changing = inTransaction(world.dataSource, (tx) => changeStock(tx, delivery, OPERATOR));
+    await until('a change of the stock waits for the rewinding', async () => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+                          AND wait_event_type = 'Lock' AND query LIKE 'SELECT fold_stock_of(%'`;
+      return (await world.owner.rows(waiting)).length > 0;
+    });
+    await rewinding.commitTransaction();
+    await rewinding.release();
+    await changing;
+    await world.get(FoldStock).runOnce();
+    const onHand = Number(before?.['on_hand']) + 7;
+    expect(await stock()).toEqual([{ on_hand: onHand, available: onHand - 5, reserved: 5 }]);
   });
 });

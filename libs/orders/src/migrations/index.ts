@@ -62,6 +62,7 @@ import { BalancesOfWhatWasTaken1764130000000 } from './1764130000000-balances-of
 import { UnansweredPayments1764131000000 } from './1764131000000-unanswered-payments';
 import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-in-part';
 import { EraseWordsOfProviders1764134000000 } from './1764134000000-erase-words-of-providers';
+import { RewindBesideFolding1764136000000 } from './1764136000000-rewind-beside-folding';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -127,4 +128,5 @@ export const MIGRATIONS = [
   UnansweredPayments1764131000000,
   DisputesLostInPart1764132000000,
   EraseWordsOfProviders1764134000000,
+  RewindBesideFolding1764136000000,
 ];
