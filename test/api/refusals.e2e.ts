@@ -116,16 +116,24 @@ it('lets operators extend, cancel, settle and refund, and refund no more than th
   expectProblem(await refund(2), 422, 'idempotency_key_reused');
 });
 
-it('opens no payment in a currency that is none, and none beyond the twentieth', async () => {
+it('opens no payment in a currency that is none, and none where there are too many', async () => {
   const { id } = (await place(['XTS-THING'])).body;
   expectProblem(await post(`orders/${id}/payments`), 422, 'currency_not_supported');
-  await api.rows(
-    `INSERT INTO payments (id, order_id, provider, amount, currency, status, expires_at)
-     SELECT gen_random_uuid(), $1, 'sandbox', 500, 'XTS', 'failed', now()
-       FROM generate_series(1, 20)`,
-    [id],
-  );
-  expectProblem(await post(`orders/${id}/payments`), 409, 'too_many_payments');
+  // Twenty that the provider has made, or very many that it has not.
+  for (const [payments, made] of [
+    [20, true],
+    [500, false],
+  ]) {
+    await api.rows(
+      `WITH others AS (DELETE FROM payments WHERE order_id = $1)
+       INSERT INTO payments (id, order_id, provider, provider_payment_id, amount, currency, status,
+                             expires_at)
+       SELECT gen_random_uuid(), $1, 'sandbox', CASE WHEN $3 THEN 'pay-' || n END, 500, 'XTS',
+              'failed', now() FROM generate_series(1, $2::int) AS n`,
+      [id, payments, made],
+    );
+    expectProblem(await post(`orders/${id}/payments`), 409, 'too_many_payments');
+  }
 });
 
 it('limits what a customer holds, also when an old order is placed again', async () => {

@@ -1080,6 +1080,14 @@ const MONEY_MUTATIONS = [
     'if (open.length <= 1) return payments[0];',
     'if (open.length >= 0) return payments[0];',
   ),
+  seeded(
+    'tries-count-as-payments',
+    'Twenty tries to pay while the provider is away make an order unpayable for good',
+    `${ORDERS}payments/start-payment.spec.ts`,
+    'payments/plan-payment.ts',
+    "count(*) FILTER (WHERE status <> 'failed' OR provider_payment_id IS NOT NULL) < $2",
+    'count(*) < $2',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -55,7 +55,7 @@ export const PROBLEM_EXAMPLES = {
   reconcile_run_over: 'This run has come to its end; begin a new one',
   reconcile_nothing_open: 'This run has left nothing open',
   timeouts_not_stopped: 'Timeouts are running: nothing to resume',
-  too_many_payments: 'This order has 20 payments already; cancel it and place a new one',
+  too_many_payments: 'This order has too many payments already; cancel it and place a new one',
   stock_out_of_range:
     'Only 3 of "TEA-SENCHA" are left to take away, and this takes 5; the rest belongs to orders',
   webhook_endpoint_not_found: 'There is no such webhook endpoint',

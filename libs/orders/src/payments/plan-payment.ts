@@ -4,8 +4,10 @@ import { uuidv7 } from '../order/uuid';
 import type { NewPayment, PaymentLine, PaymentProvider } from '../providers/payment-provider';
 import type { FoundPayment } from './open-payments';
 
-/** Attempts to pay one order; more are a program gone wrong. */
-const MAX_PAYMENTS = 20;
+/** Payments of one order at its provider; more are a program gone wrong. */
+const MAX_MADE = 20;
+/** With those that the provider has not made, as it was away; somebody may have tried all the time. */
+const MAX_TRIES = 500;
 
 interface OrderRow {
   amount: string;
@@ -33,8 +35,10 @@ export async function planPayment(
                FROM order_items i LEFT JOIN products p ON p.sku = i.sku
               WHERE i.order_id = o.id) AS lines
        FROM orders o WHERE id = $1 AND status = 'pending_payment'
-        AND (SELECT count(*) FROM payments WHERE order_id = $1) < $2`,
-    [orderId, MAX_PAYMENTS],
+        AND (SELECT count(*) < $3
+                    AND count(*) FILTER (WHERE status <> 'failed' OR provider_payment_id IS NOT NULL) < $2
+               FROM payments WHERE order_id = $1)`,
+    [orderId, MAX_MADE, MAX_TRIES],
   );
   if (!order) throw tooManyPayments();
   const { currency, pay_by: payBy, expires_at: expiresAt, now, lines } = order;
@@ -61,6 +65,6 @@ export async function planPayment(
 function tooManyPayments(): LastcallError {
   return new LastcallError(
     'too_many_payments',
-    `This order has ${MAX_PAYMENTS} payments already; cancel it and place a new one`,
+    'This order has too many payments already; cancel it and place a new one',
   );
 }

@@ -80,6 +80,16 @@ describe('StartPayment, its key repeated', () => {
     ]);
   });
 
+  it('opens one after any number of tries of which the provider has made none', async () => {
+    const orderId = await place();
+    world.provider.refusal = NOT_MADE;
+    for (let tries = 0; tries < 21; tries++) {
+      await expect(start(orderId)).rejects.toMatchObject(NO_PAGE);
+    }
+    world.provider.refusal = undefined;
+    expect((await start(orderId)).payment.checkoutUrl).not.toBeNull();
+  });
+
   it('refuses another request, also where no payment was made', async () => {
     const orderId = await place();
     world.provider.refusal = NOT_MADE;
