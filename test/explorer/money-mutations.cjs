@@ -649,6 +649,14 @@ const MONEY_MUTATIONS = [
     "e.type = 'order.shipment')",
   ),
   seeded(
+    'shipment-warned-by-two',
+    'Two workers tell of a paid order that is about to be refunded, each once',
+    `${ORDERS}fulfilment/warn-shipments.spec.ts`,
+    'fulfilment/warn-shipments.ts',
+    'WHERE o.id = ANY ($1::uuid[]) AND ${IS_UNTOLD}',
+    'WHERE o.id = ANY ($1::uuid[])',
+  ),
+  seeded(
     'short-shipment-unwarned',
     'A paid order that has to be shipped within the hour is refunded before anybody was told of it',
     `${ORDERS}fulfilment/warn-shipments.spec.ts`,

@@ -1,5 +1,8 @@
 import { type Payable, paidOrder } from '../../../../test/support/paid-order';
+import { beginHeldOpen } from '../../../../test/support/held-open';
+import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import { ORDERS_TELEMETRY } from '../order/telemetry';
 import { Gauges } from '../ops/gauges';
 import { WarnShipments } from './warn-shipments';
 
@@ -47,3 +50,38 @@ it.each([
     await world.rows(`DELETE FROM deadlines WHERE subject_id = ANY ($1)`, [[near.id, far.id]]);
   },
 );
+
+/** Reading deadlines waits for this key where the application does it, once the statement has its snapshot. */
+const GATE = 4711;
+const CLOSE_GATE = [
+  `CREATE FUNCTION passes_gate() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+   BEGIN PERFORM pg_advisory_xact_lock_shared(${GATE}); RETURN true; END $$`,
+  'CREATE POLICY gate ON deadlines USING (passes_gate())',
+  'ALTER TABLE deadlines ENABLE ROW LEVEL SECURITY',
+];
+const OPEN_GATE = [
+  'ALTER TABLE deadlines DISABLE ROW LEVEL SECURITY',
+  'DROP POLICY gate ON deadlines',
+  'DROP FUNCTION passes_gate()',
+];
+
+it('tells of an order once, also where another worker has told of it since it was looked for', async () => {
+  const order = await paidWithLeft(HOUR_MS, MINUTE_MS);
+  const owner = await world.owner.dataSource();
+  for (const sql of CLOSE_GATE) await world.owner.rows(sql);
+  const gate = await beginHeldOpen(owner);
+  await gate.query(`SELECT pg_advisory_xact_lock(${GATE})`);
+  const warning = world.get(WarnShipments).runOnce();
+  await until('it looks for orders', async () => {
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+                        AND wait_event = 'advisory' AND query LIKE '%SKIP LOCKED%'`;
+    return (await world.owner.rows(waiting)).length > 0;
+  });
+  const other = new WarnShipments(owner, world.get(ORDERS_TELEMETRY));
+  expect(await other.runOnce()).toEqual({ warned: 1 });
+  await gate.rollbackTransaction();
+  await gate.release();
+  expect(await warning).toEqual({ warned: 0 });
+  for (const sql of OPEN_GATE) await world.owner.rows(sql);
+  expect(await isTold(order)).toBe(true);
+});

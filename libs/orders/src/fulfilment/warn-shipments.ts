@@ -35,32 +35,37 @@ export class WarnShipments {
   async runOnce(): Promise<{ warned: number }> {
     let warned = 0;
     for (let batch = 0; batch < MAX_BATCHES; batch++) {
-      const count = await inTransaction(this.dataSource, (tx) => warnBatch(tx));
-      warned += count;
-      if (count < BATCH) break;
+      const done = await inTransaction(this.dataSource, (tx) => warnBatch(tx));
+      warned += done.warned;
+      if (done.near < BATCH) break;
     }
     if (warned > 0) this.telemetry.alert('automatic_refunds_ahead', { orders: warned });
     return { warned };
   }
 }
 
-async function warnBatch(tx: Transaction): Promise<number> {
-  const rows = await tx.rows(
-    `WITH near AS (
-       SELECT o.id FROM ${NEAR_ORDERS} AND NOT EXISTS (
-                SELECT FROM order_events e WHERE e.order_id = o.id AND e.type = 'order.shipment_due')
-        ORDER BY d.due_at LIMIT ${BATCH} FOR NO KEY UPDATE OF o SKIP LOCKED
-     ), warned AS (
+const IS_UNTOLD = `NOT EXISTS (
+  SELECT FROM order_events e WHERE e.order_id = o.id AND e.type = 'order.shipment_due')`;
+
+async function warnBatch(tx: Transaction): Promise<{ near: number; warned: number }> {
+  const near = await tx.rows<{ id: string }>(
+    `SELECT o.id FROM ${NEAR_ORDERS} AND ${IS_UNTOLD}
+      ORDER BY d.due_at LIMIT ${BATCH} FOR NO KEY UPDATE OF o SKIP LOCKED`,
+  );
+  // Looked at anew once they are locked: another worker may have told of them since that began.
+  const warned = await tx.rows(
+    `WITH warned AS (
        UPDATE orders o SET version = version + 1, event_tx = greatest(o.event_tx, ${NEW_EVENT_TX})
-         FROM near WHERE o.id = near.id AND o.status = 'paid'
+        WHERE o.id = ANY ($1::uuid[]) AND ${IS_UNTOLD}
        RETURNING o.id, o.version, o.event_tx
      )
      INSERT INTO order_events (order_id, version, type, from_status, to_status, by, reason, tx)
      SELECT id, version, 'order.shipment_due', 'paid', 'paid', 'system', 'shipment_timeout', event_tx
        FROM warned
      RETURNING 1`,
+    [near.map(({ id }) => id)],
   );
-  return rows.length;
+  return { near: near.length, warned: warned.length };
 }
 
 /** Beyond that it is enough to know that there are very many. */
