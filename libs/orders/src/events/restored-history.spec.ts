@@ -127,9 +127,12 @@ describe('a history that was restored into another cluster', () => {
     await relayAll(world);
     await world.timeouts.runSweep();
     await restore();
-    const stock = () => world.rows('SELECT on_hand, available, reserved FROM products');
+    const stock = () =>
+      world.rows<{ on_hand: number; reserved: number }>(
+        'SELECT on_hand, available, reserved FROM products',
+      );
     const [before] = await stock();
-    expect(before).toMatchObject({ reserved: 10 });
+    expect(before?.reserved).toBe(10);
     const rewinding = await beginHeldOpen(world.dataSource);
     await rewinding.query('SELECT rewind_relay(NULL)');
     const delivery = [{ sku: 'TEA', delta: 7 }];
@@ -143,7 +146,7 @@ describe('a history that was restored into another cluster', () => {
     await rewinding.release();
     await changing;
     await world.get(FoldStock).runOnce();
-    const onHand = Number(before?.['on_hand']) + 7;
+    const onHand = Number(before?.on_hand) + 7;
     expect(await stock()).toEqual([{ on_hand: onHand, available: onHand - 5, reserved: 5 }]);
   });
 });

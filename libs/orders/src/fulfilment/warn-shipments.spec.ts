@@ -2,7 +2,7 @@ import { type Payable, paidOrder } from '../../../../test/support/paid-order';
 import { beginHeldOpen } from '../../../../test/support/held-open';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
-import { ORDERS_TELEMETRY } from '../order/telemetry';
+import { silentOrdersTelemetry } from '../order/telemetry';
 import { Gauges } from '../ops/gauges';
 import { WarnShipments } from './warn-shipments';
 
@@ -77,7 +77,7 @@ it('tells of an order once, also where another worker has told of it since it wa
                         AND wait_event = 'advisory' AND query LIKE '%SKIP LOCKED%'`;
     return (await world.owner.rows(waiting)).length > 0;
   });
-  const other = new WarnShipments(owner, world.get(ORDERS_TELEMETRY));
+  const other = new WarnShipments(owner, silentOrdersTelemetry);
   expect(await other.runOnce()).toEqual({ warned: 1 });
   await gate.rollbackTransaction();
   await gate.release();
