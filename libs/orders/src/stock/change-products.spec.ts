@@ -5,6 +5,7 @@ import { ImportProducts } from '../ops/import-products';
 import { PaymentProviders } from '../providers/payment-providers';
 import { changeStock } from './change-products';
 import { FoldStock } from './fold-stock';
+import { MAX_COUNTED, MAX_STOCK } from './product-rules';
 
 /** More than one statement of FoldStock folds. */
 const MANY = 2_500;
@@ -70,5 +71,35 @@ describe('setting the stock', () => {
     await inTransaction(world.dataSource, (tx) => changeStock(tx, wanted, STOCKTAKING));
     await world.get(FoldStock).runOnce();
     expect(await availableNow('RIGHT')).toEqual([{ available: 5, products: 1 }]);
+  });
+
+  const importing = (available: number) =>
+    new ImportProducts(world.dataSource, world.get(PaymentProviders)).run(
+      [{ line: 1, sku: 'MANY', name: 'P', unitPrice: 500, currency: 'EUR', available }],
+      STOCKTAKING,
+    );
+  const counts = (set: string) => world.rows(`UPDATE products SET ${set} WHERE sku = 'MANY'`);
+  const byOne = (delta: number) =>
+    inTransaction(world.dataSource, (tx) => changeStock(tx, [{ sku: 'MANY', delta }], STOCKTAKING));
+
+  it('sets the most that a product may have again once some of it is sold', async () => {
+    await importing(MAX_STOCK);
+    await counts('available = available - 3, reserved = 2, sold = 1');
+    expect(await importing(MAX_STOCK)).toMatchObject({ restocked: 1 });
+    expect(await availableNow('MANY')).toEqual([{ available: MAX_STOCK, products: 1 }]);
+    await expect(byOne(1)).rejects.toMatchObject({ code: 'stock_out_of_range' });
+    // What comes back of an order is there beside the most that a delivery may bring.
+    await counts('available = available + 1, sold = sold - 1');
+    expect(await byOne(-1)).toBe(1);
+  });
+
+  it('refuses what its columns cannot count together with all that was ever sold', async () => {
+    await importing(0);
+    await counts(
+      `available = 0, reserved = 0, sold = ${MAX_COUNTED - 1}, on_hand = ${MAX_COUNTED - 1}`,
+    );
+    expect(await byOne(1)).toBe(1);
+    await expect(byOne(1)).rejects.toMatchObject({ code: 'stock_out_of_range' });
+    await expect(importing(MAX_STOCK)).rejects.toMatchObject({ code: 'stock_out_of_range' });
   });
 });

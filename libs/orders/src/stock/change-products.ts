@@ -2,7 +2,7 @@ import type { Transaction } from '@app/timeout';
 import { LastcallError } from '../order/errors';
 import type { Accountable } from '../order/operator-action';
 import { foldLocked } from './fold-stock';
-import { MAX_STOCK, type ProductToPut } from './product-rules';
+import { MAX_COUNTED, MAX_STOCK, type ProductToPut } from './product-rules';
 import { waitForProducts } from './products';
 
 /** Who changes products, and why where they say it. */
@@ -60,7 +60,8 @@ export type StockChange = { readonly sku: string } & (
  * meanwhile is folded in: so it is counted from what is true, and nobody reserves in between. What
  * is reserved or sold stays with its orders.
  * @returns how many products have another stock now
- * @throws {LastcallError} product_not_found; stock_out_of_range when less is left than should go
+ * @throws {LastcallError} product_not_found; stock_out_of_range when less is left than should go, or there
+ * would be more than is counted
  */
 export async function changeStock(
   tx: Transaction,
@@ -83,21 +84,23 @@ export async function changeStock(
        UPDATE products p SET on_hand = on_hand + delta, available = available + delta
          FROM unnest($1::text[], $2::int[]) AS given (sku, delta)
         WHERE p.sku = given.sku AND delta <> 0
-          AND p.on_hand::bigint + delta <= $5 AND p.available + delta >= 0
+          AND p.available + delta >= 0
+          AND (delta < 0 OR p.available::bigint + delta <= $5 AND p.on_hand::bigint + delta <= $6)
        RETURNING p.sku, delta, p.available
      ), kept AS (
        INSERT INTO product_changes (sku, actor, action, reason, delta, available)
        SELECT sku, $3, 'stock', $4, delta, available FROM changed
      )
      SELECT sku FROM changed`,
-    [skus, deltas, actor, reason, MAX_STOCK],
+    [skus, deltas, actor, reason, MAX_STOCK, MAX_COUNTED],
   );
   if (changed.length === deltas.filter((delta) => delta !== 0).length) return changed.length;
   const done = new Set(changed.map(({ sku }) => sku));
   const [refused] = skus.filter((sku, i) => deltas[i] !== 0 && !done.has(sku));
   throw new LastcallError(
     'stock_out_of_range',
-    `"${refused}" would have more pieces than can be counted: at most ${MAX_STOCK}`,
+    `"${refused}" would have more pieces than can be counted: at most ${MAX_STOCK} that can be ` +
+      `ordered, and ${MAX_COUNTED} with those of all its orders`,
     { sku: refused, max: MAX_STOCK },
   );
 }

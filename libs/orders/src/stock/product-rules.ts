@@ -6,8 +6,10 @@ export const SKU_RULE = 'must be 1 to 64 letters, digits, ".", "_" or "-"';
 export const MAX_NAME_LENGTH = 200;
 /** In minor units; an order of the most lines and pieces still adds up exactly. */
 export const MAX_UNIT_PRICE = 1_000_000_000;
-/** Pieces of one product, in all that is counted of it; its columns hold 2,147,483,647. */
+/** Pieces of one product that can be ordered. */
 export const MAX_STOCK = 1_000_000_000;
+/** With those of its orders, and all that was ever sold: so much its columns hold. */
+export const MAX_COUNTED = 2_147_483_647;
 
 /** A product as somebody wants it. */
 export interface ProductToPut {
