@@ -981,8 +981,16 @@ const MONEY_MUTATIONS = [
     'Late money revives an order whose customer has been erased, for nobody',
     `${ORDERS}ops/erase-late-money.spec.ts`,
     'ops/erase-customer.ts',
-    "WHEN 'revive' THEN 'refund' ",
-    "WHEN 'revive' THEN 'revive' ",
+    "late_payment = 'refund'",
+    'late_payment = late_payment',
+  ),
+  seeded(
+    'erased-order-accepted',
+    'An operator reopens the order of a customer who has been erased, for nobody',
+    `${ORDERS}ops/erase-late-money.spec.ts`,
+    'ops/held-payments.ts',
+    "if (decision === 'accept') assertHasCustomer(id, customerId);",
+    '',
   ),
   seeded(
     'looked-up-for-each',

@@ -108,8 +108,7 @@ type Values = (customer: string, pseudonym: string, orderIds: readonly string[])
 const ERASE: readonly (readonly [sql: string, values: Values])[] = [
   [
     // Money that comes later is nobody's to have an order for: it goes back.
-    `UPDATE orders SET customer_id = $2, carrier = NULL, tracking_number = NULL,
-            late_payment = CASE late_payment WHEN 'revive' THEN 'refund' ELSE late_payment END
+    `UPDATE orders SET customer_id = $2, carrier = NULL, tracking_number = NULL, late_payment = 'refund'
       WHERE customer_id = $1 AND id = ANY ($3::uuid[])`,
     (customer, pseudonym, orderIds) => [customer, pseudonym, orderIds],
   ],

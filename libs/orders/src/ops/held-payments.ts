@@ -37,7 +37,7 @@ export interface HeldPayment {
 /**
  * `refund`: all of it goes back, and an order that it had paid is canceled. `keep`: it stays with the
  * shop, and the order stays as it is. `accept`: money that came late pays its order after all, where
- * its stock can be had again.
+ * its stock can be had again and its customer has not been erased.
  */
 export type PaymentDecision = 'refund' | 'keep' | 'accept';
 
@@ -99,7 +99,8 @@ export class SettlePayment {
     const id = idOf(paymentId, () => paymentNotFound(paymentId));
     const orderId = await this.#orderOf(id);
     return rehearse<SettledPayment>(dryRun, (end) =>
-      this.guard.withOrder(orderId, async (_order, tx) => {
+      this.guard.withOrder(orderId, async ({ customerId }, tx) => {
+        if (decision === 'accept') assertHasCustomer(id, customerId);
         const outcome = await this.#decide(tx, id, decision, accountable);
         return end(dryRun ? { ...outcome, refundId: null } : outcome);
       }),
@@ -216,6 +217,13 @@ async function release(tx: Transaction, paymentId: string): Promise<void> {
      ON CONFLICT DO NOTHING`,
     [paymentId],
   );
+}
+
+/** The order of a customer who was erased is nobody's to have. */
+function assertHasCustomer(paymentId: string, customerId: string): void {
+  if (!customerId.startsWith('erased:')) return;
+  const why = 'its customer has been erased, and nobody could have the order: refund or keep it';
+  throw notSettleable(paymentId, why);
 }
 
 /** What is there to pay an order with. That may come back which a dispute has, and that is open. */
