@@ -45,3 +45,24 @@ describe('an order that waits for its provider', () => {
     expect(kept).toEqual([{ error: null }]);
   });
 });
+
+describe('an answer that operators are told of', () => {
+  it('is told with the payment, and nothing that was sent to the provider', async () => {
+    const order = await openOrder(world);
+    const canary = 'the lines and return addresses of ann';
+    await world.rows('UPDATE payments SET request = $2 WHERE id = $1', [
+      order.paymentId,
+      JSON.stringify({ cancelUrl: canary }),
+    ]);
+    says({ state: 'REFUNDED', providerPaymentId: `pay-${order.paymentId}` });
+    await world.get(ForceCloseOrder).forceClose(order.id, { actor: 'olga', reason: 'case 9' });
+    await world.get(SettleClosing).settle(order.id);
+    const alerts = world.told.filter(({ args }) => args[0] === 'refunded_outside');
+    const { id: orderId, paymentId } = order;
+    const payment = { paymentId, providerPaymentId: `pay-${paymentId}` };
+    expect(alerts.map(({ args }) => args[1])).toEqual([
+      { orderId, provider: 'sandbox', ...payment },
+    ]);
+    expect(JSON.stringify(world.told)).not.toContain(canary);
+  });
+});

@@ -69,7 +69,7 @@ export class SettleClosing {
     await failpoint('closing.answered');
     const isClosed = await this.guard.withOrder(orderId, async (_order, tx) => {
       // Whatever the order is by now: money that the provider tells of is recorded.
-      await this.#apply(tx, asked);
+      await this.#apply(tx, orderId, asked);
       const isClosed = await this.#closeIfNoneOpen(tx, orderId);
       await failpoint('closing.applied');
       return isClosed;
@@ -93,7 +93,7 @@ export class SettleClosing {
     clearTimeout(timer);
   }
 
-  async #apply(tx: Transaction, asked: readonly Asked[]): Promise<void> {
+  async #apply(tx: Transaction, orderId: string, asked: readonly Asked[]): Promise<void> {
     const captured = asked.flatMap(({ ref, answer }) =>
       answer.state === 'PAID'
         ? [
@@ -118,10 +118,14 @@ export class SettleClosing {
       outcomes,
     );
     const closed: string[] = [];
-    for (const { ref, isExpired, answer } of asked) {
-      if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(ref.paymentId);
+    for (const { ref, provider, isExpired, answer } of asked) {
+      const { paymentId, providerPaymentId } = ref;
+      if (judgeAnswer(answer.state, isExpired) === 'closed') closed.push(paymentId);
       const alert = alertOfEnd(ref, isExpired, answer);
-      if (alert) tx.afterCommit(() => this.telemetry.alert(alert, { ...ref }));
+      if (!alert) continue;
+      // Not all of it: the log has nothing of what was sent to the provider.
+      const fields = { orderId, provider, paymentId, providerPaymentId };
+      tx.afterCommit(() => this.telemetry.alert(alert, fields));
     }
     // A negative answer never beats recorded money: only what is still open is closed.
     await tx.rows(
