@@ -1,4 +1,10 @@
-import { openRedis, FAIL_FAST, type RedisAddress, withTimeLimit } from '@app/timeout';
+import {
+  openRedis,
+  FAIL_FAST,
+  type RedisAddress,
+  TimeLimitError,
+  withTimeLimit,
+} from '@app/timeout';
 import type { Redis } from 'ioredis';
 import { isUuid } from '../order/uuid';
 
@@ -28,7 +34,10 @@ export interface EventStream extends EventSink {
    * something is lost: it appends nothing and rejects with {@link EventsLost}. Of a stream that can tell.
    */
   appendBehind?(place: string | null, events: readonly RelayedEvent[]): Promise<string>;
-  /** Takes out what operators have said of these orders; answers with how many entries that was. */
+  /**
+   * Takes out what operators have said of these orders; answers with how many entries that was. Rejects within
+   * 20 s when it could not, as a transaction waits for it: some may be gone by then, and it can be done again.
+   */
   forgetReasons(orderIds: readonly string[]): Promise<number>;
   close(): Promise<void>;
 }
@@ -62,6 +71,8 @@ export interface RedisEventStreamOptions {
 
 /** Well within the seconds that a transaction of the relay's may be idle. */
 const CALL_LIMIT_MS = 1_500;
+/** For reading a whole stream: a transaction waits, with the relay and whoever else needs its locks. */
+const FORGET_LIMIT_MS = 15_000;
 /** Entries that are read by one call where the whole stream is looked through. */
 const SCAN = 1_000;
 
@@ -142,12 +153,20 @@ export class RedisEventStream implements EventStream {
   async forgetReasons(orderIds: readonly string[]): Promise<number> {
     const wanted = new Set(orderIds);
     const { key } = this.options;
+    const giveUpAt = performance.now() + FORGET_LIMIT_MS;
     let [forgotten, from] = [0, '-'];
     for (;;) {
+      if (performance.now() > giveUpAt) {
+        throw new TimeLimitError('Redis did not read all events', FORGET_LIMIT_MS);
+      }
       const reading = this.#client.xrange(key, from, '+', 'COUNT', SCAN);
       const entries = await withTimeLimit(reading, CALL_LIMIT_MS, 'Redis did not read the events');
       const ids = entries.filter(([, fields]) => isReasonOf(fields, wanted)).map(([id]) => id);
-      if (ids.length > 0) forgotten += await this.#client.xdel(key, ...ids);
+      if (ids.length > 0) {
+        const deleting = this.#client.xdel(key, ...ids);
+        const what = 'Redis did not take out what operators have said';
+        forgotten += await withTimeLimit(deleting, CALL_LIMIT_MS, what);
+      }
       const last = entries.at(-1);
       if (!last || entries.length < SCAN) return forgotten;
       from = `(${last[0]}`;
