@@ -63,6 +63,7 @@ import { UnansweredPayments1764131000000 } from './1764131000000-unanswered-paym
 import { DisputesLostInPart1764132000000 } from './1764132000000-disputes-lost-in-part';
 import { EraseWordsOfProviders1764134000000 } from './1764134000000-erase-words-of-providers';
 import { RewindBesideFolding1764136000000 } from './1764136000000-rewind-beside-folding';
+import { WordsOfErasedCustomers1764137000000 } from './1764137000000-words-of-erased-customers';
 
 /** Oldest first; TypeORM runs those that are missing. */
 export const MIGRATIONS = [
@@ -129,4 +130,5 @@ export const MIGRATIONS = [
   DisputesLostInPart1764132000000,
   EraseWordsOfProviders1764134000000,
   RewindBesideFolding1764136000000,
+  WordsOfErasedCustomers1764137000000,
 ];

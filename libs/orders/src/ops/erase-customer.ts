@@ -57,6 +57,7 @@ export class EraseCustomer {
         for (const sql of BEGIN) await tx.rows(sql);
         const orderIds = await finalOrders(tx, customer);
         await this.#expectStream(tx);
+        for (const sql of LOCK) await tx.rows(sql, [orderIds]);
         const [history] = await tx.rows<Omit<ErasedCustomer, 'orders' | 'streamed'>>(
           'SELECT * FROM erase_from_history($1)',
           [customer],
@@ -97,6 +98,16 @@ const BEGIN = [
   `SELECT ${waitingFor('relay')}`,
   // The stream is read to its end within the transaction.
   `SET LOCAL idle_in_transaction_session_timeout = '60s'`,
+];
+
+/**
+ * A provider's answer that is being written down is waited for, and all of it erased; one that comes later
+ * waits, and keeps no words then (the trigger `keep_no_words`).
+ */
+const LOCK = [
+  'SELECT FROM payments WHERE order_id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE',
+  `SELECT FROM refunds WHERE payment_id IN (SELECT id FROM payments WHERE order_id = ANY ($1::uuid[]))
+    ORDER BY id FOR NO KEY UPDATE`,
 ];
 
 /** Waits for those that are being made, each for moments. */
