@@ -994,10 +994,18 @@ const MONEY_MUTATIONS = [
   ),
   seeded(
     'looked-up-for-each',
-    'Each webhook to a name looks it up anew, so that a silent nameserver keeps all other names waiting',
+    'Webhooks to a name that is being looked up have it looked up once more',
     `${ORDERS}deliveries/post-webhook.spec.ts`,
     'deliveries/shared-lookup.ts',
-    'if (others) return void others.push(heard);',
+    'asking?.key === key ? asking.heard : waiting.get(key)?.heard',
+    'waiting.get(key)?.heard',
+  ),
+  seeded(
+    'names-looked-up-at-once',
+    'Names of endpoints are looked up beside each other, so that two silent nameservers keep all other names waiting',
+    `${ORDERS}deliveries/shared-lookup.spec.ts`,
+    'deliveries/shared-lookup.ts',
+    'if (asking) return;',
     '',
   ),
   seeded(
