@@ -12,10 +12,12 @@ export const REASON = {
   helpValue: 'TEXT',
   parse: async (text: string): Promise<string> => {
     const reason = text.trim();
-    const { min, max } = (await import('@app/orders/look')).REASON_LENGTH;
+    const { ERASABLE_RULE, isErasable, REASON_LENGTH } = await import('@app/orders/look');
+    const { min, max } = REASON_LENGTH;
     if (reason.length < min || reason.length > max) {
       throw usageFailure(`--reason must have ${min} to ${max} characters`);
     }
+    if (!isErasable(reason)) throw usageFailure(`--reason ${ERASABLE_RULE}`);
     await refuseUnprintable('--reason', reason);
     return reason;
   },

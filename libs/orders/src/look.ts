@@ -34,7 +34,7 @@ export { parseDuration } from './duration';
 export { type PostgresRefusal, postgresRefusal } from './order/postgres-refusal';
 export { type RedisRefusal, redisRefusal } from './order/redis-refusal';
 export { ERROR_STATUS, LastcallError, reasonOf } from './order/errors';
-export { REASON_LENGTH } from './order/operator-action';
+export { ERASABLE_RULE, isErasable, REASON_LENGTH } from './order/operator-action';
 export { onDataSource } from './order/order-rows';
 export { isPlainText, PLAIN_TEXT_RULE } from './order/plain-text';
 export { shortened } from './order/shortened';

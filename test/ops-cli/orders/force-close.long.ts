@@ -197,6 +197,7 @@ describe('lastcall orders force-close', () => {
     [['nonsense', '--reason', 'why'], '"nonsense" is not the id of an order'],
     [[UNKNOWN], 'Missing required flag reason'],
     [[UNKNOWN, '--reason', ' no '], '--reason must have 3 to 500 characters'],
+    [[UNKNOWN, '--reason', 'erased: by mistake'], '--reason must not begin with "erased:"'],
     [[UNKNOWN, '--overdue', '--reason', 'why'], 'one of the two'],
     [['--file', '/nonexistent', '--reason', 'why'], 'cannot be read (ENOENT)'],
   ])('refuses %j as misuse', async (flags, why) => {

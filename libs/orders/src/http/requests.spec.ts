@@ -96,6 +96,7 @@ describe('what may be sent', () => {
     [forceCloseBody, { reason: 'a'.repeat(501) }, 'reason', /3 to 500/],
     [forceCloseBody, { reason: 'nul \0 inside' }, 'reason', /control/],
     [forceCloseBody, { reason: 5 }, 'reason', /text/],
+    [forceCloseBody, { reason: ' erased: by mistake' }, 'reason', /begin with "erased:"/],
     [operatorExtensionBody, { seconds: 0, reason: 'why' }, 'seconds', /1 to 86400/],
     [operatorExtensionBody, { seconds: 60 }, 'reason', /missing/],
   ])('refuses %#, naming the field', (schema, input, field, message) => {

@@ -3,7 +3,7 @@ import { MAX_EXTENSION_MS } from '../closing/extend-window';
 import { DELIVERY_CURSOR, DELIVERY_STATUSES } from '../deliveries/deliveries';
 import { MAX_OVERLAP_MS } from '../deliveries/endpoints';
 import { ALL_EVENTS, EVENT_TYPES } from '../deliveries/message';
-import { REASON_LENGTH } from '../order/operator-action';
+import { ERASABLE_RULE, isErasable, REASON_LENGTH } from '../order/operator-action';
 import { ORDER_STATUSES, type OrderStatus } from '../order/order.lifecycle';
 import { isPlainText, PLAIN_TEXT_RULE } from '../order/plain-text';
 import { unlessMissing, wholeNumber } from '../order/read-input';
@@ -154,9 +154,8 @@ function amountRange(text: string): { min?: number; max?: number } {
 }
 
 const seconds = wholeNumber(1, MAX_EXTENSION_MS / 1_000).meta({ examples: [60] });
-const reason = text(REASON_LENGTH.min, REASON_LENGTH.max).meta({
-  examples: ['customer called: wrong address'],
-});
+const reasonText = text(REASON_LENGTH.min, REASON_LENGTH.max).refine(isErasable, ERASABLE_RULE);
+const reason = reasonText.meta({ examples: ['customer called: wrong address'] });
 
 /** Of one delivery or one loss; more are several. */
 const MAX_DELTA = 1_000_000;
@@ -231,7 +230,7 @@ export const stockBody = z.strictObject({
     .refine((delta) => delta !== 0, 'must not be 0')
     .describe('Pieces that came in; negative: that are gone')
     .meta({ examples: [100] }),
-  reason: text(REASON_LENGTH.min, REASON_LENGTH.max).meta({ examples: ['delivery 4711'] }),
+  reason: reasonText.meta({ examples: ['delivery 4711'] }),
 });
 
 export const forceCloseBody = z.strictObject({ reason });

@@ -14,6 +14,10 @@ export interface ActionRun extends Accountable {
 /** In characters, for the API and the CLI: a reason of a letter or two tells nobody anything. */
 export const REASON_LENGTH = { min: 3, max: 500 } as const;
 
+/** What begins as that which stands for an erased reason counts as erased, and would be kept for good. */
+export const isErasable = (reason: string): boolean => !reason.startsWith('erased:');
+export const ERASABLE_RULE = 'must not begin with "erased:", as what stands for an erased one does';
+
 export type OperatorAction =
   | 'payment.refund'
   | 'payment.keep'
