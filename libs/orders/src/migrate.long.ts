@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database';
@@ -52,11 +53,11 @@ describe('migrate', () => {
     return rows[0]?.can;
   };
 
-  async function installAsBefore(): Promise<void> {
-    const { migrations } = dataSourceOptions({ url: database.url, name: '', connections: 1 });
+  async function installAsBefore(owner = client, url = database.url): Promise<void> {
+    const { migrations } = dataSourceOptions({ url, name: '', connections: 1 });
     const before = new DataSource({
       type: 'postgres',
-      url: database.url,
+      url,
       ...(migrations ? { migrations } : {}),
       migrationsTransactionMode: 'each',
       extra: { options: '-c search_path=public' },
@@ -65,7 +66,25 @@ describe('migrate', () => {
     await before.runMigrations();
     await before.destroy();
     await client.query(MAKE_ROLE);
-    await client.query(`SET search_path = public; ${AS_BEFORE}; RESET search_path`);
+    await owner.query(`SET search_path = public; ${AS_BEFORE}; RESET search_path`);
+  }
+
+  /** Somebody who may do all in this database, and nothing with what is an administrator's. */
+  async function asPlainOwner(use: (owner: Client, url: string) => Promise<void>): Promise<void> {
+    const name = `plain_owner_${randomBytes(4).toString('hex')}`;
+    const url = Object.assign(new URL(database.url), { username: name, password: 'plain' });
+    const owner = new Client({ connectionString: url.href });
+    await client.query(`
+      CREATE ROLE ${name} LOGIN PASSWORD 'plain';
+      GRANT CREATE ON DATABASE ${url.pathname.slice(1)} TO ${name};
+      GRANT CREATE, USAGE ON SCHEMA public TO ${name} WITH GRANT OPTION`);
+    try {
+      await owner.connect();
+      await use(owner, url.href);
+    } finally {
+      await owner.end();
+      await client.query(`DROP OWNED BY ${name} CASCADE; DROP ROLE ${name}`);
+    }
   }
 
   it("leaves a host's tables, rights and list of migrations as they are", async () => {
@@ -160,6 +179,34 @@ describe('migrate', () => {
       { gone: 0 },
     ]);
     await client.query('RESET ROLE');
+  });
+
+  it('moves beside tables that it may do nothing with, and leaves what was given on purpose', async () => {
+    await asPlainOwner(async (owner, url) => {
+      await installAsBefore(owner, url);
+      await client.query(`
+        CREATE TABLE public.invoices (id int PRIMARY KEY);
+        GRANT SELECT ON public.invoices TO lastcall_app`);
+      await owner.query(`
+        CREATE TABLE public.reports (id int PRIMARY KEY);
+        REVOKE INSERT, UPDATE, DELETE ON public.reports FROM lastcall_app`);
+      expect(await migrate({ DATABASE_URL: url })).toEqual([]);
+      expect(await namesIn('public')).toEqual(['coupons', 'invoices', 'reports']);
+      expect(await privilegesOf('lastcall_app', 'public.coupons')).toBeNull();
+      expect(await privilegesOf('lastcall_app', 'public.invoices')).toEqual(['SELECT']);
+      expect(await privilegesOf('lastcall_app', 'public.reports')).toEqual(['SELECT']);
+    });
+  });
+
+  it('takes nothing from the role where no migration of before has given it too much', async () => {
+    const inPublic = { DATABASE_URL: database.url, DATABASE_SCHEMA: 'public' };
+    await migrate({ ...inPublic, DATABASE_ROLE: 'lastcall_app' });
+    await client.query(`
+      CREATE TABLE public.coupons (code text PRIMARY KEY);
+      GRANT SELECT, INSERT, UPDATE, DELETE ON public.coupons TO lastcall_app`);
+    expect(await migrate({ DATABASE_URL: database.url })).toEqual([]);
+    expect(await namesIn('public')).toEqual(['coupons']);
+    expect(await privilegesOf('lastcall_app', 'public.coupons')).toHaveLength(4);
   });
 
   it('moves under a process that was told to stay in public, which goes on', async () => {

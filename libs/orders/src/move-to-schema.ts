@@ -86,13 +86,38 @@ async function move(
   };
 }
 
-/** The role migration of before gave the application's role all tables of the schema, to come as well. */
+/**
+ * The role migration of before gave the application's role all tables of the schema, whoever's they were, and all to
+ * come. What of that is left is taken back where it may be: of tables of this user's. Where that migration has not
+ * been, and of what has other rights than it gave, somebody has given them on purpose.
+ */
 async function takeBack(runner: QueryRunner): Promise<void> {
   await runner.query(`
-    DO $$ BEGIN
-      IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '${APPLICATION_ROLE}') THEN RETURN; END IF;
-      ALTER DEFAULT PRIVILEGES IN SCHEMA ${OLD_SCHEMA} REVOKE ALL ON TABLES FROM ${APPLICATION_ROLE};
-      REVOKE ALL ON ALL TABLES IN SCHEMA ${OLD_SCHEMA} FROM ${APPLICATION_ROLE};
+    DO $$
+    DECLARE
+      giver regrole;
+      given regclass;
+    BEGIN
+      FOR giver IN
+        SELECT d.defaclrole FROM pg_default_acl d, aclexplode(d.defaclacl) a
+          JOIN pg_roles r ON r.oid = a.grantee AND r.rolname = '${APPLICATION_ROLE}'
+         WHERE d.defaclnamespace = '${OLD_SCHEMA}'::regnamespace AND d.defaclobjtype = 'r'
+           AND pg_has_role(d.defaclrole, 'USAGE')
+         GROUP BY 1
+      LOOP
+        EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA ${OLD_SCHEMA}
+                          REVOKE ALL ON TABLES FROM ${APPLICATION_ROLE}', giver);
+      END LOOP;
+      IF NOT FOUND THEN RETURN; END IF;
+      FOR given IN
+        SELECT c.oid FROM pg_class c, aclexplode(c.relacl) a
+          JOIN pg_roles r ON r.oid = a.grantee AND r.rolname = '${APPLICATION_ROLE}'
+         WHERE c.relnamespace = '${OLD_SCHEMA}'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+           AND pg_has_role(c.relowner, 'USAGE')
+         GROUP BY 1 HAVING array_agg(DISTINCT a.privilege_type) @> '{SELECT,INSERT,UPDATE,DELETE}'
+      LOOP
+        EXECUTE format('REVOKE SELECT, INSERT, UPDATE, DELETE ON %s FROM ${APPLICATION_ROLE}', given);
+      END LOOP;
     END $$`);
 }
 
