@@ -54,7 +54,8 @@ describe('an answer that operators are told of', () => {
       order.paymentId,
       JSON.stringify({ cancelUrl: canary }),
     ]);
-    says({ state: 'REFUNDED', providerPaymentId: `pay-${order.paymentId}` });
+    const money = { amount: order.amount, currency: 'EUR', paidAt: new Date() };
+    says({ state: 'REFUNDED', providerPaymentId: `pay-${order.paymentId}`, money });
     await world.get(ForceCloseOrder).forceClose(order.id, { actor: 'olga', reason: 'case 9' });
     await world.get(SettleClosing).settle(order.id);
     const alerts = world.told.filter(({ args }) => args[0] === 'refunded_outside');

@@ -78,8 +78,8 @@ it('stays with customers who are there', async () => {
   const { refundId } = await completed();
   await settle(refundId, 1, FAILED);
   const read = 'SELECT error FROM refunds UNION ALL SELECT reason FROM money_movements';
-  const words = (await world.rows(read)).filter(({ error }) => error === WORDS);
-  expect(words).toHaveLength(2);
+  const words = await world.rows<{ error: string | null }>(read);
+  expect(words.filter(({ error }) => error === WORDS)).toHaveLength(2);
 });
 
 describe('that is written down while its customer is being erased', () => {
