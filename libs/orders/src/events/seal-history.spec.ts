@@ -139,6 +139,14 @@ describe('sealing', () => {
     expect(await verify()).toMatchObject({ seals: 5, rows: 8, isSigned: true, breaks: [] });
   });
 
+  it('is verified by the newest rows of each table, however many the other has', async () => {
+    await sealedHistory();
+    await world.rows(`UPDATE operator_actions SET reason = 'nothing'`);
+    const newest = await verifyHistory(world, KEY, 3);
+    expect(newest).toMatchObject({ rows: 5, sealedRows: 7 });
+    expect(told(newest)).toEqual(['operator_actions 1 rows']);
+  });
+
   it('is not deceived by seals that are made anew without the key, nor does it forget its own', async () => {
     const ids = await sealedHistory();
     const owner = await openWorld({ beside: world, settings: { HISTORY_SEAL_KEY: OTHER_KEY } });

@@ -29,8 +29,8 @@ export interface HistoryReport {
 }
 
 /**
- * Computes the seals of the history anew: every link of each chain, and the rows of the newest seals
- * until `newest` rows are read. One bounded statement a seal; changes nothing.
+ * Computes the seals of the history anew: every link of each chain, and the rows of the newest seals of each
+ * table until `newest` of its rows are read. One bounded statement a seal; changes nothing.
  */
 export async function verifyHistory(
   sql: Queryable,
@@ -51,11 +51,13 @@ export async function verifyHistory(
     if (last && (newestAt === null || last.sealedAt > newestAt)) newestAt = last.sealedAt;
     seals += chain.length;
     sealedRows += chain.reduce((sum, seal) => sum + seal.rows, 0);
+    let read = 0;
     for (const seal of chain.reverse()) {
-      if (newest !== 'all' && rows >= newest) break;
-      rows += seal.rows;
+      if (newest !== 'all' && read >= newest) break;
+      read += seal.rows;
       breaks.push(...(await changedRows(sql, seal)));
     }
+    rows += read;
   }
   return { seals, rows, sealedRows, newestAt, isSigned, breaks };
 }

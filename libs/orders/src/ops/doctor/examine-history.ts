@@ -2,7 +2,7 @@ import { type Break, verifyHistory } from '../../events/verify-history';
 import type { Queryable } from '../../order/order-rows';
 import { type Check, finding, ok, warning } from './check';
 
-/** Read again unless all of it is asked for: seconds. */
+/** Of each table read again unless all of it is asked for: seconds. */
 const NEWEST_ROWS = 200_000;
 const SHOWN = 5;
 /** Sealed every five minutes; what is older waits for a worker, or for a rewind of the relay. */
