@@ -378,10 +378,13 @@ WITH disputes AS (
   UNION ALL
   SELECT 'deadline_held', subject_id, held_at FROM held_deadlines
   UNION ALL
-  SELECT 'refund_unsent', id, updated_at + interval '5 minutes' FROM refunds
-   WHERE status = 'requested' AND payment_id NOT IN (SELECT payment_id FROM disputes)
+  SELECT 'refund_unsent', r.id, greatest(r.updated_at, (
+           SELECT max(m.at) FROM money_movements m WHERE m.payment_id = r.payment_id
+              AND m.kind IN ('dispute_won', 'dispute_lost'))) + interval '5 minutes'
+    FROM refunds r
+   WHERE r.status = 'requested' AND r.payment_id NOT IN (SELECT payment_id FROM disputes)
   UNION ALL
-  SELECT 'refund_pending', id, created_at + interval '7 days' FROM refunds
+  SELECT 'refund_pending', id, updated_at + interval '7 days' FROM refunds
    WHERE status IN ('pending', 'failed')
   UNION ALL
   SELECT 'refund_in_attention', id, updated_at FROM refunds WHERE status = 'needs_attention'

@@ -138,7 +138,7 @@ const LIVES: Readonly<
   },
   refund_pending: {
     begin: () => refund('pending'),
-    grow: older(`UPDATE refunds SET created_at = now() - interval '9 days' WHERE id = $1`),
+    grow: older(`UPDATE refunds SET updated_at = now() - interval '9 days' WHERE id = $1`),
     end: settleRefund,
   },
   refund_in_attention: {

@@ -50,13 +50,16 @@ export const WAITS = {
     exit: 'lastcall timeouts release ID',
     sql: 'SELECT DISTINCT subject_id, held_at AS since FROM held_deadlines',
   },
-  // One that waits for the end of a dispute is the dispute's.
+  // One that waits for the end of a dispute is the dispute's, and ours from that end on.
   refund_unsent: {
     owner: 'operator',
     greatestAge: '5 minutes',
     exit: 'lastcall timeouts verify --fix, and a worker sends it with its next sweep',
-    sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
-           WHERE status = 'requested' AND payment_id NOT IN (
+    sql: `SELECT r.id AS subject_id, greatest(r.updated_at, (
+                   SELECT max(m.at) FROM money_movements m WHERE m.payment_id = r.payment_id
+                      AND m.kind IN ('dispute_won', 'dispute_lost'))) AS since
+            FROM refunds r
+           WHERE r.status = 'requested' AND r.payment_id NOT IN (
              SELECT payment_id FROM (${OPEN_DISPUTES}) AS open_disputes)`,
   },
   // Banks take days; none takes longer than a week without a word.
@@ -64,7 +67,7 @@ export const WAITS = {
     owner: 'operator',
     greatestAge: '7 days',
     exit: 'lastcall reconcile --since 30d --fix (beside hooks: Reconcile.run), once the provider has ended it; a failed one by hand there',
-    sql: `SELECT id AS subject_id, created_at AS since FROM refunds
+    sql: `SELECT id AS subject_id, updated_at AS since FROM refunds
            WHERE status IN ('pending', 'failed')`,
   },
   refund_in_attention: {

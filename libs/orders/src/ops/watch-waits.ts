@@ -10,7 +10,10 @@ const NAMED = 5;
 /** Less than a transaction of ours may stand still. */
 const GIVEN_WITHIN_MS = 2_000;
 
-/** Gives an alert, once, for each waiting state that is older than its greatest age. */
+/**
+ * Gives an alert, once, for each waiting state that is older than its greatest age; and once more where
+ * it has begun anew, as a refund does that is tried again.
+ */
 @Injectable()
 export class WatchWaits {
   constructor(
@@ -24,7 +27,7 @@ export class WatchWaits {
       const rows = await tx.rows<{ what: WaitName; count: number; subjects: string[] }>(
         `WITH waits AS MATERIALIZED (${ALL_WAITS}), over AS (
            DELETE FROM waits_told t WHERE NOT EXISTS (
-             SELECT FROM waits w WHERE w.what = t.what AND w.subject_id = t.subject_id)
+             SELECT FROM waits w WHERE w.what = t.what AND w.subject_id = t.subject_id AND w.is_too_old)
          ), told AS (
            INSERT INTO waits_told (what, subject_id)
            SELECT DISTINCT what, subject_id FROM waits WHERE is_too_old
