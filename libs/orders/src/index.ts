@@ -126,6 +126,12 @@ export { WAIT_NAMES, type WaitName, type WaitReading, type WaitReadings, WAITS }
 export { RewindEvents, type Rewound } from './ops/rewind-events';
 export { type EraseCommand, EraseCustomer, type ErasedCustomer } from './ops/erase-customer';
 export { type CustomerExport, ExportCustomer, type ExportedOrder } from './ops/export-customer';
+export type {
+  ExportedAction,
+  ExportedMovement,
+  ExportedPayment,
+  KeptOfOrder,
+} from './ops/kept-of-orders';
 export { NamesInLogs } from './order/names-in-logs';
 export { Statistics, type StatisticsView } from './ops/statistics';
 export {

@@ -7,8 +7,9 @@ import { NamesInLogs } from '../order/names-in-logs';
 import type { OrderView } from '../order/order';
 import { onDataSource, readOrders } from '../order/order-rows';
 import { customerNotFound } from './erase-customer';
+import { type KeptOfOrder, readKeptOf } from './kept-of-orders';
 
-export interface ExportedOrder extends OrderView {
+export interface ExportedOrder extends Omit<OrderView, 'payments'>, KeptOfOrder {
   /** What happened, why, and whether the customer did it; not which employee. */
   readonly history: readonly {
     readonly at: string;
@@ -75,10 +76,12 @@ export class ExportCustomer {
 
   async #orders(ids: readonly string[]): Promise<ExportedOrder[]> {
     const sql = onDataSource(this.dataSource);
-    const views = await readOrders(sql, ids);
+    const views = [...(await readOrders(sql, ids)).values()];
     const history = await readHistory(sql, ids);
-    return [...views.values()].map((order) => ({
+    const keptOf = await readKeptOf(sql, views);
+    return views.map((order) => ({
       ...order,
+      ...keptOf(order),
       history: history
         .filter(({ orderId }) => orderId === order.id)
         .map(({ at, from, to, by, reason }) => ({ at, from, to, by, reason })),

@@ -22,11 +22,11 @@ export const ENTRY = `id, provider, event_id AS "eventId", notice->>'type' AS ty
   notice->>'paymentId' AS "paymentId", status, result, received_at AS "receivedAt",
   processed_at AS "processedAt"`;
 
-/** What told of these payments, newest first. */
+/** What told of these payments, newest first; all of it without a limit. */
 export function webhooksOf(
   sql: Queryable,
   paymentIds: readonly string[],
-  limit: number,
+  limit: number | null,
 ): Promise<WebhookEntry[]> {
   return sql.rows<WebhookEntry>(
     `SELECT ${ENTRY} FROM webhook_events WHERE notice ->> 'paymentId' = ANY ($1::text[])
