@@ -131,6 +131,31 @@ describe('Brake', () => {
     expect(one.holds(KIND)).toBe(false);
   });
 
+  it('is released by a process that begins with it switched off, and only what it would stop', async () => {
+    const stopped = () =>
+      store.rows<{ kind: string; by: string | null; reason: string | null }>(
+        'SELECT kind, released_by AS by, release_reason AS reason FROM timeout_brakes',
+      );
+    const engage = (kind: string) =>
+      store.rows(
+        `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('test', $1, 1, 1)`,
+        [kind],
+      );
+    await engage('of another');
+    await brake({ share: null }).brake.refresh();
+    expect(await stopped()).toEqual([{ kind: 'of another', by: null, reason: null }]);
+    await store.rows('DELETE FROM timeout_brakes');
+    await engage(KIND);
+    const { brake: off } = brake({ share: null });
+    await off.refresh();
+    const released = { kind: KIND, by: 'settings', reason: 'the brake is switched off' };
+    expect(await stopped()).toEqual([released]);
+    // What others stop later, whose settings are newer, is theirs.
+    await engage(KIND);
+    await off.refresh();
+    expect(await stopped()).toEqual([released, { kind: KIND, by: null, reason: null }]);
+  });
+
   it('asks Postgres nothing while nothing is wrong', async () => {
     const { brake: one } = brake({ suspicion: () => undefined });
     await watch(one, after(0));

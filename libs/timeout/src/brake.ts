@@ -66,6 +66,7 @@ export class Brake {
   #judging: Promise<void> | undefined;
   #judgedMs = -Infinity;
   #timesEngaged = 0;
+  #hasLeftOff = false;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -130,13 +131,29 @@ export class Brake {
     return this.#judging;
   }
 
-  /** Looks for a jump, and at what other processes found and operators released. With every sweep. */
+  /**
+   * Looks for a jump, and at what other processes found and operators released. With every sweep. Switched
+   * off, the first one releases what was on of its kinds: nobody waits for it, and later it would stop them anew.
+   */
   async refresh(): Promise<void> {
-    if (this.options.share === null) return;
+    if (this.options.share === null) return this.#leaveOff();
     const state = await this.#look();
     if (state) this.#engage(state);
     else this.#engaged = false;
     await this.#remember();
+  }
+
+  /** Once: what is on after that was put on by a process whose settings may be newer. */
+  async #leaveOff(): Promise<void> {
+    if (this.#hasLeftOff) return;
+    await queryRows(
+      this.dataSource,
+      `UPDATE timeout_brakes
+          SET released_at = now(), released_by = 'settings', release_reason = 'the brake is switched off'
+        WHERE released_at IS NULL AND kind = ANY ($1)`,
+      [this.options.kinds],
+    );
+    this.#hasLeftOff = true;
   }
 
   /** Asks Postgres: for those who only want to know. */
