@@ -104,7 +104,7 @@ export function NowView({ mayResume }: { mayResume: boolean }) {
         <Figure name="Workers">
           {timer.workersAlive} alive · {timer.workersSilent} silent
         </Figure>
-        <Figure name="Last sweep">
+        <Figure name="Last heard of">
           {timer.lastSweepAgoMs === null ? 'not known' : `${millis(timer.lastSweepAgoMs)} ago`}
         </Figure>
         <Figure name="Alarms">

@@ -6,6 +6,7 @@ import { DeadlineStore } from './testing/deadline-store';
 import { HandDriver } from './testing/hand-driver';
 import { TimeoutRun } from './timeout-run';
 import { TimeoutService } from './timeout.service';
+import { listWorkers } from './worker-heartbeat';
 
 const KIND = 'payment';
 const HOUR_MS = 3_600_000;
@@ -83,6 +84,20 @@ describe('a worker that sweeps every six hours', () => {
     await neighbour.commitTransaction();
     await neighbour.release();
     await until('it is handled', async () => handled.mock.calls.length > 0);
+  });
+
+  it('is heard every ten seconds all the same, so that it is missed within a minute', async () => {
+    await run.start();
+    const heard = () => listWorkers(store.dataSource);
+    await until('it has told of itself', async () => (await heard()).length > 0);
+    expect(await heard()).toMatchObject([{ sweepIntervalMs: 10_000 }]);
+    await store.rows(`UPDATE workers SET swept_at = now() - interval '1 hour'`);
+    const { now } = performance;
+    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 10_000);
+    await until('it is heard again', async () =>
+      (await heard()).every(({ silentForMs }) => silentForMs < 60_000),
+    );
+    expect(swept).toHaveBeenCalledTimes(1);
   });
 
   it('goes on as soon as an operator has released the brake', async () => {

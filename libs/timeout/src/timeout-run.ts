@@ -14,6 +14,8 @@ const SHARDS_LOOK_MS = 1_000;
 export class TimeoutRun {
   #sweeping: readonly Turns[] = [];
   #stopping: Promise<void> | undefined;
+  /** The last sweep went through: whoever fails to sweep says nothing. */
+  #hasSwept = false;
   readonly #heartbeat: WorkerHeartbeat;
 
   constructor(
@@ -63,10 +65,20 @@ export class TimeoutRun {
   async #sweepIfDue(): Promise<void> {
     const { sweep } = this.timeouts;
     const nowMs = performance.now();
-    if (!sweep.isDue(nowMs) && !(await sweep.isReleased())) return sweep.armIfDue(nowMs);
+    if (!sweep.isDue(nowMs) && !(await sweep.isReleased())) {
+      sweep.armIfDue(nowMs);
+      if (this.#hasSwept && this.#heartbeat.isDue(nowMs)) await this.#beat();
+      return;
+    }
+    this.#hasSwept = false;
     await sweep.begin();
-    await this.#heartbeat.beat({
-      timerStoreHealthy: sweep.timerStoreHealthy,
+    this.#hasSwept = true;
+    await this.#beat();
+  }
+
+  #beat(): Promise<void> {
+    return this.#heartbeat.beat({
+      timerStoreHealthy: this.timeouts.sweep.timerStoreHealthy,
       clockOffsetMs: this.options.parts.clock.offsetMs,
     });
   }

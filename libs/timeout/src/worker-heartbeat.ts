@@ -9,8 +9,9 @@ export interface WorkerView {
   readonly host: string;
   readonly pid: number;
   readonly startedAt: Date;
-  /** After its last sweep that went through. */
+  /** After its last sweep that went through, and every ten seconds from then on till the next. */
   readonly sweptAt: Date;
+  /** How often it tells of itself: with each sweep, and at least every ten seconds. */
   readonly sweepIntervalMs: number;
   readonly timerStoreHealthy: boolean;
   /** How far the database's clock is ahead of this worker's. */
@@ -22,6 +23,9 @@ export interface WorkerView {
 /** Rows of workers that are long gone without a goodbye are cleared away. */
 const FORGET_AFTER = "interval '1 day'";
 
+/** Who sweeps rarely tells of itself between two sweeps: nobody would miss it for hours. */
+const BEAT_EVERY_MS = 10_000;
+
 /** What the table can say, 24 days: of a machine that takes it for 1970 it is enough to know that it is wrong. */
 const MOST_OFFSET_MS = 2 ** 31 - 1;
 
@@ -29,14 +33,24 @@ const MOST_OFFSET_MS = 2 ** 31 - 1;
 export class WorkerHeartbeat {
   readonly #id = randomUUID();
   readonly #startedAt = new Date();
+  readonly #everyMs: number;
+  #beatAtMs = -Infinity;
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly sweepIntervalMs: number,
-  ) {}
+    sweepIntervalMs: number,
+  ) {
+    this.#everyMs = Math.min(sweepIntervalMs, BEAT_EVERY_MS);
+  }
 
-  /** Call it after each sweep. */
+  /** True when it has to be heard before the next sweep, by `performance.now()`. */
+  isDue(nowMs: number): boolean {
+    return nowMs - this.#beatAtMs >= BEAT_EVERY_MS;
+  }
+
+  /** Call it after each sweep that went through, and whenever it is due after one. */
   async beat(health: { timerStoreHealthy: boolean; clockOffsetMs: number }): Promise<void> {
+    this.#beatAtMs = performance.now();
     await queryRows(
       this.dataSource,
       `WITH forgotten AS (
@@ -53,7 +67,7 @@ export class WorkerHeartbeat {
         hostname(),
         process.pid,
         this.#startedAt,
-        this.sweepIntervalMs,
+        this.#everyMs,
         health.timerStoreHealthy,
         Math.max(-MOST_OFFSET_MS, Math.min(MOST_OFFSET_MS, Math.round(health.clockOffsetMs))),
       ],

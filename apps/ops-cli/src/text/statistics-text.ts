@@ -42,7 +42,7 @@ export function statisticsText(view: StatisticsView): string {
         ['alarms', timer.alarms ?? paint.bad('unknown: no timer store answers')],
         ['workers', workersText(timer)],
         [
-          'last sweep',
+          'last heard of',
           timer.lastSweepAgoMs === null ? 'not known' : `${durationText(timer.lastSweepAgoMs)} ago`,
         ],
         ['held deadlines', alarmIf(view.heldDeadlines, String(view.heldDeadlines))],

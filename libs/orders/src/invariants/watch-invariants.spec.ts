@@ -2,7 +2,7 @@ import { countStatements } from '../../../../test/support/count-statements';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { openWorld, type World } from '../../../../test/support/world';
 import { Gauges } from '../ops/gauges';
-import type { OrdersTelemetry } from '../order/telemetry';
+import { type OrdersTelemetry, silentOrdersTelemetry } from '../order/telemetry';
 import { INVARIANTS } from './run-invariants';
 import { WatchInvariants } from './watch-invariants';
 
@@ -43,6 +43,15 @@ describe('what is watched for the metrics', () => {
     expect(violations()).toMatchObject({ timestamps_agree: 1, not_overdue: 1, not_early: 0 });
     expect(alerts()).toEqual([{ name: 'timestamps_agree', violations: 1 }]);
     expect((await world.get(Gauges).read()).oldestOverdueSeconds).toBeGreaterThan(50);
+  });
+
+  it('is of lateness what is late by more than a minute, also where sweeps are hours apart', async () => {
+    await insertOrders(world, { count: 1, closesInMs: -120_000 });
+    const settings = { ...world.config, SWEEP_INTERVAL: 6 * 3_600_000 };
+    const watch = new WatchInvariants(world.dataSource, settings, silentOrdersTelemetry);
+    await watch.runOnce();
+    expect(watch.last[0]).toMatchObject({ name: 'not_overdue' });
+    expect(watch.last[0]?.violations).toBeGreaterThan(0);
   });
 
   it('is nothing that was true before, when it cannot be found out', async () => {

@@ -4,10 +4,8 @@ import { BACKGROUND } from '../data-source';
 import { type Settings, SETTINGS } from '../config';
 import { onDataSource } from '../order/order-rows';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
+import { latenessLimitMs } from '../settings/lateness-limit';
 import { INVARIANTS, type InvariantResult, runInvariants } from './run-invariants';
-
-/** One drain of a burst, beside the sweep that begins it. */
-const DRAIN_ALLOWANCE_MS = 5_000;
 
 /** Broken by an outage too, and mended by its end: gauges of their own tell of it. */
 const OF_LATENESS = new Set(['not_overdue', 'events_relayed']);
@@ -35,7 +33,7 @@ export class WatchInvariants {
 
   /** Ends after the statement under way when it is told to stop, and then knows nothing new. */
   async runOnce(stops: () => boolean = () => false): Promise<InvariantResult[]> {
-    const limitMs = this.config.SWEEP_INTERVAL + DRAIN_ALLOWANCE_MS;
+    const limitMs = latenessLimitMs(this.config);
     try {
       const sql = onDataSource(this.dataSource);
       const results = await runInvariants(sql, { limitMs, stops });

@@ -21,7 +21,10 @@ export interface StatisticsView extends OverviewView {
     readonly alarms: number | null;
     readonly workersAlive: number;
     readonly workersSilent: number;
-    /** Since the last sweep of any worker that has not said goodbye; null when there is none. */
+    /**
+     * Since any worker that has not said goodbye told that it sweeps, as each does after a sweep and every
+     * ten seconds between two; null when there is none.
+     */
     readonly lastSweepAgoMs: number | null;
   };
 }
@@ -30,16 +33,16 @@ export interface StatisticsView extends OverviewView {
 const RACES_OPENED_WITHIN_MS = 24 * 3_600_000;
 const MOST_RACES_LOOKED_AT = 20_000;
 
-/** A worker that missed this many sweeps is silent. */
-export const SILENT_AFTER_SWEEPS = 3;
-/** Beside the sweeps missed: how long one sweep may take. */
-export const SWEEP_ALLOWANCE_MS = 5_000;
+/** A worker that has missed telling of itself so many times is silent. */
+const SILENT_AFTER_BEATS = 3;
+/** Beside them: how long one sweep may take. */
+const SWEEP_ALLOWANCE_MS = 5_000;
 
 export function isSilent(worker: {
   readonly silentForMs: number;
   readonly sweepIntervalMs: number;
 }): boolean {
-  return worker.silentForMs > worker.sweepIntervalMs * SILENT_AFTER_SWEEPS + SWEEP_ALLOWANCE_MS;
+  return worker.silentForMs > worker.sweepIntervalMs * SILENT_AFTER_BEATS + SWEEP_ALLOWANCE_MS;
 }
 
 /** The figures of `lastcall stats`. */

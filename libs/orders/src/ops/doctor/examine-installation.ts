@@ -6,10 +6,10 @@ import { DATABASE } from '../../data-source';
 import { RELAY_IS_STUCK } from '../../order/event-tx';
 import { onDataSource } from '../../order/order-rows';
 import { SEAL_KEY } from '../../events/seal';
+import { latenessLimitMs } from '../../settings/lateness-limit';
 import { Gauges } from '../gauges';
 import { Overview } from '../overview';
 import { RedisOwner } from '../redis-owner';
-import { SWEEP_ALLOWANCE_MS } from '../statistics';
 import { TimeoutBrake } from '../timeout-brake';
 import { VerifyDeadlines } from '../verify-deadlines';
 import { WAITS } from '../waits';
@@ -76,14 +76,14 @@ export class ExamineInstallation {
       ['flow', 'alarms', async () => [await this.#alarms()]],
       ['provider', 'all', () => this.providers.run()],
       ['history', 'seals', () => examineHistory(sql, { key: this.sealKey, wholeHistory })],
-      ['invariants', 'all', () => examineInvariants(sql, this.#latenessLimitMs)],
+      ['invariants', 'all', () => examineInvariants(sql, latenessLimitMs(this.config))],
     ];
     return lookAtAll(looks, tellOfSlow);
   }
 
   async #flow(canSweep: boolean): Promise<Check[]> {
     const view = await this.overview.read();
-    const limitMs = this.#latenessLimitMs;
+    const limitMs = latenessLimitMs(this.config);
     return [
       expectation(
         'flow',
@@ -184,9 +184,5 @@ export class ExamineInstallation {
       const mend = mendOf(error) ?? lookAtStoreOf(this.config.TIMER_DRIVER);
       return unknown('flow', 'alarms', error, `${mend}; then lastcall timeouts verify`);
     }
-  }
-
-  get #latenessLimitMs(): number {
-    return this.config.SWEEP_INTERVAL + SWEEP_ALLOWANCE_MS;
   }
 }

@@ -11,7 +11,7 @@ import type { Config } from '../../config';
 import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
 import { postgresRefusal } from '../../order/postgres-refusal';
 import { DEADLINE_KINDS } from '../../order/deadline-table';
-import { SWEEP_ALLOWANCE_MS } from '../statistics';
+import { latenessLimitMs } from '../../settings/lateness-limit';
 import { type Check, expectation, finding, lookAtAll, ok, unknown, warning } from './check';
 import { examineBrake } from './examine-brake';
 import { examineHeld } from './examine-held';
@@ -100,8 +100,7 @@ async function kindsOfHosts(dataSource: DataSource, config: Config): Promise<Che
   const done = await readDone(dataSource);
   if (!done.has(SUBJECTS)) return [];
   const known = isOfDeadlines(done) ? [] : DEADLINE_KINDS;
-  const limitMs = config.SWEEP_INTERVAL + SWEEP_ALLOWANCE_MS;
-  return [await examineKinds(dataSource, { known, limitMs })];
+  return [await examineKinds(dataSource, { known, limitMs: latenessLimitMs(config) })];
 }
 
 async function whereIs(dataSource: DataSource): Promise<Check> {
