@@ -5,6 +5,7 @@ import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../../support
 import { migrateTimeouts } from '../../../libs/timeout/src/public';
 import { createTestDatabase } from '../../support/database';
 import { lastcall, lastcallJson, operatorNamed } from '../../support/lastcall';
+import { until } from '../../support/until';
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
@@ -38,6 +39,34 @@ describe('lastcall timeouts resume', () => {
     expect(await world.sql.rows('SELECT actor, action, reason FROM operator_actions')).toEqual([
       { actor: operatorNamed('ann'), action: 'timeouts.resume', reason: 'the clock is right' },
     ]);
+  });
+
+  it('releases what its operator was shown, and nothing that has stopped them since', async () => {
+    const engage = (cause: string) =>
+      world.sql.rows(
+        `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ($1, 'payment', 90, 100)`,
+        [cause],
+      );
+    await engage('clock_jumped');
+    const isAsked = until('the operator is asked', async () => {
+      const asked = await world.sql.rows(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+            AND state = 'idle' AND query LIKE '%FROM timeout_brakes WHERE released_at IS NULL%'`,
+      );
+      return asked.length > 0;
+    });
+    const isAnother = isAsked.then(async () => {
+      expect((await resume('--yes')).code).toBe(0);
+      await engage('provider_fails');
+    });
+    const args = ['timeouts', 'resume', '--reason', 'the clock is right'];
+    const interrupt = { when: isAnother, signal: 'SIGINT', keys: 'resume\n' } as const;
+    const { code, stdout } = await lastcall(world.config, args, { tty: true, interrupt });
+    expect(stdout).toContain('clock_jumped');
+    expect(stdout).toContain('Timeouts have stopped again, for another cause');
+    expect(code).toBe(4);
+    const left = 'SELECT cause FROM timeout_brakes WHERE released_at IS NULL';
+    expect(await world.sql.rows(left)).toEqual([{ cause: 'provider_fails' }]);
   });
 
   it('does so beside a host with deadlines alone, too, of which doctor tells', async () => {

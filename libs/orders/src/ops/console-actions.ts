@@ -177,12 +177,7 @@ async function switchOn(endpoints: WebhookEndpoints, id: string, run: ActionRun)
 
 /** Of the brake that was looked at: one that engaged since then has another cause. */
 async function resume(brake: TimeoutBrake, id: string, run: ActionRun): Promise<string> {
-  const engaged = await brake.read();
-  if (engaged && engaged.id !== id) {
-    const message = 'Timeouts have stopped again, for another cause: look at it first';
-    throw new LastcallError('timeouts_not_stopped', message);
-  }
-  const { kind, waiting } = await brake.release(run);
+  const { kind, waiting } = await brake.release(run, { id });
   return `running; ${waiting} deadlines of the kind ${kind} are handled`;
 }
 

@@ -1,6 +1,6 @@
 import { openWorld, type World } from '../../../../test/support/world';
 import { OpsModule } from './ops.module';
-import { TimeoutBrake } from './timeout-brake';
+import { openBrakeOfDeadlines, TimeoutBrake } from './timeout-brake';
 
 let world: World;
 let brake: TimeoutBrake;
@@ -11,6 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
+const brakeOf = ({ dataSource }: World) => {
+  const one = new TimeoutBrake(dataSource);
+  return { read: one.read.bind(one), release: one.release.bind(one) };
+};
 const operator = { actor: 'ann', reason: 'the clock is set' };
 
 describe('TimeoutBrake', () => {
@@ -45,5 +49,34 @@ describe('TimeoutBrake', () => {
     ]);
     const actions = await world.rows('SELECT actor, action, reason FROM operator_actions');
     expect(actions).toEqual([{ ...operator, action: 'timeouts.resume' }]);
+  });
+
+  it.each([
+    ['the order module', async () => ({ ...brakeOf(world), close: async () => undefined })],
+    ['deadlines alone', () => openBrakeOfDeadlines(world.config)],
+  ])('of %s is released as it was looked at, and none that is on since then', async (_, open) => {
+    const engage = (cause: string) =>
+      world.rows(
+        `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ($1, 'payment', 90, 100)`,
+        [cause],
+      );
+    const { read, release, close } = await open();
+    try {
+      await engage('clock_jumped');
+      const seen = await read();
+      await release(operator);
+      await engage('provider_fails');
+      for (const looked of [seen, null]) {
+        await expect(release(operator, looked)).rejects.toMatchObject({
+          code: 'timeouts_not_stopped',
+          message: 'Timeouts have stopped again, for another cause: look at it first',
+        });
+      }
+      expect(await read()).toMatchObject({ cause: 'provider_fails' });
+      await release(operator, await read());
+      expect(await read()).toBeNull();
+    } finally {
+      await close();
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { findPlace, inTransaction, queryRows, readStopped, releaseBrake } from '@app/timeout';
+import { findPlace, inTransaction, readStopped, releaseBrake } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '../config';
@@ -29,29 +29,30 @@ export class TimeoutBrake {
 
   /** Null while timeouts run. */
   async read(): Promise<BrakeView | null> {
-    const [row] = await queryRows<BrakeView>(
-      this.dataSource,
-      `SELECT id, cause, kind, due, waiting, engaged_at AS "engagedAt"
-         FROM timeout_brakes WHERE released_at IS NULL`,
-    );
-    return row ?? null;
+    return (await readStopped(this.dataSource)) ?? null;
   }
 
   /**
    * Lets timeouts go on; every worker hears of it with its next sweep. What is due is handled then.
-   * Attempts that were put off by a clock that ran ahead come back at once.
+   * Attempts that were put off by a clock that ran ahead come back at once. `seen`: what was looked at, null
+   * for nothing; one that is on since then, for another cause, stays on.
    * @throws {LastcallError} timeouts_not_stopped
    */
-  async release({ actor, reason, dryRun = false }: ActionRun): Promise<BrakeView> {
+  async release(
+    { actor, reason, dryRun = false }: ActionRun,
+    seen?: Pick<BrakeView, 'id'> | null,
+  ): Promise<BrakeView> {
     return rehearse<BrakeView>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
         const [row] = await tx.rows<BrakeView>(
           `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
-          WHERE released_at IS NULL
+          WHERE released_at IS NULL AND ($3::text IS NULL OR id::text = $3)
          RETURNING id, cause, kind, due, waiting, engaged_at AS "engagedAt"`,
-          [actor, reason],
+          [actor, reason, seen === undefined ? null : (seen?.id ?? '')],
         );
-        if (!row) throw notStopped();
+        if (!row) {
+          throw notReleased(await tx.rows('SELECT FROM timeout_brakes WHERE released_at IS NULL'));
+        }
         await tx.rows(
           `WITH put_off AS (
            DELETE FROM deadlines WHERE kind = ANY ($1) AND due_at > now() + ${LONGER_THAN_BACKOFF}
@@ -82,14 +83,20 @@ export async function openBrakeOfDeadlines({
   const dataSource = await place.open({ name: 'lastcall brake', connections: 1 });
   return {
     read: async () => (await readStopped(dataSource)) ?? null,
-    release: async (by) => {
-      const released = await releaseBrake(dataSource, by);
-      if (!released) throw notStopped();
-      return released;
+    release: async (by, seen) => {
+      const released = await releaseBrake(dataSource, by, seen);
+      if (released) return released;
+      const other = await readStopped(dataSource);
+      throw notReleased(other ? [other] : []);
     },
     close: () => dataSource.destroy(),
   };
 }
 
-const notStopped = (): LastcallError =>
-  new LastcallError('timeouts_not_stopped', 'Timeouts are running: nothing to resume');
+const notReleased = (others: readonly unknown[]): LastcallError =>
+  new LastcallError(
+    'timeouts_not_stopped',
+    others.length > 0
+      ? 'Timeouts have stopped again, for another cause: look at it first'
+      : 'Timeouts are running: nothing to resume',
+  );

@@ -46,7 +46,7 @@ export default class TimeoutsResume extends OpsCommand {
       if (!flags.yes)
         await confirmTyped(this.ctor, 'What is due will be handled at once', 'resume');
     }
-    const resumed = await timeoutBrake.release(flags);
+    const resumed = await timeoutBrake.release(flags, brake);
     this.log('Timeouts go on within a second or two');
     return { resumed };
   }
