@@ -46,10 +46,10 @@ export async function holdDeadlines(
 }
 
 /**
- * A host's subject gets a fresh id each time it is armed: what is held by an id that none has is held no more.
- * Those of orders have the order's id.
+ * As SQL, what is held, as `h`. A host's subject gets a fresh id each time it is armed: what is held by an id
+ * that none has is held no more. Those of orders have the order's id.
  */
-const STILL_HELD = `held_deadlines h LEFT JOIN timeout_subjects s ON s.id = h.subject_id
+export const STILL_HELD = `held_deadlines h LEFT JOIN timeout_subjects s ON s.id = h.subject_id
   WHERE (s.id IS NOT NULL OR h.kind IN (${KINDS_OF_ORDERS.map((kind) => `'${kind}'`).join(', ')}))`;
 /** By the host's own name, where it has one. */
 const NAME = 'coalesce(s.subject, h.subject_id::text)';

@@ -85,7 +85,13 @@ export type { Injected, InjectedAll } from './host/timeout-options';
 export { every, type EveryOptions, type Turns } from './every';
 export { failpoint, onFailpoint } from './failpoint';
 export { hashTagCount, hashTags } from './hash-tags';
-export { type HeldDeadline, listHeld, releaseHeld, type WhichHeld } from './held-deadlines';
+export {
+  type HeldDeadline,
+  listHeld,
+  releaseHeld,
+  STILL_HELD,
+  type WhichHeld,
+} from './held-deadlines';
 export type { Held, Lock, LockOfIds } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';

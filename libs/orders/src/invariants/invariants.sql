@@ -376,7 +376,10 @@ WITH disputes AS (
   UNION ALL
   SELECT 'webhook_held', id, received_at FROM webhook_events WHERE status = 'held'
   UNION ALL
-  SELECT 'deadline_held', subject_id, held_at FROM held_deadlines
+  -- A host's subject that was armed again has another id, and what was held of it is not any more.
+  SELECT 'deadline_held', subject_id, held_at FROM held_deadlines h
+   WHERE kind IN ('payment', 'closing', 'shipment', 'receipt', 'refund', 'webhook')
+      OR EXISTS (SELECT 1 FROM timeout_subjects s WHERE s.id = h.subject_id)
   UNION ALL
   SELECT 'refund_unsent', r.id, greatest(r.updated_at, (
            SELECT max(m.at) FROM money_movements m WHERE m.payment_id = r.payment_id

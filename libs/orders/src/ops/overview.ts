@@ -1,4 +1,4 @@
-import { countOverdue } from '@app/timeout';
+import { countOverdue, STILL_HELD } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -104,7 +104,7 @@ export async function readHeld(
   dataSource: DataSource,
 ): Promise<Pick<OverviewView, 'heldDeadlines' | 'heldWebhooks' | 'heldPayments'>> {
   const [row] = await onDataSource(dataSource).rows<Record<string, string>>(
-    `SELECT (SELECT count(*) FROM held_deadlines) AS deadlines,
+    `SELECT (SELECT count(*) FROM ${STILL_HELD}) AS deadlines,
             (SELECT count(*) FROM webhook_events WHERE status = 'held') AS webhooks,
             (SELECT count(*) FROM payments WHERE hold_reason IS NOT NULL) AS payments`,
   );

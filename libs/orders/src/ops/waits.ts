@@ -1,3 +1,4 @@
+import { STILL_HELD } from '@app/timeout';
 import type { Queryable } from '../order/order-rows';
 
 interface Wait {
@@ -48,7 +49,7 @@ export const WAITS = {
     owner: 'operator',
     greatestAge: '0',
     exit: 'lastcall timeouts release ID',
-    sql: 'SELECT DISTINCT subject_id, held_at AS since FROM held_deadlines',
+    sql: `SELECT DISTINCT h.subject_id, h.held_at AS since FROM ${STILL_HELD}`,
   },
   // One that waits for the end of a dispute is the dispute's, and ours from that end on.
   refund_unsent: {
