@@ -62,6 +62,16 @@ describe('locate', () => {
     expect(() => from(folder, { home: '/srv/shop', context: 'prod' })).toThrow('one of the two');
   });
 
+  it('takes no secret from the shell that a named home has', () => {
+    const secrets = ['AUTH_JWT_SECRET', 'HISTORY_SEAL_KEY', 'SANDBOX_WEBHOOK_SECRET'];
+    const plain = env;
+    env = { ...env, ...Object.fromEntries(secrets.map((name) => [name, 'of another shop'])) };
+    writeContexts(env, { current: null, contexts: { local: { LASTCALL_HOME: '/srv/shop' } } });
+    for (const flags of [{ home: '/srv/shop' }, { context: 'local' }]) {
+      expect(from(root, flags).env).toEqual({ ...plain, LASTCALL_HOME: '/srv/shop' });
+    }
+  });
+
   it('says so when others can write to the folder, and takes no link', () => {
     const open = project('open');
     chmodSync(join(root, 'open'), 0o777);

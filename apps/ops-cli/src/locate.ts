@@ -19,7 +19,8 @@ export interface Located {
 /** Where an installation that runs is, all of which its home says. */
 const ADDRESSES = ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'];
 /** What a home says of its installation: none of it may come from elsewhere. */
-const OF_A_HOME = [...ADDRESSES, 'AUTH_JWT_SECRET', 'SANDBOX_WEBHOOK_SECRET', 'LASTCALL_HOME'];
+const SECRETS = ['AUTH_JWT_SECRET', 'HISTORY_SEAL_KEY', 'SANDBOX_WEBHOOK_SECRET'];
+const OF_A_HOME = [...ADDRESSES, ...SECRETS, 'LASTCALL_HOME'];
 const OF_A_CONTEXT = ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'LASTCALL_HOME'];
 const WRITABLE_BY_OTHERS = 0o022;
 
