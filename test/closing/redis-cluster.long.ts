@@ -149,9 +149,11 @@ describe('an installation on a cluster of three masters with a replica each', ()
     expect(whole?.detail).toMatch(
       /^ok, 16384 of 16384 slots, 3 masters, cluster-require-full-coverage yes$/,
     );
-    expect(redis.filter(({ name }) => name.startsWith('eviction of port'))).toHaveLength(6);
+    expect(redis.filter(({ name }) => name.startsWith('eviction of 127.0.0.1:'))).toHaveLength(6);
     expect(
-      redis.filter(({ name }) => name.startsWith('replicas of port')).map(({ detail }) => detail),
+      redis
+        .filter(({ name }) => name.startsWith('replicas of 127.0.0.1:'))
+        .map(({ detail }) => detail),
     ).toEqual(['1', '1', '1']);
   });
 });

@@ -148,6 +148,18 @@ describe('lastcall doctor', () => {
     ]);
   });
 
+  it('says that a cluster is down of which no node answers, and names each node', async () => {
+    const env = { REDIS_URL: 'redis://127.0.0.1:1,127.0.0.1:2' };
+    const { code, result } = await lastcallJson<Result>(world.config, ['doctor'], { env });
+    const ofRedis = result.checks.filter(({ area, state }) => area === 'redis' && state !== 'ok');
+    expect(ofRedis.slice(0, 3).map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'cluster reachable unknown',
+      'reachable of 127.0.0.1:1 unknown',
+      'reachable of 127.0.0.1:2 unknown',
+    ]);
+    expect(code).toBe(6);
+  });
+
   it('leaves other commands to say that Postgres is down', async () => {
     const ended = await lastcall(world.config, ['orders', 'list'], { env: DOWN });
     expect(ended.code).toBe(6);

@@ -91,7 +91,7 @@ export default class Doctor extends OpsCommand {
   }
 }
 
-/** Postgres, Redis or a provider did not answer. */
+/** Postgres, Redis (of a cluster no node) or a provider did not answer. */
 const isDown = ({ name, state }: Check): boolean =>
   state === 'unknown' && name.endsWith('reachable');
 

@@ -23,7 +23,10 @@ export async function examineRedis({ REDIS_URL: url }: Config): Promise<Check[]>
   const nodes = await Promise.all(
     cluster.map(async (node) => {
       const checks = await examineServer({ ...options, ...node }, true);
-      return checks.map((check) => ({ ...check, name: `${check.name} of port ${node.port}` }));
+      return checks.map((check) => ({
+        ...check,
+        name: `${check.name} of ${node.host}:${node.port}`,
+      }));
     }),
   );
   return [await examineSlots(url), ...nodes.flat()];
@@ -39,7 +42,9 @@ async function examineSlots(url: string): Promise<Check> {
     const isWhole = info.cluster_state === 'ok' && info.cluster_slots_ok === '16384';
     return expectation('redis', 'cluster', isWhole, detail, fix);
   };
-  return askRedisOnce(url, look).catch((error: unknown) => unknown('redis', 'cluster', error, fix));
+  return askRedisOnce(url, look).catch((error: unknown) =>
+    unknown('redis', 'cluster reachable', error, fix),
+  );
 }
 
 /** Whether one lost slot stops everything; hosted clusters do not tell. */
