@@ -476,7 +476,7 @@ const SPEC_MUTATIONS = [
     'far-until-the-next-sweep',
     'What is due in hours is brought near by sweeps alone, however seldom these are',
     'timeout-run.spec.ts',
-    ['timeout-run.ts', 'return sweep.armIfDue(nowMs)', 'return'],
+    ['timeout-run.ts', 'sweep.armIfDue(nowMs);', ''],
   ),
   seeded(
     'spins-by-what-is-held',
