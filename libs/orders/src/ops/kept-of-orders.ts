@@ -1,5 +1,3 @@
-import type { MovementKind } from '../money/movements';
-import type { OperatorAction } from '../order/operator-action';
 import type { OrderView, PaymentView } from '../order/order';
 import { ISO, type Queryable } from '../order/order-rows';
 import { REFUND_ENTRY, type RefundEntry } from './refunds';
@@ -9,7 +7,7 @@ import { type WebhookEntry, webhooksOf } from './webhook-entry';
 export interface ExportedMovement {
   readonly at: string;
   readonly paymentId: string;
-  readonly kind: MovementKind;
+  readonly kind: string;
   readonly amount: number;
   readonly currency: string;
   readonly reason: string | null;
@@ -18,7 +16,7 @@ export interface ExportedMovement {
 /** What an operator did about an order, its payments, refunds or webhooks, and why; not which employee. */
 export interface ExportedAction {
   readonly at: string;
-  readonly action: OperatorAction;
+  readonly action: string;
   readonly subjectKind: string;
   readonly subjectId: string;
   readonly reason: string;
