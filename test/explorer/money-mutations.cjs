@@ -1136,6 +1136,14 @@ const MONEY_MUTATIONS = [
     "count(*) FILTER (WHERE status <> 'failed' OR provider_payment_id IS NOT NULL) < $2",
     'count(*) < $2',
   ),
+  seeded(
+    'won-before-its-money',
+    'A dispute that is won in part counts as won whole, as it is closed before its money comes back',
+    `${ORDERS}providers/stripe/stripe-dispute.spec.ts`,
+    'providers/stripe/stripe-dispute.ts',
+    "if (returned === 0) return { state: 'OPEN' };",
+    "if (returned === 0) return { state: 'WON' };",
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -23,7 +23,9 @@ export interface StripeStandIn {
   settlePayment(id: string, succeeded: boolean): Promise<unknown>;
   refundInDashboard(id: string, amount: number): Promise<StripeRefund>;
   dispute(id: string): Promise<StripeDispute>;
+  /** One that is won has brought nothing back yet. */
   settleDispute(id: string, won: boolean): Promise<unknown>;
+  reinstate(id: string, amount: number): Promise<unknown>;
   failRefunds(fail: boolean): Promise<unknown>;
   /** One that had succeeded. */
   failRefundLater(id: string): Promise<unknown>;
@@ -73,6 +75,7 @@ export async function startStripe(
     refundInDashboard: (id, amount) => use('refundInDashboard', { id, amount }),
     dispute: (id) => use('dispute', { id }),
     settleDispute: (id, won) => use('settleDispute', { id, won }),
+    reinstate: (id, amount) => use('reinstate', { id, amount }),
     failRefundLater: (id) => use('failRefundLater', { id }),
     age: (seconds) => use('age', { seconds }),
     failRefunds: (fail) => use('failRefunds', { fail }),

@@ -99,19 +99,32 @@ export class StripeAccount {
       payment_intent: intent.id,
       reason: 'fraudulent',
       status: 'needs_response',
+      balance_transactions: [],
     };
     this.disputes.push(dispute);
     charge.disputed = true;
     this.emit('charge.dispute.created', dispute);
+    move(dispute, -dispute.amount);
     this.emit('charge.dispute.funds_withdrawn', dispute);
     return dispute;
   }
 
+  /** The bank has decided; where the money comes back, it does so after it (docs.stripe.com/api/events/types). */
   settleDispute(disputeId: string, won: boolean): void {
-    const dispute = this.disputes.find(({ id }) => id === disputeId) as StripeDispute;
+    const dispute = this.#dispute(disputeId);
     dispute.status = won ? 'won' : 'lost';
-    if (won) this.emit('charge.dispute.funds_reinstated', dispute);
     this.emit('charge.dispute.closed', dispute);
+  }
+
+  /** So much of what a dispute has taken comes back. */
+  reinstate(disputeId: string, amount: number): void {
+    const dispute = this.#dispute(disputeId);
+    move(dispute, amount);
+    this.emit('charge.dispute.funds_reinstated', dispute);
+  }
+
+  #dispute(disputeId: string): StripeDispute {
+    return this.disputes.find(({ id }) => id === disputeId) as StripeDispute;
   }
 
   /** Days after it succeeded: the account it went to was closed. */
@@ -222,4 +235,12 @@ export class StripeAccount {
     Object.assign(intent, { status: 'succeeded', latest_charge: charge.id });
     session.payment_status = 'paid';
   }
+}
+
+/** What an event has shown of it stays as it was. */
+function move(dispute: StripeDispute, amount: number): void {
+  const { currency } = dispute;
+  const reporting_category = amount < 0 ? 'dispute' : 'dispute_reversal';
+  const moved = { amount, currency, reporting_category };
+  dispute.balance_transactions = [...dispute.balance_transactions, moved];
 }

@@ -24,6 +24,7 @@ const HANDS: Readonly<Record<string, Hand>> = {
   refundInDashboard: ({ id, amount }) => account.refundInDashboard(id as string, amount as number),
   dispute: ({ id }) => account.dispute(id as string),
   settleDispute: ({ id, won }) => account.settleDispute(id as string, won === true),
+  reinstate: ({ id, amount }) => account.reinstate(id as string, amount as number),
   failRefundLater: ({ id }) => account.failRefundLater(id as string),
   age: ({ seconds }) => account.age(seconds as number),
   failRefunds: ({ fail }) => void (account.failRefunds = fail === true),

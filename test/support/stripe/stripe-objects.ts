@@ -55,7 +55,14 @@ export type StripeDispute = Mutable<
     Stripe.Dispute,
     'id' | 'object' | 'amount' | 'created' | 'currency' | 'metadata' | 'reason' | 'status'
   >
-> & { charge: string; payment_intent: string };
+> & {
+  charge: string;
+  payment_intent: string;
+  balance_transactions: readonly Pick<
+    Stripe.BalanceTransaction,
+    'amount' | 'currency' | 'reporting_category'
+  >[];
+};
 
 export type StripeEndpoint = Pick<
   Stripe.WebhookEndpoint,

@@ -9,15 +9,18 @@ export type DisputeEnd =
 
 /**
  * Undefined for an inquiry, which holds no money (docs.stripe.com/disputes/how-disputes-work). One that is won in
- * part, as after a part of its charge had been refunded, is lost, and a part of its money comes back.
+ * part, as after a part of its charge had been refunded, is lost, and a part of its money comes back. How much that
+ * is, is known once it is there, which is after the dispute is closed: until then it is open.
  */
 export function endOfDispute(dispute: Stripe.Dispute): DisputeEnd | undefined {
   const { status } = dispute;
   if (status.startsWith('warning_') || status === 'prevented') return undefined;
   if (status !== 'won' && status !== 'lost') return { state: 'OPEN' };
   const { taken, returned } = moneyOf(dispute);
-  const isWhole = returned === 0 || returned >= taken;
-  if (status === 'won' && isWhole) return { state: 'WON' };
+  if (status === 'won') {
+    if (returned >= taken) return { state: 'WON' };
+    if (returned === 0) return { state: 'OPEN' };
+  }
   if (returned === 0) return { state: 'LOST' };
   return { state: 'LOST', returned: fromStripeAmount(returned, dispute.currency.toUpperCase()) };
 }
