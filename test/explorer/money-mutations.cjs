@@ -1144,6 +1144,22 @@ const MONEY_MUTATIONS = [
     "if (returned === 0) return { state: 'OPEN' };",
     "if (returned === 0) return { state: 'WON' };",
   ),
+  seeded(
+    'unfound-refund-has-failed',
+    'A refund whose answer was lost is taken for failed where it cannot be looked for, and is made twice',
+    'test/money/stripe-refunds.e2e.ts',
+    'providers/stripe/stripe.provider.ts',
+    'this.#findRefundOf(request).catch(unknown)',
+    "this.#findRefundOf(request).catch((e: Error) => ({ state: 'FAILED' as const, providerRefundId: null, why: e.message }))",
+  ),
+  seeded(
+    'each-attempt-sends-it-back',
+    'A refund that an attempt has made, and nobody knows, is made again by the next one',
+    'test/money/stripe-refunds.e2e.ts',
+    'providers/stripe/stripe.provider.ts',
+    '!isOfSameRefund(key, idempotencyKey)',
+    'key !== idempotencyKey',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Pool, type PoolClient } from 'pg';
 import { fromPg, getTimeoutsToken, TimeoutModule, Timeouts } from '../../libs/timeout/src/public';
-import { refundKey } from '../../libs/orders/src/money/settle-refunds';
+import { refundKey } from '../../libs/orders/src/providers/refund-key';
 import { CloseTargetModule, CloseTargets, type TargetWait } from '../../libs/orders/src/targets';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { LedgerProvider, post, type Posted } from '../support/ledger-provider';

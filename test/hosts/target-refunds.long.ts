@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { refundKey } from '../../libs/orders/src/money/settle-refunds';
+import { refundKey } from '../../libs/orders/src/providers/refund-key';
 import { REFUND_KIND } from '../../libs/orders/src/targets/target-parts';
 import { fromPg } from '../../libs/timeout/src/public';
 import { post } from '../support/ledger-provider';

@@ -1,6 +1,6 @@
 import type { Transaction } from '@app/timeout';
+import { parseRefundKey } from '../providers/refund-key';
 import { meantPayment } from './meant-payment';
-import { parseRefundKey } from './settle-refunds';
 
 /** What a provider says of a refund that it made. */
 interface MadeRefund {

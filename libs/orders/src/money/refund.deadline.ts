@@ -18,6 +18,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
+import { refundKey } from '../providers/refund-key';
 import { isInDispute, OWES_TOO_MUCH } from './balance';
 import { cancelUnowed } from './cancel-unowed';
 import { isMadeBeside } from './find-refund';
@@ -27,7 +28,7 @@ import {
   pauseAfterFailureMs,
   pauseWhilePendingMs,
 } from './refund.judgement';
-import { refundKey, SettleRefunds } from './settle-refunds';
+import { SettleRefunds } from './settle-refunds';
 import { isBusy } from '../order/errors';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 

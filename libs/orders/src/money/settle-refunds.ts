@@ -2,6 +2,7 @@ import { TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';
+import { refundKey } from '../providers/refund-key';
 import { hearOtherAttemptsAgain } from './hear-again';
 import {
   isBookedBeside,
@@ -18,18 +19,6 @@ import {
   type RefundJudgement,
 } from './refund.judgement';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-
-/** The provider's idempotency key of an attempt: the refund's id, then the id with a number. */
-export function refundKey(refundId: string, attempt: number): string {
-  return attempt === 1 ? refundId : `${refundId}-${attempt}`;
-}
-
-/** Reads {@link refundKey} back; undefined when the key is none of ours. */
-export function parseRefundKey(key: string): { refundId: string; attempt: number } | undefined {
-  const match = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(\d{1,4}))?$/.exec(key);
-  if (!match) return undefined;
-  return { refundId: match[1] as string, attempt: Number(match[2] ?? 1) };
-}
 
 /** An answer that says something. */
 export type SettledAnswer = Exclude<RefundAnswer, { state: 'UNKNOWN' }>;

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { OTHER_ATTEMPTS_TOLD } from '../money/hear-again';
 import { BY_HAND, isBookedBeside, recordMovements } from '../money/movements';
-import { refundKey } from '../money/settle-refunds';
+import { refundKey } from '../providers/refund-key';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
 import { type ActionRun, recordAction } from '../order/operator-action';

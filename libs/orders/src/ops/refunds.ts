@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import { isRecordedAsFailed } from '../money/movements';
-import { refundKey } from '../money/settle-refunds';
+import { refundKey } from '../providers/refund-key';
 import { LastcallError } from '../order/errors';
 import { idOf } from '../order/given-id';
 import type { RefundReason, RefundStatus } from '../order/order';

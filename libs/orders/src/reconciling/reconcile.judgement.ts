@@ -1,7 +1,8 @@
 import type { RefundStatus } from '../order/order';
 import type { MovementKind } from '../money/movements';
 import type { LedgerPayment } from '../providers/payment-provider';
-import { parseRefundKey, type SettledAnswer } from '../money/settle-refunds';
+import type { SettledAnswer } from '../money/settle-refunds';
+import { parseRefundKey } from '../providers/refund-key';
 import { compareDispute } from './dispute.judgement';
 import { type Finding, hasMovement, type OurPayment, type OurRefund } from './reconcile-finding';
 

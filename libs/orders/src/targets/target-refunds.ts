@@ -14,7 +14,8 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { pauseAfterFailureMs, pauseWhilePendingMs } from '../money/refund.judgement';
-import { refundKey, type SettledAnswer } from '../money/settle-refunds';
+import type { SettledAnswer } from '../money/settle-refunds';
+import { refundKey } from '../providers/refund-key';
 import { isBusy } from '../order/errors';
 import type { RefundStatus } from '../order/order';
 import type { RefundAnswer } from '../providers/payment-provider';

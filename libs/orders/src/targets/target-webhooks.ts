@@ -2,7 +2,7 @@ import { backoffMs, type Due, failpoint, isEverybodys, isTableLocked, type Tx } 
 import type { HostTx } from '@app/timeout/module';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { GroupCommit } from '../group-commit';
-import { parseRefundKey } from '../money/settle-refunds';
+import { parseRefundKey } from '../providers/refund-key';
 import { orRefusal } from '../order/database-refusal';
 import { LastcallError } from '../order/errors';
 import type { WebhookResult } from '../order/telemetry';

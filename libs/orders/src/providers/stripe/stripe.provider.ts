@@ -15,6 +15,7 @@ import type {
   RefundAnswer,
   RefundRequest,
 } from '../payment-provider';
+import { isOfSameRefund } from '../refund-key';
 import { isTakenByStripe, toStripeAmount } from './stripe-currency';
 import { examineEndpoint } from './stripe-endpoint';
 import { isMissing, isRefused, providerError, unknown } from './stripe-errors';
@@ -113,20 +114,16 @@ export class StripeProvider implements PaymentProvider {
 
   async refund(request: RefundRequest): Promise<RefundAnswer> {
     const { providerPaymentId, idempotencyKey, currency } = request;
+    const found = await this.#findRefundOf(request).catch(unknown);
+    if ('state' in found) return found;
+    const { payment_intent } = found;
+    const metadata = {
+      [KEY]: idempotencyKey,
+      [PAYMENT]: request.paymentId,
+      [SESSION]: providerPaymentId,
+      [INSTALLATION]: this.options.installation,
+    };
     try {
-      const session = await this.#stripe.checkout.sessions.retrieve(providerPaymentId);
-      const payment_intent = idOf(session.payment_intent);
-      if (!payment_intent) return { state: 'UNKNOWN', why: 'the session has no payment yet' };
-      // Stripe forgets idempotency keys after a day; the refund itself remembers ours for good.
-      for await (const made of this.#stripe.refunds.list({ payment_intent, limit: PAGE })) {
-        if (made.metadata?.[KEY] === idempotencyKey) return refundStateOf(made);
-      }
-      const metadata = {
-        [KEY]: idempotencyKey,
-        [PAYMENT]: request.paymentId,
-        [SESSION]: providerPaymentId,
-        [INSTALLATION]: this.options.installation,
-      };
       const amount = toStripeAmount(request.amount, currency, { isRefund: true });
       return refundStateOf(
         await this.#stripe.refunds.create({ payment_intent, amount, metadata }, { idempotencyKey }),
@@ -137,6 +134,29 @@ export class StripeProvider implements PaymentProvider {
       const failed = { state: 'FAILED', providerRefundId: null, why: error.message } as const;
       return isForGood ? { ...failed, isForGood } : failed;
     }
+  }
+
+  /**
+   * The refund that was made, or else of which payment intent it has to be. Stripe forgets idempotency keys after a
+   * day; the refund itself remembers ours for good. One that another attempt has made, and that has not
+   * failed, is the same money.
+   */
+  async #findRefundOf({
+    providerPaymentId,
+    idempotencyKey,
+  }: RefundRequest): Promise<RefundAnswer | { readonly payment_intent: string }> {
+    const session = await this.#stripe.checkout.sessions.retrieve(providerPaymentId);
+    const payment_intent = idOf(session.payment_intent);
+    if (!payment_intent) return { state: 'UNKNOWN', why: 'the session has no payment yet' };
+    let failed: RefundAnswer | undefined;
+    for await (const made of this.#stripe.refunds.list({ payment_intent, limit: PAGE })) {
+      const key = made.metadata?.[KEY];
+      if (key === undefined || !isOfSameRefund(key, idempotencyKey)) continue;
+      const answer = refundStateOf(made);
+      if (answer.state !== 'FAILED') return answer;
+      if (key === idempotencyKey) failed = answer;
+    }
+    return failed ?? { payment_intent };
   }
 
   async findRefund(providerRefundId: string): Promise<RefundAnswer> {
