@@ -1160,6 +1160,22 @@ const MONEY_MUTATIONS = [
     '!isOfSameRefund(key, idempotencyKey)',
     'key !== idempotencyKey',
   ),
+  seeded(
+    'silent-night',
+    'Where one ledger cannot be read at night, nobody is told of what the others have left open',
+    `${ORDERS}reconciling/reconcile-unread.spec.ts`,
+    'reconciling/reconcile.ts',
+    'if (soFar) this.#callFor(',
+    'if (soFar && !soFar) this.#callFor(',
+  ),
+  seeded(
+    'unread-ledger-alone',
+    'After a night in which one ledger could not be read, the next one compares that alone',
+    `${ORDERS}reconciling/reconcile-unread.spec.ts`,
+    'reconciling/reconcile-runs.ts',
+    '!last.finishedAt && !last.place?.isUnread',
+    '!last.finishedAt',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -12,13 +12,15 @@ export interface Place {
 export interface PlaceOfRun extends Place {
   /** Not in one that was stored before there was this: then the providers behind it. */
   readonly rest?: readonly Place[];
+  /** True where nothing is left but ledgers that could not be read. */
+  readonly isUnread?: boolean;
 }
 
 /** What is left to compare, in order: of a run that begins, all the providers of these names. */
 export function placesLeft(at: PlaceOfRun | null, names: readonly string[]): Place[] {
   const all = names.map((provider): Place => ({ provider, side: 'theirs', from: null }));
   if (at === null) return all;
-  const { rest = all.slice(names.indexOf(at.provider) + 1), ...place } = at;
+  const { rest = all.slice(names.indexOf(at.provider) + 1), isUnread: _, ...place } = at;
   return [place, ...rest];
 }
 

@@ -7,7 +7,7 @@ import { type Accountable, recordAction } from '../order/operator-action';
 import { onDataSource, type Queryable } from '../order/order-rows';
 import { uuidv7 } from '../order/uuid';
 import type { Finding } from './reconcile-finding';
-import type { PlaceOfRun } from './reconcile-places';
+import type { PlaceOfRun, UnreadLedger } from './reconcile-places';
 
 export interface ReconcileRun {
   readonly id: string;
@@ -43,6 +43,8 @@ export interface ClosedRun {
 
 /** A run that was interrupted is gone on with for so long; the ledger moves on. */
 const RESUMED_FOR = "interval '1 day'";
+/** At night, by the next one: no two are a day apart to the second. */
+const GONE_ON_FOR = "interval '30 hours'";
 /** Clocks of workers differ by less. */
 const FRESH_FOR = "interval '10 minutes'";
 const KEPT_FOR = "interval '90 days'";
@@ -83,16 +85,17 @@ export class ReconcileRuns {
   }
 
   /**
-   * Tonight's: one that was interrupted since the last, or a new one. Undefined where another worker,
-   * whose clock is ahead, has just ended it: the books have not changed since.
+   * Tonight's: one that was interrupted since the last, or a new one, also where the last has left ledgers alone that
+   * could not be read: the others are compared each night. Undefined where another worker, whose clock is ahead, has
+   * just ended it: the books have not changed since.
    */
   async tonight(since: Date): Promise<ReconcileRun | undefined> {
     const [last] = await this.#sql.rows<ReconcileRun & { isFresh: boolean }>(
       `SELECT ${COLUMNS}, started_at > now() - ${FRESH_FOR} AS "isFresh" FROM reconcile_runs
-        WHERE is_nightly AND started_at > now() - ${RESUMED_FOR}
+        WHERE is_nightly AND started_at > now() - ${GONE_ON_FOR}
         ORDER BY started_at DESC LIMIT 1`,
     );
-    if (last && !last.finishedAt) return last;
+    if (last && !last.finishedAt && !last.place?.isUnread) return last;
     return last?.isFresh ? undefined : this.begin(since, true);
   }
 
@@ -107,6 +110,15 @@ export class ReconcileRuns {
        UPDATE reconcile_runs SET place = $2, checked = checked + $3 WHERE id = $1`,
       [id, JSON.stringify(place), checked, seen],
     );
+  }
+
+  /** All that could be read has been compared. */
+  async saveUnread(
+    run: ReconcileRun,
+    [first, ...others]: readonly [UnreadLedger, ...UnreadLedger[]],
+  ): Promise<void> {
+    const rest = others.map(({ place }) => place);
+    await this.save(run, { place: { ...first.place, rest, isUnread: true }, checked: 0, seen: [] });
   }
 
   /** Answers with what it is now: one that was closed before is not open again. */
@@ -150,7 +162,7 @@ export class ReconcileRuns {
 
   /**
    * An operator has looked at what a run has left, by default the newest, and is done with it: the
-   * same differences are told of no more.
+   * same differences are told of no more. Also of one that has come to no end, and has left some.
    * @throws {LastcallError} reconcile_run_not_found, reconcile_nothing_open
    */
   async close(id: string | undefined, accountable: Accountable): Promise<ClosedRun> {
@@ -161,11 +173,10 @@ export class ReconcileRuns {
         throw new LastcallError('reconcile_nothing_open', message);
       }
       const [run] = await tx.rows(
-        `UPDATE reconcile_runs SET closed_at = now() WHERE id = $1 AND finished_at IS NOT NULL
-         RETURNING id`,
+        'UPDATE reconcile_runs SET closed_at = now() WHERE id = $1 RETURNING id',
         [runId],
       );
-      if (!run) throw notFound(`finished run ${runId}`);
+      if (!run) throw notFound(`run ${runId}`);
       const closed = await tx.rows(
         `UPDATE reconcile_findings SET state = 'closed' WHERE run_id = $1 AND state = 'open'
          RETURNING 1`,
@@ -182,7 +193,9 @@ export class ReconcileRuns {
 
 async function newest(tx: Transaction): Promise<string | undefined> {
   const [row] = await tx.rows<{ id: string }>(
-    'SELECT id FROM reconcile_runs WHERE finished_at IS NOT NULL ORDER BY started_at DESC LIMIT 1',
+    `SELECT id FROM reconcile_runs r WHERE finished_at IS NOT NULL OR EXISTS (
+            SELECT FROM reconcile_findings f WHERE f.run_id = r.id AND f.state = 'open')
+      ORDER BY started_at DESC LIMIT 1`,
   );
   return row?.id;
 }

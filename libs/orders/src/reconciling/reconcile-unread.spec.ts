@@ -3,7 +3,9 @@ import { LedgerProvider } from '../../../../test/support/ledger-provider';
 import { paidUnheard, type Payable } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { readOrders } from '../order/order-rows';
+import { uuidv7 } from '../order/uuid';
 import { Reconcile, type ReconcileRequest } from './reconcile';
+import { ReconcileRuns } from './reconcile-runs';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
 let world: World;
@@ -101,5 +103,54 @@ describe('a comparison where the ledger of one provider cannot be read', () => {
     };
     await run({ signal: interruption.signal });
     expect(asked()).toBe(0);
+  });
+});
+
+describe('a night in which the ledger of one provider cannot be read', () => {
+  const tonight = (signal?: AbortSignal) => world.get(Reconcile).runOnce(signal);
+  /** No two nights are a day apart to the second. */
+  const nightPasses = (howLong: string) =>
+    world.rows('UPDATE reconcile_runs SET started_at = started_at - $1::interval', [howLong]);
+  /** Of which we have never heard: nothing is safe to do. */
+  function strangerPays(): void {
+    const paymentId = uuidv7();
+    pear.open({ paymentId, amount: 1_000, currency: 'EUR' });
+    pear.pay(paymentId, new Date());
+  }
+
+  it('calls for what the others have left open, and lets it be closed', async () => {
+    strangerPays();
+    failsFrom(sandbox, 1);
+    await expect(tonight()).rejects.toMatchObject({ fields: { providers: ['sandbox'] } });
+    expect(world.told).toContainEqual({
+      name: 'alert',
+      args: ['reconcile_differences', expect.objectContaining({ differences: 1, open: 1 })],
+    });
+    const closed = await world.get(ReconcileRuns).close(undefined, OLGA);
+    expect(closed).toMatchObject({ differences: 1 });
+  });
+
+  it('keeps no later night from comparing the others', async () => {
+    failsFrom(sandbox, 1);
+    await expect(tonight()).rejects.toMatchObject({ fields: { providers: ['sandbox'] } });
+    await nightPasses('23:59:59');
+    strangerPays();
+    const paid = await paidAtPear();
+    await expect(tonight()).rejects.toMatchObject({ fields: { providers: ['sandbox'] } });
+    expect(await statusesOf([paid])).toEqual(['paid']);
+  });
+
+  it('goes on the next night with a long ledger that it was interrupted in', async () => {
+    for (let i = 0; i < 5; i++) await paidUnheard(world);
+    const interruption = new AbortController();
+    let pages = 0;
+    sandbox.around = async (call) => {
+      if (call === 'ledger' && ++pages === 2) interruption.abort();
+    };
+    const first = await tonight(interruption.signal);
+    await nightPasses('24:00:01');
+    const asked = failsFrom(sandbox, 9);
+    expect(await tonight()).toMatchObject({ runId: first?.runId, differences: 5, fixed: 5 });
+    expect(asked()).toBe(2);
   });
 });

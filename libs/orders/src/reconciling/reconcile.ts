@@ -74,7 +74,7 @@ export class Reconcile {
   /**
    * What cannot be settled is counted and told of, once a run (telemetry's `failed`), and hides nothing
    * behind it. Nor does a ledger that cannot be read hide those of the other providers: they are compared
-   * first, and the run, which stays unfinished, goes on with that one alone.
+   * first, and the run, which stays unfinished, goes on with that one alone, by `resume`.
    * @throws {LastcallError} provider_error when a ledger cannot be read to its end (`fields.providers`),
    *   reconcile_run_not_found, reconcile_run_over
    */
@@ -109,12 +109,20 @@ export class Reconcile {
     const run = await this.runs.tonight(since);
     if (!run) return undefined;
     const onDifference = (): void => undefined;
-    const counts = await this.#goOn(run, { since, fixFor: NIGHTLY, onDifference, signal });
-    const open = counts.differences - counts.fixed - counts.closed;
-    if (open > 0 && !signal?.aborted) {
-      this.telemetry.alert('reconcile_differences', { ...counts, open });
-    }
+    const request = { since, fixFor: NIGHTLY, onDifference, signal };
+    const counts = await this.#goOn(run, request).catch(async (error: unknown) => {
+      // What was compared all the same has to be told of; where the database is away, nothing can be.
+      const soFar = await this.runs.count(run).catch(() => undefined);
+      if (soFar) this.#callFor({ runId: run.id, ...soFar });
+      throw error;
+    });
+    if (!signal?.aborted) this.#callFor(counts);
     return counts;
+  }
+
+  #callFor(counts: ReconcileCounts): void {
+    const open = counts.differences - counts.fixed - counts.closed;
+    if (open > 0) this.telemetry.alert('reconcile_differences', { ...counts, open });
   }
 
   async #goOn(run: ReconcileRun, request: ReconcileRequest): Promise<ReconcileCounts> {
@@ -141,7 +149,10 @@ export class Reconcile {
     }
     if (!request.signal?.aborted) {
       const [first, ...others] = unread;
-      if (first) throw notRead([first, ...others]);
+      if (first) {
+        await this.runs.saveUnread(run, [first, ...others]);
+        throw notRead([first, ...others]);
+      }
       await this.runs.finish(run);
     }
     return { runId: run.id, ...(await this.runs.count(run)) };

@@ -11,7 +11,9 @@ export default class ReconcileClose extends OpsCommand {
   static override examples = [
     '<%= config.bin %> reconcile close --reason "payments of the old shop, case 21"',
   ];
-  static override args = { id: optionalIdArg('a run; default: the newest that has ended') };
+  static override args = {
+    id: optionalIdArg('a run; default: the newest that has ended, or has left some'),
+  };
   static override flags = { ...ACCOUNTABILITY };
 
   async run(): Promise<ClosedRun> {

@@ -1,4 +1,4 @@
-import type { Difference, ReconcileCounts } from '@app/orders';
+import { type Difference, LastcallError, type ReconcileCounts } from '@app/orders';
 import { Flags } from '@oclif/core';
 import { EXIT } from '../../exit-code';
 import { instant, parseId } from '../../filters';
@@ -67,8 +67,9 @@ export default class ReconcileCommand extends OpsCommand {
       },
     });
     const counts = await comparing.catch((error: unknown) => {
+      if (found.length > 0) this.log(`${tableOf(found)}\n`);
       if (begun) goOn(begun);
-      throw error;
+      throw withFound(error, found);
     });
     const interrupted = signal.aborted;
     const result = { since: flags.since?.toISOString() ?? null, ...counts, interrupted, found };
@@ -90,7 +91,17 @@ function describe({ found, ...counts }: ReconcileResult): string {
   const settled = `${fixed} settled${failed > 0 ? `, ${failed} failed` : ''}`;
   const summary = `${countText(checked, 'payment')} compared, ${countText(differences, 'difference')}, ${settled}, ${closed} closed`;
   if (found.length === 0) return paint.good(summary);
-  const rows = table(found, [
+  return `${tableOf(found)}\n\n${paint.notable(summary)}`;
+}
+
+/** What has been shown, and settled, before it failed is told with it. */
+function withFound(error: unknown, found: readonly Difference[]): unknown {
+  if (!(error instanceof LastcallError)) return error;
+  return new LastcallError(error.code, error.message, { ...error.fields, found }, { cause: error });
+}
+
+function tableOf(found: readonly Difference[]): string {
+  return table(found, [
     { title: 'KIND', value: ({ kind }) => kind },
     { title: 'WHAT', value: ({ subject, what }) => `${subject} ${what}` },
     { title: 'OURS', value: ({ ours }) => ours },
@@ -111,5 +122,4 @@ function describe({ found, ...counts }: ReconcileResult): string {
                 : '',
     },
   ]);
-  return `${rows}\n\n${paint.notable(summary)}`;
 }
