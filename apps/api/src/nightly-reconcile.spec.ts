@@ -37,7 +37,7 @@ describe('the nightly comparison of the books', () => {
     await module.close();
   });
 
-  it('ends after its page when the process is told to end, which waits for it', async () => {
+  it('ends when the process is told to end, which waits for it', async () => {
     const seen: string[] = [];
     let begun = (): void => undefined;
     const hasBegun = new Promise<void>((resolve) => (begun = resolve));

@@ -26,7 +26,7 @@ export class NightlyReconcile implements BeforeApplicationShutdown {
     await this.#underWay;
   }
 
-  /** A run under way ends after its page; tomorrow's, or another worker's, goes on from there. */
+  /** A run under way ends, waiting for no page of a ledger; tomorrow's, or another worker's, goes on behind the last. */
   async beforeApplicationShutdown(): Promise<void> {
     this.#stopping.abort();
     await this.#underWay;

@@ -34,24 +34,50 @@ export class UnreadLedger extends Error {
   }
 }
 
+interface Reading {
+  readonly since: Date;
+  /** Null: from the beginning. */
+  readonly from: string | null;
+  /** No page is waited for any longer: it may be a hundred calls, or never come. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * A provider's ledger, from the beginning or behind a page. What fails as a page is worked on is not its own.
  * @throws {UnreadLedger} it goes on behind the last page that was worked on
  */
 export async function* readLedger(
   provider: PaymentProvider,
-  since: Date,
-  from: string | null,
+  { since, from, signal }: Reading,
 ): AsyncGenerator<LedgerPage> {
   let place: Place = { provider: provider.name, side: 'theirs', from };
+  const stop = stopBy(signal);
+  let pages: AsyncIterator<LedgerPage> | undefined;
   try {
-    for await (const page of provider.ledger(since, from)) {
-      yield page;
-      place = { ...place, from: page.next };
+    pages = provider.ledger(since, from)[Symbol.asyncIterator]();
+    for (;;) {
+      const page = await Promise.race([pages.next(), stop.told]);
+      if (page.done) return;
+      yield page.value;
+      place = { ...place, from: page.value.next };
     }
   } catch (error) {
     throw new UnreadLedger(place, error);
+  } finally {
+    stop.forget();
+    // Behind a page that never comes it ends never.
+    void pages?.return?.().catch(() => undefined);
   }
+}
+
+function stopBy(signal: AbortSignal | undefined) {
+  let tell = (): void => undefined;
+  const told = new Promise<{ readonly done: true }>((resolve) => {
+    tell = () => resolve({ done: true });
+  });
+  if (signal?.aborted) tell();
+  signal?.addEventListener('abort', tell);
+  return { told, forget: () => signal?.removeEventListener('abort', tell) };
 }
 
 /** What a run fails with that has compared all the others. */

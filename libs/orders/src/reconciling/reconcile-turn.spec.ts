@@ -4,6 +4,21 @@ import { until } from '../../../../test/support/until';
 import { openWorld } from '../../../../test/support/world';
 import { Reconcile } from './reconcile';
 
+it('ends where it is told to, and lets go of its turn, though a page of the ledger never comes', async () => {
+  const world = await openWorld();
+  const interruption = new AbortController();
+  world.provider.around = async (call) => {
+    if (call !== 'ledger') return;
+    interruption.abort();
+    await new Promise(() => undefined);
+  };
+  const { runId } = (await world.get(Reconcile).runOnce(interruption.signal)) ?? {};
+  world.provider.around = async () => undefined;
+  expect(await world.get(Reconcile).runOnce()).toMatchObject({ runId });
+  expect(await world.rows('SELECT FROM reconcile_runs WHERE finished_at IS NULL')).toEqual([]);
+  await world.close();
+});
+
 it('keeps its turn for longer than a session of the database may stand still', async () => {
   const database = await createMigratedDatabase();
   try {

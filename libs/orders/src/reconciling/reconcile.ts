@@ -41,7 +41,7 @@ export interface ReconcileRequest {
   readonly onDifference: (difference: Difference) => void | Promise<void>;
   /** Told of the run's id before anything is compared: what fails behind it can be gone on with. */
   readonly onBegun?: ((runId: string) => void) | undefined;
-  /** Stops between two pages, and before anything more is settled: its page is then compared again. */
+  /** Stops between two pages, and before anything more is read or settled: its page is then compared again. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -174,8 +174,9 @@ export class Reconcile {
   ): Promise<void> {
     const { name } = provider;
     const sql = onDataSource(this.dataSource);
-    const since = new Date(run.since.getTime() - CLOCK_SKEW_MS);
-    for await (const { payments, next } of readLedger(provider, since, at.from)) {
+    const { signal } = request;
+    const reading = { since: new Date(run.since.getTime() - CLOCK_SKEW_MS), from: at.from, signal };
+    for await (const { payments, next } of readLedger(provider, reading)) {
       const { ours, ids } = await readOurs(sql, run, name, payments);
       for (const theirs of payments) {
         for (const finding of comparePayment(ours(theirs), theirs)) {
