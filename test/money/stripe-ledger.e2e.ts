@@ -44,6 +44,16 @@ async function read(): Promise<{ lines: string[]; fetched: string[] }> {
   return { lines, fetched: fetched.map((call) => call.slice(one.length)) };
 }
 
+it('waits longer for a page than for an answer that a buyer waits for', async () => {
+  const id = await opened();
+  await stripe.slowDown(4_500);
+  for await (const { payments } of connect().ledger(new Date(0), null)) {
+    expect(payments).toMatchObject([{ providerPaymentId: id }]);
+    break;
+  }
+  expect.assertions(1);
+});
+
 describe("Stripe's ledger, where events tell of sessions", () => {
   it('asks for none that its list of sessions has shown', async () => {
     const ids = [await opened(), await opened(), await opened()];

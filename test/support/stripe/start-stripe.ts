@@ -35,6 +35,8 @@ export interface StripeStandIn {
   register(endpoint: StripeEndpoint): Promise<unknown>;
   /** The answers to the next POSTs, which are carried out, never arrive. */
   lose(count: number): Promise<unknown>;
+  /** Answers to GETs take so long from now on. */
+  slowDown(ms: number): Promise<unknown>;
   /** The next POSTs are carried out and answered with 500, which is kept for their key. */
   fail(count: number): Promise<unknown>;
   hold(key: string, held: boolean): Promise<unknown>;
@@ -82,6 +84,7 @@ export async function startStripe(
     postEventsTo: (target) => use('postEventsTo', { url: target }),
     register: (endpoint) => use('register', endpoint),
     lose: (count) => use('lose', { count }),
+    slowDown: (ms) => use('slowDown', { ms }),
     fail: (count) => use('fail', { count }),
     hold: (key, held) => use('hold', { key, held }),
     forgetKeys: () => use('forgetKeys'),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { StripeAccount } from './stripe-account';
 import { StripeApi } from './stripe-api';
 import { nowS, type StripeEndpoint, type StripeSession } from './stripe-objects';
@@ -15,6 +16,8 @@ const account = new StripeAccount(STRIPE_SECRETS.split(','), STRIPE_EVENT_VERSIO
 const api = new StripeApi(account);
 /** Calls that are carried out and whose answers never arrive. */
 let losses = 0;
+/** How long answers to GETs are under way. */
+let slownessMs = 0;
 
 type Hand = (given: Record<string, unknown>) => unknown;
 
@@ -31,6 +34,7 @@ const HANDS: Readonly<Record<string, Hand>> = {
   postEventsTo: ({ url }) => void (account.endpointUrl = url as string),
   register: (endpoint) => void account.endpoints.push(endpoint as unknown as StripeEndpoint),
   lose: ({ count }) => void (losses = count as number),
+  slowDown: ({ ms }) => void (slownessMs = ms as number),
   fail: ({ count }) => void (api.failures = count as number),
   hold: ({ key, held }) => api.hold(key as string, held === true),
   forgetKeys: () => api.forgetKeys(),
@@ -85,6 +89,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
     losses -= 1;
     return void request.socket.destroy();
   }
+  if (request.method === 'GET') await delay(slownessMs);
   response.writeHead(answer.status, {
     'content-type': 'application/json',
     'request-id': `req_${randomUUID()}`,

@@ -12,6 +12,8 @@ import {
 const PAGE = 100;
 /** The most that the SDK reads at once; one payment has a handful. */
 const MANY = { limit: 10_000 };
+/** No buyer waits for it, and a page of a hundred sessions with all that is behind them takes its time. */
+const PATIENT = { timeout: 30_000, maxNetworkRetries: 3 };
 const EXPAND = [`data.${MONEY_AND_REFUNDS}`];
 
 /**
@@ -78,10 +80,10 @@ export class StripeLedger {
     filter: Filter,
   ): Promise<{ payments: LedgerPayment[]; last: string | undefined; hasMore: boolean }> {
     if (list === 'sessions') {
-      const { data, has_more: hasMore } = await this.stripe.checkout.sessions.list({
-        ...filter,
-        expand: EXPAND,
-      });
+      const { data, has_more: hasMore } = await this.stripe.checkout.sessions.list(
+        { ...filter, expand: EXPAND },
+        PATIENT,
+      );
       const ours = data.filter((session) => isOurs(session, this.installation));
       const payments = await Promise.all(ours.map((session) => this.#toLedger(session)));
       return { payments, last: data.at(-1)?.id, hasMore };
@@ -105,20 +107,20 @@ export class StripeLedger {
   ): Promise<Stripe.ApiList<Stripe.Refund | Stripe.Dispute | Stripe.Event>> {
     switch (list) {
       case 'refunds':
-        return this.stripe.refunds.list(filter);
+        return this.stripe.refunds.list(filter, PATIENT);
       case 'disputes':
-        return this.stripe.disputes.list(filter);
+        return this.stripe.disputes.list(filter, PATIENT);
       case 'events':
-        return this.stripe.events.list({ ...filter, types: CHANGES });
+        return this.stripe.events.list({ ...filter, types: CHANGES }, PATIENT);
     }
   }
 
   async #sessionOf(subject: string): Promise<Session | undefined> {
     const { sessions } = this.stripe.checkout;
     if (subject.startsWith('cs_'))
-      return sessions.retrieve(subject, { expand: [MONEY_AND_REFUNDS] });
+      return sessions.retrieve(subject, { expand: [MONEY_AND_REFUNDS] }, PATIENT);
     // A payment intent of Checkout has one session.
-    const { data } = await sessions.list({ payment_intent: subject, expand: EXPAND });
+    const { data } = await sessions.list({ payment_intent: subject, expand: EXPAND }, PATIENT);
     return data[0];
   }
 
@@ -127,10 +129,12 @@ export class StripeLedger {
     if (!payment_intent) return toLedgerPayment(session);
     const [refunds, disputes] = await Promise.all([
       hasMoreRefunds(session)
-        ? this.stripe.refunds.list({ payment_intent, limit: PAGE }).autoPagingToArray(MANY)
+        ? this.stripe.refunds.list({ payment_intent, limit: PAGE }, PATIENT).autoPagingToArray(MANY)
         : undefined,
       isDisputed(session)
-        ? this.stripe.disputes.list({ payment_intent, limit: PAGE }).autoPagingToArray(MANY)
+        ? this.stripe.disputes
+            .list({ payment_intent, limit: PAGE }, PATIENT)
+            .autoPagingToArray(MANY)
         : undefined,
     ]);
     return toLedgerPayment(session, { refunds, disputes });
