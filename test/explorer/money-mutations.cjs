@@ -1176,6 +1176,22 @@ const MONEY_MUTATIONS = [
     '!last.finishedAt && !last.place?.isUnread',
     '!last.finishedAt',
   ),
+  seeded(
+    'won-again-each-night',
+    'A dispute that was lost and is won after all is taken for decided otherwise each night again',
+    `${ORDERS}reconciling/reconcile-decided-otherwise.spec.ts`,
+    'reconciling/dispute.judgement.ts',
+    'const isWon = isBackAfterAll || (',
+    'const isWon = (',
+  ),
+  seeded(
+    'old-story-books-a-dispute',
+    'A webhook that says the other end of a dispute is believed, however old it is',
+    `${ORDERS}money/foreign-money.spec.ts`,
+    'money/foreign-money.ts',
+    "if (isOtherwise && source !== 'reconcile') return 'contradiction';",
+    '',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

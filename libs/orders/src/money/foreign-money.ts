@@ -33,8 +33,9 @@ export interface ForeignMove {
 }
 
 /**
- * `contradiction`: a dispute that was decided is said to have been decided otherwise. `busy`: somebody
- * holds the order, so nothing was done, and it has to be told again.
+ * `contradiction`: a dispute that was decided is said to have been decided otherwise, by what may be an old story: a
+ * notice is one, a ledger as it stands now is none, unless it was decided otherwise once before. `busy`: somebody holds
+ * the order, so nothing was done, and it has to be told again.
  */
 export type ForeignOutcome = 'recorded' | 'known' | 'unknown_payment' | 'contradiction' | 'busy';
 
@@ -71,22 +72,29 @@ export class ForeignMoney {
     if (!payment) return 'unknown_payment';
     if (payment === 'busy') return payment;
     const { id: paymentId, order_id: orderId } = payment;
-    const { providerId: ref } = move;
-    const known = await knownOf(tx, paymentId, ref);
-    if (isDecidedOtherwise(known, move)) return 'contradiction';
+    const known = await knownOf(tx, paymentId, move.providerId);
+    const isOtherwise = isDecidedOtherwise(known, move);
+    if (isOtherwise && source !== 'reconcile') return 'contradiction';
+    const again = secondRefOf(move.providerId);
+    if (!isOtherwise && source === 'reconcile' && (await knownOf(tx, paymentId, again)).size > 0) {
+      return 'contradiction';
+    }
+    const ref = isOtherwise ? again : move.providerId;
     const amount = amountBegun(known, move) ?? move.amount;
     const { currency } = payment;
     const returned = move.what === 'dispute.lost' ? Math.min(move.returned ?? 0, amount) : 0;
     const ids = { orderId, paymentId, ref, currency, source, reason: move.besideRefundId };
-    const movements = KINDS[move.what].map((kind): Movement => ({ ...ids, kind, amount }));
-    if (returned > 0) movements.push({ ...ids, kind: 'dispute_returned', amount: returned });
+    const isWonAfterAll = isOtherwise && move.what === 'dispute.won';
+    const kinds = isWonAfterAll ? [] : KINDS[move.what];
+    const movements = kinds.map((kind): Movement => ({ ...ids, kind, amount }));
+    const back = isWonAfterAll ? amount - (known.get('dispute_returned') ?? 0) : returned;
+    if (back > 0) movements.push({ ...ids, kind: 'dispute_returned', amount: back });
     const written = await recordMovements(tx, movements);
     if (written.length === 0) return 'known';
     const other = amount === move.amount ? {} : { told: move.amount };
     const beside = move.besideRefundId ? { refundId: move.besideRefundId } : {};
-    const back = returned > 0 ? { returned } : {};
-    const told = { ...other, ...back, ...beside };
-    const about = { orderId, paymentId, amount, currency, providerId: ref, ...told };
+    const told = { ...other, ...(returned > 0 ? { returned } : {}), ...beside };
+    const about = { orderId, paymentId, amount, currency, providerId: move.providerId, ...told };
     tx.afterCommit(() => this.telemetry.alert(alertOf(move, written), about));
     if (move.what === 'refund.failed' && move.besideRefundId) {
       await oweAnew(tx, this.timeouts, { paymentId, refundId: move.besideRefundId });
@@ -150,7 +158,7 @@ const ALERTS: Readonly<Record<ForeignMove['what'], string>> = {
 function alertOf(move: ForeignMove, written: readonly Movement[]): string {
   if (move.besideRefundId && move.what === 'refund.succeeded') return 'refund_made_twice';
   const isRestOfEnd = written.every(({ kind }) => kind === 'dispute_returned');
-  return isRestOfEnd ? 'dispute_part_returned' : ALERTS[move.what];
+  return isRestOfEnd && move.what === 'dispute.lost' ? 'dispute_part_returned' : ALERTS[move.what];
 }
 
 /** Of payments whose money was found to be nobody's of ours before, and sent back: late, double, or of another amount. */
@@ -203,6 +211,9 @@ function amountBegun(
   const [begun, end] = KINDS[what];
   return begun && end && known.get(begun);
 }
+
+/** By what a dispute that was decided otherwise than before moves money: a kind moves once by one. */
+export const secondRefOf = (disputeId: string): string => `${disputeId} again`;
 
 const OTHER_END: Partial<Record<ForeignMove['what'], MovementKind>> = {
   'dispute.won': 'dispute_lost',
