@@ -613,8 +613,8 @@ const MONEY_MUTATIONS = [
     'A comparison that was interrupted begins anew',
     RECONCILE,
     'reconciling/reconcile.ts',
-    'readLedger(provider, since, at.from)',
-    'readLedger(provider, since, null)',
+    'from: at.from, signal }',
+    'from: null, signal }',
   ),
   seeded(
     'closed-difference-told-again',
