@@ -20,7 +20,7 @@ interface Service {
   readonly security_opt?: readonly string[];
   readonly privileged?: boolean;
   readonly mem_limit?: string;
-  readonly cpus?: number;
+  readonly cpus?: number | string;
   readonly pids_limit?: number;
   readonly tmpfs?: readonly string[];
   readonly networks?: readonly string[];

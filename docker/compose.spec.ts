@@ -75,7 +75,7 @@ describe('compose.yaml', () => {
     });
   });
 
-  it('asks only for secrets that example.env lists', () => {
+  it('asks only for what example.env lists', () => {
     const asked = [...read('docker/compose.yaml').matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
     const listed = [...read('docker/example.env').matchAll(/^(\w+)=/gm)].map(([, name]) => name);
     expect([...new Set(asked)].sort()).toEqual(listed.sort());
@@ -98,12 +98,17 @@ describe('compose.yaml', () => {
       cap_drop: ['ALL'],
       security_opt: ['no-new-privileges:true'],
       mem_limit: expect.stringMatching(/^\d+[mg]$/),
-      cpus: expect.any(Number),
+      cpus: expect.anything(),
       pids_limit: expect.any(Number),
     });
     expect([one.cap_add, one.privileged]).toEqual([undefined, undefined]);
     // Ours is not root by its Dockerfile.
     if (one.image !== 'lastcall') expect(one.user).toMatch(/^(postgres|redis)$/);
+  });
+
+  it('can be told to take one core, where there is no other', () => {
+    const shares = services.flatMap(([, { cpus }]) => cpus ?? []);
+    expect([...new Set(shares)]).toEqual(['${CPUS:-2}', 1]);
   });
 
   it('takes images of others by version and digest, or others where one is given', () => {
