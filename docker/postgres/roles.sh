@@ -11,5 +11,6 @@ CREATE ROLE lastcall_owner LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD :'
 CREATE ROLE lastcall_user LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD :'app_password' IN ROLE lastcall_app;
 CREATE DATABASE lastcall OWNER lastcall_owner;
 REVOKE ALL ON DATABASE lastcall FROM PUBLIC;
-GRANT CONNECT ON DATABASE lastcall TO lastcall_user;
+-- Temporary tables: `timeouts verify` and `doctor` compare alarms with deadlines in them.
+GRANT CONNECT, TEMPORARY ON DATABASE lastcall TO lastcall_user;
 SQL
