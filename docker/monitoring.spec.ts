@@ -52,7 +52,7 @@ const panelQueries = dashboard.panels.flatMap(({ targets = [] }) =>
 
 /** Every series name the application exports, with the labels it can have. */
 async function exported(): Promise<Map<string, readonly string[]>> {
-  const { registry } = new PrometheusTelemetry(createLogger('silent'));
+  const { registry } = new PrometheusTelemetry(createLogger('silent'), 10_000);
   const names = new Map<string, readonly string[]>();
   for (const { name, type } of await registry.getMetricsAsJSON()) {
     const { labelNames = [] } = registry.getSingleMetric(name) as unknown as {

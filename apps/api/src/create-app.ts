@@ -18,7 +18,7 @@ export interface Api extends ProcessParts {
 
 export function createParts(config: Config): ProcessParts {
   const logger = createLogger(config.LOG_LEVEL);
-  const telemetry = new PrometheusTelemetry(logger);
+  const telemetry = new PrometheusTelemetry(logger, config.SWEEP_INTERVAL);
   return {
     config,
     logger,

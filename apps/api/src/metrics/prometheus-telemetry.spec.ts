@@ -26,10 +26,12 @@ const READINGS = {
   ],
 };
 
+const SWEEP_INTERVAL_MS = 10_000;
+
 const databaseError = (code: string): Error => Object.assign(new Error('no'), { code });
 
 describe('PrometheusTelemetry', () => {
-  const telemetry = () => new PrometheusTelemetry(createLogger('silent'));
+  const telemetry = () => new PrometheusTelemetry(createLogger('silent'), SWEEP_INTERVAL_MS);
 
   it('has the series that alerts look at before anything happens', async () => {
     const text = await telemetry().registry.metrics();
@@ -43,6 +45,7 @@ describe('PrometheusTelemetry', () => {
       'lastcall_held_deadlines_total{kind="refund"} 0',
       'lastcall_handler_failing{kind="closing"} 0',
       'lastcall_alerts_total 0',
+      'lastcall_sweep_interval_seconds 10',
     ]) {
       expect(text).toContain(line);
     }
@@ -121,7 +124,7 @@ describe('PrometheusTelemetry', () => {
   it('tells once in a while that deadlines wait for what somebody holds, of each kind', () => {
     const logger = createLogger('silent');
     const lines = jest.spyOn(logger, 'error');
-    const metrics = new PrometheusTelemetry(logger);
+    const metrics = new PrometheusTelemetry(logger, SWEEP_INTERVAL_MS);
     const locked = new QueryFailedError('SELECT 1', [], databaseError('55P03'));
     for (let times = 0; times < 100; times++) metrics.batchFailed('payment', 1, locked);
     metrics.batchFailed('webhook', 1, locked);
@@ -135,7 +138,7 @@ describe('PrometheusTelemetry', () => {
   it('tells of each batch that failed for another reason', () => {
     const logger = createLogger('silent');
     const lines = jest.spyOn(logger, 'error');
-    const metrics = new PrometheusTelemetry(logger);
+    const metrics = new PrometheusTelemetry(logger, SWEEP_INTERVAL_MS);
     for (let times = 0; times < 3; times++) metrics.batchFailed('payment', 1, new Error('a bug'));
     expect(lines).toHaveBeenCalledTimes(3);
   });
@@ -143,7 +146,7 @@ describe('PrometheusTelemetry', () => {
   it('logs an alert as an error', () => {
     const logger = createLogger('silent');
     const error = jest.spyOn(logger, 'error');
-    new PrometheusTelemetry(logger).alert('amounts differ', { orderId: 'o1' });
+    new PrometheusTelemetry(logger, SWEEP_INTERVAL_MS).alert('amounts differ', { orderId: 'o1' });
     expect(error).toHaveBeenCalledWith({ orderId: 'o1', alert: true }, 'amounts differ');
   });
 });

@@ -94,6 +94,10 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     'sweep_last_run_timestamp_seconds',
     'End of the last sweep',
   );
+  readonly #sweepInterval = this.#metrics.gauge(
+    'sweep_interval_seconds',
+    'How far apart sweeps are at the most',
+  );
   readonly #sweepFound = this.#metrics.counter(
     'sweep_found_total',
     'Overdue deadlines swept up',
@@ -114,8 +118,12 @@ export class PrometheusTelemetry implements OrdersTelemetry {
   readonly #quiet = new QuietPeriods();
   readonly #labels = new BoundedLabels();
 
-  constructor(private readonly logger: Logger) {
+  constructor(
+    private readonly logger: Logger,
+    sweepIntervalMs: number,
+  ) {
     collectDefaultMetrics({ register: this.registry });
+    this.#sweepInterval.set(sweepIntervalMs / 1_000);
     this.#timerStore.set(1);
     this.#beginAtZero();
   }
