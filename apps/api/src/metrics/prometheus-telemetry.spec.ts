@@ -44,6 +44,8 @@ describe('PrometheusTelemetry', () => {
       'lastcall_batch_failures_total{kind="payment"} 0',
       'lastcall_held_deadlines_total{kind="refund"} 0',
       'lastcall_handler_failing{kind="closing"} 0',
+      'lastcall_deadlines_handled_total{kind="payment",in_time="yes"} 0',
+      'lastcall_deadlines_handled_total{kind="refund",in_time="no"} 0',
       'lastcall_alerts_total 0',
       'lastcall_sweep_interval_seconds 10',
     ]) {

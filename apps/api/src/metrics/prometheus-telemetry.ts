@@ -140,6 +140,7 @@ export class PrometheusTelemetry implements OrdersTelemetry {
     for (const kind of DEADLINE_KINDS) {
       this.#batchFailures.inc({ kind }, 0);
       this.#held.inc({ kind }, 0);
+      this.handled(kind, { inTime: 0, late: 0 });
       this.#handlerFailing.set({ kind }, 0);
     }
   }
