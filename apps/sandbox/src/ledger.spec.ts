@@ -54,3 +54,27 @@ it.each([
   const { status, body } = await sandbox.get(`/v1/ledger?${field}=${value}`);
   expect([status, body.errors[0].field]).toEqual([400, field]);
 });
+
+it.each<[string, (id: string) => Promise<unknown>]>([
+  [
+    'paid now, by what the buyer did an hour ago',
+    (id) => sandbox.post(`/v1/payments/${id}/pay`, { paidAt: sandbox.inMs(-3_600_000) }),
+  ],
+  ['failed', (id) => sandbox.post(`/v1/payments/${id}/fail`)],
+  ['closed', (id) => sandbox.post(`/v1/payments/${id}/close`)],
+  [
+    'given more time',
+    (id) => sandbox.post(`/v1/payments/${id}/extend`, { expiresAt: sandbox.inMs(120_000) }),
+  ],
+])(
+  'lists from an instant on a payment that was made before and has since been %s',
+  async (_, change) => {
+    const id = await sandbox.openPayment({ expiresAt: sandbox.inMs(60_000) });
+    sandbox.clock.advance(10_000);
+    const since = sandbox.inMs(0);
+    expect(await page({ since })).toMatchObject({ payments: [] });
+    await change(id);
+    const [only] = (await page({ since })).payments;
+    expect(only).toMatchObject({ id, changedAt: since });
+  },
+);

@@ -121,7 +121,10 @@ export class Ledger {
     const records: JournalRecord[] = events.map((event) => ({ event }));
     if (dispute !== undefined) records.unshift({ dispute });
     if (refund !== undefined) records.unshift({ refund });
-    if (payment !== undefined) records.unshift({ payment });
+    if (payment !== undefined) {
+      payment.changedAt = new Date(this.#clock.now()).toISOString();
+      records.unshift({ payment });
+    }
     await this.journal.append(records);
     for (const event of events) this.#outbox.dispatch(event);
   }
@@ -185,12 +188,12 @@ export class Ledger {
   /** A payment has changed when its refunds and disputes have, however long ago it was made. */
   #changedAtMs(entry: Entry): number {
     if ('refund' in entry) return latest(entry.refund.createdAt, entry.refund.settledAt);
-    const { id, createdAt, paidAt, closedAt } = entry.payment;
+    const { id, createdAt, paidAt, closedAt, changedAt = null } = entry.payment;
     const later = [...this.refundsOf(id), ...this.disputesOf(id)].flatMap((one) => [
       one.createdAt,
       one.settledAt,
     ]);
-    return latest(createdAt, paidAt, closedAt, ...later);
+    return latest(createdAt, paidAt, closedAt, changedAt, ...later);
   }
 }
 

@@ -31,6 +31,8 @@ export interface Payment extends Partial<Shown> {
   status: PaymentStatus;
   paidAt: string | null;
   closedAt: string | null;
+  /** When the provider last heard or did something of it, whatever it was told; ledgers of before do not say. */
+  changedAt?: string;
   /** What the buyer really paid; a test may let it differ from what was asked. */
   capturedAmount: number;
   capturedCurrency: string | null;

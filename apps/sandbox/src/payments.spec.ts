@@ -17,6 +17,7 @@ describe('creating a payment', () => {
       id: expect.stringMatching(/^pay_[0-9a-f]{32}$/),
       status: 'open',
       createdAt: sandbox.inMs(0),
+      changedAt: sandbox.inMs(0),
       paidAt: null,
       closedAt: null,
       capturedAmount: 0,

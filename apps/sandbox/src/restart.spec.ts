@@ -53,6 +53,22 @@ it('keeps the ledger, its order and the idempotency', async () => {
   expect((await sandbox.post('/v1/refunds', refund)).status).toBe(200);
 });
 
+it('reads a ledger of before, whose payments say only when they were paid', async () => {
+  const path = join(folder, 'ledger.jsonl');
+  await sandbox.openPayment();
+  const id = await sandbox.openPayment();
+  sandbox.clock.advance(10_000);
+  const since = sandbox.inMs(0);
+  await sandbox.post(`/v1/payments/${id}/pay`);
+  await sandbox.stopSandbox();
+  const written = await readFile(path, 'utf8');
+  expect(written).toContain('"changedAt"');
+  await writeFile(path, written.replaceAll(/,"changedAt":"[^"]+"/g, ''));
+  await sandbox.startSandbox();
+  const { body } = await sandbox.get(`/v1/ledger?since=${since}`);
+  expect(body.payments).toEqual([expect.objectContaining({ id, paidAt: since })]);
+});
+
 it('goes on sending what was not delivered, with the same id and body', async () => {
   sandbox.receiver.replies.push({ status: 503 });
   await sandbox.post(`/v1/payments/${await sandbox.openPayment()}/pay`);
