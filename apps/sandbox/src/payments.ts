@@ -51,7 +51,6 @@ export class Payments {
         const detail = 'A payment with this reference exists, with another amount or currency.';
         throw new Refusal(409, 'reference_reused', detail);
       }
-      await this.ledger.journal.flush();
       return { payment: this.find(known.id), created: false };
     }
     const expiresAt = wanted.expiresAt ?? null;
@@ -149,7 +148,6 @@ export class Payments {
     const payment = this.find(id);
     if (payment.status === 'paid') this.#refuseUnlessOpen(payment);
     if (payment.status === 'open') await this.#close(payment);
-    else await this.ledger.journal.flush();
     return payment;
   }
 

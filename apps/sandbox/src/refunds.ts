@@ -29,7 +29,6 @@ export class Refunds {
         const detail = 'This idempotency key was used for another refund.';
         throw new Refusal(409, 'idempotency_key_reused', detail);
       }
-      await this.ledger.journal.flush();
       return { refund: known, created: false };
     }
     const payment = this.ledger.payment(wanted.paymentId);

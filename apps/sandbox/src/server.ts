@@ -39,6 +39,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   const faulty = new FaultyRoutes(parts.faults, parts.clock);
   refuseOtherOrigins(app);
   app.addHook('onRequest', () => parts.restored);
+  // Whatever an answer tells of, a refusal too, is to outlive the process.
+  app.addHook('onSend', () => parts.ledger.journal.flush());
   app.addHook('preClose', async () => faulty.close());
   acceptEmptyBodies(app);
   app.setErrorHandler<FastifyError | Refusal>(answerProblem);
