@@ -122,13 +122,14 @@ async function build({ signal, say } = /** @type {SetUpOptions} */ ({})) {
   ];
   await runStep(args, signal);
   await runStep([join('scripts', 'build-web.mjs'), join(unfinished, 'web')], signal);
-  writeFileSync(join(unfinished, '.built-from'), digest);
   rmSync(old, { recursive: true, force: true });
   if (existsSync(finished)) renameSync(finished, old);
   renameSync(unfinished, finished);
   rmSync(old, { recursive: true, force: true });
-  // Names files of the build, so it is written last.
+  // Names files of the build, so it is written where these are in place.
   await runStep([join('apps', 'ops-cli', 'bin', 'write-manifest.js')], signal);
+  // Last of all: whoever is interrupted before builds anew.
+  writeFileSync(join(projectFolder, STAMP), digest);
 }
 
 /**
