@@ -13,6 +13,15 @@ describe('README.md', () => {
     expect(readme).toBe(withSummary(readme, kept));
   });
 
+  it('starts an example beside npm start on a port that npm start has not taken', () => {
+    const started = [...read('scripts/launcher/launch.mjs').matchAll(/standard: (\d+)/g)];
+    const taken = started.map(([, port]) => port);
+    expect(taken).toHaveLength(2);
+    const [, beside] = /`PORT=(\d+) npm run example/.exec(readme) ?? [];
+    expect(beside).toMatch(/^\d+$/);
+    expect(taken).not.toContain(beside);
+  });
+
   // What it does is shown by `npm run test:readme`.
   it('has a first order that an interactive zsh and fish take: no comments, no bare assignments', () => {
     const block = /^## A first order$[^]*?^```sh\n([^]*?)^```$/m.exec(readme)?.[1] ?? '';
