@@ -1,4 +1,4 @@
-import { freePort, isPortFree } from '../services/ports.mjs';
+import { freePort, obstacleAt } from '../services/ports.mjs';
 import { Refusal } from './home.mjs';
 
 const NEXT_PORTS_TRIED = 100;
@@ -16,7 +16,7 @@ const NEXT_PORTS_TRIED = 100;
 export async function choosePort({ setting, given, standard, taken }, say) {
   if (given !== undefined) return await checkGiven({ setting, given, taken });
   for (let port = standard; port < standard + NEXT_PORTS_TRIED; port += 1) {
-    if (taken.includes(port) || !(await isPortFree(port))) continue;
+    if (taken.includes(port) || (await obstacleAt(port))) continue;
     if (port !== standard)
       say(`Port ${standard} is taken: using ${port} (${setting} sets another)`);
     return String(port);
@@ -31,6 +31,11 @@ async function checkGiven({ setting, given, taken }) {
   if (!(port <= 65_535))
     throw new Refusal(`${setting} must be a whole number from 0 to 65535, not "${given}"`);
   if (port === 0) return String(await freePort());
-  if (!taken.includes(port) && (await isPortFree(port))) return given;
-  throw new Refusal(`${setting}=${port} is taken: stop what uses it, or set another port`);
+  const obstacle = taken.includes(port) ? 'taken' : await obstacleAt(port);
+  if (obstacle === undefined) return given;
+  throw new Refusal(
+    obstacle === 'taken'
+      ? `${setting}=${port} is taken: stop what uses it, or set another port`
+      : `${setting}=${port} is one that this user may not listen on: set another port`,
+  );
 }

@@ -15,25 +15,32 @@ const given = new Set();
 export async function freePort() {
   for (let tries = 0; tries < TRIES; tries += 1) {
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST + 1 - LOWEST));
-    if (given.has(port) || !(await isPortFree(port))) continue;
+    if (given.has(port) || (await obstacleAt(port))) continue;
     given.add(port);
     return port;
   }
   return await listenBriefly(0, '127.0.0.1');
 }
 
+/** @type {Readonly<Record<string, 'taken' | 'forbidden'>>} */
+const OBSTACLES = { EADDRINUSE: 'taken', EACCES: 'forbidden' };
+
 /**
- * Asked on both addresses, because macOS lets two servers share a port when one of them listens
- * on all addresses and the other on one.
+ * Why a server of this user's could not listen on the port; undefined where it could. Asked on both
+ * addresses, because macOS lets two servers share a port when one of them listens on all addresses
+ * and the other on one.
  * @param {number} port
+ * @returns {Promise<'taken' | 'forbidden' | undefined>}
  */
-export async function isPortFree(port) {
+export async function obstacleAt(port) {
   try {
     await listenBriefly(port, '0.0.0.0');
     await listenBriefly(port, '127.0.0.1');
-    return true;
-  } catch {
-    return false;
+    return undefined;
+  } catch (error) {
+    const obstacle = OBSTACLES[/** @type {NodeJS.ErrnoException} */ (error).code ?? ''];
+    if (obstacle) return obstacle;
+    throw error;
   }
 }
 
