@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { ownFolder } from '../test/support/own-folder';
 
@@ -18,11 +26,11 @@ beforeAll(() => {
   symlinkSync(join(PROJECT, 'node_modules'), join(folder, 'node_modules'));
 });
 
-/** As `npm start` and each command of the project do before anything else. */
+/** As `npm start`, the tests and each other script do before anything else. */
 function build(): { readonly status: number | null; readonly stderr: string } {
   const script = `
-    import { ensureBuilt } from './scripts/set-up.mjs';
-    await ensureBuilt({ signal: new AbortController().signal, say: () => undefined });`;
+    import { setUp } from './scripts/set-up.mjs';
+    await setUp({ signal: new AbortController().signal, say: () => undefined });`;
   return spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: folder,
     encoding: 'utf8',
@@ -33,6 +41,17 @@ const commands = (): string[] => {
   const { commands } = JSON.parse(readFileSync(manifest, 'utf8')) as { commands: object };
   return Object.keys(commands);
 };
+
+it('says which Node it needs, before it installs or builds anything', () => {
+  const file = join(folder, 'package.json');
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replace(/"node": ">=[\d.]+"/, '"node": ">=99.1"'));
+  const { status, stderr } = build();
+  writeFileSync(file, text);
+  expect(status).toBe(1);
+  expect(stderr).toContain(`Node 99.1 or newer is needed, and this is ${process.versions.node}`);
+  expect(existsSync(join(folder, 'dist'))).toBe(false);
+});
 
 it('goes on with a build whose last step has failed, until the commands are written down', () => {
   // Nothing can be put in its place.

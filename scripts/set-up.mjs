@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from './lock-file.mjs';
+import { refuseOldNode } from './node-version.mjs';
 import { runCommand } from './run-command.mjs';
 import { projectFolder } from './services/folders.mjs';
 
@@ -41,6 +42,7 @@ export async function setUp(options) {
 
 /** @param {SetUpOptions} options */
 export async function ensureInstalled(options) {
+  refuseOldNode();
   if (isInstalled()) return;
   await exclusively(options, async () => {
     if (!isInstalled()) await install(options);
