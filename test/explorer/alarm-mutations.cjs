@@ -82,6 +82,18 @@ const ALARM_MUTATIONS = [
     ],
   ),
   seeded(
+    'silent-store-offered-all-again',
+    'A timer store that is silent is offered a page of alarms again every quarter of a minute, all of which its driver keeps',
+    'silent-store.spec.ts',
+    ['answered-calls.ts', 'this.#isSilent ? 1 : 0', '0'],
+  ),
+  seeded(
+    'taken-pages-offered-again',
+    'A timer store that refuses one page of alarms is offered those that it has taken again',
+    'silent-store.spec.ts',
+    ['alarms.ts', 'return alarms.slice(armed);', 'return alarms;'],
+  ),
+  seeded(
     'overdue-brought-near-unseen',
     'What has been overdue for hours waits for the next sweep where it is brought near after one has looked',
     'timeout-run.spec.ts',

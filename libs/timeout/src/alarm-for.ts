@@ -6,8 +6,13 @@ import type { Alarm } from './timer-driver';
 /** How alarms stand for deadlines: one for each slot of so many milliseconds, or one each. */
 export type Granularity = number | 'subject';
 
-/** Deadlines read from Postgres, and alarms armed, at once where there may be hundreds of thousands. */
+/** Deadlines read from Postgres at once where there may be hundreds of thousands. */
 const PAGE = 1_000;
+/**
+ * Alarms armed at once. A store that takes a second and a half for every fifty, as a busy RocketMQ may, has
+ * answered in half the time that a call has.
+ */
+const ARMED_AT_ONCE = 250;
 
 /**
  * The alarm whose ring covers this deadline. Of a deadline's own it rings when that is due; of a slot it
@@ -29,7 +34,9 @@ export function slotAlarm(endMs: number, slotMs: number): Alarm {
 
 /** For arming many: between two pages whoever arms can be told to end. */
 export function* inPages(alarms: readonly Alarm[]): Generator<readonly Alarm[]> {
-  for (let start = 0; start < alarms.length; start += PAGE) yield alarms.slice(start, start + PAGE);
+  for (let start = 0; start < alarms.length; start += ARMED_AT_ONCE) {
+    yield alarms.slice(start, start + ARMED_AT_ONCE);
+  }
 }
 
 /** The alarms of all slots of `slotMs` in which something is due, after one instant and until another. */
@@ -51,11 +58,11 @@ export async function* singleAlarms(
   kinds: readonly string[],
   afterMs: number,
   untilMs: number,
-): AsyncGenerator<Alarm[]> {
+): AsyncGenerator<readonly Alarm[]> {
   const [after, until] = [new Date(afterMs), new Date(untilMs)];
   for (const kind of kinds) {
     for await (const page of deadlinesBetween(dataSource, kind, after, until, PAGE)) {
-      yield page.map((deadline) => alarmFor(deadline, 'subject'));
+      yield* inPages(page.map((deadline) => alarmFor(deadline, 'subject')));
     }
   }
 }

@@ -182,27 +182,33 @@ export class Alarms {
     // While Postgres is away nothing new is committed, and the estimate has to do.
     await this.clock.freshen().catch(() => undefined);
     do {
-      const alarms = this.#takeWaiting();
-      const epoch = this.#epoch;
-      try {
-        await this.#offer(alarms);
-        this.#remember(alarms, epoch);
-      } catch (error) {
-        this.forget();
-        this.health.become(false, error);
-        this.#keep(alarms);
-        break;
-      }
+      const left = await this.#offer(this.#takeWaiting());
+      if (left.length === 0) continue;
+      this.#keep(left);
+      break;
     } while (this.#waiting.size > 0);
     this.#prune(this.clock.nowMs());
     this.#flushing = undefined;
   }
 
-  /** A process that only arms has no sweep either that would find the store well again. */
-  async #offer(alarms: readonly Alarm[]): Promise<void> {
-    if (alarms.length === 0) return;
-    await this.#store.arm(alarms);
-    if (this.options.rings === false) this.health.become(true);
+  /** Page by page. Resolves to those that the store did not take, none of which it has said to have. */
+  async #offer(alarms: readonly Alarm[]): Promise<readonly Alarm[]> {
+    let armed = 0;
+    try {
+      for (const page of inPages(alarms)) {
+        const epoch = this.#epoch;
+        await this.#store.arm(page);
+        this.#remember(page, epoch);
+        armed += page.length;
+      }
+    } catch (error) {
+      this.forget();
+      this.health.become(false, error);
+      return alarms.slice(armed);
+    }
+    // A process that only arms has no sweep either that would find the store well again.
+    if (armed > 0 && this.options.rings === false) this.health.become(true);
+    return [];
   }
 
   /** Those that are within reach now; what is due later is armed when it has come near. */
@@ -251,7 +257,7 @@ export class Alarms {
   }
 
   /**
-   * What is armed already is left as it is, so this costs one call and changes nothing. Nobody
+   * What is armed already is left as it is, so this costs a call or two and changes nothing. Nobody
    * but us arms for a `process` driver what other processes have placed since the last call.
    */
   async #armAnyway(nowMs: number, signal?: AbortSignal): Promise<void> {
@@ -261,7 +267,10 @@ export class Alarms {
     if (this.options.granularity !== 'subject') {
       const slots = await this.#slots(nowMs, untilMs);
       const unknown = slots.filter(({ at }) => !this.#armedSlots.has(at.getTime()));
-      await this.#store.arm(dedupes ? slots : unknown);
+      for (const alarms of inPages(dedupes ? slots : unknown)) {
+        await this.#store.arm(alarms);
+        if (signal?.aborted) return;
+      }
     } else if (scope === 'process') {
       const singles = singleAlarms(this.dataSource, this.options.kinds, nowMs, untilMs);
       for await (const alarms of singles) {

@@ -9,9 +9,12 @@ export type StoreCalls = Pick<TimerDriver, 'abilities' | 'arm' | 'disarm' | 'sur
 
 /**
  * A driver, each call of which ends: whoever waits for one that never answers would arm nothing any more.
- * What is given up may still be done.
+ * What is given up may still be done, or wait in the driver's memory until its broker is back: one that leaves
+ * a call to arm unanswered is asked with a single alarm from then on, until it answers.
  */
 export class AnsweredCalls implements StoreCalls {
+  #isSilent = false;
+
   constructor(private readonly driver: TimerDriver) {}
 
   get abilities(): TimerDriver['abilities'] {
@@ -19,8 +22,11 @@ export class AnsweredCalls implements StoreCalls {
   }
 
   /** @throws {TimeLimitError} as the others */
-  arm(alarms: readonly Alarm[]): Promise<void> {
-    return withTimeLimit(this.driver.arm(alarms), ANSWERS_WITHIN_MS, 'Alarms were not armed');
+  async arm(alarms: readonly Alarm[]): Promise<void> {
+    const first = this.#isSilent ? 1 : 0;
+    for (const some of [alarms.slice(0, first), alarms.slice(first)]) {
+      if (some.length > 0) await this.#arm(some);
+    }
   }
 
   disarm(ids: readonly string[]): Promise<void> {
@@ -31,6 +37,24 @@ export class AnsweredCalls implements StoreCalls {
     const asked = this.driver.survey();
     const survey = await withTimeLimit(asked, ANSWERS_WITHIN_MS, 'The timer store did not answer');
     return { ...survey, alarms: () => untilItStops(survey.alarms()) };
+  }
+
+  async #arm(alarms: readonly Alarm[]): Promise<void> {
+    let isAnswered = false;
+    const call = async (): Promise<void> => {
+      try {
+        await this.driver.arm(alarms);
+      } finally {
+        // Also one that was given up, hours later.
+        isAnswered = true;
+        this.#isSilent = false;
+      }
+    };
+    try {
+      await withTimeLimit(call(), ANSWERS_WITHIN_MS, 'Alarms were not armed');
+    } finally {
+      this.#isSilent = !isAnswered;
+    }
   }
 }
 

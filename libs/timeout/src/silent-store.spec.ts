@@ -1,12 +1,15 @@
 import { until } from '../../../test/support/until';
 import { Alarms } from './alarms';
 import { DatabaseClock } from './database-clock';
+import type { Deadline } from './deadline-handler';
 import { NoopLock } from './locks/noop.lock';
+import { pause } from './pause';
 import { silentTelemetry } from './telemetry';
-import { DeadlineStore } from './testing/deadline-store';
+import { DeadlineStore, subject } from './testing/deadline-store';
 import { HandDriver } from './testing/hand-driver';
 import { TimeoutRun } from './timeout-run';
 import { TimeoutService } from './timeout.service';
+import type { Alarm } from './timer-driver';
 import { TimerStoreHealth } from './timer-store-health';
 
 const KIND = 'payment';
@@ -89,6 +92,73 @@ it('a worker whose timer store is silent brings near what comes due all the same
   } finally {
     await run.stop();
   }
+});
+
+/** Of so many deadlines, each in a slot of its own. */
+const ahead = (count: number): Deadline[] =>
+  Array.from({ length: count }, (_, index) => ({
+    ...{ kind: KIND, subjectId: subject(index), version: 1 },
+    dueAt: new Date(Date.now() + 60_000 + index * 100),
+  }));
+
+describe('what commits bring, of a store that', () => {
+  /** How many alarms each of its calls was offered. */
+  let offered: number[];
+  /** What a call does with them. */
+  let takes: (alarms: readonly Alarm[]) => Promise<unknown>;
+  class CountingDriver extends HandDriver {
+    override async arm(some: readonly Alarm[]): Promise<void> {
+      offered.push(some.length);
+      await takes(some);
+      await super.arm(some);
+    }
+  }
+  let driver: CountingDriver;
+  let alarms: Alarms;
+  beforeEach(() => {
+    offered = [];
+    driver = new CountingDriver();
+    const health = new TimerStoreHealth(silentTelemetry);
+    const { dataSource } = store;
+    alarms = new Alarms(dataSource, driver, new DatabaseClock(dataSource), health, {
+      ...{ granularity: 100, horizonMs: HOUR_MS, kinds: [KIND], rings: false },
+    });
+    giveUpAtOnce();
+  });
+  afterEach(() => alarms.close());
+  const allArmed = (count: number): Promise<unknown> =>
+    until('all are armed', async () => new Set(driver.armed.map(({ id }) => id)).size >= count);
+  const sum = (counts: readonly number[]): number => counts.reduce((all, one) => all + one, 0);
+
+  it('keeps what it does not answer is offered one at a time until it answers', async () => {
+    takes = silence;
+    alarms.ensure(ahead(3_000));
+    await until('it was asked again and again', async () => offered.length > 4);
+    expect(sum(offered)).toBeLessThan(3_000);
+    expect(offered.slice(1)).toEqual(offered.slice(1).map(() => 1));
+    takes = () => Promise.resolve();
+    await allArmed(3_000);
+  });
+
+  it('is slow but alive are armed, each once', async () => {
+    // In fifty milliseconds, which stand for fifteen seconds, it takes less than half of them.
+    takes = (some) => pause(some.length / 25);
+    alarms.ensure(ahead(3_000));
+    await alarms.settled();
+    expect({ armed: driver.armed.length, offered: sum(offered) }).toEqual({
+      armed: 3_000,
+      offered: 3_000,
+    });
+  });
+
+  it('refuses some are offered again without those that it took', async () => {
+    takes = async () => {
+      if (offered.length === 3) throw new Error('busy');
+    };
+    alarms.ensure(ahead(3_000));
+    await allArmed(3_000);
+    expect(sum(offered)).toBe(3_000 + (offered[2] as number));
+  });
 });
 
 describe('alarms, of a store that is silent', () => {

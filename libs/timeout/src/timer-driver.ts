@@ -64,7 +64,8 @@ export interface TimerAbilities {
  * instant, or of its arming where that came later; what is later costs a sweep's help.
  *
  * `arm`, `disarm` and `survey` work without `start`: a process that only arms need not ring.
- * One of them that has not answered within 15 s is given up, and its store is unhealthy until it answers.
+ * One of them that has not answered within 15 s is given up, and its store is unhealthy until it answers; `arm`,
+ * which is asked with 250 alarms at the most as a process rings or places, is asked with one at a time until then.
  */
 export interface TimerDriver {
   readonly name: string;
