@@ -100,6 +100,12 @@ const ALARM_MUTATIONS = [
     ['sweep.ts', 'if (this.alarms.takeBroughtOverdue()) this.#lastRunAtMs = -Infinity;', ''],
   ),
   seeded(
+    'overdue-of-the-killed-unseen',
+    'What has been overdue for hours waits for the next sweep where whoever brought it near was killed',
+    'timeout-run.spec.ts',
+    ['late-commits.ts', 'if (this.#isAll) return EVERYTHING_MS;', ''],
+  ),
+  seeded(
     'released-until-the-next-sweep',
     'Timeouts that an operator has released go on with the next sweep, hours later',
     'timeout-run.spec.ts',

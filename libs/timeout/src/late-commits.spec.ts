@@ -61,9 +61,15 @@ describe('LateCommits', () => {
   });
 
   it('looks no farther back where nobody has looked for long', () => {
-    look(900_000, 7, 7);
-    elapsedMs += 3_600_000;
-    expect(look(4_501_000, 7, 7, 9_000_000)).toBe(4_501_000 - 65_000);
+    for (let second = 900; second < 1_000; second++) look(second * 1_000, 7, second);
+    elapsedMs += 9_000;
+    expect(look(1_009_000, 7, 1_009)).toBe(1_009_000 - 65_000);
+  });
+
+  it('looks at everything once a minute', () => {
+    const seconds = Array.from({ length: 122 }, (_, index) => index);
+    const all = seconds.filter((second) => look(900_000 + second * 1_000, 7, 7) === -Infinity);
+    expect(all).toEqual([0, 60, 120]);
   });
 });
 

@@ -16,10 +16,16 @@ const ARMED_LATE_MS = 5_000;
 const LONGEST_OPEN_MS = 60_000;
 /** How often to look so far back, which reads all that was handled meanwhile; else it is a moment back. */
 const FAR_EVERY_MS = 1_000;
+/**
+ * How often to look at everything, by the monotonic clock: what comes from where nobody looked may be overdue by
+ * hours, and whoever has brought it near, or has put the brake on it, may have been killed, or have looked already.
+ */
+const ALL_EVERY_MS = 60_000;
 
 /**
  * How far back to look for what was due before it was committed: to the last look before the oldest
- * transaction that is open began to write. Where none is open for long, that is a moment ago.
+ * transaction that is open began to write. Where none is open for long, that is a moment ago. Once a minute
+ * it is everything.
  */
 export class LateCommits {
   #looks: Seen[] = [];
@@ -27,6 +33,8 @@ export class LateCommits {
   #fromMs = EVERYTHING_MS;
   #isFar = true;
   #farAtMs = -Infinity;
+  #isAll = true;
+  #allAtMs = -Infinity;
   #last = { atMs: EVERYTHING_MS, elapsedMs: 0 };
 
   /** `elapsedMs`: monotonic. */
@@ -36,6 +44,8 @@ export class LateCommits {
   behind(markMs: number): number {
     const nowMs = this.#last.atMs + this.elapsedMs() - this.#last.elapsedMs;
     this.#isFar = !(Math.abs(nowMs - this.#farAtMs) < FAR_EVERY_MS);
+    this.#isAll = this.elapsedMs() - this.#allAtMs >= ALL_EVERY_MS;
+    if (this.#isAll) return EVERYTHING_MS;
     const fromMs = this.#isFar ? Math.max(this.#fromMs, nowMs - LONGEST_OPEN_MS) : Infinity;
     return Math.min(markMs, fromMs) - ARMED_LATE_MS;
   }
@@ -46,6 +56,7 @@ export class LateCommits {
    */
   looked(seen: Seen): void {
     this.#last = { atMs: seen.atMs, elapsedMs: this.elapsedMs() };
+    if (this.#isAll) this.#allAtMs = this.#last.elapsedMs;
     if (!this.#isFar) return;
     this.#farAtMs = seen.atMs;
     this.#looks.push(seen);

@@ -10,7 +10,7 @@ import { listWorkers } from './worker-heartbeat';
 
 const KIND = 'payment';
 const HOUR_MS = 3_600_000;
-const FIVE_MINUTES_MS = 300_000;
+const [MINUTE_MS, FIVE_MINUTES_MS] = [60_000, 300_000];
 
 let store: DeadlineStore;
 beforeAll(async () => (store = await DeadlineStore.open()));
@@ -25,8 +25,15 @@ async function where(): Promise<string[]> {
   return rows.map(({ place }) => place);
 }
 
+/** As if so much time had passed. */
+function pass(ms: number): void {
+  const { now } = performance;
+  jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + ms);
+}
+
 describe('a worker that sweeps every six hours', () => {
   const [swept, failed, handled, engaged] = [jest.fn(), jest.fn(), jest.fn(), jest.fn()];
+  let timeouts: TimeoutService;
   let run: TimeoutRun;
   beforeEach(() => {
     for (const told of [swept, failed, handled, engaged]) told.mockClear();
@@ -37,7 +44,7 @@ describe('a worker that sweeps every six hours', () => {
       telemetry: { ...silentTelemetry, swept, failed },
     };
     const sweep = { intervalMs: 6 * HOUR_MS, unhealthyIntervalMs: 1_000, leaveToTimerMs: 1_000 };
-    const timeouts = new TimeoutService(parts, {
+    timeouts = new TimeoutService(parts, {
       ...{ kinds: [KIND], granularity: 100, horizonMs: 12 * HOUR_MS, sweep },
       brake: { kinds: [KIND], share: 0.5, onEngaged: engaged },
     });
@@ -56,15 +63,22 @@ describe('a worker that sweeps every six hours', () => {
     expect(failed).not.toHaveBeenCalled();
   });
 
+  /** All that was due before is claimed, and its looks for what is late have seen so. */
+  async function startAndClaim(): Promise<void> {
+    const looked = jest.spyOn(timeouts.sweep, 'takeMissed');
+    await run.start();
+    await store.add(KIND, [0]);
+    await until('it has claimed', async () => handled.mock.calls.length > 0);
+    const looks = looked.mock.calls.length;
+    await until('it has looked', async () => looked.mock.calls.length > looks + 1);
+  }
+
   it('brings near what comes due before the next sweep', async () => {
     await run.start();
     await until('it has swept', async () => swept.mock.calls.length > 0);
     await store.add(KIND, [1.5 * HOUR_MS]);
     expect(await where()).toEqual(['far_deadlines']);
-    const { now } = performance;
-    jest
-      .spyOn(performance, 'now')
-      .mockImplementation(() => now.call(performance) + FIVE_MINUTES_MS);
+    pass(FIVE_MINUTES_MS);
     await until('it is near', async () => (await where())[0] === 'near_deadlines');
     expect(swept).toHaveBeenCalledTimes(1);
   });
@@ -98,6 +112,31 @@ describe('a worker that sweeps every six hours', () => {
       (await heard()).every(({ silentForMs }) => silentForMs < 60_000),
     );
     expect(swept).toHaveBeenCalledTimes(1);
+  });
+
+  it('handles what was brought near by somebody who was killed before it claimed that', async () => {
+    await startAndClaim();
+    await store.add(KIND, [-2 * HOUR_MS]);
+    pass(MINUTE_MS);
+    await until('it is handled', async () => handled.mock.calls.length > 1);
+  });
+
+  it('goes on with what was brought near while the brake was on, whoever hears first that it is released', async () => {
+    await startAndClaim();
+    await store.rows(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('a test', $1, 2, 2)`,
+      [KIND],
+    );
+    expect(await timeouts.brake.stops()).toBe(true);
+    await store.add(KIND, [-2 * HOUR_MS]);
+    await timeouts.sweep.begin();
+    pass(MINUTE_MS);
+    await store.rows(
+      `UPDATE timeout_brakes SET released_at = now(), released_by = 'ann', release_reason = 'seen'`,
+    );
+    // As a ring does.
+    expect(await timeouts.brake.stops()).toBe(false);
+    await until('it is handled', async () => handled.mock.calls.length > 1);
   });
 
   it('goes on as soon as an operator has released the brake', async () => {
