@@ -156,6 +156,19 @@ describe('Brake', () => {
     expect(await stopped()).toEqual([released, { kind: KIND, by: null, reason: null }]);
   });
 
+  it('judges again where it was released while the clock was ahead, and that was set back', async () => {
+    await insert(50, '-1 second');
+    const { brake: one } = brake();
+    await watch(one, after(0));
+    await store.rows(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting, released_at, released_by, release_reason)
+       VALUES ('a test', $1, 50, 50, now() + interval '1 day', 'ann', 'seen')`,
+      [KIND],
+    );
+    await watch(one, after(HOUR_MS));
+    expect(one.holds(KIND)).toBe(true);
+  });
+
   it('asks Postgres nothing while nothing is wrong', async () => {
     const { brake: one } = brake({ suspicion: () => undefined });
     await watch(one, after(0));

@@ -224,7 +224,8 @@ export class Brake {
          LATERAL (SELECT count(*) AS due FROM deadlines d
                    WHERE d.kind = kind.kind AND due_at <= now()) AS now_due
         WHERE due >= $2
-          AND NOT EXISTS (SELECT 1 FROM timeout_brakes WHERE released_at > now() - ${CONFIRMED_FOR})
+          AND NOT EXISTS (SELECT 1 FROM timeout_brakes
+                           WHERE released_at > now() - ${CONFIRMED_FOR} AND released_at <= now())
         ORDER BY due DESC`,
       [kinds, fewest],
     );
