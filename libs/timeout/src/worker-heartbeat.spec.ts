@@ -42,4 +42,17 @@ describe("a worker's heartbeat", () => {
     });
     await dba.release();
   });
+
+  it('is not taken of one that was killed while the clock was ahead, and goes on for one that was not', async () => {
+    const health = { timerStoreHealthy: true, clockOffsetMs: 0 };
+    const heartbeat = new WorkerHeartbeat(store.dataSource, 10_000);
+    await heartbeat.beat(health);
+    await new WorkerHeartbeat(store.dataSource, 10_000).beat(health);
+    await store.rows(`UPDATE workers SET swept_at = now() + interval '1 day'`);
+    expect(await listWorkers(store.dataSource)).toEqual([]);
+    await heartbeat.beat(health);
+    expect(await listWorkers(store.dataSource)).toHaveLength(1);
+    expect(await store.rows('SELECT FROM workers')).toHaveLength(1);
+    await heartbeat.end();
+  });
 });

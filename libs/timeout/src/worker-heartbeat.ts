@@ -22,6 +22,8 @@ export interface WorkerView {
 
 /** Rows of workers that are long gone without a goodbye are cleared away. */
 const FORGET_AFTER = "interval '1 day'";
+/** Nobody has swept in the future: the clock was ahead, and was set back. Who lives says so again. */
+const IS_AHEAD = "swept_at > now() + interval '1 minute'";
 
 /** Who sweeps rarely tells of itself between two sweeps: nobody would miss it for hours. */
 const BEAT_EVERY_MS = 10_000;
@@ -55,7 +57,8 @@ export class WorkerHeartbeat {
       this.dataSource,
       `WITH forgotten AS (
          DELETE FROM workers WHERE id = ANY (ARRAY(
-           SELECT id FROM workers WHERE swept_at < now() - ${FORGET_AFTER} FOR UPDATE SKIP LOCKED)))
+           SELECT id FROM workers WHERE id <> $1 AND (swept_at < now() - ${FORGET_AFTER} OR ${IS_AHEAD})
+              FOR UPDATE SKIP LOCKED)))
        INSERT INTO workers AS w (id, host, pid, started_at, sweep_interval_ms,
                                  timer_store_healthy, clock_offset_ms)
        VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -88,7 +91,7 @@ export async function listWorkers(dataSource: DataSource): Promise<WorkerView[]>
             sweep_interval_ms AS "sweepIntervalMs", timer_store_healthy AS "timerStoreHealthy",
             clock_offset_ms AS "clockOffsetMs",
             extract(epoch FROM now() - swept_at) * 1000 AS "silentForMs"
-       FROM workers ORDER BY swept_at DESC`,
+       FROM workers WHERE NOT (${IS_AHEAD}) ORDER BY swept_at DESC`,
   );
   return rows.map((row) => ({ ...row, silentForMs: Math.max(0, Number(row.silentForMs)) }));
 }

@@ -67,7 +67,7 @@ async function leftBehind(count: number): Promise<{ runId: string; shard: Shard 
   const shard = (await shards.take(DEAD, KIND)) as Shard;
   // However long a test takes, it is the test that lets the lease run out.
   await store.rows(
-    "UPDATE sweep_shards SET lease_until = now() + interval '1 hour' WHERE lease_until IS NOT NULL",
+    "UPDATE sweep_shards SET lease_until = now() + interval '50 s' WHERE lease_until IS NOT NULL",
   );
   return { runId, shard };
 }
@@ -252,6 +252,18 @@ describe('ShardedSweep', () => {
       code: 'sweep_under_way',
     });
     expect(await store.rows('SELECT run_id FROM sweep_shards')).toHaveLength(1);
+  });
+
+  it('is none of those that were begun, or taken, by somebody who was killed while the clock was ahead', async () => {
+    await store.add(KIND, overdue(10));
+    for (const column of ['begun_at', 'lease_until']) {
+      await leftBehind(1);
+      await store.rows(`UPDATE sweep_shards SET ${column} = ${column} + interval '1 day'`);
+      const looking = service().shardedSweep;
+      await looking.look();
+      expect(looking.leftToRunMs(KIND)).toBe(EVERYTHING_MS);
+    }
+    expect(await service().shardedSweep.run({ shards: 2 })).toMatchObject({ found: 10 });
   });
 
   it('ends a shard without what somebody holds, and says how many those are', async () => {

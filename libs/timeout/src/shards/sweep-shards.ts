@@ -51,9 +51,15 @@ const KEPT_FOR = "interval '7 days'";
 /** Two who open a run take turns. In the list of locks of libs/orders (advisory-locks.ts). */
 const OPENING = '7126354003';
 
-const IS_OPEN = `ended_at IS NULL AND begun_at > now() - ${GREATEST_AGE}`;
+/** What is later was written while the clock was ahead, by who may be gone. */
+const LATEST = "now() + interval '1 minute'";
+
+const IS_OPEN = `ended_at IS NULL AND begun_at > now() - ${GREATEST_AGE} AND begun_at <= ${LATEST}`;
+const isHeldUntil = (until: string): string => `${until} > now() AND ${until} <= ${LATEST}`;
+/** Nobody has it. */
+const IS_FREE = `(${isHeldUntil('lease_until')}) IS NOT TRUE`;
 /** Somebody has it, or may still come for it. */
-const IS_ALIVE = `coalesce(lease_until, begun_at + ${LEASE}) > now()`;
+const IS_ALIVE = isHeldUntil(`coalesce(lease_until, begun_at + ${LEASE})`);
 
 /** Runs and their shards in Postgres. A shard is a lease; a batch keeps its counts as it commits. */
 export class SweepShards {
@@ -141,7 +147,7 @@ export class SweepShards {
       this.dataSource,
       `SELECT ${TAKEN} FROM sweep_shards
         WHERE run_id = $1 AND ended_at IS NULL AND NOT (${IS_OPEN})
-          AND coalesce(lease_until <= now(), true)`,
+          AND ${IS_FREE}`,
       [runId],
     );
     for (const shard of rows.map(fromRow)) await this.end(shard, await this.countLeft(shard));
@@ -253,6 +259,6 @@ const READ = `
   SELECT shard, kind, due, found, changed, lost, put_back AS "putBack", failed,
          remaining AS "left", oldest_lag_ms AS "oldestLagMs", ran_by AS "ranBy",
          CASE WHEN ended_at IS NOT NULL THEN 'ended'
-              WHEN lease_until > now() THEN 'running' ELSE 'waiting' END AS state,
+              WHEN ${IS_FREE} THEN 'waiting' ELSE 'running' END AS state,
          round(extract(epoch FROM coalesce(ended_at, clock_timestamp()) - taken_at) * 1000) AS "tookMs"
     FROM sweep_shards WHERE run_id = $1 ORDER BY shard`;
