@@ -37,6 +37,18 @@ export function describeRinging(bench: () => Bench, abilities: TimerAbilities): 
     expect(await ring).toEqual(alarm);
   });
 
+  it.each([
+    ['of 1970', 0],
+    ['of before 1970', -HOUR_MS],
+  ])('rings at once what is overdue since an instant %s', async (_, atMs) => {
+    const driver = bench().openPatient();
+    await driver.start(bench().onRing());
+    const alarm = { ...alarmIn(0), at: new Date(atMs) };
+    const ring = bench().ringOf(alarm.id);
+    await driver.arm([alarm]);
+    expect(await ring).toEqual(alarm);
+  });
+
   it('rings again what was armed again while it rang', async () => {
     const driver = bench().openPatient();
     const alarm = alarmIn(20);

@@ -23,7 +23,7 @@ export const OFFER: RedisScript = {
 export const TRANSFER: RedisScript = {
   name: 'lcListTransfer',
   lua: `
-    local due = redis.call('ZRANGEBYSCORE', KEYS[1], 0, ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+    local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
     for i = 1, #due, 2 do
       redis.call('RPUSH', KEYS[3], due[i + 1] .. ':' .. due[i])
       -- Its cost: the list is searched from its front, and who rings early may stand far behind.
