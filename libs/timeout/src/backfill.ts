@@ -16,7 +16,7 @@ export interface BackfillOptions {
   readonly since?: Date | undefined;
   /** Deadlines read and armed at once. */
   readonly batch: number;
-  /** At most so many deadlines a second; as fast as it goes when undefined. */
+  /** At most so many deadlines a second, of those within the horizon; as fast as it goes when undefined. */
   readonly ratePerSecond?: number | undefined;
   /** Where an earlier run stopped: its `cursor`. */
   readonly resume?: string | undefined;
@@ -158,7 +158,8 @@ class Run {
       if (last) cursor = last;
       if (page.length < this.options.batch) break;
       const { ratePerSecond, signal } = this.options;
-      await keepToRate(this.progress.done, { startedMs: this.#startedMs, ratePerSecond, signal });
+      const { covered, overdue } = this.progress;
+      await keepToRate(covered + overdue, { startedMs: this.#startedMs, ratePerSecond, signal });
     }
     await this.#countWaiting(start);
     return true;
