@@ -29,6 +29,8 @@ import { VerifyAlarms } from './verify-alarms';
 const STOP_LIMIT_MS = 10_000;
 /** Longer than a driver may take over a page of alarms; one of a host's own may never answer. */
 const ARMED_LIMIT_MS = 3_000;
+/** Longer than a lock takes to leave its store. */
+const CLOSED_LIMIT_MS = 3_000;
 /** What rings in a process that ends rings again so much later, for another one. */
 const FOR_OTHERS_MS = 100;
 /** What was made due just now was made so by a transaction that is not older. */
@@ -192,7 +194,7 @@ export class TimeoutService {
     // What follows commits may wait for somebody outside; it is armed again, so it may be cut off.
     await within(STOP_LIMIT_MS, this.idle(), 'Work under way did not end');
     await within(ARMED_LIMIT_MS, this.alarms.close(), 'Alarms were not armed');
-    await this.parts.lock.close();
+    await within(CLOSED_LIMIT_MS, this.parts.lock.close(), 'The lock did not close');
   }
 
   /** Handles everything due now; rejects with the first failure, once all kinds have ended. */

@@ -34,10 +34,10 @@ class SilentToAll extends Silent {
 
 afterEach(() => jest.restoreAllMocks());
 
-/** Closes an application with a driver of its own; answers with what was told meanwhile. */
-async function closeWith(Driver: typeof MemoryDriver): Promise<unknown[][]> {
+/** Closes an application with a driver, or a lock, of its own; answers with what was told meanwhile. */
+async function closeWith(Driver: typeof MemoryDriver, Lock = NoopLock): Promise<unknown[][]> {
   const failed = jest.fn();
-  const lock = new NoopLock();
+  const lock = new Lock();
   const close = jest.spyOn(lock, 'close');
   const driver = new Driver({ onError: () => undefined });
   const module = await Test.createTestingModule({
@@ -80,4 +80,19 @@ it.each([
 ])('ends also where it does not answer %s', async (_, Driver, said) => {
   const told = await closeWith(Driver);
   expect(told).toEqual(said.map((message) => ['stop', expect.objectContaining({ message })]));
+});
+
+class UnclosableLock extends NoopLock {
+  override close = (): Promise<never> => Promise.reject(refusal);
+}
+class SilentLock extends NoopLock {
+  override close = silence;
+}
+const NOT_CLOSED = { message: 'The lock did not close within 3000 ms' };
+
+it.each([
+  ['cannot be closed', UnclosableLock, refusal],
+  ['does not answer as it is closed', SilentLock, expect.objectContaining(NOT_CLOSED)],
+])("ends also where the host's own lock %s, and says so", async (_, Lock, said) => {
+  expect(await closeWith(MemoryDriver, Lock)).toEqual([['stop', said]]);
 });
