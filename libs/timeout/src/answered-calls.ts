@@ -36,7 +36,7 @@ export class AnsweredCalls implements StoreCalls {
   async survey(): Promise<Survey> {
     const asked = this.driver.survey();
     const survey = await withTimeLimit(asked, ANSWERS_WITHIN_MS, 'The timer store did not answer');
-    return { ...survey, alarms: () => untilItStops(survey.alarms()) };
+    return { generation: survey.generation, alarms: () => untilItStops(survey.alarms()) };
   }
 
   async #arm(alarms: readonly Alarm[]): Promise<void> {
@@ -59,8 +59,12 @@ export class AnsweredCalls implements StoreCalls {
 }
 
 /** With one timer for all of them: a store may hold a million. */
-async function* untilItStops(alarms: AsyncIterable<Alarm>): AsyncGenerator<Alarm> {
-  const each = alarms[Symbol.asyncIterator]();
+async function* untilItStops(
+  alarms: AsyncIterable<Alarm> | Iterable<Alarm>,
+): AsyncGenerator<Alarm> {
+  // A host's own may be a plain list.
+  const each =
+    Symbol.asyncIterator in alarms ? alarms[Symbol.asyncIterator]() : alarms[Symbol.iterator]();
   let giveUp: (why: Error) => void = () => undefined;
   const timer = setTimeout(
     () => giveUp(new TimeLimitError('Alarms were not listed', ANSWERS_WITHIN_MS)),
@@ -70,7 +74,7 @@ async function* untilItStops(alarms: AsyncIterable<Alarm>): AsyncGenerator<Alarm
     for (;;) {
       const next = await new Promise<IteratorResult<Alarm>>((resolve, reject) => {
         giveUp = reject;
-        each.next().then(resolve, reject);
+        Promise.resolve(each.next()).then(resolve, reject);
       });
       if (next.done) return;
       yield next.value;
