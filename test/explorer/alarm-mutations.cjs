@@ -63,7 +63,7 @@ const ALARM_MUTATIONS = [
     'never-well-again',
     'A process that only arms never finds the store well again',
     'alarms.spec.ts',
-    ['alarms.ts', 'if (this.options.rings === false) this.health.become(true);', ''],
+    ['alarms.ts', 'if (armed > 0 && this.options.rings === false) this.health.become(true);', ''],
   ),
   seeded(
     'past-never-armed',

@@ -40,7 +40,7 @@ const CROWD_MUTATIONS = [
     name: 'arming-not-repeated',
     what: 'An alarm that the store has refused is forgotten',
     inCrowds: true,
-    edits: [{ file: `${TIMEOUT}alarms.ts`, find: 'this.#keep(alarms);', replace: '' }],
+    edits: [{ file: `${TIMEOUT}alarms.ts`, find: 'this.#keep(left);', replace: '' }],
   },
   {
     name: 'dead-worker-keeps-its-shard',
@@ -49,13 +49,13 @@ const CROWD_MUTATIONS = [
     edits: [
       {
         file: `${TIMEOUT}shards/sweep-shards.ts`,
-        find: '(lease_until IS NULL OR lease_until <= now())',
-        replace: 'lease_until IS NULL',
+        find: '${IS_OPEN} AND ${IS_FREE}',
+        replace: '${IS_OPEN} AND lease_until IS NULL',
       },
       {
         file: `${TIMEOUT}shards/sweep-shards.ts`,
-        find: 'coalesce(lease_until, begun_at + ${LEASE}) > now()',
-        replace: 'coalesce(lease_until, begun_at + ${LEASE}) > begun_at',
+        find: 'const IS_ALIVE = isHeldUntil(`coalesce(lease_until, begun_at + ${LEASE})`);',
+        replace: 'const IS_ALIVE = `coalesce(lease_until, begun_at + ${LEASE}) > begun_at`;',
       },
     ],
   },

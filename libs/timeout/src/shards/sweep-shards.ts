@@ -239,7 +239,7 @@ const TAKE = `
          ran_by = CASE WHEN ran_by[cardinality(ran_by)] = $2 THEN ran_by ELSE ran_by || $2::text END
    WHERE (run_id, shard) = (
      SELECT run_id, shard FROM sweep_shards
-      WHERE kind = $3 AND ${IS_OPEN} AND (lease_until IS NULL OR lease_until <= now())
+      WHERE kind = $3 AND ${IS_OPEN} AND ${IS_FREE}
         AND ($4::uuid IS NULL OR run_id = $4)
       ORDER BY begun_at, shard LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING ${TAKEN}`;
