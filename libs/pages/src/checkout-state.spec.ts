@@ -7,12 +7,14 @@ const order = (
 ) =>
   ({
     status,
-    balance: { captured: 0, refunded: 0, ...balance },
+    balance: { captured: 0, refunded: 0, disputed: 0, ...balance },
     payments: payments.map((one) => ({
       ...{ status: 'succeeded', checkoutUrl: null, holdReason: null, refund: null },
       ...one,
     })),
   }) as unknown as ShownOrder;
+
+const refund = (status: string, amount: number) => ({ refund: { status, amount } });
 
 describe('what a buyer is told', () => {
   it.each([
@@ -25,11 +27,25 @@ describe('what a buyer is told', () => {
     ['paid', order('shipped', [{}]), 0],
     ['closed', order('closed', [{ status: 'closed' }]), 0],
     ['canceled', order('canceled'), 5_000],
-    ['canceled', order('canceled', [{ refund: { status: 'succeeded' } }]), 0],
+    ['canceled', order('canceled', [refund('succeeded', 500)]), 0],
     ['canceled', order('canceled', [{}], { captured: 500, refunded: 500 }), 0],
     ['refunded', order('closed', [{}], { captured: 500, refunded: 500 }), 0],
     ['kept', order('closed', [{}], { captured: 500 }), 0],
-    ['refunded', order('closed', [{ refund: { status: 'requested' } }]), 0],
+    ['refunded', order('closed', [refund('requested', 500)], { captured: 500 }), 0],
+    ['refunded', order('closed', [refund('needs_attention', 500)], { captured: 500 }), 0],
+    ['refunded', order('closed', [refund('pending', 300)], { captured: 500, refunded: 200 }), 0],
+    ['refunded', order('closed', [refund('canceled', 500)], { captured: 500, disputed: 500 }), 0],
+    // Taken in another currency: it is in no balance, and goes back whole.
+    ['refunded', order('closed', [refund('requested', 500)]), 0],
+    ['refunded', order('closed', [refund('succeeded', 500)]), 0],
+    ['kept', order('closed', [{}]), 0],
+    // An operator has sent a part of it back.
+    ['kept', order('closed', [refund('requested', 300)], { captured: 500 }), 0],
+    ['kept', order('closed', [refund('succeeded', 300)], { captured: 500, refunded: 300 }), 0],
+    ['kept', order('closed', [refund('canceled', 500)], { captured: 500 }), 0],
+    ['kept', order('closed', [{}], { captured: 500, refunded: 300 }), 0],
+    ['kept', order('closed', [{}], { captured: 500, disputed: 500 }), 0],
+    ['closed', order('closed', [{ status: 'failed' }, { status: 'closed' }]), 0],
     ['held', order('closed', [{ holdReason: 'late_payment' }]), 0],
   ])('is %s', (state, shown, msLeft) => {
     expect(checkoutStateOf(shown, msLeft)).toBe(state);

@@ -15,12 +15,16 @@ export interface ShownOrder {
   }[];
   readonly payBy: string | null;
   readonly serverNow: string;
-  readonly balance: { readonly captured: number; readonly refunded: number };
+  readonly balance: {
+    readonly captured: number;
+    readonly refunded: number;
+    readonly disputed: number;
+  };
   readonly payments: readonly {
     readonly status: string;
     readonly checkoutUrl: string | null;
     readonly holdReason: string | null;
-    readonly refund: unknown;
+    readonly refund: { readonly status: string; readonly amount: number } | null;
   }[];
 }
 
@@ -45,8 +49,18 @@ export function checkoutStateOf(order: ShownOrder, msLeft: number): CheckoutStat
   }
 }
 
-/** Money that came late goes back by a refund of ours or at the provider, unless the shop keeps it. */
+/**
+ * Money that came late goes back by refunds of ours or at the provider, unless the shop keeps it, or a part.
+ * What was taken in another currency is in no balance, and goes back whole.
+ */
 function closedStateOf({ payments, balance }: ShownOrder): CheckoutState {
-  if (payments.some(({ refund }) => refund !== null) || balance.refunded > 0) return 'refunded';
-  return balance.captured > 0 ? 'kept' : 'closed';
+  const refunds = payments.flatMap(({ refund }) => refund ?? []);
+  const onItsWay = refunds.filter(({ status }) => !['succeeded', 'canceled'].includes(status));
+  const back = onItsWay.reduce(
+    (sum, { amount }) => sum + amount,
+    balance.refunded + balance.disputed,
+  );
+  if ((refunds.length > 0 || balance.refunded > 0) && back >= balance.captured) return 'refunded';
+  const hasPaid = payments.some(({ status }) => status === 'succeeded');
+  return hasPaid || balance.captured > 0 ? 'kept' : 'closed';
 }
