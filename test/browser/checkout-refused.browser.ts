@@ -90,3 +90,40 @@ it.each([429, 502])(
     expect(await page.getByRole('dialog').isVisible()).toBe(false);
   },
 );
+
+/** Nobody answers the page's next request for `address`; resolves once it is asked. */
+async function silenceOnce(address: RegExp): Promise<{ readonly asked: Promise<unknown> }> {
+  await visitor.page.clock.install();
+  await visitor.page.route(address, () => undefined, { times: 1 });
+  return { asked: visitor.page.waitForRequest(address) };
+}
+
+it('asks for more time anew where no answer comes, and gets it', async () => {
+  const { page } = visitor;
+  const { id } = await shop.place();
+  await shop.app.rows(
+    `UPDATE orders SET pay_by = now() + interval '115 s', closes_at = now() + interval '175 s'
+      WHERE id = $1`,
+    [id],
+  );
+  const { asked } = await silenceOnce(/\/extension$/);
+  await page.goto(await checkoutUrl(id));
+  await page.getByRole('button', { name: 'Give me more time' }).click();
+  await asked;
+  await page.clock.fastForward('00:15');
+  await page.locator('.left time', { hasText: /^2:\d\d$/ }).waitFor();
+});
+
+it('says that the same was not ordered again where no answer comes', async () => {
+  const { page } = visitor;
+  const { id } = await shop.place();
+  await shop.api('POST', `/v1/orders/${id}/cancel`);
+  const { asked } = await silenceOnce(/\/again$/);
+  await page.goto(await checkoutUrl(id));
+  await page.getByRole('button', { name: 'Order the same again' }).click();
+  await asked;
+  await page.clock.fastForward('00:15');
+  await page.getByText('That did not work. Please try again.').waitFor();
+  await page.getByRole('button', { name: 'Order the same again' }).click();
+  await untilSays('Your order is waiting for your payment');
+});

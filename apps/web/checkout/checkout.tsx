@@ -54,6 +54,7 @@ function start({ order: first, messages, language, hasFailed, extensionMs }: Sta
   });
 
   const again = async (): Promise<void> => {
+    complaint.value = '';
     try {
       location.assign((await client.again(first.id)).url);
     } catch (error) {
@@ -98,7 +99,10 @@ function start({ order: first, messages, language, hasFailed, extensionMs }: Sta
             {say('again')}
           </button>
         )}
-        <p role="alert">{isConnected.value ? complaint.value : say('offline')}</p>
+        {/* A closed order is followed no more, so that nobody tries again by itself. */}
+        <p role="alert">
+          {isConnected.value || now === 'closed' ? complaint.value : say('offline')}
+        </p>
         {canPay && extensionMs !== null && (
           <MoreTime {...{ say, msLeft }} onWanted={() => extend(extensionMs)} />
         )}

@@ -39,7 +39,10 @@ export interface ProductQuery {
   readonly cursor?: string | undefined;
 }
 
-/** The storefront's API. Every call rejects with `ProblemError` when it is refused. */
+/**
+ * The storefront's API. Every call rejects with `ProblemError` when it is refused, with a `TypeError` when the API
+ * is not reached, and with a `DOMException` named `TimeoutError` when no answer comes in time.
+ */
 export interface Client {
   products(options?: CallOptions & ProductQuery): Promise<ProductList>;
   placeOrder(order: PlaceOrdersBody, options?: KeyedOptions): Promise<Order>;

@@ -5,6 +5,10 @@ import type { ServerClock } from './server-clock';
 const TRIES = 5;
 const LONGEST_WAIT_MS = 30_000;
 const FIRST_WAIT_MS = 300;
+/** The API waits for a payment provider for ten seconds, and says so then. */
+const LIMIT_MS = 15_000;
+/** More is too much for a timer, which would end at once. */
+const LONGEST_LIMIT_MS = 2 ** 31 - 1;
 
 /** The API refused, with a stable `code`; its other facts are in `problem`. */
 export class ProblemError extends Error {
@@ -35,7 +39,7 @@ export interface Call extends CallOptions {
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long each try may take, its answer included, where that is limited. */
+  /** Less than other calls may take. */
   readonly limitMs?: number;
 }
 
@@ -45,6 +49,12 @@ export interface HttpOptions {
   /** The customer's token, or what gets one; asked before every request. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
+  /**
+   * How many milliseconds one try of a call may take, its answer included; default: 15,000. On a connection that is
+   * dead no answer comes, and nobody says so. The call is made anew where that is safe, and rejects with a
+   * `TimeoutError` elsewhere, or after some tries.
+   */
+  readonly limitMs?: number | undefined;
 }
 
 export class Http {
@@ -59,8 +69,8 @@ export class Http {
   }
 
   /**
-   * Sends, and again as long as the API says "later" (503), or is not reached and may safely be
-   * asked twice. @throws {ProblemError} for any other refusal
+   * Sends, and again as long as the API says "later" (503), or is not reached, or silent, and may safely
+   * be asked twice. @throws {ProblemError} for any other refusal
    */
   async send<Answer>(call: Call): Promise<Answer> {
     for (let tries = 1; ; tries++) {
@@ -94,7 +104,7 @@ export class Http {
 
   async #sendOnce<Answer>(call: Call): Promise<Answer> {
     const sentAt = this.clock.now();
-    const within = timeLimit(call);
+    const within = timeLimit(call.signal, call.limitMs ?? this.options.limitMs ?? LIMIT_MS);
     try {
       const response = await this.open({ ...call, signal: within.signal });
       const answer = (await response.json()) as Answer & {
@@ -111,18 +121,17 @@ export class Http {
 }
 
 /** By hand: browsers that run the rest of this may lack `AbortSignal.any`. */
-function timeLimit({ signal, limitMs }: Call): {
-  readonly signal: AbortSignal | undefined;
-  end(): void;
-} {
-  if (limitMs === undefined) return { signal, end: () => undefined };
+function timeLimit(
+  signal: AbortSignal | undefined,
+  limitMs: number,
+): { readonly signal: AbortSignal; end(): void } {
   const limited = new AbortController();
   const abort = (): void => limited.abort(signal?.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener('abort', abort);
   const timer = setTimeout(
     () => limited.abort(new DOMException('No answer came in time', 'TimeoutError')),
-    limitMs,
+    Math.min(limitMs, LONGEST_LIMIT_MS),
   );
   return {
     signal: limited.signal,
