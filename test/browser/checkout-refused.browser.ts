@@ -32,6 +32,14 @@ async function refuseOnce(address: RegExp, status: number): Promise<void> {
   await visitor.page.route(address, (route) => route.fulfill({ status, headers }), { times: 1 });
 }
 
+/** So many seconds are left to pay, and a minute more until the order closes. */
+const endIn = (id: string, seconds: number): Promise<unknown> =>
+  shop.app.rows(
+    `UPDATE orders SET pay_by = now() + make_interval(secs => $2),
+            closes_at = now() + make_interval(secs => $2 + 60) WHERE id = $1`,
+    [id, seconds],
+  );
+
 const checkoutUrl = async (id: string): Promise<string> =>
   (await shop.api<{ url: string }>('POST', `/v1/orders/${id}/checkout-link`)).url;
 
@@ -70,11 +78,7 @@ it.each([429, 502])(
   async (status) => {
     const { page } = visitor;
     const { id } = await shop.place();
-    await shop.app.rows(
-      `UPDATE orders SET pay_by = now() + interval '115 s', closes_at = now() + interval '175 s'
-      WHERE id = $1`,
-      [id],
-    );
+    await endIn(id, 115);
     await refuseOnce(/\/extension$/, status);
     await page.goto(await checkoutUrl(id));
     await page.getByRole('button', { name: 'Give me more time' }).click();
@@ -101,11 +105,7 @@ async function silenceOnce(address: RegExp): Promise<{ readonly asked: Promise<u
 it('asks for more time anew where no answer comes, and gets it', async () => {
   const { page } = visitor;
   const { id } = await shop.place();
-  await shop.app.rows(
-    `UPDATE orders SET pay_by = now() + interval '115 s', closes_at = now() + interval '175 s'
-      WHERE id = $1`,
-    [id],
-  );
+  await endIn(id, 115);
   const { asked } = await silenceOnce(/\/extension$/);
   await page.goto(await checkoutUrl(id));
   await page.getByRole('button', { name: 'Give me more time' }).click();
@@ -126,4 +126,17 @@ it('says that the same was not ordered again where no answer comes', async () =>
   await page.getByText('That did not work. Please try again.').waitFor();
   await page.getByRole('button', { name: 'Order the same again' }).click();
   await untilSays('Your order is waiting for your payment');
+});
+
+it('offers more time near each end, also where it is given in portions of less than two minutes', async () => {
+  const { page } = visitor;
+  const { id } = await shop.place();
+  await page.clock.install();
+  await endIn(id, 15);
+  await page.goto(await checkoutUrl(id));
+  await page.getByRole('button', { name: 'Give me more time' }).click();
+  await page.locator('.left time', { hasText: /^1:\d\d$/ }).waitFor();
+  expect(await page.getByRole('dialog').isVisible()).toBe(false);
+  await page.clock.fastForward('00:45');
+  await page.getByRole('button', { name: 'Give me more time' }).waitFor();
 });

@@ -4,6 +4,8 @@ import { useRef } from 'preact/hooks';
 
 /** Early enough to be read, and answered by a simple action (WCAG 2.2.1 asks for 20 s). */
 const ASK_AT_MS = 120_000;
+/** What was given ends in less than that, or soon after: nobody is asked again at once. */
+const REST_MS = 20_000;
 
 interface Asked {
   readonly say: (key: string) => string;
@@ -16,16 +18,21 @@ interface Asked {
 const staysSo = (error: unknown): boolean =>
   error instanceof ProblemError && [400, 401, 403, 404, 409, 422].includes(error.status);
 
+/** Where to ask again once so much is left: always before the end, and never later than at the first time. */
+const askAgainAt = (leftMs: number): number =>
+  Math.min(ASK_AT_MS, Math.max(leftMs - REST_MS, leftMs / 2));
+
 /** Offers more time before the end, each time the end comes near; until the shop refuses. */
 export function MoreTime({ say, msLeft, onWanted }: Asked) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const askAtMs = useSignal(ASK_AT_MS);
   const isAnswered = useSignal(false);
   const isRefused = useSignal(false);
   const hasFailed = useSignal(false);
 
   useSignalEffect(() => {
-    const isNear = msLeft.value <= ASK_AT_MS;
-    if (!isNear) {
+    if (msLeft.value > ASK_AT_MS) askAtMs.value = ASK_AT_MS;
+    if (msLeft.value > askAtMs.value) {
       // Also where the answer that told so was lost.
       dialog.current?.close();
       isAnswered.value = hasFailed.value = false;
@@ -41,6 +48,7 @@ export function MoreTime({ say, msLeft, onWanted }: Asked) {
     try {
       await onWanted();
       hasFailed.value = false;
+      askAtMs.value = askAgainAt(msLeft.value);
     } catch (error) {
       isRefused.value = staysSo(error);
       hasFailed.value = !isRefused.value;
