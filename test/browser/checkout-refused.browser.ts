@@ -140,3 +140,34 @@ it('offers more time near each end, also where it is given in portions of less t
   await page.clock.fastForward('00:45');
   await page.getByRole('button', { name: 'Give me more time' }).waitFor();
 });
+
+it('shows the close, and goes on doing so where an older answer comes after it', async () => {
+  const { page } = visitor;
+  const { id } = await shop.place();
+  await endIn(id, 115);
+  let answer: () => void = () => undefined;
+  const isHeld = new Promise<void>((resolve) => {
+    void page.route(/\/extension$/, async (route) => {
+      // What the browser adds to it by itself comes to no route.
+      const headers = { ...route.request().headers(), 'sec-fetch-site': 'same-origin' };
+      const response = await route.fetch({ headers });
+      expect(response.status()).toBe(200);
+      answer = () => void route.fulfill({ response });
+      resolve();
+    });
+  });
+  await page.goto(await checkoutUrl(id));
+  await page.getByRole('button', { name: 'Give me more time' }).click();
+  await isHeld;
+  await shop.api('POST', `/v1/orders/${id}/cancel`);
+  await untilSays('This order was closed');
+  const told = page.waitForResponse(/\/extension$/).then((response) => response.finished());
+  answer();
+  await told;
+  // Answered after it, and so the page has taken it by then.
+  await page.evaluate(async () => {
+    await (await fetch('/health/live')).text();
+    await new Promise((resolve) => setTimeout(resolve));
+  });
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('This order was closed');
+});

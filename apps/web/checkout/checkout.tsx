@@ -37,7 +37,9 @@ function start({ order: first, messages, language, hasFailed, extensionMs }: Sta
 
   const client = connect((isThere) => (isConnected.value = isThere));
   const countdown = client.countdown(first);
+  /** Several questions may be under way: an answer that is older than what is shown has come too late. */
   const take = (now: Order): void => {
+    if (now.version < order.value.version) return;
     countdown.update(now);
     msLeft.value = countdown.leftMs() ?? 0;
     order.value = now;
