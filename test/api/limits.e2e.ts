@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { NamesInLogs } from '@app/orders';
+import { NamesInLogs, type OrderView, PageSessions } from '@app/orders';
 import { pino } from 'pino';
 import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
 import { SharedCounts } from '../../apps/api/src/rate-limit/shared-counts';
 import { startTestApp, type TestApp } from '../support/app';
+import { cookieIn, type PageApp, startPageApp } from '../support/page-app';
 import { expectProblem } from '../support/problem';
 import { until } from '../support/until';
 
@@ -93,6 +94,65 @@ describe('rate limits', () => {
       '"requests";q=10000;w=3600, "payments";q=30;w=60',
     );
     expect((await api.request('GET /v1/orders', { token })).status).toBe(200);
+  });
+
+  it('count apart what costs somebody else work, each by its own limit', async () => {
+    await start({ RATE_LIMIT: '10000/h' });
+    const token = await api.token({ scope: 'orders merchant' });
+    const id = randomUUID();
+    const pay = () => api.request(`POST /v1/orders/${id}/payments`, { token });
+    const answers = await Promise.all(Array.from({ length: 10 }, pay));
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(404));
+    const tested = await api.request(`POST /v1/ops/webhook-endpoints/${id}/test`, { token });
+    expectProblem(tested, 404, 'webhook_endpoint_not_found');
+  });
+});
+
+describe('rate limits of pages', () => {
+  let api: PageApp['api'];
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await api?.close();
+  });
+
+  /** A checkout of a new order of theirs, in a browser of its own. */
+  const openCheckout = async (sub: string) => {
+    const token = await api.token({ sub });
+    const { body: order } = await api.request<OrderView>('POST /v1/orders', {
+      ...{ token, headers: { 'idempotency-key': `key-of-${sub}` } },
+      body: { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] },
+    });
+    const path = `/v1/orders/${order.id}` as const;
+    const link = await api.request<{ url: string }>(`POST ${path}/checkout-link`, { token });
+    const cookie = cookieIn((await fetch(link.body.url)).headers);
+    return () => api.request(`GET ${path}`, { headers: { cookie } });
+  };
+
+  it('count buyers behind one address apart, and with what they ask for by token', async () => {
+    ({ api } = await startPageApp({ RATE_LIMIT: '10/h' }));
+    const looks = [await openCheckout('bea'), await openCheckout('bob')];
+    for (const look of looks) {
+      for (let i = 0; i < 8; i++) expect((await look()).status).toBe(200);
+      expectProblem(await look(), 429, 'rate_limited');
+    }
+    // The two links were opened by nobody who was known then.
+    const strange = { cookie: `__Host-lc-console=${'x'.repeat(43)}` };
+    const ask = () => api.request('GET /v1/products', { headers: strange });
+    for (let i = 0; i < 8; i++) expect((await ask()).status).toBe(200);
+    expectProblem(await ask(), 429, 'rate_limited');
+  });
+
+  it('ask the database for so many unknown cookies a minute and address', async () => {
+    ({ api } = await startPageApp({ RATE_LIMIT: '10000/h' }));
+    const find = jest.spyOn(PageSessions.prototype, 'find');
+    const guess = () =>
+      api.request('GET /v1/products', {
+        headers: { cookie: `__Host-lc-console=${randomBytes(32).toString('base64url')}` },
+      });
+    for (let i = 0; i < 62; i++) await Promise.all(Array.from({ length: 10 }, guess));
+    // A minute may have ended meanwhile, and another one has begun.
+    expect(find.mock.calls.length).toBeGreaterThanOrEqual(300);
+    expect(find.mock.calls.length).toBeLessThanOrEqual(600);
   });
 });
 

@@ -14,9 +14,9 @@ export interface PageApp {
   place(): Promise<OrderView>;
 }
 
-export async function startPageApp(): Promise<PageApp> {
-  const settings = { ROLES: 'api', ENVIRONMENT: 'test', SAMPLE_SHOP: 'on' };
-  const api = await startTestApp({ settings });
+export async function startPageApp(settings: Record<string, string> = {}): Promise<PageApp> {
+  const own = { ROLES: 'api', ENVIRONMENT: 'test', SAMPLE_SHOP: 'on' };
+  const api = await startTestApp({ settings: { ...own, ...settings } });
   const ann = await api.token({ sub: 'ann' });
   let keys = 0;
   const place = async (): Promise<OrderView> => {

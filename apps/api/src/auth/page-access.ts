@@ -57,6 +57,11 @@ export class PageAccess {
     return (request.caller = callerOf(session));
   }
 
+  /** Whose session it is, while it is open; that alone opens nothing. */
+  async subjectOf({ page, token }: Shown): Promise<string | undefined> {
+    return (await this.sessions.find(page, token))?.subject;
+  }
+
   /** The session behind a checkout's cookie for this order, if there is one. */
   async checkoutOf(request: FastifyRequest, orderId: string): Promise<PageSession | undefined> {
     const token = parseCookie(request.headers.cookie ?? '')[checkoutCookie(orderId)];
