@@ -29,35 +29,94 @@ const SHORTCUTS: Readonly<Record<string, string>> = {
 
 const LOGIN = /^#login=([\w-]+)$/;
 
+/** Of what keeps the console from being entered or left, all but these may be over in a moment. */
+const STAYS_SO = [401, 403];
+const AGAIN_MS = 5_000;
+
 const session = signal<Session | undefined>(undefined);
 const isKnown = signal(false);
+/** What the last question about the session came to, where it was not answered as it should be. */
+const complaint = signal('');
 
-/** Trades the link's code, which then stands in no address any more. */
+/** The code of a link, until it has been traded, or refused. */
+let code: string | undefined;
+let entering = 0;
+
+/** Trades the link's code, which then stands in no address any more; tries until it is known who this is. */
 async function enter(): Promise<void> {
-  const code = LOGIN.exec(location.hash)?.[1];
-  if (code !== undefined) {
+  const given = LOGIN.exec(location.hash)?.[1];
+  if (given !== undefined) {
+    code = given;
     history.replaceState(null, '', location.pathname);
-    await ask('POST', '/console/session', { code }).catch(() => undefined);
   }
-  session.value = await ask<Session>('GET', '/console/session').catch((error: unknown) => {
-    if (error instanceof Refused) return undefined;
-    throw error;
-  });
-  isKnown.value = true;
+  const mine = ++entering;
+  while (mine === entering && !(await hasEntered())) {
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
 }
 
+/** Whether it is known by now who this is, if anybody. */
+async function hasEntered(): Promise<boolean> {
+  let why = '';
+  try {
+    if (code !== undefined) {
+      why = await refusalOf(ask('POST', '/console/session', { code }));
+      code = undefined;
+    }
+    const now = await ask<Session>('GET', '/console/session').catch(unlessItStaysSo);
+    session.value = now;
+    complaint.value = now ? '' : why;
+    return (isKnown.value = true);
+  } catch (error) {
+    complaint.value = textOf(error);
+    return false;
+  }
+}
+
+/** What it says, where it was refused for good; empty where it was not. */
+const refusalOf = (asked: Promise<unknown>): Promise<string> =>
+  asked.then(
+    () => '',
+    (error: unknown) => {
+      unlessItStaysSo(error);
+      return textOf(error);
+    },
+  );
+
+function unlessItStaysSo(error: unknown): undefined {
+  if (!(error instanceof Refused && STAYS_SO.includes(error.status))) throw error;
+}
+
+const textOf = (error: unknown): string =>
+  error instanceof Refused ? error.message : 'The server does not answer';
+
 async function leave(): Promise<void> {
-  await ask('DELETE', '/console/session');
+  try {
+    await ask('DELETE', '/console/session');
+    complaint.value = '';
+  } catch (error) {
+    const hasEnded = error instanceof Refused && error.status === 401;
+    complaint.value = hasEnded ? '' : textOf(error);
+    if (!hasEnded) return;
+  }
   session.value = undefined;
 }
 
 function Console() {
-  if (!isKnown.value) return <main>…</main>;
+  if (!isKnown.value) {
+    return (
+      <main>
+        <h1>lastcall console</h1>
+        <p role="alert">{complaint.value && `${complaint.value}. Trying again.`}</p>
+      </main>
+    );
+  }
   const who = session.value;
   if (!who) {
     return (
       <main>
         <h1>lastcall console</h1>
+        <p role="alert">{complaint.value}</p>
         <p>
           You are not logged in. On the machine of the installation,{' '}
           <code>lastcall console open</code> prints a link that opens this page, once and within a
@@ -109,6 +168,7 @@ function Inside({ who }: { who: Session }) {
         <button type="button" class="quiet" onClick={() => void leave()}>
           Leave
         </button>
+        <span role="alert">{complaint.value}</span>
       </header>
       <main>
         <h1>{view}</h1>
