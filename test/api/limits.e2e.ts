@@ -36,6 +36,17 @@ describe('rate limits', () => {
     expect(await statusOf('/v1/products', from('192.0.2.2'))).toBe(200);
   });
 
+  it('count a client as one whose proxy writes each connection with its port', async () => {
+    await start({ TRUST_PROXY: '127.0.0.1' });
+    for (let port = 49_152; port < 49_155; port++) {
+      expect(await statusOf('/v1/products', from(`192.0.2.1:${port}`))).toBe(200);
+      expect(await statusOf('/v1/products', from(`[2001:db8:0:1::1]:${port}`))).toBe(200);
+    }
+    expect(await statusOf('/v1/products', from('192.0.2.1:49155'))).toBe(429);
+    expect(await statusOf('/v1/products', from('[2001:db8:0:1::2]:49155'))).toBe(429);
+    expect(await statusOf('/docs-json', from('192.0.2.1:49156'))).toBe(429);
+  });
+
   it('believe no header where no proxy is named', async () => {
     await start({});
     for (let i = 0; i < 3; i++) await statusOf('/v1/products', from(`192.0.2.${i}`));
