@@ -144,6 +144,27 @@ describe('a checkout', () => {
     expect(made[0]?.body.orderId).not.toBe(id);
   });
 
+  it('goes on no longer by a link that it has asked for itself', async () => {
+    const { id } = await place();
+    const cookie = cookieIn((await open(await link(id))).headers);
+    const headers = { ...SAME_ORIGIN, cookie };
+    await api.rows(
+      `UPDATE page_sessions SET ends_at = now() + interval '1 hour' WHERE order_id = $1`,
+      [id],
+    );
+    expect((await api.request(`POST /v1/orders/${id}/checkout-link`, { headers })).status).toBe(
+      201,
+    );
+    // Within what passed between reading a clock and writing the row.
+    const [ends] = await api.rows<{ n: number; longer: number }>(
+      `SELECT count(*)::int AS n,
+              (extract(epoch FROM max(ends_at) - min(ends_at)) > 60)::int AS longer
+         FROM page_sessions WHERE order_id = $1`,
+      [id],
+    );
+    expect(ends).toEqual({ n: 2, longer: 0 });
+  });
+
   it('is nothing for who has no link', async () => {
     const { id } = await place();
     const { origin } = new URL(api.baseUrl);

@@ -153,6 +153,16 @@ describe('rate limits of pages', () => {
     expectProblem(await ask(), 429, 'rate_limited');
   });
 
+  it('hold for links to a checkout, each of which is kept for a while', async () => {
+    ({ api } = await startPageApp({ RATE_LIMIT: '10000/h' }));
+    const token = await api.token();
+    for (const what of ['checkout-link', 'again'] as const) {
+      const ask = () => api.request(`POST /v1/orders/${randomUUID()}/${what}`, { token });
+      const answers = await Promise.all(Array.from({ length: 31 }, ask));
+      expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
+    }
+  });
+
   it('ask the database for so many unknown cookies a minute and address', async () => {
     ({ api } = await startPageApp({ RATE_LIMIT: '10000/h' }));
     const find = jest.spyOn(PageSessions.prototype, 'find');

@@ -4,8 +4,10 @@ import type { FastifyRequest } from 'fastify';
 
 /** Who calls, as the verified token says: its `sub`, and what it grants. */
 export interface Caller extends HttpCaller {
-  /** When the token ends, in milliseconds since the epoch. */
+  /** When the token or session ends, in milliseconds since the epoch. */
   readonly expiresAtMs: number;
+  /** Known by the cookie of a page, whose session ends then. */
+  readonly isOfPage?: true;
 }
 
 declare module 'fastify' {

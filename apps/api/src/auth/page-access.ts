@@ -107,7 +107,7 @@ export function scopesOf(names: readonly string[]): Set<ScopeName> {
 }
 
 function callerOf({ subject, scopes, endsAt }: PageSession): Caller {
-  return { subject, scopes: scopesOf(scopes), expiresAtMs: endsAt.getTime() };
+  return { subject, scopes: scopesOf(scopes), expiresAtMs: endsAt.getTime(), isOfPage: true };
 }
 
 const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD';

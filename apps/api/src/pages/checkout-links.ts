@@ -2,6 +2,7 @@ import { type Config, PageSessions } from '@app/orders';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { API_CONFIG } from '../api-config';
+import type { Caller } from '../auth/caller';
 
 const CODE_MS = 15 * 60_000;
 /** Long enough to come back and read what became of the order. */
@@ -25,13 +26,20 @@ export class CheckoutLinks {
     request: FastifyRequest,
     orderId: string,
     customerId: string,
+    lifetimeMs = SESSION_MS,
   ): Promise<CheckoutLink> {
     const { code, codeEndsAt } = await this.sessions.invite({
       ...{ page: 'checkout', subject: customerId, scopes: ['orders'], orderId },
-      ...{ codeLifetimeMs: CODE_MS, lifetimeMs: SESSION_MS },
+      ...{ codeLifetimeMs: CODE_MS, lifetimeMs },
     });
     const url = `${this.pageOf(request, orderId)}?code=${code}`;
     return { orderId, url, expiresAt: codeEndsAt.toISOString() };
+  }
+
+  /** One that a page asks for itself ends with the page's session: nobody goes on for ever by links. */
+  createAnother(request: FastifyRequest, orderId: string, caller: Caller): Promise<CheckoutLink> {
+    const leftMs = caller.isOfPage ? caller.expiresAtMs - Date.now() : SESSION_MS;
+    return this.create(request, orderId, caller.subject, Math.min(SESSION_MS, leftMs));
   }
 
   /** The page itself, for whoever has a session. */

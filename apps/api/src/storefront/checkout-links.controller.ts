@@ -1,14 +1,17 @@
 import { LastcallError, PlaceOrder, ReadOrder } from '@app/orders';
-import { InputBody, noBody, OrderId, Scope, Subject } from '@app/orders/http';
+import { Costly, InputBody, noBody, OrderId, Scope, Subject } from '@app/orders/http';
 import { Controller, Post, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { type Caller, CurrentCaller } from '../auth/caller';
 import { Answers } from '../openapi/answers';
 import { type CheckoutLink, CheckoutLinks } from '../pages/checkout-links';
 
 type NoBody = z.output<typeof noBody>;
 
+/** Each is kept for a while. */
+const LINKS_A_MINUTE = 30;
 /** Whose goods nobody holds any more. */
 const REPEATABLE: readonly string[] = ['closed', 'canceled'];
 
@@ -22,22 +25,24 @@ export class CheckoutLinksController {
   ) {}
 
   @Post(':id/checkout-link')
+  @Costly(LINKS_A_MINUTE)
   @Scope('orders')
   @Answers(201, 'CheckoutLink', {
     summary: 'A link to the checkout page of this order, good for one browser',
     refusals: ['order_not_found'],
   })
   async link(
-    @Subject() customerId: string,
+    @CurrentCaller() caller: Caller,
     @OrderId() id: string,
     @InputBody(noBody) _body: NoBody,
     @Req() request: FastifyRequest,
   ): Promise<CheckoutLink> {
-    await this.readOrder.read(id, customerId);
-    return this.links.create(request, id, customerId);
+    await this.readOrder.read(id, caller.subject);
+    return this.links.createAnother(request, id, caller);
   }
 
   @Post(':id/again')
+  @Costly(LINKS_A_MINUTE)
   @Scope('orders')
   @Answers(201, 'CheckoutLink', {
     summary: 'Place the same order again, at the prices of now; one copy, however often asked',
