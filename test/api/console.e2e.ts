@@ -40,6 +40,19 @@ describe('the console', () => {
     expectProblem(await api.request(path, { headers, body: { reason: 'why' } }), 403, 'forbidden');
   });
 
+  it('is known beside a password that a browser goes on to send, as for the queue board', async () => {
+    const cookie = cookieIn((await enter((await invite()).code)).headers);
+    const authorization = `Basic ${Buffer.from('olga:a-token').toString('base64')}`;
+    const headers = { cookie, authorization };
+    expect((await api.request('GET /v1/ops/overview', { headers })).status).toBe(200);
+    // Whoever sends a token means it.
+    const meant = { cookie, authorization: 'Bearer a.forged.token' };
+    expectProblem(
+      await api.request('GET /v1/ops/overview', { headers: meant }),
+      ...[401, 'unauthorized' as const],
+    );
+  });
+
   it('is the operator in what it changes', async () => {
     const { code } = await invite();
     const headers = { cookie: cookieIn((await enter(code)).headers), ...SAME_ORIGIN };

@@ -18,6 +18,8 @@ const CONSOLE_COOKIE = '__Host-lc-console';
 /** One for each order, so that two tabs with two orders do not log each other out. */
 const checkoutCookie = (orderId: string): string => `__Host-lc-checkout-${orderId}`;
 
+const BEARER = /^bearer\b/i;
+
 interface Shown {
   readonly page: SessionPage;
   readonly token: string;
@@ -31,10 +33,13 @@ interface Shown {
 export class PageAccess {
   constructor(private readonly sessions: PageSessions) {}
 
-  /** The cookie that could open this route; undefined for whoever sends a token, or none. */
+  /**
+   * The cookie that could open this route; undefined for whoever sends a token, or none. A password is no token: a
+   * browser that asked for one, as the queue board does, goes on to send it to all that is beside.
+   */
   shown(request: FastifyRequest, scopes: readonly ScopeName[]): Shown | undefined {
     const { authorization, cookie } = request.headers;
-    if (cookie === undefined || authorization !== undefined) return undefined;
+    if (cookie === undefined || BEARER.test(authorization ?? '')) return undefined;
     const cookies = parseCookie(cookie);
     const orderId = orderIdOf(request);
     if (orderId !== undefined && scopes.includes('orders')) {
