@@ -180,6 +180,18 @@ const ALARM_MUTATIONS = [
     ['brake.ts', 'if (leastMs - knownMs > JUMP_MS) {', 'if (leastMs - knownMs > Infinity) {'],
   ),
   seeded(
+    'one-brake-for-all',
+    "A host's brake, for kinds of its own, stops the orders in the same schema",
+    'brakes-apart.spec.ts',
+    ['brake.ts', 'AND kind = ANY (${kinds})`;', 'AND ${kinds}::text[] IS NOT NULL`;'],
+  ),
+  seeded(
+    'confirmed-for-all',
+    "Whoever has looked at a host's brake has the orders judged no more",
+    'brakes-apart.spec.ts',
+    ['brake.ts', ' AND b.kind = ANY ($1))', ')'],
+  ),
+  seeded(
     'sweep-waits-for-arming',
     'A worker whose store takes long to arm has no heartbeat meanwhile',
     'sweep.spec.ts',

@@ -11,6 +11,7 @@ import {
   fromPg,
   getTimeoutsToken,
   type HandlesDue,
+  type HostBrake,
   TimeoutModule,
   type Timeouts,
 } from '../../libs/timeout/src/public';
@@ -28,9 +29,14 @@ class EndsPayments extends Ends {}
 class EndsOwnPayments extends Ends {}
 
 /** A host's deadlines, in this schema of that database. */
-async function hosting(url: string, handlers: readonly Type<HandlesDue>[], schema = 'lastcall') {
+async function hosting(
+  url: string,
+  handlers: readonly Type<HandlesDue>[],
+  schema = 'lastcall',
+  brake?: HostBrake,
+) {
   const module = await Test.createTestingModule({
-    imports: [TimeoutModule.forRoot({ postgres: { url }, schema })],
+    imports: [TimeoutModule.forRoot({ postgres: { url }, schema, brake })],
     providers: [...handlers],
   }).compile();
   return module.enableShutdownHooks();
@@ -59,6 +65,27 @@ describe('deadlines of a host beside those of orders', () => {
     await expect(module.init()).rejects.toMatchObject({
       ...{ code: 'reserved_kind', message: expect.stringContaining('"shop.payment"') as string },
     });
+    await module.close();
+  });
+
+  it.each([
+    ['without a brake', undefined],
+    ['with a brake', { kinds: ['shop.payment'] }],
+  ])('let none of orders go on that have stopped, %s of their own', async (_, brake) => {
+    const module = await hosting(world.ownerUrl, [EndsOwnPayments], 'lastcall', brake);
+    await module.init();
+    const timeouts = module.get<Timeouts>(getTimeoutsToken());
+    const engage = `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('x', $1, 1, 1)`;
+    const by = { actor: 'olga', reason: 'mail is up' };
+    await world.rows(engage, ['payment']);
+    expect(await timeouts.stopped()).toBeUndefined();
+    expect(await timeouts.resume(by)).toBe(false);
+    await world.rows(engage, ['shop.payment']);
+    expect(await timeouts.stopped()).toMatchObject({ kind: 'shop.payment' });
+    expect(await timeouts.resume(by)).toBe(true);
+    const on = await world.rows('SELECT kind FROM timeout_brakes WHERE released_at IS NULL');
+    expect(on).toEqual([{ kind: 'payment' }]);
+    await world.rows('DELETE FROM timeout_brakes');
     await module.close();
   });
 

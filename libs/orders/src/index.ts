@@ -161,7 +161,12 @@ export type { Attempt } from './deliveries/post-webhook';
 export { DismissWebhook } from './ops/dismiss-webhook';
 export { ListWebhooks, ReplayWebhook } from './ops/webhooks';
 export { WEBHOOK_STATUSES, type WebhookEntry, type WebhookStatus } from './ops/webhook-entry';
-export { type BrakeView, openBrakeOfDeadlines, TimeoutBrake } from './ops/timeout-brake';
+export {
+  type BrakeView,
+  openBrakeOfDeadlines,
+  TimeoutBrake,
+  type WhatToResume,
+} from './ops/timeout-brake';
 export { OrderFeed } from './events/order-feed';
 export { type OrderEventView, readHistory } from './events/read-history';
 export { type StreamToken, StreamTokens } from './events/stream-tokens';

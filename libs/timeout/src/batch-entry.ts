@@ -1,3 +1,4 @@
+import { areBraked } from './brake';
 import type { Transaction } from './transaction';
 
 /**
@@ -20,7 +21,7 @@ export interface BatchEntry {
 
 /**
  * The first statement of a batch: takes one of the `turns` that all processes of one installation
- * (its schema: a database may have several) share to drain this kind, looks at the brake, and says how
+ * (its schema: a database may have several) share to drain this kind, looks at the brake of these kinds, and says how
  * long the batch waits for a row. A turn is an advisory lock of the transaction, so it ends with it,
  * also where its holder is killed; one that stands still loses its transaction after seconds.
  */
@@ -28,9 +29,11 @@ export async function enterBatch(
   tx: Transaction,
   kind: string,
   turns: number,
-  looksAtBrake: boolean,
+  braked: readonly string[],
 ): Promise<BatchEntry> {
-  const [row] = await tx.hot<EntryRow>(looksAtBrake ? ENTER_BY_BRAKE : ENTER, [kind, turns]);
+  const [row] = await (braked.length > 0
+    ? tx.hot<EntryRow>(ENTER_BY_BRAKE, [kind, turns, braked])
+    : tx.hot<EntryRow>(ENTER, [kind, turns]));
   const { now, clock_now: clockNow, turn, is_braked: isBraked } = row as EntryRow;
   return { now, clockNow, hasTurn: turn !== null, isBraked };
 }
@@ -53,5 +56,4 @@ const TURN = `(SELECT turn FROM generate_series(1, $2::int) AS turn
 const BEGIN = `SELECT now(), clock_timestamp() AS clock_now, ${TURN},
          set_config('lock_timeout', '${LOCK_WAIT_MS}ms', true)`;
 const ENTER = `${BEGIN}, false AS is_braked`;
-const ENTER_BY_BRAKE = `${BEGIN},
-         EXISTS (SELECT FROM timeout_brakes WHERE released_at IS NULL) AS is_braked`;
+const ENTER_BY_BRAKE = `${BEGIN}, ${areBraked('$3')} AS is_braked`;

@@ -24,7 +24,7 @@ describe('batches under way', () => {
     }).initialize();
     try {
       return await inTransaction(store.dataSource, async (tx) => {
-        await enterBatch(tx, KIND, 1, false);
+        await enterBatch(tx, KIND, 1, []);
         expect(await kindsUnderWay(asking, [KIND, 'refund'])).toEqual([KIND]);
         return batchesUnderWay(asking, KIND);
       });

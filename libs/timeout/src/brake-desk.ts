@@ -10,31 +10,28 @@ export interface Stopped extends BrakeFacts {
 
 const STOPPED = 'id, cause, kind, due, waiting, engaged_at AS "engagedAt"';
 
-/** Undefined while the brake is off. */
-export async function readStopped(dataSource: DataSource): Promise<Stopped | undefined> {
-  const [row] = await queryRows<Stopped>(
+/** The brakes of a schema that are on, the oldest first: each is of those whose kinds its kind is among. */
+export const readStopped = (dataSource: DataSource): Promise<Stopped[]> =>
+  queryRows<Stopped>(
     dataSource,
-    `SELECT ${STOPPED} FROM timeout_brakes WHERE released_at IS NULL`,
+    `SELECT ${STOPPED} FROM timeout_brakes WHERE released_at IS NULL ORDER BY engaged_at, id`,
   );
-  return row;
-}
 
 /**
- * Lets deadlines go on, in each process within a second or two; who said so, and why, is kept. Undefined
- * where none stood still. `seen`: what was looked at, null for nothing; one that is on since then stays on.
+ * Lets deadlines go on that these have stopped, in each process within a second or two; who said so, and why, is
+ * kept. Answers with those that were still on.
  * @throws {TypeError} without an actor or a reason
  */
-export async function releaseBrake(
+export async function releaseBrakes(
   dataSource: DataSource,
+  ids: readonly string[],
   { actor, reason }: { readonly actor: string; readonly reason: string },
-  seen?: Pick<Stopped, 'id'> | null,
-): Promise<Stopped | undefined> {
+): Promise<Stopped[]> {
   if (!actor || !reason) throw new TypeError('Who lets deadlines go on, and why: both are kept');
-  const [row] = await queryRows<Stopped>(
+  return queryRows<Stopped>(
     dataSource,
     `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
-      WHERE released_at IS NULL AND ($3::text IS NULL OR id::text = $3) RETURNING ${STOPPED}`,
-    [actor, reason, seen === undefined ? null : (seen?.id ?? '')],
+      WHERE released_at IS NULL AND id = ANY ($3) RETURNING ${STOPPED}`,
+    [actor, reason, ids],
   );
-  return row;
 }

@@ -34,6 +34,12 @@ const JUDGE_EVERY_MS = 250;
 
 export const CLOCK_JUMPED = 'clock_jumped';
 
+/** SQL: it stops one of these kinds. What else is on in the schema is another one's, as a host's beside orders. */
+const isOn = (kinds: string): string => `released_at IS NULL AND kind = ANY (${kinds})`;
+/** SQL: true while timeouts of these kinds stand still. */
+export const areBraked = (kinds: string): string =>
+  `EXISTS (SELECT FROM timeout_brakes WHERE ${isOn(kinds)})`;
+
 /** What has to be judged before anything of the kinds covered is handled. */
 interface Suspect {
   readonly cause: string;
@@ -45,7 +51,8 @@ interface Suspect {
 /**
  * Stops timeouts that are about to handle a large share of everything at once while something is
  * wrong: the database's clock has jumped, or the application has a suspicion. An operator looks,
- * and releases it. Being many is not enough: a burst that is due is what this library is for.
+ * and releases it. Being many is not enough: a burst that is due is what this library is for. Another one
+ * in the same schema, for other kinds, is on or off by itself.
  *
  * A jump is the database's clock having gone a minute further than this machine's uptime, which
  * no clock setting moves and no process survives: what it was is remembered in Postgres, so that
@@ -76,9 +83,14 @@ export class Brake {
     private readonly machine: string | undefined = bootId(),
   ) {}
 
+  /** The kinds that it stops. */
+  get kinds(): readonly string[] {
+    return this.options.share === null ? [] : this.options.kinds;
+  }
+
   /** True for kinds that it stops. */
   covers(kind: string): boolean {
-    return this.options.share !== null && this.options.kinds.includes(kind);
+    return this.kinds.includes(kind);
   }
 
   /** True while it is on, as far as this process knows. */
@@ -159,11 +171,9 @@ export class Brake {
   /** Asks Postgres: for those who only want to know. */
   async isEngaged(): Promise<boolean> {
     if (this.options.share === null) return false;
-    const rows = await queryRows(
-      this.dataSource,
-      'SELECT 1 FROM timeout_brakes WHERE released_at IS NULL',
-    );
-    return rows.length > 0;
+    const sql = `SELECT ${areBraked('$1')} AS "isOn"`;
+    const [row] = await queryRows<{ isOn: boolean }>(this.dataSource, sql, [this.kinds]);
+    return (row as NonNullable<typeof row>).isOn;
   }
 
   /** For those who handle a single deadline without ringing or sweeping. */
@@ -180,7 +190,8 @@ export class Brake {
         this.dataSource,
         `SELECT clock_timestamp() AS now,
                 (SELECT json_build_object('cause', cause, 'kind', kind, 'due', due, 'waiting', waiting)
-                   FROM timeout_brakes WHERE released_at IS NULL) AS facts`,
+                   FROM timeout_brakes WHERE ${isOn('$1')} ORDER BY engaged_at LIMIT 1) AS facts`,
+        [this.kinds],
       );
       const { now, facts } = seen as NonNullable<typeof seen>;
       if (!this.wantsToJudge(now, askedMs)) return facts ?? undefined;
@@ -202,12 +213,18 @@ export class Brake {
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
     const worst = await this.#worstKind(fewest);
     if (!worst) return;
-    await queryRows(
+    const put = await queryRows(
       this.dataSource,
-      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ($1, $2, $3, $4)
-       ON CONFLICT DO NOTHING`,
-      [cause, worst.kind, worst.due, worst.waiting],
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting)
+       SELECT $1, $2, $3, $4 WHERE NOT ${areBraked('$5')} ON CONFLICT DO NOTHING RETURNING 1`,
+      [cause, worst.kind, worst.due, worst.waiting, this.kinds],
     );
+    if (put.length === 0 && !(await this.isEngaged())) {
+      throw new Error(
+        'Another brake of this schema is on, and its tables are of an older version, with room for one: ' +
+          'run the migrations',
+      );
+    }
     this.#timesEngaged += 1;
     this.#engage({ cause, ...worst });
   }
@@ -224,8 +241,9 @@ export class Brake {
          LATERAL (SELECT count(*) AS due FROM deadlines d
                    WHERE d.kind = kind.kind AND due_at <= now()) AS now_due
         WHERE due >= $2
-          AND NOT EXISTS (SELECT 1 FROM timeout_brakes
-                           WHERE released_at > now() - ${CONFIRMED_FOR} AND released_at <= now())
+          AND NOT EXISTS (SELECT 1 FROM timeout_brakes b
+                           WHERE released_at > now() - ${CONFIRMED_FOR} AND released_at <= now()
+                             AND b.kind = ANY ($1))
         ORDER BY due DESC`,
       [kinds, fewest],
     );

@@ -91,7 +91,8 @@ export class DrainBatch {
       const { timesEngaged } = brake;
       const askedMs = brake.uptimeMs();
       const turns = plan.drainers + this.#hanging.beside(this.own.drainers);
-      const entry = await enterBatch(tx, this.kind, turns, brake.covers(this.kind));
+      const braked = brake.covers(this.kind) ? brake.kinds : [];
+      const entry = await enterBatch(tx, this.kind, turns, braked);
       if (entry.hasTurn) this.#hanging.had();
       // Put on meanwhile: what was read may be from before that, and is read again.
       refused = brake.timesEngaged === timesEngaged ? this.#refusal(entry, askedMs) : 'unjudged';

@@ -186,7 +186,7 @@ describe('Drain, when somebody holds a row', () => {
 
   it('which a batch of the kind has that does not go on, delays those who need it, and nobody else', async () => {
     await store.add(KIND, Array<number>(100).fill(-1_000));
-    await enterBatch(new Transaction(holder), KIND, 1, false);
+    await enterBatch(new Transaction(holder), KIND, 1, []);
     await hold([held]);
     const end = await hang(holder, store);
     const one = new Drain(KIND, needing(), drainParts(pool, KIND), drainDefaults);

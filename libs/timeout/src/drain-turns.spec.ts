@@ -22,7 +22,7 @@ describe('Drains of several processes', () => {
     new Drain(KIND, handler, drainParts(store.dataSource, KIND), { ...drainDefaults, ...options });
 
   const hasTurn = async (tx: Transaction, kind: string, turns: number): Promise<boolean> =>
-    (await enterBatch(tx, kind, turns, false)).hasTurn;
+    (await enterBatch(tx, kind, turns, [])).hasTurn;
 
   /** The most batches under way at once in eight processes, which all find a burst. */
   async function mostAtOnce(drainers: number): Promise<number> {

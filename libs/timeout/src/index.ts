@@ -10,7 +10,7 @@ export {
   type BackfillResult,
 } from './backfill';
 export { type BrakeFacts, type BrakeOptions, CLOCK_JUMPED } from './brake';
-export { readStopped, releaseBrake, type Stopped } from './brake-desk';
+export { readStopped, releaseBrakes, type Stopped } from './brake-desk';
 export { lifting } from './lift-limits';
 export { LOCKS_OUT } from './lock-holders';
 export { onceBack } from './once-back';
@@ -95,6 +95,7 @@ export {
 export type { Held, Lock, LockOfIds } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
+export { BrakesOfKinds1764140000000 } from './migrations/1764140000000-brakes-of-kinds';
 export { TimeoutBrakes1763600020000 } from './migrations/1763600020000-timeout-brakes';
 export { isFar } from './far-deadlines';
 export { findAlarm } from './find-alarm';

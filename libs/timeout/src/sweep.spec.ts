@@ -157,7 +157,7 @@ describe('Sweep', () => {
     it('and not where somebody is handling them', async () => {
       await store.add(KIND, [-50_000, -40_000]);
       await inTransaction(store.dataSource, async (tx) => {
-        await enterBatch(tx, KIND, 2, false);
+        await enterBatch(tx, KIND, 2, []);
         await claimDue(tx, KIND, 1, 0);
         await longSince().sweep.runOnce();
       });

@@ -1,4 +1,5 @@
 import {
+  BrakesOfKinds1764140000000,
   Deadlines1763600000000,
   NearAndFarDeadlines1763700210000,
   SweepShards1763930020000,
@@ -131,4 +132,5 @@ export const MIGRATIONS = [
   EraseWordsOfProviders1764134000000,
   RewindBesideFolding1764136000000,
   WordsOfErasedCustomers1764137000000,
+  BrakesOfKinds1764140000000,
 ];

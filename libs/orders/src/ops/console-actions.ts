@@ -177,7 +177,7 @@ async function switchOn(endpoints: WebhookEndpoints, id: string, run: ActionRun)
 
 /** Of the brake that was looked at: one that engaged since then has another cause. */
 async function resume(brake: TimeoutBrake, id: string, run: ActionRun): Promise<string> {
-  const { kind, waiting } = await brake.release(run, { id });
+  const { kind, waiting } = await brake.release(run, { seen: { id } });
   return `running; ${waiting} deadlines of the kind ${kind} are handled`;
 }
 

@@ -1,4 +1,5 @@
 import { openWorld, type World } from '../../../../test/support/world';
+import { examineBrakes } from './doctor/examine-brake';
 import { OpsModule } from './ops.module';
 import { openBrakeOfDeadlines, TimeoutBrake } from './timeout-brake';
 
@@ -67,16 +68,36 @@ describe('TimeoutBrake', () => {
       await release(operator);
       await engage('provider_fails');
       for (const looked of [seen, null]) {
-        await expect(release(operator, looked)).rejects.toMatchObject({
+        await expect(release(operator, { seen: looked })).rejects.toMatchObject({
           code: 'timeouts_not_stopped',
           message: 'Timeouts have stopped again, for another cause: look at it first',
         });
       }
       expect(await read()).toMatchObject({ cause: 'provider_fails' });
-      await release(operator, await read());
+      await release(operator, { seen: await read() });
       expect(await read()).toBeNull();
     } finally {
       await close();
     }
+  });
+
+  it("is that of orders, beside a host's own: which is let go on by its kind, and told of", async () => {
+    await world.rows('TRUNCATE operator_actions');
+    await world.rows(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('mail_down', 'trial-mail', 90, 100)`,
+    );
+    expect(await brake.read()).toBeNull();
+    await expect(brake.release(operator)).rejects.toMatchObject({ code: 'timeouts_not_stopped' });
+    const checks = examineBrakes(await brake.readAll(), true);
+    expect(checks).toMatchObject([
+      {
+        state: 'finding',
+        fix: expect.stringContaining('timeouts resume --kind trial-mail') as string,
+      },
+    ]);
+    const { cause } = await brake.release(operator, { kind: 'trial-mail' });
+    expect(cause).toBe('mail_down');
+    expect(examineBrakes(await brake.readAll(), true)).toMatchObject([{ state: 'ok' }]);
+    expect(await world.rows('SELECT action FROM operator_actions')).toHaveLength(1);
   });
 });

@@ -1,9 +1,9 @@
-import { findPlace, inTransaction, readStopped, releaseBrake } from '@app/timeout';
+import { findPlace, inTransaction, readStopped, releaseBrakes } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '../config';
 import { DATABASE } from '../data-source';
-import { ASKING_KINDS } from '../order/deadline-table';
+import { ASKING_KINDS, BRAKED_KINDS } from '../order/deadline-table';
 import { LastcallError } from '../order/errors';
 import { type ActionRun, recordAction } from '../order/operator-action';
 import { rehearse } from '../order/rehearse';
@@ -19,39 +19,57 @@ export interface BrakeView {
   readonly engagedAt: Date;
 }
 
+/** What is to go on; all that has stopped those of orders unless given. */
+export interface WhatToResume {
+  /** One of the kinds of a host's brake. */
+  readonly kind?: string | undefined;
+  /** What was looked at, null for nothing: one that is on since then, for another cause, stays on. */
+  readonly seen?: Pick<BrakeView, 'id'> | null | undefined;
+}
+
 /** Kinds that ask are put off by a minute at most (libs/timeout/src/backoff.ts). */
 const LONGER_THAN_BACKOFF = "interval '5 minutes'";
 
-/** Timeouts that stopped themselves (libs/timeout/src/brake.ts), as operators see and release them. */
+/**
+ * Timeouts that stopped themselves (libs/timeout/src/brake.ts), as operators see and release them: those of orders;
+ * of a host beside them where a kind of its brake's is given.
+ */
 @Injectable()
 export class TimeoutBrake {
   constructor(@Inject(DATABASE) private readonly dataSource: DataSource) {}
 
   /** Null while timeouts run. */
-  async read(): Promise<BrakeView | null> {
-    return (await readStopped(this.dataSource)) ?? null;
+  async read(kind?: string): Promise<BrakeView | null> {
+    const kinds = kindsOf(kind);
+    return (await this.readAll()).find((one) => kinds.includes(one.kind)) ?? null;
+  }
+
+  /** The oldest first, also those of a host beside orders. */
+  readAll(): Promise<BrakeView[]> {
+    return readStopped(this.dataSource);
   }
 
   /**
    * Lets timeouts go on; every worker hears of it with its next sweep. What is due is handled then.
-   * Attempts that were put off by a clock that ran ahead come back at once. `seen`: what was looked at, null
-   * for nothing; one that is on since then, for another cause, stays on.
+   * Attempts that were put off by a clock that ran ahead come back at once.
    * @throws {LastcallError} timeouts_not_stopped
    */
   async release(
     { actor, reason, dryRun = false }: ActionRun,
-    seen?: Pick<BrakeView, 'id'> | null,
+    { kind, seen }: WhatToResume = {},
   ): Promise<BrakeView> {
     return rehearse<BrakeView>(dryRun, (end) =>
       inTransaction(this.dataSource, async (tx) => {
-        const [row] = await tx.rows<BrakeView>(
+        const rows = await tx.rows<BrakeView>(
           `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
-          WHERE released_at IS NULL AND ($3::text IS NULL OR id::text = $3)
+          WHERE released_at IS NULL AND kind = ANY ($3) AND ($4::text IS NULL OR id::text = $4)
          RETURNING id, cause, kind, due, waiting, engaged_at AS "engagedAt"`,
-          [actor, reason, seen === undefined ? null : (seen?.id ?? '')],
+          [actor, reason, kindsOf(kind), seen === undefined ? null : (seen?.id ?? '')],
         );
+        const [row] = rows;
         if (!row) {
-          throw notReleased(await tx.rows('SELECT FROM timeout_brakes WHERE released_at IS NULL'));
+          const others = 'SELECT FROM timeout_brakes WHERE released_at IS NULL AND kind = ANY ($1)';
+          throw notReleased(await tx.rows(others, [kindsOf(kind)]));
         }
         await tx.rows(
           `WITH put_off AS (
@@ -62,7 +80,8 @@ export class TimeoutBrake {
          SELECT kind, now(), subject_id, version, failures FROM put_off ON CONFLICT DO NOTHING`,
           [ASKING_KINDS],
         );
-        await recordAction(tx, 'timeouts.resume', 'brake', [row.id], { actor, reason });
+        const ids = rows.map(({ id }) => id);
+        await recordAction(tx, 'timeouts.resume', 'brake', ids, { actor, reason });
         return end(row);
       }),
     );
@@ -81,13 +100,16 @@ export async function openBrakeOfDeadlines({
 > {
   const place = await findPlace({ url }, schema);
   const dataSource = await place.open({ name: 'lastcall brake', connections: 1 });
+  const stopped = async (kind?: string) =>
+    (await readStopped(dataSource)).filter((one) => kind === undefined || one.kind === kind);
   return {
-    read: async () => (await readStopped(dataSource)) ?? null,
-    release: async (by, seen) => {
-      const released = await releaseBrake(dataSource, by, seen);
-      if (released) return released;
-      const other = await readStopped(dataSource);
-      throw notReleased(other ? [other] : []);
+    read: async (kind) => (await stopped(kind))[0] ?? null,
+    release: async (by, { kind, seen } = {}) => {
+      const looked = seen === undefined ? await stopped(kind) : seen ? [seen] : [];
+      const ids = looked.map(({ id }) => id);
+      const [released] = await releaseBrakes(dataSource, ids, by);
+      if (!released) throw notReleased(await stopped(kind));
+      return released;
     },
     close: () => dataSource.destroy(),
   };
@@ -100,3 +122,5 @@ const notReleased = (others: readonly unknown[]): LastcallError =>
       ? 'Timeouts have stopped again, for another cause: look at it first'
       : 'Timeouts are running: nothing to resume',
   );
+
+const kindsOf = (kind?: string): readonly string[] => (kind === undefined ? BRAKED_KINDS : [kind]);

@@ -1,5 +1,6 @@
 import type { MigrationInterface } from 'typeorm';
 import { timerDriverKinds } from '../drivers/registry';
+import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-of-kinds';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
@@ -20,6 +21,7 @@ const MIGRATIONS = [
   NearAndFarDeadlines1763700210000,
   TimeoutSubjects1763701500000,
   SweepShards1763930020000,
+  BrakesOfKinds1764140000000,
 ];
 
 /** Tables that others keep beside those of deadlines. */

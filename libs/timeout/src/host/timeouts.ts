@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { readStopped, releaseBrake, type Stopped } from '../brake-desk';
+import { readStopped, releaseBrakes, type Stopped } from '../brake-desk';
 import {
   type HeldDeadline,
   type Holding,
@@ -151,17 +151,26 @@ export class Timeouts {
   }
 
   /** Why deadlines stand still and wait for somebody (the option `brake`); undefined while they do not. */
-  stopped(): Promise<Stopped | undefined> {
-    return readStopped(this.dataSource);
+  async stopped(): Promise<Stopped | undefined> {
+    return (await this.#stopped())[0];
   }
 
   /**
    * Lets deadlines go on that have stopped, in each process within a second or two: what is due is handled at once.
-   * Who said so, and why, is kept. False where none stood still.
+   * Who said so, and why, is kept. False where none stood still. Those of orders beside them go on by their operators' word alone.
    * @throws {TypeError} without an actor or a reason
    */
   async resume(by: { readonly actor: string; readonly reason: string }): Promise<boolean> {
-    return (await releaseBrake(this.dataSource, by)) !== undefined;
+    const ids = (await this.#stopped()).map(({ id }) => id);
+    return (await releaseBrakes(this.dataSource, ids, by)).length > 0;
+  }
+
+  /** By the kinds of `brake`; where this process was given none, by all that are no orders'. */
+  async #stopped(): Promise<readonly Stopped[]> {
+    const stopped = await readStopped(this.dataSource);
+    const { kinds } = this.service.brake;
+    const own = kinds.length > 0 ? kinds : await this.ofHosts(stopped.map(({ kind }) => kind));
+    return stopped.filter(({ kind }) => own.includes(kind));
   }
 
   async #known(kind: string, rows: readonly ArmedRow[]): Promise<KnownDeadline[]> {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { insertDeadlines } from '../deadlines';
+import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-of-kinds';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
@@ -45,6 +46,7 @@ export class DeadlineStore {
         TimeoutBrakes1763600020000,
         NearAndFarDeadlines1763700210000,
         SweepShards1763930020000,
+        BrakesOfKinds1764140000000,
       ],
     });
     await dataSource.initialize();

@@ -12,9 +12,15 @@ export default class TimeoutsResume extends OpsCommand {
     'fail (of a host with deadlines alone: while it suspects something). Look at both first: what is due is closed as soon as they go on.';
   static override examples = [
     '<%= config.bin %> timeouts resume --reason "clock of the new primary is right"',
+    '<%= config.bin %> timeouts resume --kind trial-mail --reason "mail is up"',
   ];
   static override flags = {
     ...ACCOUNTABILITY,
+    kind: Flags.string({
+      description:
+        "of a host's deadlines beside orders: those that this kind stopped, as doctor says",
+      helpValue: 'KIND',
+    }),
     yes: Flags.boolean({ char: 'y', description: 'do not ask' }),
   };
 
@@ -32,9 +38,9 @@ export default class TimeoutsResume extends OpsCommand {
 
   async #resume(
     timeoutBrake: Pick<TimeoutBrake, 'read' | 'release'>,
-    flags: ActionRun & { readonly yes: boolean },
+    { kind, ...flags }: ActionRun & { readonly yes: boolean; readonly kind: string | undefined },
   ): Promise<{ resumed: BrakeView }> {
-    const brake = await timeoutBrake.read();
+    const brake = await timeoutBrake.read(kind);
     if (brake) {
       this.note(
         facts([
@@ -46,7 +52,7 @@ export default class TimeoutsResume extends OpsCommand {
       if (!flags.yes)
         await confirmTyped(this.ctor, 'What is due will be handled at once', 'resume');
     }
-    const resumed = await timeoutBrake.release(flags, brake);
+    const resumed = await timeoutBrake.release(flags, { kind, seen: brake });
     this.log('Timeouts go on within a second or two');
     return { resumed };
   }

@@ -25,7 +25,7 @@ import {
   type TellOfSlow,
   unknown,
 } from './check';
-import { examineBrake } from './examine-brake';
+import { examineBrakes } from './examine-brake';
 import { examineHistory } from './examine-history';
 import { examineInvariants } from './examine-invariants';
 import { ExamineProviders } from './examine-providers';
@@ -68,7 +68,7 @@ export class ExamineInstallation {
     const looks: Look[] = [
       ['redis', 'owner', () => examineRedisOwner(this.redisOwner)],
       ['workers', 'alive', () => examineWorkers(this.dataSource, this.config.TIMER_DRIVER)],
-      ['timer', 'brake', async () => [await examineBrake(this.brake)]],
+      ['timer', 'brake', async () => examineBrakes(await this.brake.readAll(), true)],
       ['flow', 'overdue deadlines', () => this.#flow(canSweep)],
       ['flow', 'waits', () => examineWaits(sql)],
       ['flow', 'event relay', async () => [await this.#relay()]],

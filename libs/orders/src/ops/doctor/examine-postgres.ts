@@ -13,7 +13,7 @@ import { postgresRefusal } from '../../order/postgres-refusal';
 import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { latenessLimitMs } from '../../settings/lateness-limit';
 import { type Check, expectation, finding, lookAtAll, ok, unknown, warning } from './check';
-import { examineBrake } from './examine-brake';
+import { examineBrakes } from './examine-brake';
 import { examineHeld } from './examine-held';
 import { examineIndexes } from './examine-indexes';
 import { examineKinds } from './examine-kinds';
@@ -85,7 +85,7 @@ export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
 /** Where there are deadlines alone: of orders it is looked at with the rest of the installation. */
 async function brakeOfDeadlines(dataSource: DataSource): Promise<Check[]> {
   if (!isOfDeadlines(await readDone(dataSource))) return [];
-  return [await examineBrake({ read: async () => (await readStopped(dataSource)) ?? null })];
+  return examineBrakes(await readStopped(dataSource), false);
 }
 
 /** Of targets, what is held beside them waits there for `targets settle`. */
