@@ -1,8 +1,11 @@
 import {
+  checked,
   closePool,
   limitWaitsForTables,
   onceBack,
+  onceFree,
   openSessions,
+  queryRows,
   withOwnSessions,
 } from '@app/timeout';
 import {
@@ -17,6 +20,7 @@ import { API_CONNECTIONS_NAME } from './api-wait';
 import type { Config } from './config';
 import { BACKGROUND, CLOSERS, DATABASE, dataSourceOptions, type PoolOptions } from './data-source';
 import { DEADLINE_KINDS } from './order/deadline-table';
+import { assertNoneOfHosts } from './kinds-of-hosts';
 import { withTables } from './missing-tables';
 import { IS_VISITOR, type OrdersSetUp, SET_UP } from './set-up';
 
@@ -84,7 +88,7 @@ function pool(
     provide,
     // The others come behind the first: of a Postgres that has been there it is known that it comes back.
     inject: [SET_UP, IS_VISITOR, ...(isFirst ? [] : [DATABASE])],
-    useFactory: ({ config }: OrdersSetUp, isVisitor: boolean) => {
+    useFactory: async ({ config }: OrdersSetUp, isVisitor: boolean) => {
       const open = async (reached?: () => void): Promise<DataSource> => {
         const dataSource = new DataSource(dataSourceOptions(optionsOf(config)));
         if (waitsForTables !== undefined) limitWaitsForTables(dataSource, waitsForTables);
@@ -94,7 +98,15 @@ function pool(
         );
       };
       // Who types a command hears at once that Postgres is away.
-      return isVisitor ? open() : onceBack(open, { wasThere: !isFirst });
+      if (isVisitor) return open();
+      const opened = await onceBack(open, { wasThere: !isFirst });
+      return isFirst ? checked(opened, (one) => withoutHosts(one, config.DATABASE_SCHEMA)) : opened;
     },
   };
 }
+
+/** @throws {ConfigError} */
+const withoutHosts = (dataSource: DataSource, schema: string): Promise<void> =>
+  onceFree(dataSource, () =>
+    assertNoneOfHosts(schema, (sql, params) => queryRows(dataSource, sql, params)),
+  );

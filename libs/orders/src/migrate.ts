@@ -15,6 +15,7 @@ import {
 } from './application-role';
 import type { Config } from './config';
 import { type DatabaseAddress, dataSourceOptions, DEFAULT_SCHEMA } from './data-source';
+import { assertNoneOfHosts } from './kinds-of-hosts';
 import { moveToSchema } from './move-to-schema';
 import { expectMayMakeSchemas } from './own-objects';
 import { quoted } from './quoted';
@@ -27,7 +28,7 @@ export type MigrationTarget = DatabaseAddress & Partial<Pick<Config, 'DATABASE_R
  * Postgres where that ends its session.
  * @returns the names of the migrations that were run now
  * @throws {ConfigError} before any migration, also where the application's role is given its rights and this user may
- *   make no schema, as that takes
+ *   make no schema, as that takes, and while a host's deadlines wait in this schema by the name of ours
  * @throws {PoolerRefusalError}
  * @throws {TransactionPoolingError}
  * @throws {LockedTablesError}
@@ -61,6 +62,10 @@ async function migrateAll(
       if (await grants()) await expectMayMakeSchemas(turn);
       await createSchema(turn, schema);
       await moveToSchema(turn, schema, dataSource.migrations);
+      await assertNoneOfHosts(
+        schema,
+        (sql, params) => turn.query(sql, [...params]) as Promise<unknown[]>,
+      );
       if (role === APPLICATION_ROLE) await createApplicationRole(turn);
       const done = await runMigrations(dataSource, {}, begun);
       if (await grants()) {

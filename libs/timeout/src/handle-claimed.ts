@@ -198,7 +198,8 @@ async function handlePieces(
   await waitFor(LOCK_WAIT_MS);
   const result = await handleApart(mine.each, attempt, {
     ...{ rates, isContention, isTableLocked, suspectOf: subjectNamedBy },
-    isSubjectsFault: (error) => !answers.silence && isSubjectsFault(error),
+    isSubjectsFault: (error) =>
+      !answers.silence && !(error instanceof HandlerFaultError) && isSubjectsFault(error),
     isJudged: !isProbe && isJudged,
     isSuspect: (one) => suspects.has(one),
     inTurn: (all) => suspects.inTurn(all),

@@ -79,6 +79,7 @@ export type { HostTransaction } from './host/host-transaction';
 export { type HostDeadline, Subjects } from './host/subjects';
 export { type HostTransactions, openHostTransactions } from './host/host-transactions';
 export { databaseId } from './host/installation-name';
+export { kindsArmedByHosts } from './host/kinds-of-orders';
 export { migratePlace } from './host/migrate-timeouts';
 export { soundTelemetry } from './host/sound-telemetry';
 export type { Injected, InjectedAll } from './host/timeout-options';

@@ -5,10 +5,12 @@ import type {
   DueDeadline,
   FollowUpJudge,
 } from '../deadline-handler';
+import { HandlerFaultError } from '../handle-apart';
 import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../transaction';
 import type { Due, HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
 import { enterHost, leaveHost } from './host-session';
+import { assertNotOfOrders, ReservedKindError } from './kinds-of-orders';
 import { isObject } from './option-kinds';
 import { TAKE_SUBJECTS } from './subjects';
 import { noteSubject } from './why-failed';
@@ -32,7 +34,7 @@ export class HostHandler implements DeadlineHandler {
   constructor(
     { kind, maxBatch = MAX_BATCH }: HandlerMark,
     private readonly handler: HandlesDue,
-    private readonly hostPath: string,
+    private readonly paths: { readonly own: string; readonly host: string },
     private readonly telemetry: Pick<TimeoutTelemetry, 'failed'>,
   ) {
     this.#kind = kind;
@@ -59,8 +61,9 @@ export class HostHandler implements DeadlineHandler {
       if (row?.taken) free.push({ ...one, name: row.subject });
       else if (row) busy.push({ ...one, dueAt: new Date(Number(row.now_ms) + BUSY_AGAIN_MS) });
     }
+    if (found.size < due.length) await this.#assertLostByUs(tx);
     if (free.length === 0) return { changed: 0, lost: due.length - busy.length, putBack: busy };
-    const before = await enterHost(tx, this.hostPath);
+    const before = await enterHost(tx, this.paths.host);
     const hookFailed = (error: unknown): void =>
       this.telemetry.failed(`afterCommit of @DeadlineHandler("${this.#kind}")`, error);
     const given = free.map(({ kind, name: subjectId, dueAt, failures }) => {
@@ -70,6 +73,19 @@ export class HostHandler implements DeadlineHandler {
     // Also hears of a statement that the handler saw fail and went on from: nothing would be committed.
     await leaveHost(tx, before);
     return { changed, lost: due.length - busy.length - changed, putBack: busy };
+  }
+
+  /**
+   * What nobody knows of was armed again or taken back; or it is of orders that have come to this schema since we
+   * began, and would be lost to them. Then all is rolled back, and no subject is to blame.
+   */
+  async #assertLostByUs(tx: Transaction): Promise<void> {
+    const query = (sql: string, params: readonly unknown[]) => tx.rows(sql, params);
+    try {
+      await assertNotOfOrders([this.#kind], this.paths.own, query);
+    } catch (error) {
+      throw error instanceof ReservedKindError ? new HandlerFaultError(error) : error;
+    }
   }
 
   /** How many it has changed. */

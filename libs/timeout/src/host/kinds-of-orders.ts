@@ -46,12 +46,24 @@ export async function kindsOfHosts(
   return (await areOrdersHere(schema, query)) ? others : kinds;
 }
 
+/** Kinds of the order module's of which a host has deadlines that wait in this schema. */
+export async function kindsArmedByHosts(schema: string, query: Query): Promise<readonly string[]> {
+  const [{ here }] = (await query(ARE_HOSTS_HERE, [schema])) as [{ readonly here: boolean }];
+  if (!here) return [];
+  const sql = `SELECT kind FROM unnest($1::text[]) AS kind
+    WHERE EXISTS (SELECT FROM "${schema}".timeout_subjects s WHERE s.kind = kind.kind)`;
+  const rows = (await query(sql, [KINDS_OF_ORDERS])) as { readonly kind: string }[];
+  return rows.map(({ kind }) => kind);
+}
+
 const isOfOrders = (kind: string): boolean => KINDS_OF_ORDERS.includes(kind);
 
 async function areOrdersHere(schema: string, query: Query): Promise<boolean> {
   const [row] = await query(ARE_ORDERS_HERE, [schema]);
   return (row as { readonly here: boolean }).here;
 }
+
+const ARE_HOSTS_HERE = `SELECT to_regclass(format('%I.timeout_subjects', $1::text)) IS NOT NULL AS here`;
 
 /** A table that nobody else has, as somebody may have one of orders or of their events. */
 const ARE_ORDERS_HERE = `SELECT to_regclass(format('%I.stock_folding', $1::text)) IS NOT NULL AS here`;

@@ -174,7 +174,7 @@ export class TimeoutRuntime
     assertFoundInTime(this.handlers, this.findAgain());
     for (const found of this.handlers) {
       const { mark } = found;
-      const handler = new HostHandler(mark, madeHandler(found), this.paths.host, this.telemetry);
+      const handler = new HostHandler(mark, madeHandler(found), this.paths, this.telemetry);
       this.service.handle(mark.kind, handler);
     }
     const tellOf = (kinds: readonly string[]) => this.timeouts.ofHosts(kinds);
@@ -194,7 +194,9 @@ export class TimeoutRuntime
     const kinds = this.handlers.map(({ mark }) => mark.kind);
     const onError = (error: unknown): void => this.telemetry.failed('held deadlines', error);
     const firstAfterMs = FORGET_HELD_FIRST_MS;
-    return every(FORGET_HELD_MS, () => forgetHeld(sql, kinds), { firstAfterMs, onError });
+    // Those of orders that have come since have no subjects.
+    const forget = async () => forgetHeld(sql, await this.timeouts.ofHosts(kinds));
+    return every(FORGET_HELD_MS, forget, { firstAfterMs, onError });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
