@@ -11,7 +11,10 @@ export interface HostBrake {
   readonly kinds: readonly string[];
   /** The share of a kind's deadlines that may be due at once while something is wrong; 0.2 unless given. */
   readonly share?: number | undefined;
-  /** A reason of the host's own to be careful, in a word; asked often. A clock that jumps always is one. */
+  /**
+   * A reason of the host's own to be careful, in a word, or undefined; asked often, so it answers at once by what is
+   * known already. A clock that jumps always is one.
+   */
   readonly suspicion?: (() => string | undefined) | undefined;
   /** Told once in each process; Nest's logger hears of it as well. */
   readonly onEngaged?: ((facts: BrakeFacts) => void) | undefined;
@@ -26,7 +29,7 @@ export function brakeOf(brake: HostBrake | undefined): BrakeOptions {
   return {
     kinds,
     share,
-    suspicion: suspicion && (() => sound(suspicion, failed('suspicion of the brake'))),
+    suspicion: suspicion && sound(suspicion, failed('suspicion of the brake')),
     onEngaged: (facts) => {
       const { cause, kind, due, waiting } = facts;
       logger.error(
@@ -49,12 +52,30 @@ export function warnOfUnhandled({ kinds }: BrakeOptions, handled: readonly strin
   }
 }
 
-/** One that throws says nothing. */
-function sound(suspicion: () => string | undefined, failed: (error: unknown) => void) {
-  try {
-    return suspicion();
-  } catch (error) {
-    failed(error);
-    return undefined;
-  }
+/** One that throws says nothing, nor does what is no word; what nobody can have meant so is told of once. */
+function sound(
+  suspicion: () => unknown,
+  failed: (error: unknown) => void,
+): () => string | undefined {
+  let isTold = false;
+  const refused = (said: unknown): undefined => {
+    // A promise comes too late; where it fails, nobody else hears of that.
+    void Promise.resolve(said).catch(() => undefined);
+    if (!isTold)
+      failed(`it has to answer with a word, or undefined, at once, not with ${show(said)}`);
+    isTold = true;
+  };
+  return () => {
+    try {
+      const said = suspicion();
+      if (said === undefined || said === null || said === false || said === '') return undefined;
+      return typeof said === 'string' ? said : refused(said);
+    } catch (error) {
+      failed(error);
+      return undefined;
+    }
+  };
 }
+
+const show = (said: unknown): string =>
+  said instanceof Promise ? 'a promise' : `${typeof said} ${String(said)}`;
