@@ -36,6 +36,7 @@ import {
   checkTargetOptions,
   type CloseTargetModuleOptions,
 } from './target-options';
+import { assertTargetTables } from './missing-target-tables';
 import { TargetClosing } from './target-closing';
 import { handlersOf } from './target-handlers';
 import { TargetMoney } from './target-money';
@@ -144,6 +145,7 @@ async function partsOf(
 ): Promise<TargetParts> {
   runtime.assertNotStarted('CloseTargetModule');
   await runtime.addTables(MIGRATIONS);
+  await assertTargetTables(runtime);
   const telemetry = hostTelemetry(options.telemetry);
   const targets = new Map(
     classes.map((target, index) => {

@@ -36,7 +36,7 @@ export class TargetLook {
   }: Pick<Config, 'DATABASE_URL' | 'DATABASE_SCHEMA'>): Promise<TargetLook> {
     const place = await findPlace({ url }, schema);
     const dataSource = await place.open({ name: 'lastcall targets', connections: 1 });
-    const tables = await targetTables(dataSource, schema);
+    const tables = await targetTables((sql, params) => queryRows(dataSource, sql, params), schema);
     if (tables !== 'whole') {
       await dataSource.destroy();
       const message =
@@ -98,7 +98,7 @@ export const MIGRATE_TARGETS =
 
 /** The tables of close targets in this schema; `older`: not all that this version has in them is there. */
 export async function targetTables(
-  dataSource: DataSource,
+  query: <Row>(sql: string, params: readonly unknown[]) => Promise<Row[]>,
   schema: string,
 ): Promise<'none' | 'older' | 'whole'> {
   // The first that was ever made, and what the newest migration makes.
@@ -106,7 +106,7 @@ export async function targetTables(
                            WHEN EXISTS (SELECT FROM pg_attribute
                                          WHERE attrelid = to_regclass($1) AND attname = 'error') THEN 'whole'
                            ELSE 'older' END AS tables`;
-  const [row] = await queryRows<{ tables: 'none' | 'older' | 'whole' }>(dataSource, sql, [
+  const [row] = await query<{ tables: 'none' | 'older' | 'whole' }>(sql, [
     `"${schema}".target_orders`,
   ]);
   return row?.tables ?? 'none';

@@ -8,15 +8,15 @@ const FIX = 'lastcall targets list tells what; then lastcall targets settle ID -
 
 /** What waits for a person of orders in a shop's own tables; nothing where there are none. */
 export async function examineTargets(dataSource: DataSource, schema: string): Promise<Check[]> {
-  const tables = await targetTables(dataSource, schema);
-  if (tables === 'none') return [];
-  if (tables === 'older') {
-    return [finding('postgres', 'close targets: tables', OLDER_TABLES, MIGRATE_TARGETS)];
-  }
   const sql = {
     query: <Row>(text: string, params: readonly unknown[] = []): Promise<Row[]> =>
       queryRows<Row>(dataSource, text, params),
   };
+  const tables = await targetTables(sql.query, schema);
+  if (tables === 'none') return [];
+  if (tables === 'older') {
+    return [finding('postgres', 'close targets: tables', OLDER_TABLES, MIGRATE_TARGETS)];
+  }
   const waits = new Map((await countTargetWaits(sql, schema)).map((one) => [one.what, one]));
   return (Object.keys(TARGET_WAITS) as TargetWaitName[]).map((what) => {
     const { count = 0, overdue = 0, oldest } = waits.get(what) ?? {};
