@@ -72,7 +72,7 @@ export {
 export { PEER_LIMITS, sessionAddress, startUpOptions, UNDERSTOOD } from './session-settings';
 export { findPlace, type HostPostgres, searchPathOf } from './host/connections';
 export { enterHost, leaveHost } from './host/host-session';
-export { asProvider, findMarked, isMade, isSingleton } from './host/as-provider';
+export { asProvider, findMarked, isMade, isSingleton, markOnce } from './host/as-provider';
 export { assertOptions, hasMethods, having, isObject, orElse } from './host/option-kinds';
 export type { Due, HandlesDue, Tx } from './host/deadline-handler.decorator';
 export type { HostTransaction } from './host/host-transaction';

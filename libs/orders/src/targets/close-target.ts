@@ -1,5 +1,4 @@
-import { asProvider, type Tx } from '@app/timeout';
-import { applyDecorators, SetMetadata } from '@nestjs/common';
+import { markOnce, type Tx } from '@app/timeout';
 import type { CapturedMoney, PaymentRef } from '../providers/payment-provider';
 
 /** An order that still waits for its money, as its own shop's table says. */
@@ -75,11 +74,14 @@ export interface CloseTargetOptions {
 
 const MARK = 'lastcall:close-target';
 
-/** Makes a class the way by which lastcall closes the orders of a table of the shop's own. */
+/**
+ * Makes a class the way by which lastcall closes the orders of a table of the shop's own.
+ * @throws {TypeError} for a class that has one of these already
+ */
 export const CloseTarget = (
   options: CloseTargetOptions,
 ): (<T extends abstract new (...args: never[]) => ClosesOrders>(target: T) => void) =>
-  applyDecorators(asProvider, SetMetadata(MARK, options));
+  markOnce('CloseTarget', MARK, options);
 
 /** @throws {TypeError} for a class without `@CloseTarget` */
 export function closeTargetOptions(target: { readonly name: string }): CloseTargetOptions {

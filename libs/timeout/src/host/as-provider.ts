@@ -1,4 +1,10 @@
-import { Injectable, type InjectableOptions, type Type } from '@nestjs/common';
+import {
+  applyDecorators,
+  Injectable,
+  type InjectableOptions,
+  SetMetadata,
+  type Type,
+} from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 
 /** Where Nest keeps what `@Injectable` was told, in all of its versions. */
@@ -10,6 +16,21 @@ const SCOPE = 'scope:options';
  */
 export const asProvider: ClassDecorator = (target) =>
   Injectable(Reflect.getOwnMetadata(SCOPE, target) as InjectableOptions | undefined)(target);
+
+/**
+ * A mark that makes a class a provider, and that it has once; of a class that it extends it may be another one.
+ * @throws {TypeError} where the class has it already: Nest keeps one, and the other would be gone in silence
+ */
+export const markOnce =
+  (name: string, key: string, mark: object) =>
+  (target: abstract new (...args: never[]) => unknown): void => {
+    if (Reflect.hasOwnMetadata(key, target)) {
+      throw new TypeError(
+        `${target.name} has two marks @${name}, of which one would never be heard of: write a class for each`,
+      );
+    }
+    applyDecorators(asProvider, SetMetadata(key, mark))(target);
+  };
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

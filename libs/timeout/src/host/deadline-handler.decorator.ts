@@ -1,6 +1,5 @@
-import { applyDecorators, SetMetadata } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { asProvider } from './as-provider';
+import { markOnce } from './as-provider';
 
 /** A deadline that has come. */
 export interface Due {
@@ -49,11 +48,14 @@ export interface HandlerMark extends DeadlineHandlerOptions {
 /** @internal */
 export const HANDLER_MARK = 'lastcall:deadline-handler';
 
-/** Makes a class the one handler for deadlines of a kind; it is a provider as any other. */
+/**
+ * Makes a class the one handler for deadlines of a kind; it is a provider as any other.
+ * @throws {TypeError} for a class that has one of these already
+ */
 export function DeadlineHandler(
   kind: string,
   options: DeadlineHandlerOptions = {},
 ): <T extends abstract new (...args: never[]) => HandlesDue>(target: T) => void {
   const mark: HandlerMark = { ...options, kind };
-  return (target) => applyDecorators(asProvider, SetMetadata(HANDLER_MARK, mark))(target);
+  return markOnce('DeadlineHandler', HANDLER_MARK, mark);
 }

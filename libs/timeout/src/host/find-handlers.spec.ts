@@ -38,6 +38,26 @@ describe('a @DeadlineHandler whose class says a scope', () => {
   });
 });
 
+describe('a class with two @DeadlineHandler', () => {
+  class EndTrials implements HandlesDue {
+    handle = () => Promise.resolve({ changed: 0 });
+  }
+  DeadlineHandler('trial-end')(EndTrials);
+
+  it('is refused, as one of them would never be handled', () => {
+    expect(() => DeadlineHandler('trial-mail')(EndTrials)).toThrow(
+      new TypeError(
+        'EndTrials has two marks @DeadlineHandler, of which one would never be heard of: write a class for each',
+      ),
+    );
+  });
+
+  it('is none where the other is of the class that it extends', () => {
+    class EndTrialsByMail extends EndTrials {}
+    expect(() => DeadlineHandler('trial-mail')(EndTrialsByMail)).not.toThrow();
+  });
+});
+
 describe('a @DeadlineHandler that Nest does not make by its class', () => {
   @DeadlineHandler('trial-end')
   class EndTrials implements HandlesDue {
