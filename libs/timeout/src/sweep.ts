@@ -4,6 +4,7 @@ import { Arming } from './arming';
 import type { Brake } from './brake';
 import type { DatabaseClock } from './database-clock';
 import type { Drain } from './drain';
+import type { DriverStart } from './driver-start';
 import { failpoint } from './failpoint';
 import { leftAlone } from './left-alone';
 import { EVERYTHING_MS } from './low-water';
@@ -65,6 +66,7 @@ export class Sweep {
     private readonly alarms: Alarms,
     private readonly clock: DatabaseClock,
     private readonly health: TimerStoreHealth,
+    private readonly driverStart: Pick<DriverStart, 'again' | 'isMissing'>,
     /** What of a kind is due before is left to a sharded sweep. */
     private readonly leftToRunMs: (kind: string) => number,
     private readonly telemetry: TimeoutTelemetry,
@@ -142,6 +144,7 @@ export class Sweep {
     const startedMs = performance.now();
     this.#lastRunAtMs = startedMs;
     await this.clock.measure();
+    this.driverStart.again();
     const armed = withTimeLimit(this.#arming.arm(), armingLimitMs, 'Not armed');
     const isArmed = await armed.catch(() => false);
     await failpoint('sweep.armed');
@@ -154,7 +157,7 @@ export class Sweep {
     const leftMs = kinds.map((kind) => this.leftToRunMs(kind));
     const lags = await oldestLags(this.dataSource, kinds, leftMs);
     const lagMs = Math.max(0, ...lags.map((oldest) => oldest.lagMs));
-    if (isArmed) await this.#judgeHealth(looked, lags, leftMs);
+    if (isArmed && !this.driverStart.isMissing) await this.#judgeHealth(looked, lags, leftMs);
     const drained = this.#sendOut(drains, leaveToTimerMs, oldestOf(looked, lags, leftMs));
     const tookMs = performance.now() - startedMs;
     const counts = { armed: this.#arming.takeArmed(), oldestLagMs: lagMs };

@@ -22,6 +22,8 @@ export interface TimeoutOptions {
    * already gives way to them for a while. Asked twice a second at most, and in bursts only.
    */
   readonly othersWaitMs?: () => Promise<number>;
+  /** True for a driver that a host has made: one that cannot start is tried again, and ends no start. */
+  readonly isDriverOfHost?: boolean;
   /** False in a process that only arms; true unless given. */
   readonly ring?: boolean;
 }

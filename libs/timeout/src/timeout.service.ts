@@ -6,6 +6,7 @@ import { findAlarm } from './find-alarm';
 import { FurtherDrainers } from './further-drainers';
 import { insertDeadlines, waitingKinds } from './deadlines';
 import { Drain } from './drain';
+import { DriverStart } from './driver-start';
 import { drainDefaults } from './drain-options';
 import {
   AmbiguousDeadlineHandlerError,
@@ -49,6 +50,7 @@ export class TimeoutService {
   readonly brake: Brake;
   #isStopping = false;
   readonly #drains = new Map<string, Drain>();
+  readonly #driverStart: DriverStart;
   readonly #further: FurtherDrainers;
   readonly #othersWait: OthersWait | undefined;
 
@@ -67,6 +69,7 @@ export class TimeoutService {
       horizonMs,
       rings,
     });
+    this.#driverStart = new DriverStart(driver, health, (alarms) => this.#ring(alarms));
     this.brake = new Brake(drainDataSource, options.brake ?? { kinds: [], share: null });
     this.shardedSweep = new ShardedSweep(drainDataSource, this.#drains, telemetry);
     this.sweep = new Sweep(
@@ -76,6 +79,7 @@ export class TimeoutService {
       this.alarms,
       clock,
       health,
+      this.#driverStart,
       (kind) => this.shardedSweep.leftToRunMs(kind),
       telemetry,
       options.sweep,
@@ -171,16 +175,17 @@ export class TimeoutService {
     return count;
   }
 
-  /** Begins to ring. */
+  /** Begins to ring; goes on without where a driver takes too long to. */
   async start(): Promise<void> {
     const { clock, dataSource } = this.parts;
     await onceFree(dataSource, () => clock.measure());
-    await this.parts.driver.start((alarms) => this.#ring(alarms));
+    await this.#driverStart.begin(this.options.isDriverOfHost ?? false);
   }
 
   /** Stops ringing, and waits for the batches under way: the rest of what is due has to wait. */
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.#driverStart.end();
     this.shardedSweep.stop();
     for (const drain of this.#all()) drain.stop();
     const tell = (error: unknown): void => this.parts.telemetry.failed('stop', error);

@@ -66,6 +66,9 @@ export interface TimerAbilities {
  * `arm`, `disarm` and `survey` work without `start`: a process that only arms need not ring.
  * One of them that has not answered within 15 s is given up, and its store is unhealthy until it answers; `arm`,
  * which is asked with 250 alarms at the most as a process rings or places, is asked with one at a time until then.
+ * `start` ought not to wait for its store, as it may be away. One that has not come to its end within 15 s is gone on
+ * without, and one of a host's own driver that rejects is called again with the sweeps: until it resolves the
+ * store is unhealthy, and sweeps handle what is due.
  */
 export interface TimerDriver {
   readonly name: string;

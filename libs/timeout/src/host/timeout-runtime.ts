@@ -112,7 +112,8 @@ export class TimeoutRuntime
       leaveToTimerMs: LEAVE_TO_TIMER_MS,
     };
     const drain = { ...drainDefaults, drainers };
-    const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS };
+    const isDriverOfHost = typeof options.driver === 'object';
+    const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS, isDriverOfHost };
     const brake = brakeOf(options.brake);
     if (ring) warnOfUnhandled(brake, kinds);
     const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain, brake });
