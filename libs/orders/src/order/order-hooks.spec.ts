@@ -35,6 +35,17 @@ async function hooksIn(metadata: ModuleMetadata): Promise<OrderHooks> {
 const hearIn = async (metadata: ModuleMetadata): Promise<boolean> =>
   (await hooksIn(metadata)).hasAny;
 
+it('waits as it starts for a Postgres that ends sessions, as by a restart', async () => {
+  const ended = Object.assign(new Error('terminating connection'), { code: '57P01' });
+  const path = jest.fn().mockRejectedValueOnce(ended).mockResolvedValue('public');
+  const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
+  const given = { provide: HOST_SEARCH_PATH, useValue: path };
+  expect(await hearIn({ providers: [Coupons, given] })).toBe(true);
+  expect(path).toHaveBeenCalledTimes(2);
+  expect(warned).toHaveBeenCalledWith(expect.stringContaining('Waiting for Postgres'));
+  warned.mockRestore();
+});
+
 /** Tells them of an order that was placed. */
 async function placedBeside(hooks: OrderHooks): Promise<void> {
   const database = await createTestDatabase();

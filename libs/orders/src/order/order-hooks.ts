@@ -4,6 +4,7 @@ import {
   isMade,
   isSingleton,
   leaveHost,
+  onceBack,
   type Transaction,
   unlessItStandsStill,
   type Uuids,
@@ -79,7 +80,8 @@ export class OrderHooks implements OnModuleInit {
       );
     }
     this.#hooks = marked.map(([, { instance }]) => instance as HooksOrders).filter(isMade);
-    if (this.hasAny) this.#path = await this.hostPath();
+    // Our connections were open: a Postgres that restarts just now comes back.
+    if (this.hasAny) this.#path = await onceBack(() => this.hostPath(), { wasThere: true });
   }
 
   /**
