@@ -89,6 +89,22 @@ describe('deadlines of a host beside those of orders', () => {
     await module.close();
   });
 
+  it('are alone among those that are held, and released', async () => {
+    const module = await hosting(world.ownerUrl, [EndsOwnPayments]);
+    await module.init();
+    const timeouts = module.get<Timeouts>(getTimeoutsToken());
+    await world.rows(
+      `INSERT INTO held_deadlines (kind, subject_id, due_at, version, failures, error)
+       VALUES ('payment', gen_random_uuid(), now(), 1, 8, 'Error: no')`,
+    );
+    const [order] = await world.rows<{ id: string }>('SELECT subject_id AS id FROM held_deadlines');
+    expect(await timeouts.held()).toEqual([]);
+    expect(await timeouts.held({ kind: 'payment' })).toEqual([]);
+    expect(await timeouts.release({ kind: 'payment', subjectId: String(order?.id) })).toBe(0);
+    expect(await world.rows('DELETE FROM held_deadlines RETURNING kind')).toHaveLength(1);
+    await module.close();
+  });
+
   it.each(KINDS_OF_ORDERS)('are not armed by the kind %s', async (kind) => {
     const module = await hosting(world.ownerUrl, [EndsOwnPayments]);
     await module.init();

@@ -57,14 +57,22 @@ const NAME = 'coalesce(s.subject, h.subject_id::text)';
 /** Held deadlines, longest held first, by the names that hosts have for their subjects; and how many there are. */
 export async function listHeld(
   sql: Pick<Transaction, 'rows'>,
-  { kind, limit }: { readonly kind?: string | undefined; readonly limit: number },
+  {
+    kind,
+    butOf = [],
+    limit,
+  }: {
+    readonly kind?: string | undefined;
+    readonly butOf?: readonly string[];
+    readonly limit: number;
+  },
 ): Promise<{ readonly count: number; readonly items: readonly HeldDeadline[] }> {
   const rows = await sql.rows<HeldDeadline & { readonly count: number }>(
     `SELECT h.kind, ${NAME} AS "subjectId", h.due_at AS "dueAt", h.failures, h.error,
             h.held_at AS "heldAt", count(*) OVER ()::int AS count
-       FROM ${STILL_HELD} AND ($1::text IS NULL OR h.kind = $1)
+       FROM ${STILL_HELD} AND ($1::text IS NULL OR h.kind = $1) AND h.kind <> ALL ($3::text[])
       ORDER BY h.held_at, h.kind, h.subject_id LIMIT $2`,
-    [kind ?? null, limit],
+    [kind ?? null, limit, butOf],
   );
   return { count: rows[0]?.count ?? 0, items: rows.map(({ count: _, ...one }) => one) };
 }

@@ -32,13 +32,28 @@ export function assertSound(deadline: HostDeadline): void {
   }
 }
 
+/** @throws {TypeError} for a kind or a subject that is no text, as an id that is a number */
+export function assertText(subject: SubjectRef): void {
+  const wrong = whatIsNoText(subject);
+  if (wrong) throw new TypeError(`A deadline cannot be found: its ${wrong}`);
+}
+
 /** False for what nobody can have armed. */
 export const canBeArmed = (subject: SubjectRef): boolean => whatIsWrong(subject) === undefined;
 
-function whatIsWrong(subject: SubjectRef): string | undefined {
+function whatIsNoText(subject: SubjectRef): string | undefined {
   for (const name of ['kind', 'subjectId'] as const) {
     const text: unknown = subject[name];
     if (typeof text !== 'string') return `${name} is a ${typeof text}, where text is asked for`;
+  }
+  return undefined;
+}
+
+function whatIsWrong(subject: SubjectRef): string | undefined {
+  const noText = whatIsNoText(subject);
+  if (noText) return noText;
+  for (const name of ['kind', 'subjectId'] as const) {
+    const text = subject[name];
     if (NOT_KEPT.test(text)) {
       return `${name} has a character that Postgres does not keep`;
     }

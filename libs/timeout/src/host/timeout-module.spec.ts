@@ -225,6 +225,24 @@ describe('TimeoutModule, in a host with tables of its own', () => {
     }
   });
 
+  it.each([['subjectId'], ['kind']])(
+    'refuses a %s that is no text, whatever it is asked',
+    async (name) => {
+      const tx = fromTypeOrm(host.manager);
+      const numbered = {
+        kind,
+        subjectId: '4711',
+        dueAt: inMs(60_000),
+        [name]: 4711 as unknown as string,
+      };
+      const refused = { name: 'TypeError', message: expect.stringContaining(name) as string };
+      await expect(timeouts.arm(tx, numbered)).rejects.toMatchObject(refused);
+      await expect(timeouts.get(numbered)).rejects.toMatchObject(refused);
+      await expect(timeouts.cancel(tx, [numbered])).rejects.toMatchObject(refused);
+      await expect(timeouts.release(numbered)).rejects.toMatchObject(refused);
+    },
+  );
+
   it('puts nobody else aside for a subject that fails', async () => {
     handler.failFor = 'bad';
     await begin('bad', SOON);

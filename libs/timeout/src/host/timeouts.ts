@@ -13,8 +13,8 @@ import type { TimeoutService } from '../timeout.service';
 import { queryRows } from '../query-rows';
 import type { Transaction } from '../transaction';
 import type { HostTransaction } from './host-transaction';
-import { assertNotOfOrders, kindsOfHosts } from './kinds-of-orders';
-import { assertSound, canBeArmed } from './sound-deadline';
+import { assertNotOfOrders, KINDS_OF_ORDERS, kindsOfHosts } from './kinds-of-orders';
+import { assertSound, assertText, canBeArmed } from './sound-deadline';
 import {
   type ArmedDeadline,
   armedFrom,
@@ -96,13 +96,22 @@ export class Timeouts {
     return armed.length > 0;
   }
 
-  /** Takes deadlines back, and says how many there were. */
-  cancel(tx: HostTransaction, subjects: SubjectRef | readonly SubjectRef[]): Promise<number> {
-    return this.#subjects.cancel(tx, listOf(subjects).filter(canBeArmed));
+  /**
+   * Takes deadlines back, and says how many there were.
+   * @throws {TypeError} for a kind or a subject that is no text
+   */
+  async cancel(tx: HostTransaction, subjects: SubjectRef | readonly SubjectRef[]): Promise<number> {
+    const given = listOf(subjects);
+    given.forEach(assertText);
+    return this.#subjects.cancel(tx, given.filter(canBeArmed));
   }
 
-  /** The deadline of this subject, as committed; undefined when it has none. */
+  /**
+   * The deadline of this subject, as committed; undefined when it has none.
+   * @throws {TypeError} for a kind or a subject that is no text
+   */
   async get(subject: SubjectRef): Promise<KnownDeadline | undefined> {
+    assertText(subject);
     if (!canBeArmed(subject)) return undefined;
     const { kind, subjectId } = subject;
     const rows = await queryRows<ArmedRow>(this.dataSource, READ_SUBJECT, [kind, subjectId]);
@@ -130,7 +139,7 @@ export class Timeouts {
 
   /**
    * Deadlines whose handler has failed too often, longest held first. It is called for one no more until
-   * `release`, or until the deadline is armed again.
+   * `release`, or until the deadline is armed again. Those of orders in the same schema are not among them.
    */
   async held({
     kind,
@@ -138,13 +147,22 @@ export class Timeouts {
   }: { readonly kind?: string | undefined; readonly limit?: number | undefined } = {}): Promise<
     readonly HeldDeadline[]
   > {
-    const { items } = await listHeld(this.#sql, { kind, limit: Math.min(limit, MOST_LISTED) });
+    const butOf = await this.#kindsOfOrdersHere();
+    const most = Math.min(limit, MOST_LISTED);
+    const { items } = await listHeld(this.#sql, { kind, butOf, limit: most });
     return items;
   }
 
-  /** Makes held deadlines due again, now and with a clean record; answers with how many of these were held. */
+  /**
+   * Makes held deadlines due again, now and with a clean record; answers with how many of these were held. None
+   * of orders in the same schema, which their operators release.
+   * @throws {TypeError} for a kind or a subject that is no text
+   */
   async release(subjects: SubjectRef | readonly SubjectRef[]): Promise<number> {
-    const given = listOf(subjects).map(({ kind, subjectId }) => ({ kind, subjectId }));
+    const all = listOf(subjects).map(({ kind, subjectId }) => ({ kind, subjectId }));
+    all.forEach(assertText);
+    const ofOrders = await this.#kindsOfOrdersHere();
+    const given = all.filter(({ kind }) => !ofOrders.includes(kind));
     const released = await releaseHeld(this.#sql, { subjects: given });
     this.service.armed({ afterCommit: (hook) => void hook() }, released);
     return released.length;
@@ -171,6 +189,11 @@ export class Timeouts {
     const { kinds } = this.service.brake;
     const own = kinds.length > 0 ? kinds : await this.ofHosts(stopped.map(({ kind }) => kind));
     return stopped.filter(({ kind }) => own.includes(kind));
+  }
+
+  async #kindsOfOrdersHere(): Promise<readonly string[]> {
+    const ofHosts = await this.ofHosts(KINDS_OF_ORDERS);
+    return KINDS_OF_ORDERS.filter((kind) => !ofHosts.includes(kind));
   }
 
   async #known(kind: string, rows: readonly ArmedRow[]): Promise<KnownDeadline[]> {
