@@ -378,8 +378,10 @@ WITH disputes AS (
   UNION ALL
   -- A host's subject that was armed again has another id, and what was held of it is not any more.
   SELECT 'deadline_held', subject_id, held_at FROM held_deadlines h
-   WHERE kind IN ('payment', 'closing', 'shipment', 'receipt', 'refund', 'webhook')
-      OR EXISTS (SELECT 1 FROM timeout_subjects s WHERE s.id = h.subject_id)
+   WHERE EXISTS (SELECT 1 FROM timeout_subjects s WHERE s.id = h.subject_id)
+      OR EXISTS (SELECT 1 FROM orders o WHERE o.id = h.subject_id)
+      OR EXISTS (SELECT 1 FROM refunds r WHERE r.id = h.subject_id)
+      OR EXISTS (SELECT 1 FROM webhook_events w WHERE w.id = h.subject_id)
   UNION ALL
   SELECT 'refund_unsent', r.id, greatest(r.updated_at, (
            SELECT max(m.at) FROM money_movements m WHERE m.payment_id = r.payment_id
