@@ -286,6 +286,18 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'option-lock-never-taken',
+    what: 'A handler of a host changes a subject while somebody holds its key',
+    spec: 'libs/timeout/src/host/subject-locks.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/host/host-handler.ts',
+        find: 'if (locks) this.lockKeys',
+        replace: 'if (!locks) this.lockKeys',
+      },
+    ],
+  },
 ];
 
 module.exports = { INSTALLATION_MUTATIONS };

@@ -49,6 +49,13 @@ export interface DeadlineHandler {
   readonly maxBatch: number;
   /** The key to hold while this subject is changed, or undefined when none is needed. */
   lockKey(subjectId: string): string | undefined;
+  /**
+   * Optional, in place of `lockKey`: a batch's keys by its subjects' ids, where they have to be read. Called in the
+   * batch's transaction before `handle`; a subject that is not among them needs none.
+   */
+  readonly lockKeys?:
+    | ((subjectIds: readonly string[], tx: Transaction) => Promise<ReadonlyMap<string, string>>)
+    | undefined;
   /** `judge`: for a handler that has hooks of `tx` do what follows the commit. */
   handle(
     due: readonly DueDeadline[],

@@ -195,6 +195,7 @@ export class DrainBatch {
           claimed,
           this.handler,
           this.parts,
+          tx,
         );
         release = giveBack;
         startedMs = performance.now();

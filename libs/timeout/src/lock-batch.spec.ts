@@ -4,6 +4,7 @@ import type { Lock } from './lock';
 import { lockBatch } from './lock-batch';
 import { silentTelemetry } from './telemetry';
 import { subject } from './testing/deadline-store';
+import type { Transaction } from './transaction';
 
 const NOW_MS = 1_000_000;
 const KEY = 'lock:1';
@@ -28,6 +29,7 @@ async function putOffMs(busyForMs: number): Promise<number> {
       clock: { nowMs: () => NOW_MS },
       telemetry: silentTelemetry,
     },
+    {} as Transaction,
   );
   expect(mine.each).toEqual([]);
   return (contended[0] as DueDeadline).dueAt.getTime() - NOW_MS;

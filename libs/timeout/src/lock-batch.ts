@@ -2,6 +2,7 @@ import { ClaimedBatch } from './claimed-batch';
 import type { DeadlineHandler, DueDeadline } from './deadline-handler';
 import type { DrainParts } from './drain-parts';
 import { type Held, isLockOfIds, type Lock } from './lock';
+import type { Transaction } from './transaction';
 
 /** A claimed batch with the locks of its subjects. */
 export interface LockedBatch {
@@ -20,13 +21,17 @@ export interface LockedBatch {
 const CONTENDED_RETRY_FIRST_MS = 100;
 const CONTENDED_RETRY_MAX_MS = 800;
 
+type KeyOf = (subjectId: string) => string | undefined;
+
 /** Takes the locks that are free, and waits for none. */
 export async function lockBatch(
   claimed: ClaimedBatch,
-  handler: Pick<DeadlineHandler, 'lockKey' | 'whole'>,
+  handler: Pick<DeadlineHandler, 'lockKey' | 'lockKeys' | 'whole'>,
   { lock, clock, telemetry }: Pick<DrainParts, 'lock' | 'clock' | 'telemetry'>,
+  tx: Transaction,
 ): Promise<LockedBatch> {
-  const held = await acquire(lock, claimed, handler);
+  const keyOf = await keysOf(claimed, handler, tx);
+  const held = await acquire(lock, claimed, handler.whole, keyOf);
   if (!held) {
     return { mine: claimed, contended: [], isLocked: true, giveBack: async () => undefined };
   }
@@ -39,7 +44,7 @@ export async function lockBatch(
   const mine: DueDeadline[] = [];
   const contended: DueDeadline[] = [];
   for (const one of claimed.each) {
-    const key = handler.lockKey(one.subjectId);
+    const key = keyOf(one.subjectId);
     if (key === undefined || held.keys.has(key)) {
       mine.push(one);
       continue;
@@ -51,18 +56,28 @@ export async function lockBatch(
   return { mine: ClaimedBatch.of(mine), contended, isLocked, giveBack };
 }
 
+async function keysOf(
+  claimed: ClaimedBatch,
+  handler: Pick<DeadlineHandler, 'lockKey' | 'lockKeys'>,
+  tx: Transaction,
+): Promise<KeyOf> {
+  if (!handler.lockKeys) return (subjectId) => handler.lockKey(subjectId);
+  const ids = claimed.each.map(({ subjectId }) => subjectId);
+  const keys = await handler.lockKeys(ids, tx);
+  return (subjectId) => keys.get(subjectId);
+}
+
 /** Undefined where no key is needed. */
 async function acquire(
   lock: Lock,
   claimed: ClaimedBatch,
-  handler: Pick<DeadlineHandler, 'lockKey' | 'whole'>,
+  whole: DeadlineHandler['whole'],
+  keyOf: KeyOf,
 ): Promise<Held | undefined> {
-  if (handler.whole && isLockOfIds(lock)) {
-    return lock.acquireFreeOf(handler.whole.lockPrefix, claimed.subjectIds);
-  }
+  if (whole && isLockOfIds(lock)) return lock.acquireFreeOf(whole.lockPrefix, claimed.subjectIds);
   const keys = new Set<string>();
   for (const { subjectId } of claimed.each) {
-    const key = handler.lockKey(subjectId);
+    const key = keyOf(subjectId);
     if (key !== undefined) keys.add(key);
   }
   return keys.size === 0 ? undefined : lock.acquireFree([...keys]);

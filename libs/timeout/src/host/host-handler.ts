@@ -6,6 +6,7 @@ import type {
   FollowUpJudge,
 } from '../deadline-handler';
 import { HandlerFaultError } from '../handle-apart';
+import { nameSubjects } from '../held-deadlines';
 import type { TimeoutTelemetry } from '../telemetry';
 import type { Transaction } from '../transaction';
 import type { Due, HandlerMark, HandlesDue, Tx } from './deadline-handler.decorator';
@@ -29,6 +30,7 @@ interface Taken {
 /** A host's handler as the service calls it: with the host's subjects, and its search path. */
 export class HostHandler implements DeadlineHandler {
   readonly maxBatch: number;
+  readonly lockKeys: DeadlineHandler['lockKeys'];
   readonly #kind: string;
 
   constructor(
@@ -36,9 +38,12 @@ export class HostHandler implements DeadlineHandler {
     private readonly handler: HandlesDue,
     private readonly paths: { readonly own: string; readonly host: string },
     private readonly telemetry: Pick<TimeoutTelemetry, 'failed'>,
+    /** Nobody asks for the subjects' names where nothing is locked by them. */
+    locks: boolean,
   ) {
     this.#kind = kind;
     this.maxBatch = maxBatch;
+    if (locks) this.lockKeys = (ids, tx) => keysOf(kind, ids, tx);
   }
 
   lockKey(): undefined {
@@ -98,6 +103,15 @@ export class HostHandler implements DeadlineHandler {
       throw error;
     }
   }
+}
+
+async function keysOf(
+  kind: string,
+  ids: readonly string[],
+  tx: Transaction,
+): Promise<ReadonlyMap<string, string>> {
+  const names = await nameSubjects(tx, ids);
+  return new Map([...names].map(([id, subject]) => [id, `lock:${kind}:${subject}`]));
 }
 
 /** What a handler answers that no compiler has looked at. */

@@ -15,7 +15,10 @@ export interface TimeoutModuleOptions {
   readonly schema?: string | undefined;
   /** The name of one that needs nothing or `redis`, or one of the host's own; chosen by what is given unless given. */
   readonly driver?: string | TimerDriver | undefined;
-  /** Held around each change of a subject; none unless given: what decides is the transaction. */
+  /**
+   * Held around each change of a subject, as `lock:KIND:SUBJECT`: whoever holds that key in the same store keeps the
+   * handler from it meanwhile. None unless given: what decides is the transaction.
+   */
   readonly lock?: Lock | undefined;
   /** `arm`: this process arms and rings for nobody, and needs no handlers. `ring` unless given. */
   readonly role?: 'ring' | 'arm' | undefined;

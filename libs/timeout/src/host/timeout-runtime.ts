@@ -75,6 +75,7 @@ export class TimeoutRuntime
     private readonly pools: readonly DataSource[],
     private readonly place: Place,
     private readonly mayMigrate: boolean,
+    private readonly locks: boolean,
   ) {}
 
   static async open(
@@ -130,6 +131,7 @@ export class TimeoutRuntime
       pools,
       place,
       options.migrate ?? true,
+      options.lock !== undefined,
     );
   }
 
@@ -175,7 +177,13 @@ export class TimeoutRuntime
     assertFoundInTime(this.handlers, this.findAgain());
     for (const found of this.handlers) {
       const { mark } = found;
-      const handler = new HostHandler(mark, madeHandler(found), this.paths, this.telemetry);
+      const handler = new HostHandler(
+        mark,
+        madeHandler(found),
+        this.paths,
+        this.telemetry,
+        this.locks,
+      );
       this.service.handle(mark.kind, handler);
     }
     const tellOf = (kinds: readonly string[]) => this.timeouts.ofHosts(kinds);
