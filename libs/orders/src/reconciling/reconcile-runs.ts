@@ -7,7 +7,7 @@ import { type Accountable, recordAction } from '../order/operator-action';
 import { onDataSource, type Queryable } from '../order/order-rows';
 import { uuidv7 } from '../order/uuid';
 import type { Finding } from './reconcile-finding';
-import type { PlaceOfRun, UnreadLedger } from './reconcile-places';
+import type { Place, PlaceOfRun } from './reconcile-places';
 
 export interface ReconcileRun {
   readonly id: string;
@@ -112,13 +112,12 @@ export class ReconcileRuns {
     );
   }
 
-  /** All that could be read has been compared. */
+  /** All that could be read has been compared, and these ledgers are left. */
   async saveUnread(
     run: ReconcileRun,
-    [first, ...others]: readonly [UnreadLedger, ...UnreadLedger[]],
+    [first, ...rest]: readonly [Place, ...Place[]],
   ): Promise<void> {
-    const rest = others.map(({ place }) => place);
-    await this.save(run, { place: { ...first.place, rest, isUnread: true }, checked: 0, seen: [] });
+    await this.save(run, { place: { ...first, rest, isUnread: true }, checked: 0, seen: [] });
   }
 
   /** Answers with what it is now: one that was closed before is not open again. */

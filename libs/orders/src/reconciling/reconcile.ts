@@ -150,7 +150,7 @@ export class Reconcile {
     if (!request.signal?.aborted) {
       const [first, ...others] = unread;
       if (first) {
-        await this.runs.saveUnread(run, [first, ...others]);
+        await this.runs.saveUnread(run, [first.place, ...others.map(({ place }) => place)]);
         throw notRead([first, ...others]);
       }
       await this.runs.finish(run);
