@@ -1,6 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { brakeOf } from './host-brake';
 
+it('is off for what is handled here where the host gives none any more, so that it is released', () => {
+  expect(brakeOf(undefined, ['mail'])).toEqual({ kinds: ['mail'], share: null });
+});
+
 /** What a host's code answers that no compiler has looked at. */
 describe("a host's suspicion", () => {
   const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
@@ -8,7 +12,7 @@ describe("a host's suspicion", () => {
   afterAll(() => warned.mockRestore());
 
   const asked = (said: unknown): unknown => {
-    const { suspicion } = brakeOf({ kinds: ['mail'], suspicion: () => said as string });
+    const { suspicion } = brakeOf({ kinds: ['mail'], suspicion: () => said as string }, []);
     suspicion?.();
     return suspicion?.();
   };

@@ -20,9 +20,9 @@ export interface HostBrake {
   readonly onEngaged?: ((facts: BrakeFacts) => void) | undefined;
 }
 
-/** As the service takes it; off where the host has given none. */
-export function brakeOf(brake: HostBrake | undefined): BrakeOptions {
-  if (!brake) return { kinds: [], share: null };
+/** As the service takes it; off where the host has given none, for what is `handled` here. */
+export function brakeOf(brake: HostBrake | undefined, handled: readonly string[]): BrakeOptions {
+  if (!brake) return { kinds: handled, share: null };
   const { kinds, share = SHARE, suspicion, onEngaged } = brake;
   const logger = new Logger('Timeouts');
   const failed = (what: string) => (error: unknown) => logger.warn(`${what}: ${String(error)}`);

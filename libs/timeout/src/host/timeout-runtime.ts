@@ -27,6 +27,7 @@ import type { TimerDriver } from '../timer-driver';
 import { checkOptions } from './check-options';
 import { findPlace, type Place } from './connections';
 import type { Tx } from './deadline-handler.decorator';
+import { AnsweredLock } from './answered-lock';
 import { assertFoundInTime, findHandlers, type FoundHandler, madeHandler } from './find-handlers';
 import { brakeOf, warnOfUnhandled } from './host-brake';
 import { HostHandler } from './host-handler';
@@ -104,8 +105,9 @@ export class TimeoutRuntime
     const drainDataSource = pools.at(-1) ?? dataSource;
     const clock = new DatabaseClock(drainDataSource);
     const driver = await driverOf(options, schema, { clock, dataSource, telemetry });
-    const lock = options.lock ?? new NoopLock();
     const named = namedTelemetry(telemetry, (ids) => nameSubjects(statements(dataSource), ids));
+    const lockFailed = (error: unknown): void => named.failed('lock', error);
+    const lock = options.lock ? new AnsweredLock(options.lock, lockFailed) : new NoopLock();
     const parts = { driver, lock, dataSource, drainDataSource, clock, telemetry: named };
     const sweep = {
       intervalMs: options.sweepIntervalMs ?? SWEEP_INTERVAL_MS,
@@ -115,7 +117,7 @@ export class TimeoutRuntime
     const drain = { ...drainDefaults, drainers };
     const isDriverOfHost = typeof options.driver === 'object';
     const limits = { granularity: GRANULARITY_MS, horizonMs: HORIZON_MS, isDriverOfHost };
-    const brake = brakeOf(options.brake);
+    const brake = brakeOf(options.brake, kinds);
     if (ring) warnOfUnhandled(brake, kinds);
     const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain, brake });
     return new TimeoutRuntime(
