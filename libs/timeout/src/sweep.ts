@@ -43,6 +43,8 @@ export interface SweepUnderWay {
   readonly drained: Promise<SweptCounts>;
 }
 
+/** One that failed is made anew after so long, however far apart sweeps are. */
+const FAILED_AGAIN_MS = 10_000;
 /**
  * Rings of ours come within 200 ms nearly always. With a look four times a second, and the time
  * that a drain takes, what has lost its alarm is handled within a second.
@@ -143,6 +145,21 @@ export class Sweep {
   ): Promise<SweepUnderWay> {
     const startedMs = performance.now();
     this.#lastRunAtMs = startedMs;
+    try {
+      return await this.#begin(startedMs, leaveToTimerMs, armingLimitMs);
+    } catch (error) {
+      // Nobody has looked, and who does not sweep is missed soon.
+      const { intervalMs } = this.options;
+      this.#lastRunAtMs = startedMs - intervalMs + Math.min(intervalMs, FAILED_AGAIN_MS);
+      throw error;
+    }
+  }
+
+  async #begin(
+    startedMs: number,
+    leaveToTimerMs: number,
+    armingLimitMs: number,
+  ): Promise<SweepUnderWay> {
     await this.clock.measure();
     this.driverStart.again();
     const armed = withTimeLimit(this.#arming.arm(), armingLimitMs, 'Not armed');

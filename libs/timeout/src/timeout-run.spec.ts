@@ -114,6 +114,19 @@ describe('a worker that sweeps every six hours', () => {
     expect(swept).toHaveBeenCalledTimes(1);
   });
 
+  it('sweeps again soon where a sweep has failed, and is heard again then', async () => {
+    jest.spyOn(timeouts.brake, 'refresh').mockRejectedValueOnce(new Error('Postgres is away'));
+    await run.start();
+    await until('it has failed', async () => failed.mock.calls.length > 0);
+    failed.mockClear();
+    expect(await listWorkers(store.dataSource)).toEqual([]);
+    pass(10_000);
+    await until('it has swept', async () => swept.mock.calls.length > 0);
+    await until('it has told of itself', async () => {
+      return (await listWorkers(store.dataSource)).length > 0;
+    });
+  });
+
   it('handles what was brought near by somebody who was killed before it claimed that', async () => {
     await startAndClaim();
     await store.add(KIND, [-2 * HOUR_MS]);
