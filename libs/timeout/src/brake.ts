@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { isContention } from './database-errors';
+import { inTransaction } from './in-transaction';
 import { bootId, machineUptimeMs } from './machine';
 import { queryRows } from './query-rows';
 
@@ -213,12 +214,16 @@ export class Brake {
   async #engageIfMany({ cause, fewest }: Suspect): Promise<void> {
     const worst = await this.#worstKind(fewest);
     if (!worst) return;
-    const put = await queryRows(
-      this.dataSource,
-      `INSERT INTO timeout_brakes (cause, kind, due, waiting)
-       SELECT $1, $2, $3, $4 WHERE NOT ${areBraked('$5')} ON CONFLICT DO NOTHING RETURNING 1`,
-      [cause, worst.kind, worst.due, worst.waiting, this.kinds],
-    );
+    const values = [cause, worst.kind, worst.due, worst.waiting, this.kinds];
+    const put = await inTransaction(this.dataSource, async (tx) => {
+      // In turns: two workers that judge at once, by two kinds, would put on one each, and a person release one.
+      await tx.rows('LOCK TABLE timeout_brakes IN SHARE ROW EXCLUSIVE MODE');
+      return tx.rows(
+        `INSERT INTO timeout_brakes (cause, kind, due, waiting)
+         SELECT $1, $2, $3, $4 WHERE NOT ${areBraked('$5')} ON CONFLICT DO NOTHING RETURNING 1`,
+        values,
+      );
+    });
     if (put.length === 0 && !(await this.isEngaged())) {
       throw new Error(
         'Another brake of this schema is on, and its tables are of an older version, with room for one: ' +

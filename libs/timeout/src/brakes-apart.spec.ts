@@ -1,3 +1,4 @@
+import { until } from '../../../test/support/until';
 import { Brake, type BrakeOptions, CLOCK_JUMPED } from './brake';
 import { readStopped, releaseBrakes } from './brake-desk';
 import { Drain } from './drain';
@@ -110,6 +111,31 @@ describe('Two brakes of one schema, for kinds of their own', () => {
     await second.refresh();
     expect(await stoppedKinds()).toHaveLength(1);
     expect([first.isOn, second.isOn]).toEqual([true, true]);
+  });
+
+  it('have one row where another process puts its own on at the same moment, for another kind', async () => {
+    const both = new Brake(
+      store.dataSource,
+      { kinds: [MINE, OTHERS], share: 0.2, suspicion: mailFails },
+      () => uptimeMs,
+      `machine-${++machines}`,
+    );
+    await store.rows('DELETE FROM deadlines WHERE kind = $1', [OTHERS]);
+    const neighbour = store.dataSource.createQueryRunner();
+    await neighbour.startTransaction();
+    await neighbour.query(
+      `INSERT INTO timeout_brakes (cause, kind, due, waiting) VALUES ('mail_down', $1, 150, 150)`,
+      [OTHERS],
+    );
+    let isOver = false;
+    const judging = both.refresh().finally(() => (isOver = true));
+    const waiting = `SELECT FROM pg_stat_activity
+                      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await until('it waits', async () => isOver || (await store.rows(waiting)).length > 0);
+    await neighbour.commitTransaction();
+    await neighbour.release();
+    await judging;
+    expect([await stoppedKinds(), both.isOn]).toEqual([[OTHERS], true]);
   });
 
   it('let nothing pass where tables of an older version have room for one alone', async () => {
