@@ -51,33 +51,37 @@ export async function* readLedger(
   { since, from, signal }: Reading,
 ): AsyncGenerator<LedgerPage> {
   let place: Place = { provider: provider.name, side: 'theirs', from };
-  const stop = stopBy(signal);
   let pages: AsyncIterator<LedgerPage> | undefined;
   try {
     pages = provider.ledger(since, from)[Symbol.asyncIterator]();
     for (;;) {
-      const page = await Promise.race([pages.next(), stop.told]);
-      if (page.done) return;
+      const page = await unlessStopped(pages.next(), signal);
+      if (!page || page.done) return;
       yield page.value;
       place = { ...place, from: page.value.next };
     }
   } catch (error) {
     throw new UnreadLedger(place, error);
   } finally {
-    stop.forget();
     // Behind a page that never comes it ends never.
     void pages?.return?.().catch(() => undefined);
   }
 }
 
-function stopBy(signal: AbortSignal | undefined) {
-  let tell = (): void => undefined;
-  const told = new Promise<{ readonly done: true }>((resolve) => {
-    tell = () => resolve({ done: true });
+/**
+ * Undefined once it is told to stop. Of nothing that outlives a page: what is raced against one promise again and
+ * again is kept by it, and that would be the whole ledger.
+ */
+function unlessStopped<T>(
+  page: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => resolve(undefined);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+    page.finally(() => signal?.removeEventListener('abort', stop)).then(resolve, reject);
   });
-  if (signal?.aborted) tell();
-  signal?.addEventListener('abort', tell);
-  return { told, forget: () => signal?.removeEventListener('abort', tell) };
 }
 
 /** What a run fails with that has compared all the others. */
