@@ -76,9 +76,7 @@ export class ForeignMoney {
     const isOtherwise = isDecidedOtherwise(known, move);
     if (isOtherwise && source !== 'reconcile') return 'contradiction';
     const again = secondRefOf(move.providerId);
-    if (!isOtherwise && source === 'reconcile' && (await knownOf(tx, paymentId, again)).size > 0) {
-      return 'contradiction';
-    }
+    const isOver = !isOtherwise && (await knownOf(tx, paymentId, again)).size > 0;
     const ref = isOtherwise ? again : move.providerId;
     const amount = amountBegun(known, move) ?? move.amount;
     const { currency } = payment;
@@ -89,6 +87,9 @@ export class ForeignMoney {
     const movements = kinds.map((kind): Movement => ({ ...ids, kind, amount }));
     const back = isWonAfterAll ? amount - (known.get('dispute_returned') ?? 0) : returned;
     if (back > 0) movements.push({ ...ids, kind: 'dispute_returned', amount: back });
+    // What is told late of an end that another one has followed is in that one; a third end is a person's to look at.
+    const isNew = movements.some(({ kind }) => !known.has(kind));
+    if (isOver && (isNew || source === 'reconcile')) return 'contradiction';
     const written = await recordMovements(tx, movements);
     if (written.length === 0) return 'known';
     const other = amount === move.amount ? {} : { told: move.amount };

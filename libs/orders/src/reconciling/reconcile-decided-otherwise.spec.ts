@@ -48,6 +48,17 @@ describe('a dispute that the ledger tells to be decided otherwise than it was', 
     expect(world.told.filter(({ name }) => name === 'alert').at(-1)?.args[0]).toBe('dispute_won');
   });
 
+  it('is won after all, and what is told late of a part that came back before is in that already', async () => {
+    const [order, dispute] = await ended('lost');
+    dispute.state = 'won';
+    expect(await reconciled()).toEqual(SETTLED);
+    for (const returned of [300, undefined]) {
+      await tell(order, 'dispute.lost', { disputeId: dispute.id, amount: 1_000, returned });
+    }
+    expect(await moneyOfOrder(order)).toEqual({ disputed: 0, owed: 1_000 });
+    expect(await reconciled()).toEqual(AGREED);
+  });
+
   it('is won after all, for a canceled order: its money goes on to the customer', async () => {
     const [order, dispute] = await ended('lost');
     expect((await read(order)).status).toBe('canceled');
