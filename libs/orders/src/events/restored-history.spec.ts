@@ -12,6 +12,7 @@ import { Gauges } from '../ops/gauges';
 import { RewindEvents } from '../ops/rewind-events';
 import { changeStock } from '../stock/change-products';
 import { FoldStock } from '../stock/fold-stock';
+import { foldWhereShort, lockProducts } from '../stock/products';
 import { RelayEvents } from './relay-events';
 import { SealHistory } from './seal-history';
 
@@ -148,5 +149,28 @@ describe('a history that was restored into another cluster', () => {
     await world.get(FoldStock).runOnce();
     const onHand = Number(before?.on_hand) + 7;
     expect(await stock()).toEqual([{ on_hand: onHand, available: onHand - 5, reserved: 5 }]);
+  });
+
+  it('is rewound beside who folds what is short, and places it then', async () => {
+    await insertOrders(world, { count: 1, closesInMs: 60_000 });
+    await relayAll(world);
+    await restore();
+    const rewinding = await beginHeldOpen(world.dataSource);
+    let rewound: Promise<unknown> | undefined;
+    await inTransaction(world.dataSource, async (tx) => {
+      const { products } = await lockProducts(tx, ['TEA']);
+      await foldWhereShort(tx, products, new Map([['TEA', 1_000_000_000]]));
+      rewound = rewinding.query('SELECT rewind_relay(NULL)');
+      await until('the rewinding waits', async () => {
+        const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database()
+                            AND wait_event_type = 'Lock' AND query LIKE 'SELECT rewind_relay(%'`;
+        return (await world.owner.rows(waiting)).length > 0;
+      });
+      // As who places does, whose orders come after what was short.
+      await tx.rows('UPDATE orders SET version = version WHERE false');
+    });
+    await rewound;
+    await rewinding.commitTransaction();
+    await rewinding.release();
   });
 });

@@ -84,7 +84,7 @@ export async function changeStock(
        UPDATE products p SET on_hand = on_hand + delta, available = available + delta
          FROM unnest($1::text[], $2::int[]) AS given (sku, delta)
         WHERE p.sku = given.sku AND delta <> 0
-          AND p.available + delta >= 0
+          AND p.available::bigint + delta >= 0
           AND (delta < 0 OR p.available::bigint + delta <= $5 AND p.on_hand::bigint + delta <= $6)
        RETURNING p.sku, delta, p.available
      ), kept AS (

@@ -95,6 +95,8 @@ export async function foldWhereShort(
     .filter(([sku, quantity]) => quantity > (products.get(sku)?.available ?? quantity))
     .map(([sku]) => sku);
   if (short.length === 0) return;
+  // Before the movements, as closers do, whose orders they are of: who rewinds the history locks both tables.
+  await tx.rows('LOCK TABLE orders IN ROW EXCLUSIVE MODE');
   for (const [sku, available] of await foldLocked(tx, short)) {
     (products.get(sku) as LockedProduct).available = available;
   }
