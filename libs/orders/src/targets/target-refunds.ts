@@ -137,19 +137,22 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     );
     if (!row) return false;
     const { status, provider_refund_id: providerRefundId, made } = row;
+    // What is told of the refund that the row waits for is about that, whichever attempt has made it.
+    const isNamed = providerRefundId !== null && answer.providerRefundId === providerRefundId;
+    const told = isNamed ? row.attempt : attempt;
     const facts = { status, attempt: row.attempt, providerRefundId, made };
-    const judgement = judgeTargetRefund(facts, attempt, answer);
-    const isFirstEnd = row.asked > 0 && isEndOf(row, attempt, answer);
+    const judgement = judgeTargetRefund(facts, told, answer);
+    const isFirstEnd = row.asked > 0 && isEndOf(row, told, answer);
     if (judgement.to !== 'unchanged' || judgement.made !== made || isFirstEnd) {
-      await this.#write(tx, row, attempt, answer, judgement);
+      await this.#write(tx, row, told, answer, judgement);
     }
     if (judgement.to === 'failed') {
-      const delay = { subjectId: refundId, inMs: pauseAfterFailureMs(attempt) };
+      const delay = { subjectId: refundId, inMs: pauseAfterFailureMs(told) };
       await armIn(this.parts, tx, REFUND_KIND, [delay]);
     } else if (judgement.to !== 'pending' && judgement.to !== 'unchanged') {
       await this.parts.timeouts.cancel(tx, { kind: REFUND_KIND, subjectId: refundId });
     }
-    this.#tell(tx, row, attempt, answer, judgement);
+    this.#tell(tx, row, told, answer, judgement);
     return true;
   }
 
