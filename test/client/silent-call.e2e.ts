@@ -59,6 +59,13 @@ describe('a call over a connection that is dead', () => {
     expect(new Set(keys).size).toBe(1);
   });
 
+  it('ends also where nobody gets a token for it', async () => {
+    const token = () => new Promise<string>(() => undefined);
+    const { client } = connect(/nothing/, { limitMs: 50, token });
+    const cancel = client.cancel('00000000-0000-4000-8000-000000000000');
+    await expect(cancel).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
   it('fails where it might be done twice', async () => {
     const { client, keys } = connect(/\/cancel$/);
     const { id } = await client.placeOrder(CART);

@@ -87,7 +87,7 @@ export class Http {
   /** One try; the answer as it comes, when it is no refusal. */
   async open({ method, path, body, headers, signal }: Call): Promise<Response> {
     const { baseUrl, token } = this.options;
-    const bearer = typeof token === 'function' ? await token() : token;
+    const bearer = typeof token === 'function' ? await unlessAborted(token(), signal) : token;
     const response = await this.#fetch(baseUrl.replace(/\/$/, '') + path, {
       method,
       headers: {
@@ -117,6 +117,25 @@ export class Http {
     } finally {
       within.end();
     }
+  }
+}
+
+/** What gets a token may hang as well, and hears of no signal. */
+async function unlessAborted<T>(
+  getting: T | Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (!signal) return getting;
+  signal.throwIfAborted();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort);
+  });
+  try {
+    return await Promise.race([getting, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }
 
