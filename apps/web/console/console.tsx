@@ -30,7 +30,7 @@ const SHORTCUTS: Readonly<Record<string, string>> = {
 const LOGIN = /^#login=([\w-]+)$/;
 
 /** Of what keeps the console from being entered or left, all but these may be over in a moment. */
-const STAYS_SO = [401, 403];
+const STAYS_SO = [400, 401, 403, 422];
 const AGAIN_MS = 5_000;
 
 const session = signal<Session | undefined>(undefined);
@@ -116,7 +116,7 @@ function Console() {
     return (
       <main>
         <h1>lastcall console</h1>
-        <p role="alert">{complaint.value}</p>
+        {complaint.value && <p role="alert">{complaint.value}</p>}
         <p>
           You are not logged in. On the machine of the installation,{' '}
           <code>lastcall console open</code> prints a link that opens this page, once and within a
@@ -168,7 +168,7 @@ function Inside({ who }: { who: Session }) {
         <button type="button" class="quiet" onClick={() => void leave()}>
           Leave
         </button>
-        <span role="alert">{complaint.value}</span>
+        {complaint.value && <span role="alert">{complaint.value}</span>}
       </header>
       <main>
         <h1>{view}</h1>
