@@ -116,6 +116,7 @@ describe('rate limits', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(404));
     const tested = await api.request(`POST /v1/ops/webhook-endpoints/${id}/test`, { token });
     expectProblem(tested, 404, 'webhook_endpoint_not_found');
+    expect(tested.headers.get('ratelimit')).toMatch(/^"requests";.*, "costly";r=9;t=\d+$/);
   });
 });
 

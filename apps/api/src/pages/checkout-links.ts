@@ -4,7 +4,8 @@ import type { FastifyRequest } from 'fastify';
 import { API_CONFIG } from '../api-config';
 import type { Caller } from '../auth/caller';
 
-const CODE_MS = 15 * 60_000;
+const MINUTE_MS = 60_000;
+const CODE_MS = 15 * MINUTE_MS;
 /** Long enough to come back and read what became of the order. */
 const SESSION_MS = 24 * 3_600_000;
 
@@ -30,15 +31,18 @@ export class CheckoutLinks {
   ): Promise<CheckoutLink> {
     const { code, codeEndsAt } = await this.sessions.invite({
       ...{ page: 'checkout', subject: customerId, scopes: ['orders'], orderId },
-      ...{ codeLifetimeMs: CODE_MS, lifetimeMs },
+      ...{ codeLifetimeMs: Math.min(CODE_MS, lifetimeMs), lifetimeMs },
     });
     const url = `${this.pageOf(request, orderId)}?code=${code}`;
     return { orderId, url, expiresAt: codeEndsAt.toISOString() };
   }
 
-  /** One that a page asks for itself ends with the page's session: nobody goes on for ever by links. */
+  /** One that a page asks for itself ends with the page's session: nobody goes on for ever by links to one order. */
   createAnother(request: FastifyRequest, orderId: string, caller: Caller): Promise<CheckoutLink> {
-    const leftMs = caller.isOfPage ? caller.expiresAtMs - Date.now() : SESSION_MS;
+    // It is open by the database's clock, whatever ours says.
+    const leftMs = caller.isOfPage
+      ? Math.max(MINUTE_MS, caller.expiresAtMs - Date.now())
+      : SESSION_MS;
     return this.create(request, orderId, caller.subject, Math.min(SESSION_MS, leftMs));
   }
 

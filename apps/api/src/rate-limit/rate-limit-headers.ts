@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify';
 
 export interface Limit {
-  readonly name: 'requests' | 'payments';
+  /** `costly`: what makes somebody else work, but to pay; each such route has a count of its own. */
+  readonly name: 'requests' | 'payments' | 'costly';
   readonly limit: number;
   readonly windowMs: number;
 }

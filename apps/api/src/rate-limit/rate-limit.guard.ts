@@ -43,10 +43,12 @@ export class RateLimitGuard extends ThrottlerGuard {
   /** Beside the count of all requests: what makes somebody else work for each of them. */
   async #limitCostly(context: ExecutionContext, limit: number): Promise<void> {
     // By the handler's name: to pay is one thing, whether by the API or by a page.
-    const key = `costly ${context.getHandler().name} ${await this.#keyOf(context)}`;
+    const what = context.getHandler().name;
+    const key = `costly ${what} ${await this.#keyOf(context)}`;
     const counted = await this.storageService.increment(key, MINUTE_MS, limit, 0, 'costly');
     const reply = context.switchToHttp().getResponse<FastifyReply>();
-    tellLimit(reply, { name: 'payments', limit, windowMs: MINUTE_MS }, counted);
+    const name = what === 'pay' ? 'payments' : 'costly';
+    tellLimit(reply, { name, limit, windowMs: MINUTE_MS }, counted);
     if (!counted.isBlocked) return;
     const { timeToBlockExpire: retryAfterSeconds } = counted;
     const message = `That is more than ${limit} a minute; try again in ${retryAfterSeconds} s`;
