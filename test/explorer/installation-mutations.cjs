@@ -298,6 +298,42 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'lock-of-a-host-waited-for',
+    what: 'A lock of a host that never answers takes a lane of its kind for good',
+    spec: 'libs/timeout/src/host/answered-lock.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/host/answered-lock.ts',
+        find: 'const ANSWERS_WITHIN_MS = 1_000;',
+        replace: 'const ANSWERS_WITHIN_MS = Infinity;',
+      },
+    ],
+  },
+  {
+    name: 'two-rows-of-one-brake',
+    what: 'Two workers that judge at the same moment, by two kinds, put on a brake each',
+    spec: 'libs/timeout/src/brakes-apart.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/brake.ts',
+        find: "await tx.rows('LOCK TABLE timeout_brakes IN SHARE ROW EXCLUSIVE MODE');",
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'failed-sweep-waits-for-hours',
+    what: 'After a sweep that failed a worker sweeps, and says that it lives, as late as if it had not',
+    spec: 'libs/timeout/src/timeout-run.spec.ts',
+    edits: [
+      {
+        file: 'libs/timeout/src/sweep.ts',
+        find: 'Math.min(intervalMs, FAILED_AGAIN_MS)',
+        replace: 'intervalMs',
+      },
+    ],
+  },
 ];
 
 module.exports = { INSTALLATION_MUTATIONS };

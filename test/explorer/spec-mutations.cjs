@@ -279,7 +279,7 @@ const SPEC_MUTATIONS = [
     'host/host-drains.spec.ts',
     [
       'host/host-brake.ts',
-      'if (!brake) return { kinds: [], share: null };',
+      'if (!brake) return { kinds: handled, share: null };',
       'return { kinds: brake?.kinds ?? [], share: null };',
     ],
   ),
