@@ -15,6 +15,8 @@ interface Parked {
   readonly isTimer: boolean;
   /** After how long a timer fires by itself; 0 for what is none. */
   readonly afterMs: number;
+  /** The backend that it asks, if it is one. */
+  readonly pid?: number | undefined;
   readonly go: () => void;
 }
 
@@ -101,7 +103,7 @@ export class Scheduler {
     const actor = this.#actors.getStore();
     if (actor && this.#dead.has(actor)) return new Promise<never>(() => undefined);
     if (!actor || !this.#isOn) return act();
-    await this.#park(actor, label);
+    await this.#park(actor, label, pid);
     const operation: Operation = { pid, isBlocked: false };
     this.#operations.add(operation);
     try {
@@ -169,16 +171,28 @@ export class Scheduler {
     }
   }
 
-  #park(actor: Actor, label: string): Promise<void> {
+  #park(actor: Actor, label: string, pid?: number): Promise<void> {
     this.#activity += 1;
-    return new Promise((go) => this.#parked.push({ actor, label, isTimer: false, afterMs: 0, go }));
+    const step = { actor, label, isTimer: false, afterMs: 0, pid };
+    return new Promise((go) => this.#parked.push({ ...step, go }));
+  }
+
+  /** What may be next: of the statements of one connection the first, as they go out in their order. */
+  #next(): Parked[] {
+    const asked = new Set<number>();
+    return this.#parked.filter(({ pid }) => {
+      if (pid === undefined) return true;
+      const isFirst = !asked.has(pid);
+      asked.add(pid);
+      return isFirst;
+    });
   }
 
   /** 0 goes on with the actor that went last, so that a shrunken schedule switches seldom. */
   #resume(choice: number): void {
     const rank = ({ actor, isTimer }: Parked): number =>
       isTimer ? 2 : actor === this.#last ? 0 : 1;
-    const ordered = [...this.#parked].sort((a, b) => rank(a) - rank(b));
+    const ordered = this.#next().sort((a, b) => rank(a) - rank(b));
     const chosen = ordered[choice % ordered.length] as Parked;
     if (ordered.every(({ isTimer }) => isTimer)) this.waited(Math.ceil(chosen.afterMs));
     this.#parked = this.#parked.filter((one) => one !== chosen);
