@@ -1,26 +1,19 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type ClientOptions, createClient } from '../../libs/client/src';
 import { startTestApp, type TestApp } from '../support/app';
+import { SilentServer } from '../support/silent-server';
 
 const CART = { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] };
 
 describe('a call over a connection that is dead', () => {
   let api: TestApp;
   let ann: string;
-  /** Takes every connection, and never says a word. */
-  let silent: Server;
-  const sockets: Socket[] = [];
+  let silent: SilentServer;
   beforeAll(async () => {
     api = await startTestApp({ settings: { CUSTOMER_EXTENSION: '1m x10' } });
     ann = await api.token({ sub: 'ann' });
-    silent = createServer((socket) => {
-      sockets.push(socket.on('error', () => undefined).on('data', () => silent.emit('asked')));
-    });
-    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    silent = await SilentServer.start();
   });
   afterAll(async () => {
-    sockets.forEach((socket) => socket.destroy());
     silent?.close();
     await api?.close();
   });
@@ -34,8 +27,7 @@ describe('a call over a connection that is dead', () => {
       if (!isMeant) return globalThis.fetch(input, init);
       const { 'idempotency-key': key } = init?.headers as Record<string, string | undefined>;
       if (keys.push(key) > 1) return globalThis.fetch(input, init);
-      const { port } = silent.address() as AddressInfo;
-      return globalThis.fetch(`http://127.0.0.1:${port}/`, init);
+      return globalThis.fetch(silent.url, init);
     };
     return {
       client: createClient({ baseUrl: api.baseUrl, token: () => ann, fetch, ...options }),
@@ -78,7 +70,7 @@ describe('a call over a connection that is dead', () => {
     const timers = jest.spyOn(globalThis, 'setTimeout');
     const { client } = connect(/\/cancel$/, {});
     const { id } = await client.placeOrder(CART);
-    const asked = once(silent, 'asked');
+    const asked = silent.asked();
     const cancel = client.cancel(id);
     await asked;
     const passTime = timers.mock.calls.findLast(([, ms]) => ms === 15_000)?.[0] as () => void;

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createClient, type Order } from '../../libs/client/src';
 import { startTestApp, type TestApp } from '../support/app';
+import { SilentServer } from '../support/silent-server';
 
 const CART = { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] };
 /** How long one look at an order may take. */
@@ -10,19 +9,13 @@ const LOOK_LIMIT_MS = 10_000;
 describe('watching over a connection that is dead', () => {
   let api: TestApp;
   let ann: string;
-  /** Takes every connection, and never says a word. */
-  let silent: Server;
-  const sockets: Socket[] = [];
+  let silent: SilentServer;
   beforeAll(async () => {
     api = await startTestApp();
     ann = await api.token({ sub: 'ann' });
-    silent = createServer((socket) => {
-      sockets.push(socket.on('error', () => undefined).on('data', () => silent.emit('asked')));
-    });
-    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    silent = await SilentServer.start();
   });
   afterAll(async () => {
-    sockets.forEach((socket) => socket.destroy());
     silent?.close();
     await api?.close();
   });
@@ -42,8 +35,7 @@ describe('watching over a connection that is dead', () => {
       const isLook = path.startsWith('/v1/orders/') && init?.method === 'GET';
       if (!isLook || (looks += 1) !== silentLook) return globalThis.fetch(input, init);
       endTime = timers.mock.calls.findLast(([, ms]) => ms === LOOK_LIMIT_MS)?.[0];
-      const { port } = silent.address() as AddressInfo;
-      return globalThis.fetch(`http://127.0.0.1:${port}/`, init);
+      return globalThis.fetch(silent.url, init);
     };
     const client = createClient({ baseUrl: api.baseUrl, token: () => ann, fetch });
     return { client, looks: () => looks, passTime: () => (endTime as () => void)() };
@@ -53,7 +45,6 @@ describe('watching over a connection that is dead', () => {
     for await (const { status } of orders) seen.push(status);
     return seen;
   };
-  const untilSilent = () => once(silent, 'asked');
   const forceClose = async (id: string) =>
     api.request(`POST /v1/ops/orders/${id}/force-close`, {
       token: await api.token({ sub: 'olivia', scope: 'ops' }),
@@ -63,7 +54,7 @@ describe('watching over a connection that is dead', () => {
   it.each([1, 2])('asks anew where the answer to look %d does not come in time', async (look) => {
     const { client, looks, passTime } = connect(look);
     const { id } = await client.placeOrder(CART);
-    const asked = untilSilent();
+    const asked = silent.asked();
     const watching = statusesOf(client.watch(id));
     await asked;
     await forceClose(id);
@@ -77,7 +68,7 @@ describe('watching over a connection that is dead', () => {
     Object.assign(globalThis, { document });
     const { client, looks } = connect(2);
     const placed = await client.placeOrder(CART);
-    const asked = untilSilent();
+    const asked = silent.asked();
     const watching = statusesOf(client.watch(placed.id));
     await asked;
     await forceClose(placed.id);
@@ -90,7 +81,7 @@ describe('watching over a connection that is dead', () => {
     const { client } = connect(1);
     const { id } = await client.placeOrder(CART);
     const leave = new AbortController();
-    const asked = untilSilent();
+    const asked = silent.asked();
     const first = client.watch(id, { signal: leave.signal }).next();
     await asked;
     leave.abort();

@@ -1,9 +1,9 @@
 import type { MigrationInterface } from 'typeorm';
 import { timerDriverKinds } from '../drivers/registry';
-import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-of-kinds';
 import { Deadlines1763600000000 } from '../migrations/1763600000000-deadlines';
 import { NearAndFarDeadlines1763700210000 } from '../migrations/1763700210000-near-and-far-deadlines';
 import { SweepShards1763930020000 } from '../migrations/1763930020000-sweep-shards';
+import { BrakesOfKinds1764140000000 } from '../migrations/1764140000000-brakes-of-kinds';
 import { TimeoutBrakes1763600020000 } from '../migrations/1763600020000-timeout-brakes';
 import { TimeoutSubjects1763701500000 } from '../migrations/1763701500000-timeout-subjects';
 import { Workers1763600010000 } from '../migrations/1763600010000-workers';
