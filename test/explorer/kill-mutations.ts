@@ -1,5 +1,5 @@
 import { slowness } from '../support/slowness';
-import { type Exploration, FOUND_SOMETHING } from './exploration';
+import { FOUND_SOMETHING } from './exploration';
 import { type Mutation, MUTATIONS } from './mutations.cjs';
 import { type Found, writeMutations } from './mutations-report';
 import { explore, failedTest, NO_BUG, SEEDS } from './seeded-runs';
@@ -7,7 +7,7 @@ import { explore, failedTest, NO_BUG, SEEDS } from './seeded-runs';
 export const PROGRAMS = 250;
 export const CROWDS = 60;
 
-/** A spec that fails with nothing planted as well: it says nothing of a seeded bug. */
+/** What fails with nothing planted as well: it says nothing of a seeded bug. */
 export class FailsAnyway extends Error {}
 
 /**
@@ -49,13 +49,29 @@ async function findKiller({ name, inCrowds = false, spec }: Mutation): Promise<F
     return fault === undefined ? undefined : { where: `\`${spec}\``, fault: firstFault(fault) };
   }
   for (const seed of SEEDS) {
-    const runs = inCrowds ? [String(CROWDS), '--crowds'] : [String(PROGRAMS)];
-    const { broken, programs }: Exploration = await explore(name, seed, runs);
-    if (broken === null) continue;
-    const where = `seed ${seed}, program ${programs}${inCrowds ? ' of a crowd' : ''}`;
-    return { where, fault: firstFault(broken) };
+    const found = await killingProgram(name, seed, inCrowds);
+    if (found) return found;
   }
   return undefined;
+}
+
+/**
+ * The first program of `seed` that breaks a promise with a seeded bug, and none without it.
+ * @throws {FailsAnyway} where it breaks one with nothing planted, too
+ */
+export async function killingProgram(
+  name: string,
+  seed: number,
+  inCrowds: boolean,
+  explored = explore,
+): Promise<Found | undefined> {
+  const [count, ...crowds] = inCrowds ? [CROWDS, '--crowds'] : [PROGRAMS];
+  const { broken, programs, path } = await explored(name, seed, [String(count), ...crowds]);
+  if (broken === null) return undefined;
+  const where = `seed ${seed}, program ${programs}${inCrowds ? ' of a crowd' : ''}`;
+  const anyway = await explored(NO_BUG, seed, ['1', ...crowds, '--path', path ?? '']);
+  if (anyway.broken === null) return { where, fault: firstFault(broken) };
+  throw new FailsAnyway(`${where} breaks without it, too: ${firstFault(anyway.broken)}`);
 }
 
 /**

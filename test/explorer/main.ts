@@ -1,6 +1,6 @@
 // npm run test:races -- [--crowds] [--runs N] [--seed S] [--path P]: explores random programs, or one again.
 // --mutations [--one-in N | name...]: shows that each seeded bug is found, and writes docs/mutations.md.
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import * as fc from 'fast-check';
 import { FOUND_SOMETHING, type Exploration } from './exploration';
 import { CrowdExplorer } from './crowd/crowd';
@@ -8,6 +8,7 @@ import { crowdPrograms } from './crowd/crowd-program';
 import { Explorer } from './explorer';
 import { killMutations } from './kill-mutations';
 import { programs } from './program';
+import { NO_BUG } from './seeded-runs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -25,6 +26,19 @@ const { values, positionals } = parseArgs({
   },
 });
 
+const isMutated = (process.env.RACES_MUTATION ?? NO_BUG) !== NO_BUG;
+/** Rejections that nobody has handled: each would end a process of the product. */
+const unhandled: unknown[] = [];
+
+/** @throws {Error} what broke, also where every promise held and a process would have ended */
+async function run<P>(explorer: { run(program: P): Promise<void> }, program: P): Promise<void> {
+  await explorer.run(program);
+  const [error] = unhandled.splice(0);
+  // What a seeded bug no longer waits for may fail by itself; the promises it breaks tell of it.
+  if (error === undefined || isMutated) return;
+  throw new Error(`nobody handles a rejection, which ends a process: ${inspect(error)}`);
+}
+
 async function explore(): Promise<Exploration> {
   const explorer = values.crowds ? await CrowdExplorer.open() : await Explorer.open();
   const startedMs = performance.now();
@@ -39,11 +53,11 @@ async function explore(): Promise<Exploration> {
     const result =
       explorer instanceof CrowdExplorer
         ? await fc.check(
-            fc.asyncProperty(crowdPrograms, (program) => explorer.run(program)),
+            fc.asyncProperty(crowdPrograms, (program) => run(explorer, program)),
             parameters,
           )
         : await fc.check(
-            fc.asyncProperty(programs, (program) => explorer.run(program)),
+            fc.asyncProperty(programs, (program) => run(explorer, program)),
             parameters,
           );
     const error = result.errorInstance;
@@ -85,8 +99,7 @@ async function main(): Promise<number> {
   return FOUND_SOMETHING;
 }
 
-// What a seeded bug no longer waits for may fail by itself; the promises it breaks tell of it.
-process.on('unhandledRejection', () => undefined);
+process.on('unhandledRejection', (error: unknown) => unhandled.push(error));
 
 // Crashed processes of a program are still waiting for their answers: nothing else ends them.
 void main().then(
