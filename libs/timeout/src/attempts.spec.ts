@@ -30,6 +30,19 @@ describe('AttemptQueue', () => {
     expect(started).toEqual(['a', 'b', 'c', 'a']);
   });
 
+  it('has ended when what was under way and what waited has', async () => {
+    const { started, attempt, end } = heldAttempts();
+    const queue = new AttemptQueue(1, attempt, fail);
+    const seen: string[] = [];
+    void queue.run(['a', 'b']).then(() => seen.push('run'));
+    const ended = queue.ended().then(() => seen.push('ended'));
+    queue.stop();
+    end('a');
+    await ended;
+    expect({ started, seen: seen.toSorted() }).toEqual({ started: ['a'], seen: ['ended', 'run'] });
+    await queue.ended();
+  });
+
   it('goes on after one that fails', async () => {
     const errors: unknown[] = [];
     const done: string[] = [];

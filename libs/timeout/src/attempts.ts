@@ -78,6 +78,11 @@ export class AttemptQueue {
     this.#stopped = true;
   }
 
+  /** Resolves when what was under way or waited at this moment has ended; never rejects. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#underWay.values());
+  }
+
   #start(subjectId: string, judge: FollowUpJudge | undefined): Promise<void> {
     const known = this.#underWay.get(subjectId);
     if (known) return known;

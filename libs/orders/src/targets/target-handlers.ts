@@ -43,7 +43,6 @@ export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: st
   @HostDeadlineHandler(askingKind(kind), { ...name, maxBatch: MAX_ASKED })
   class AskProviders implements OnModuleDestroy, BeforeApplicationShutdown {
     readonly #queue: AttemptQueue;
-    #underWay = new Set<Promise<void>>();
 
     constructor(
       @Inject(TARGET_PARTS) private readonly parts: TargetParts,
@@ -71,13 +70,10 @@ export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: st
         tx.afterCommit(() => this.parts.telemetry.alert('closing_takes_long', fields));
       }
       const orderIds = asked.map(({ orderId }) => orderId);
-      tx.afterCommit(() => this.#ask(orderIds, tx.judge));
+      tx.afterCommit(() => {
+        void this.#queue.run(orderIds, tx.judge);
+      });
       return { changed: asked.length };
-    }
-
-    #ask(orderIds: readonly string[], judge: HostTx['judge']): void {
-      const work = this.#queue.run(orderIds, judge).finally(() => this.#underWay.delete(work));
-      this.#underWay.add(work);
     }
 
     onModuleDestroy(): void {
@@ -85,8 +81,8 @@ export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: st
     }
 
     /** What has been asked is applied: each answer takes bounded time. */
-    async beforeApplicationShutdown(): Promise<void> {
-      await Promise.all(this.#underWay);
+    beforeApplicationShutdown(): Promise<void> {
+      return this.#queue.ended();
     }
   }
 

@@ -73,7 +73,6 @@ const whyOf = (answer: SettledAnswer): string | null =>
 export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown {
   readonly #queue: AttemptQueue;
   readonly #table: string;
-  #underWay = new Set<Promise<void>>();
 
   constructor(@Inject(TARGET_PARTS) private readonly parts: TargetParts) {
     this.#table = `"${parts.runtime.schema}".target_refunds`;
@@ -118,13 +117,10 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     );
     const live = rows.filter(({ asked }) => asked !== null);
     tx.afterCommit(() => {
-      const work = this.#queue
-        .run(
-          live.map(({ id }) => id),
-          tx.judge,
-        )
-        .finally(() => this.#underWay.delete(work));
-      this.#underWay.add(work);
+      void this.#queue.run(
+        live.map(({ id }) => id),
+        tx.judge,
+      );
     });
     return { changed: live.length };
   }
@@ -208,8 +204,8 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     this.#queue.stop();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.#underWay);
+  beforeApplicationShutdown(): Promise<void> {
+    return this.#queue.ended();
   }
 
   async #advance(refundId: string): Promise<Attempted> {
