@@ -66,8 +66,8 @@ const CROWD_MUTATIONS = [
     edits: [
       {
         file: `${TIMEOUT}drain-batch.ts`,
-        find: 'await part?.keep(tx, counts, ',
-        replace: 'addCounts(total, counts);\n        await part?.keep(tx, total, ',
+        find: 'await shard?.keep(tx, counts, ',
+        replace: 'addCounts(total, counts);\n        await shard?.keep(tx, total, ',
       },
     ],
   },

@@ -71,7 +71,7 @@ const SPEC_MUTATIONS = [
     'put-back-rings-as-well',
     'What comes back to a slot that is watched has the slot rung once more',
     'slot-watch.spec.ts',
-    ['drain-aside.ts', 'const unseen = part ? back :', 'const unseen = back.length > 0 ? back :'],
+    ['drain-aside.ts', 'const unseen = shard ? back :', 'const unseen = back.length > 0 ? back :'],
   ),
   seeded(
     'watch-ends-as-its-slot-begins',
@@ -189,7 +189,7 @@ const SPEC_MUTATIONS = [
     'parts-at-the-pace-of-rings',
     "Rings begin their rounds in the middle of a sharded sweep's, and each part is a backlog",
     'drain-parts.spec.ts',
-    ['drain.ts', 'if (part.runId !== this.#runId) this.#partBatch', 'this.#partBatch'],
+    ['drain.ts', 'if (shard.runId !== this.#runId) this.#shardBatch', 'this.#shardBatch'],
   ),
   seeded(
     'many-judgements',
@@ -287,7 +287,7 @@ const SPEC_MUTATIONS = [
     'no-probe-of-its-own',
     'A kind that stands still is tried again when somebody rings or sweeps, not before',
     'drain-handler-fault.spec.ts',
-    ['drain.ts', '    this.#probeLater();\n    if (!asked.part)', '    if (!asked.part)'],
+    ['drain.ts', '    this.#probeLater();\n    if (!asked.shard)', '    if (!asked.shard)'],
   ),
   seeded(
     'held-while-all-fail',

@@ -1,5 +1,5 @@
 import type { Claimant } from './deadline-handler';
-import type { Part } from './drain-parts';
+import type { ShardWork } from './drain-parts';
 
 /** What a round asks of its batches. */
 export interface Asked {
@@ -7,9 +7,9 @@ export interface Asked {
   /** Only what has been due for so long. */
   readonly overdueByMs: number;
   /** Only these. */
-  readonly part?: Part;
+  readonly shard?: ShardWork;
 }
 
 /** Who leaves some of it to others says nothing of what is next. */
-export const claimsAllThatIsDue = ({ part, overdueByMs }: Asked): boolean =>
-  !part && overdueByMs === 0;
+export const claimsAllThatIsDue = ({ shard, overdueByMs }: Asked): boolean =>
+  !shard && overdueByMs === 0;

@@ -5,7 +5,7 @@ import type { DueDeadline } from './deadline-handler';
 import { claimExactly } from './claim-due';
 import { putBackDeadlines } from './deadlines';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
-import type { DrainOwn, DrainParts, Part } from './drain-parts';
+import type { DrainOwn, DrainParts, ShardWork } from './drain-parts';
 import { FailureRates } from './failure-rates';
 import {
   type Failed,
@@ -104,9 +104,9 @@ export class DrainAside {
     return mine.map((one) => ({ ...one, dueAt }));
   }
 
-  /** Those that are back. A part's sweep is not who watches slots. */
-  armAgain(back: readonly DueDeadline[], part: Part | undefined): void {
-    const unseen = part ? back : back.filter(({ dueAt }) => !this.own.watch.expects(dueAt));
+  /** Those that are back. A shard's sweep is not who watches slots. */
+  armAgain(back: readonly DueDeadline[], shard: ShardWork | undefined): void {
+    const unseen = shard ? back : back.filter(({ dueAt }) => !this.own.watch.expects(dueAt));
     this.parts.alarms.ensure(unseen);
   }
 
@@ -136,7 +136,7 @@ export class DrainAside {
   async rolledBack(
     error: unknown,
     { claimed, limit, isApart, drainers }: RolledBack,
-    part: Part | undefined,
+    shard: ShardWork | undefined,
     total: DrainCounts,
   ): Promise<'more' | 'stopped'> {
     if (error instanceof HandlerFaultError) {
@@ -151,7 +151,7 @@ export class DrainAside {
       throw error;
     }
     const silence = UnansweredError.in(error);
-    if (silence) return this.#doubt(silence, limit, part, total);
+    if (silence) return this.#doubt(silence, limit, shard, total);
     // Where not even the claim succeeds, a smaller one may, if this one took too long.
     const mayGoOn = claimed.count > 0 ? isSubjectsFault(error) : isCanceledStatement(error);
     if (!mayGoOn) throw error;
@@ -165,7 +165,7 @@ export class DrainAside {
     if (limit > 1) this.own.pace.failed(limit);
     // No subject is to blame, and trying on would not end.
     else if (!alone) throw error;
-    else await this.#putAside({ due: alone, error }, part, total);
+    else await this.#putAside({ due: alone, error }, shard, total);
     return 'more';
   }
 
@@ -179,12 +179,12 @@ export class DrainAside {
   async #doubt(
     silence: UnansweredError,
     limit: number,
-    part: Part | undefined,
+    shard: ShardWork | undefined,
     total: DrainCounts,
   ): Promise<'more'> {
     const [first] = silence.piece;
     if (first && silence.piece.length === 1) {
-      await this.#putAside({ due: first, error: silence }, part, total);
+      await this.#putAside({ due: first, error: silence }, shard, total);
     } else {
       this.parts.telemetry.batchFailed(this.kind, silence.piece.length, silence);
       this.suspects.add(silence.piece, this.parts.clock.nowMs());
@@ -194,7 +194,7 @@ export class DrainAside {
   }
 
   /** The only one of its batch, by a transaction of its own. */
-  async #putAside(one: Failed, part: Part | undefined, total: DrainCounts): Promise<void> {
+  async #putAside(one: Failed, shard: ShardWork | undefined, total: DrainCounts): Promise<void> {
     const isHeld = isContention(one.error);
     const aside = { ...NOBODY, ...(isHeld ? { locked: [one] } : { failed: [one] }) };
     const counts = { ...noCounts(), ...(isHeld ? { found: 1, putBack: 1 } : { failed: 1 }) };
@@ -206,9 +206,9 @@ export class DrainAside {
       const back = this.#putOff(aside.locked);
       await putBackDeadlines(tx, back);
       await this.#setAside(tx, aside.failed);
-      await part?.keep(tx, counts, 0);
+      await shard?.keep(tx, counts, 0);
       tx.afterCommit(() => {
-        this.armAgain(back, part);
+        this.armAgain(back, shard);
         addCounts(total, counts);
         this.#learn(0, aside, back);
       });

@@ -76,8 +76,8 @@ export class DrainBatch {
    */
   async handle(asked: Asked, total: DrainCounts, moreIsDue: () => void): Promise<BatchOutcome> {
     const { health } = this.own;
-    // Probes look anywhere: a part leaves them to the others.
-    if (health.waits || (asked.part && health.isStopped)) return 'stopped';
+    // Probes look anywhere: a shard leaves them to the others.
+    if (health.waits || (asked.shard && health.isStopped)) return 'stopped';
     const plan = this.#plan();
     let refused: BatchOutcome | undefined;
     let claimed = NOTHING;
@@ -117,7 +117,7 @@ export class DrainBatch {
       return sawAll && also.length === 0 ? 'all' : 'more';
     } catch (error) {
       this.#front.fall();
-      return this.#aside.rolledBack(error, { claimed, ...plan }, asked.part, total);
+      return this.#aside.rolledBack(error, { claimed, ...plan }, asked.shard, total);
     }
   }
 
@@ -156,12 +156,12 @@ export class DrainBatch {
     asked: Asked,
   ): Promise<[ClaimedBatch, sawAll: boolean]> {
     const { watch } = this.own;
-    const { part, overdueByMs } = asked;
+    const { shard, overdueByMs } = asked;
     const watches = claimsAllThatIsDue(asked);
-    const look = part ? undefined : this.#front.begin();
+    const look = shard ? undefined : this.#front.begin();
     const claimed = await claimDue(tx, this.kind, limit, overdueByMs, {
       ...{ lowWater: this.#lowWaterFor(asked), from: look?.from },
-      ...(part && { range: part.range }),
+      ...(shard && { range: shard.range }),
       ...(watches && { nextUntilMs: watch.untilMs }),
     });
     if (watches) watch.nextIn(claimed.nextInMs);
@@ -171,13 +171,13 @@ export class DrainBatch {
   }
 
   /** What was due before a sharded sweep began is that one's, while somebody is at it. */
-  #lowWaterFor({ part }: Asked): LowWater {
+  #lowWaterFor({ shard }: Asked): LowWater {
     const leftMs = this.parts.leftToRunMs(this.kind);
-    return part?.lowWater ?? (leftMs > EVERYTHING_MS ? new LowWater(leftMs) : this.own.lowWater);
+    return shard?.lowWater ?? (leftMs > EVERYTHING_MS ? new LowWater(leftMs) : this.own.lowWater);
   }
 
   async #carryOut(
-    { by, part }: Asked,
+    { by, shard }: Asked,
     plan: BatchPlan,
     claim: (tx: Transaction) => Promise<ClaimedBatch>,
     claimedAt: { readonly ms: number },
@@ -220,9 +220,9 @@ export class DrainBatch {
         );
         const [found, putBack] = [count - failed.length, left.back.length];
         const counts = { found, changed, lost, putBack, failed: failed.length };
-        await part?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
+        await shard?.keep(tx, counts, claimedAt.ms - claimed.between.oldestMs);
         tx.afterCommit(() => {
-          this.#aside.armAgain([...left.back, ...left.also], part);
+          this.#aside.armAgain([...left.back, ...left.also], shard);
           addCounts(total, counts);
           this.#tellOfLateness(claimed, claimedAt.ms);
           left.learn();

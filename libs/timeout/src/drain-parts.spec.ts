@@ -43,8 +43,8 @@ describe('The parts of a sharded sweep', () => {
     const options = { ...drainDefaults, yieldShare: 10 / HOUR_MS, targetBatchMs: BATCH_TAKES_MS };
     const one = new Drain(KIND, effects, parts, options);
     const dueAt = (await store.deadlines())[0]?.due_at as Date;
-    const part = async (from: Date, fromId: string, untilId: string): Promise<void> => {
-      await one.runPart({
+    const shard = async (from: Date, fromId: string, untilId: string): Promise<void> => {
+      await one.runShard({
         runId: 'run',
         range: {
           after: { dueAt: from, subjectId: fromId },
@@ -55,9 +55,9 @@ describe('The parts of a sharded sweep', () => {
         keep: async () => undefined,
       });
     };
-    await part(new Date(0), subject(0), subject(COUNT / 2 - 1));
+    await shard(new Date(0), subject(0), subject(COUNT / 2 - 1));
     expect(handled).toBe(COUNT / 2);
-    await part(dueAt, subject(COUNT / 2 - 1), subject(COUNT));
+    await shard(dueAt, subject(COUNT / 2 - 1), subject(COUNT));
     await one.idle();
     expect(handled).toBe(COUNT);
     expect(lastAskedAt).toBeGreaterThan(0);

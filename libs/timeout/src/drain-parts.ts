@@ -46,8 +46,8 @@ export interface DrainOwn {
 }
 
 /** A shard of a sweep, as its batches go about it. */
-export interface Part {
-  /** The sweep's: its parts are one backlog. */
+export interface ShardWork {
+  /** The sweep's: its shards are one backlog. */
   readonly runId: string;
   readonly range: DeadlineRange;
   readonly lowWater: LowWater;

@@ -3,7 +3,7 @@ import type { Claimant, DeadlineHandler } from './deadline-handler';
 import { DrainBatch } from './drain-batch';
 import type { DrainOptions } from './drain-options';
 import type { DrainCounts } from './drain-counts';
-import type { DrainParts, Part } from './drain-parts';
+import type { DrainParts, ShardWork } from './drain-parts';
 import { KindHealth } from './kind-health';
 import { LateCommits } from './late-commits';
 import { EVERYTHING_MS, LowWater } from './low-water';
@@ -26,8 +26,8 @@ export class Drain {
   /** The one that {@link #current} is of. */
   #underWay: Round | undefined;
   #next: Promise<DrainCounts> | undefined;
-  /** Rounds of parts: beside each other, and beside the one of everything. */
-  readonly #parts = new Set<Promise<unknown>>();
+  /** Rounds of shards: beside each other, and beside the one of everything. */
+  readonly #shards = new Set<Promise<unknown>>();
   /** What the next round was asked for. */
   #nextAsked: Asked | undefined;
   /** Where claims begin to look; whoever arms a deadline before it lowers it. */
@@ -36,8 +36,8 @@ export class Drain {
   readonly #health: KindHealth;
   readonly #batch: DrainBatch;
   /** With a pace of its own: a sharded sweep's backlog lasts while rings end their rounds beside it. */
-  readonly #partBatch: DrainBatch;
-  /** The sweep whose parts came last. */
+  readonly #shardBatch: DrainBatch;
+  /** The sweep whose shards came last. */
   #runId: string | undefined;
   readonly #bursting = new Set<Round>();
   readonly #watch: SlotWatch;
@@ -64,7 +64,7 @@ export class Drain {
     ));
     const own = { ...options, health, lowWater: this.lowWater, watch };
     this.#batch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
-    this.#partBatch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
+    this.#shardBatch = new DrainBatch(kind, handler, parts, { ...own, pace: pace() });
   }
 
   /**
@@ -134,13 +134,13 @@ export class Drain {
     }, STUCK_AFTER_MS).unref();
   }
 
-  /** Handles what is due of a part, for a sweep; resolves when there is no more of it to be had. */
-  async runPart(part: Part): Promise<DrainCounts> {
-    if (part.runId !== this.#runId) this.#partBatch.pace.caughtUp();
-    this.#runId = part.runId;
-    const round = this.#round({ by: 'sweep', overdueByMs: 0, part });
-    this.#parts.add(round);
-    return round.finally(() => this.#parts.delete(round));
+  /** Handles what is due of a shard, for a sweep; resolves when there is no more of it to be had. */
+  async runShard(shard: ShardWork): Promise<DrainCounts> {
+    if (shard.runId !== this.#runId) this.#shardBatch.pace.caughtUp();
+    this.#runId = shard.runId;
+    const round = this.#round({ by: 'sweep', overdueByMs: 0, shard });
+    this.#shards.add(round);
+    return round.finally(() => this.#shards.delete(round));
   }
 
   /** No batch begins from now on; the one under way ends. */
@@ -179,9 +179,9 @@ export class Drain {
 
   /** Waits for the drain under way and for what follows its commits; errors are its caller's. */
   async idle(): Promise<void> {
-    const followUps = [this.#batch.followUps, this.#partBatch.followUps];
-    while (this.#current || this.#parts.size > 0 || followUps.some((one) => one.areUnderWay)) {
-      const rounds = [this.#current, this.#next, ...this.#parts];
+    const followUps = [this.#batch.followUps, this.#shardBatch.followUps];
+    while (this.#current || this.#shards.size > 0 || followUps.some((one) => one.areUnderWay)) {
+      const rounds = [this.#current, this.#next, ...this.#shards];
       await Promise.allSettled([...rounds, ...followUps.map((one) => one.ended())]);
     }
   }
@@ -197,25 +197,25 @@ export class Drain {
   }
 
   async #round(asked: Asked, ended = (): void => undefined): Promise<DrainCounts> {
-    const batch = asked.part ? this.#partBatch : this.#batch;
+    const batch = asked.shard ? this.#shardBatch : this.#batch;
     const round = new Round(batch, asked);
     const { total } = round;
-    if (!asked.part) this.#underWay = round;
+    if (!asked.shard) this.#underWay = round;
     batch.pace.roundBegins();
     if (claimsAllThatIsDue(asked)) this.#watch.roundBegins();
     this.#send(round, 0);
     // All of them, whatever becomes of one: nobody's transaction goes on behind the round's back.
     while (round.drainers.size > 0) await Promise.all(round.drainers.values());
-    if (!asked.part) this.#underWay = undefined;
+    if (!asked.shard) this.#underWay = undefined;
     await batch.released();
     this.#bursting.delete(round);
     this.#probeLater();
-    if (!asked.part) this.#watch.roundEnded(total.found);
+    if (!asked.shard) this.#watch.roundEnded(total.found);
     ended();
     this.#hasFailed = round.failure !== undefined;
     if (round.failure) throw round.failure.error;
-    // A part is done while others of its sweep are not.
-    if (round.isDone && !asked.part) batch.pace.caughtUp();
+    // A shard is done while others of its sweep are not.
+    if (round.isDone && !asked.shard) batch.pace.caughtUp();
     return total;
   }
 

@@ -31,7 +31,7 @@ export class Round {
   }
 
   has(place: number): boolean {
-    return !this.asked.part?.signal.aborted && place < this.places;
+    return !this.asked.shard?.signal.aborted && place < this.places;
   }
 
   /** True where all before it are stuck: of those without a turn, one waits for it. */

@@ -18,7 +18,7 @@ import {
 } from './sweep-shards';
 
 export interface ShardedSweepOptions {
-  /** Into how many parts what is overdue of each kind is cut. */
+  /** Into how many shards what is overdue of each kind is cut. */
   readonly shards: number;
   /** Leaves off after the batches under way; the workers go on with what is left. */
   readonly signal?: AbortSignal;
@@ -46,7 +46,7 @@ const RETRY_MS = 250;
 const LOOK_MS = 500;
 
 /**
- * Sweeps what is overdue by parts, over every process that takes part: who has nothing to do takes
+ * Sweeps what is overdue by shards, over every process that takes part: who has nothing to do takes
  * the next, and takes over what a dead one has left as its lease runs out. While a run is under way,
  * rings and sweeps leave to it what was overdue as it began, so that its report tells of all of it.
  * Should nobody be at it, they take that as well: a lease decides who works, and never who wins.
@@ -164,7 +164,7 @@ export class ShardedSweep {
     const drain = this.drains.get(shard.kind) as Drain;
     let movedMs = performance.now();
     while (!signal.aborted) {
-      const { found, failed } = await drain.runPart({
+      const { found, failed } = await drain.runShard({
         runId: shard.runId,
         range: shard.range,
         // Of its own, for everything behind it is left to it alone.
