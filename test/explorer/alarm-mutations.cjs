@@ -97,7 +97,7 @@ const ALARM_MUTATIONS = [
     'overdue-brought-near-unseen',
     'What has been overdue for hours waits for the next sweep where it is brought near after one has looked',
     'timeout-run.spec.ts',
-    ['sweep.ts', 'if (this.alarms.takeBroughtOverdue()) this.#lastRunAtMs = -Infinity;', ''],
+    ['sweep.ts', 'if (this.parts.alarms.takeBroughtOverdue()) this.#lastRunAtMs = -Infinity;', ''],
   ),
   seeded(
     'overdue-of-the-killed-unseen',
@@ -169,7 +169,7 @@ const ALARM_MUTATIONS = [
     'drain.spec.ts',
     [
       'drain-batch.ts',
-      'this.#aside.armAgain([...left.back, ...left.also], part);\n          addCounts(total, counts);\n          this.#tell',
+      'this.#aside.armAgain([...left.back, ...left.also], shard);\n          addCounts(total, counts);\n          this.#tell',
       'addCounts(total, counts);\n          this.#tell',
     ],
   ),

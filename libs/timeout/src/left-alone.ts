@@ -2,13 +2,8 @@ import type { DataSource } from 'typeorm';
 import { kindsUnderWay } from './batches-under-way';
 import { instantParam } from './instant-param';
 import { since } from './low-water';
+import type { LookedAt } from './oldest-lags';
 import { queryRows } from './query-rows';
-
-interface LateKind {
-  readonly kind: string;
-  /** Where to begin to look for its oldest, in milliseconds since the epoch. */
-  readonly sinceMs: number;
-}
 
 export interface LeftAlone {
   readonly kind: string;
@@ -19,7 +14,7 @@ export interface LeftAlone {
 /** Those of these kinds of which no process has a batch under way. */
 export async function leftAlone(
   dataSource: DataSource,
-  late: readonly LateKind[],
+  late: readonly LookedAt[],
 ): Promise<LeftAlone[]> {
   if (late.length === 0) return [];
   const kinds = late.map(({ kind }) => kind);
@@ -31,7 +26,7 @@ export async function leftAlone(
 }
 
 /** Holds the oldest of each itself for the moment, which nobody but claims feels. */
-async function readFree(dataSource: DataSource, late: readonly LateKind[]): Promise<LeftAlone[]> {
+async function readFree(dataSource: DataSource, late: readonly LookedAt[]): Promise<LeftAlone[]> {
   const rows = await queryRows<{ kind: string; lag: string | null }>(
     dataSource,
     `SELECT kind, floor(extract(epoch FROM now() - (

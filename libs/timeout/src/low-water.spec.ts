@@ -131,7 +131,7 @@ describe('claims with an old snapshot open', () => {
     const mark = new LowWater();
     mark.end(mark.begin(), Date.now() + 3_600_000);
     await store.add(KIND, [-1_000]);
-    const [oldest] = await oldestLags(store.dataSource, [KIND], [mark.fromMs]);
+    const [oldest] = await oldestLags(store.dataSource, [{ kind: KIND, sinceMs: mark.fromMs }]);
     expect(oldest?.lagMs).toBeGreaterThan(500);
     expect(await claim(mark)).toHaveLength(1);
   });

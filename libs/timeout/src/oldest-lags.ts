@@ -1,8 +1,15 @@
 import type { DataSource } from 'typeorm';
 import type { Seen } from './late-commits';
 import { instantParam } from './instant-param';
-import { EVERYTHING_MS, since } from './low-water';
+import { since } from './low-water';
 import { queryRows } from './query-rows';
+
+/** A kind that is looked at. */
+export interface LookedAt {
+  readonly kind: string;
+  /** Where to begin to look for its oldest, in milliseconds since the epoch. */
+  readonly sinceMs: number;
+}
 
 export interface OldestLag {
   /** By how much the oldest near deadline of a kind is overdue, in milliseconds; 0 when none is. */
@@ -12,12 +19,11 @@ export interface OldestLag {
   readonly seen: Seen;
 }
 
-/** Of each of these kinds. `fromMs`: where to begin to look for each, if not at the beginning. */
-export async function oldestLags(
+/** Of each of these, beside what is asked of it. */
+export async function oldestLags<T extends LookedAt>(
   dataSource: DataSource,
-  kinds: readonly string[],
-  fromMs: readonly number[] = kinds.map(() => EVERYTHING_MS),
-): Promise<OldestLag[]> {
+  looks: readonly T[],
+): Promise<(T & OldestLag)[]> {
   const rows = await queryRows<{ oldest: string | null; at: Date; open: string; next: string }>(
     dataSource,
     `SELECT floor(extract(epoch FROM (
@@ -28,11 +34,11 @@ export async function oldestLags(
        FROM unnest($1::text[], $2::timestamptz[]) WITH ORDINALITY AS k (kind, since, place),
             pg_current_snapshot() AS s
       ORDER BY place`,
-    [kinds, fromMs.map(instantParam)],
+    [looks.map(({ kind }) => kind), looks.map(({ sinceMs }) => instantParam(sinceMs))],
   );
-  return rows.map(({ oldest, at, open, next }) => {
+  return rows.map(({ oldest, at, open, next }, index) => {
     const oldestMs = Number(oldest ?? Infinity);
     const seen = { atMs: at.getTime(), oldestOpen: Number(open), next: Number(next) };
-    return { lagMs: Math.max(0, seen.atMs - oldestMs), oldestMs, seen };
+    return { ...(looks[index] as T), lagMs: Math.max(0, seen.atMs - oldestMs), oldestMs, seen };
   });
 }

@@ -8,7 +8,7 @@ import type { DriverStart } from './driver-start';
 import { failpoint } from './failpoint';
 import { leftAlone } from './left-alone';
 import { EVERYTHING_MS } from './low-water';
-import { type OldestLag, oldestLags } from './oldest-lags';
+import { type LookedAt, type OldestLag, oldestLags } from './oldest-lags';
 import { withTimeLimit } from './time-limit';
 import { sumOf, type SweptCounts } from './swept-counts';
 import type { TimeoutTelemetry } from './telemetry';
@@ -32,6 +32,20 @@ export interface SweepCounts extends SweptCounts {
   oldestLagMs: number;
 }
 
+/** What a sweep works with. */
+export interface SweepParts {
+  readonly dataSource: DataSource;
+  readonly drains: ReadonlyMap<string, Drain>;
+  readonly brake: Brake;
+  readonly alarms: Alarms;
+  readonly clock: DatabaseClock;
+  readonly health: TimerStoreHealth;
+  readonly driverStart: Pick<DriverStart, 'again' | 'isMissing'>;
+  /** What of a kind is due before is left to a sharded sweep, in milliseconds since the epoch. */
+  readonly leftToRunMs: (kind: string) => number;
+  readonly telemetry: TimeoutTelemetry;
+}
+
 /** What the sweep finds overdue by more than this beyond what it leaves to the timer, was missed. */
 const LATE_MS = 1_000;
 
@@ -41,6 +55,11 @@ export interface SweepUnderWay {
   readonly oldestLagMs: number;
   /** Rejects with the first failure, once all kinds have ended. */
   readonly drained: Promise<SweptCounts>;
+}
+
+/** What was seen of a kind, and its drain. */
+interface Looked extends LookedAt, OldestLag {
+  readonly drain: Drain;
 }
 
 /** One that failed is made anew after so long, however far apart sweeps are. */
@@ -62,36 +81,29 @@ export class Sweep {
   readonly #beganMs = performance.now();
 
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly drains: ReadonlyMap<string, Drain>,
-    private readonly brake: Brake,
-    private readonly alarms: Alarms,
-    private readonly clock: DatabaseClock,
-    private readonly health: TimerStoreHealth,
-    private readonly driverStart: Pick<DriverStart, 'again' | 'isMissing'>,
-    /** What of a kind is due before is left to a sharded sweep. */
-    private readonly leftToRunMs: (kind: string) => number,
-    private readonly telemetry: TimeoutTelemetry,
+    private readonly parts: SweepParts,
     readonly options: SweepOptions,
   ) {
-    this.#arming = new Arming(alarms, health, telemetry);
+    this.#arming = new Arming(parts.alarms, parts.health, parts.telemetry);
   }
 
   /** True when a sweep should run now, by `performance.now()`; asked every second. */
   isDue(nowMs: number): boolean {
     // At an interval each what is left over would come due before its turn.
-    if (this.alarms.leavesFar) return true;
+    if (this.parts.alarms.leavesFar) return true;
     // Of what a sweep before this one has not seen nothing else would hear.
-    if (this.alarms.takeBroughtOverdue()) this.#lastRunAtMs = -Infinity;
+    if (this.parts.alarms.takeBroughtOverdue()) this.#lastRunAtMs = -Infinity;
     const { intervalMs, unhealthyIntervalMs } = this.options;
-    const everyMs = this.health.healthy ? intervalMs : Math.min(intervalMs, unhealthyIntervalMs);
+    const everyMs = this.parts.health.healthy
+      ? intervalMs
+      : Math.min(intervalMs, unhealthyIntervalMs);
     // Half a second of tolerance, for ticks come a little early or late.
     return nowMs - this.#lastRunAtMs >= everyMs - 500;
   }
 
   /** True once an operator has released a brake that holds this process, for whom no alarm rings meanwhile. */
   async isReleased(): Promise<boolean> {
-    return this.brake.isOn && !(await this.brake.isEngaged());
+    return this.parts.brake.isOn && !(await this.parts.brake.isEngaged());
   }
 
   /** Arms, in the background, where no sweep has for minutes; asked every second where none is due. */
@@ -106,32 +118,31 @@ export class Sweep {
    * is lost, is due at once.
    */
   async takeMissed(): Promise<boolean> {
-    const idle = [...this.drains.values()].filter(
-      (drain) => !drain.isClaiming && !drain.standsStill && !this.brake.holds(drain.kind),
+    const { dataSource, leftToRunMs } = this.parts;
+    const idle = this.#drains().filter((drain) => !drain.isClaiming && !drain.standsStill);
+    const looked = await oldestLags(
+      dataSource,
+      idle.map((drain) => {
+        const { kind, lateCommits, lowWater } = drain;
+        const sinceMs = Math.max(lateCommits.behind(lowWater.fromMs), leftToRunMs(kind));
+        return { drain, kind, sinceMs };
+      }),
     );
-    const kinds = idle.map(({ kind }) => kind);
-    const fromMs = idle.map(({ kind, lateCommits, lowWater }) =>
-      Math.max(lateCommits.behind(lowWater.fromMs), this.leftToRunMs(kind)),
-    );
-    const lags = await oldestLags(this.dataSource, kinds, fromMs);
-    const missed = idle.filter((drain, index) => {
-      const { lagMs, seen } = lags[index] as OldestLag;
+    const missed = looked.filter(({ drain, lagMs, seen }) => {
       drain.lateCommits.looked(seen);
       return lagMs > MISSED_MS;
     });
     if (missed.length === 0) return false;
     this.#lastRunAtMs = -Infinity;
+    const drains = missed.map(({ drain }) => drain);
     // The look above is near the mark: what was committed with it may be due since long before, and goes first.
-    const missedKinds = missed.map(({ kind }) => kind);
-    const sinceMs = missedKinds.map((kind) => this.leftToRunMs(kind));
-    const oldest = await oldestLags(this.dataSource, missedKinds, sinceMs);
-    void this.#sendOut(missed, 0, oldestOf(missed, oldest, sinceMs));
+    void this.#sendOut(drains, 0, await this.#oldestOf(drains));
     return true;
   }
 
   /** False since arming failed, or since alarms that should have rung did not. */
   get timerStoreHealthy(): boolean {
-    return this.health.healthy;
+    return this.parts.health.healthy;
   }
 
   /**
@@ -140,7 +151,7 @@ export class Sweep {
    * when Postgres is away; a timer store that is away only makes it unhealthy.
    */
   async begin(
-    leaveToTimerMs = this.health.healthy ? this.options.leaveToTimerMs : 0,
+    leaveToTimerMs = this.parts.health.healthy ? this.options.leaveToTimerMs : 0,
     armingLimitMs = this.options.unhealthyIntervalMs,
   ): Promise<SweepUnderWay> {
     const startedMs = performance.now();
@@ -160,25 +171,22 @@ export class Sweep {
     leaveToTimerMs: number,
     armingLimitMs: number,
   ): Promise<SweepUnderWay> {
-    await this.clock.measure();
-    this.driverStart.again();
+    await this.parts.clock.measure();
+    this.parts.driverStart.again();
     const armed = withTimeLimit(this.#arming.arm(), armingLimitMs, 'Not armed');
     const isArmed = await armed.catch(() => false);
     await failpoint('sweep.armed');
-    this.alarms.takeBroughtOverdue();
-    await this.brake.refresh();
-    const drains = [...this.drains.values()].filter(({ kind }) => !this.brake.holds(kind));
+    this.parts.alarms.takeBroughtOverdue();
+    await this.parts.brake.refresh();
+    const drains = this.#drains();
     // Not by its alarms is a kind late whose handler fails.
-    const looked = drains.filter((drain) => !drain.standsStill);
-    const kinds = looked.map(({ kind }) => kind);
-    const leftMs = kinds.map((kind) => this.leftToRunMs(kind));
-    const lags = await oldestLags(this.dataSource, kinds, leftMs);
-    const lagMs = Math.max(0, ...lags.map((oldest) => oldest.lagMs));
-    if (isArmed && !this.driverStart.isMissing) await this.#judgeHealth(looked, lags, leftMs);
-    const drained = this.#sendOut(drains, leaveToTimerMs, oldestOf(looked, lags, leftMs));
+    const looked = await this.#oldestOf(drains.filter((drain) => !drain.standsStill));
+    const oldestLagMs = Math.max(0, ...looked.map(({ lagMs }) => lagMs));
+    if (isArmed && !this.parts.driverStart.isMissing) await this.#judgeHealth(looked);
+    const drained = this.#sendOut(drains, leaveToTimerMs, looked);
     const tookMs = performance.now() - startedMs;
-    const counts = { armed: this.#arming.takeArmed(), oldestLagMs: lagMs };
-    this.telemetry.swept({ ...counts, tookMs });
+    const counts = { armed: this.#arming.takeArmed(), oldestLagMs };
+    this.parts.telemetry.swept({ ...counts, tookMs });
     return { ...counts, drained };
   }
 
@@ -195,17 +203,41 @@ export class Sweep {
     return this.#arming.stop();
   }
 
-  /** What they did is told when all are back; rejects with the first failure, which is told as well. */
+  /** Of all that the brake does not hold. */
+  #drains(): Drain[] {
+    return [...this.parts.drains.values()].filter(({ kind }) => !this.parts.brake.holds(kind));
+  }
+
+  #oldestOf(drains: readonly Drain[]): Promise<Looked[]> {
+    const { dataSource, leftToRunMs } = this.parts;
+    return oldestLags(
+      dataSource,
+      drains.map((drain) => ({ drain, kind: drain.kind, sinceMs: leftToRunMs(drain.kind) })),
+    );
+  }
+
+  /**
+   * What they did is told when all are back; rejects with the first failure, which is told as well. The
+   * oldest that was seen of each is where its claims begin. Without those of which a part is left to a
+   * run: nobody has seen that, and it must be found when the run leaves it.
+   */
   #sendOut(
     drains: readonly Drain[],
     leaveToTimerMs: number,
-    oldestMs: ReadonlyMap<Drain, number>,
+    looked: readonly Looked[],
   ): Promise<SweptCounts> {
-    const rounds = drains.map((drain) => drain.run('sweep', leaveToTimerMs, oldestMs.get(drain)));
-    const drained = sumOf(drains, rounds);
+    const whole = looked.filter(({ sinceMs }) => sinceMs === EVERYTHING_MS);
+    const oldestMs = new Map(whole.map((one) => [one.drain, one.oldestMs]));
+    const drained = sumOf(
+      drains.map((drain) => ({
+        kind: drain.kind,
+        counts: drain.run('sweep', leaveToTimerMs, oldestMs.get(drain)),
+      })),
+    );
+    const { telemetry } = this.parts;
     drained.then(
-      (counts) => this.telemetry.sweptUp(counts),
-      (error: unknown) => this.telemetry.failed('sweep', error),
+      (counts) => telemetry.sweptUp(counts),
+      (error: unknown) => telemetry.failed('sweep', error),
     );
     return drained;
   }
@@ -214,37 +246,16 @@ export class Sweep {
    * What was due before this process could hear of it, is being handled, or was and failed, is not late by
    * its alarm; nor is what somebody holds, which claims pass over.
    */
-  async #judgeHealth(
-    looked: readonly Drain[],
-    lags: readonly OldestLag[],
-    fromMs: readonly number[],
-  ): Promise<void> {
+  async #judgeHealth(looked: readonly Looked[]): Promise<void> {
     const toleratedMs = this.options.leaveToTimerMs + LATE_MS;
     const upMs = performance.now() - this.#beganMs;
-    const isLate = (lagMs: number): boolean => lagMs > toleratedMs && lagMs < upMs;
-    const late = looked
-      .map(({ kind, hasFailed }, index) => ({
-        ...{ kind, hasFailed, sinceMs: fromMs[index] as number },
-        lagMs: (lags[index] as OldestLag).lagMs,
-      }))
-      .filter(({ lagMs, hasFailed }) => isLate(lagMs) && !hasFailed);
-    const [worst] = (await leftAlone(this.dataSource, late))
-      .filter(({ lagMs }) => isLate(lagMs))
+    const isLate = ({ lagMs }: { readonly lagMs: number }): boolean =>
+      lagMs > toleratedMs && lagMs < upMs;
+    const late = looked.filter((one) => isLate(one) && !one.drain.hasFailed);
+    const [worst] = (await leftAlone(this.parts.dataSource, late))
+      .filter(isLate)
       .sort((a, b) => b.lagMs - a.lagMs);
     const why = worst && `a deadline of kind "${worst.kind}" was ${worst.lagMs} ms overdue`;
-    this.health.become(!worst, why);
+    this.parts.health.become(!worst, why);
   }
-}
-
-/**
- * The oldest that was seen of each, for its claims to begin with. Without those of which a part is left
- * to a run: nobody has seen that, and it must be found when the run leaves it.
- */
-function oldestOf(
-  looked: readonly Drain[],
-  lags: readonly OldestLag[],
-  leftMs: readonly number[],
-): Map<Drain, number> {
-  const seen = looked.map((drain, index) => [drain, (lags[index] as OldestLag).oldestMs] as const);
-  return new Map(seen.filter((_, index) => leftMs[index] === EVERYTHING_MS));
 }

@@ -1,4 +1,3 @@
-import type { Drain } from './drain';
 import { addCounts, type DrainCounts, noCounts } from './drain-counts';
 
 /** What drains did that a sweep has sent out. */
@@ -7,19 +6,21 @@ export interface SweptCounts extends DrainCounts {
   readonly changedOf: Readonly<Record<string, number>>;
 }
 
+/** A round of a kind's drain. */
+export interface SweptRound {
+  readonly kind: string;
+  readonly counts: Promise<DrainCounts>;
+}
+
 /** What all of them did, once all have ended; rejects with the first failure. */
-export async function sumOf(
-  drains: readonly Drain[],
-  rounds: readonly Promise<DrainCounts>[],
-): Promise<SweptCounts> {
+export async function sumOf(rounds: readonly SweptRound[]): Promise<SweptCounts> {
   const total = noCounts();
   const changedOf: Record<string, number> = {};
-  const results = await Promise.allSettled(rounds);
-  for (const [index, result] of results.entries()) {
-    if (result.status === 'rejected') throw result.reason;
-    const { changed } = result.value;
-    if (changed > 0) changedOf[(drains[index] as Drain).kind] = changed;
-    addCounts(total, result.value);
+  await Promise.allSettled(rounds.map(({ counts }) => counts));
+  for (const { kind, counts } of rounds) {
+    const did = await counts;
+    if (did.changed > 0) changedOf[kind] = did.changed;
+    addCounts(total, did);
   }
   return { ...total, changedOf };
 }

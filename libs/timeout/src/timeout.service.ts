@@ -15,7 +15,7 @@ import {
 } from './errors';
 import { EVERYTHING_MS } from './low-water';
 import { ShardedSweep } from './shards/sharded-sweep';
-import { Sweep, type SweepCounts } from './sweep';
+import { Sweep, type SweepCounts, type SweepParts } from './sweep';
 import { onceFree } from './once-free';
 import { OthersWait } from './others-wait';
 import { withTimeLimit } from './time-limit';
@@ -72,18 +72,18 @@ export class TimeoutService {
     this.#driverStart = new DriverStart(driver, health, (alarms) => this.#ring(alarms));
     this.brake = new Brake(drainDataSource, options.brake ?? { kinds: [], share: null });
     this.shardedSweep = new ShardedSweep(drainDataSource, this.#drains, telemetry);
-    this.sweep = new Sweep(
-      drainDataSource,
-      this.#drains,
-      this.brake,
-      this.alarms,
+    const sweep: SweepParts = {
+      dataSource: drainDataSource,
+      drains: this.#drains,
+      brake: this.brake,
+      alarms: this.alarms,
       clock,
       health,
-      this.#driverStart,
-      (kind) => this.shardedSweep.leftToRunMs(kind),
+      driverStart: this.#driverStart,
+      leftToRunMs: (kind) => this.shardedSweep.leftToRunMs(kind),
       telemetry,
-      options.sweep,
-    );
+    };
+    this.sweep = new Sweep(sweep, options.sweep);
     const { drainers = drainDefaults.drainers } = options.drain ?? {};
     this.#further = FurtherDrainers.ofTwoKinds(drainers);
     const { othersWaitMs } = options;
