@@ -137,7 +137,7 @@ const INSTALLATION_MUTATIONS = [
     edits: [
       {
         file: 'libs/timeout/src/host/timeout-runtime.ts',
-        find: 'await onceFree(this.pools[0] as DataSource, () => this.timeouts.assertFree(kinds));',
+        find: 'await onceFree(this.#dataSource, () => this.timeouts.assertFree(this.#kinds));',
         replace: '',
       },
     ],

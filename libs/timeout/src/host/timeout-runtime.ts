@@ -13,6 +13,7 @@ import { drainDefaults } from '../drain-options';
 import { every, type Turns } from '../every';
 import { forgetHeld, nameSubjects } from '../held-deadlines';
 import { drainersHere } from '../pace';
+import type { SweepOptions } from '../sweep';
 import { defaultTimerDriver, timerDriverKind } from '../drivers/registry';
 import { NoopLock } from '../locks/noop.lock';
 import { onceBack } from '../once-back';
@@ -20,6 +21,7 @@ import { onceFree } from '../once-free';
 import { withOwnSessions } from '../pooler';
 import { silentTelemetry, type TimeoutTelemetry } from '../telemetry';
 import { TimeoutRun } from '../timeout-run';
+import type { TimeoutParts } from '../timeout-options';
 import { TimeoutService } from '../timeout.service';
 import { queryRows } from '../query-rows';
 import type { Transaction } from '../transaction';
@@ -56,28 +58,39 @@ const FORGET_HELD_MS = 60_000;
 /** As it starts, a process has enough to ask. */
 const FORGET_HELD_FIRST_MS = 1_000;
 
+/** What a runtime is made of. */
+interface RuntimeParts {
+  readonly options: TimeoutModuleOptions;
+  readonly place: Place;
+  /** What its service and its run were made with. */
+  readonly core: {
+    readonly parts: TimeoutParts;
+    readonly sweep: SweepOptions;
+    /** False where others ring, and it only arms. */
+    readonly ring: boolean;
+  };
+  readonly service: TimeoutService;
+  readonly telemetry: TimeoutTelemetry;
+  readonly handlers: readonly FoundHandler[];
+  /** Those that are there once all modules are. */
+  readonly findAgain: () => readonly FoundHandler[];
+}
+
 /** One set of deadlines at work, for as long as the application is. */
 export class TimeoutRuntime
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
+  readonly service: TimeoutService;
+  readonly timeouts: Timeouts;
+  readonly #run: TimeoutRun;
   #forgetting: Turns | undefined;
   #isStarted = false;
 
-  private constructor(
-    readonly service: TimeoutService,
-    readonly timeouts: Timeouts,
-    readonly clock: DatabaseClock,
-    private readonly run: TimeoutRun,
-    private readonly telemetry: TimeoutTelemetry,
-    private readonly ring: boolean,
-    private readonly handlers: readonly FoundHandler[],
-    private readonly findAgain: () => readonly FoundHandler[],
-    private readonly paths: { readonly own: string; readonly host: string },
-    private readonly pools: readonly DataSource[],
-    private readonly place: Place,
-    private readonly mayMigrate: boolean,
-    private readonly locks: boolean,
-  ) {}
+  private constructor(private readonly made: RuntimeParts) {
+    this.service = made.service;
+    this.timeouts = new Timeouts(made.service, this.#dataSource, this.schema);
+    this.#run = new TimeoutRun(made.service, made.core);
+  }
 
   static async open(
     name: string,
@@ -98,11 +111,9 @@ export class TimeoutRuntime
     const handlers = find();
     const kinds = handlers.map(({ mark }) => mark.kind);
     const { place, dataSource } = await openFirst(options, schema);
-    const pools = [dataSource];
     const ringing = kinds.length + 2 * drainers;
     const openRing = () => place.open({ name: 'lastcall ring', connections: ringing });
-    if (ring) pools.push(await onceBack(openRing, FOUND));
-    const drainDataSource = pools.at(-1) ?? dataSource;
+    const drainDataSource = ring ? await onceBack(openRing, FOUND) : dataSource;
     const clock = new DatabaseClock(drainDataSource);
     const driver = await driverOf(options, schema, { clock, dataSource, telemetry });
     const named = namedTelemetry(telemetry, (ids) => nameSubjects(statements(dataSource), ids));
@@ -120,36 +131,52 @@ export class TimeoutRuntime
     const brake = brakeOf(options.brake, kinds);
     if (ring) warnOfUnhandled(brake, kinds);
     const service = new TimeoutService(parts, { ...limits, kinds, ring, sweep, drain, brake });
-    return new TimeoutRuntime(
-      service,
-      new Timeouts(service, dataSource, schema),
-      clock,
-      new TimeoutRun(service, { sweep, ring, parts }),
-      telemetry,
-      ring,
-      handlers,
-      find,
-      { own: schema, host: place.hostPath },
-      pools,
-      place,
-      options.migrate ?? true,
-      options.lock !== undefined,
-    );
+    const core = { parts, sweep, ring };
+    const made = { options, place, core, service, telemetry, handlers, findAgain: find };
+    return new TimeoutRuntime(made);
   }
 
   /** The schema that our tables are in, to be spelt out in the host's transactions. */
   get schema(): string {
-    return this.paths.own;
+    return this.made.place.schema;
   }
 
   /** True where it rings; false where others do, and it only arms. */
   get rings(): boolean {
-    return this.ring;
+    return this.made.core.ring;
+  }
+
+  /** The database's. */
+  get clock(): DatabaseClock {
+    return this.made.core.parts.clock;
+  }
+
+  /** What arms in transactions of others. */
+  get #dataSource(): DataSource {
+    return this.made.core.parts.dataSource;
+  }
+
+  /** What works in the background: a pool of its own where it rings. */
+  get #drainDataSource(): DataSource {
+    return this.made.core.parts.drainDataSource;
+  }
+
+  /** All of its connections. */
+  get pools(): readonly DataSource[] {
+    return [...new Set([this.#dataSource, this.#drainDataSource])];
+  }
+
+  get #kinds(): string[] {
+    return this.made.handlers.map(({ mark }) => mark.kind);
+  }
+
+  get #paths(): { readonly own: string; readonly host: string } {
+    return { own: this.schema, host: this.made.place.hostPath };
   }
 
   /** One statement of background work, by connections that customers do not wait for where it rings. */
   rows<Row>(sql: string, params: readonly unknown[]): Promise<Row[]> {
-    return queryRows<Row>(this.pools.at(-1) as DataSource, sql, params);
+    return queryRows<Row>(this.#drainDataSource, sql, params);
   }
 
   /**
@@ -157,62 +184,56 @@ export class TimeoutRuntime
    * @throws {LazilyLoadedError} once it has
    */
   assertNotStarted(module: string): void {
-    if (this.#isStarted && this.ring)
+    if (this.#isStarted && this.rings)
       throw new LazilyLoadedError(module, 'its deadlines would never be handled');
   }
 
   /** More tables beside those of deadlines, unless somebody else migrates. */
   async addTables(migrations: Migrations): Promise<void> {
-    if (this.mayMigrate) await migratePlace(this.place, migrations);
+    const { options, place } = this.made;
+    if (options.migrate ?? true) await migratePlace(place, migrations);
   }
 
   /** A transaction as handlers are given, outside of any deadline; the contract is `inTransaction`'s. */
   inHostTransaction<T>(work: (tx: Tx) => Promise<T>, lockLimit?: string): Promise<T> {
-    const [dataSource] = this.pools;
-    const hookFailed = (error: unknown): void => this.telemetry.failed('afterCommit', error);
+    const hookFailed = (error: unknown): void => this.made.telemetry.failed('afterCommit', error);
     const options = { hookFailed, lockLimit };
-    return inHostTransaction(dataSource as DataSource, this.paths.host, work, options);
+    return inHostTransaction(this.#dataSource, this.#paths.host, work, options);
   }
 
   async onModuleInit(): Promise<void> {
     this.#isStarted = true;
-    assertFoundInTime(this.handlers, this.findAgain());
-    for (const found of this.handlers) {
+    const { options, telemetry, handlers, findAgain } = this.made;
+    assertFoundInTime(handlers, findAgain());
+    const locks = options.lock !== undefined;
+    for (const found of handlers) {
       const { mark } = found;
-      const handler = new HostHandler(
-        mark,
-        madeHandler(found),
-        this.paths,
-        this.telemetry,
-        this.locks,
-      );
+      const handler = new HostHandler(mark, madeHandler(found), this.#paths, telemetry, locks);
       this.service.handle(mark.kind, handler);
     }
     const tellOf = (kinds: readonly string[]) => this.timeouts.ofHosts(kinds);
-    if (this.ring) await this.service.assertAllHandled(tellOf);
+    if (this.rings) await this.service.assertAllHandled(tellOf);
   }
 
   async onApplicationBootstrap(): Promise<void> {
     // Now the order module of the same application has made its tables.
-    const kinds = this.handlers.map(({ mark }) => mark.kind);
-    await onceFree(this.pools[0] as DataSource, () => this.timeouts.assertFree(kinds));
-    await this.run.start();
-    if (this.ring) this.#forgetting = this.#forgetHeld();
+    await onceFree(this.#dataSource, () => this.timeouts.assertFree(this.#kinds));
+    await this.#run.start();
+    if (this.rings) this.#forgetting = this.#forgetHeld();
   }
 
   #forgetHeld(): Turns {
-    const sql = statements(this.pools.at(-1) as DataSource);
-    const kinds = this.handlers.map(({ mark }) => mark.kind);
-    const onError = (error: unknown): void => this.telemetry.failed('held deadlines', error);
+    const sql = statements(this.#drainDataSource);
+    const onError = (error: unknown): void => this.made.telemetry.failed('held deadlines', error);
     const firstAfterMs = FORGET_HELD_FIRST_MS;
     // Those of orders that have come since have no subjects.
-    const forget = async () => forgetHeld(sql, await this.timeouts.ofHosts(kinds));
+    const forget = async () => forgetHeld(sql, await this.timeouts.ofHosts(this.#kinds));
     return every(FORGET_HELD_MS, forget, { firstAfterMs, onError });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     await this.#forgetting?.stop();
-    await this.run.stop();
+    await this.#run.stop();
   }
 
   async onApplicationShutdown(): Promise<void> {
