@@ -7,7 +7,6 @@ import { EVENT_AT, EVENT_TX } from '../order/event-tx';
 import type { OrderView } from '../order/order';
 import { type GuardedOrder, OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
-import { rehearse } from '../order/rehearse';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import { ExtendPayments } from './extend-payments';
 import { ReadOrder } from './read-order';
@@ -62,11 +61,12 @@ export class ExtendWindow {
    */
   async extendOnce(orderId: string, command: ExtendCommand): Promise<Extended> {
     assertExtension(command.byMs);
-    const extended = await rehearse<Extended>(command.dryRun ?? false, (end) =>
-      this.guard.withOrder(orderId, async (order, tx) => {
+    const extended = await this.guard.withOrder(
+      orderId,
+      async (order, tx) => {
         if (command.by === 'customer' && order.customerId !== command.actor) throw orderNotFound();
         if (await isKnown(tx, orderId, command)) {
-          return end({ order: await readOrder(tx, order.id), replayed: true });
+          return { order: await readOrder(tx, order.id), replayed: true };
         }
         this.#check(order, command);
         const [row] = await tx.rows<{ version: number; closes_at: Date }>(EXTEND, [
@@ -81,8 +81,9 @@ export class ExtendWindow {
           { kind: 'payment', subjectId: order.id, dueAt: row.closes_at, version: row.version },
         ]);
         await rememberKey(tx, orderId, command);
-        return end({ order: await readOrder(tx, order.id), replayed: false });
-      }),
+        return { order: await readOrder(tx, order.id), replayed: false };
+      },
+      { dryRun: command.dryRun ?? false },
     );
     const { replayed } = extended;
     if (command.dryRun) return { order: await this.reading.readOfAnyCustomer(orderId), replayed };

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CloseOrder } from './close-order';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
+import type { ActionRun } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
 import { ReadOrder } from './read-order';
@@ -18,29 +19,30 @@ export class ForceCloseOrder {
   ) {}
 
   /**
-   * The order afterwards: `closed`, or `closing` while the provider still has to answer.
+   * The order afterwards: `closed`, or `closing` while the provider still has to answer. In a dry run what
+   * it would be before the provider is asked.
    * @throws {LastcallError} order_not_found; order_not_closable, as for a paid order, also where only
    * the provider knew that it is paid; busy
    */
   async forceClose(
     orderId: string,
-    { actor, reason }: { readonly actor: string; readonly reason: string },
+    { actor, reason, dryRun = false }: ActionRun,
   ): Promise<OrderView> {
-    const begun = await this.guard.withOrder(orderId, async (order, tx) => {
-      const done = await this.closing.closeIfPending(order, tx, {
-        by: 'operator',
-        actor,
-        reason,
-        closeReason: 'operator_closed',
-      });
-      if (done !== 'not_pending') return readOrder(tx, order.id);
-      throw new LastcallError(
-        'order_not_closable',
-        `Order ${orderId} is ${order.status}; only an unpaid order can be closed by force`,
-        { orderId, status: order.status },
-      );
-    });
-    if (begun.status !== 'closing') return begun;
+    const begun = await this.guard.withOrder(
+      orderId,
+      async (order, tx) => {
+        const command = { by: 'operator', actor, reason, closeReason: 'operator_closed' } as const;
+        const done = await this.closing.closeIfPending(order, tx, command);
+        if (done !== 'not_pending') return readOrder(tx, order.id);
+        throw new LastcallError(
+          'order_not_closable',
+          `Order ${orderId} is ${order.status}; only an unpaid order can be closed by force`,
+          { orderId, status: order.status },
+        );
+      },
+      { dryRun },
+    );
+    if (dryRun || begun.status !== 'closing') return begun;
     await this.settling.settleSoon(orderId);
     const order = await this.reading.readAnew(begun);
     if (order.status === 'closed' || order.status === 'closing') return order;

@@ -1,4 +1,4 @@
-import { inTransaction, type Transaction } from '@app/timeout';
+import type { Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -94,26 +94,24 @@ export class Deliveries {
     ids: readonly string[] | undefined,
     run: ActionRun,
   ): Promise<{ readonly redelivered: number }> {
-    return rehearse<{ readonly redelivered: number }>(run.dryRun ?? false, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        await readEndpoint(tx, endpointId);
-        if (ids) await assertThere(tx, endpointId, ids);
-        const rows = await tx.rows(
-          `UPDATE webhook_deliveries
-              SET status = 'pending', attempts = 0, next_attempt_at = now(), settled_at = NULL,
-                  retry_until = now() + interval '${RETRY_FOR}'
-            WHERE id = ANY (ARRAY(
-              SELECT id FROM webhook_deliveries WHERE endpoint_id = $1
-                 AND ${ids ? "id = ANY ($2::uuid[]) AND status <> 'pending'" : "status = 'dead' AND $2::uuid[] IS NULL"}
-               ORDER BY settled_at LIMIT ${MAX_REDELIVERED} FOR NO KEY UPDATE))
-          RETURNING 1`,
-          [endpointId, ids ?? null],
-        );
-        const what = 'webhook_endpoint.redeliver';
-        await recordAction(tx, what, 'webhook_endpoint', [endpointId], run);
-        return end({ redelivered: rows.length });
-      }),
-    );
+    return rehearse(run.dryRun ?? false, this.dataSource, async (tx) => {
+      await readEndpoint(tx, endpointId);
+      if (ids) await assertThere(tx, endpointId, ids);
+      const rows = await tx.rows(
+        `UPDATE webhook_deliveries
+            SET status = 'pending', attempts = 0, next_attempt_at = now(), settled_at = NULL,
+                retry_until = now() + interval '${RETRY_FOR}'
+          WHERE id = ANY (ARRAY(
+            SELECT id FROM webhook_deliveries WHERE endpoint_id = $1
+               AND ${ids ? "id = ANY ($2::uuid[]) AND status <> 'pending'" : "status = 'dead' AND $2::uuid[] IS NULL"}
+             ORDER BY settled_at LIMIT ${MAX_REDELIVERED} FOR NO KEY UPDATE))
+        RETURNING 1`,
+        [endpointId, ids ?? null],
+      );
+      const what = 'webhook_endpoint.redeliver';
+      await recordAction(tx, what, 'webhook_endpoint', [endpointId], run);
+      return { redelivered: rows.length };
+    });
   }
 }
 

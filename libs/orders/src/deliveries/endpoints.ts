@@ -200,17 +200,15 @@ export class WebhookEndpoints {
     work: (tx: Transaction, id: string) => Promise<T>,
   ): Promise<T> {
     const id = idOf(given, endpointNotFound);
-    return rehearse<T>(run.dryRun ?? false, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        const found = await tx.rows(
-          `SELECT FROM webhook_endpoints WHERE id = $1 AND status <> 'deleted' FOR NO KEY UPDATE`,
-          [id],
-        );
-        if (found.length === 0) throw endpointNotFound();
-        await record(tx, action, id, run);
-        return end(await work(tx, id));
-      }),
-    );
+    return rehearse(run.dryRun ?? false, this.dataSource, async (tx) => {
+      const found = await tx.rows(
+        `SELECT FROM webhook_endpoints WHERE id = $1 AND status <> 'deleted' FOR NO KEY UPDATE`,
+        [id],
+      );
+      if (found.length === 0) throw endpointNotFound();
+      await record(tx, action, id, run);
+      return work(tx, id);
+    });
   }
 }
 

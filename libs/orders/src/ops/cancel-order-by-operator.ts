@@ -6,7 +6,6 @@ import type { OrderView } from '../order/order';
 import type { Accountable } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
-import { rehearse } from '../order/rehearse';
 
 export interface CanceledOrder {
   readonly order: OrderView;
@@ -28,13 +27,15 @@ export class CancelOrderByOperator {
     orderId: string,
     { dryRun = false, ...accountable }: Accountable & { readonly dryRun?: boolean },
   ): Promise<CanceledOrder> {
-    const canceled = await rehearse<CanceledOrder>(dryRun, (end) =>
-      this.guard.withOrder(orderId, async (order, tx) => {
+    const canceled = await this.guard.withOrder(
+      orderId,
+      async (order, tx) => {
         if (order.status !== 'paid') throw notPaid(orderId, order.status);
         const command = { by: 'operator', ...accountable } as const;
         const refundIds = await this.canceling.cancel(order, tx, command);
-        return end({ order: await readOrder(tx, order.id), refundIds });
-      }),
+        return { order: await readOrder(tx, order.id), refundIds };
+      },
+      { dryRun },
     );
     if (!dryRun) return canceled;
     return { ...canceled, order: await this.reading.readOfAnyCustomer(orderId) };

@@ -11,7 +11,6 @@ import { type Accountable, recordAction } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
 import { restock, type ReturnedLine } from '../stock/restock';
-import { rehearse } from '../order/rehearse';
 import { findByKey, rememberKey } from './refund-keys';
 
 export interface RefundCommand extends Accountable {
@@ -52,11 +51,12 @@ export class CreateRefund {
   async create(orderId: string, command: RefundCommand): Promise<CreatedRefund> {
     const { amount, restock: returned = [], dryRun = false, actor, reason } = command;
     const accountable = { actor, reason };
-    const made = await rehearse<CreatedRefund>(dryRun, (end) =>
-      this.guard.withOrder(orderId, async ({ id, status }, tx) => {
+    const made = await this.guard.withOrder(
+      orderId,
+      async ({ id, status }, tx) => {
         const known = await findByKey(tx, id, command);
         if (known) {
-          return end({ order: await readOrder(tx, id), refundIds: known, replayed: true });
+          return { order: await readOrder(tx, id), refundIds: known, replayed: true };
         }
         await this.guard.takeBack(tx, await restock(tx, { id, status }, returned));
         const parts = await allot(tx, id, amount);
@@ -66,8 +66,9 @@ export class CreateRefund {
         const cause = { by: 'operator', closeReason: 'operator_canceled', ...accountable } as const;
         await this.money.settle(tx, [id], cause);
         await rememberKey(tx, id, command, ids);
-        return end({ order: await readOrder(tx, id), refundIds: ids, replayed: false });
-      }),
+        return { order: await readOrder(tx, id), refundIds: ids, replayed: false };
+      },
+      { dryRun },
     );
     return dryRun ? { ...made, order: await this.reading.readOfAnyCustomer(orderId) } : made;
   }

@@ -1,4 +1,3 @@
-import { inTransaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -22,27 +21,25 @@ export class DismissWebhook {
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<{ readonly id: string }> {
     const id = idOf(webhookId, () => webhookNotFound(webhookId));
-    return rehearse<{ id: string }>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        const [webhook] = await tx.rows<{ status: string; payment_id: string | null }>(
-          `SELECT w.status, p.id AS payment_id FROM webhook_events w
-           LEFT JOIN payments p ON p.provider = w.provider AND p.hold_reason IS NOT NULL
-            AND p.provider_payment_id = w.notice ->> 'providerPaymentId'
-          WHERE w.id = $1 FOR NO KEY UPDATE OF w`,
-          [id],
-        );
-        if (!webhook) throw webhookNotFound(id);
-        const { status, payment_id: paymentId } = webhook;
-        if (status !== 'held' || paymentId) throw refusal(id, status, paymentId);
-        await tx.rows(
-          `UPDATE webhook_events SET status = 'processed', result = 'dismissed',
-                processed_at = now() WHERE id = $1`,
-          [id],
-        );
-        await recordAction(tx, 'webhook.dismiss', 'webhook', [id], accountable);
-        return end({ id });
-      }),
-    );
+    return rehearse(dryRun, this.dataSource, async (tx) => {
+      const [webhook] = await tx.rows<{ status: string; payment_id: string | null }>(
+        `SELECT w.status, p.id AS payment_id FROM webhook_events w
+         LEFT JOIN payments p ON p.provider = w.provider AND p.hold_reason IS NOT NULL
+          AND p.provider_payment_id = w.notice ->> 'providerPaymentId'
+        WHERE w.id = $1 FOR NO KEY UPDATE OF w`,
+        [id],
+      );
+      if (!webhook) throw webhookNotFound(id);
+      const { status, payment_id: paymentId } = webhook;
+      if (status !== 'held' || paymentId) throw refusal(id, status, paymentId);
+      await tx.rows(
+        `UPDATE webhook_events SET status = 'processed', result = 'dismissed',
+              processed_at = now() WHERE id = $1`,
+        [id],
+      );
+      await recordAction(tx, 'webhook.dismiss', 'webhook', [id], accountable);
+      return { id };
+    });
   }
 }
 

@@ -52,32 +52,29 @@ export class EraseCustomer {
     }
     // Looked at before anything: what the stream has forgotten stays forgotten.
     await inTransaction(this.dataSource, (tx) => expectTurn(tx, customer));
-    return rehearse<ErasedCustomer>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        for (const sql of BEGIN) await tx.rows(sql);
-        const orderIds = await finalOrders(tx, customer);
-        await this.#expectStream(tx);
-        for (const sql of LOCK) await tx.rows(sql, [orderIds]);
-        const [history] = await tx.rows<Omit<ErasedCustomer, 'orders' | 'streamed'>>(
-          'SELECT * FROM erase_from_history($1)',
-          [customer],
-        );
-        const { pseudonym } = history as NonNullable<typeof history>;
-        for (const [sql, values] of ERASE)
-          await tx.rows(sql, values(customer, pseudonym, orderIds));
-        await recordAction(tx, 'customer.erase', 'customer', [uuidv7()], accountable);
-        // Late, as it is not undone: where it fails nothing is erased, and all can be done again.
-        const streamed = dryRun ? 0 : await this.stream.forgetReasons(orderIds);
-        // Last: who places an order for the customer meanwhile, with a group of others, waits for this alone.
-        await expectTurn(tx, customer);
-        // Nobody makes a link from here on, and it sees those that were made meanwhile.
-        await tx.rows(NO_MORE_LINKS, [customer]);
-        await tx.rows('DELETE FROM page_sessions WHERE subject = $1', [customer]);
-        await expectGone(tx, customer);
-        const erased = history as NonNullable<typeof history>;
-        return end({ ...erased, orders: orderIds.length, streamed });
-      }),
-    );
+    return rehearse(dryRun, this.dataSource, async (tx) => {
+      for (const sql of BEGIN) await tx.rows(sql);
+      const orderIds = await finalOrders(tx, customer);
+      await this.#expectStream(tx);
+      for (const sql of LOCK) await tx.rows(sql, [orderIds]);
+      const [history] = await tx.rows<Omit<ErasedCustomer, 'orders' | 'streamed'>>(
+        'SELECT * FROM erase_from_history($1)',
+        [customer],
+      );
+      const { pseudonym } = history as NonNullable<typeof history>;
+      for (const [sql, values] of ERASE) await tx.rows(sql, values(customer, pseudonym, orderIds));
+      await recordAction(tx, 'customer.erase', 'customer', [uuidv7()], accountable);
+      // Late, as it is not undone: where it fails nothing is erased, and all can be done again.
+      const streamed = dryRun ? 0 : await this.stream.forgetReasons(orderIds);
+      // Last: who places an order for the customer meanwhile, with a group of others, waits for this alone.
+      await expectTurn(tx, customer);
+      // Nobody makes a link from here on, and it sees those that were made meanwhile.
+      await tx.rows(NO_MORE_LINKS, [customer]);
+      await tx.rows('DELETE FROM page_sessions WHERE subject = $1', [customer]);
+      await expectGone(tx, customer);
+      const erased = history as NonNullable<typeof history>;
+      return { ...erased, orders: orderIds.length, streamed };
+    });
   }
 
   /** What stays in a stream, nobody finds by the customer's name any more. */

@@ -1,4 +1,4 @@
-import { inTransaction, type Transaction } from '@app/timeout';
+import type { Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -43,18 +43,16 @@ export class FinishRefund {
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<FinishedRefund> {
     const id = idOf(refundId, () => refundNotFound(refundId));
-    return rehearse<FinishedRefund>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        const owed = await lockOwed(tx, id);
-        const isBack = await isBookedBeside(tx, {
-          ...{ paymentId: owed.paymentId, refundId: id, amount: Number(owed.amount) },
-        });
-        if (!isBack) await assertNotMade(tx, owed);
-        const refund = await write(tx, owed, isBack ? 'canceled' : 'succeeded');
-        await recordAction(tx, 'refund.done', 'refund', [id], accountable);
-        return end({ refund, order: await readOrder(tx, owed.orderId) });
-      }),
-    );
+    return rehearse(dryRun, this.dataSource, async (tx) => {
+      const owed = await lockOwed(tx, id);
+      const isBack = await isBookedBeside(tx, {
+        ...{ paymentId: owed.paymentId, refundId: id, amount: Number(owed.amount) },
+      });
+      if (!isBack) await assertNotMade(tx, owed);
+      const refund = await write(tx, owed, isBack ? 'canceled' : 'succeeded');
+      await recordAction(tx, 'refund.done', 'refund', [id], accountable);
+      return { refund, order: await readOrder(tx, owed.orderId) };
+    });
   }
 }
 

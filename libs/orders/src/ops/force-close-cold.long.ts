@@ -2,9 +2,7 @@ import { insertOrders } from '../../../../test/support/insert-orders';
 import { Plans } from '../../../../test/support/plans';
 import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
 import { openWorld, type World } from '../../../../test/support/world';
-import { CloseOrder } from '../closing/close-order';
 import { ForceCloseOrder } from '../closing/force-close-order';
-import { OrderGuard } from '../order/order-guard';
 import { ForceCloseOrders } from './force-close-orders';
 
 const ORDERS = 3_000;
@@ -32,10 +30,7 @@ describe('ForceCloseOrders, where nobody has looked at the tables since they gre
   ])('looks at each order that waits once, by %s', async (_, filter) => {
     plans.forget();
     const { dataSource, get } = world;
-    const closing = new ForceCloseOrders(
-      ...([dataSource, get(ForceCloseOrder), get(OrderGuard), get(CloseOrder)] as const),
-      silentOrdersTelemetry,
-    );
+    const closing = new ForceCloseOrders(dataSource, get(ForceCloseOrder), silentOrdersTelemetry);
     await closing.find({ ...filter, limit: 300 });
     const [worst] = plans.waste();
     expect(worst?.inVain).toBeLessThanOrEqual(MOST_IN_VAIN * ORDERS);

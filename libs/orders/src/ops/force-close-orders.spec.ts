@@ -4,9 +4,7 @@ import { openOrder, paidOrder } from '../../../../test/support/paid-order';
 import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
 import { startTcpProxy } from '../../../../test/support/tcp-proxy';
 import { openWorld, type World } from '../../../../test/support/world';
-import { CloseOrder } from '../closing/close-order';
 import { ForceCloseOrder } from '../closing/force-close-order';
-import { OrderGuard } from '../order/order-guard';
 import { type CloseResult, ForceCloseOrders } from './force-close-orders';
 
 const OLGA = { actor: 'olga', reason: 'case 9' };
@@ -17,10 +15,10 @@ afterAll(() => world?.close());
 
 /** Of a process, and what it says in the log. */
 function forceCloseOf({ dataSource, get }: World, failed = silentOrdersTelemetry.failed) {
-  return new ForceCloseOrders(
-    ...([dataSource, get(ForceCloseOrder), get(OrderGuard), get(CloseOrder)] as const),
-    { ...silentOrdersTelemetry, failed },
-  );
+  return new ForceCloseOrders(dataSource, get(ForceCloseOrder), {
+    ...silentOrdersTelemetry,
+    failed,
+  });
 }
 
 const insert = async (count: number): Promise<string[]> =>

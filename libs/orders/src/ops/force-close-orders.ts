@@ -1,10 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { CloseOrder } from '../closing/close-order';
-import { type ErrorCode, LastcallError } from '../order/errors';
+import type { ErrorCode, LastcallError } from '../order/errors';
 import { ForceCloseOrder } from '../closing/force-close-order';
-import { OrderGuard } from '../order/order-guard';
 import { HAS_OPEN_PAYMENT } from '../order/open-payment';
 import type { OrderStatus } from '../order/order.lifecycle';
 import { onDataSource } from '../order/order-rows';
@@ -56,21 +54,12 @@ export interface CloseRun extends Accountable {
 /** Orders closed at once: each takes a connection of the API's pool of 20. */
 const CONCURRENCY = 8;
 
-/** Thrown to undo a rehearsed close. */
-class Rehearsed extends Error {
-  constructor(readonly outcome: 'closed' | 'closing') {
-    super('rolled back on purpose');
-  }
-}
-
 /** An operator closes orders, one or many: plan first, then each through the guard, checked again. */
 @Injectable()
 export class ForceCloseOrders {
   constructor(
     @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly one: ForceCloseOrder,
-    private readonly guard: OrderGuard,
-    private readonly closing: CloseOrder,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
 
@@ -140,34 +129,9 @@ export class ForceCloseOrders {
   }
 
   async #close(orderId: string, run: CloseRun): Promise<CloseResult> {
-    const status = run.dryRun
-      ? await this.#rehearse(orderId, run)
-      : (await this.one.forceClose(orderId, run)).status;
+    const { status } = await this.one.forceClose(orderId, run);
     const outcome = status === 'closing' ? 'closing' : 'closed';
     return { orderId, outcome, status, why: null, message: null };
-  }
-
-  /** The very transaction of {@link ForceCloseOrder}, undone at its end. */
-  async #rehearse(orderId: string, { actor, reason }: Accountable): Promise<OrderStatus> {
-    try {
-      return await this.guard.withOrder(orderId, async (order, tx) => {
-        const outcome = await this.closing.closeIfPending(order, tx, {
-          by: 'operator',
-          actor,
-          reason,
-          closeReason: 'operator_closed',
-        });
-        if (outcome !== 'not_pending') throw new Rehearsed(outcome);
-        throw new LastcallError(
-          'order_not_closable',
-          `Order ${orderId} is ${order.status}; only an unpaid order can be closed by force`,
-          { orderId, status: order.status },
-        );
-      });
-    } catch (error) {
-      if (error instanceof Rehearsed) return error.outcome;
-      throw error;
-    }
   }
 }
 

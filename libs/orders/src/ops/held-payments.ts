@@ -12,7 +12,6 @@ import type { OrderStatus } from '../order/order.lifecycle';
 import { ForeignMoney } from '../money/foreign-money';
 import { OrderGuard } from '../order/order-guard';
 import { lockStockOf, reserveAgain } from '../money/revive';
-import { rehearse } from '../order/rehearse';
 import { requestRefunds } from '../money/request-refunds';
 import { type Accountable, recordAction } from '../order/operator-action';
 import { type Page, pageOf } from '../order/page';
@@ -98,12 +97,14 @@ export class SettlePayment {
   ): Promise<SettledPayment> {
     const id = idOf(paymentId, () => paymentNotFound(paymentId));
     const orderId = await this.#orderOf(id);
-    return rehearse<SettledPayment>(dryRun, (end) =>
-      this.guard.withOrder(orderId, async ({ customerId }, tx) => {
+    return this.guard.withOrder(
+      orderId,
+      async ({ customerId }, tx) => {
         if (decision === 'accept') assertHasCustomer(id, customerId);
         const outcome = await this.#decide(tx, id, decision, accountable);
-        return end(dryRun ? { ...outcome, refundId: null } : outcome);
-      }),
+        return dryRun ? { ...outcome, refundId: null } : outcome;
+      },
+      { dryRun },
     );
   }
 

@@ -1,4 +1,4 @@
-import { inTransaction, queryRows, TimeoutService, type Transaction } from '@app/timeout';
+import { queryRows, TimeoutService, type Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -71,35 +71,33 @@ export class RetryRefund {
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<RefundEntry> {
     const id = idOf(refundId, () => refundNotFound(refundId));
-    return rehearse<RefundEntry>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        const [refund] = await tx.rows<LastAttempt>(
-          `SELECT status, attempt, payment_id AS "paymentId", asked_at AS "askedAt",
-                  provider_refund_id AS "providerRefundId"
-             FROM refunds WHERE id = $1 FOR NO KEY UPDATE`,
-          [id],
-        );
-        if (!refund) throw refundNotFound(id);
-        if (refund.status !== 'needs_attention') {
-          const message = `Refund ${id} is ${refund.status}: ${WHY_NOT[refund.status]}`;
-          throw new LastcallError('refund_not_retryable', message, { status: refund.status });
-        }
-        const how = (await isUnresolved(tx, id, refund)) ? ASKED_AFTER : SENT_ANEW;
-        const [entry] = await tx.rows<RefundEntry & { now: Date }>(
-          `UPDATE refunds r SET ${how}, updated_at = now()
-           FROM payments p
-          WHERE r.id = $1 AND r.status = 'needs_attention' AND p.id = r.payment_id
-         RETURNING ${REFUND_ENTRY}, now() AS now`,
-          [id],
-        );
-        const { now, ...view } = entry as RefundEntry & { now: Date };
-        await this.timeouts.arm(tx, [
-          { kind: 'refund', subjectId: id, dueAt: now, version: view.attempt },
-        ]);
-        await recordAction(tx, 'refund.retry', 'refund', [id], accountable);
-        return end(view);
-      }),
-    );
+    return rehearse(dryRun, this.dataSource, async (tx) => {
+      const [refund] = await tx.rows<LastAttempt>(
+        `SELECT status, attempt, payment_id AS "paymentId", asked_at AS "askedAt",
+                provider_refund_id AS "providerRefundId"
+           FROM refunds WHERE id = $1 FOR NO KEY UPDATE`,
+        [id],
+      );
+      if (!refund) throw refundNotFound(id);
+      if (refund.status !== 'needs_attention') {
+        const message = `Refund ${id} is ${refund.status}: ${WHY_NOT[refund.status]}`;
+        throw new LastcallError('refund_not_retryable', message, { status: refund.status });
+      }
+      const how = (await isUnresolved(tx, id, refund)) ? ASKED_AFTER : SENT_ANEW;
+      const [entry] = await tx.rows<RefundEntry & { now: Date }>(
+        `UPDATE refunds r SET ${how}, updated_at = now()
+         FROM payments p
+        WHERE r.id = $1 AND r.status = 'needs_attention' AND p.id = r.payment_id
+       RETURNING ${REFUND_ENTRY}, now() AS now`,
+        [id],
+      );
+      const { now, ...view } = entry as RefundEntry & { now: Date };
+      await this.timeouts.arm(tx, [
+        { kind: 'refund', subjectId: id, dueAt: now, version: view.attempt },
+      ]);
+      await recordAction(tx, 'refund.retry', 'refund', [id], accountable);
+      return view;
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { inTransaction, releaseHeld, TimeoutService } from '@app/timeout';
+import { releaseHeld, TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -21,17 +21,15 @@ export class ReleaseDeadlines {
     },
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<{ kind: string; subjectId: string }[]> {
-    return rehearse<{ kind: string; subjectId: string }[]>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        const released = await releaseHeld(tx, {
-          kind: which.kind,
-          subjects: which.subjectIds?.map((subjectId) => ({ subjectId })),
-        });
-        this.timeouts.armed(tx, released);
-        const subjectIds = released.map(({ subjectId }) => subjectId);
-        await recordAction(tx, 'deadline.release', 'deadline', subjectIds, accountable);
-        return end(released.map(({ kind, name }) => ({ kind, subjectId: name })));
-      }),
-    );
+    return rehearse(dryRun, this.dataSource, async (tx) => {
+      const released = await releaseHeld(tx, {
+        kind: which.kind,
+        subjects: which.subjectIds?.map((subjectId) => ({ subjectId })),
+      });
+      this.timeouts.armed(tx, released);
+      const subjectIds = released.map(({ subjectId }) => subjectId);
+      await recordAction(tx, 'deadline.release', 'deadline', subjectIds, accountable);
+      return released.map(({ kind, name }) => ({ kind, subjectId: name }));
+    });
   }
 }

@@ -10,7 +10,6 @@ import type { Accountable } from '../order/operator-action';
 import { OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
 import type { CloseReason } from '../order/order.lifecycle';
-import { rehearse } from '../order/rehearse';
 
 export interface SettleOrderCommand extends Accountable {
   readonly as: 'closed' | 'paid';
@@ -49,8 +48,9 @@ export class SettleOrder {
       const errors = [{ field: 'paymentId', message }];
       throw new LastcallError('invalid_request', message, { errors });
     }
-    const settled = await rehearse<OrderView>(dryRun, (end) =>
-      this.guard.withOrder(orderId, async (order, tx) => {
+    const settled = await this.guard.withOrder(
+      orderId,
+      async (order, tx) => {
         if (order.status !== 'closing') throw notSettleable(orderId, order.status);
         const closeReason = await readCloseReason(tx, orderId);
         const paidBy = as === 'paid' ? [await takeAsPaid(tx, orderId, paymentId)] : [];
@@ -69,8 +69,9 @@ export class SettleOrder {
         await this.money.settle(tx, [orderId]);
         // What its customer was told while it waited holds whoever says that it was paid.
         await this.wishes.carryOut(tx, paidBy, ['pay']);
-        return end(await readOrder(tx, order.id));
-      }),
+        return readOrder(tx, order.id);
+      },
+      { dryRun },
     );
     const { status, closeReason } = settled;
     return {

@@ -1,4 +1,4 @@
-import { findPlace, inTransaction, readStopped, releaseBrakes } from '@app/timeout';
+import { findPlace, readStopped, releaseBrakes } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Config } from '../config';
@@ -58,33 +58,31 @@ export class TimeoutBrake {
     { actor, reason, dryRun = false }: ActionRun,
     { kind, seen }: WhatToResume = {},
   ): Promise<BrakeView> {
-    return rehearse<BrakeView>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        const rows = await tx.rows<BrakeView>(
-          `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
-          WHERE released_at IS NULL AND kind = ANY ($3) AND ($4::text IS NULL OR id::text = $4)
-         RETURNING id, cause, kind, due, waiting, engaged_at AS "engagedAt"`,
-          [actor, reason, kindsOf(kind), seen === undefined ? null : (seen?.id ?? '')],
-        );
-        const [row] = rows;
-        if (!row) {
-          const others = 'SELECT FROM timeout_brakes WHERE released_at IS NULL AND kind = ANY ($1)';
-          throw notReleased(await tx.rows(others, [kindsOf(kind)]));
-        }
-        await tx.rows(
-          `WITH put_off AS (
-           DELETE FROM deadlines WHERE kind = ANY ($1) AND due_at > now() + ${LONGER_THAN_BACKOFF}
-           RETURNING kind, subject_id, version, failures
-         )
-         INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
-         SELECT kind, now(), subject_id, version, failures FROM put_off ON CONFLICT DO NOTHING`,
-          [ASKING_KINDS],
-        );
-        const ids = rows.map(({ id }) => id);
-        await recordAction(tx, 'timeouts.resume', 'brake', ids, { actor, reason });
-        return end(row);
-      }),
-    );
+    return rehearse(dryRun, this.dataSource, async (tx) => {
+      const rows = await tx.rows<BrakeView>(
+        `UPDATE timeout_brakes SET released_at = now(), released_by = $1, release_reason = $2
+        WHERE released_at IS NULL AND kind = ANY ($3) AND ($4::text IS NULL OR id::text = $4)
+       RETURNING id, cause, kind, due, waiting, engaged_at AS "engagedAt"`,
+        [actor, reason, kindsOf(kind), seen === undefined ? null : (seen?.id ?? '')],
+      );
+      const [row] = rows;
+      if (!row) {
+        const others = 'SELECT FROM timeout_brakes WHERE released_at IS NULL AND kind = ANY ($1)';
+        throw notReleased(await tx.rows(others, [kindsOf(kind)]));
+      }
+      await tx.rows(
+        `WITH put_off AS (
+         DELETE FROM deadlines WHERE kind = ANY ($1) AND due_at > now() + ${LONGER_THAN_BACKOFF}
+         RETURNING kind, subject_id, version, failures
+       )
+       INSERT INTO deadlines (kind, due_at, subject_id, version, failures)
+       SELECT kind, now(), subject_id, version, failures FROM put_off ON CONFLICT DO NOTHING`,
+        [ASKING_KINDS],
+      );
+      const ids = rows.map(({ id }) => id);
+      await recordAction(tx, 'timeouts.resume', 'brake', ids, { actor, reason });
+      return row;
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { inTransaction, queryRows, TimeoutService } from '@app/timeout';
+import { queryRows, TimeoutService } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -44,20 +44,18 @@ export class ReplayWebhook {
     { dryRun = false, ...accountable }: ActionRun,
   ): Promise<WebhookEntry> {
     const id = idOf(webhookId, () => webhookNotFound(webhookId));
-    return rehearse<WebhookEntry>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) => {
-        const [entry] = await tx.rows<WebhookEntry & { now: Date }>(
-          `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
-          WHERE id = $1 AND status <> 'processed' RETURNING ${ENTRY}, now() AS now`,
-          [id],
-        );
-        if (!entry) throw await this.#refusal(id);
-        const { now, ...view } = entry;
-        await this.timeouts.arm(tx, [{ kind: 'webhook', subjectId: id, dueAt: now, version: 1 }]);
-        await recordAction(tx, 'webhook.replay', 'webhook', [id], accountable);
-        return end(view);
-      }),
-    );
+    return rehearse(dryRun, this.dataSource, async (tx) => {
+      const [entry] = await tx.rows<WebhookEntry & { now: Date }>(
+        `UPDATE webhook_events SET status = 'received', result = NULL, processed_at = NULL
+        WHERE id = $1 AND status <> 'processed' RETURNING ${ENTRY}, now() AS now`,
+        [id],
+      );
+      if (!entry) throw await this.#refusal(id);
+      const { now, ...view } = entry;
+      await this.timeouts.arm(tx, [{ kind: 'webhook', subjectId: id, dueAt: now, version: 1 }]);
+      await recordAction(tx, 'webhook.replay', 'webhook', [id], accountable);
+      return view;
+    });
   }
 
   async #refusal(webhookId: string): Promise<LastcallError> {

@@ -1,4 +1,4 @@
-import { inTransaction, type Lock, type Transaction, TimeoutService, Uuids } from '@app/timeout';
+import { type Lock, type Transaction, TimeoutService, Uuids } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
@@ -11,6 +11,7 @@ import type { By, CloseReason, OrderStatus } from './order.lifecycle';
 import type { OrderDraft } from './order-hook';
 import { OrderHooks } from './order-hooks';
 import type { StockLine } from './stock-port';
+import { rehearse } from './rehearse';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from './telemetry';
 
 export const ORDER_LOCK = Symbol('OrderLock');
@@ -69,12 +70,16 @@ export class OrderGuard {
    * changes it conditionally.
    * @param skipsHeld true for an order that is known to be there: where somebody holds its row, it is
    * busy at once
+   * @param dryRun true rolls it all back at its end, and answers as if it were done
    * @throws {LastcallError} order_not_found; busy when somebody holds the order for too long
    */
   async withOrder<T>(
     orderId: string,
     work: (order: GuardedOrder, tx: Transaction) => Promise<T>,
-    { skipsHeld = false }: { readonly skipsHeld?: boolean } = {},
+    {
+      skipsHeld = false,
+      dryRun = false,
+    }: { readonly skipsHeld?: boolean; readonly dryRun?: boolean } = {},
   ): Promise<T> {
     const id = orderIdOf(orderId);
     const sinceMs = performance.now();
@@ -87,7 +92,7 @@ export class OrderGuard {
         if (!order) throw skipsHeld ? beingChanged() : orderNotFound();
         return work(order, tx);
       };
-      return await inTransaction(this.dataSource, guarded, { sinceMs });
+      return await rehearse(dryRun, this.dataSource, guarded, { sinceMs });
     } finally {
       await held.release();
     }

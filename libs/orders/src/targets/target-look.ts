@@ -79,11 +79,7 @@ export class TargetLook {
     exit: TargetExit,
     { dryRun = false, ...given }: TargetVerdict & { readonly dryRun?: boolean },
   ): Promise<TargetWait> {
-    return rehearse<TargetWait>(dryRun, (end) =>
-      inTransaction(this.dataSource, async (tx) =>
-        end(await this.desk.settle(asSql(tx), id, exit, given)),
-      ),
-    );
+    return rehearse(dryRun, this.dataSource, (tx) => this.desk.settle(asSql(tx), id, exit, given));
   }
 
   close(): Promise<void> {
