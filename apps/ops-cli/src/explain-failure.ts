@@ -1,7 +1,8 @@
 import type { ErrandError, LastcallError } from '@app/orders';
 import { briefFailure } from './brief-failure';
-import { CommandFailure } from './command-failure';
+import { CommandFailure, type FailureParts } from './command-failure';
 import { EXIT, type ExitCode } from './exit-code';
+import { NEXT_STEPS } from './next-steps';
 import { type Failed, outcomeUnknown, withWayOn } from './outcome-unknown';
 
 const NOT_RUNNING = 'no running installation was found';
@@ -51,95 +52,118 @@ function fromSettings(error: unknown): CommandFailure | undefined {
 }
 
 async function fromCore(error: unknown, command: string): Promise<CommandFailure> {
-  const core = await import('@app/orders/look');
-  const {
-    AlarmStoreError,
-    CommitUnknownError,
-    isCanceledStatement,
-    isContention,
-    isRefusedByPooler,
-    PoolerRefusalError,
-    SweepUnderWayError,
-    TimerAbilityError,
-    TransactionPoolingError,
-  } = await import('@app/timeout');
-  const refused = error instanceof core.LastcallError ? error : core.refusalOfUnkeptText(error);
-  if (refused) return refusal(refused, core.ERROR_STATUS[refused.code]);
-  if (error instanceof CommitUnknownError) {
-    return outcomeUnknown(command, core.reasonOf(error.cause), error);
-  }
-  const dependencyDown = (what: string, next: string): CommandFailure =>
-    new CommandFailure(
-      {
-        code: 'dependency_down',
-        exitCode: EXIT.dependencyDown,
-        what,
-        why: core.reasonOf(error),
-        next,
-      },
-      { cause: error },
-    );
-  if (core.isOfOtherVersion(error) || error instanceof core.MissingTablesError) {
-    return dependencyDown(
-      'The database is not migrated to this version',
-      'npm start migrates; or: node dist/apps/api/src/migrate.js; or set the DATABASE_SCHEMA that it is in',
-    );
-  }
-  if (isCanceledStatement(error)) {
-    const next = 'run it again when the load is lower; lastcall doctor looks at Postgres';
-    return dependencyDown('Postgres took too long over a statement', next);
-  }
-  if (isContention(error)) {
-    const locked = core.postgresRefusal(error);
+  const core = await loadCore();
+  return (
+    refused(error, core) ??
+    maybeCommitted(error, core, command) ??
+    withoutAnswer(error) ??
+    dependencyDown(error, core) ??
+    unexpected(error)
+  );
+}
+
+/** Only now: a mistyped flag needs none of it. */
+const loadCore = async () => ({
+  orders: await import('@app/orders/look'),
+  timeout: await import('@app/timeout'),
+});
+
+type Core = Awaited<ReturnType<typeof loadCore>>;
+
+function refused(error: unknown, { orders, timeout }: Core): CommandFailure | undefined {
+  const by = error instanceof orders.LastcallError ? error : orders.refusalOfUnkeptText(error);
+  if (by) return refusal(by, orders.ERROR_STATUS[by.code]);
+  if (timeout.isContention(error)) {
+    const locked = orders.postgresRefusal(error);
     const what = locked ? `${locked.what}: ${locked.mend}` : 'Others are changing the same things';
-    const busy = new core.LastcallError('busy', what, {}, { cause: error });
-    return refusal(busy, core.ERROR_STATUS.busy);
+    const busy = new orders.LastcallError('busy', what, {}, { cause: error });
+    return refusal(busy, orders.ERROR_STATUS.busy);
   }
-  if (isErrandError(error)) return withoutAnswer(error);
-  if (error instanceof TimerAbilityError) {
-    const next = 'nothing to do; docs/drivers.md tells what each timer driver can do';
-    const { code, message: what } = error;
-    return new CommandFailure({ code, exitCode: EXIT.refused, what, next }, { cause: error });
+  if (error instanceof timeout.TimerAbilityError) {
+    return asItSays(error, 'nothing to do; docs/drivers.md tells what each timer driver can do');
   }
-  if (error instanceof SweepUnderWayError) {
+  if (error instanceof timeout.SweepUnderWayError) {
     const next =
       'wait for it: lastcall stats shows what is overdue; it is over after an hour at most';
-    const { code, message: what } = error;
-    return new CommandFailure({ code, exitCode: EXIT.refused, what, next }, { cause: error });
+    return asItSays(error, next);
   }
-  const refusedByRedis = core.redisRefusal(error);
-  if (refusedByRedis) {
-    return dependencyDown(
-      refusedByRedis.what,
-      `${refusedByRedis.mend}; lastcall doctor looks closer`,
-    );
+  return undefined;
+}
+
+function asItSays(error: Error & { readonly code: string }, next: string): CommandFailure {
+  const { code, message: what } = error;
+  return new CommandFailure({ code, exitCode: EXIT.refused, what, next }, { cause: error });
+}
+
+function maybeCommitted(
+  error: unknown,
+  { orders, timeout }: Core,
+  command: string,
+): CommandFailure | undefined {
+  if (!(error instanceof timeout.CommitUnknownError)) return undefined;
+  return outcomeUnknown(command, orders.reasonOf(error.cause), error);
+}
+
+function dependencyDown(error: unknown, core: Core): CommandFailure | undefined {
+  for (const isThis of DEPENDENCIES) {
+    const down = isThis(error, core);
+    if (!down) continue;
+    const parts = { code: 'dependency_down', exitCode: EXIT.dependencyDown, ...down };
+    return new CommandFailure({ ...parts, why: core.orders.reasonOf(error) }, { cause: error });
   }
-  if (error instanceof AlarmStoreError) {
-    return dependencyDown(
-      'The alarm store does not answer',
-      'start it, and check the settings of TIMER_DRIVER; lastcall doctor looks closer',
-    );
+  return undefined;
+}
+
+type Down = Pick<FailureParts, 'what' | 'next'>;
+
+/** What does not answer, or lets nobody in: the first that knows the error, so the more special ones first. */
+const DEPENDENCIES: readonly ((error: unknown, core: Core) => Down | false | undefined)[] = [
+  (error, { orders }) =>
+    (orders.isOfOtherVersion(error) || error instanceof orders.MissingTablesError) && {
+      what: 'The database is not migrated to this version',
+      next: 'npm start migrates; or: node dist/apps/api/src/migrate.js; or set the DATABASE_SCHEMA that it is in',
+    },
+  (error, { timeout }) =>
+    timeout.isCanceledStatement(error) && {
+      what: 'Postgres took too long over a statement',
+      next: 'run it again when the load is lower; lastcall doctor looks at Postgres',
+    },
+  (error, { orders }) => mendedAsSaid(orders.redisRefusal(error)),
+  (error, { timeout }) =>
+    error instanceof timeout.AlarmStoreError && {
+      what: 'The alarm store does not answer',
+      next: 'start it, and check the settings of TIMER_DRIVER; lastcall doctor looks closer',
+    },
+  (error) =>
+    isRedisError(error) && {
+      what: 'Redis does not answer',
+      next: 'start Redis (npm start does) and check REDIS_URL; lastcall doctor looks closer',
+    },
+  (error, { timeout }) => refusedByPooler(error, timeout),
+  (error, { orders }) => mendedAsSaid(orders.postgresRefusal(error)),
+  (error, { orders }) =>
+    orders.isInfrastructureError(error) && {
+      what: 'Postgres does not answer',
+      next: 'start Postgres (npm start does) and check DATABASE_URL; lastcall doctor looks closer',
+    },
+];
+
+function mendedAsSaid(by: { what: string; mend: string } | undefined): Down | undefined {
+  return by && { what: by.what, next: `${by.mend}; lastcall doctor looks closer` };
+}
+
+function refusedByPooler(
+  error: unknown,
+  { isRefusedByPooler, PoolerRefusalError, TransactionPoolingError }: Core['timeout'],
+): Down | undefined {
+  const by = isRefusedByPooler(error) ? new PoolerRefusalError(String(error)) : error;
+  if (!(by instanceof PoolerRefusalError || by instanceof TransactionPoolingError)) {
+    return undefined;
   }
-  if (isRedisError(error)) {
-    return dependencyDown(
-      'Redis does not answer',
-      'start Redis (npm start does) and check REDIS_URL; lastcall doctor looks closer',
-    );
-  }
-  const pooler = isRefusedByPooler(error) ? new PoolerRefusalError(String(error)) : error;
-  if (pooler instanceof PoolerRefusalError || pooler instanceof TransactionPoolingError) {
-    return dependencyDown(pooler.message, 'change its settings; lastcall doctor looks closer');
-  }
-  const byPostgres = core.postgresRefusal(error);
-  if (byPostgres) {
-    return dependencyDown(byPostgres.what, `${byPostgres.mend}; lastcall doctor looks closer`);
-  }
-  if (core.isInfrastructureError(error)) {
-    return dependencyDown(
-      'Postgres does not answer',
-      'start Postgres (npm start does) and check DATABASE_URL; lastcall doctor looks closer',
-    );
-  }
+  return { what: by.message, next: 'change its settings; lastcall doctor looks closer' };
+}
+
+function unexpected(error: unknown): CommandFailure {
   return new CommandFailure(
     {
       code: 'unexpected',
@@ -157,7 +181,8 @@ const isErrandError = (error: unknown): error is ErrandError =>
   error instanceof Error && error.name === 'ErrandError';
 
 /** The host's hooks, or its own stock, hear of changes in its processes alone: a worker makes them. */
-function withoutAnswer(error: ErrandError): CommandFailure {
+function withoutAnswer(error: unknown): CommandFailure | undefined {
+  if (!isErrandError(error)) return undefined;
   const why = 'only the processes of the host can call its hooks, or its own stock';
   if (error.state === 'interrupted') {
     const what = 'Interrupted: nothing was changed';
@@ -192,44 +217,12 @@ function refusal(error: LastcallError, status: number): CommandFailure {
       code,
       exitCode: exitCodeOf(status),
       what: message,
-      next: NEXT_STEPS[code] ?? 'lastcall doctor tells how the installation is',
+      next: NEXT_STEPS[code],
       fields,
     },
     { cause: error },
   );
 }
-
-const NEXT_STEPS: Readonly<Record<string, string>> = {
-  invalid_request: 'correct it and run the command again',
-  order_not_found: 'lastcall orders list shows the orders there are',
-  webhook_endpoint_not_found: 'lastcall webhook-endpoints list shows those there are',
-  webhook_delivery_not_found: 'lastcall webhook-endpoints deliveries ID shows those it has',
-  too_many_webhook_endpoints: 'lastcall webhook-endpoints list, and delete one',
-  product_not_found: 'lastcall products list shows the products there are',
-  stock_out_of_range: 'lastcall products list tells what is available',
-  hooks_elsewhere: "leave it to the host's processes; lastcall doctor shows who is alive",
-  order_not_closable: 'lastcall orders show ID tells what became of it; a paid order is refunded',
-  order_not_cancelable: 'lastcall orders show ID tells what became of it',
-  order_not_settleable: 'lastcall orders show ID tells what became of it',
-  refund_exceeds_balance: 'lastcall orders show ID tells what was paid and what went back',
-  amount_not_chargeable: 'send back an amount that its provider counts in',
-  restock_exceeds_order: 'lastcall orders show ID tells what it has in it',
-  order_not_extendable: 'lastcall orders show ID tells what became of it',
-  reconcile_run_not_found: 'lastcall reconcile --since 7d begins a new one',
-  reconcile_nothing_open: 'lastcall reconcile --since 7d looks whether the books agree',
-  payment_not_found: 'lastcall payments list shows the payments on hold',
-  payment_not_settleable: 'lastcall payments list shows the payments on hold',
-  refund_not_found: 'lastcall refunds list shows the refunds there are',
-  refund_not_retryable: 'lastcall refunds list tells where it stands',
-  refund_not_settleable: 'lastcall refunds list tells where it stands',
-  customer_not_found:
-    "SUB is the subject of the customer's token, as `orders list --json` shows it",
-  stream_elsewhere: 'set REDIS_URL, and run it again; nothing was erased',
-  customer_not_erasable: 'lastcall orders list --customer SUB shows them',
-  webhook_not_found: 'lastcall webhooks list shows the stored webhooks',
-  webhook_not_replayable: 'lastcall webhooks list tells what became of it',
-  busy: 'run the same command again in a moment',
-};
 
 function exitCodeOf(status: number): ExitCode {
   if (status === 400 || status === 422) return EXIT.usage;
