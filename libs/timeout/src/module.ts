@@ -5,4 +5,4 @@ export { assertLoadedAtBoot } from './host/loaded-at-boot';
 export { runtimeToken } from './host/timeout.module';
 export { TimeoutRuntime } from './host/timeout-runtime';
 export { Timeouts } from './host/timeouts';
-export { HandlesDeadline, TimeoutCoreModule, type TimeoutCoreOptions } from './timeout.module';
+export { HandlesDeadline, TimeoutCoreModule, type TimeoutCoreOptions } from './timeout-core.module';

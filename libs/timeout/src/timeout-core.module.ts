@@ -60,7 +60,7 @@ class TimeoutLifecycle implements OnModuleInit, OnApplicationBootstrap, BeforeAp
   }
 }
 
-/** Deadlines, alarms and the sweep, set up part by part; a host has `TimeoutCoreModule` (host/). */
+/** Deadlines, alarms and the sweep, set up part by part; a host has `TimeoutModule` (host/timeout.module.ts). */
 @Module({})
 export class TimeoutCoreModule {
   static forRootAsync(options: {

@@ -8,7 +8,7 @@ import { MemoryDriver } from './drivers/memory/memory.driver';
 import { NoopLock } from './locks/noop.lock';
 import { silentTelemetry } from './telemetry';
 import { DeadlineStore, subject } from './testing/deadline-store';
-import { HandlesDeadline, TimeoutCoreModule } from './timeout.module';
+import { HandlesDeadline, TimeoutCoreModule } from './timeout-core.module';
 import { TimeoutService } from './timeout.service';
 import { inTransaction } from './in-transaction';
 import type { Transaction } from './transaction';
