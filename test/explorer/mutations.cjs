@@ -451,7 +451,7 @@ const MUTATIONS = [
     what: 'A refund asked for with a new idempotency key each time',
     edits: [
       {
-        file: `${ORDERS}money/refund.deadline.ts`,
+        file: `${ORDERS}providers/ask-refund.ts`,
         find: 'idempotencyKey: refundKey(row.id, row.attempt)',
         replace: 'idempotencyKey: refundKey(row.id, row.attempt) + Math.random()',
       },

@@ -13,13 +13,9 @@ import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
 import { HAS_OPEN_PAYMENT } from '../order/open-payment';
 import { isBusy } from '../order/errors';
+import { ALERT_AT_ATTEMPT, ASKED_AT_ONCE } from './asking';
 import { SettleClosing } from './settle-closing';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-
-/** Providers are asked about so many orders at once. */
-const CONCURRENCY = 10;
-/** About five minutes of asking: by then it is no hiccup, and an operator should know. */
-const ALERT_AT_ATTEMPT = 10;
 
 /**
  * The careful lane: asks the provider about orders behind the fence, and ends payments that were
@@ -38,7 +34,7 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {
     this.#queue = new AttemptQueue(
-      CONCURRENCY,
+      ASKED_AT_ONCE,
       (orderId) => this.settling.settle(orderId),
       (error) => this.telemetry.failed('settle closing', error),
       isBusy,

@@ -16,9 +16,9 @@ import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { HandlesKind } from '../order/handles-kind';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { askRefund, REFUNDS_AT_ONCE, type RefundAttempt } from '../providers/ask-refund';
 import type { RefundAnswer } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
-import { refundKey } from '../providers/refund-key';
 import { isInDispute, OWES_TOO_MUCH } from './balance';
 import { cancelUnowed } from './cancel-unowed';
 import { isMadeBeside } from './find-refund';
@@ -31,8 +31,6 @@ import {
 import { SettleRefunds } from './settle-refunds';
 import { isBusy } from '../order/errors';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
-
-const CONCURRENCY = 10;
 
 /**
  * While the buyer's bank has the money, sending it back would lose it twice: a refund that the
@@ -49,18 +47,6 @@ const HAS_STATUS = (...statuses: readonly string[]): string =>
   `CASE WHEN status IN (${statuses.map((one) => `'${one}'`).join(', ')}) THEN true END`;
 
 type LiveStatus = 'requested' | 'pending' | 'failed';
-
-interface RefundRow {
-  id: string;
-  attempt: number;
-  status: 'requested' | 'pending';
-  amount: string;
-  currency: string;
-  provider_refund_id: string | null;
-  payment_id: string;
-  provider: string;
-  provider_payment_id: string;
-}
 
 /**
  * Sends refunds to the provider and asks after those under way until they are final. The call
@@ -81,7 +67,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
     @Inject(ORDERS_TELEMETRY) telemetry: OrdersTelemetry,
   ) {
     this.#queue = new AttemptQueue(
-      CONCURRENCY,
+      REFUNDS_AT_ONCE,
       (refundId) => this.#advance(refundId),
       (error) => telemetry.failed('run refund', error),
       isBusy,
@@ -143,7 +129,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
   async #advance(refundId: string): Promise<Attempted> {
     // Read when its turn comes: a webhook may have settled it meanwhile. From here on the provider
     // may have it, and this attempt has to be seen to its end.
-    const [row] = await queryRows<RefundRow>(
+    const [row] = await queryRows<RefundAttempt>(
       this.dataSource,
       `UPDATE refunds r SET asked_at = coalesce(r.asked_at, now()) FROM payments p
         WHERE p.id = r.payment_id AND r.id = $1
@@ -154,7 +140,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
       [refundId],
     );
     if (!row) return 'nothing';
-    const answer = await this.#ask(row);
+    const answer = await askRefund(this.providers, row);
     await failpoint('refund.answered');
     // No answer is no answer: the deadline that is armed already asks again with the same key.
     if (answer.state === 'UNKNOWN') {
@@ -174,7 +160,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
    * Somebody has ended the refund by another way while the provider made it: it went back twice. While the order is
    * being changed its webhook, or reconciling, books it.
    */
-  async #bookBeside(tx: Transaction, row: RefundRow, answer: RefundAnswer): Promise<void> {
+  async #bookBeside(tx: Transaction, row: RefundAttempt, answer: RefundAnswer): Promise<void> {
     if (answer.state !== 'SUCCEEDED') return;
     const { providerRefundId } = answer;
     const { id: refundId, payment_id: paymentId, provider_payment_id: providerPaymentId } = row;
@@ -186,7 +172,7 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
   }
 
   /** For whoever is woken up because it waits. Nothing goes by it, and the next answer takes its place. */
-  async #noteWhy({ id, attempt }: RefundRow, why: string): Promise<void> {
+  async #noteWhy({ id, attempt }: RefundAttempt, why: string): Promise<void> {
     await queryRows(
       this.dataSource,
       `UPDATE refunds SET error = $3
@@ -194,19 +180,5 @@ export class RefundDeadline implements DeadlineHandler, OnModuleDestroy {
           AND error IS DISTINCT FROM $3`,
       [id, attempt, why],
     );
-  }
-
-  #ask(row: RefundRow): Promise<RefundAnswer> {
-    const provider = this.providers.of(row.provider);
-    if (row.status === 'pending' && row.provider_refund_id) {
-      return provider.findRefund(row.provider_refund_id);
-    }
-    return provider.refund({
-      paymentId: row.payment_id,
-      providerPaymentId: row.provider_payment_id,
-      amount: Number(row.amount),
-      currency: row.currency,
-      idempotencyKey: refundKey(row.id, row.attempt),
-    });
   }
 }

@@ -5,13 +5,13 @@ import { CancelWishes } from '../closing/cancel-wishes';
 import { findOwedRefund, findRefundByKey, isMadeBeside } from '../money/find-refund';
 import { ForeignMoney, type ForeignOutcome } from '../money/foreign-money';
 import { type CaptureOutcome, RecordCaptures } from '../money/record-captures';
+import { answerOf, isRefundNotice, type RefundNotice } from '../money/refund-notice';
 import { SettleRefunds } from '../money/settle-refunds';
 import { isUuid } from '../order/uuid';
 import { type EndNotice, type EndOutcome, endPayments } from './end-payments';
 import { NOT_YET, type SentNotice, type WebhookOutcome } from './webhook-inbox';
 
 type Of<T extends ProviderNotice['type']> = Extract<ProviderNotice, { type: T }>;
-type RefundNotice = Of<'refund.succeeded' | 'refund.failed'>;
 type DisputeNotice = Of<'dispute.opened' | 'dispute.won' | 'dispute.lost'>;
 
 const CAPTURE_RESULTS: Record<CaptureOutcome, WebhookOutcome> = {
@@ -68,7 +68,7 @@ export class ApplyNotices {
     // Money first: a negative event in the same batch must not beat it.
     await this.#capture(tx, known.filter(isSuccess), results);
     await this.#end(tx, known.filter(isNegative), results);
-    await this.#refunds(tx, known.filter(isRefund), results);
+    await this.#refunds(tx, known.filter(isRefundNotice), results);
     for (const notice of known.filter(isDispute)) {
       const { type: what, disputeId: providerId } = notice;
       const outcome = await this.foreign.record(tx, { ...notice, what, providerId }, 'webhook');
@@ -151,14 +151,7 @@ export class ApplyNotices {
     if (await isMadeBeside(tx, target, { ...notice, hasSucceeded })) {
       return this.#foreignRefund(tx, notice, refundId);
     }
-    const answer =
-      notice.type === 'refund.succeeded'
-        ? { state: 'SUCCEEDED' as const, providerRefundId: notice.providerRefundId ?? '' }
-        : {
-            state: 'FAILED' as const,
-            providerRefundId: notice.providerRefundId,
-            why: notice.why ?? 'the provider gave no reason',
-          };
+    const answer = answerOf(notice);
     const changed = await this.refunds.settle(tx, refundId, attempt, answer, 'webhook');
     return { status: 'processed', result: changed ? notice.type.replace('.', '_') : 'known' };
   }
@@ -192,5 +185,3 @@ const isSuccess = (notice: ProviderNotice): notice is Of<'payment.succeeded'> =>
   notice.type === 'payment.succeeded';
 const isNegative = (notice: ProviderNotice): notice is EndNotice =>
   notice.type === 'payment.failed' || notice.type === 'payment.closed';
-const isRefund = (notice: ProviderNotice): notice is RefundNotice =>
-  notice.type === 'refund.succeeded' || notice.type === 'refund.failed';

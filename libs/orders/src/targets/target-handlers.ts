@@ -6,16 +6,13 @@ import {
   type OnModuleDestroy,
   type Type,
 } from '@nestjs/common';
+import { ALERT_AT_ATTEMPT, ASKED_AT_ONCE } from '../closing/asking';
 import { isBusy } from '../order/errors';
 import type { CloseTargetOptions } from './close-target';
 import { TargetClosing } from './target-closing';
 import { armIn, askingKind, BUSY_AGAIN_MS, TARGET_PARTS, type TargetParts } from './target-parts';
 import { TargetSettling } from './target-settling';
 
-/** Providers are asked about so many orders at once. */
-const CONCURRENCY = 10;
-/** About five minutes of asking: by then it is no hiccup, and an operator should know. */
-const ALERT_AT_ATTEMPT = 10;
 const MAX_ASKED = 100;
 
 /** The handlers of one target: of its own kind, and of asking providers about what is fenced. */
@@ -49,7 +46,7 @@ export function handlersOf({ kind, maxBatch }: CloseTargetOptions, timeouts?: st
       @Inject(TargetSettling) settling: TargetSettling,
     ) {
       this.#queue = new AttemptQueue(
-        CONCURRENCY,
+        ASKED_AT_ONCE,
         (orderId) => settling.settle(kind, orderId),
         (error) => parts.telemetry.failed(`settle ${kind}`, error),
         isBusy,

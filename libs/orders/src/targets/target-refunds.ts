@@ -15,10 +15,10 @@ import {
 } from '@nestjs/common';
 import { pauseAfterFailureMs, pauseWhilePendingMs } from '../money/refund.judgement';
 import type { SettledAnswer } from '../money/settle-refunds';
+import { askRefund, REFUNDS_AT_ONCE, type RefundAttempt } from '../providers/ask-refund';
 import { refundKey } from '../providers/refund-key';
 import { isBusy } from '../order/errors';
 import type { RefundStatus } from '../order/order';
-import type { RefundAnswer } from '../providers/payment-provider';
 import {
   armIn,
   BUSY_AGAIN_MS,
@@ -33,22 +33,11 @@ import {
   type TargetRefundJudgement,
 } from './target-refund.judgement';
 
-const CONCURRENCY = 10;
-
-interface RefundRow {
-  id: string;
-  provider: string;
-  payment_id: string;
-  provider_payment_id: string;
+interface RefundRow extends RefundAttempt {
   kind: string;
   order_id: string;
-  amount: string;
-  currency: string;
-  status: RefundStatus;
-  attempt: number;
   /** How often its provider was asked for this attempt, or after it; 0 again once it has told its end. */
   asked: number;
-  provider_refund_id: string | null;
   error: string | null;
   made: readonly MadeAttempt[];
 }
@@ -77,7 +66,7 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
   constructor(@Inject(TARGET_PARTS) private readonly parts: TargetParts) {
     this.#table = `"${parts.runtime.schema}".target_refunds`;
     this.#queue = new AttemptQueue(
-      CONCURRENCY,
+      REFUNDS_AT_ONCE,
       (refundId) => this.#advance(refundId),
       (error) => parts.telemetry.failed('run refund', error),
       isBusy,
@@ -220,7 +209,7 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
     });
     // Not asked of Postgres: it might look through all that are open instead of for this one.
     if (row?.status !== 'requested' && row?.status !== 'pending') return 'nothing';
-    const answer = await this.#ask(row);
+    const answer = await askRefund(this.parts.providers, row);
     await failpoint('target.refund_answered');
     // No answer is no answer: the deadline that is armed already asks again with the same key.
     if (answer.state === 'UNKNOWN') return 'nothing';
@@ -229,19 +218,5 @@ export class TargetRefunds implements OnModuleDestroy, BeforeApplicationShutdown
       FOLLOW_UP_LOCK_LIMIT,
     );
     return 'succeeded';
-  }
-
-  #ask(row: RefundRow): Promise<RefundAnswer> {
-    const provider = this.parts.providers.of(row.provider);
-    if (row.status === 'pending' && row.provider_refund_id) {
-      return provider.findRefund(row.provider_refund_id);
-    }
-    return provider.refund({
-      paymentId: row.payment_id,
-      providerPaymentId: row.provider_payment_id,
-      amount: Number(row.amount),
-      currency: row.currency,
-      idempotencyKey: refundKey(row.id, row.attempt),
-    });
   }
 }

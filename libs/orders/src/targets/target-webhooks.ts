@@ -2,6 +2,7 @@ import { backoffMs, type Due, failpoint, isEverybodys, isTableLocked, type Tx } 
 import type { HostTx } from '@app/timeout/module';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { GroupCommit } from '../group-commit';
+import { answerOf, isRefundNotice } from '../money/refund-notice';
 import { parseRefundKey } from '../providers/refund-key';
 import { orRefusal } from '../order/database-refusal';
 import { LastcallError } from '../order/errors';
@@ -185,18 +186,10 @@ export class TargetWebhooks implements OnApplicationShutdown {
 
   async #applyOther(tx: Tx, { provider, notice }: WaitingWebhook): Promise<Outcome> {
     if (notice.type === 'ignored') return { status: 'processed', result: 'ignored' };
-    if (notice.type === 'refund.succeeded' || notice.type === 'refund.failed') {
+    if (isRefundNotice(notice)) {
       const key =
         notice.idempotencyKey === null ? undefined : parseRefundKey(notice.idempotencyKey);
-      const { providerRefundId, why } = notice;
-      const answer =
-        notice.type === 'refund.succeeded'
-          ? ({ state: 'SUCCEEDED', providerRefundId: providerRefundId ?? '' } as const)
-          : ({
-              state: 'FAILED',
-              providerRefundId,
-              why: why ?? 'the provider gave no reason',
-            } as const);
+      const answer = answerOf(notice);
       const isOurs = key && (await this.refunds.settle(tx, key.refundId, key.attempt, answer));
       if (isOurs) return { status: 'processed', result: 'refund' };
     }
