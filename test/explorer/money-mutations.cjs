@@ -1216,6 +1216,14 @@ const MONEY_MUTATIONS = [
     "if (isOtherwise && source !== 'reconcile') return 'contradiction';",
     '',
   ),
+  seeded(
+    'told-of-anothers-payment',
+    'A provider is believed what it says of a payment that was opened at another one',
+    `${ORDERS}providers/payment-providers.spec.ts`,
+    'payments/apply-notices.ts',
+    'return owner !== undefined && owner !== provider;',
+    'return false;',
+  ),
 ];
 
 module.exports = { MONEY_MUTATIONS };

@@ -147,7 +147,7 @@ export { TimerAbilityError } from './timer-limits';
 export { type AlarmFindings, type AlarmsReport, unseenReport, VerifyAlarms } from './verify-alarms';
 export { listWorkers, type WorkerView } from './worker-heartbeat';
 export { inTransaction } from './in-transaction';
-export { queryRows } from './query-rows';
+export { queryHot, queryRows } from './query-rows';
 export { Transaction, type TransactionOptions } from './transaction';
 export { Uuids } from './uuids';
 export { drainersHere } from './pace';

@@ -41,6 +41,9 @@ const FOREIGN_RESULTS: Record<ForeignOutcome, WebhookOutcome> = {
   busy: NOT_YET,
 };
 
+/** The providers of payments, by payment id. None is ever changed: what was read before a transaction holds in it. */
+export type PaymentOwners = ReadonlyMap<string, string>;
+
 /** Applies the notices of webhooks to payments, orders and refunds, in sets. */
 @Injectable()
 export class ApplyNotices {
@@ -52,11 +55,18 @@ export class ApplyNotices {
     private readonly timeouts: TimeoutService,
   ) {}
 
-  /** Applies each notice; answers with what became of them, in order. Applied again, one changes nothing. */
-  async apply(tx: Transaction, sent: readonly SentNotice[]): Promise<WebhookOutcome[]> {
+  /**
+   * Applies each notice; answers with what became of them, in order. Applied again, one changes nothing.
+   * `owners`: what the caller knows of the payments; those of others are read here.
+   */
+  async apply(
+    tx: Transaction,
+    sent: readonly SentNotice[],
+    owners: PaymentOwners = new Map(),
+  ): Promise<WebhookOutcome[]> {
     const notices = sent.map(({ notice }) => notice);
     const results = new Map<ProviderNotice, WebhookOutcome>();
-    const strangers = await ofOtherProviders(tx, sent);
+    const strangers = await ofOtherProviders(tx, sent, owners);
     const known = notices.filter((notice) => {
       if (notice.type === 'ignored')
         results.set(notice, { status: 'processed', result: 'ignored' });
@@ -166,19 +176,28 @@ const isDispute = (notice: ProviderNotice): notice is DisputeNotice =>
 async function ofOtherProviders(
   tx: Transaction,
   sent: readonly SentNotice[],
+  known: PaymentOwners,
 ): Promise<Set<ProviderNotice>> {
-  const said = sent.filter(({ notice }) => 'paymentId' in notice && isUuid(notice.paymentId));
-  if (said.length === 0) return new Set();
-  const rows = await tx.rows<{ id: string; provider: string }>(
-    'SELECT id, provider FROM payments WHERE id = ANY ($1::uuid[])',
-    [said.map(({ notice }) => 'paymentId' in notice && notice.paymentId)],
+  const said = sent.flatMap(({ provider, notice }) =>
+    'paymentId' in notice && isUuid(notice.paymentId) ? [{ provider, notice }] : [],
   );
-  const owners = new Map(rows.map((row) => [row.id, row.provider]));
-  const isStranger = ({ provider, notice }: SentNotice): boolean => {
-    const owner = 'paymentId' in notice ? owners.get(notice.paymentId) : undefined;
+  const asked = said.flatMap(({ notice }) =>
+    known.has(notice.paymentId) ? [] : [notice.paymentId],
+  );
+  const read = asked.length > 0 ? await readOwners(tx, asked) : known;
+  const isStranger = ({ provider, notice }: (typeof said)[number]): boolean => {
+    const owner = known.get(notice.paymentId) ?? read.get(notice.paymentId);
     return owner !== undefined && owner !== provider;
   };
   return new Set(said.filter(isStranger).map(({ notice }) => notice));
+}
+
+async function readOwners(tx: Transaction, paymentIds: readonly string[]): Promise<PaymentOwners> {
+  const rows = await tx.hot<{ id: string; provider: string }>(
+    'SELECT id, provider FROM payments WHERE id = ANY ($1::uuid[])',
+    [paymentIds],
+  );
+  return new Map(rows.map((row) => [row.id, row.provider]));
 }
 
 const isSuccess = (notice: ProviderNotice): notice is Of<'payment.succeeded'> =>

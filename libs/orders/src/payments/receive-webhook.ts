@@ -6,7 +6,7 @@ import {
   isLockTimeout,
   isTableLocked,
   type Lock,
-  queryRows,
+  queryHot,
   StoodStillError,
   TimeoutService,
   type Transaction,
@@ -14,7 +14,7 @@ import {
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
-import { ApplyNotices } from './apply-notices';
+import { ApplyNotices, type PaymentOwners } from './apply-notices';
 import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
 import { type HowToCarryOut, tookTooLong } from '../group-commit-options';
@@ -139,7 +139,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     notices: readonly ProviderNotice[],
     sinceMs: number,
   ): Promise<WebhookResult[]> {
-    const orders = await this.#ordersOf(notices);
+    const { orders, owners } = await this.#readPayments(notices);
     const held = await this.lock.acquireFree([...new Set(orders.values())].map(orderLockKey));
     this.telemetry.locked(held.outcome);
     const isFree = (notice: ProviderNotice): boolean => {
@@ -147,7 +147,7 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       return orderId === undefined || held.keys.has(orderLockKey(orderId));
     };
     try {
-      const store = (tx: Transaction) => this.#store(tx, provider, notices, isFree);
+      const store = (tx: Transaction) => this.#store(tx, provider, notices, isFree, owners);
       const results = await this.#commit(store, sinceMs);
       await failpoint('webhook.stored');
       return results;
@@ -169,10 +169,11 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     provider: string,
     notices: readonly ProviderNotice[],
     mayApply: (notice: ProviderNotice) => boolean,
+    owners?: PaymentOwners,
   ): Promise<WebhookResult[]> {
     const fresh = await unknownAmong(tx, provider, notices);
     const ready = fresh.filter(mayApply).map((notice) => ({ provider, notice }));
-    const applied = await this.applying.apply(tx, ready);
+    const applied = await this.applying.apply(tx, ready, owners);
     await failpoint('webhook.applied');
     const outcomes = new Map(ready.map(({ notice }, nth) => [notice, applied[nth]]));
     const taken = fresh.map((notice) => ({ notice, outcome: outcomes.get(notice) ?? NOT_YET }));
@@ -201,17 +202,22 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     );
   }
 
-  /** The orders that these notices are about, by payment id; payments of nobody are left out. */
-  async #ordersOf(notices: readonly ProviderNotice[]): Promise<Map<string, string>> {
-    const rows = await queryRows<{ id: string; order_id: string }>(
+  /** Whose payments these notices are about, and their orders, by payment id; payments of nobody are left out. */
+  async #readPayments(
+    notices: readonly ProviderNotice[],
+  ): Promise<{ readonly orders: ReadonlyMap<string, string>; readonly owners: PaymentOwners }> {
+    const rows = await queryHot<{ id: string; order_id: string; provider: string }>(
       this.dataSource,
-      'SELECT id, order_id FROM payments WHERE id = ANY ($1::uuid[])',
+      'SELECT id, order_id, provider FROM payments WHERE id = ANY ($1::uuid[])',
       [
         notices
           .flatMap((notice) => ('paymentId' in notice ? [notice.paymentId] : []))
           .filter(isUuid),
       ],
     );
-    return new Map(rows.map((row) => [row.id, row.order_id]));
+    return {
+      orders: new Map(rows.map((row) => [row.id, row.order_id])),
+      owners: new Map(rows.map((row) => [row.id, row.provider])),
+    };
   }
 }
