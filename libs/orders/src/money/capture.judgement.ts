@@ -12,6 +12,7 @@ export interface CaptureFacts {
   /** What was recorded of this payment before, if anything was. */
   readonly captured: { readonly amount: number; readonly currency: string } | null;
   readonly orderStatus: OrderStatus;
+  /** Of a closed order; of others nobody asks. */
   readonly closesAt: Date | null;
   readonly closedByTimeout: boolean;
   readonly latePayment: 'refund' | 'revive' | 'hold';

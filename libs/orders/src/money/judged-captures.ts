@@ -23,7 +23,9 @@ export interface CaptureRow {
   currency: string;
   order_id: string;
   status: OrderStatus;
+  /** Null of an order that is not closed. */
   close_reason: string | null;
+  /** Null of an order that is not closed. */
   closes_at: Date | null;
   late_payment: 'refund' | 'revive' | 'hold';
 }
@@ -74,9 +76,12 @@ async function findHeld(
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Only of what is closed somebody asks when and why it was: of each other order an instant would be read in vain. */
+const OF_CLOSED = (column: string): string =>
+  `CASE WHEN o.status = 'closed' THEN o.${column} END AS ${column}`;
 const COLUMNS = `p.id AS payment_id, p.provider, p.status AS payment_status, p.amount, p.currency,
          p.order_id, p.provider_payment_id, p.captured_amount, p.captured_currency, p.hold_reason,
-         o.status, o.close_reason, o.closes_at, o.late_payment`;
+         o.status, o.late_payment, ${OF_CLOSED('close_reason')}, ${OF_CLOSED('closes_at')}`;
 const ORDER = `SELECT status, close_reason, closes_at, late_payment FROM orders WHERE id = p.order_id`;
 const ROW = `SELECT ${COLUMNS} FROM payments p, LATERAL (${ORDER} OFFSET 0) AS o`;
 /** What is locked is as it is now, and not as it was when the statement began. */

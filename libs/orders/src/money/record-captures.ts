@@ -61,10 +61,14 @@ export class RecordCaptures {
         if (!row) outcomes.set(capture, 'unknown_payment');
         else if (row === 'busy') outcomes.set(capture, row);
         else if (namesakes.has(capture)) outcomes.set(capture, 'id_of_another');
-        else if (orders.has(row.order_id) || names.has(nameOf(row, capture))) later.push(capture);
         else {
+          const name = nameOf(row, capture);
+          if (orders.has(row.order_id) || names.has(name)) {
+            later.push(capture);
+            continue;
+          }
           orders.add(row.order_id);
-          names.add(nameOf(row, capture));
+          names.add(name);
           wave.push({ capture, row, judgement: judge(capture, row) });
         }
       }
