@@ -2,7 +2,7 @@ import type { Transaction } from '@app/timeout';
 import { uuidv7 } from '../order/uuid';
 import type { HoldReason } from './capture.judgement';
 import type { Judged } from './judged-captures';
-import { type Movement, type MovementSource, recordMovements } from './movements';
+import { appendMovements, type Movement, type MovementSource, recordMovements } from './movements';
 
 /* What captures write about money, before anything is decided about their orders. */
 
@@ -71,7 +71,7 @@ export async function recordMoney(
       wave.map(({ judgement }) => (judgement.verdict === 'hold' ? judgement.reason : null)),
     ],
   );
-  await recordMovements(
+  await appendMovements(
     tx,
     wave.flatMap((one) => movementsOf(one, source)),
   );

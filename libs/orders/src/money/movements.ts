@@ -86,24 +86,35 @@ export async function recordMovements<T extends Movement>(
 ): Promise<T[]> {
   if (movements.length === 0) return [];
   const rows = await tx.hot<{ key: string }>(
-    `INSERT INTO money_movements
-            (order_id, payment_id, kind, ref, amount, currency, source, reason)
-     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[],
-                          $7::text[], $8::text[])
-     ON CONFLICT (payment_id, kind, ref) DO NOTHING
-     RETURNING payment_id || ' ' || kind || ' ' || ref AS key`,
-    [
-      movements.map(({ orderId }) => orderId),
-      movements.map(({ paymentId }) => paymentId),
-      movements.map(({ kind }) => kind),
-      movements.map(({ ref }) => ref),
-      movements.map(({ amount }) => amount),
-      movements.map(({ currency }) => currency),
-      movements.map(({ source }) => source),
-      movements.map(({ reason }) => reason ?? null),
-    ],
+    `${APPEND} RETURNING payment_id || ' ' || kind || ' ' || ref AS key`,
+    valuesOf(movements),
   );
   const written = new Set(rows.map(({ key }) => key));
   // Told twice in one call: the first of the two is the new one.
   return movements.filter((one) => written.delete(`${one.paymentId} ${one.kind} ${one.ref}`));
 }
+
+/** The same where nobody asks which of them are new. */
+export async function appendMovements(
+  tx: Transaction,
+  movements: readonly Movement[],
+): Promise<void> {
+  if (movements.length > 0) await tx.hot(APPEND, valuesOf(movements));
+}
+
+const APPEND = `INSERT INTO money_movements
+            (order_id, payment_id, kind, ref, amount, currency, source, reason)
+     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[],
+                          $7::text[], $8::text[])
+     ON CONFLICT (payment_id, kind, ref) DO NOTHING`;
+
+const valuesOf = (movements: readonly Movement[]): unknown[][] => [
+  movements.map(({ orderId }) => orderId),
+  movements.map(({ paymentId }) => paymentId),
+  movements.map(({ kind }) => kind),
+  movements.map(({ ref }) => ref),
+  movements.map(({ amount }) => amount),
+  movements.map(({ currency }) => currency),
+  movements.map(({ source }) => source),
+  movements.map(({ reason }) => reason ?? null),
+];
