@@ -93,7 +93,7 @@ export {
   STILL_HELD,
   type WhichHeld,
 } from './held-deadlines';
-export type { Held, Lock, LockOfIds } from './lock';
+export { type Held, isLockOfIds, type Lock, type LockOfIds } from './lock';
 export { NoopLock } from './locks/noop.lock';
 export { RedlockLock } from './locks/redlock.lock';
 export { BrakesOfKinds1764140000000 } from './migrations/1764140000000-brakes-of-kinds';

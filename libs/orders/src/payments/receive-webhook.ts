@@ -1,8 +1,10 @@
 import {
   DatabaseClock,
   failpoint,
+  type Held,
   inTransaction,
   isEverybodys,
+  isLockOfIds,
   isLockTimeout,
   isTableLocked,
   type Lock,
@@ -10,6 +12,7 @@ import {
   StoodStillError,
   TimeoutService,
   type Transaction,
+  Uuids,
 } from '@app/timeout';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -18,7 +21,7 @@ import { ApplyNotices, type PaymentOwners } from './apply-notices';
 import { LastcallError } from '../order/errors';
 import { GroupCommit } from '../group-commit';
 import { type HowToCarryOut, tookTooLong } from '../group-commit-options';
-import { orderLockKey } from '../order/order';
+import { ORDER_LOCK_PREFIX, orderLockKey } from '../order/order';
 import { ORDER_LOCK } from '../order/order-guard';
 import { HeldInHostError } from '../order/heard-of-host';
 import { isUuid } from '../order/uuid';
@@ -140,11 +143,13 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     sinceMs: number,
   ): Promise<WebhookResult[]> {
     const { orders, owners } = await this.#readPayments(notices);
-    const held = await this.lock.acquireFree([...new Set(orders.values())].map(orderLockKey));
+    const held = await this.#acquireFree([...new Set(orders.values())]);
     this.telemetry.locked(held.outcome);
     const isFree = (notice: ProviderNotice): boolean => {
       const orderId = 'paymentId' in notice ? orders.get(notice.paymentId) : undefined;
-      return orderId === undefined || held.keys.has(orderLockKey(orderId));
+      // Nearly always all of them are held: then nobody looks at each.
+      if (orderId === undefined || held.outcome === 'held') return true;
+      return held.keys.has(orderLockKey(orderId));
     };
     try {
       const store = (tx: Transaction) => this.#store(tx, provider, notices, isFree, owners);
@@ -154,6 +159,12 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     } finally {
       await held.release();
     }
+  }
+
+  #acquireFree(orderIds: readonly string[]): Promise<Held> {
+    const { lock } = this;
+    if (isLockOfIds(lock)) return lock.acquireFreeOf(ORDER_LOCK_PREFIX, Uuids.of(orderIds));
+    return lock.acquireFree(orderIds.map(orderLockKey));
   }
 
   #commit(
