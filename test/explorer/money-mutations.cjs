@@ -393,6 +393,14 @@ const MONEY_MUTATIONS = [
     'return this.all[0];',
   ),
   seeded(
+    'refund-planned-by-nobody',
+    'What Stripe would not send back is requested by a command that has no secret of it',
+    `${ORDERS}providers/payment-providers.spec.ts`,
+    'providers/switched-off.provider.ts',
+    'this.rules.planRefund?.(money);',
+    '',
+  ),
+  seeded(
     'stranded-work-unseen',
     'A provider with open work can be switched off',
     `${ORDERS}providers/payment-providers.spec.ts`,

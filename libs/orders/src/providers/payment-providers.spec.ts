@@ -8,6 +8,7 @@ import { CreateRefund } from '../ops/create-refund';
 import { ReceiveWebhook } from '../payments/receive-webhook';
 import { PaymentProviders } from './payment-providers';
 import { StrandedWork } from './stranded-work';
+import { HostsProvider, SwitchedOffProvider } from './switched-off.provider';
 
 const provider = (name: string, takesRealMoney: boolean) =>
   Object.assign(new LedgerProvider(name), { takesRealMoney });
@@ -39,6 +40,16 @@ describe('PaymentProviders', () => {
     expect(await gone.findPayment({ ...ref, paymentId: 'p' })).toMatchObject(nothing);
     const moreTime = { payBy: new Date(), expiresAt: new Date() };
     expect(await gone.extendPayment?.({ ...ref, paymentId: 'p' }, moreTime)).toMatchObject(nothing);
+  });
+
+  it("refuses without it what one of ours refuses for certain, and knows no rule of a host's", () => {
+    const uneven = { amount: 1_235, currency: 'KWD' };
+    const away = new SwitchedOffProvider('stripe', 'STRIPE_SECRET_KEY is not set here');
+    expect(() => away.planRefund(uneven)).toThrow(
+      expect.objectContaining({ code: 'amount_not_chargeable' }),
+    );
+    new HostsProvider('stripe').planRefund(uneven);
+    new HostsProvider('acme').planRefund(uneven);
   });
 });
 

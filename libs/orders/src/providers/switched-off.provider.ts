@@ -1,11 +1,20 @@
 import { LastcallError } from '../order/errors';
 import { decimalsOf } from './currencies';
 import type { LedgerPage, PaymentProvider } from './payment-provider';
+import { planStripeRefund } from './stripe/stripe-currency';
+
+type Rules = Pick<PaymentProvider, 'planRefund'>;
+
+/** What those that we bring along refuse for certain: that needs no secret, and asks nobody. */
+const RULES: Readonly<Partial<Record<string, Rules>>> = {
+  stripe: { planRefund: planStripeRefund },
+};
 
 /**
  * Stands in for a provider that payments belong to and that is not switched on, or whose secrets a
- * command was not given: nothing is known of them, and nothing is decided. Boot and doctor refuse to
- * let it come to a provider that is switched off (stranded-work.ts).
+ * command was not given: nothing is known of them, and nothing is decided; what it would refuse for
+ * certain is refused all the same. Boot and doctor refuse to let it come to a provider that is
+ * switched off (stranded-work.ts).
  */
 export class SwitchedOffProvider implements PaymentProvider {
   readonly takesRealMoney = false;
@@ -15,6 +24,7 @@ export class SwitchedOffProvider implements PaymentProvider {
     readonly name: string,
     /** Why it cannot be asked here. */
     readonly why = `the provider ${name} is switched off; add it to PAYMENT_PROVIDERS`,
+    private readonly rules: Rules = RULES[name] ?? {},
   ) {
     this.#answer = { state: 'UNKNOWN', why };
   }
@@ -29,6 +39,10 @@ export class SwitchedOffProvider implements PaymentProvider {
   /** What money can be charged in at all: more is known where the provider is. */
   takes(currency: string): boolean {
     return decimalsOf(currency) !== undefined;
+  }
+
+  planRefund(money: Parameters<NonNullable<Rules['planRefund']>>[0]): void {
+    this.rules.planRefund?.(money);
   }
 
   planPayment(): never {
@@ -49,9 +63,12 @@ export class SwitchedOffProvider implements PaymentProvider {
   }
 }
 
-/** Stands in for a provider of a host's own in a command, which has not the host's code. */
+/**
+ * Stands in for a provider of a host's own in a command, which has not the host's code: nor does it know what
+ * that one refuses, whatever its name.
+ */
 export class HostsProvider extends SwitchedOffProvider {
   constructor(name: string) {
-    super(name, "a provider of the host's own: only the processes have it");
+    super(name, "a provider of the host's own: only the processes have it", {});
   }
 }

@@ -75,6 +75,14 @@ export function toStripeAmount(
 }
 
 /**
+ * Refuses a part of a payment that Stripe would not send back.
+ * @throws {LastcallError} currency_not_supported, amount_not_chargeable
+ */
+export function planStripeRefund({ amount, currency }: { amount: number; currency: string }): void {
+  toStripeAmount(amount, currency, { isRefund: true });
+}
+
+/**
  * Stripe's units as our amount. A fraction of our minor unit, which Stripe says it never charges,
  * is told in Stripe's units: it must equal no amount of ours, so that an operator looks at it.
  */

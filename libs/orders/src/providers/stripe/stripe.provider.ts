@@ -16,7 +16,7 @@ import type {
   RefundRequest,
 } from '../payment-provider';
 import { isOfSameRefund } from '../refund-key';
-import { isTakenByStripe, toStripeAmount } from './stripe-currency';
+import { isTakenByStripe, planStripeRefund, toStripeAmount } from './stripe-currency';
 import { examineEndpoint } from './stripe-endpoint';
 import { isMissing, isRefused, providerError, unknown } from './stripe-errors';
 import { stripeHttpClient } from './stripe-http';
@@ -108,8 +108,8 @@ export class StripeProvider implements PaymentProvider {
     return Promise.resolve({ state: 'REFUSED', why });
   }
 
-  planRefund({ amount, currency }: Pick<RefundRequest, 'amount' | 'currency'>): void {
-    toStripeAmount(amount, currency, { isRefund: true });
+  planRefund(money: Pick<RefundRequest, 'amount' | 'currency'>): void {
+    planStripeRefund(money);
   }
 
   async refund(request: RefundRequest): Promise<RefundAnswer> {
