@@ -401,6 +401,14 @@ const MONEY_MUTATIONS = [
     '',
   ),
   seeded(
+    'priced-in-what-stripe-refuses',
+    'A command without a secret of Stripe prices products in currencies that it does not take',
+    `${ORDERS}providers/payment-providers.spec.ts`,
+    'providers/switched-off.provider.ts',
+    'this.rules.takes?.(currency) ?? ',
+    '',
+  ),
+  seeded(
     'stranded-work-unseen',
     'A provider with open work can be switched off',
     `${ORDERS}providers/payment-providers.spec.ts`,

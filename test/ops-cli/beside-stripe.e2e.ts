@@ -1,6 +1,9 @@
-import type { PaymentView } from '@app/orders';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Check, PaymentView } from '@app/orders';
 import { CLI_TEST_TIMEOUT_MS, type CliWorld, startCliWorld } from '../support/cli-world';
 import { lastcallJson } from '../support/lastcall';
+import { ownFolder } from '../support/own-folder';
 import { Shop } from '../support/shop';
 import {
   startStripe,
@@ -10,6 +13,7 @@ import {
 
 jest.setTimeout(CLI_TEST_TIMEOUT_MS);
 
+const folder = ownFolder();
 const WHO = ['--reason', 'case 17', '--actor', 'eve'];
 
 interface Failure {
@@ -66,5 +70,29 @@ describe('lastcall beside a shop with Stripe', () => {
     });
     expect(await shop.refundsOf(id)).toEqual([]);
     expect(await back(1_230)).toMatchObject({ code: 0 });
+  });
+
+  it('prices nothing in a currency that Stripe does not take, with which no process would start', async () => {
+    const set = ['products', 'set', 'FLORIN', '--name', 'Florin', '--price', '500', ...WHO];
+    const priced = await run<Failure>(...set, '--currency', 'XCG');
+    const file = join(folder, 'products.csv');
+    writeFileSync(file, 'sku,name,unitPrice,currency,stock\nGUILDER,Guilder,900,XCG,5\n');
+    const taken = await run<Failure>('products', 'import', file, ...WHO, '--yes');
+    expect([priced.code, taken.code]).toEqual([2, 2]);
+    expect(priced.result.error.message).toContain('currency XCG is not one');
+    const ofCurrency = `SELECT sku FROM products WHERE currency = 'XCG'`;
+    expect(await world.rows(ofCurrency)).toEqual([]);
+  });
+
+  it('finds in doctor what is priced in such a currency all the same', async () => {
+    await world.rows(
+      `INSERT INTO products (sku, name, unit_price, currency, on_hand, available)
+       VALUES ('FLORIN', 'Florin', 500, 'XCG', 1, 1)`,
+    );
+    const { result } = await run<{ checks: Check[] }>('doctor');
+    expect(result.checks.find(({ name }) => name === 'currencies')).toMatchObject({
+      state: 'finding',
+      detail: 'stripe takes no payments in XCG (1 products)',
+    });
   });
 });

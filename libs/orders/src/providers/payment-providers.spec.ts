@@ -50,6 +50,13 @@ describe('PaymentProviders', () => {
     );
     new HostsProvider('stripe').planRefund(uneven);
     new HostsProvider('acme').planRefund(uneven);
+    const takes = [away, new HostsProvider('stripe')].map((one) =>
+      ['EUR', 'XCG', 'XTS'].map((currency) => one.takes(currency)),
+    );
+    expect(takes).toEqual([
+      [true, false, false],
+      [true, true, false],
+    ]);
   });
 });
 

@@ -1,13 +1,13 @@
 import { LastcallError } from '../order/errors';
 import { decimalsOf } from './currencies';
 import type { LedgerPage, PaymentProvider } from './payment-provider';
-import { planStripeRefund } from './stripe/stripe-currency';
+import { isTakenByStripe, planStripeRefund } from './stripe/stripe-currency';
 
-type Rules = Pick<PaymentProvider, 'planRefund'>;
+type Rules = Partial<Pick<PaymentProvider, 'takes' | 'planRefund'>>;
 
 /** What those that we bring along refuse for certain: that needs no secret, and asks nobody. */
 const RULES: Readonly<Partial<Record<string, Rules>>> = {
-  stripe: { planRefund: planStripeRefund },
+  stripe: { takes: isTakenByStripe, planRefund: planStripeRefund },
 };
 
 /**
@@ -36,9 +36,9 @@ export class SwitchedOffProvider implements PaymentProvider {
   refund = () => Promise.resolve(this.#answer);
   findRefund = () => Promise.resolve(this.#answer);
 
-  /** What money can be charged in at all: more is known where the provider is. */
+  /** Of a provider without rules what money can be charged in at all: more is known where it is. */
   takes(currency: string): boolean {
-    return decimalsOf(currency) !== undefined;
+    return this.rules.takes?.(currency) ?? decimalsOf(currency) !== undefined;
   }
 
   planRefund(money: Parameters<NonNullable<Rules['planRefund']>>[0]): void {
