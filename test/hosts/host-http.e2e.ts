@@ -46,6 +46,7 @@ const sencha = { items: [{ sku: 'TEA-SENCHA', quantity: 1 }] };
 
 describe('the routes of orders in a shop with a guard of its own', () => {
   const acme = new LedgerProvider('acme');
+  const pear = new LedgerProvider('Pear_Pay.2');
   let database: TestDatabase;
   let host: NestFastifyApplication;
 
@@ -53,7 +54,7 @@ describe('the routes of orders in a shop with a guard of its own', () => {
     database = await createTestDatabase();
     const options = {
       postgres: { url: database.url },
-      payments: [acme],
+      payments: [acme, pear],
       windows: { ship: 'off' },
     } as const;
     await migrate(hostOptionsAsConfig(options));
@@ -150,6 +151,19 @@ describe('the routes of orders in a shop with a guard of its own', () => {
     expect(read.mock.calls[0]?.[0].toString()).toBe(bytes);
     const unknown = await call('POST', '/webhooks/nobody', sent);
     expect(unknown).toMatchObject({ status: 404, body: { code: 'unknown_provider' } });
+  });
+
+  it('lets the buyer choose a provider of whatever name the host may give it', async () => {
+    const placed = await call('POST', '/orders', { body: sencha, 'idempotency-key': 'pear' });
+    const choose = (provider: string) =>
+      call('POST', `/orders/${String(placed.body.id)}/payments`, { body: { provider } });
+    expect(await choose('Pear_Pay.2')).toMatchObject({
+      ...{ status: 201, body: { provider: 'Pear_Pay.2' } },
+    });
+    expect(await choose('pear pay')).toMatchObject({
+      ...{ status: 400, body: { code: 'invalid_request' } },
+    });
+    await call('POST', `/orders/${String(placed.body.id)}/cancel`);
   });
 
   it('says at once what it cannot be set up with', () => {

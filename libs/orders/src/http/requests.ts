@@ -16,6 +16,7 @@ import {
   orderLine,
   sku,
 } from '../placing/place-rules';
+import { PROVIDER_NAME } from '../providers/payment-provider';
 import { MAX_NAME_LENGTH, MAX_UNIT_PRICE, SKU } from '../stock/product-rules';
 import { MAX_LISTED_PRODUCTS } from '../stock/products';
 
@@ -49,10 +50,7 @@ export const noBody = z.strictObject({}).nullish();
 /** Also no body at all: the shop's first provider then. */
 export const startPaymentBody = z
   .strictObject({
-    provider: z
-      .string()
-      .regex(/^[a-z][a-z0-9-]{0,49}$/, 'must be the name of a payment provider')
-      .optional(),
+    provider: z.string().regex(PROVIDER_NAME, 'must be the name of a payment provider').optional(),
     returnUrl: z
       .url({ protocol: /^https?$/, error: 'must be an address that begins with https://' })
       .max(2_000, 'must have at most 2000 characters')

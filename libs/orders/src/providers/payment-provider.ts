@@ -197,6 +197,9 @@ export interface LedgerPage {
   readonly next: string | null;
 }
 
+/** It stands in the path of its webhooks, and between commas in what processes tell of themselves. */
+export const PROVIDER_NAME = /^[A-Za-z0-9._-]{1,64}$/;
+
 /**
  * A payment provider. One file implements it, and the provider contract suite runs over it.
  * Calls take bounded time (a few seconds), are never made inside a transaction, and reject only

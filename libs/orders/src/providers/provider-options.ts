@@ -1,6 +1,6 @@
 import { hasMethods, having, orElse } from '@app/timeout';
 import { z } from 'zod';
-import type { PaymentProvider } from './payment-provider';
+import { type PaymentProvider, PROVIDER_NAME } from './payment-provider';
 
 const METHODS = [
   ...(['planPayment', 'createPayment', 'findPayment', 'closePayment', 'refund'] as const),
@@ -12,15 +12,12 @@ const provider = z.custom(
   orElse(`a PaymentProvider: a name, and ${METHODS.join(', ')}`),
 );
 
-/** It stands in the path of its webhooks, and between commas in what processes tell of themselves. */
-const NAME = /^[A-Za-z0-9._-]{1,64}$/;
-
 /** A host's providers, where no compiler has looked at them. */
 export const PAYMENTS_OPTION = z
   .array(provider, orElse('a list of PaymentProviders'))
   .nonempty(orElse('one PaymentProvider or more'))
   .refine(
-    (all) => all.every((one) => NAME.test((one as PaymentProvider).name)),
+    (all) => all.every((one) => PROVIDER_NAME.test((one as PaymentProvider).name)),
     orElse('of PaymentProviders whose names are 1 to 64 letters, digits, ".", "_" or "-"'),
   )
   .refine(
