@@ -92,7 +92,7 @@ export class Home {
   }
 
   /**
-   * The addresses of the running installation: how the CLI finds it.
+   * The addresses of the running installation, and what its tokens are like: how the CLI finds it, and gets in.
    * @param {Settings} settings
    */
   announce(settings) {

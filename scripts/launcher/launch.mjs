@@ -27,6 +27,8 @@ const APP_STOP_LIMIT_MS = 25_000;
 /** What requests leave behind dies young, where there is room for it to (docs/operations.md). */
 const APP_FLAGS = ['--max-semi-space-size=64'];
 const SANDBOX_STOP_LIMIT_MS = 5_000;
+/** What tokens have to be like: `lastcall token`, in another terminal, makes them so. */
+const OF_TOKENS = ['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'];
 
 /**
  * @param {LaunchOptions} options
@@ -123,6 +125,7 @@ class Launcher {
       ...(env.HOST ? { HOST: env.HOST } : {}),
       ...(sandboxPort === null ? {} : { SANDBOX_URL: reachedAt(env.SANDBOX_HOST, sandboxPort) }),
       ...(env.SANDBOX_URL ? { SANDBOX_URL: env.SANDBOX_URL } : {}),
+      ...Object.fromEntries(OF_TOKENS.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
     };
     // With DATABASE_URL set nobody reads the home: the app gets what is kept there from here.
     const childEnv = {

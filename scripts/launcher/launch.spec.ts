@@ -178,6 +178,13 @@ it('leaves to commands the schema that it was started with', async () => {
   expect(runtimeOf(home)).toMatchObject({ DATABASE_SCHEMA: 'shop_b' });
 });
 
+it('leaves to commands what tokens have to be like, so that the first order is paid with one', async () => {
+  const auth = { AUTH_MAX_AGE: '1h', AUTH_ISSUER: 'https://id.test', AUTH_AUDIENCE: 'orders' };
+  const launched = start({ ...SERVERS_ELSEWHERE, ...auth });
+  await launched.says(running);
+  expect(runtimeOf(home)).toMatchObject(auth);
+});
+
 it('says so where it starts no sandbox, as SANDBOX_URL names one', async () => {
   const launched = start({ ...SERVERS_ELSEWHERE, SANDBOX_URL: 'http://127.0.0.1:1' });
   await launched.says(running);

@@ -46,9 +46,10 @@ describe('locate', () => {
   it('takes none of the addresses of a found installation from the shell, which may mean another', () => {
     const elsewhere = { DATABASE_SCHEMA: 'shop_b', REDIS_URL: 'redis://elsewhere' };
     const api = { HOST: '127.0.0.9', PORT: '1', SANDBOX_URL: 'http://127.0.0.9' };
+    const tokens = { AUTH_ISSUER: 'https://id.test', AUTH_AUDIENCE: 'others', AUTH_MAX_AGE: '1h' };
     // It may have been started with this one, which it does not write down.
     const kept = { ...env, AUTH_JWT_SECRET: 'given to npm start' };
-    env = { ...kept, ...elsewhere, ...api };
+    env = { ...kept, ...elsewhere, ...api, ...tokens };
     const home = join(root, 'shop', '.lastcall');
     expect(from(project('shop')).env).toEqual({ ...kept, LASTCALL_HOME: home });
   });

@@ -16,11 +16,14 @@ export interface Located {
   readonly what: string | null;
 }
 
-/** Where an installation that runs is, all of which its home says. */
-const ADDRESSES = ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'];
+/** Where an installation that runs is, and which tokens it takes: all of that its home says. */
+const OF_A_RUN = [
+  ...['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'],
+  ...['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'],
+];
 /** What a home says of its installation: none of it may come from elsewhere. */
 const SECRETS = ['AUTH_JWT_SECRET', 'HISTORY_SEAL_KEY', 'SANDBOX_WEBHOOK_SECRET'];
-const OF_A_HOME = [...ADDRESSES, ...SECRETS, 'LASTCALL_HOME'];
+const OF_A_HOME = [...OF_A_RUN, ...SECRETS, 'LASTCALL_HOME'];
 const OF_A_CONTEXT = ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'LASTCALL_HOME'];
 const WRITABLE_BY_OTHERS = 0o022;
 
@@ -50,7 +53,7 @@ export function locate(
   const found = searchUpwards(folder, note);
   if (found === undefined) return { env, what: null };
   // Secrets that npm start was given are in no home: those of the shell count.
-  return { env: { ...without(env, ADDRESSES), LASTCALL_HOME: found }, what: found };
+  return { env: { ...without(env, OF_A_RUN), LASTCALL_HOME: found }, what: found };
 }
 
 function inContext(name: string, context: Context, env: NodeJS.ProcessEnv): Located {

@@ -11,6 +11,8 @@ const RUNTIME = {
   REDIS_URL: 'redis://127.0.0.1',
   HOST: '127.0.0.2',
   PORT: '4000',
+  AUTH_ISSUER: 'https://id.shop.test',
+  AUTH_AUDIENCE: 'orders',
 };
 const SECRETS = {
   AUTH_JWT_SECRET: 'a-secret-for-tests-of-32-characters',

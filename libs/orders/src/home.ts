@@ -16,7 +16,10 @@ export class HomeError extends Error {}
 /** What the launcher writes (scripts/launcher/home.mjs). Whatever else a file holds is not read. */
 const WRITTEN_NAMES = {
   'secrets.json': ['AUTH_JWT_SECRET', 'HISTORY_SEAL_KEY', 'SANDBOX_WEBHOOK_SECRET'],
-  'runtime.json': ['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'],
+  'runtime.json': [
+    ...(['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'] as const),
+    ...(['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'] as const),
+  ],
 } as const;
 
 type HomeFile = keyof typeof WRITTEN_NAMES;

@@ -2,7 +2,10 @@ import { Flags } from '@oclif/core';
 import { CommandFailure, usageFailure } from '../command-failure';
 import { EXIT } from '../exit-code';
 import { OpsCommand } from '../ops-command';
+import { durationText } from '../text/wording';
 
+const HOUR_MS = 3_600_000;
+const LIFETIME_MS = 24 * HOUR_MS;
 const SCOPES = ['orders', 'merchant', 'ops', 'ops:read', 'ops:write', 'ops:admin', 'metrics'];
 
 export default class Token extends OpsCommand {
@@ -28,7 +31,11 @@ export default class Token extends OpsCommand {
       multiple: true,
       options: SCOPES,
     }),
-    hours: Flags.integer({ description: 'how long it is good for', default: 24, min: 1, max: 720 }),
+    hours: Flags.integer({
+      description: 'how long it is good for; 24, or AUTH_MAX_AGE where that is less, unless given',
+      min: 1,
+      max: 720,
+    }),
   };
 
   async run(): Promise<{ token: string; sub: string; scope: string; expiresAt: string }> {
@@ -38,8 +45,9 @@ export default class Token extends OpsCommand {
     const config = loadConfig(await this.environment());
     const { AUTH_JWT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = config;
     if (!secret) throw issuedElsewhere();
+    const lifetimeMs = lifetimeOf(flags.hours, config.AUTH_MAX_AGE);
     const scope = flags.scope.join(' ');
-    const expiresAt = new Date(Date.now() + flags.hours * 3_600_000);
+    const expiresAt = new Date(Date.now() + lifetimeMs);
     const claims = { scope, ...(issuer && { iss: issuer }), ...(audience && { aud: audience }) };
     const token = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'HS256' })
@@ -50,6 +58,15 @@ export default class Token extends OpsCommand {
     this.log(token);
     return { token, sub: flags.sub, scope, expiresAt: expiresAt.toISOString() };
   }
+}
+
+/** The API takes none that is good for longer than AUTH_MAX_AGE. */
+function lifetimeOf(hours: number | undefined, maxAgeMs: number): number {
+  if (hours === undefined) return Math.min(LIFETIME_MS, maxAgeMs);
+  if (hours * HOUR_MS <= maxAgeMs) return hours * HOUR_MS;
+  throw usageFailure(
+    `--hours ${hours} is more than AUTH_MAX_AGE, which is ${durationText(maxAgeMs)}: the API would not take it`,
+  );
 }
 
 function issuedElsewhere(): CommandFailure {
