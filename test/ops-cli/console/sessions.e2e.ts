@@ -78,4 +78,24 @@ describe('lastcall console', () => {
     });
     expect([code, stderr]).toEqual([2, expect.stringContaining('Give an id, or --all')]);
   });
+
+  it('opens nothing, and invites nobody, at an address that is none of the web', async () => {
+    const links = async () => (await app.rows('SELECT 1 FROM page_sessions')).length;
+    const before = await links();
+    for (const url of ['pay.example', 'ftp://pay.example', 'https://ann:x@pay.example', '']) {
+      const opened = await lastcall(app.config, ['console', 'open', '--url', url]);
+      expect(opened).toMatchObject({
+        ...{ code: 2, stdout: '' },
+        stderr: expect.stringContaining('--url must be a URL that begins with http') as string,
+      });
+    }
+    expect(await links()).toBe(before);
+    const { code, stdout } = await lastcall(app.config, [
+      ...['console', 'open', '--url', 'https://pay.example'],
+    ]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^https:..pay\.example\/console#login=/),
+    ]);
+  });
 });

@@ -7,7 +7,7 @@ import {
 } from '@app/timeout';
 import { z } from 'zod';
 import { durationText, isTooLong, LONGEST_DURATION_MS, parseDuration } from '../duration';
-import { webUrl } from './web-addresses';
+import { WEB_URL_RULE, webUrl } from './web-addresses';
 
 export const duration = z.string().transform((text, context) => {
   const durationMs = parseDuration(text);
@@ -43,12 +43,7 @@ export const wholeNumber = (min: number, max: number) => {
   );
 };
 
-export const url = z
-  .string()
-  .refine(
-    (text) => webUrl(text) !== undefined,
-    'must be a URL that begins with http:// or https://, without a user and a password',
-  );
+export const url = z.string().refine((text) => webUrl(text) !== undefined, WEB_URL_RULE);
 
 /** Where a host is reached: paths there begin at its root. */
 export const rootUrl = url.refine((text) => {

@@ -29,6 +29,9 @@ export const addressPrefixes = z.string().transform((text, context): readonly st
   });
 });
 
+export const WEB_URL_RULE =
+  'must be a URL that begins with http:// or https://, without a user and a password';
+
 /** Undefined for what is no address of the web, or brings a name and a password. */
 export function webUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;

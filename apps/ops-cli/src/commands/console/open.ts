@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core';
+import { usageFailure } from '../../command-failure';
 import { ACCOUNTABILITY, OpsCommand } from '../../ops-command';
 import { reachedAt } from '../../reached-at';
 import { refuseWithoutConsole } from '../../refuse-beside-host';
@@ -29,6 +30,12 @@ export default class ConsoleOpen extends OpsCommand {
     url: Flags.string({
       description: 'where the API is reached; PUBLIC_URL, or this machine, unless given',
       helpValue: 'URL',
+      // Before anything is invited.
+      parse: async (url: string): Promise<string> => {
+        const { webUrl, WEB_URL_RULE } = await import('@app/orders/look');
+        if (!webUrl(url)) throw usageFailure(`--url ${WEB_URL_RULE}, not "${url}"`);
+        return url;
+      },
     }),
     actor: ACCOUNTABILITY.actor,
   };
