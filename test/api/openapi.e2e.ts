@@ -5,7 +5,7 @@ import { startTestApp, type TestApp } from '../support/app';
 interface Operation {
   summary?: string;
   security?: unknown[];
-  parameters?: { name: string; in: string }[];
+  parameters?: { name: string; in: string; description?: string }[];
   requestBody?: { content: Record<string, { schema: unknown }> };
   responses: Record<string, { content?: Record<string, { schema: { $ref: string } }> }>;
 }
@@ -64,6 +64,27 @@ describe('the OpenAPI document', () => {
       const named = operation.parameters?.filter((parameter) => parameter.in === 'path') ?? [];
       expect(named.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
     }
+  });
+
+  it('says of what an id in a path is', () => {
+    const described = operations().flatMap(({ path, operation }) =>
+      (operation.parameters ?? []).flatMap(({ name, description }) =>
+        name === 'id' && path.includes('/{id}') ? [`${path}: ${description}`] : [],
+      ),
+    );
+    const whose = { orders: 'order', refunds: 'refund', 'webhook-endpoints': 'webhook endpoint' };
+    const expected = described.map((one) => {
+      const [, path = '', of = ''] = /^(\S+\/(\S+)\/\{id\}\S*): /.exec(one) ?? [];
+      return `${path}: The id of the ${whose[of as keyof typeof whose]}`;
+    });
+    expect(described).toEqual(expected);
+    expect(described.some((one) => one.startsWith('/v1/ops/refunds/'))).toBe(true);
+  });
+
+  it('promises one copy of an order for as long as it knows of the first', () => {
+    expect(document.paths['/v1/orders/{id}/again']?.post?.summary).toBe(
+      'Place the same order again, at the prices of now; one copy, however often asked within 24 hours',
+    );
   });
 
   it('describes what is sent with the limits that are checked', () => {

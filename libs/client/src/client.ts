@@ -51,7 +51,7 @@ export interface Client {
   /** The buyer then pays at the payment's `checkoutUrl`. */
   pay(orderId: string, payment?: PayOrdersBody, options?: KeyedOptions): Promise<Payment>;
   cancel(orderId: string, options?: CallOptions): Promise<Order>;
-  /** Places the same order again, once it is closed: one copy, at the prices of now. */
+  /** Places the same order again, once it is closed: one copy within 24 hours, at the prices of now. */
   again(orderId: string, options?: CallOptions): Promise<CheckoutLink>;
   /** More time to pay, where the shop allows it. */
   extend(orderId: string, seconds: number, options?: KeyedOptions): Promise<Order>;

@@ -81,26 +81,35 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   return document;
 }
 
+/** Of what an `{id}` in a path is, by the name before it. */
+const ID_OF: Readonly<Record<string, string>> = {
+  orders: 'order',
+  refunds: 'refund',
+  'webhook-endpoints': 'webhook endpoint',
+};
+
 /** What Nest's document does not know: our decorators that read a parameter from the path. */
 const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: object }>> = {
-  id: { description: 'The id of the order', schema: { type: 'string', format: 'uuid' } },
-  endpointId: {
-    description: 'The id of the webhook endpoint',
-    schema: { type: 'string', format: 'uuid' },
-  },
   sku: { description: 'The SKU of the product', schema: toSchemaObject(productSku, 'input') },
 };
 
+const pathParameter = (before: string, name: string) =>
+  name === 'id'
+    ? {
+        description: `The id of the ${ID_OF[before]}`,
+        schema: { type: 'string', format: 'uuid' },
+      }
+    : PATH_PARAMETERS[name];
+
 function describePathParameters(operation: Operation, path: string): void {
   const known = new Set((operation.parameters ?? []).map((one) => ('name' in one ? one.name : '')));
-  const missing = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  const missing = [...path.matchAll(/([\w-]+)\/\{(\w+)\}/g)];
   operation.parameters = [
-    ...missing
-      .filter((name) => !known.has(name))
-      .map((name) => ({
-        ...{ name, in: 'path' as const, required: true },
-        ...PATH_PARAMETERS[path.includes('/webhook-endpoints/') ? 'endpointId' : name],
-      })),
+    ...missing.flatMap(([, before = '', name = '']) =>
+      known.has(name)
+        ? []
+        : [{ ...{ name, in: 'path' as const, required: true }, ...pathParameter(before, name) }],
+    ),
     ...(operation.parameters ?? []),
   ];
 }

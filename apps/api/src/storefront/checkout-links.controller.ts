@@ -45,7 +45,8 @@ export class CheckoutLinksController {
   @Costly(LINKS_A_MINUTE)
   @Scope('orders')
   @Answers(201, 'CheckoutLink', {
-    summary: 'Place the same order again, at the prices of now; one copy, however often asked',
+    summary:
+      'Place the same order again, at the prices of now; one copy, however often asked within 24 hours',
     refusals: [
       'order_not_found',
       'order_not_repeatable',
@@ -71,6 +72,7 @@ export class CheckoutLinksController {
     }
     const { order } = await this.placeOrder.place({
       customerId,
+      // Known for as long as any key is (retention.ts): whoever asks days later gets another copy.
       idempotencyKey: `again-${id}`,
       items: items.map(({ sku, quantity }) => ({ sku, quantity })),
       expectedTotal: undefined,
