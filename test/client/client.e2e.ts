@@ -120,6 +120,25 @@ describe('@lastcall/client', () => {
     expect(sent).toHaveLength(4);
   });
 
+  it('cancels again while the order is busy, and not where it may have been canceled already', async () => {
+    const answers = ['busy', 'unavailable'];
+    const { client, sent } = connect(async ({ path }, real) => {
+      const code = path.endsWith('/cancel') ? answers.shift() : undefined;
+      if (code === undefined) return null;
+      // Carried out, and whoever did it does not know: no answer came to its COMMIT.
+      if (code === 'unavailable') await real();
+      const headers = { 'retry-after': '0' };
+      return new Response(JSON.stringify({ code, status: 503, detail: code }), {
+        ...{ status: 503, headers },
+      });
+    });
+    const { id } = await client.placeOrder(CART);
+    const error = await client.cancel(id).catch((refusal: ProblemError) => refusal);
+    expect(error).toMatchObject({ code: 'unavailable', status: 503 });
+    expect(sent.filter(({ path }) => path.endsWith('/cancel'))).toHaveLength(2);
+    expect(await client.order(id)).toMatchObject({ closeReason: 'customer_canceled' });
+  });
+
   it('gives up after some tries, and at once when it is told to wait for minutes', async () => {
     const away = connect(() => Promise.reject(new TypeError('fetch failed')));
     // Not known to be safe to send twice: one try.

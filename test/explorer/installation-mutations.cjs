@@ -334,6 +334,18 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'canceled-twice-by-the-client',
+    what: 'A cancel that may have been carried out is sent again, and refused as the order is canceled',
+    spec: 'test/client/client.e2e.ts',
+    edits: [
+      {
+        file: 'libs/client/src/http.ts',
+        find: ": error.code === 'busy';",
+        replace: ': error.status === 503;',
+      },
+    ],
+  },
 ];
 
 module.exports = { INSTALLATION_MUTATIONS };

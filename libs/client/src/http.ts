@@ -69,8 +69,9 @@ export class Http {
   }
 
   /**
-   * Sends, and again as long as the API says "later" (503), or is not reached, or silent, and may safely
-   * be asked twice. @throws {ProblemError} for any other refusal
+   * Sends, and again as long as the API says that it is `busy`, and has done nothing. What may safely be asked twice
+   * also where it says "later" for another reason (503), or is not reached, or silent.
+   * @throws {ProblemError} for any other refusal
    */
   async send<Answer>(call: Call): Promise<Answer> {
     for (let tries = 1; ; tries++) {
@@ -164,13 +165,15 @@ function timeLimit(
 /** Undefined: trying again would change nothing, or might do it twice. */
 function waitBefore(tries: number, call: Call, error: unknown): number | undefined {
   if (tries >= TRIES || call.signal?.aborted) return undefined;
+  const isSafe = call.method === 'GET' || call.headers?.['idempotency-key'] !== undefined;
   const backoffMs = FIRST_WAIT_MS * 2 ** (tries - 1) * (0.5 + Math.random());
   if (error instanceof ProblemError) {
-    const isLater = error.status === 503 || error.code === 'idempotency_in_progress';
+    const isLater = isSafe
+      ? error.status === 503 || error.code === 'idempotency_in_progress'
+      : error.code === 'busy';
     const waitMs = Math.max(error.retryAfterMs ?? 0, backoffMs);
     return isLater && waitMs <= LONGEST_WAIT_MS ? waitMs : undefined;
   }
-  const isSafe = call.method === 'GET' || call.headers?.['idempotency-key'] !== undefined;
   return isSafe ? backoffMs : undefined;
 }
 
