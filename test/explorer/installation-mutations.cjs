@@ -124,6 +124,30 @@ const INSTALLATION_MUTATIONS = [
       },
     ],
   },
+  {
+    name: 'extension-waits-for-hooks',
+    what: 'An extension that a command leaves to a worker is left alone where the host has no hooks',
+    spec: 'libs/orders/src/errands/errands.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/errands/carry-out-errands.ts',
+        find: 'Object.keys(this.#kinds) : WITHOUT_HOOKS, AT_ONCE',
+        replace: 'Object.keys(this.#kinds) : [], AT_ONCE',
+      },
+    ],
+  },
+  {
+    name: 'errand-without-its-hooks',
+    what: "A worker without the host's hooks makes the changes that these have to hear of",
+    spec: 'libs/orders/src/errands/errands.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/errands/carry-out-errands.ts',
+        find: 'this.hooks.hasAny ? Object.keys(this.#kinds) : WITHOUT_HOOKS, AT_ONCE',
+        replace: 'Object.keys(this.#kinds), AT_ONCE',
+      },
+    ],
+  },
   seeded(
     'migrations-wait-for-ever',
     'A migration waits for a table as long as somebody reads it, and everybody else behind it',

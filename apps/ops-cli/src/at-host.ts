@@ -7,6 +7,7 @@ import {
   ErrandError,
   type ErrandName,
   type ErrandResult,
+  type ExtendWindow,
   leaveErrand,
   type Queryable,
   type SettleOrder,
@@ -18,7 +19,7 @@ import { whileInterruptible } from './interruption';
 const ORDERS_EACH = 8;
 const AT_ONCE = 8;
 
-/** The use cases that change orders, as a worker of the host carries them out: it has the hooks. */
+/** The use cases that change orders, as a worker carries them out: it has the host's hooks, and the providers. */
 export class AtHost {
   constructor(
     private readonly sql: Queryable,
@@ -33,6 +34,9 @@ export class AtHost {
   };
   readonly settlePayment: Pick<SettlePayment, 'settle'> = {
     settle: (...args) => this.#leave('payments.settle', args),
+  };
+  readonly extendWindow: Pick<ExtendWindow, 'extendOnce'> = {
+    extendOnce: (...args) => this.#leave('orders.extend', args),
   };
   readonly createRefund: Pick<CreateRefund, 'create'> = {
     create: (...args) => this.#leave('refunds.create', args),

@@ -180,19 +180,23 @@ function unexpected(error: unknown): CommandFailure {
 const isErrandError = (error: unknown): error is ErrandError =>
   error instanceof Error && error.name === 'ErrandError';
 
-/** The host's hooks, or its own stock, hear of changes in its processes alone: a worker makes them. */
+/** What only the processes have: the host's hooks, its own stock, providers and their secrets. */
 function withoutAnswer(error: unknown): CommandFailure | undefined {
   if (!isErrandError(error)) return undefined;
-  const why = 'only the processes of the host can call its hooks, or its own stock';
+  const isExtension = error.what === 'orders.extend';
+  const why = isExtension
+    ? 'its open payment is at a provider that this command has not, or not the secrets of'
+    : 'only the processes of the host can call its hooks, or its own stock';
   if (error.state === 'interrupted') {
     const what = 'Interrupted: nothing was changed';
     return new CommandFailure({ code: 'interrupted', exitCode: EXIT.interrupted, what });
   }
   if (error.state === 'not_taken') {
-    const what = 'No worker of the host has come for it yet: it is withdrawn, nothing was changed';
-    const next =
-      'start a worker of the host, and run it again; lastcall doctor shows who is alive. Where there ' +
-      'is no such host any more, the runbook says what to do';
+    const what = 'No worker has come for it yet: it is withdrawn, nothing was changed';
+    const next = isExtension
+      ? 'start a worker, and run it again; lastcall doctor shows who is alive'
+      : 'start a worker of the host, and run it again; lastcall doctor shows who is alive. Where there ' +
+        'is no such host any more, the runbook says what to do';
     return new CommandFailure({
       code: 'no_worker',
       exitCode: EXIT.dependencyDown,
@@ -201,7 +205,7 @@ function withoutAnswer(error: unknown): CommandFailure | undefined {
       next,
     });
   }
-  const what = 'No answer has come of the worker of the host: the outcome is not known';
+  const what = 'No answer has come of the worker: the outcome is not known';
   const isPayment = error.what === 'payments.settle';
   const next = isPayment
     ? 'in half a minute lastcall payments list shows whether it is on hold still; then run it again'

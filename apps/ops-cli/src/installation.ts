@@ -12,6 +12,7 @@ import {
   EraseCustomer,
   ExamineInstallation,
   ExportCustomer,
+  type Extended,
   ExtendWindow,
   ForceCloseOrders,
   ImportProducts,
@@ -63,10 +64,9 @@ export class Installation {
   ) {}
 
   readonly dataSource = this.app.get<DataSource>(DATABASE);
+  readonly #atWorker = new AtHost(onDataSource(this.dataSource), this.note);
   /** Beside a host with hooks or a stock of its own its workers change orders, and nobody else. */
-  readonly #atHost = this.running.host.hasHooks
-    ? new AtHost(onDataSource(this.dataSource), this.note)
-    : undefined;
+  readonly #atHost = this.running.host.hasHooks ? this.#atWorker : undefined;
   readonly timeouts = this.app.get(TimeoutService);
   readonly pageSessions = this.app.get(PageSessions);
   readonly statistics = this.app.get(Statistics);
@@ -74,7 +74,7 @@ export class Installation {
   readonly forceClose = this.app.get(ForceCloseOrders);
   readonly cancelOrder =
     this.#atHost?.cancelOrder ?? this.app.get<CancelOrderByOperator>(CancelOrderByOperator);
-  readonly extendWindow = this.app.get(ExtendWindow);
+  readonly #extendWindow = this.app.get(ExtendWindow);
   readonly settleOrder = this.#atHost?.settleOrder ?? this.app.get<SettleOrder>(SettleOrder);
   readonly createRefund = this.#atHost?.createRefund ?? this.app.get<CreateRefund>(CreateRefund);
   readonly dismissWebhook = this.app.get(DismissWebhook);
@@ -105,6 +105,13 @@ export class Installation {
   closeByForce(orderIds: readonly string[], run: CloseRun): Promise<CloseResult[]> {
     const closing = this.#atHost;
     return closing ? closing.forceClose(orderIds, run) : this.forceClose.run(orderIds, run);
+  }
+
+  /** Extends an order here, or by a worker where its open payment is at a provider that cannot be asked from here. */
+  async extend(...args: Parameters<ExtendWindow['extendOnce']>): Promise<Extended> {
+    const isHere = await this.#extendWindow.canExtendHere(args[0]);
+    const extending = isHere ? this.#extendWindow : this.#atWorker.extendWindow;
+    return extending.extendOnce(...args);
   }
 
   async close(): Promise<void> {

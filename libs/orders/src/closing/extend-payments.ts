@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
 import type { MoreTime, PaymentRef, PaymentRequest } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
+import { SwitchedOffProvider } from '../providers/switched-off.provider';
 
 /** A payment that ends before its order does, and why it cannot be helped. */
 export interface LeftBehind {
@@ -24,6 +25,19 @@ export class ExtendPayments {
     @Inject(DATABASE) private readonly dataSource: DataSource,
     private readonly providers: PaymentProviders,
   ) {}
+
+  /** False where an open payment is at a provider that this process has not, or not the secrets of. */
+  async canAskFor(orderId: string): Promise<boolean> {
+    const open = await queryRows<{ provider: string }>(
+      this.dataSource,
+      `SELECT provider FROM payments
+        WHERE order_id = $1 AND status = 'open' AND provider_payment_id IS NOT NULL`,
+      [orderId],
+    );
+    return open.every(
+      ({ provider }) => !(this.providers.of(provider) instanceof SwitchedOffProvider),
+    );
+  }
 
   /** Calls providers: never inside a transaction. */
   async extendFor(orderId: string): Promise<LeftBehind[]> {

@@ -54,6 +54,11 @@ export class ExtendWindow {
     return (await this.extendOnce(orderId, command)).order;
   }
 
+  /** False where the ends of its open payments cannot be moved from here: a worker extends it then. */
+  canExtendHere(orderId: string): Promise<boolean> {
+    return this.payments.canAskFor(orderId);
+  }
+
   /**
    * Extends, or answers with the order as it is where this key has extended it before, whatever has become
    * of the order since.

@@ -1,6 +1,7 @@
 import { inTransaction, isInfrastructureError, queryRows, withTimeLimit } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ExtendWindow } from '../closing/extend-window';
 import { BACKGROUND } from '../data-source';
 import { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import { CreateRefund } from '../ops/create-refund';
@@ -25,6 +26,8 @@ interface ErrandRow {
   readonly args: readonly unknown[];
 }
 
+/** No hook hears of these: each worker carries them out. */
+const WITHOUT_HOOKS: readonly ErrandName[] = ['orders.extend'];
 /** Errands at once: each closes up to eight orders at once, by as many connections of the API's pool of 20. */
 const AT_ONCE = 2;
 /**
@@ -36,8 +39,9 @@ const WRITTEN_WITHIN_MS = 10_000;
 const WRITE_AGAIN_MS = 500;
 
 /**
- * The host's side of what commands leave to it: each is taken by one worker, and by none again, so one
- * whose worker dies stays as begun. Does nothing in a process without hooks and stock of the host's own.
+ * The workers' side of what commands leave to them: each is taken by one worker, and by none again, so one
+ * whose worker dies stays as begun. What hooks or a stock of the host's own hear of is left alone in a
+ * process without them.
  */
 @Injectable()
 export class CarryOutErrands {
@@ -52,10 +56,12 @@ export class CarryOutErrands {
     settling: SettleOrder,
     payments: SettlePayment,
     refunds: CreateRefund,
+    extending: ExtendWindow,
   ) {
     this.#kinds = {
       'orders.cancel': (...args) => canceling.cancel(...args),
       'orders.force-close': (...args) => closing.run(...args),
+      'orders.extend': (...args) => extending.extendOnce(...args),
       'orders.settle': (...args) => settling.settle(...args),
       'payments.settle': (...args) => payments.settle(...args),
       'refunds.create': (...args) => refunds.create(...args),
@@ -68,7 +74,6 @@ export class CarryOutErrands {
    */
   async runOnce(stops: () => boolean = () => false): Promise<number> {
     let done = 0;
-    if (!this.hooks.hasAny) return done;
     while (!stops()) {
       const errands = await this.#take();
       await Promise.all(errands.map((errand) => this.#inTime(errand)));
@@ -93,7 +98,7 @@ export class CarryOutErrands {
             AND what = ANY ($2)
           ORDER BY asked_at LIMIT $3 FOR UPDATE SKIP LOCKED))
        RETURNING id, what, args`,
-      [WAITED_FOR_MS, Object.keys(this.#kinds), AT_ONCE],
+      [WAITED_FOR_MS, this.hooks.hasAny ? Object.keys(this.#kinds) : WITHOUT_HOOKS, AT_ONCE],
     );
   }
 

@@ -1,3 +1,4 @@
+import type { ExtendWindow } from '../closing/extend-window';
 import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import type { CreateRefund } from '../ops/create-refund';
 import type { CloseResult } from '../ops/force-close-orders';
@@ -7,12 +8,14 @@ import type { LastcallError } from '../order/errors';
 import type { ActionRun } from '../order/operator-action';
 
 /**
- * What a command can leave to a host, with the arguments and the result of the use case: both travel as
+ * What a command can leave to a worker, with the arguments and the result of the use case: both travel as
  * JSON, so neither may hold what that cannot say, nor a secret.
  */
 export interface ErrandKinds {
   'orders.cancel': CancelOrderByOperator['cancel'];
   'orders.force-close': (orderIds: readonly string[], run: ActionRun) => Promise<CloseResult[]>;
+  /** Of an order with a payment at a provider that the command has not, or not the secrets of. */
+  'orders.extend': ExtendWindow['extendOnce'];
   'orders.settle': SettleOrder['settle'];
   'payments.settle': SettlePayment['settle'];
   'refunds.create': CreateRefund['create'];

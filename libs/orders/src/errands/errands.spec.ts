@@ -1,6 +1,7 @@
 import { silentOrdersTelemetry } from '../../../../test/support/silent-telemetry';
 import { until } from '../../../../test/support/until';
 import { openWorld, type World } from '../../../../test/support/world';
+import type { ExtendWindow } from '../closing/extend-window';
 import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import type { CreateRefund } from '../ops/create-refund';
 import type { CloseRun, ForceCloseOrders } from '../ops/force-close-orders';
@@ -23,7 +24,11 @@ afterAll(() => world?.close());
 type Close = (orderIds: readonly string[], run: CloseRun) => Promise<unknown[]>;
 
 /** A worker of a host whose use case this is. */
-function workerThat(close: Close, hooks = { hasAny: true }): CarryOutErrands {
+function workerThat(
+  close: Close,
+  hooks = { hasAny: true },
+  extendOnce: unknown = undefined,
+): CarryOutErrands {
   return new CarryOutErrands(
     world.dataSource,
     hooks as OrderHooks,
@@ -33,6 +38,7 @@ function workerThat(close: Close, hooks = { hasAny: true }): CarryOutErrands {
     {} as SettleOrder,
     {} as SettlePayment,
     {} as CreateRefund,
+    { extendOnce } as unknown as ExtendWindow,
   );
 }
 
@@ -220,6 +226,17 @@ describe('what commands leave to the host', () => {
     controller.abort();
     expect(await asked).toMatchObject({ name: 'ErrandError', state: 'interrupted' });
     expect(await world.rows('SELECT 1 FROM errands')).toEqual([]);
+  });
+
+  it('is carried out by each worker where no hook hears of it', async () => {
+    const command = { by: 'operator', byMs: 60_000, ...OLGA } as const;
+    const asked = leaveErrand(world, never, 'orders.extend', ['one', command]);
+    void leave('for one with hooks').catch(() => undefined);
+    await waiting(2);
+    const close = (): Promise<never> => Promise.reject(new Error('called'));
+    const plain = workerThat(close, { hasAny: false }, async (...args: unknown[]) => args);
+    expect(await plain.runOnce()).toBe(1);
+    expect(await asked).toEqual(['one', command]);
   });
 });
 

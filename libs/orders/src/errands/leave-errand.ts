@@ -19,7 +19,7 @@ const ANSWERED_WITHIN_MS = 20_000;
 export class ErrandError extends Error {
   constructor(
     /**
-     * `not_taken`: no worker of the host came for it; `interrupted`: it was taken back before one came. It
+     * `not_taken`: no worker came for it; `interrupted`: it was taken back before one came. It
      * is withdrawn then, and nothing was changed. `unanswered`: one may have begun; what became of it is not known.
      */
     readonly state: 'not_taken' | 'interrupted' | 'unanswered',
@@ -32,7 +32,7 @@ export class ErrandError extends Error {
 }
 
 /**
- * Leaves it to a worker of the host, and waits for what comes of it. Nobody begins it any more three
+ * Leaves it to a worker, and waits for what comes of it. Nobody begins it any more three
  * seconds after this has ended, however it did.
  * @param signal aborted: it is withdrawn, unless a worker has begun
  * @throws {LastcallError} what the use case has refused it with, there

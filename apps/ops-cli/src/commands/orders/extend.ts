@@ -33,11 +33,11 @@ export default class OrdersExtend extends OpsCommand {
       throw usageFailure(`--by must be a duration such as 90s, 15m or 2h, not "${flags.by}"`);
     }
     const idempotencyKey = readKey(flags['idempotency-key']);
-    const { extendWindow } = await this.installation();
+    const installation = await this.installation();
     this.wayOn = { idempotencyKey };
     const { actor, reason } = flags;
     const command = { by: 'operator', actor, byMs, reason, idempotencyKey } as const;
-    const extended = await extendWindow.extendOnce(args.id, command);
+    const extended = await installation.extend(args.id, command);
     const { order, replayed } = extended;
     const before = replayed ? ' (this key has extended it before)' : '';
     this.log(`Order ${order.id} can be paid until ${instantText(order.payBy)}${before}`);
