@@ -112,6 +112,18 @@ const MUTATIONS = [
     ],
   },
   {
+    name: 'untold-orders-have-none',
+    what: 'Workers that run between two migrations take orders for unpaid that were told of nothing yet',
+    spec: 'libs/orders/src/payments/orders-know-payments.spec.ts',
+    edits: [
+      {
+        file: `${ORDERS}migrations/1764080000000-orders-have-payments.ts`,
+        find: 'boolean NOT NULL DEFAULT true',
+        replace: 'boolean NOT NULL DEFAULT false',
+      },
+    ],
+  },
+  {
     name: 'held-orders-untold',
     what: 'Orders without a deadline are not told of the payments from before they could know',
     spec: 'libs/orders/src/payments/orders-know-payments.spec.ts',

@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Of payments that were begun before orders knew of them. All payments are read, once: no deadline needs to
- * lead to their orders, which may be held or lost. In the order of ids, as everybody locks orders.
+ * Of payments that were begun before orders knew of them, where the column was made by an earlier form of its
+ * migration, by which all orders had none. All payments are read, once: no deadline needs to lead to their orders,
+ * which may be held or lost. In the order of ids, as everybody locks orders.
  */
 export class UnpaidOrdersHavePayments1764080002000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -55,6 +55,7 @@ import { ExtensionKeys1764060001000 } from './1764060001000-extension-keys';
 import { PaymentsWithRoom1764070000000 } from './1764070000000-payments-with-room';
 import { OrdersHavePayments1764080000000 } from './1764080000000-orders-have-payments';
 import { PaymentsTellOrders1764080001000 } from './1764080001000-payments-tell-orders';
+import { OrdersBeginUnpaid1764080001500 } from './1764080001500-orders-begin-unpaid';
 import { UnpaidOrdersHavePayments1764080002000 } from './1764080002000-unpaid-orders-have-payments';
 import { PlaceInStream1764090000000 } from './1764090000000-place-in-stream';
 import { StuckUntilRewound1764100000000 } from './1764100000000-stuck-until-rewound';
@@ -122,6 +123,7 @@ export const MIGRATIONS = [
   PaymentsWithRoom1764070000000,
   OrdersHavePayments1764080000000,
   PaymentsTellOrders1764080001000,
+  OrdersBeginUnpaid1764080001500,
   UnpaidOrdersHavePayments1764080002000,
   PlaceInStream1764090000000,
   StuckUntilRewound1764100000000,
