@@ -30,7 +30,10 @@ export class AtHost {
     cancel: (...args) => this.#leave('orders.cancel', args),
   };
   readonly settleOrder: Pick<SettleOrder, 'settle'> = {
-    settle: (...args) => this.#leave('orders.settle', args),
+    settle: (orderId, { paymentId, ...command }) =>
+      paymentId === undefined
+        ? this.#leave('orders.settle', [orderId, command])
+        : this.#leave('orders.settle-payment', [orderId, { ...command, paymentId }]),
   };
   readonly settlePayment: Pick<SettlePayment, 'settle'> = {
     settle: (...args) => this.#leave('payments.settle', args),

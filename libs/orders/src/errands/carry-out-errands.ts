@@ -63,6 +63,7 @@ export class CarryOutErrands {
       'orders.force-close': (...args) => closing.run(...args),
       'orders.extend': (...args) => extending.extendOnce(...args),
       'orders.settle': (...args) => settling.settle(...args),
+      'orders.settle-payment': (...args) => settling.settle(...args),
       'payments.settle': (...args) => payments.settle(...args),
       'refunds.create': (...args) => refunds.create(...args),
     };

@@ -3,20 +3,29 @@ import type { CancelOrderByOperator } from '../ops/cancel-order-by-operator';
 import type { CreateRefund } from '../ops/create-refund';
 import type { CloseResult } from '../ops/force-close-orders';
 import type { SettlePayment } from '../ops/held-payments';
-import type { SettleOrder } from '../ops/settle-order';
+import type { SettledOrder, SettleOrderCommand } from '../ops/settle-order';
 import type { LastcallError } from '../order/errors';
 import type { ActionRun } from '../order/operator-action';
 
 /**
  * What a command can leave to a worker, with the arguments and the result of the use case: both travel as
- * JSON, so neither may hold what that cannot say, nor a secret.
+ * JSON, so neither may hold what that cannot say, nor a secret. A worker of an older version does not look at
+ * arguments that it does not know: each that changes what is done has a new name, which such a worker does
+ * not take.
  */
 export interface ErrandKinds {
   'orders.cancel': CancelOrderByOperator['cancel'];
   'orders.force-close': (orderIds: readonly string[], run: ActionRun) => Promise<CloseResult[]>;
   /** Of an order with a payment at a provider that the command has not, or not the secrets of. */
   'orders.extend': ExtendWindow['extendOnce'];
-  'orders.settle': SettleOrder['settle'];
+  'orders.settle': (
+    orderId: string,
+    command: SettleOrderCommand & { readonly paymentId?: undefined },
+  ) => Promise<SettledOrder>;
+  'orders.settle-payment': (
+    orderId: string,
+    command: SettleOrderCommand & { readonly paymentId: string },
+  ) => Promise<SettledOrder>;
   'payments.settle': SettlePayment['settle'];
   'refunds.create': CreateRefund['create'];
 }
