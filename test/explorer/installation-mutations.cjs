@@ -167,6 +167,19 @@ const INSTALLATION_MUTATIONS = [
     ['patiently.ts', "('lock_timeout', (${limitMs})::text, false)", "('lock_timeout', '0', false)"],
   ),
   {
+    name: 'index-behind-a-lock',
+    what: 'A migration keeps a table from others while it reads it for an index',
+    spec: 'libs/orders/src/migration-locks.spec.ts',
+    edits: [
+      {
+        file: 'libs/orders/src/migrations/1764041000000-retention-by-index.ts',
+        find: "    for (const status of ['delivered', 'dead']) {",
+        replace: `    await runner.query('DROP INDEX webhook_deliveries_settled');
+    for (const status of ['delivered', 'dead']) {`,
+      },
+    ],
+  },
+  {
     name: 'host-takes-deadlines-of-orders',
     what: 'A handler of a host takes the deadlines of orders, whose kind has the name of its own',
     spec: 'test/hosts/kinds-of-orders.e2e.ts',

@@ -49,6 +49,11 @@ import { EndsOfHistoryByIndex1764010000000 } from './1764010000000-ends-of-histo
 import { ReturnedMoneyInParts1764020000000 } from './1764020000000-returned-money-in-parts';
 import { FoldByPlaceAndId1764030000000 } from './1764030000000-fold-by-place-and-id';
 import { RetentionByIndex1764041000000 } from './1764041000000-retention-by-index';
+import {
+  UnpaidOrdersByAge1764041001000,
+  UnpaidStreaksByAge1764041002000,
+} from './1764041001000-unpaid-by-age';
+import { WebhooksByTheirEnd1764041003000 } from './1764041003000-webhooks-by-their-end';
 import { Errands1764050000000 } from './1764050000000-errands';
 import { EraseWhatOperatorsWrote1764060000000 } from './1764060000000-erase-what-operators-wrote';
 import { ExtensionKeys1764060001000 } from './1764060001000-extension-keys';
@@ -117,6 +122,9 @@ export const MIGRATIONS = [
   ReturnedMoneyInParts1764020000000,
   FoldByPlaceAndId1764030000000,
   RetentionByIndex1764041000000,
+  UnpaidOrdersByAge1764041001000,
+  UnpaidStreaksByAge1764041002000,
+  WebhooksByTheirEnd1764041003000,
   Errands1764050000000,
   EraseWhatOperatorsWrote1764060000000,
   ExtensionKeys1764060001000,
