@@ -19,13 +19,8 @@ const FOLDERS = [
 const OF_SMALL_TABLES = [
   'MoneyMovements1763700100000 refunds',
   'MoneyAfterPaid1763700120000 refunds',
-  'MerchantsView1763800100000 webhook_events',
   'HistorySeals1763900013000 operator_actions',
-  'CloseTargetExits1763960000000 target_orders',
-  'CloseTargetExits1763960000000 target_refunds',
-  'CloseTargetExits1763960000000 target_webhooks',
   'FoldBySku1763980000000 unfolded_stock_movements',
-  'WebhooksGivenUp1764000000000 webhook_deliveries',
   'ReturnedMoneyInParts1764020000000 refunds',
   'CloseTargetTwice1764032000000 target_refunds',
   'AlarmsByInstant1764040000000 alarms',

@@ -20,23 +20,53 @@ export class CloseTargetExits1763960000000 implements MigrationInterface {
     await runner.query(
       `COMMENT ON TABLE target_actions IS 'Who ended which wait of a close target, how and why; append-only'`,
     );
-    // What waits is little, however much there is.
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE target_actions');
+    await runner.query('ALTER TABLE target_orders DROP COLUMN told_payment, DROP COLUMN told');
+  }
+}
+
+/**
+ * What waits is little, however much there is. Each table in a transaction of its own, so that nobody waits for one
+ * of them while another one is read; an earlier form of the one before made these indexes, too.
+ */
+export class TargetOrdersClosing1763960001000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `CREATE INDEX target_orders_closing ON target_orders (changed_at) WHERE status = 'closing'`,
-    );
-    await runner.query(
-      `CREATE INDEX target_refunds_open ON target_refunds (created_at) WHERE status <> 'succeeded'`,
-    );
-    await runner.query(
-      `CREATE INDEX target_webhooks_held ON target_webhooks (received_at) WHERE status = 'held'`,
+      `CREATE INDEX IF NOT EXISTS target_orders_closing ON target_orders (changed_at)
+        WHERE status = 'closing'`,
     );
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP INDEX target_orders_closing');
+  }
+}
+
+export class TargetRefundsOpen1763960002000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
     await runner.query(
-      'DROP INDEX target_webhooks_held, target_refunds_open, target_orders_closing',
+      `CREATE INDEX IF NOT EXISTS target_refunds_open ON target_refunds (created_at)
+        WHERE status <> 'succeeded'`,
     );
-    await runner.query('DROP TABLE target_actions');
-    await runner.query('ALTER TABLE target_orders DROP COLUMN told_payment, DROP COLUMN told');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP INDEX target_refunds_open');
+  }
+}
+
+export class TargetWebhooksHeld1763960003000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(
+      `CREATE INDEX IF NOT EXISTS target_webhooks_held ON target_webhooks (received_at)
+        WHERE status = 'held'`,
+    );
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP INDEX target_webhooks_held');
   }
 }

@@ -29,7 +29,10 @@ import { ReconcileRuns1763701130000 } from './1763701130000-reconcile-runs';
 import { OrderReturns1763701140000 } from './1763701140000-order-returns';
 import { NightlyRuns1763701150000 } from './1763701150000-nightly-runs';
 import { Processes1763702200000 } from './1763702200000-processes';
-import { MerchantsView1763800100000 } from './1763800100000-merchants-view';
+import {
+  MerchantsView1763800100000,
+  WebhooksOfPayment1763800101000,
+} from './1763800100000-merchants-view';
 import { ProductChanges1763800200000 } from './1763800200000-product-changes';
 import { WebhookEndpoints1763800300000 } from './1763800300000-webhook-endpoints';
 import { HistorySeals1763900013000 } from './1763900013000-history-seals';
@@ -44,7 +47,10 @@ import { RefundKeys1763950000000 } from './1763950000000-refund-keys';
 import { RewoundStock1763970000000 } from './1763970000000-rewound-stock';
 import { FoldBySku1763980000000 } from './1763980000000-fold-by-sku';
 import { HistoryReachesBySnapshot1763990000000 } from './1763990000000-history-reaches-by-snapshot';
-import { WebhooksGivenUp1764000000000 } from './1764000000000-webhooks-given-up';
+import {
+  WebhooksGivenUp1764000000000,
+  WebhooksGivenUpInPlace1764000001000,
+} from './1764000000000-webhooks-given-up';
 import { EndsOfHistoryByIndex1764010000000 } from './1764010000000-ends-of-history-by-index';
 import { ReturnedMoneyInParts1764020000000 } from './1764020000000-returned-money-in-parts';
 import { FoldByPlaceAndId1764030000000 } from './1764030000000-fold-by-place-and-id';
@@ -103,6 +109,7 @@ export const MIGRATIONS = [
   HistoryDigest1763945000000,
   FoldByIds1763946000000,
   MerchantsView1763800100000,
+  WebhooksOfPayment1763800101000,
   ProductChanges1763800200000,
   HistorySeals1763900013000,
   EraseCustomers1763900014000,
@@ -118,6 +125,7 @@ export const MIGRATIONS = [
   FoldBySku1763980000000,
   HistoryReachesBySnapshot1763990000000,
   WebhooksGivenUp1764000000000,
+  WebhooksGivenUpInPlace1764000001000,
   EndsOfHistoryByIndex1764010000000,
   ReturnedMoneyInParts1764020000000,
   FoldByPlaceAndId1764030000000,

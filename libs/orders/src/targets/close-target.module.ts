@@ -21,7 +21,12 @@ import {
   type Type,
 } from '@nestjs/common';
 import { CloseTargets1763930000000 } from '../migrations/1763930000000-close-targets';
-import { CloseTargetExits1763960000000 } from '../migrations/1763960000000-close-target-exits';
+import {
+  CloseTargetExits1763960000000,
+  TargetOrdersClosing1763960001000,
+  TargetRefundsOpen1763960002000,
+  TargetWebhooksHeld1763960003000,
+} from '../migrations/1763960000000-close-target-exits';
 import { CloseTargetTwice1764032000000 } from '../migrations/1764032000000-close-target-twice';
 import { CloseTargetIds1764120000000 } from '../migrations/1764120000000-close-target-ids';
 import { ForgetCloseTargetWebhooks1764121000000 } from '../migrations/1764121000000-forget-close-target-webhooks';
@@ -69,6 +74,9 @@ export interface CloseTargetModuleAsyncOptions<
 const MIGRATIONS = [
   CloseTargets1763930000000,
   CloseTargetExits1763960000000,
+  TargetOrdersClosing1763960001000,
+  TargetRefundsOpen1763960002000,
+  TargetWebhooksHeld1763960003000,
   CloseTargetTwice1764032000000,
   CloseTargetIds1764120000000,
   ForgetCloseTargetWebhooks1764121000000,
