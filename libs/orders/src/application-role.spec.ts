@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { migrate } from '@app/orders';
+import { DataSource, type MigrationInterface } from 'typeorm';
 import {
   asMigrating,
   asOwner,
@@ -8,6 +9,9 @@ import {
   type TestDatabase,
 } from '../../../test/support/database';
 import { createMigratedDatabase } from '../../../test/support/migrated-database';
+import { createApplicationRole, grantToApplication } from './application-role';
+import { dataSourceOptions } from './data-source';
+import { MIGRATIONS } from './migrations';
 
 /** What users of the application may run of ours, in a database that goes afterwards. */
 async function runnable(database: TestDatabase): Promise<string[]> {
@@ -82,4 +86,37 @@ it('is given the functions that it needs, where everybody is given none', async 
   const all = await runnable(await createMigratedDatabase());
   expect(all).toContain('event_tx');
   expect(await runnable(await createHardened())).toEqual(all);
+});
+
+/** As a version left it whose newest migration this was, with the rights that its application needed. */
+async function createAsOf(newest: number): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  const migrations = MIGRATIONS.filter(({ name }) => Number(name.slice(-13)) <= newest);
+  const options = dataSourceOptions({ url: database.url, name: '', connections: 1 });
+  await onServer(database.url, (owner) => owner.query('CREATE SCHEMA lastcall'));
+  const dataSource = await new DataSource({ ...options, migrations }).initialize();
+  await dataSource.runMigrations({ transaction: 'each' });
+  const runner = dataSource.createQueryRunner();
+  await createApplicationRole(runner);
+  const all: readonly MigrationInterface[] = dataSource.migrations;
+  await grantToApplication(runner, 'lastcall', all);
+  await runner.release();
+  await dataSource.destroy();
+  return database;
+}
+
+it('may go on reading how far the history reaches where migrating has ended halfway', async () => {
+  const database = await createAsOf(1763940000000);
+  try {
+    // What a later one wants to make is there: it fails, as one does that somebody keeps from its table.
+    await onServer(database.url, (owner) => owner.query('CREATE TABLE lastcall.errands ()'));
+    await expect(migrate({ DATABASE_URL: database.url })).rejects.toThrow('already exists');
+    await onServer(database.url, async (owner) => {
+      await owner.query('SET search_path = lastcall; SET ROLE lastcall_app');
+      const { rows } = await owner.query('SELECT history_reaches() AS reaches');
+      expect(rows).toEqual([{ reaches: '0' }]);
+    });
+  } finally {
+    await database.drop();
+  }
 });

@@ -10,6 +10,7 @@ import { HISTORY_REACHES } from './1763930000000-history-reaches';
 export class HistoryDigest1763945000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     for (const statement of UP) await runner.query(statement);
+    await runner.query(GRANTS);
     // One more who reads the history.
     await runner.query(
       REPLACED.replace('greatest(', 'greatest(\n      (SELECT until_tx FROM history_digest),'),
@@ -46,3 +47,12 @@ const UP = [
    )`,
   `INSERT INTO history_digest (until_tx) VALUES ('0')`,
 ];
+
+/** The role is given its rights in the end: those who call the function do so meanwhile, and where that does not come. */
+const GRANTS = `
+  DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+                WHERE c.oid = 'relay_cursor'::regclass AND r.rolname = 'lastcall_app') THEN
+      GRANT SELECT ON history_digest TO lastcall_app;
+    END IF;
+  END $$`;
