@@ -11,6 +11,7 @@ const LOST = `${ORDERS}events/lost-events.spec.ts`;
 const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
 const WAITS = `${ORDERS}ops/waits.spec.ts`;
 const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
+const UNDECIDED = `${ORDERS}fulfilment/disputed-shipment.spec.ts`;
 const ATTEMPTS = `${ORDERS}money/refund-attempts.spec.ts`;
 const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
 const ERASURE = `${ORDERS}ops/erase-customer.spec.ts`;
@@ -509,7 +510,7 @@ const MONEY_MUTATIONS = [
     'A dispute does not stop shipping',
     FOREIGN,
     'money/balance.judgement.ts',
-    "if (total(balances, ({ inDispute }) => inDispute) > 0) return 'disputed';",
+    "if (total(balances, inDisputeOfOrder) > 0) return 'disputed';",
     '',
   ),
   seeded(
@@ -524,9 +525,9 @@ const MONEY_MUTATIONS = [
     'canceled-with-money-on-hold',
     'An order whose money is on hold is canceled by its deadline, and refunds nothing',
     FOREIGN,
-    'fulfilment/shipment.deadline.ts',
-    'p.hold_reason IS NOT NULL OR ',
-    '',
+    'fulfilment/undecided-money.ts',
+    'p.hold_reason IS NOT NULL',
+    'false',
   ),
   seeded(
     'settled-webhook-stays-held',
@@ -661,8 +662,8 @@ const MONEY_MUTATIONS = [
     'A paid order is told of every minute before it is refunded',
     WAITS,
     'fulfilment/warn-shipments.ts',
-    "e.type = 'order.shipment_due')",
-    "e.type = 'order.shipment')",
+    "e.type = 'order.shipment_due'",
+    "e.type = 'order.shipment'",
   ),
   seeded(
     'shipment-warned-by-two',
@@ -671,6 +672,38 @@ const MONEY_MUTATIONS = [
     'fulfilment/warn-shipments.ts',
     'WHERE o.id = ANY ($1::uuid[]) AND ${IS_UNTOLD}',
     'WHERE o.id = ANY ($1::uuid[])',
+  ),
+  seeded(
+    'canceled-as-its-dispute-is-won',
+    'A paid order is canceled and refunded as its dispute is won, after its time to be shipped',
+    UNDECIDED,
+    'fulfilment/shipment.deadline.ts',
+    "THEN 'infinity' ELSE ${SHIPPABLE_UNTIL} END",
+    "THEN 'infinity' END",
+  ),
+  seeded(
+    'shipment-warned-while-disputed',
+    'A paid order is told of as one to ship while nobody may ship it',
+    UNDECIDED,
+    'fulfilment/warn-shipments.ts',
+    ' AND NOT ${IS_UNDECIDED}',
+    '',
+  ),
+  seeded(
+    'shipment-unwarned-after-dispute',
+    'A paid order that was told of before its dispute is refunded after it without a word',
+    UNDECIDED,
+    'fulfilment/warn-shipments.ts',
+    "e.at > coalesce(${DECIDED_AT}, '-infinity')",
+    'true',
+  ),
+  seeded(
+    'dispute-of-a-duplicate-keeps-its-order',
+    'A dispute about money that was sent back as taken twice keeps its order from being shipped',
+    UNDECIDED,
+    'money/balance.ts',
+    'return balance.paysForNothing ? 0 : inDispute;',
+    'return inDispute;',
   ),
   seeded(
     'short-shipment-unwarned',

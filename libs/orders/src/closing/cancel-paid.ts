@@ -1,6 +1,6 @@
 import { TimeoutService, type Transaction } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
-import { readBalances } from '../money/balance';
+import { inDisputeOfOrder, readBalances } from '../money/balance';
 import { refundAll } from '../money/refund-all';
 import { LastcallError } from '../order/errors';
 import { type GuardedOrder, OrderGuard } from '../order/order-guard';
@@ -44,7 +44,7 @@ async function assertDecided(
   order: Pick<GuardedOrder, 'id' | 'status'>,
 ): Promise<void> {
   const balances = await readBalances(tx, [order.id]);
-  const isDisputed = balances.some(({ inDispute }) => inDispute > 0);
+  const isDisputed = balances.some((one) => inDisputeOfOrder(one) > 0);
   if (!isDisputed && balances.every(({ held }) => held === 0)) return;
   const what = isDisputed ? 'disputed by the buyer' : 'on hold for an operator';
   throw new LastcallError(

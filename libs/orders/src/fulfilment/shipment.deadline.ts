@@ -7,13 +7,13 @@ import {
   type Transaction,
 } from '@app/timeout';
 import { Injectable } from '@nestjs/common';
-import { isInDispute } from '../money/balance';
 import { DEADLINES } from '../order/deadline-table';
 import { HandlesKind } from '../order/handles-kind';
 import { orderLockKey } from '../order/order';
 import { OrderGuard } from '../order/order-guard';
 import { refundAll } from '../money/refund-all';
 import { putOff, takeOverdue } from './take-overdue';
+import { IS_UNDECIDED, SHIPPABLE_UNTIL } from './undecided-money';
 
 /** Paid orders that were not shipped in time are canceled, their stock and their money go back. */
 @Injectable()
@@ -29,8 +29,8 @@ export class ShipmentDeadline implements DeadlineHandler {
 
   async handle(due: readonly DueDeadline[], tx: Transaction, by: Claimant): Promise<BatchResult> {
     const { taken, back } = await takeOverdue(tx, 'paid', due);
-    const undecided = await this.#undecided(tx, taken);
-    const ready = taken.filter(({ subjectId }) => !undecided.has(subjectId));
+    const again = await this.#again(tx, taken);
+    const ready = taken.filter(({ subjectId }) => !again.has(subjectId));
     const canceled = await this.guard.change(tx, {
       from: 'paid',
       to: 'canceled',
@@ -45,7 +45,7 @@ export class ShipmentDeadline implements DeadlineHandler {
       canceled.map(({ orderId }) => orderId),
       'shipment_timeout',
     );
-    const putBack = [...back, ...putOff(taken, undecided)];
+    const putBack = [...back, ...putOff(taken, again)];
     return {
       changed: canceled.length,
       lost: due.length - canceled.length - putBack.length,
@@ -54,16 +54,17 @@ export class ShipmentDeadline implements DeadlineHandler {
   }
 
   /**
-   * Money that is on hold or disputed cannot be sent back, and an order must not be canceled without
-   * its money: these are looked at again later. Hold and dispute have alerts of their own.
+   * When to look again at orders whose money is undecided, or was until a short time ago: nobody could ship them
+   * meanwhile.
    */
-  async #undecided(tx: Transaction, taken: readonly DueDeadline[]): Promise<Map<string, Date>> {
-    const rows = await tx.rows<{ order_id: string; again: Date }>(
-      `SELECT DISTINCT p.order_id, now() + interval '${DEADLINES.shipment.putOffBy}' AS again
-         FROM payments p
-        WHERE p.order_id = ANY ($1::uuid[]) AND (p.hold_reason IS NOT NULL OR ${isInDispute('p.id')})`,
+  async #again(tx: Transaction, taken: readonly DueDeadline[]): Promise<Map<string, Date>> {
+    const rows = await tx.rows<{ id: string; again: Date }>(
+      `SELECT id, least(until, now() + interval '${DEADLINES.shipment.putOffBy}') AS again
+         FROM (SELECT o.id, CASE WHEN ${IS_UNDECIDED} THEN 'infinity' ELSE ${SHIPPABLE_UNTIL} END AS until
+                 FROM orders o WHERE o.id = ANY ($1::uuid[])) AS taken
+        WHERE until > now()`,
       [taken.map(({ subjectId }) => subjectId)],
     );
-    return new Map(rows.map((row) => [row.order_id, row.again]));
+    return new Map(rows.map(({ id, again }) => [id, again]));
   }
 }

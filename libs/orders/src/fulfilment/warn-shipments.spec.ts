@@ -74,7 +74,7 @@ it('tells of an order once, also where another worker has told of it since it wa
   const warning = world.get(WarnShipments).runOnce();
   await until('it looks for orders', async () => {
     const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database()
-                        AND wait_event = 'advisory' AND query LIKE '%SKIP LOCKED%'`;
+                        AND wait_event = 'advisory' AND query LIKE 'SELECT o.id FROM deadlines%'`;
     return (await world.owner.rows(waiting)).length > 0;
   });
   const other = new WarnShipments(owner, silentOrdersTelemetry);

@@ -5,6 +5,7 @@ import { BACKGROUND } from '../data-source';
 import { NEW_EVENT_TX } from '../order/event-tx';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 import type { Queryable } from '../order/order-rows';
+import { DECIDED_AT, IS_UNDECIDED } from './undecided-money';
 
 /**
  * Three days before, where orders wait thirty; a tenth of the time where they wait less, and where that would be
@@ -15,7 +16,7 @@ const NEAR = `d.due_at < now() + interval '3 days'
         o.ship_within_ms * interval '0.1 millisecond',
         least(interval '20 minutes', o.ship_within_ms * interval '0.5 millisecond')))`;
 const NEAR_ORDERS = `deadlines d JOIN orders o ON o.id = d.subject_id AND o.status = 'paid'
-  WHERE d.kind = 'shipment' AND ${NEAR}`;
+  WHERE d.kind = 'shipment' AND ${NEAR} AND NOT ${IS_UNDECIDED}`;
 
 const BATCH = 500;
 /** A run is bounded; the next one goes on. */
@@ -23,7 +24,8 @@ const MAX_BATCHES = 100;
 
 /**
  * Says of paid orders that are not shipped that their money is about to go back by itself: an event
- * `order.shipment_due` for each, once, and one alert for all that are new.
+ * `order.shipment_due` for each, once, and one alert for all that are new. Of one that nobody may ship, as its money
+ * is on hold or disputed, it is said once that has ended, whatever was said before.
  */
 @Injectable()
 export class WarnShipments {
@@ -45,7 +47,8 @@ export class WarnShipments {
 }
 
 const IS_UNTOLD = `NOT EXISTS (
-  SELECT FROM order_events e WHERE e.order_id = o.id AND e.type = 'order.shipment_due')`;
+  SELECT FROM order_events e WHERE e.order_id = o.id AND e.type = 'order.shipment_due'
+     AND e.at > coalesce(${DECIDED_AT}, '-infinity'))`;
 
 async function warnBatch(tx: Transaction): Promise<{ near: number; warned: number }> {
   const near = await tx.rows<{ id: string }>(
@@ -71,7 +74,7 @@ async function warnBatch(tx: Transaction): Promise<{ near: number; warned: numbe
 /** Beyond that it is enough to know that there are very many. */
 const MOST_COUNTED = 10_000;
 
-/** Paid orders that will be canceled and refunded soon, within three days at the most, unless they are shipped. */
+/** Paid orders that may be shipped, and are canceled and refunded within three days at the most unless they are. */
 export async function countRefundsAhead(sql: Queryable): Promise<number> {
   const [row] = await sql.rows<{ n: number }>(
     `SELECT count(*)::int AS n FROM (SELECT FROM ${NEAR_ORDERS} LIMIT ${MOST_COUNTED}) AS near`,

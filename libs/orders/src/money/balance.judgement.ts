@@ -1,5 +1,5 @@
 import type { OrderStatus } from '../order/order.lifecycle';
-import { kept, type PaymentBalance } from './balance';
+import { inDisputeOfOrder, kept, type PaymentBalance } from './balance';
 
 /** What an order and its money are, once something has happened to the money. */
 export interface MoneyFacts {
@@ -20,7 +20,7 @@ const total = (
 
 /** Decides what becomes of an order after its money has moved: pure, and the only place for it. */
 export function judgeMoney({ status, amount, balances }: MoneyFacts): MoneyJudgement {
-  const isUndecided = total(balances, ({ held, inDispute }) => held + inDispute) > 0;
+  const isUndecided = total(balances, (one) => one.held + inDisputeOfOrder(one)) > 0;
   switch (status) {
     case 'paid':
       return !isUndecided && amount > 0 && total(balances, kept) === 0 ? 'cancel' : 'nothing';
@@ -46,7 +46,7 @@ export function judgeShipping({
   amount,
   balances,
 }: Pick<MoneyFacts, 'amount' | 'balances'>): ShippingObstacle | undefined {
-  if (total(balances, ({ inDispute }) => inDispute) > 0) return 'disputed';
+  if (total(balances, inDisputeOfOrder) > 0) return 'disputed';
   if (total(balances, ({ held }) => held) > 0) return 'money_on_hold';
   return amount > 0 && total(balances, kept) === 0 ? 'refunded' : undefined;
 }

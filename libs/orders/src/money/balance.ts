@@ -1,5 +1,5 @@
 import type { Queryable } from '../order/order-rows';
-import { isForTheShop } from './kept-payments';
+import { isForTheShop, paysForNothing } from './kept-payments';
 
 /** What one payment holds, as its movements add up; minor units of `currency`. */
 export interface PaymentBalance {
@@ -19,6 +19,8 @@ export interface PaymentBalance {
   readonly held: number;
   /** An operator has decided that the shop keeps it: it pays for no order, and does not go back with one. */
   readonly isForTheShop: boolean;
+  /** So it is, or it was found to be nobody's of ours and sent back: late, double, or of another amount. */
+  readonly paysForNothing: boolean;
 }
 
 /** What can still go back: never what has gone, is going, or was taken by a dispute. */
@@ -29,6 +31,11 @@ export function refundable({ captured, refunded, refunding, disputed }: PaymentB
 /** What the shop may count on for its order. */
 export function kept(balance: PaymentBalance): number {
   return balance.isForTheShop ? 0 : Math.max(0, refundable(balance) - balance.held);
+}
+
+/** What the buyer's bank has of the money that an order is paid with. A dispute about any other keeps no order. */
+export function inDisputeOfOrder({ inDispute, ...balance }: PaymentBalance): number {
+  return balance.paysForNothing ? 0 : inDispute;
 }
 
 /**
@@ -48,7 +55,8 @@ export const OWES_TOO_MUCH =
 const COLUMNS = `order_id AS "orderId", payment_id AS "paymentId", currency,
   captured::float8 AS captured, refunded::float8 AS refunded, refunding::float8 AS refunding,
   disputed::float8 AS disputed, in_dispute::float8 AS "inDispute", held::float8 AS held,
-  ${isForTheShop('b.payment_id')} AS "isForTheShop"`;
+  ${isForTheShop('b.payment_id')} AS "isForTheShop",
+  ${paysForNothing('b.payment_id')} AS "paysForNothing"`;
 
 /** The balances of these orders' payments, oldest payment first; payments without money are left out. */
 export async function readBalances(

@@ -118,7 +118,7 @@ export class ForeignMoney {
     }>('SELECT id, status, amount, currency FROM orders WHERE id = ANY ($1::uuid[])', [orderIds]);
     // Before the rest is judged: it is nothing that an order could be paid with.
     let all = await readBalances(tx, orderIds);
-    const stranded = withoutHome(await ofPaymentsThatPayNothing(tx, all));
+    const stranded = withoutHome(all.filter((one) => one.paysForNothing));
     if (stranded.length > 0) {
       await requestRefunds(tx, this.timeouts, stranded);
       all = await readBalances(tx, orderIds);
@@ -136,7 +136,7 @@ export class ForeignMoney {
           ...cause,
           closeReason: cause
             ? cause.closeReason
-            : balances.some(({ disputed }) => disputed > 0)
+            : balances.some((one) => one.disputed > 0 && !one.paysForNothing)
               ? 'dispute_lost'
               : 'refunded_at_provider',
         });
@@ -160,21 +160,6 @@ function alertOf(move: ForeignMove, written: readonly Movement[]): string {
   if (move.besideRefundId && move.what === 'refund.succeeded') return 'refund_made_twice';
   const isRestOfEnd = written.every(({ kind }) => kind === 'dispute_returned');
   return isRestOfEnd && move.what === 'dispute.lost' ? 'dispute_part_returned' : ALERTS[move.what];
-}
-
-/** Of payments whose money was found to be nobody's of ours before, and sent back: late, double, or of another amount. */
-async function ofPaymentsThatPayNothing(
-  tx: Transaction,
-  balances: readonly PaymentBalance[],
-): Promise<PaymentBalance[]> {
-  const left = balances.filter((one) => refundable(one) > 0);
-  if (left.length === 0) return [];
-  const rows = await tx.rows<{ payment_id: string }>(
-    `SELECT payment_id FROM refunds WHERE payment_id = ANY ($1::uuid[]) AND reason <> 'operator'`,
-    [left.map(({ paymentId }) => paymentId)],
-  );
-  const sentBack = new Set(rows.map(({ payment_id: paymentId }) => paymentId));
-  return left.filter(({ paymentId }) => sentBack.has(paymentId));
 }
 
 /**
