@@ -5,7 +5,9 @@ import { openWorld, type World } from '../../../../test/support/world';
 import { RefundDeadline } from '../money/refund.deadline';
 import type { SettledAnswer } from '../money/settle-refunds';
 import { Reconcile } from '../reconciling/reconcile';
+import { CancelOrderByOperator } from './cancel-order-by-operator';
 import { FinishRefund } from './finish-refund';
+import { RetryRefund } from './refunds';
 
 let world: World;
 beforeAll(async () => (world = await openWorld()));
@@ -17,7 +19,7 @@ const REFUSED = { state: 'FAILED', providerRefundId: null, why: 'account closed'
 const PENDING = { state: 'PENDING', providerRefundId: 're-1' } as const;
 const MADE = { state: 'SUCCEEDED', providerRefundId: 're-1' } as const;
 
-const { paid, tell, read, refundsOf } = moneyOf(() => world);
+const { paid, tell, read, refundsOf, refunded, disputed } = moneyOf(() => world);
 const { owed, settle, comesDue, pauseIsOver, isAsked } = refundAttemptsOf(
   () => world,
   RefundDeadline,
@@ -125,5 +127,59 @@ describe('a refund whose money an operator has sent back by another way', () => 
     expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention' }]);
     expect(await finish(id)).toMatchObject({ refund: { status: 'succeeded' } });
     expect((await read(order)).balance).toMatchObject({ refunded: 300 });
+  });
+});
+
+describe('a refund that nobody tries any more, of money that somebody else has taken meanwhile', () => {
+  const inAttention = async () => {
+    const order = await paid();
+    await world.get(CancelOrderByOperator).cancel(order.id, OLGA);
+    const [refund] = await refundsOf(order);
+    const id = refund?.id as string;
+    await isAsked(id);
+    await settle(id, 1, { ...REFUSED, isForGood: true }, 'answer');
+    expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention', amount: '1000' }]);
+    return { order, id };
+  };
+  const retried = async (id: string) => {
+    await new RetryRefund(world.dataSource, world.timeouts).retry(id, OLGA);
+    await comesDue(id);
+  };
+
+  it('is not taken for sent by hand while the bank has it, and is owed no more once that is lost', async () => {
+    const { order, id } = await inAttention();
+    await disputed(order, 'opened');
+    await expect(finish(id)).rejects.toMatchObject({
+      code: 'refund_not_settleable',
+      message: expect.stringContaining('a dispute is open') as string,
+    });
+    await disputed(order, 'lost');
+    await expect(finish(id)).rejects.toMatchObject({
+      code: 'refund_not_settleable',
+      message: expect.stringContaining('refunds retry') as string,
+      fields: { owed: 0 },
+    });
+    await retried(id);
+    expect(await refundsOf(order)).toMatchObject([{ status: 'canceled' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 0, disputed: 1_000 });
+  });
+
+  it('is, once that is won', async () => {
+    const { order, id } = await inAttention();
+    await disputed(order, 'opened');
+    await disputed(order, 'won');
+    expect(await finish(id)).toMatchObject({ refund: { status: 'succeeded' } });
+    expect((await read(order)).balance).toMatchObject({ refunded: 1_000, disputed: 0 });
+  });
+
+  it('is for what has not gone back by hand at the provider, and for no more', async () => {
+    const { order, id } = await inAttention();
+    await refunded(order, 600);
+    await expect(finish(id, true)).rejects.toMatchObject({ fields: { owed: 400 } });
+    await retried(id);
+    const rest = (await refundsOf(order)).find((one) => one.id !== id);
+    expect(rest).toMatchObject({ status: 'requested', amount: '400' });
+    await finish(rest?.id as string);
+    expect((await read(order)).balance).toMatchObject({ refunded: 1_000 });
   });
 });

@@ -2,6 +2,7 @@ import type { Transaction } from '@app/timeout';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DATABASE } from '../data-source';
+import { readBalances } from '../money/balance';
 import { OTHER_ATTEMPTS_TOLD } from '../money/hear-again';
 import { BY_HAND, isBookedBeside, recordMovements } from '../money/movements';
 import { refundKey } from '../providers/refund-key';
@@ -31,7 +32,8 @@ interface OwedRefund {
 /**
  * An operator ends a refund whose money has gone back by another way than its provider, as by bank transfer. Nothing
  * is sent any more. What the provider says of the attempts so far is about attempts before: one that it has
- * made after all is money that went back twice.
+ * made after all is money that went back twice. Refused while a dispute is open, and where others have taken so much
+ * of the money meanwhile that less is owed.
  */
 @Injectable()
 export class FinishRefund {
@@ -48,7 +50,10 @@ export class FinishRefund {
       const isBack = await isBookedBeside(tx, {
         ...{ paymentId: owed.paymentId, refundId: id, amount: Number(owed.amount) },
       });
-      if (!isBack) await assertNotMade(tx, owed);
+      if (!isBack) {
+        await assertNotMade(tx, owed);
+        await assertOwed(tx, owed);
+      }
       const refund = await write(tx, owed, isBack ? 'canceled' : 'succeeded');
       await recordAction(tx, 'refund.done', 'refund', [id], accountable);
       return { refund, order: await readOrder(tx, owed.orderId) };
@@ -87,6 +92,33 @@ async function assertNotMade(
   if (!made) return;
   const why = `its provider says that it has made ${made.ref}: reconciling books that`;
   throw notSettleable(id, why, { providerRefundId: made.ref });
+}
+
+/**
+ * What the buyer's bank has, or somebody has sent back in the provider's dashboard, went to the buyer as well. Nobody
+ * makes a refund smaller that waits for a person: retrying does.
+ */
+async function assertOwed(tx: Transaction, owed: OwedRefund): Promise<void> {
+  const { id, orderId, paymentId } = owed;
+  const balance = (await readBalances(tx, [orderId])).find((one) => one.paymentId === paymentId);
+  if (!balance) return;
+  if (balance.inDispute > 0) {
+    const why =
+      'a dispute is open, and nobody knows yet whether it is owed; once that is won, it is';
+    throw notSettleable(id, why, { inDispute: balance.inDispute });
+  }
+  const { captured, refunded, refunding, disputed } = balance;
+  const tooMuch = refunded + refunding + disputed - captured;
+  if (tooMuch <= 0) return;
+  const still = Math.max(0, Number(owed.amount) - tooMuch);
+  const next =
+    owed.status === 'needs_attention'
+      ? 'refunds retry leaves that'
+      : 'it is seen to its end by itself';
+  const why =
+    `others have taken some of its money, and ${still} of ${owed.amount} ${owed.currency} ` +
+    `(minor units) are owed: ${next}`;
+  throw notSettleable(id, why, { owed: still });
 }
 
 /** `canceled`: the money is back by an attempt that is booked already. */
