@@ -144,6 +144,7 @@ describe('what may wait for a person', () => {
 /** What the expression of its alert has to look at. */
 const WATCHED: Readonly<Record<string, RegExp>> = {
   closing: /lastcall_oldest_closing_seconds/,
+  payment_unended: /lastcall_oldest_wait_seconds\{what="payment_unended"/,
   payment_on_hold: /lastcall_on_hold\{what=~"payments\|/,
   webhook_held: /lastcall_on_hold\{what=~"[^"]*webhooks/,
   deadline_held: /lastcall_on_hold\{what="deadlines"/,

@@ -30,6 +30,7 @@ export const OF_ORDERS: Readonly<Record<string, readonly Exit[]>> = {
 /** The ends of a wait that a person can bring about here; the others have a command or a bank. */
 export const OF_WAITS: Readonly<Record<string, readonly Exit[]>> = {
   closing: SETTLE,
+  payment_unended: SETTLE.slice(0, 1),
   payment_on_hold: [
     exit(
       ...(['Refund', 'refund_money', 'Refund this money'] as const),

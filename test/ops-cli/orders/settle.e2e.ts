@@ -41,6 +41,40 @@ describe('lastcall orders settle', () => {
     expect(order).toEqual({ status: 'closing' });
   });
 
+  it('ends what is open of a paid order, which stays that', async () => {
+    const [order] = await insertOrders(world.sql, {
+      count: 1,
+      closesInMs: -60_000,
+      payment: 'open',
+    });
+    const of = [order?.id];
+    await world.rows(
+      `UPDATE orders SET status = 'paid', paid_at = now(), close_reason = NULL WHERE id = $1`,
+      of,
+    );
+    const end = (how: string) =>
+      lastcall(world.config, [
+        'orders',
+        'settle',
+        ...(of as string[]),
+        '--reason',
+        'case 17',
+        '--closed',
+        how,
+      ]);
+    expect((await end('--dry-run')).stdout).toContain(
+      'would stay paid, and its open payments be ended (dry run',
+    );
+    expect(await end('--yes')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('is paid') as string,
+    });
+    expect(await world.rows('SELECT status FROM payments WHERE order_id = $1', of)).toEqual([
+      { status: 'closed' },
+    ]);
+    expect(await end('--yes')).toMatchObject({ code: 4 });
+  });
+
   it.each([
     ['none', []],
     ['two that agree', ['--as', 'paid', '--paid']],

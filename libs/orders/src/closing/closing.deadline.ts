@@ -47,8 +47,11 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
   }
 
   async handle(due: readonly DueDeadline[], tx: Transaction): Promise<BatchResult> {
-    const rows = await tx.rows<{ id: string; status: string; version: number }>(
-      `SELECT id, status, version FROM orders o
+    // The first deadline of `closing` carries the order's version of that moment, that of a paid one's other payment 1.
+    const rows = await tx.rows<{ id: string; first: number }>(
+      `SELECT id, coalesce((SELECT max(e.version) FROM order_events e
+                             WHERE e.order_id = o.id AND e.to_status = 'closing'), 1) AS first
+         FROM orders o
         WHERE id = ANY ($1::uuid[])
           AND (status = 'closing' OR status <> 'pending_payment' AND ${HAS_OPEN_PAYMENT})`,
       [due.map(({ subjectId }) => subjectId)],
@@ -57,9 +60,7 @@ export class ClosingDeadline implements DeadlineHandler, OnModuleDestroy {
     const attempts = due.flatMap((one) => {
       const order = unsettled.get(one.subjectId);
       if (!order) return [];
-      // The first deadline of `closing` carries the order's version of that moment.
-      const asked = order.status === 'closing' ? one.version - order.version : one.version - 1;
-      return [{ due: one, attempt: Math.max(1, asked + 1) }];
+      return [{ due: one, attempt: Math.max(1, one.version - order.first + 1) }];
     });
     await armNextAttempts(tx, this.timeouts, attempts);
     for (const { due: one, attempt } of attempts) {

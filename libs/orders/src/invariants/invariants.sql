@@ -367,6 +367,12 @@ WITH disputes AS (
     JOIN orders o ON o.id = d.subject_id AND o.status = 'closing'
     JOIN order_events e ON e.order_id = o.id AND e.version = o.version
   UNION ALL
+  SELECT 'payment_unended', o.id, coalesce(o.paid_at, o.closed_at) + interval '5 minutes'
+    FROM (SELECT subject_id FROM deadlines WHERE kind = 'closing'
+          UNION SELECT subject_id FROM held_deadlines WHERE kind = 'closing') AS d
+    JOIN orders o ON o.id = d.subject_id AND o.status NOT IN ('pending_payment', 'closing')
+     AND EXISTS (SELECT 1 FROM payments p WHERE p.order_id = o.id AND p.status = 'open')
+  UNION ALL
   -- On hold by its movements; 13 compares them with the payment.
   SELECT 'payment_on_hold', p.id, h.at FROM payments p
     JOIN money_movements h ON h.payment_id = p.id AND h.kind = 'held'

@@ -6,8 +6,8 @@ import { ForeignMoney } from '../money/foreign-money';
 import { recordMovements } from '../money/movements';
 import { LastcallError } from '../order/errors';
 import type { OrderView } from '../order/order';
-import type { Accountable } from '../order/operator-action';
-import { OrderGuard } from '../order/order-guard';
+import { type Accountable, recordAction } from '../order/operator-action';
+import { type GuardedOrder, OrderGuard } from '../order/order-guard';
 import { readOrder } from '../order/order-rows';
 import type { CloseReason } from '../order/order.lifecycle';
 
@@ -27,7 +27,8 @@ export interface SettledOrder {
 
 /**
  * Ends an order's `closing` when its provider will never answer: an operator has looked there and
- * says what became of the payment. Money that shows up later is handled as all late money is.
+ * says what became of the payment. Of an order that is over or paid, as by another payment, only what is still open
+ * is ended (`closed`). Money that shows up later is handled as all late money is.
  */
 @Injectable()
 export class SettleOrder {
@@ -51,7 +52,10 @@ export class SettleOrder {
     const settled = await this.guard.withOrder(
       orderId,
       async (order, tx) => {
-        if (order.status !== 'closing') throw notSettleable(orderId, order.status);
+        if (order.status !== 'closing') {
+          await endPayments(tx, order, as, accountable);
+          return readOrder(tx, order.id);
+        }
         const closeReason = await readCloseReason(tx, orderId);
         const paidBy = as === 'paid' ? [await takeAsPaid(tx, orderId, paymentId)] : [];
         await tx.rows(
@@ -79,6 +83,23 @@ export class SettleOrder {
       becomes: { status, closeReason },
     };
   }
+}
+
+/** The order stays what it is: it was not waiting for these. */
+async function endPayments(
+  tx: Transaction,
+  { id, status }: GuardedOrder,
+  as: SettleOrderCommand['as'],
+  accountable: Accountable,
+): Promise<void> {
+  if (as !== 'closed' || status === 'pending_payment') throw notSettleable(id, status);
+  const ended = await tx.rows<{ id: string }>(
+    `UPDATE payments SET status = 'closed' WHERE order_id = $1 AND status = 'open' RETURNING id`,
+    [id],
+  );
+  if (ended.length === 0) throw notSettleable(id, status);
+  const paymentIds = ended.map((payment) => payment.id);
+  await recordAction(tx, 'payment.end', 'payment', paymentIds, accountable);
 }
 
 async function readCloseReason(tx: Transaction, orderId: string): Promise<CloseReason> {

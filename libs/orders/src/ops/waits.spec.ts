@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction } from '@app/timeout';
+import { anotherPayment } from '../../../../test/support/another-payment';
 import { insertOrders } from '../../../../test/support/insert-orders';
 import { post, type Posted } from '../../../../test/support/ledger-provider';
 import {
@@ -81,6 +82,16 @@ const LIVES: Readonly<
       return order.id;
     },
     grow: older(`UPDATE order_events SET at = at - interval '10 minutes' WHERE order_id = $1`),
+    end: (id) => world.get(SettleOrder).settle(id, { ...OLGA, as: 'closed' }),
+  },
+  payment_unended: {
+    begin: async () => {
+      const order = await openOrder(world);
+      await anotherPayment(world, order.id, { status: 'open' });
+      await receive(world, world.provider.pay(order.paymentId, new Date()) as Posted);
+      return order.id;
+    },
+    grow: older(`UPDATE orders SET paid_at = paid_at - interval '10 minutes' WHERE id = $1`),
     end: (id) => world.get(SettleOrder).settle(id, { ...OLGA, as: 'closed' }),
   },
   payment_on_hold: {

@@ -1,4 +1,5 @@
 import { STILL_HELD } from '@app/timeout';
+import { HAS_OPEN_PAYMENT } from '../order/open-payment';
 import type { Queryable } from '../order/order-rows';
 
 interface Wait {
@@ -31,6 +32,17 @@ export const WAITS = {
                   UNION SELECT subject_id FROM held_deadlines WHERE kind = 'closing') AS d
             JOIN orders o ON o.id = d.subject_id AND o.status = 'closing'
             JOIN order_events e ON e.order_id = o.id AND e.version = o.version`,
+  },
+  // Of an order that is paid, or over, without it: its provider is asked until it is ended.
+  payment_unended: {
+    owner: 'operator',
+    greatestAge: '5 minutes',
+    exit: 'lastcall orders settle ID --closed',
+    sql: `SELECT o.id AS subject_id, coalesce(o.paid_at, o.closed_at) AS since
+            FROM (SELECT subject_id FROM deadlines WHERE kind = 'closing'
+                  UNION SELECT subject_id FROM held_deadlines WHERE kind = 'closing') AS d
+            JOIN orders o ON o.id = d.subject_id AND o.status NOT IN ('pending_payment', 'closing')
+             AND ${HAS_OPEN_PAYMENT}`,
   },
   payment_on_hold: {
     owner: 'operator',

@@ -23,6 +23,7 @@ export type OperatorAction =
   | 'payment.keep'
   | 'payment.confirm'
   | 'payment.accept'
+  | 'payment.end'
   | 'refund.create'
   | 'refund.retry'
   | 'refund.done'

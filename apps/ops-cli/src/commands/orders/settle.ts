@@ -13,7 +13,8 @@ const ONE_OF_THREE = ['as', ...OUTCOMES];
 export default class OrdersSettle extends OpsCommand {
   static override summary = 'End the wait of an order for a provider that will never answer';
   static override description =
-    'Look at the provider first, and say what became of the payment there. Money that shows up ' +
+    'Look at the provider first, and say what became of the payment there. Of an order that is paid, as by another ' +
+    'payment, or over, --closed ends what is still open, and the order stays what it is. Money that shows up ' +
     'later is handled as all late money is.';
   static override examples = [
     '<%= config.bin %> orders settle 0199f8a2-7c1e-7b3a-9d2f-6a1b2c3d4e5f --closed --reason "provider closed down, no capture" --dry-run',
@@ -48,7 +49,7 @@ export default class OrdersSettle extends OpsCommand {
     const { settleOrder } = await this.installation();
     return this.carryOut(flags, {
       act: (dryRun) => settleOrder.settle(args.id, { actor, reason, as, paymentId, dryRun }),
-      verdict: ({ becomes }, mood) => `Order ${args.id} ${mood} be ${endOf(as, becomes)}`,
+      verdict: ({ becomes }, mood) => `Order ${args.id} ${mood} ${endOf(as, becomes)}`,
       word: as,
       done: ({ order }) => `Order ${args.id} is ${order.status}`,
       next: () => `lastcall orders show ${args.id}`,
@@ -56,5 +57,9 @@ export default class OrdersSettle extends OpsCommand {
   }
 }
 
-const endOf = (as: string, { status, closeReason }: SettledOrder['becomes']): string =>
-  status === as ? as : `${as}, and ${status} at once (${closeReason})`;
+function endOf(as: string, { status, closeReason }: SettledOrder['becomes']): string {
+  if (status === as) return `be ${as}`;
+  return as === 'paid'
+    ? `be paid, and ${status} at once (${closeReason})`
+    : `stay ${status}, and its open payments be ended`;
+}

@@ -5,6 +5,7 @@ import { type Check, expectation } from './check';
 /** What may wait for a person and has no check of its own. */
 const EXAMINED = {
   closing: 'orders that wait for their provider',
+  payment_unended: 'open payments of orders that are paid or over',
   refund_unsent: 'refunds that were not sent',
   refund_pending: 'refunds under way',
   dispute: 'disputes',
