@@ -86,6 +86,23 @@ describe('a shop with PAYMENT_PROVIDERS=stripe,sandbox', () => {
     expect((await pay(id, { provider: 'stripe' }, 'k3')).body.code).toBe('idempotency_key_reused');
   });
 
+  it('sends the buyer to another session where the first has ended after its day, and nobody has told', async () => {
+    const { id } = await shop.place();
+    const first = await pay(id);
+    await app.rows(`UPDATE payments SET created_at = created_at - interval '1 day' WHERE id = $1`, [
+      first.body.id,
+    ]);
+    expect((await pay(id)).body.id).toBe(first.body.id);
+    await stripe.postEventsTo('http://127.0.0.1:9/');
+    const ended = `${stripe.url}/v1/checkout/sessions/${first.body.providerPaymentId}/expire`;
+    const authorization = `Bearer ${SETTINGS.STRIPE_SECRET_KEY}`;
+    await fetch(ended, { method: 'POST', headers: { authorization } });
+    await stripe.postEventsTo(`${app.baseUrl}/v1/webhooks/stripe`);
+    const second = await pay(id);
+    expect(second.body.id).not.toBe(first.body.id);
+    expect(await paymentsOf(id)).toMatchObject([{ status: 'closed' }, { status: 'open' }]);
+  });
+
   it('shows the buyer the lines of the order, and tells the ways back apart', async () => {
     const order = await shop.place(3);
     const returnUrl = 'https://shop.test/checkout/7?lang=en';

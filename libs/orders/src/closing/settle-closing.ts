@@ -13,6 +13,8 @@ import { PaymentProviders } from '../providers/payment-providers';
 import { RecordCaptures } from '../money/record-captures';
 import { ORDERS_TELEMETRY, type OrdersTelemetry } from '../order/telemetry';
 
+/** SQL over a payment's order `o`. */
+const HAS_TO_END = "o.status <> 'pending_payment'";
 /** As long as a customer who cancels may be kept waiting for the provider. */
 const SOON_MS = 1_500;
 
@@ -44,7 +46,8 @@ interface Asked extends OpenPayment {
 /**
  * The careful lane for one order: asks the provider about each open payment and closes it there,
  * outside any transaction; only final answers close the order or pay it. The same ends payments
- * that are still open when another one has paid the order.
+ * that are still open when another one has paid the order; and of an order that can still be paid, writes down what
+ * has become of a payment that nobody has told of ({@link settleEnded}).
  */
 @Injectable()
 export class SettleClosing {
@@ -60,7 +63,7 @@ export class SettleClosing {
   /** `succeeded` where a provider has answered, if not for good, or the order is closed now. */
   async settle(orderId: string): Promise<Attempted> {
     const asked: Asked[] = [];
-    for (const payment of await this.#openPayments(orderId)) {
+    for (const payment of await this.#openPayments(orderId, HAS_TO_END)) {
       asked.push({
         ...payment,
         answer: await endAtProvider(this.providers.of(payment.provider), payment.ref),
@@ -91,6 +94,19 @@ export class SettleClosing {
     const enough = new Promise<void>((resolve) => (timer = setTimeout(resolve, SOON_MS)));
     await Promise.race([trying, enough]);
     clearTimeout(timer);
+  }
+
+  /** Asks about a payment, and ends nothing there: true where it is over by its provider's answer, and by our row. */
+  async settleEnded(orderId: string, paymentId: string): Promise<boolean> {
+    const readOpen = () => this.#openPayments(orderId, 'p.id = $3', [paymentId]);
+    const [payment] = await readOpen();
+    if (!payment) return true;
+    const answer = await this.providers.of(payment.provider).findPayment(payment.ref);
+    if (judgeAnswer(answer.state, payment.isExpired) === 'unknown') return false;
+    await this.guard.withOrder(orderId, (_order, tx) =>
+      this.#apply(tx, orderId, [{ ...payment, answer }]),
+    );
+    return (await readOpen()).length === 0;
   }
 
   async #apply(tx: Transaction, orderId: string, asked: readonly Asked[]): Promise<void> {
@@ -163,16 +179,20 @@ export class SettleClosing {
     return closed.length > 0;
   }
 
-  async #openPayments(orderId: string): Promise<OpenPayment[]> {
+  async #openPayments(
+    orderId: string,
+    which: string,
+    values: readonly unknown[] = [],
+  ): Promise<OpenPayment[]> {
     const rows = await queryRows<OpenPaymentRow>(
       this.dataSource,
       `SELECT p.id, p.provider, p.provider_payment_id, p.amount, p.currency, p.expires_at,
               p.error, p.request,
               greatest(p.expires_at, p.created_at + $2 * interval '1 second') <= now() AS is_expired
          FROM payments p JOIN orders o ON o.id = p.order_id
-        WHERE p.order_id = $1 AND p.status = 'open' AND o.status <> 'pending_payment'
+        WHERE p.order_id = $1 AND p.status = 'open' AND ${which}
         ORDER BY p.id`,
-      [orderId, CREATE_LIMIT_S],
+      [orderId, CREATE_LIMIT_S, ...values],
     );
     return rows.map((row) => ({
       provider: row.provider,

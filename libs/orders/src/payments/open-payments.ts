@@ -16,6 +16,8 @@ export interface FoundPayment extends Planned {
   readonly status: PaymentStatus;
   /** True once there is a page for the buyer to pay on. */
   readonly hasPage: boolean;
+  /** True where it may have ended at its provider, which nobody has told. */
+  readonly mayHaveEnded: boolean;
 }
 
 interface Row {
@@ -27,6 +29,7 @@ interface Row {
   currency: string;
   expires_at: Date;
   has_page: boolean;
+  may_have_ended: boolean;
   request: PaymentRequest | null;
 }
 
@@ -37,8 +40,15 @@ interface Asked {
   readonly idempotencyKey?: string | undefined;
 }
 
+/**
+ * Past its own end, or open for longer than a buyer takes: providers end pages when they like to, an extended
+ * order's at its first end, and Stripe's after a day.
+ */
+const MAY_HAVE_ENDED = `p.status = 'open' AND p.checkout_url IS NOT NULL
+  AND (p.expires_at <= now() OR p.created_at <= now() - interval '10 minutes')`;
+
 const COLUMNS = `p.id, p.provider, p.provider_payment_id, p.status, p.amount, p.currency,
-  p.expires_at, p.checkout_url IS NOT NULL AS has_page, p.request`;
+  p.expires_at, p.checkout_url IS NOT NULL AS has_page, p.request, ${MAY_HAVE_ENDED} AS may_have_ended`;
 
 /**
  * The payment that this key has started, or found open. One that has failed and is known at no
@@ -107,6 +117,7 @@ function found(row: Row): FoundPayment {
     request: row.request ?? {},
     status: row.status,
     hasPage: row.has_page,
+    mayHaveEnded: row.may_have_ended,
     isNew: false,
   };
 }

@@ -58,8 +58,18 @@ export async function planPayment(
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
     [paymentId, orderId, provider.name, amount, currency, expiresAt, JSON.stringify(request)],
   );
-  const fresh = { providerPaymentId: null, status: 'open', hasPage: false, isNew: true } as const;
-  return { ...fresh, paymentId, provider: provider.name, amount, currency, expiresAt, request };
+  const fresh = { providerPaymentId: null, status: 'open', isNew: true } as const;
+  const page = { hasPage: false, mayHaveEnded: false } as const;
+  return {
+    ...fresh,
+    ...page,
+    paymentId,
+    provider: provider.name,
+    amount,
+    currency,
+    expiresAt,
+    request,
+  };
 }
 
 function tooManyPayments(): LastcallError {

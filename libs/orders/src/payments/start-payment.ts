@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ExtendPayments } from '../closing/extend-payments';
 import { ReadOrder } from '../closing/read-order';
+import { SettleClosing } from '../closing/settle-closing';
 import { type Settings, SETTINGS } from '../config';
 import { DATABASE } from '../data-source';
 import { idGivenTwice } from '../money/namesakes';
@@ -40,10 +41,21 @@ export interface StartedPayment {
   readonly replayed: boolean;
 }
 
+interface Plan {
+  /** The id of our row. */
+  readonly payment: string;
+  /** Where the provider still has to be called for it. */
+  readonly planned?: Planned;
+  /** True where it is open with a page that may have ended. */
+  readonly doubtful?: boolean;
+  readonly replayed: boolean;
+}
+
 /**
  * Opens a payment for an order at the provider, or answers with the one that is open there. Our row
  * is committed, with what will be sent, before the provider is called: so that whatever it does,
- * the close knows whom to ask, and a call whose answer was lost can be repeated word for word.
+ * the close knows whom to ask, and a call whose answer was lost can be repeated word for word. One that may have
+ * ended since it was opened is asked about, and followed by another one where it has.
  */
 @Injectable()
 export class StartPayment {
@@ -53,6 +65,7 @@ export class StartPayment {
     private readonly reading: ReadOrder,
     private readonly providers: PaymentProviders,
     private readonly extending: ExtendPayments,
+    private readonly settling: SettleClosing,
     @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(ORDERS_TELEMETRY) private readonly telemetry: OrdersTelemetry,
   ) {}
@@ -68,7 +81,7 @@ export class StartPayment {
     const { id: orderId } = await this.reading.read(command.orderId, command.customerId);
     const chosen = this.providers.choose(command.provider);
     this.#checkReturn(command.returnUrl);
-    const { payment, planned, replayed } = await this.#plan({ ...command, orderId }, chosen);
+    const { payment, planned, replayed } = await this.#planOpen({ ...command, orderId }, chosen);
     if (planned) {
       const provider = this.providers.of(planned.provider);
       await failpoint('payment.opened');
@@ -84,26 +97,35 @@ export class StartPayment {
     return { payment: view, replayed };
   }
 
-  /** The payment to answer with; `planned` when the provider still has to be called for it. */
-  async #plan(
-    command: StartPaymentCommand,
-    chosen: PaymentProvider,
-  ): Promise<{ payment: string; planned?: Planned; replayed: boolean }> {
+  /** As {@link #plan}, until what it finds has not ended at its provider, as far as that says. */
+  async #planOpen(command: StartPaymentCommand, chosen: PaymentProvider): Promise<Plan> {
+    const plan = await this.#plan(command, chosen);
+    if (!plan.doubtful) return plan;
+    const isOver = await this.settling.settleEnded(command.orderId, plan.payment);
+    return isOver ? this.#planOpen(command, chosen) : plan;
+  }
+
+  /** The payment to answer with. */
+  async #plan(command: StartPaymentCommand, chosen: PaymentProvider): Promise<Plan> {
     return this.guard.withOrder(command.orderId, async (order, tx) => {
       if (order.customerId !== command.customerId) throw orderNotFound();
       const known = await findByKey(tx, command);
       // What became of it is the answer; an open one without a page has lost its call's answer.
       const isOver = known && (known.status !== 'open' || known.hasPage);
-      if (isOver) return { payment: known.paymentId, replayed: true };
+      if (isOver) {
+        // Behind the fence, and once the order is paid, it is asked about in any case.
+        const doubtful = known.mayHaveEnded && order.status === 'pending_payment';
+        return { payment: known.paymentId, doubtful, replayed: true };
+      }
       assertPayable(order);
       const open = known ?? (await findOpen(tx, command.orderId, chosen.name));
       const payment =
         open ?? (await planPayment(tx, command.orderId, chosen, this.#returnOf(command)));
       await rememberKey(tx, command, payment.paymentId);
-      const { paymentId } = payment;
+      const { paymentId, mayHaveEnded: doubtful } = payment;
       const replayed = known !== undefined;
       return payment.hasPage
-        ? { payment: paymentId, replayed }
+        ? { payment: paymentId, doubtful, replayed }
         : { payment: paymentId, planned: payment, replayed };
     });
   }
