@@ -87,8 +87,8 @@ export class ReceiveWebhook implements OnApplicationShutdown {
     // By the database's clock: a machine whose own is wrong must refuse no genuine webhook.
     await this.#clock.freshen();
     const now = new Date(this.#clock.nowMs());
-    const notice = await readNotice(provider, rawBody, headers, { now, telemetry: this.telemetry });
-    this.telemetry.webhook(await group.submit(notice));
+    const said = await readNotice(provider, rawBody, headers, { now, telemetry: this.telemetry });
+    this.telemetry.webhook(await group.submit(withOwnId(said)));
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -231,4 +231,10 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       owners: new Map(rows.map((row) => [row.id, row.provider])),
     };
   }
+}
+
+/** A payment's id as we write it: Postgres finds it in capitals too, and nobody else does. */
+function withOwnId(notice: ProviderNotice): ProviderNotice {
+  if (!('paymentId' in notice) || !isUuid(notice.paymentId)) return notice;
+  return { ...notice, paymentId: notice.paymentId.toLowerCase() };
 }
