@@ -11,6 +11,8 @@ const LOST = `${ORDERS}events/lost-events.spec.ts`;
 const RECONCILE = `${ORDERS}reconciling/reconcile.spec.ts`;
 const WAITS = `${ORDERS}ops/waits.spec.ts`;
 const REFUNDS = `${ORDERS}money/refunds.spec.ts`;
+const FINISHED = `${ORDERS}ops/finish-refund.spec.ts`;
+const ENDED_PAGE = `${ORDERS}payments/ended-page.spec.ts`;
 const UNDECIDED = `${ORDERS}fulfilment/disputed-shipment.spec.ts`;
 const ATTEMPTS = `${ORDERS}money/refund-attempts.spec.ts`;
 const LEDGER = `${ORDERS}reconciling/reconcile.judgement.spec.ts`;
@@ -704,6 +706,62 @@ const MONEY_MUTATIONS = [
     'money/balance.ts',
     'return balance.paysForNothing ? 0 : inDispute;',
     'return inDispute;',
+  ),
+  seeded(
+    'settled-while-disputed',
+    "A refund is taken for sent by hand while the buyer's bank has its money",
+    FINISHED,
+    'ops/finish-refund.ts',
+    'if (balance.inDispute > 0) {',
+    'if (balance.inDispute < 0) {',
+  ),
+  seeded(
+    'settled-beyond-what-is-owed',
+    'A refund is taken for sent by hand though some of its money has gone back otherwise',
+    FINISHED,
+    'ops/finish-refund.ts',
+    'if (tooMuch <= 0) return;',
+    'return;',
+  ),
+  seeded(
+    'other-payment-unseen',
+    'A paid order waits for a provider that never ends its other payment, and nobody is told',
+    WAITS,
+    'ops/waits.ts',
+    "o.status NOT IN ('pending_payment', 'closing')",
+    "o.status = 'pending_payment'",
+  ),
+  seeded(
+    'closing-alert-passed-over',
+    'That a provider gives no answer is told of never where its order is paid meanwhile',
+    `${ORDERS}closing/closing-takes-long.spec.ts`,
+    'closing/closing.deadline.ts',
+    "WHERE e.order_id = o.id AND e.to_status = 'closing'), 1)",
+    "WHERE e.order_id = o.id AND e.to_status = 'closing' AND o.status = 'closing'), 1)",
+  ),
+  seeded(
+    'sent-to-an-ended-page',
+    'A buyer is sent again to a page that has ended at its provider',
+    ENDED_PAGE,
+    'payments/open-payments.ts',
+    "OR p.created_at <= now() - interval '10 minutes')",
+    ')',
+  ),
+  seeded(
+    'paid-unheard-pays-again',
+    'A buyer who has paid, which nobody has told, is sent to pay once more',
+    ENDED_PAGE,
+    'closing/settle-closing.ts',
+    "if (judgeAnswer(answer.state, payment.isExpired) === 'unknown') return false;",
+    "if (judgeAnswer(answer.state, payment.isExpired) !== 'closed') return false;",
+  ),
+  seeded(
+    'id-in-capitals-of-another',
+    'A provider ends a payment of another one by its id in capitals',
+    `${ORDERS}payments/upper-case-ids.spec.ts`,
+    'payments/receive-webhook.ts',
+    'notice.paymentId.toLowerCase()',
+    'notice.paymentId',
   ),
   seeded(
     'short-shipment-unwarned',
