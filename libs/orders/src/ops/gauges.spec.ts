@@ -29,9 +29,11 @@ describe('gauges', () => {
       'waits',
       'oldestClosingSeconds',
       'oldestUnsentRefundSeconds',
+      // Whether what is disputed pays for its order: by what was sent back.
+      'automaticRefundsAhead',
     ]);
     expect(failures.map(String)).toEqual(
-      [1, 2].map(() => expect.stringContaining('lock timeout') as string),
+      [1, 2, 3].map(() => expect.stringContaining('lock timeout') as string),
     );
   });
 
