@@ -6,23 +6,6 @@ let world: World;
 beforeAll(async () => (world = await openWorld()));
 afterAll(() => world?.close());
 
-describe('examinePostgres, on the role of the application', () => {
-  const role = async (settings: { DATABASE_URL?: string }) => {
-    const checks = await examinePostgres({ ...world.config, ...settings });
-    return checks.find(({ name }) => name === 'role');
-  };
-
-  it('warns of an owner, and tells how to switch', async () => {
-    const check = await role({ DATABASE_URL: world.ownerUrl });
-    expect(check).toMatchObject({ state: 'warning' });
-    expect(check?.fix).toContain('IN ROLE lastcall_app');
-  });
-
-  it('is content with a member of lastcall_app', async () => {
-    expect(await role({})).toMatchObject({ state: 'ok' });
-  });
-});
-
 /** What is said of one thing over an address with these options. */
 async function examineWith(name: string, options: string, url = world.config.DATABASE_URL) {
   const address = new URL(url);

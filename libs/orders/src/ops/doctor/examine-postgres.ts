@@ -17,6 +17,7 @@ import { examineBrakes } from './examine-brake';
 import { examineHeld } from './examine-held';
 import { examineIndexes } from './examine-indexes';
 import { examineKinds } from './examine-kinds';
+import { examineRole } from './examine-role';
 import { examineServer } from './examine-server';
 import { examineSessions } from './examine-sessions';
 import { examineTableLocks } from './examine-table-locks';
@@ -47,7 +48,7 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
       ['postgres', 'sessions', async () => [await examineSessions(dataSource)]],
       ['postgres', 'table locks', async () => [await examineTableLocks(dataSource)]],
       ['postgres', 'migrations', async () => [await migrations(dataSource)]],
-      ['postgres', 'role', () => role(dataSource)],
+      ['postgres', 'role', () => examineRole(dataSource)],
       ['postgres', 'indexes', async () => [await examineIndexes(dataSource)]],
       ['postgres', 'clock', async () => [await clock(dataSource)]],
       ['timer', 'brake', () => brakeOfDeadlines(dataSource)],
@@ -146,22 +147,6 @@ async function readDone(dataSource: DataSource): Promise<ReadonlySet<string>> {
 
 const isOfDeadlines = (done: ReadonlySet<string>): boolean =>
   !done.has(ORDERS) && done.has(SUBJECTS);
-
-/** The threat model wants history that the application cannot rewrite. */
-async function role(dataSource: DataSource): Promise<Check[]> {
-  const [row] = await queryRows<{ name: string; rewrites: boolean | null }>(
-    dataSource,
-    `SELECT current_user AS name,
-            has_table_privilege(to_regclass('order_events'), 'UPDATE, DELETE') AS rewrites`,
-  );
-  if (!row || row.rewrites === null) return [];
-  if (!row.rewrites) return [ok('postgres', 'role', `${row.name} cannot rewrite history`)];
-  const detail = `${row.name} can rewrite history`;
-  const fix =
-    "CREATE ROLE shop LOGIN PASSWORD '...' IN ROLE lastcall_app, then DATABASE_URL with that user " +
-    'for all but migrate.js: docs/threat-model.md, "The database\'s two roles"';
-  return [warning('postgres', 'role', detail, fix)];
-}
 
 async function clock(dataSource: DataSource): Promise<Check> {
   const measured = new DatabaseClock(dataSource);
