@@ -2,6 +2,7 @@ import type { SettleOrder, SettleOrderCommand } from '@app/orders';
 import { AtHost } from '../../apps/ops-cli/src/at-host';
 import { CarryOutErrands } from '../../libs/orders/src/errands/carry-out-errands';
 import type { CancelOrderByOperator } from '../../libs/orders/src/ops/cancel-order-by-operator';
+import type { ExtendWindow } from '../../libs/orders/src/closing/extend-window';
 import type { CreateRefund } from '../../libs/orders/src/ops/create-refund';
 import type { ForceCloseOrders } from '../../libs/orders/src/ops/force-close-orders';
 import type { SettlePayment } from '../../libs/orders/src/ops/held-payments';
@@ -35,6 +36,7 @@ async function toldBy(command: SettleOrderCommand, meanwhile = async () => undef
     settling as unknown as SettleOrder,
     {} as SettlePayment,
     {} as CreateRefund,
+    {} as ExtendWindow,
   );
   const asked = new AtHost(world, () => undefined).settleOrder.settle('one', command);
   await until('it is asked for', async () => (await errands()).length === 1);

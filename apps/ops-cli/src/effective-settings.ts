@@ -3,6 +3,7 @@ import {
   connectWithin,
   createDataSource,
   differenceText,
+  leadsToDeadlinesAlone,
   loadConfigFor,
   onDataSource,
   type Purpose,
@@ -15,7 +16,7 @@ import {
 } from '@app/orders/look';
 import { CommandFailure } from './command-failure';
 import { EXIT } from './exit-code';
-import { type Refuse, refuseHostsProviders } from './refuse-beside-host';
+import { deadlinesAlone, type Refuse, refuseHostsProviders } from './refuse-beside-host';
 
 /** A server that is only busy lets an operator in late: no customer waits for a command. */
 const CONNECT_LIMIT_MS = 10_000;
@@ -29,6 +30,7 @@ export interface EffectiveSettings {
  * The environment's settings, and over them what the running processes say they run with: a command
  * that guessed the granularity of the alarms would take the right ones for wrong.
  * @param refuse beside whom the command is not run
+ * @throws {CommandFailure} deadlines_alone: there are no orders
  */
 export async function effectiveSettings(
   purpose: Purpose,
@@ -48,7 +50,10 @@ export async function effectiveSettings(
     }
     const { settings } = running;
     refuse?.(running);
-    if (Object.keys(settings).length === 0) return { config: loadConfigFor(purpose, env), running };
+    if (Object.keys(settings).length === 0) {
+      if (await leadsToDeadlinesAlone(dataSource)) throw deadlinesAlone();
+      return { config: loadConfigFor(purpose, env), running };
+    }
     if (purpose === 'ask-providers') refuseHostsProviders(running);
     return { config: loadConfigFor(purpose, env, settings), running };
   } finally {

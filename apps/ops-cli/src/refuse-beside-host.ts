@@ -46,3 +46,15 @@ export const refuseWithoutConsole: Refuse = ({ host: { providers } }) => {
     next: 'lastcall stats, orders list and doctor show the same; the other commands change it',
   });
 };
+
+/** For what is about orders, where a host has our deadlines or close targets alone. */
+export const deadlinesAlone = (): CommandFailure =>
+  new CommandFailure({
+    code: 'deadlines_alone',
+    exitCode: EXIT.refused,
+    what: 'There are deadlines of a host alone here, and none of orders, which this command is for',
+    why: "only the host's processes know its handlers and alarms: each sweep of its workers handles what is due, and arms what has lost its alarm",
+    next:
+      'lastcall doctor, targets list, and timeouts verify, release, resume and backfill --from-query are for these; ' +
+      'where there are orders of OrdersModule, too, set the DATABASE_SCHEMA that they are in',
+  });

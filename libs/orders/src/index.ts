@@ -72,7 +72,8 @@ export type {
 export { type Check, type TellOfSlow, unseen } from './ops/doctor/check';
 export { WITHOUT_REDIS } from './ops/doctor/examine-redis';
 export { examineDependencies } from './ops/doctor/examine-dependencies';
-export { examinePostgres, hasDeadlinesAlone } from './ops/doctor/examine-postgres';
+export { examinePostgres } from './ops/doctor/examine-postgres';
+export { hasDeadlinesAlone } from './ops/deadlines-alone';
 export { ExamineInstallation, type ExamineOptions } from './ops/doctor/examine-installation';
 export {
   type ClosableFilter,

@@ -42,6 +42,7 @@ export { isSubject, SUBJECT_RULE } from './order/subject';
 export { refusalOfUnkeptText } from './order/unkept-text';
 export { isUuid } from './order/uuid';
 export { WEB_URL_RULE, webUrl } from './settings/web-addresses';
+export { leadsToDeadlinesAlone } from './ops/deadlines-alone';
 export { differenceText, readRunningSettings, type RunningSettings } from './ops/running-settings';
 export { TargetLook, type UnlistedWaits } from './targets/target-look';
 export {

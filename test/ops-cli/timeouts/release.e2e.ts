@@ -75,16 +75,6 @@ describe('lastcall timeouts release, beside a host with deadlines alone', () => 
     expect(stderr).toContain("only the host's processes know");
   });
 
-  it.each([[[]], [['--dry-run']]])(
-    'is no work of backfill %j, which says whose it is',
-    async (flags) => {
-      const ended = await lastcall(config, ['timeouts', 'backfill', ...flags]);
-      expect(ended.code).toBe(4);
-      expect(ended.stderr).toContain("only the host's processes know where they are");
-      expect(ended.stderr).not.toContain('migrate');
-    },
-  );
-
   it('makes them due by these, of the kind only where one is said', async () => {
     expect((await release(config, 'order-4711', '--kind', 'another')).code).toBe(3);
     const { code, result } = await release(config, 'order-4711', "it's mine", 'nobody');

@@ -1,6 +1,7 @@
 import { DataSource } from 'typeorm';
 import { openWorld, type World } from '../../../../test/support/world';
-import { examinePostgres, hasDeadlinesAlone } from '../ops/doctor/examine-postgres';
+import { hasDeadlinesAlone } from '../ops/deadlines-alone';
+import { examinePostgres } from '../ops/doctor/examine-postgres';
 import { createDataSource } from '../data-source';
 import { postgresRefusal } from './postgres-refusal';
 

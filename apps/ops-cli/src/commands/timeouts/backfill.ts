@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core';
 import type { ArmFromQueryResult, BackfillResult } from '@app/timeout';
 import { readFileSync } from 'node:fs';
-import { CommandFailure, usageFailure } from '../../command-failure';
+import { usageFailure } from '../../command-failure';
 import { EXIT } from '../../exit-code';
 import { instant } from '../../filters';
 import { interruption } from '../../interruption';
@@ -60,7 +60,6 @@ export default class TimeoutsBackfill extends OpsCommand {
     const { flags } = await this.parse(TimeoutsBackfill);
     const query = flags['from-query'];
     if (query !== undefined) return this.#fromQuery(query, flags);
-    await this.#refuseWithoutOrders();
     const { timeouts } = await this.installation();
     const startedMs = performance.now();
     const bar = progress(flags['dry-run'] ? 'Counting' : 'Arming');
@@ -88,19 +87,6 @@ export default class TimeoutsBackfill extends OpsCommand {
     this.log(describe(outcome));
     if (outcome.interrupted) this.#tellHowToGoOn();
     return outcome;
-  }
-
-  /** A shop that has our deadlines alone, and no orders: where its alarms are is in its code. */
-  async #refuseWithoutOrders(): Promise<void> {
-    const { hasDeadlinesAlone, loadConfigFor } = await import('@app/orders');
-    if (!(await hasDeadlinesAlone(loadConfigFor('look', await this.environment())))) return;
-    throw new CommandFailure({
-      code: 'deadlines_alone',
-      exitCode: EXIT.refused,
-      what: 'There are deadlines of a host alone here, and none of orders: their alarms cannot be armed from outside',
-      why: "only the host's processes know where they are",
-      next: "nothing to do: each sweep of its workers arms what has lost its alarm; --from-query arms deadlines of the shop's own tables",
-    });
   }
 
   /** Asks for no installation: a shop that has our deadlines alone has no tables of orders. */

@@ -1,15 +1,15 @@
 import {
   DatabaseClock,
   isRefusedByPooler,
-  isTableLocked,
   LET_THROUGH,
   queryRows,
   readStopped,
 } from '@app/timeout';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config';
-import { createDataSource, MIGRATIONS_TABLE } from '../../data-source';
+import { createDataSource } from '../../data-source';
 import { postgresRefusal } from '../../order/postgres-refusal';
+import { isOfDeadlines, readMigrations, SUBJECTS } from '../deadlines-alone';
 import { DEADLINE_KINDS } from '../../order/deadline-table';
 import { latenessLimitMs } from '../../settings/lateness-limit';
 import { type Check, expectation, finding, lookAtAll, ok, unknown, warning } from './check';
@@ -25,9 +25,6 @@ import { examineTargets } from './examine-targets';
 
 /** Alarms are late or early by what the clocks differ. */
 const CLOCK_LIMIT_MS = 1_000;
-/** The first tables of the order module, and those of a host's deadlines. */
-const ORDERS = 'Orders1763600001000';
-const SUBJECTS = 'TimeoutSubjects1763701500000';
 const MIGRATE = 'node dist/apps/api/src/migrate.js (npm start does it, too)';
 
 /** Looks at Postgres over a connection of its own, so that it works while nothing else does. */
@@ -60,32 +57,9 @@ export async function examinePostgres(config: Config): Promise<Check[]> {
   }
 }
 
-/**
- * True for a shop that has deadlines or close targets alone: no settings, Redis or providers of ours are to
- * be looked at. False also where Postgres cannot be reached.
- */
-export async function hasDeadlinesAlone(config: Config): Promise<boolean> {
-  const dataSource = createDataSource(config, 'lastcall doctor', 1);
-  try {
-    await dataSource.initialize();
-  } catch {
-    // Why it cannot be reached, examinePostgres tells.
-    return false;
-  }
-  try {
-    return isOfDeadlines(await readDone(dataSource));
-  } catch (error) {
-    // And who has locked the list of migrations.
-    if (isTableLocked(error)) return false;
-    throw error;
-  } finally {
-    await dataSource.destroy();
-  }
-}
-
 /** Where there are deadlines alone: of orders it is looked at with the rest of the installation. */
 async function brakeOfDeadlines(dataSource: DataSource): Promise<Check[]> {
-  if (!isOfDeadlines(await readDone(dataSource))) return [];
+  if (!isOfDeadlines(await readMigrations(dataSource))) return [];
   return examineBrakes(await readStopped(dataSource), false);
 }
 
@@ -93,12 +67,12 @@ async function brakeOfDeadlines(dataSource: DataSource): Promise<Check[]> {
 async function heldOfTargets(dataSource: DataSource, config: Config): Promise<Check[]> {
   const targets = await examineTargets(dataSource, config.DATABASE_SCHEMA);
   if (targets.length > 0) return targets;
-  return isOfDeadlines(await readDone(dataSource)) ? [await examineHeld(dataSource)] : [];
+  return isOfDeadlines(await readMigrations(dataSource)) ? [await examineHeld(dataSource)] : [];
 }
 
 /** Those of orders have a check of their own, with the rest of the installation. */
 async function kindsOfHosts(dataSource: DataSource, config: Config): Promise<Check[]> {
-  const done = await readDone(dataSource);
+  const done = await readMigrations(dataSource);
   if (!done.has(SUBJECTS)) return [];
   const known = isOfDeadlines(done) ? [] : DEADLINE_KINDS;
   return [await examineKinds(dataSource, { known, limitMs: latenessLimitMs(config) })];
@@ -116,7 +90,7 @@ async function migrations(dataSource: DataSource): Promise<Check> {
   const known = dataSource.migrations.map(
     (migration) => migration.name ?? migration.constructor.name,
   );
-  const done = await readDone(dataSource);
+  const done = await readMigrations(dataSource);
   const missing = known.filter((name) => !done.has(name));
   if (isOfDeadlines(done)) {
     return ok('postgres', 'tables', 'of deadlines alone: the order module is not used here');
@@ -133,20 +107,6 @@ async function migrations(dataSource: DataSource): Promise<Check> {
     'use the version that runs; where you have rolled back: docs/operations.md, "Deploying a version"',
   );
 }
-
-async function readDone(dataSource: DataSource): Promise<ReadonlySet<string>> {
-  const [table] = await queryRows<{ exists: boolean }>(
-    dataSource,
-    `SELECT to_regclass('${MIGRATIONS_TABLE}') IS NOT NULL AS exists`,
-  );
-  const rows = table?.exists
-    ? await queryRows<{ name: string }>(dataSource, `SELECT name FROM ${MIGRATIONS_TABLE}`)
-    : [];
-  return new Set(rows.map(({ name }) => name));
-}
-
-const isOfDeadlines = (done: ReadonlySet<string>): boolean =>
-  !done.has(ORDERS) && done.has(SUBJECTS);
 
 async function clock(dataSource: DataSource): Promise<Check> {
   const measured = new DatabaseClock(dataSource);
