@@ -64,10 +64,19 @@ describe('lastcall', () => {
     expect(one).toContain(`$ lastcall webhook-endpoints ${alias} `);
   });
 
-  it('says how to begin when nothing runs', async () => {
-    const { code, stderr } = await lastcall(undefined, ['orders', 'list']);
+  it.each([
+    ['orders list', '/nonexistent'],
+    ['orders list --home /nowhere', '/nowhere'],
+    ['doctor --home /nowhere', '/nowhere'],
+  ])('says how to begin when nothing runs: %s', async (command, home) => {
+    const { code, stderr } = await lastcall(undefined, command.split(' '));
     expect(code).toBe(6);
-    expect(stderr).toMatch(/DATABASE_URL is not set[\s\S]+Next: {2}npm start/);
+    expect(stderr).toMatch(
+      /DATABASE_URL is not set[^]+Why: [^]+--home[^]+Next: {2}set DATABASE_URL/,
+    );
+    expect(stderr).toContain(`in ${home}\n`);
+    // A host's `npm start` starts the host.
+    expect(stderr).not.toMatch(/npm start(?!.* project of lastcall)/);
   });
 
   it.each([

@@ -41,10 +41,10 @@ function fromSettings(error: unknown): CommandFailure | undefined {
       exitCode: isNotRunning ? EXIT.dependencyDown : EXIT.usage,
       what: message,
       why: isNotRunning
-        ? 'neither the environment nor LASTCALL_HOME tells where the installation is'
+        ? 'the first of these that says where it is counts: --home or --context, the environment, the context in use, a folder above'
         : 'settings are read from the environment, then from LASTCALL_HOME',
       next: isNotRunning
-        ? 'npm start, or set DATABASE_URL and REDIS_URL (see .env.example)'
+        ? 'set DATABASE_URL (and REDIS_URL, if there is one) as the processes have them, and leave out --home; or npm start in the project of lastcall'
         : 'correct them and run the command again',
     },
     { cause: error },

@@ -149,7 +149,7 @@ function phrase(issue: z.core.$ZodIssue, given: NodeJS.ProcessEnv, home: string)
     return `${what}; with DATABASE_URL in the environment LASTCALL_HOME is not read`;
   }
   if (missing) {
-    return `is not set, and no running installation was found (\`npm start\` starts one) in ${lookedAt(home)}`;
+    return `is not set, and no running installation was found (\`npm start\` in the project of lastcall starts one) in ${lookedAt(home)}`;
   }
   if (issue.code === 'invalid_value') return `must be one of: ${issue.values.join(', ')}`;
   return issue.code === 'invalid_union' ? phraseOfUnion(issue) : issue.message;

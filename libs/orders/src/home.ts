@@ -28,7 +28,8 @@ const WRITABLE_BY_OTHERS = 0o022;
 
 /**
  * The folder that `LASTCALL_HOME` names, else `.lastcall` of the project whose launcher would write
- * it, and never that of the folder somebody happens to stand in: it may be a stranger's.
+ * it, or of this user where only the build was installed, as beside a host; and never that of the folder
+ * somebody happens to stand in: it may be a stranger's.
  */
 export function homeFolder(named: string | undefined): string {
   return named ? resolve(named) : join(projectFolder() ?? homedir(), '.lastcall');
