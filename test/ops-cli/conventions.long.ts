@@ -156,6 +156,12 @@ describe('lastcall', () => {
     expect(view).toMatchObject({ open: { total: 5, dueIn1m: 5 }, overdueDeadlines: 2 });
     const watch = ['stats', '--watch', '--interval', '1', '--count', '2'];
     const { code, stdout } = await lastcall(world.config, [...watch, '--json']);
+    // As --help has it: without --json it is tables.
+    const { stdout: help } = await lastcall(undefined, ['stats', '--help'], { alone: true });
+    expect(help.replace(/\s+/g, ' ')).toContain(
+      'elsewhere than on a terminal one reading after the other, and with --json each',
+    );
+    expect((await lastcall(world.config, watch)).stdout.match(/^Unpaid orders/gm)).toHaveLength(2);
     expect(code).toBe(0);
     const lines = stdout.trim().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as StatisticsView).open.total)).toEqual([5, 5]);

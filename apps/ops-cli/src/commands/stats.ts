@@ -18,8 +18,8 @@ export default class Stats extends OpsCommand {
   static override purpose = 'look' as const;
   static override summary = 'Figures: open, due soon, overdue, lag, who closes, refunds, timer';
   static override description =
-    'With --watch a live view until Ctrl-C; elsewhere than on a terminal, or with --json, one ' +
-    'reading after the other, as JSON one a line.';
+    'With --watch a live view until Ctrl-C; elsewhere than on a terminal one reading after the other, ' +
+    'and with --json each of them as one line of JSON.';
   static override examples = [
     '<%= config.bin %> stats --json',
     '<%= config.bin %> stats --watch --interval 5',
