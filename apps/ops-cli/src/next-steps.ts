@@ -14,7 +14,7 @@ export const NEXT_STEPS: Readonly<Record<ErrorCode, string>> = {
   refund_not_found: 'lastcall refunds list shows the refunds there are',
   webhook_not_found: 'lastcall webhooks list shows the stored webhooks',
   customer_not_found:
-    "SUB is the subject of the customer's token, as `orders list --json` shows it",
+    'give the subject of the token that the customer has, as `orders list --json` shows it',
   customer_not_erasable: 'lastcall orders list --customer SUB shows them',
   reconcile_run_not_found: 'lastcall reconcile --since 7d begins a new one',
   webhook_endpoint_not_found: 'lastcall webhook-endpoints list shows those there are',

@@ -5,6 +5,7 @@ import { CommandFailure, usageFailure } from './command-failure';
 import { confirmTyped } from './confirm';
 import { EXIT, type ExitCode } from './exit-code';
 import { explainFailure } from './explain-failure';
+import { filledIn } from './filled-in';
 import type { Installation } from './installation';
 import type { Whereabouts } from './locate';
 import { machineUser } from './machine-user';
@@ -98,6 +99,7 @@ export abstract class OpsCommand extends Command {
   #installation: Promise<Installation> | undefined;
   #look: Promise<Look> | undefined;
   #whereabouts: Whereabouts = {};
+  #arguments: Readonly<Record<string, unknown>> = {};
   #isTold = false;
 
   protected override async parse<
@@ -111,6 +113,8 @@ export abstract class OpsCommand extends Command {
     const parsed = await super.parse<F, B, A>(options, argv);
     const { home, context } = parsed.flags as Whereabouts;
     this.#whereabouts = { home, context };
+    // Of several ids none is the one that is meant.
+    if (this.ctor.strict) this.#arguments = parsed.args;
     const flags: Record<string, unknown> = parsed.flags;
     for (const [name, { type }] of Object.entries(options?.flags ?? {})) {
       // As its type says: oclif leaves it undefined where it is not given, and so JSON leaves it out.
@@ -215,7 +219,8 @@ export abstract class OpsCommand extends Command {
   override async catch(error: Error): Promise<void> {
     // What explains needs the core; when that itself cannot be loaded, the error speaks for itself.
     const failed = { command: this.#typed, ...this.wayOn };
-    const failure = await explainFailure(error, failed).catch(() => unexplained(error));
+    const explained = await explainFailure(error, failed).catch(() => unexplained(error));
+    const failure = filledIn(explained, this.#arguments);
     this.endWith(failure.parts.exitCode);
     if (this.jsonEnabled()) this.logJson({ error: failure });
     else this.#complain(failure);

@@ -4,6 +4,8 @@ import { EXIT } from '../../exit-code';
 import { OpsCommand } from '../../ops-command';
 import { countText } from '../../text/wording';
 
+const WHO_IS_LOGGED_IN = 'lastcall console sessions shows who is logged in';
+
 export default class ConsoleRevoke extends OpsCommand {
   static override summary = 'End a session of the console, or all of them, at once';
   static override examples = [
@@ -21,7 +23,9 @@ export default class ConsoleRevoke extends OpsCommand {
     const { args, flags } = await this.parse(ConsoleRevoke);
     if ((args.id === undefined) === !flags.all) throw usageFailure('Give an id, or --all');
     const { isUuid } = await import('@app/orders/look');
-    if (args.id !== undefined && !isUuid(args.id)) throw usageFailure('The id is no session id');
+    if (args.id !== undefined && !isUuid(args.id)) {
+      throw usageFailure(`"${args.id}" is not the id of a session`, WHO_IS_LOGGED_IN);
+    }
     const { pageSessions } = await this.installation();
     const which = args.id ? { id: args.id } : 'all';
     const { sessions, links } = await pageSessions.revoke('console', which);
@@ -37,6 +41,6 @@ function notOpen(id: string): CommandFailure {
   return new CommandFailure({
     ...{ code: 'session_not_found', exitCode: EXIT.notFound },
     what: `There is no session ${id}, or it has ended already`,
-    next: 'lastcall console sessions shows who is logged in',
+    next: WHO_IS_LOGGED_IN,
   });
 }

@@ -40,7 +40,7 @@ export default class TimeoutsRelease extends OpsCommand {
         await confirmTyped(this.ctor, 'This releases every held deadline', 'all');
       return deadlines.release(which, flags);
     });
-    if (released.length < subjectIds.length) this.#tellNotHeld(released.length, subjectIds.length);
+    if (released.length < subjectIds.length) this.#tellNotHeld(released.length, subjectIds);
     if (released.length > 0) {
       this.log(
         table(released, [
@@ -53,16 +53,19 @@ export default class TimeoutsRelease extends OpsCommand {
     return { released };
   }
 
-  #tellNotHeld(released: number, asked: number): void {
+  #tellNotHeld(released: number, asked: readonly string[]): void {
     if (released === 0) {
       throw new CommandFailure({
         code: 'deadline_not_held',
         exitCode: EXIT.notFound,
-        what: `None of these ${countText(asked, 'subject')} has a held deadline`,
+        what:
+          asked.length === 1
+            ? `There is no held deadline of ${asked[0]}`
+            : `None of these ${asked.length} subjects has a held deadline`,
         next: 'lastcall timeouts verify shows the held ones',
       });
     }
     this.endWith(EXIT.partlyFailed);
-    this.note(`${asked - released} of them had no held deadline`);
+    this.note(`${asked.length - released} of them had no held deadline`);
   }
 }
