@@ -72,6 +72,12 @@ describe('what lastcall says to do next', () => {
     },
   );
 
+  it('says in the help of reconcile that it needs one of two flags', async () => {
+    const { stdout } = await lastcall(undefined, ['reconcile', '--help'], { alone: true });
+    expect(stdout.replace(/\s+/g, ' ')).toContain('Needs --since or --resume, one of the two.');
+    expect(await told('reconcile')).toEqual(saying(2, 'Exactly one of'));
+  });
+
   it('leaves ids of others open, which nobody has typed', async () => {
     const settle = ['payments', 'settle', UNKNOWN, '--refund', '--yes', ...BY];
     expect((await told(...settle)).stderr).toMatch(/^Next: {2}lastcall payments list/m);

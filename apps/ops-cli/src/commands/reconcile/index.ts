@@ -25,7 +25,7 @@ export default class ReconcileCommand extends OpsCommand {
   static override purpose = 'ask-providers' as const;
   static override summary = "Compare our payments and refunds with the providers' ledgers";
   static override description =
-    'Ours only, theirs only, different. --fix settles what has one safe answer and tells of the ' +
+    'Needs --since or --resume, one of the two. Ours only, theirs only, different. --fix settles what has one safe answer and tells of the ' +
     'rest, and what fails as it is settled is left for the next run; one that is interrupted, or fails, says ' +
     'how to go on. Exit code 7 when a difference is left, 5 when settling one has failed.';
   static override examples = [
