@@ -1,7 +1,10 @@
-import { Client } from 'pg';
+import 'reflect-metadata';
+import { Test } from '@nestjs/testing';
+import { Client, Pool } from 'pg';
 import { limitSessions } from '../../../../test/support/limit-sessions';
 import { createMigratedDatabase } from '../../../../test/support/migrated-database';
 import { armFromQuery } from './arm-from-query';
+import { fromPg, getTimeoutsToken, TimeoutModule, type Timeouts } from '../public';
 
 describe('armFromQuery', () => {
   let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
@@ -52,4 +55,21 @@ describe('armFromQuery', () => {
     expect(armed).toMatchObject({ done: 10, interrupted: false });
     expect(performance.now() - startedMs).toBeLessThan(10_000);
   }, 60_000);
+
+  it('is taken back by its kind, page by page, as the documentation does where that was misspelt', async () => {
+    const query = `SELECT 'trail-end', i, now() + i * interval '1 day' FROM generate_series(-100, 150) AS i`;
+    const armed = await armFromQuery({ url: database.url, query, batch: 1_000 });
+    expect(armed).toMatchObject({ armed: 251, newKinds: ['trail-end'] });
+    const pool = new Pool({ connectionString: database.url });
+    const imports = [TimeoutModule.forRoot({ postgres: { pool }, role: 'arm' })];
+    const module = await Test.createTestingModule({ imports }).compile();
+    const timeouts = module.get<Timeouts>(getTimeoutsToken());
+    for (let page; (page = await timeouts.list({ kind: 'trail-end' })).length > 0;) {
+      await timeouts.cancel(fromPg(pool), page);
+    }
+    const left = `SELECT FROM deadlines d FULL JOIN timeout_subjects s USING (kind) WHERE kind = 'trail-end'`;
+    expect((await pool.query(left)).rowCount).toBe(0);
+    await module.close();
+    await pool.end();
+  });
 });
