@@ -1,6 +1,5 @@
 import { queryRows } from '@app/timeout';
 import type { DataSource } from 'typeorm';
-import { APPLICATION_ROLE } from '../../application-role';
 import { type Check, ok, warning } from './check';
 
 /** Who is connected, and a user for the application that the server does not have yet. */
@@ -27,9 +26,9 @@ export async function examineRole(dataSource: DataSource): Promise<Check[]> {
   const { name, userName } = role;
   if (!role.rewrites) return [ok('postgres', 'role', `${name} cannot rewrite history`)];
   const fix =
-    `migrate as ${name} with DATABASE_ROLE=${APPLICATION_ROLE} (a host: migrate(hostOptionsAsConfig(options)) ` +
-    `with settings: { DATABASE_ROLE: '${APPLICATION_ROLE}' }); CREATE ROLE ${userName} LOGIN PASSWORD '...' ` +
-    `IN ROLE ${APPLICATION_ROLE}; then ${userName} in the address of all processes and commands (DATABASE_URL, a ` +
+    `migrate as ${name} with DATABASE_ROLE=lastcall_app (a host: migrate(hostOptionsAsConfig(options)) ` +
+    `with settings: { DATABASE_ROLE: 'lastcall_app' }); CREATE ROLE ${userName} LOGIN PASSWORD '...' ` +
+    `IN ROLE lastcall_app; then ${userName} in the address of all processes and commands (DATABASE_URL, a ` +
     `host's postgres), while ${name} goes on migrating: docs/threat-model.md, "The database's two roles"`;
   return [warning('postgres', 'role', `${name} can rewrite history`, fix)];
 }
