@@ -1,3 +1,4 @@
+import { ALARM_FAULTS } from './alarms.faults';
 import { BACKLOG_FAULTS } from './backlog.faults';
 import { BURST } from './burst.faults';
 import { CLOCK_FAULTS } from './clock.faults';
@@ -31,6 +32,7 @@ export const FAULTS: readonly Fault[] = [
   ...MONEY_FAULTS,
   ...STREAM_FAULTS,
   ...WORKER_FAULTS,
+  ...ALARM_FAULTS,
   ...LATENESS_FAULTS,
   ...CLOCK_FAULTS,
   ...BACKLOG_FAULTS,

@@ -9,7 +9,6 @@ import {
   TimeoutService,
 } from '@app/timeout';
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import { DataSource } from 'typeorm';
 import { timed } from '../../libs/timeout/src/testing/awake-time';
 import { insertOrders } from '../support/insert-orders';
@@ -17,10 +16,9 @@ import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
 import { slowness } from '../support/slowness';
 import { pause } from './load';
+import { areClosed, countOpen } from './open-orders';
 
 const CROWD = 2_000;
-/** One look a second of each worker, what it takes to be missed, and the drain. */
-const LOST_ALARM_LIMIT_MS = 2_500;
 const DEAD_WORKER_LIMIT_MS = 3_000;
 const A_HANDFUL = 8;
 const GONE = 100_000;
@@ -29,11 +27,6 @@ const SLOWER_BY = 1.5;
 
 /** What cannot be prevented, and must not make orders late. */
 export const LATENESS_FAULTS: readonly Fault[] = [
-  {
-    area: 'Alarms',
-    name: 'half of all alarms vanish, and 2,000 orders never had any, long before the next sweep',
-    run: loseAlarms,
-  },
   {
     area: 'Workers',
     name: 'killed with the locks of a batch, 2,000 orders due',
@@ -46,32 +39,6 @@ export const LATENESS_FAULTS: readonly Fault[] = [
     run: keepSnapshot,
   },
 ];
-
-async function loseAlarms(step: Step): Promise<string> {
-  const { rig } = step;
-  for (const name of ['worker-1', 'worker-2']) {
-    await rig.process(name).stop();
-    await rig.start({ name, roles: 'worker', env: { SWEEP_INTERVAL: '30s' } });
-  }
-  const redis = new Redis(rig.redisUrl);
-  const [delayed = ''] = await redis.keys('*:delayed');
-  const ids = await redis.zrange(delayed, 0, -1);
-  const lost = ids.filter((_, index) => index % 2 === 0);
-  assert(lost.length > 0, 'there are no alarms that could be lost');
-  await redis.zrem(delayed, ...lost);
-  await redis.quit();
-  const closesInMs = Array.from({ length: CROWD }, (_, index) => 2_000 + index);
-  const orders = await insertOrders(rig, { count: CROWD, closesInMs });
-  const ours = orders.map(({ id }) => id);
-  await until('all are closed', () => areClosed(step, ours), 60_000);
-  const lateMs = await latest(step, ours);
-  for (const name of ['worker-1', 'worker-2']) await rig.process(name).stop();
-  await step.backToUsual();
-  await step.heal();
-  const seen = `${lost.length} alarms lost; the latest of ${CROWD} closed ${lateMs} ms late`;
-  assert(lateMs <= LOST_ALARM_LIMIT_MS * slowness(), seen);
-  return seen;
-}
 
 async function killInABatch(step: Step): Promise<string> {
   const { rig } = step;
@@ -218,31 +185,6 @@ class Claims {
 
 function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
-}
-
-async function areClosed({ rig }: Step, ids: readonly string[]): Promise<boolean> {
-  await pause(20);
-  const [row] = await rig.rows<{ open: boolean }>(
-    `SELECT EXISTS (SELECT FROM orders WHERE id = ANY ($1::uuid[]) AND status <> 'closed') AS open`,
-    [ids],
-  );
-  return row?.open === false;
-}
-
-async function latest({ rig }: Step, ids: readonly string[]): Promise<number> {
-  const [row] = await rig.rows<{ ms: string }>(
-    `SELECT extract(epoch FROM max(closed_at - closes_at)) * 1000 AS ms FROM orders
-      WHERE id = ANY ($1::uuid[])`,
-    [ids],
-  );
-  return Math.round(Number(row?.ms));
-}
-
-async function countOpen({ rig }: Step): Promise<number> {
-  const [row] = await rig.rows<{ n: number }>(
-    `SELECT count(*)::int AS n FROM orders WHERE status IN ('pending_payment', 'closing')`,
-  );
-  return row?.n ?? 0;
 }
 
 /** How many deadlines were ever written, put back or new. */
