@@ -3,7 +3,7 @@ import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
 import { allowed } from '../support/slowness';
 import { pause } from './load';
-import { payLate } from './provider.faults';
+import { payLate } from './late-payments';
 import { hearWebhooks } from './shop-system';
 
 /** Where a process dies, and who gets there. */

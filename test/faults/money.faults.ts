@@ -21,7 +21,7 @@ interface Paid {
 }
 
 /** Paid orders that nobody ships, which nothing has happened to yet. */
-async function paidOrders(step: Step, howMany: number): Promise<Paid[]> {
+export async function paidOrders(step: Step, howMany: number): Promise<Paid[]> {
   return eventually('orders are paid', async () => {
     const rows = await step.rig.rows<{ id: string; theirs: string; amount: string }>(
       `SELECT o.id, p.provider_payment_id AS theirs, o.amount FROM orders o

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
+import { payLate } from './late-payments';
+import { beReadyToRefund, refundMeanwhile, refundsSince } from './refunding';
+
+/** What is answered by these does not say what has become of the call. */
+const TELLS_NOTHING = new Set(['timeoutRate', 'errorRate', 'rateLimitRate', 'malformedRate']);
 
 /** Long enough for orders with open payments to come to their deadline meanwhile. */
 const misbehaving = (
@@ -12,11 +17,18 @@ const misbehaving = (
   name,
   quick,
   run: async (step) => {
+    await beReadyToRefund(step);
+    const since = await step.now();
     await step.client.faults({ ...faults, seed: 7 });
-    await step.lasting(10_000, 5_000);
-    const before = await count(step);
+    const over = step.lasting(10_000, 5_000);
+    await refundMeanwhile(
+      step,
+      Object.keys(faults).some((fault) => TELLS_NOTHING.has(fault)),
+    );
+    await over;
+    const closing = await countClosing(step);
     await step.heal(() => step.client.healProvider());
-    return `${before.closing} orders waited behind the fence; ${before.refunds} refunds so far, each once`;
+    return `${closing} orders waited behind the fence; ${await refundsSince(step, since)}`;
   },
 });
 
@@ -41,7 +53,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
     run: async (step) => {
       await step.rig.provider.refuse();
       await step.lasting(10_000, 6_000);
-      const { closing } = await count(step);
+      const closing = await countClosing(step);
       await step.heal(() => step.rig.provider.restore());
       return `${closing} orders waited behind the fence, stock and all`;
     },
@@ -136,33 +148,9 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
 ];
 
-async function count(step: Step): Promise<{ closing: string; refunds: string }> {
-  const [row] = await step.rig.rows<{ closing: string; refunds: string }>(
-    `SELECT (SELECT count(*) FROM orders WHERE status = 'closing') AS closing,
-            (SELECT count(*) FROM refunds) AS refunds`,
+async function countClosing({ rig }: Step): Promise<number> {
+  const [row] = await rig.rows<{ n: number }>(
+    `SELECT count(*)::int AS n FROM orders WHERE status = 'closing'`,
   );
-  return row as { closing: string; refunds: string };
-}
-
-/** Buyers pay orders that have been closed: the provider takes the money all the same. */
-export async function payLate(step: Step, howMany: number): Promise<string[]> {
-  const paid: string[] = [];
-  const closed = () =>
-    step.rig.rows<{ provider_payment_id: string }>(
-      `SELECT p.provider_payment_id FROM payments p JOIN orders o ON o.id = p.order_id
-      WHERE o.status = 'closed' AND p.status IN ('closed', 'failed') AND p.provider_payment_id IS NOT NULL
-      ORDER BY o.closed_at DESC LIMIT $1`,
-      [howMany * 3],
-    );
-  const rows = await until('an order with a payment has closed', async () => {
-    const found = await closed();
-    return found.length > 0 ? found : undefined;
-  });
-  for (const { provider_payment_id: id } of rows) {
-    if (paid.length === howMany) break;
-    const answer = await step.client.sandbox(`POST /v1/payments/${id}/pay`, { afterClose: true });
-    if (answer.status === 200) paid.push(id);
-  }
-  assert(paid.length > 0, 'no late payment could be made');
-  return paid;
+  return row?.n ?? 0;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type InsertedOrder, insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { payLate } from './provider.faults';
+import { payLate } from './late-payments';
 
 export const WEBHOOK_FAULTS: readonly Fault[] = [
   {
