@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { insertOrders } from '../support/insert-orders';
 import { until } from '../support/until';
 import { assert, type Fault, type Step, USUAL_PROCESSES } from './fault';
-import type { Answer } from './client';
+import type { Answer } from './experience';
 import { pause } from './load';
 
 const OLD = 100_000;

@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { signedHeaders, signingKey } from '../../apps/sandbox/src/webhook-signature';
+import { type Answer, type Experience, newExperience, note } from './experience';
 import type { Rig } from './rig';
-
-export interface Answer {
-  readonly status: number;
-  readonly body: Record<string, never> & { readonly [name: string]: unknown };
-  readonly headers: Headers;
-  readonly tookMs: number;
-}
 
 /** Longer than anybody waits: what takes so long is a fault of its own. */
 const CALL_LIMIT_MS = 30_000;
 
 /** The calls of customers, merchants, operators and buyers. What cannot be reached has status 0. */
 export class Client {
+  /** Of all calls of the API but the provider's. */
+  experience: Experience = newExperience();
   readonly #tokens = new Map<string, Promise<string>>();
 
   constructor(private readonly rig: Rig) {}
@@ -30,7 +26,9 @@ export class Client {
   ): Promise<Answer> {
     const token = await this.#token(options.sub ?? 'ann', options.scope ?? 'orders');
     const headers = { authorization: `Bearer ${token}`, ...options.headers };
-    return call(this.rig.apiUrl, methodAndPath, { ...options, headers });
+    const answer = await call(this.rig.apiUrl, methodAndPath, { ...options, headers });
+    note(this.experience, answer);
+    return answer;
   }
 
   sandbox(methodAndPath: string, body?: unknown): Promise<Answer> {

@@ -2,7 +2,7 @@ import { findRedisBinary } from '../../scripts/services/index.mjs';
 import { OwnCluster } from '../../libs/timeout/src/testing/own-cluster';
 import { hashTags } from '../../libs/timeout/src/hash-tags';
 import { type Fault, type Step, USUAL_PROCESSES } from './fault';
-import { newExperience } from './load';
+import { newExperience } from './experience';
 import { outage } from './redis.faults';
 import { until } from '../support/until';
 
@@ -69,11 +69,12 @@ async function onCluster(
     return await run(cluster);
   } finally {
     // What customers meet while everybody is started anew is not the cluster's doing.
-    const { experience } = step.load;
-    step.load.experience = newExperience();
+    const { client } = step;
+    const { experience } = client;
+    client.experience = newExperience();
     await restartAll(step, {}).finally(() => cluster.remove());
-    experience.wrong.push(...step.load.experience.wrong);
-    step.load.experience = experience;
+    experience.wrong.push(...client.experience.wrong);
+    client.experience = experience;
   }
 }
 

@@ -1,7 +1,8 @@
 import { until } from '../support/until';
 import { losses, unsettled, violations } from './books';
 import { Client } from './client';
-import { type Acknowledged, type Experience, Load, newExperience, pause } from './load';
+import { type Experience, newExperience } from './experience';
+import { type Acknowledged, Load, pause } from './load';
 import { type ProcessSettings, type Rig, SWEEP_MS } from './rig';
 import { allowed } from '../support/slowness';
 
@@ -71,13 +72,13 @@ export class Step {
     return assemble(this.rig);
   }
 
-  /** Counts what is in flight at the moment the fault strikes, and forgets the calls before it. */
+  /** Counts what is in flight as the fault strikes, and forgets the calls before it, but not what went wrong. */
   async strikes(): Promise<void> {
     const [row] = await this.rig.rows<{ n: string }>(
       `SELECT count(*) AS n FROM orders WHERE ${OPEN}`,
     );
     this.inFlight = Number(row?.n);
-    this.load.experience = newExperience();
+    this.client.experience = newExperience(this.client.experience.wrong);
   }
 
   /** Mends, and measures how long it takes until every invariant is 0 again, load going on. */

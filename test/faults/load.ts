@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Answer, Client } from './client';
+import type { Client } from './client';
+import type { Answer } from './experience';
 
 /** What a customer was told, and must be able to rely on. */
 export interface Acknowledged {
@@ -9,19 +10,6 @@ export interface Acknowledged {
   readonly canceled: Set<string>;
   /** The provider's payment ids that it took money for. */
   readonly captured: Set<string>;
-}
-
-/** How the API did, as its callers saw it. */
-export interface Experience {
-  requests: number;
-  accepted: number;
-  slowestAcceptedMs: number;
-  refused: number;
-  slowestRefusedMs: number;
-  /** No answer at all: the connection broke, or nobody was there. */
-  unanswered: number;
-  /** Answers that no client should ever see: 500 and the like. */
-  readonly wrong: string[];
 }
 
 type Fate = 'abandon' | 'pay' | 'pay_late' | 'fail' | 'cancel' | 'ship' | 'twice';
@@ -51,7 +39,6 @@ export function dice(seed: number): () => number {
 
 /** Customers, so many orders a second whatever the shop does, each with a fate of its own. */
 export class Load {
-  experience: Experience = newExperience();
   readonly #lives = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #begun = 0;
@@ -109,7 +96,8 @@ export class Load {
     const [placed, again] = await Promise.all([place(), fate === 'twice' ? place() : undefined]);
     if (!placed) return;
     const { id, closesAt, serverNow } = placed.body as Record<string, string>;
-    if (again && again.body.id !== id) this.experience.wrong.push('one key placed two orders');
+    if (again && again.body.id !== id)
+      this.client.experience.wrong.push('one key placed two orders');
     const leftMs = Date.parse(closesAt ?? '') - Date.parse(serverNow ?? '');
     const placedMs = performance.now();
     switch (fate) {
@@ -172,34 +160,13 @@ export class Load {
     const giveUpMs = performance.now() + PATIENCE_MS;
     for (let waitMs = RETRY_MS; performance.now() < giveUpMs; waitMs *= 2) {
       const answer = await send();
-      this.#note(answer);
       const isFinal = answer.status >= 200 && answer.status < 500 && answer.status !== 429;
       if (isFinal) return answer;
       await pause(Math.min(waitMs, RETRY_MAX_MS) * (0.5 + this.random()));
     }
-    this.experience.wrong.push('a customer gave up');
+    this.client.experience.wrong.push('a customer gave up');
     return undefined;
   }
-
-  #note({ status, tookMs, body }: Answer): void {
-    const { experience } = this;
-    experience.requests += 1;
-    if (status >= 200 && status < 300) {
-      experience.accepted += 1;
-      experience.slowestAcceptedMs = Math.max(experience.slowestAcceptedMs, tookMs);
-    } else if (status === 0) experience.unanswered += 1;
-    else if (status === 503 || status === 502) {
-      experience.refused += 1;
-      experience.slowestRefusedMs = Math.max(experience.slowestRefusedMs, tookMs);
-    } else if (status >= 500) experience.wrong.push(`${status} ${String(body.code)}`);
-  }
-}
-
-export function newExperience(): Experience {
-  return {
-    ...{ requests: 0, accepted: 0, slowestAcceptedMs: 0, refused: 0, slowestRefusedMs: 0 },
-    ...{ unanswered: 0, wrong: [] },
-  };
 }
 
 export function pause(delayMs: number): Promise<void> {

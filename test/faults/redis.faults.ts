@@ -112,7 +112,7 @@ export async function outage(
        FROM orders WHERE status = 'pending_payment' AND closes_at < clock_timestamp()`,
   );
   await step.heal(async () => fault.end());
-  const { slowestAcceptedMs, refused } = step.load.experience;
+  const { slowestAcceptedMs, refused } = step.client.experience;
   await step.alarmsAreBack();
   const asleepMs = performance.now() - struckMs - awake.nowMs;
   awake.stop();

@@ -87,9 +87,10 @@ and payment is looked up, and the provider's ledger compared with ours to the ce
 - _Orders_: placed during the row / open when the fault struck.
 - _Healed_: from mending to the first look at which every invariant was 0.
 - _Load_: how many processes wanted each core as the row ended. The limits (10 s to heal, of which two
-  sweeps are 4; 3 s to accept; 5 s to refuse) are for a machine of one's own, and are multiplied by it.
-- _Slowest accepted_, _refused_: calls of customers from the moment the fault struck; refused is 502 or
-  503, with the slowest such answer.
+  sweeps are 4; where Redis is in trouble, 3 s to accept; where Postgres is, 3.5 s to accept or refuse) are for
+  a machine of one's own, and are multiplied by it, those of healing and of Postgres by three at the most.
+- _Slowest accepted_, _refused_: all calls of the API from the moment the fault struck, but the provider's;
+  refused is 502 or 503, with the slowest such answer.
 - _Burst_: without proxies, which would take their share of the cores; three bursts. Of their 99th
   percentiles the median may be twice that of the calm before, or 100 ms where that is more.
 

@@ -89,7 +89,7 @@ async function runStep(on: Rig, fault: Fault, acknowledged: Acknowledged): Promi
     await step.lasting(4_000, 2_500);
     await step.strikes();
     seen = await fault.run(step);
-    const { wrong } = step.load.experience;
+    const { wrong } = step.client.experience;
     lost = [...(await step.settle()), ...new Set(wrong)];
     if (fault.isAboutMoney) seen = `${seen}; ${await moneyCompared(on, step.client)}`;
   } catch (error) {
@@ -98,8 +98,9 @@ async function runStep(on: Rig, fault: Fault, acknowledged: Acknowledged): Promi
     lost.push(seen);
     await step.load.stop().catch(() => undefined);
   }
-  const { inFlight, healedMs, load } = step;
-  const { begun: orders, experience } = load;
+  const { inFlight, healedMs, load, client } = step;
+  const { begun: orders } = load;
+  const { experience } = client;
   return {
     held: lost.length === 0,
     seen,
