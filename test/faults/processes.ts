@@ -10,6 +10,7 @@ const STOP_LIMIT_MS = 20_000;
 /** One process of the product or the provider, with what it has logged. */
 export class Process {
   readonly #child: ChildProcess;
+  #isAsked = false;
 
   constructor(
     readonly name: string,
@@ -30,6 +31,17 @@ export class Process {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** By the kernel at once, as a failpoint has it: whoever ends by an error of its own has an exit code. */
+  get isKilled(): boolean {
+    return this.#child.signalCode === 'SIGKILL';
+  }
+
+  /** What it said last, where it is gone and nobody here has asked it to. */
+  get endedByItself(): string | undefined {
+    if (this.isRunning || this.#isAsked) return undefined;
+    return `${this.name} ended by itself (${this.#howItEnded}):\n${this.#tail()}`;
+  }
+
   /** Stopped by SIGSTOP: state T in /proc. */
   get isFrozen(): boolean {
     if (!this.isRunning) throw new Error(`${this.name} ended instead:\n${this.#tail()}`);
@@ -46,7 +58,7 @@ export class Process {
 
   /** As a power cut would: no goodbye. */
   async kill(): Promise<void> {
-    if (this.isRunning) this.#child.kill('SIGKILL');
+    if (this.isRunning) this.#end('SIGKILL');
     await this.ended();
   }
 
@@ -54,13 +66,12 @@ export class Process {
   async stop(): Promise<number> {
     if (!this.isRunning) throw new Error(`${this.name} had ended by itself:\n${this.#tail()}`);
     const startedMs = performance.now();
-    this.#child.kill('SIGTERM');
+    this.#end('SIGTERM');
     await this.ended(allowed(STOP_LIMIT_MS)).catch((error: Error) => {
       throw new Error(`${error.message}:\n${this.#tail()}`);
     });
-    const { exitCode, signalCode } = this.#child;
-    if (exitCode !== 0) {
-      throw new Error(`${this.name} ended with ${exitCode ?? signalCode}:\n${this.#tail()}`);
+    if (this.#child.exitCode !== 0) {
+      throw new Error(`${this.name} ended with ${this.#howItEnded}:\n${this.#tail()}`);
     }
     return Math.round(performance.now() - startedMs);
   }
@@ -82,6 +93,15 @@ export class Process {
       },
       START_LIMIT_MS,
     );
+  }
+
+  #end(by: 'SIGKILL' | 'SIGTERM'): void {
+    this.#isAsked = true;
+    this.#child.kill(by);
+  }
+
+  get #howItEnded(): number | string | null {
+    return this.#child.exitCode ?? this.#child.signalCode;
   }
 
   #tail(): string {

@@ -49,6 +49,8 @@ export class Rig {
     SANDBOX_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
   };
   readonly #processes = new Map<string, Process>();
+  /** What those said last that had ended by themselves, and have been replaced since. */
+  readonly #replaced: string[] = [];
   readonly #ports = { postgres: 0, redis: 0, api: 0, sandbox: 0 };
   /** Past the proxies. */
   pool!: Pool;
@@ -143,6 +145,11 @@ export class Rig {
     return [...this.#processes.values()];
   }
 
+  /** Everybody who was started, is gone, and was neither asked to end nor meant to. */
+  get endedByThemselves(): string[] {
+    return [...this.#replaced, ...endedOf(this.processes)];
+  }
+
   /** Starts a process and waits until it is ready; `await` it later to let several start at once. */
   async start({ name, roles, env = {} }: ProcessSettings): Promise<Process> {
     const port = roles === 'api' ? this.#ports.api : await freePort();
@@ -154,6 +161,7 @@ export class Rig {
       SANDBOX_URL: this.provider.through(this.sandboxUrl),
       ...env,
     };
+    this.#replaced.push(...endedOf(this.processes.filter((one) => one.name === name)));
     // As whoever runs it would: one that finds no database in time ends, and is started again.
     for (let tries = 1; ; tries++) {
       const child = this.#spawn(name, 'test/faults/faulty-main.js', settings);
@@ -182,7 +190,7 @@ export class Rig {
     return found;
   }
 
-  /** Forgets a process that is meant to be gone. */
+  /** Forgets a process that is meant to be gone, by itself or by us. */
   forget(name: string): void {
     this.#processes.delete(name);
   }
@@ -195,6 +203,7 @@ export class Rig {
     const stopping = this.processes.map(async (child) => {
       if (child.isRunning) await child.stop();
     });
+    this.#replaced.push(...endedOf(this.processes));
     this.#processes.clear();
     for (const result of await Promise.allSettled(stopping)) {
       if (result.status === 'rejected') throw result.reason;
@@ -234,6 +243,9 @@ export class Rig {
     return new Process(name, join(BUILT, file), { ...direct, ...all }, log);
   }
 }
+
+const endedOf = (processes: readonly Process[]): string[] =>
+  processes.flatMap(({ endedByItself }) => endedByItself ?? []);
 
 /** Everybody looks for functions where a fault may put a clock of its own, then where they are. */
 function withPath(databaseUrl: string): string {

@@ -90,12 +90,12 @@ async function runStep(on: Rig, fault: Fault, acknowledged: Acknowledged): Promi
     await step.strikes();
     seen = await fault.run(step);
     const { wrong } = step.client.experience;
-    lost = [...(await step.settle()), ...new Set(wrong)];
+    lost = [...(await step.settle()), ...new Set(wrong), ...on.endedByThemselves];
     if (fault.isAboutMoney) seen = `${seen}; ${await moneyCompared(on, step.client)}`;
   } catch (error) {
     seen = error instanceof Error ? error.message : String(error);
     if (process.env.KEEP_LOGS) console.log(await activity(on));
-    lost.push(seen);
+    lost.push(seen, ...on.endedByThemselves);
     await step.load.stop().catch(() => undefined);
   }
   const { inFlight, healedMs, load, client } = step;
