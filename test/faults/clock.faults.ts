@@ -21,6 +21,7 @@ export const CLOCK_FAULTS: readonly Fault[] = [
       await step.alarmsAreBack();
       const since = await step.now();
       await step.lasting(10_000, 5_000);
+      assertOff(step, FIVE_MINUTES_MS);
       return lateness(step, since);
     },
   },
@@ -33,6 +34,7 @@ export const CLOCK_FAULTS: readonly Fault[] = [
       const since = await step.now();
       for (const name of ['worker-1', 'worker-2']) step.rig.process(name).signal('SIGUSR2');
       await step.lasting(10_000, 5_000);
+      assertOff(step, HOUR_MS);
       return lateness(step, since);
     },
   },
@@ -64,6 +66,7 @@ async function stepAlone(step: Step, byMs: number): Promise<string> {
   const since = await step.now();
   alone.signal('SIGUSR2');
   await step.lasting(10_000, 5_000);
+  step.assertSabotaged(['worker-1'], `the clock is off by ${byMs} ms`);
   const late = await step.lateness(since);
   const seen = `${late.handled} closed, none early, at most ${late.mostS.toFixed(1)} s late`;
   assert(late.handled > 0, 'it closed nothing');
@@ -85,6 +88,12 @@ async function restartWorkers(
     await step.rig.process(name).stop();
     await step.rig.start({ name, roles: 'worker', env: envFor(sign) });
   }
+}
+
+/** One ahead, the other behind. */
+function assertOff(step: Step, ms: number): void {
+  step.assertSabotaged(['worker-1'], `the clock is off by ${ms} ms`);
+  step.assertSabotaged(['worker-2'], `the clock is off by ${-ms} ms`);
 }
 
 /** No early close is an invariant; here is how late they were. */

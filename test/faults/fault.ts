@@ -35,6 +35,8 @@ const HEAL_LIMIT_MS = 2 * SWEEP_MS + 6_000;
 /** To look costs something on a machine that is shop, provider and customers. */
 const POLL_MS = 300;
 const SETTLE_LIMIT_MS = 150_000;
+/** By ones and twos also others than alarms close what is due. */
+const IN_A_ROW = 20;
 const OPEN = `status IN ('pending_payment', 'closing')`;
 
 export const USUAL_PROCESSES: readonly ProcessSettings[] = [
@@ -134,10 +136,32 @@ export class Step {
     return { handled: Number(row?.n), mostS: Number(row?.lag ?? 0) };
   }
 
-  /** Waits until alarms close orders again by themselves. */
+  /** Waits until alarms close orders again by themselves: twenty in a row of those due from now on, in time. */
   async alarmsAreBack(): Promise<void> {
     const now = await this.now();
-    await until('alarms ring again', async () => (await this.closedBy(now)).timer, 60_000);
+    const areInTime = async (): Promise<boolean> => {
+      const [row] = await this.rig.rows<{ are: boolean }>(
+        `SELECT count(*) = $2 AND bool_and(by = 'timer' AND late <= interval '1 second')
+                AND NOT EXISTS (SELECT FROM orders WHERE status = 'pending_payment'
+                                   AND closes_at BETWEEN $1 AND now() - interval '1 second') AS are
+           FROM (SELECT e.by, e.at - o.closes_at AS late
+                   FROM orders o JOIN order_events e ON e.order_id = o.id
+                  WHERE o.closes_at >= $1 AND e.from_status = 'pending_payment'
+                    AND e.by IN ('timer', 'sweep')
+                  ORDER BY o.closes_at DESC LIMIT $2) AS newest`,
+        [now, IN_A_ROW],
+      );
+      return row?.are === true;
+    };
+    await until('alarms ring again, for twenty orders in a row', areInTime, 60_000);
+  }
+
+  /** Whether each of these processes has come to what is in another's place there. */
+  assertSabotaged(names: readonly string[], what: string): void {
+    const isLine = (name: string): boolean =>
+      this.rig.process(name).log.includes(`sabotaged: ${what}\n`);
+    const right = names.filter((name) => !isLine(name));
+    assert(right.length === 0, `not sabotaged (${what}): ${right.join(', ')}`);
   }
 
   async now(): Promise<Date> {

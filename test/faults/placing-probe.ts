@@ -33,6 +33,14 @@ export async function place({ client }: Step, sku: string): Promise<Placing> {
 
 /** So long took placing at the most for this share of them, in milliseconds. */
 export function at(share: number, placing: readonly Placing[]): number {
-  const sorted = placing.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
+  return atOf(
+    share,
+    placing.map(({ tookMs }) => tookMs),
+  );
+}
+
+/** The most of this share of them. */
+export function atOf(share: number, values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * share)] ?? 0;
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { until } from '../support/until';
 import { allowed } from '../support/slowness';
 
@@ -11,6 +11,8 @@ const STOP_LIMIT_MS = 20_000;
 export class Process {
   readonly #child: ChildProcess;
   #isAsked = false;
+  /** Where its own lines begin: of one name there may be several, one after the other. */
+  readonly #logFrom: number;
 
   constructor(
     readonly name: string,
@@ -19,6 +21,7 @@ export class Process {
     private readonly logFile: string,
   ) {
     const log = openSync(logFile, 'a');
+    this.#logFrom = fstatSync(log).size;
     this.#child = spawn(process.execPath, [file], { env, stdio: ['ignore', log, log] });
     closeSync(log);
   }
@@ -49,7 +52,7 @@ export class Process {
   }
 
   get log(): string {
-    return readFileSync(this.logFile, 'utf8');
+    return readFileSync(this.logFile).toString('utf8', this.#logFrom);
   }
 
   signal(name: NodeJS.Signals): void {

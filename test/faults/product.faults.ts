@@ -3,13 +3,15 @@ import { violations } from './books';
 import { assert, type Fault } from './fault';
 import { slowness } from '../support/slowness';
 import { pause } from './load';
-import { at, place, probe } from './placing-probe';
+import { paidWithin } from './paying-probe';
+import { at, atOf, place, probe } from './placing-probe';
 
 const CALM_MS = 10_000;
 /** "A clear 503 within 3 s." */
 const REFUSED_WITHIN_MS = 3_000;
 /** Below that, doubling is noise. */
 const NOISE_MS = 50;
+const PAYING_SHARE = 0.9;
 const HELD = 'TEA-B';
 
 export const PRODUCT_FAULTS: readonly Fault[] = [
@@ -18,13 +20,16 @@ export const PRODUCT_FAULTS: readonly Fault[] = [
     name: "somebody holds one product's row for a minute, as a merchant's update does",
     quick: true,
     run: async (step) => {
+      const calmSince = await step.now();
       const before = await probe(step, pause(CALM_MS));
+      const paidBefore = await paidWithin(step, HELD, calmSince, await step.now());
       const merchant = await step.rig.pool.connect();
       try {
         await merchant.query('BEGIN');
         await merchant.query('UPDATE products SET name = name WHERE sku = $1', [HELD]);
         const since = await step.now();
         const meanwhile = await probe(step, step.lasting(60_000, 12_000));
+        const over = await step.now();
         const wanting = await Promise.all(Array.from({ length: 4 }, () => place(step, HELD)));
         const closed = Object.values(await step.closedBy(since)).reduce((a, b) => a + b, 0);
         assert(closed > 0, 'nothing was closed meanwhile');
@@ -44,6 +49,7 @@ export const PRODUCT_FAULTS: readonly Fault[] = [
         assert(slowest <= REFUSED_WITHIN_MS * slowness(), `they heard it after ${slowest} ms`);
         const refused = meanwhile.filter(({ status }) => status !== 201);
         assert(refused.length === 0, `${refused.length} others were refused`);
+        const paidMeanwhile = await paidWithin(step, HELD, since, over);
         await step.heal(() => merchant.query('ROLLBACK'));
         await until('what was released is back', async () => {
           const rows = await step.rig.rows(
@@ -52,13 +58,16 @@ export const PRODUCT_FAULTS: readonly Fault[] = [
           return rows.length === 0;
         });
         // On both sides of it: what this machine does otherwise comes and goes.
+        const calmAgain = await step.now();
         const calm = [...before, ...(await probe(step, pause(CALM_MS)))];
+        const paidAfter = await paidWithin(step, HELD, calmAgain, await step.now());
         // Of a short row the slowest hundredth are five orders, which one pause of the disk delays.
         const share = step.quick ? 0.5 : 0.99;
         const ratio = at(share, meanwhile) / Math.max(NOISE_MS, at(share, calm));
         const said = `p${share * 100} of placing others ${at(share, before)} ms before, ${at(share, meanwhile)} ms meanwhile, ${at(share, calm)} ms before and after: a ratio of ${ratio.toFixed(2)}`;
         assert(ratio <= 2, said);
-        return `${closed} orders closed meanwhile; who wanted it heard busy after ${slowest} ms at most; ${said}`;
+        const paying = payingSlowed([...paidBefore, ...paidAfter], paidMeanwhile);
+        return `${closed} orders closed meanwhile; who wanted it heard busy after ${slowest} ms at most; ${said}; ${paying}`;
       } finally {
         await merchant.query('ROLLBACK');
         merchant.release();
@@ -66,3 +75,12 @@ export const PRODUCT_FAULTS: readonly Fault[] = [
     },
   },
 ];
+
+/** Of the load: few a second, so that the slowest hundredth of them is one or two. */
+function payingSlowed(calm: readonly number[], meanwhile: readonly number[]): string {
+  const [calmMs, meanwhileMs] = [atOf(PAYING_SHARE, calm), atOf(PAYING_SHARE, meanwhile)];
+  const said = `${meanwhile.length} others paid, p${PAYING_SHARE * 100} ${Math.round(meanwhileMs)} ms, ${Math.round(calmMs)} ms before and after`;
+  assert(meanwhile.length > 0 && calm.length > 0, said);
+  assert(meanwhileMs <= 2 * Math.max(NOISE_MS, calmMs), said);
+  return said;
+}

@@ -106,6 +106,12 @@ export const STREAM_FAULTS: readonly Fault[] = [
         await Promise.all(both.flat());
         inverted = await countInverted(step, since);
       }
+      for (const what of ['transactions have their ids early', 'there are no locks']) {
+        step.assertSabotaged(
+          USUAL_PROCESSES.map(({ name }) => name),
+          what,
+        );
+      }
       for (const child of rig.processes) await child.stop();
       await step.backToUsual();
       assert(inverted > 0, 'no transaction came before an older one');

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type InsertedOrder, insertOrders } from '../support/insert-orders';
+import { allowed } from '../support/slowness';
 import { until } from '../support/until';
 import { assert, type Fault, type Step } from './fault';
-import { payLate } from './late-payments';
+import { closedPayments, payLate } from './late-payments';
+
+/** So many orders are paid when they are long closed. */
+const LATE = 5;
+const READY_WITHIN_MS = 30_000;
 
 export const WEBHOOK_FAULTS: readonly Fault[] = [
   {
@@ -39,12 +44,22 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     area: 'Webhooks',
     name: 'three days late, for orders that are long closed',
     run: async (step) => {
-      const paid = await payLate(step, 5);
+      const closed = await until(
+        'orders with payments have closed',
+        async () => {
+          const payments = await closedPayments(step, LATE);
+          return payments.length === LATE ? payments : undefined;
+        },
+        allowed(READY_WITHIN_MS),
+      );
+      await setBackThreeDays(step, closed);
+      const paid = await payLate(step, LATE, 'oldest');
       await step.heal();
       const rows = await until('each of them is refunded', async () => {
-        const refunds = await step.rig.rows<{ status: string }>(
-          `SELECT r.status FROM refunds r JOIN payments p ON p.id = r.payment_id
-            WHERE p.provider_payment_id = ANY ($1)`,
+        const refunds = await step.rig.rows<{ closed_at: Date }>(
+          `SELECT o.closed_at FROM refunds r JOIN payments p ON p.id = r.payment_id
+             JOIN orders o ON o.id = p.order_id
+            WHERE p.provider_payment_id = ANY ($1) AND o.closed_at < now() - interval '3 days'`,
           [paid],
         );
         return refunds.length < paid.length ? undefined : refunds;
@@ -63,6 +78,24 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     run: bogus,
   },
 ];
+
+/** As if all of it had been three days earlier, but for what the provider knows of it. */
+async function setBackThreeDays({ rig }: Step, payments: readonly string[]): Promise<void> {
+  await rig.rows(
+    `WITH paid_for AS (
+       UPDATE payments SET created_at = created_at - interval '3 days',
+              expires_at = expires_at - interval '3 days'
+        WHERE provider_payment_id = ANY ($1) RETURNING order_id
+     ), told AS (
+       UPDATE order_events SET at = at - interval '3 days' WHERE order_id IN (TABLE paid_for)
+     )
+     UPDATE orders SET created_at = created_at - interval '3 days',
+            pay_by = pay_by - interval '3 days', closes_at = closes_at - interval '3 days',
+            closed_at = closed_at - interval '3 days'
+      WHERE id IN (TABLE paid_for)`,
+    [payments],
+  );
+}
 
 /** So long nobody closes the order: whatever is tried with its payment takes a part of that. */
 const OPEN_FOR_MS = 15_000;

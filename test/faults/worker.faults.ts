@@ -8,9 +8,13 @@ export const WORKER_FAULTS: readonly Fault[] = [
   {
     area: 'Locks',
     name: 'a lock lives for 1 ms: it always expires inside the section',
-    run: (step) => withSabotage(step, { LOCK_TTL_MS: '1' }),
+    run: (step) => withSabotage(step, { LOCK_TTL_MS: '1' }, 'locks live for 1 ms'),
   },
-  { area: 'Locks', name: 'no lock at all', run: (step) => withSabotage(step, { LOCK: 'none' }) },
+  {
+    area: 'Locks',
+    name: 'no lock at all',
+    run: (step) => withSabotage(step, { LOCK: 'none' }, 'there are no locks'),
+  },
   {
     area: 'Locks',
     name: 'five sweepers, every second, no alarms',
@@ -25,6 +29,7 @@ export const WORKER_FAULTS: readonly Fault[] = [
       await step.lasting(15_000, 6_000);
       await step.heal();
       const { sweep = 0, timer = 0 } = await step.closedBy(since);
+      step.assertSabotaged(names, 'no alarms');
       assert(sweep > 0, 'no sweep has closed anything');
       for (const name of names) {
         await step.rig.process(name).stop();
@@ -67,8 +72,13 @@ export const WORKER_FAULTS: readonly Fault[] = [
   },
 ];
 
-async function withSabotage(step: Step, env: Readonly<Record<string, string>>): Promise<string> {
-  for (const name of ['worker-1', 'worker-2', 'api']) {
+async function withSabotage(
+  step: Step,
+  env: Readonly<Record<string, string>>,
+  what: string,
+): Promise<string> {
+  const names = ['worker-1', 'worker-2', 'api'];
+  for (const name of names) {
     await step.rig.process(name).stop();
     await step.rig.start({ name, roles: name === 'api' ? 'api' : 'worker', env });
   }
@@ -76,7 +86,8 @@ async function withSabotage(step: Step, env: Readonly<Record<string, string>>): 
   await step.lasting(15_000, 5_000);
   await step.heal();
   const { timer = 0, sweep = 0, customer = 0 } = await step.closedBy(since);
-  for (const name of ['worker-1', 'worker-2', 'api']) await step.rig.process(name).stop();
+  step.assertSabotaged(names, what);
+  for (const name of names) await step.rig.process(name).stop();
   await step.backToUsual();
   return `closed by alarm ${timer}, by sweep ${sweep}, by customers ${customer}; one winner each`;
 }
