@@ -113,11 +113,14 @@ describe('lastcall refunds list, retry and settle', () => {
   it('says where to look when an order holds less than is asked back', async () => {
     const options = { count: 1, closesInMs: 600_000, payment: 'failed' } as const;
     const [order] = await insertOrders(world.sql, options);
-    const args = ['refunds', 'create', order?.id as string, '--amount', '999999'];
+    const id = order?.id as string;
+    const args = ['refunds', 'create', id, '--amount', '999999'];
     const { code, stderr } = await lastcall(world.config, [...args, '--reason', 'case 17']);
     expect({ code, stderr }).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/is more than[^]*Next: .*lastcall orders show ID/) as string,
+      stderr: expect.stringMatching(
+        new RegExp(`is more than[^]*Next: .*lastcall orders show ${id}`),
+      ) as string,
     });
   });
 });
