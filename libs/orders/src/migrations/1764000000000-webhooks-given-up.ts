@@ -16,7 +16,8 @@ export class WebhooksGivenUp1764000000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(`DROP INDEX ${NEW}`);
+    // None where the earlier form ran, and the next one was not there yet.
+    await runner.query(`DROP INDEX IF EXISTS ${NEW}`);
   }
 }
 

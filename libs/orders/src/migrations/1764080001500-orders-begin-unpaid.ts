@@ -14,6 +14,10 @@ export class OrdersBeginUnpaid1764080001500 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE orders ALTER COLUMN has_payments SET DEFAULT true');
+    // Whoever begins to pay them tells nobody once the trigger is gone.
+    await runner.query(
+      `UPDATE orders SET has_payments = true WHERE status = 'pending_payment' AND NOT has_payments`,
+    );
     await runner.query('COMMENT ON COLUMN orders.has_payments IS NULL');
   }
 }
