@@ -28,6 +28,7 @@ import { isUuid } from '../order/uuid';
 import type { ProviderNotice } from '../providers/payment-provider';
 import { PaymentProviders } from '../providers/payment-providers';
 import { ORDERS_TELEMETRY, type OrdersTelemetry, type WebhookResult } from '../order/telemetry';
+import { withOwnId } from './own-id';
 import { readNotice, type WebhookHeaders } from './read-notice';
 import { NOT_YET, storeWebhooks, unknownAmong } from './webhook-inbox';
 import { waitNoMore } from '../order/wait-no-more';
@@ -231,10 +232,4 @@ export class ReceiveWebhook implements OnApplicationShutdown {
       owners: new Map(rows.map((row) => [row.id, row.provider])),
     };
   }
-}
-
-/** A payment's id as we write it: Postgres finds it in capitals too, and nobody else does. */
-function withOwnId(notice: ProviderNotice): ProviderNotice {
-  if (!('paymentId' in notice) || !isUuid(notice.paymentId)) return notice;
-  return { ...notice, paymentId: notice.paymentId.toLowerCase() };
 }

@@ -1,9 +1,12 @@
+import { inTransaction } from '@app/timeout';
 import { randomUUID } from 'node:crypto';
 import { LedgerProvider, post } from '../../../../test/support/ledger-provider';
 import { openOrder, paidOrder, type Payable } from '../../../../test/support/paid-order';
 import { openWorld, type World } from '../../../../test/support/world';
 import { readOrder } from '../order/order-rows';
+import { uuidv7 } from '../order/uuid';
 import { ReceiveWebhook } from './receive-webhook';
+import { WebhookDeadline } from './webhook.deadline';
 
 let world: World;
 beforeAll(async () => {
@@ -44,6 +47,25 @@ describe('a notice that has the id of a payment in capitals', () => {
     ]);
     expect(await tell('pear', order, { type: 'payment.failed' })).toBe('not_ours');
     expect(await readOrder(world, order.id)).toMatchObject({ payments: [{ status: 'open' }] });
+  });
+
+  it('is about that payment also where an older version has stored it as it was told', async () => {
+    const order = await openOrder(world);
+    const money = { amount: order.amount, currency: 'EUR', paidAt: new Date() };
+    const { body } = post({
+      ...{ eventId: randomUUID(), type: 'payment.succeeded', idempotencyKey: null, why: null },
+      ...{ paymentId: order.paymentId.toUpperCase(), providerPaymentId: `pay-${order.paymentId}` },
+      money,
+    });
+    const id = uuidv7();
+    await world.rows(
+      `INSERT INTO webhook_events (id, provider, event_id, notice)
+       VALUES ($1::uuid, 'sandbox', $1::text, $2::jsonb)`,
+      [id, body.toString()],
+    );
+    const due = { kind: 'webhook', subjectId: id, dueAt: new Date(), version: 1, failures: 0 };
+    await inTransaction(world.dataSource, (tx) => world.get(WebhookDeadline).handle([due], tx));
+    expect(await readOrder(world, order.id)).toMatchObject({ status: 'paid' });
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import type { Transaction } from '@app/timeout';
 import { uuidv7 } from '../order/uuid';
 import type { ProviderNotice } from '../providers/payment-provider';
+import { withOwnId } from './own-id';
 
 /** A notice, and who sent it: a provider may speak of its own payments only. */
 export interface SentNotice {
@@ -104,7 +105,8 @@ export async function takeReceived(
   return rows.map((row) => ({
     webhookId: row.id,
     provider: row.provider,
-    notice: reviveDates(row.notice),
+    // A version that stored it may have left its id as it was told.
+    notice: withOwnId(reviveDates(row.notice)),
   }));
 }
 

@@ -76,7 +76,7 @@ export async function readOurs(
   return {
     ids: [...new Set([...ids, ...rows.map(({ id }) => id)])],
     ours: (theirs: LedgerPayment): OurPayment | undefined =>
-      byTheirId.get(theirs.providerPaymentId) ?? byId.get(theirs.paymentId ?? ''),
+      byTheirId.get(theirs.providerPaymentId) ?? byId.get(theirs.paymentId?.toLowerCase() ?? ''),
   };
 }
 
