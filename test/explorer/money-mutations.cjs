@@ -696,7 +696,7 @@ const MONEY_MUTATIONS = [
     'A paid order that was told of before its dispute is refunded after it without a word',
     UNDECIDED,
     'fulfilment/warn-shipments.ts',
-    "e.at > coalesce(${DECIDED_AT}, '-infinity')",
+    "e.at >= coalesce(${DECIDED_AT}, '-infinity')",
     'true',
   ),
   seeded(
@@ -720,8 +720,8 @@ const MONEY_MUTATIONS = [
     'A refund is taken for sent by hand though some of its money has gone back otherwise',
     FINISHED,
     'ops/finish-refund.ts',
-    'if (tooMuch <= 0) return;',
-    'return;',
+    'if (tooMuch <= 0) return false;',
+    'return false;',
   ),
   seeded(
     'other-payment-unseen',
@@ -759,7 +759,7 @@ const MONEY_MUTATIONS = [
     'id-in-capitals-of-another',
     'A provider ends a payment of another one by its id in capitals',
     `${ORDERS}payments/upper-case-ids.spec.ts`,
-    'payments/receive-webhook.ts',
+    'payments/own-id.ts',
     'notice.paymentId.toLowerCase()',
     'notice.paymentId',
   ),

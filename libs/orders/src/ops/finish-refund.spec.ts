@@ -131,12 +131,16 @@ describe('a refund whose money an operator has sent back by another way', () => 
 });
 
 describe('a refund that nobody tries any more, of money that somebody else has taken meanwhile', () => {
-  const inAttention = async () => {
+  const asked = async () => {
     const order = await paid();
     await world.get(CancelOrderByOperator).cancel(order.id, OLGA);
     const [refund] = await refundsOf(order);
     const id = refund?.id as string;
     await isAsked(id);
+    return { order, id };
+  };
+  const inAttention = async () => {
+    const { order, id } = await asked();
     await settle(id, 1, { ...REFUSED, isForGood: true }, 'answer');
     expect(await refundsOf(order)).toMatchObject([{ status: 'needs_attention', amount: '1000' }]);
     return { order, id };
@@ -161,6 +165,14 @@ describe('a refund that nobody tries any more, of money that somebody else has t
     });
     await retried(id);
     expect(await refundsOf(order)).toMatchObject([{ status: 'canceled' }]);
+    expect((await read(order)).balance).toMatchObject({ refunded: 0, disputed: 1_000 });
+  });
+
+  it('is ended as owed no longer once the bank has decided, where its provider was asked and never answers', async () => {
+    const { order, id } = await asked();
+    await disputed(order, 'opened');
+    await disputed(order, 'lost');
+    expect(await finish(id)).toMatchObject({ refund: { status: 'canceled' } });
     expect((await read(order)).balance).toMatchObject({ refunded: 0, disputed: 1_000 });
   });
 

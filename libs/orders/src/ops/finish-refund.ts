@@ -50,11 +50,9 @@ export class FinishRefund {
       const isBack = await isBookedBeside(tx, {
         ...{ paymentId: owed.paymentId, refundId: id, amount: Number(owed.amount) },
       });
-      if (!isBack) {
-        await assertNotMade(tx, owed);
-        await assertOwed(tx, owed);
-      }
-      const refund = await write(tx, owed, isBack ? 'canceled' : 'succeeded');
+      if (!isBack) await assertNotMade(tx, owed);
+      const isOver = isBack || (await isOwedNoLonger(tx, owed));
+      const refund = await write(tx, owed, isOver ? 'canceled' : 'succeeded');
       await recordAction(tx, 'refund.done', 'refund', [id], accountable);
       return { refund, order: await readOrder(tx, owed.orderId) };
     });
@@ -95,13 +93,15 @@ async function assertNotMade(
 }
 
 /**
- * What the buyer's bank has, or somebody has sent back in the provider's dashboard, went to the buyer as well. Nobody
- * makes a refund smaller that waits for a person: retrying does.
+ * True where others have taken all of its money: what the buyer's bank has, or somebody has sent back in the
+ * provider's dashboard, went to the buyer as well. Retrying tells so of one that waits for a person, and leaves
+ * what is owed of it; of one that its provider was asked for nobody else would, where that never answers.
+ * @throws {LastcallError} refund_not_settleable where a dispute is open, and where less is owed, but something
  */
-async function assertOwed(tx: Transaction, owed: OwedRefund): Promise<void> {
-  const { id, orderId, paymentId } = owed;
+async function isOwedNoLonger(tx: Transaction, owed: OwedRefund): Promise<boolean> {
+  const { id, orderId, paymentId, amount, currency, status } = owed;
   const balance = (await readBalances(tx, [orderId])).find((one) => one.paymentId === paymentId);
-  if (!balance) return;
+  if (!balance) return false;
   if (balance.inDispute > 0) {
     const why =
       'a dispute is open, and nobody knows yet whether it is owed; once that is won, it is';
@@ -109,19 +109,20 @@ async function assertOwed(tx: Transaction, owed: OwedRefund): Promise<void> {
   }
   const { captured, refunded, refunding, disputed } = balance;
   const tooMuch = refunded + refunding + disputed - captured;
-  if (tooMuch <= 0) return;
-  const still = Math.max(0, Number(owed.amount) - tooMuch);
-  const next =
-    owed.status === 'needs_attention'
-      ? 'refunds retry leaves that'
-      : 'it is seen to its end by itself';
+  if (tooMuch <= 0) return false;
+  const still = Math.max(0, Number(amount) - tooMuch);
+  const canBeRetried = status === 'needs_attention';
+  if (still === 0 && !canBeRetried) return true;
+  const next = canBeRetried
+    ? 'refunds retry leaves that, and sends it: do not, if you have sent all of it already'
+    : 'it is seen to its end by itself';
   const why =
-    `others have taken some of its money, and ${still} of ${owed.amount} ${owed.currency} ` +
+    `others have taken some of its money, and ${still} of ${amount} ${currency} ` +
     `(minor units) are owed: ${next}`;
   throw notSettleable(id, why, { owed: still });
 }
 
-/** `canceled`: the money is back by an attempt that is booked already. */
+/** `canceled`: the money is back by an attempt that is booked already, or owed no longer. */
 async function write(
   tx: Transaction,
   owed: OwedRefund,
