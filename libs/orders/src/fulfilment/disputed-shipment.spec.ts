@@ -103,6 +103,15 @@ describe.each(Object.entries(UNDECIDED))('an order whose %s', (_, { begin, end }
     expect(await warn()).toEqual({ warned: 0 });
   });
 
+  it('is told of once, also where the clock is behind what ended that', async () => {
+    const order = await paidDaysAgo(28);
+    await begin(order);
+    await end(order);
+    await daysPass(order, -1);
+    expect(await warn()).toEqual({ warned: 1 });
+    expect(await warn()).toEqual({ warned: 0 });
+  });
+
   it('before it was told of is told of once, and not before that', async () => {
     const order = await paidDaysAgo(31);
     await begin(order);

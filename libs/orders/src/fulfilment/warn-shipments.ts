@@ -46,9 +46,10 @@ export class WarnShipments {
   }
 }
 
+/** Its event is never before what it is told after, whatever has become of the clock meanwhile: it is told once. */
 const IS_UNTOLD = `NOT EXISTS (
   SELECT FROM order_events e WHERE e.order_id = o.id AND e.type = 'order.shipment_due'
-     AND e.at > coalesce(${DECIDED_AT}, '-infinity'))`;
+     AND e.at >= coalesce(${DECIDED_AT}, '-infinity'))`;
 
 async function warnBatch(tx: Transaction): Promise<{ near: number; warned: number }> {
   const near = await tx.rows<{ id: string }>(
@@ -60,10 +61,10 @@ async function warnBatch(tx: Transaction): Promise<{ near: number; warned: numbe
     `WITH warned AS (
        UPDATE orders o SET version = version + 1, event_tx = greatest(o.event_tx, ${NEW_EVENT_TX})
         WHERE o.id = ANY ($1::uuid[]) AND ${IS_UNTOLD}
-       RETURNING o.id, o.version, o.event_tx
+       RETURNING o.id, o.version, o.event_tx, greatest(now(), ${DECIDED_AT}) AS at
      )
-     INSERT INTO order_events (order_id, version, type, from_status, to_status, by, reason, tx)
-     SELECT id, version, 'order.shipment_due', 'paid', 'paid', 'system', 'shipment_timeout', event_tx
+     INSERT INTO order_events (order_id, version, type, from_status, to_status, by, reason, tx, at)
+     SELECT id, version, 'order.shipment_due', 'paid', 'paid', 'system', 'shipment_timeout', event_tx, at
        FROM warned
      RETURNING 1`,
     [near.map(({ id }) => id)],
