@@ -12,6 +12,16 @@ beforeEach(async () => {
 });
 afterEach(() => world?.close());
 
+it('leaves what a newer version has told of to that one', async () => {
+  await world.rows(`INSERT INTO waits_told (what, subject_id) VALUES ('of_tomorrow', $1)`, [
+    '00000000-0000-7000-8000-000000000001',
+  ]);
+  await world.get(WatchWaits).runOnce();
+  expect(await world.rows(`SELECT what FROM waits_told WHERE what = 'of_tomorrow'`)).toHaveLength(
+    1,
+  );
+});
+
 describe.each([
   [
     'throws',

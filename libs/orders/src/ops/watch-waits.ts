@@ -26,7 +26,8 @@ export class WatchWaits {
     return inTransaction(this.dataSource, async (tx) => {
       const rows = await tx.rows<{ what: WaitName; count: number; subjects: string[] }>(
         `WITH waits AS MATERIALIZED (${ALL_WAITS}), over AS (
-           DELETE FROM waits_told t WHERE NOT EXISTS (
+           -- Of waits that only a newer version knows, that one tells.
+           DELETE FROM waits_told t WHERE t.what = ANY ($1) AND NOT EXISTS (
              SELECT FROM waits w WHERE w.what = t.what AND w.subject_id = t.subject_id AND w.is_too_old)
          ), told AS (
            INSERT INTO waits_told (what, subject_id)
@@ -34,6 +35,7 @@ export class WatchWaits {
            ON CONFLICT DO NOTHING RETURNING what, subject_id)
          SELECT what, count(*)::int AS count, (array_agg(subject_id))[1:${NAMED}] AS subjects
            FROM told GROUP BY what`,
+        [Object.keys(WAITS)],
       );
       // Before the commit: one that is not made is told of again, and none is written and not told.
       await Promise.all(
