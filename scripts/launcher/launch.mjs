@@ -28,7 +28,7 @@ const APP_STOP_LIMIT_MS = 25_000;
 const APP_FLAGS = ['--max-semi-space-size=64'];
 const SANDBOX_STOP_LIMIT_MS = 5_000;
 /** What tokens have to be like: `lastcall token`, in another terminal, makes them so. */
-const OF_TOKENS = ['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'];
+const OF_TOKENS = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'];
 
 /**
  * @param {LaunchOptions} options

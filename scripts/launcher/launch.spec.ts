@@ -179,7 +179,8 @@ it('leaves to commands the schema that it was started with', async () => {
 });
 
 it('leaves to commands what tokens have to be like, so that the first order is paid with one', async () => {
-  const auth = { AUTH_MAX_AGE: '1h', AUTH_ISSUER: 'https://id.test', AUTH_AUDIENCE: 'orders' };
+  const issuer = { AUTH_JWKS_URL: 'https://id.test/keys', AUTH_ISSUER: 'https://id.test' };
+  const auth = { ...issuer, AUTH_AUDIENCE: 'orders', AUTH_MAX_AGE: '1h' };
   const launched = start({ ...SERVERS_ELSEWHERE, ...auth });
   await launched.says(running);
   expect(runtimeOf(home)).toMatchObject(auth);

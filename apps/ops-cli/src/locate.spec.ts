@@ -46,7 +46,8 @@ describe('locate', () => {
   it('takes none of the addresses of a found installation from the shell, which may mean another', () => {
     const elsewhere = { DATABASE_SCHEMA: 'shop_b', REDIS_URL: 'redis://elsewhere' };
     const api = { HOST: '127.0.0.9', PORT: '1', SANDBOX_URL: 'http://127.0.0.9' };
-    const tokens = { AUTH_ISSUER: 'https://id.test', AUTH_AUDIENCE: 'others', AUTH_MAX_AGE: '1h' };
+    const issuer = { AUTH_JWKS_URL: 'https://id.test/keys', AUTH_ISSUER: 'https://id.test' };
+    const tokens = { ...issuer, AUTH_AUDIENCE: 'others', AUTH_MAX_AGE: '1h' };
     // It may have been started with this one, which it does not write down.
     const kept = { ...env, AUTH_JWT_SECRET: 'given to npm start' };
     env = { ...kept, ...elsewhere, ...api, ...tokens };

@@ -19,7 +19,7 @@ export interface Located {
 /** Where an installation that runs is, and which tokens it takes: all of that its home says. */
 const OF_A_RUN = [
   ...['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'],
-  ...['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'],
+  ...['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'],
 ];
 /** What a home says of its installation: none of it may come from elsewhere. */
 const SECRETS = ['AUTH_JWT_SECRET', 'HISTORY_SEAL_KEY', 'SANDBOX_WEBHOOK_SECRET'];

@@ -96,7 +96,9 @@ function load(
   // What is empty, or undefined, is not said: it stands in place of nothing that is written.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
   const written = given.DATABASE_URL ? {} : writtenIn(home);
-  if (given.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
+  if (given.AUTH_JWKS_URL ?? written.AUTH_JWKS_URL) delete written.AUTH_JWT_SECRET;
+  // What runs takes the tokens of its issuer alone, whatever secret this shell has.
+  if (written.AUTH_JWKS_URL) delete given.AUTH_JWT_SECRET;
   if (given.PAYMENT_PROVIDER) given.PAYMENT_PROVIDERS ??= given.PAYMENT_PROVIDER;
   splitExtension(given);
   given.TIMER_DRIVER ??= defaultTimerDriver({ ...written, ...given });

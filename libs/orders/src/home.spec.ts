@@ -46,6 +46,15 @@ describe('the home of an installation', () => {
     expect(load({ PORT: '5000' }).PORT).toBe(5000);
   });
 
+  it('has no secret of tokens where what runs takes those of an issuer alone', () => {
+    const issuer = { AUTH_JWKS_URL: 'https://id.shop.test/keys' };
+    write('runtime.json', { ...RUNTIME, ...issuer });
+    for (const shell of [{}, { AUTH_JWT_SECRET: SECRETS.AUTH_JWT_SECRET }]) {
+      expect(load(shell)).toMatchObject(issuer);
+      expect(load(shell).AUTH_JWT_SECRET).toBeUndefined();
+    }
+  });
+
   it('is the one of the project, whatever folder somebody stands in', () => {
     const stranger = mkdtempSync(join(tmpdir(), 'lastcall-stranger-'));
     const here = process.cwd();

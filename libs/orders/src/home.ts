@@ -18,7 +18,7 @@ const WRITTEN_NAMES = {
   'secrets.json': ['AUTH_JWT_SECRET', 'HISTORY_SEAL_KEY', 'SANDBOX_WEBHOOK_SECRET'],
   'runtime.json': [
     ...(['DATABASE_URL', 'DATABASE_SCHEMA', 'REDIS_URL', 'HOST', 'PORT', 'SANDBOX_URL'] as const),
-    ...(['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'] as const),
+    ...(['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_MAX_AGE'] as const),
   ],
 } as const;
 
