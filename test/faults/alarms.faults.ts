@@ -44,11 +44,13 @@ async function loseAlarms(step: Step): Promise<string> {
   await insertOrders(rig, { count: CROWD, closesInMs });
   const inTimeMs = await nextDueInMs(step);
   assert(inTimeMs > 0, `this machine is too busy: all were there ${-inTimeMs} ms too late`);
-  const [due] = await rig.rows<{ first: Date; ids: string[] }>(
-    `SELECT min(closes_at) AS first, array_agg(id) AS ids FROM orders
-      WHERE status = 'pending_payment'`,
+  const [due] = await rig.rows<{ first: Date; ms: string; ids: string[] }>(
+    `SELECT min(closes_at) AS first, array_agg(id) AS ids,
+            extract(epoch FROM max(closes_at) - min(closes_at)) * 1000 AS ms
+       FROM orders WHERE status = 'pending_payment'`,
   );
-  const { first, ids } = due as { first: Date; ids: string[] };
+  const { first, ms: apartMs, ids } = due as { first: Date; ms: string; ids: string[] };
+  assert(Number(apartMs) < MISSED_MS, `this machine is too busy: they are due ${apartMs} ms apart`);
   await until('all are closed', () => areClosed(step, ids), 60_000);
   const lateMs = await latest(step, ids);
   const [unrung] = await rig.rows<{ n: number; swept: number }>(

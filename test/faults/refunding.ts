@@ -8,6 +8,8 @@ import { paidOrders } from './money.faults';
 /** Late payments go back, and parts of what was paid, as operators send them back: so many of each. */
 const EACH = 4;
 const READY_WITHIN_MS = 30_000;
+/** Of several the provider answers one call in eight in vain: a few rounds at most. */
+const IN_VAIN_WITHIN_MS = 60_000;
 
 /** Waits for what {@link refundMeanwhile} needs: of a provider that answers nobody no order closes. */
 export async function beReadyToRefund(step: Step): Promise<void> {
@@ -28,11 +30,15 @@ export async function refundMeanwhile(step: Step, inVain: boolean): Promise<void
   await payLate(step, EACH);
   for (const { id } of await paidOrders(step, EACH)) await giveBack(step, id);
   if (!inVain) return;
-  await until('the provider is asked for a refund in vain', async () => {
+  const isAskedInVain = async (): Promise<boolean> => {
     const { isMet, areMade } = await howFar(step, since);
-    if (areMade && !isMet) for (const { id } of await paidOrders(step, 1)) await giveBack(step, id);
+    if (areMade && !isMet) {
+      for (const { id } of await paidOrders(step, EACH)) await giveBack(step, id);
+    }
     return isMet;
-  });
+  };
+  const limitMs = allowed(IN_VAIN_WITHIN_MS);
+  await until('the provider is asked for a refund in vain', isAskedInVain, limitMs);
 }
 
 /**
