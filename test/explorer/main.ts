@@ -32,8 +32,14 @@ const unhandled: unknown[] = [];
 
 /** @throws {Error} what broke, also where every promise held and a process would have ended */
 async function run<P>(explorer: { run(program: P): Promise<void> }, program: P): Promise<void> {
-  await explorer.run(program);
+  const broken = await explorer.run(program).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  await new Promise(setImmediate);
+  // Of each program its own, also where it broke a promise as well.
   const [error] = unhandled.splice(0);
+  if (broken) throw broken;
   // What a seeded bug no longer waits for may fail by itself; the promises it breaks tell of it.
   if (error === undefined || isMutated) return;
   throw new Error(`nobody handles a rejection, which ends a process: ${inspect(error)}`);
