@@ -55,6 +55,6 @@ export const deadlinesAlone = (): CommandFailure =>
     what: 'There are deadlines of a host alone here, and none of orders, which this command is for',
     why: "only the host's processes know its handlers and alarms: each sweep of its workers handles what is due, and arms what has lost its alarm",
     next:
-      'lastcall doctor, targets list, and timeouts verify, release, resume and backfill --from-query are for these; ' +
+      'lastcall doctor, targets list and settle, and timeouts verify, release, resume and backfill --from-query are for these; ' +
       'where there are orders of OrdersModule, too, set the DATABASE_SCHEMA that they are in',
   });

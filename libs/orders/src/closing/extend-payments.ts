@@ -31,7 +31,7 @@ export class ExtendPayments {
     const open = await queryRows<{ provider: string }>(
       this.dataSource,
       `SELECT provider FROM payments
-        WHERE order_id = $1 AND status = 'open' AND provider_payment_id IS NOT NULL`,
+        WHERE order_id = $1 AND status = 'open'`,
       [orderId],
     );
     return open.every(
