@@ -62,4 +62,13 @@ describe('lastcall orders extend without the secrets of the provider', () => {
       version: order.version + 1,
     });
   });
+
+  it('needs one while a payment is being opened there', async () => {
+    const { orderId } = await shop.placeWithPayment();
+    await shop.app.rows('UPDATE payments SET provider_payment_id = NULL WHERE order_id = $1', [
+      orderId,
+    ]);
+    expect((await extend(orderId, 'opening')).code).not.toBe(0);
+    expect((await endsOf(orderId))[0]?.extensions).toBe(0);
+  });
 });
